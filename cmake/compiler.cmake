@@ -1,0 +1,29 @@
+# How everything of ours is compiled. Targets take it by linking `headrace_flags`.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Every target, ours or not, must be built with the same sanitizers. No error is survivable.
+if(HEADRACE_SANITIZE)
+  add_compile_options(-fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HEADRACE_SANITIZE})
+endif()
+
+add_library(headrace_flags INTERFACE)
+# Contraction would let the compiler fuse a*b+c in one build of a formula and not in another: results must not depend on it.
+target_compile_options(headrace_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off)

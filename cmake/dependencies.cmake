@@ -1,0 +1,37 @@
+# oneDNN and oneTBB come from the PyPI packages of the Python that is used, everything else from the system.
+if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+  set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
+endif()
+if(HEADRACE_PYTHON)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+else()
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
+endif()
+
+# In pip's isolated build the packages lie outside sys.prefix, so the prefix is asked of the package itself.
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/wheel_prefix.py" onednn-devel-cpu-tbb dnnl-config.cmake
+  OUTPUT_VARIABLE HEADRACE_WHEEL_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE
+  RESULT_VARIABLE wheel_prefix_result)
+if(wheel_prefix_result)
+  message(FATAL_ERROR "oneDNN is missing: `${Python_EXECUTABLE} -m pip install onednn-devel-cpu-tbb==2023.2.0 "
+                      "tbb-devel==2021.13.1 intel-cmplr-lib-rt`, or run `./dev setup`.")
+endif()
+list(PREPEND CMAKE_PREFIX_PATH "${HEADRACE_WHEEL_PREFIX}")
+
+find_package(TBB CONFIG REQUIRED)
+find_package(dnnl 3.2 CONFIG REQUIRED)
+find_package(fmt REQUIRED)
+find_package(hwy REQUIRED)
+find_package(Threads REQUIRED)
+
+# libdnnl needs libimf and libintlc without saying where they are; a library that names all four finds them for it.
+find_library(HEADRACE_IMF imf PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)
+find_file(HEADRACE_INTLC libintlc.so.5 PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)
+add_library(headrace_onednn INTERFACE)
+target_link_libraries(headrace_onednn INTERFACE
+  -Wl,--push-state,--no-as-needed DNNL::dnnl TBB::tbb "${HEADRACE_IMF}" "${HEADRACE_INTLC}" -Wl,--pop-state)
+
+if(HEADRACE_TESTS)
+  find_package(GTest REQUIRED)
+endif()

@@ -1,0 +1,22 @@
+# The extension module. <build>/python is an importable package: links to python/headrace beside the module built here.
+execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+  OUTPUT_VARIABLE nanobind_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+find_package(nanobind CONFIG REQUIRED)
+
+set(package_source "${PROJECT_SOURCE_DIR}/python/headrace")
+set(package_build "${PROJECT_BINARY_DIR}/python/headrace")
+file(GLOB module_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
+nanobind_add_module(_core NB_STATIC ${module_sources})
+target_link_libraries(_core PRIVATE headrace_internal)
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}" INSTALL_RPATH "$ORIGIN")
+
+file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${package_source}" "${package_source}/*")
+list(FILTER package_entries EXCLUDE REGEX "^__pycache__$|\\.so$")
+file(MAKE_DIRECTORY "${package_build}")
+foreach(entry IN LISTS package_entries)
+  file(CREATE_LINK "${package_source}/${entry}" "${package_build}/${entry}" SYMBOLIC)
+endforeach()
+
+# The wheel carries what pip cannot bring.
+install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
+install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION headrace COMPONENT python)

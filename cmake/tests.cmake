@@ -1,0 +1,25 @@
+# One executable per folder of tests/ that has *_test.cc files; tests named *Stress* or *Slow* do not get the label `fast`.
+include(GoogleTest)
+
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cc")
+file(GLOB test_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${PROJECT_SOURCE_DIR}/tests"
+     "${PROJECT_SOURCE_DIR}/tests/*")
+if(HEADRACE_LAYERS)
+  list(FILTER test_folders INCLUDE REGEX "^(${layers_regex})$")
+endif()
+
+foreach(folder IN LISTS test_folders)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*_test.cc")
+  if(NOT sources)
+    continue()
+  endif()
+  set(target test_${folder})
+  add_executable(${target} ${sources} ${support_sources})
+  target_link_libraries(${target} PRIVATE headrace_internal GTest::gmock GTest::gtest_main)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  set(tsan_options "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tools/tsan.supp halt_on_error=1 second_deadlock_stack=1")
+  gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "-*Stress*:*Slow*" TEST_LIST ${target}_fast
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS fast TIMEOUT 300 ENVIRONMENT "${tsan_options}")
+  gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${tsan_options}")
+endforeach()

@@ -1,0 +1,23 @@
+"""Prints the install prefix of a distribution: python wheel_prefix.py DISTRIBUTION FILE_IN_LIB_CMAKE_FOLDER."""
+
+import importlib.metadata
+import pathlib
+import sys
+
+
+def main() -> int:
+    name, marker = sys.argv[1:]
+    try:
+        distribution = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return 1
+    found = [path for path in distribution.files or [] if path.name == marker]
+    if not found:
+        return 1
+    # <prefix>/lib/cmake/<package>/<marker>
+    print(pathlib.Path(distribution.locate_file(found[0])).resolve().parents[3])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
