@@ -1,0 +1,33 @@
+// Parallel loops inside one task, on the oneTBB threads that all tasks share. Any thread may call these functions.
+// A loop gets as many threads as its cost justifies (one per kCostPerThreadNs) and as cores are idle.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "base/function_ref.h"
+
+namespace headrace {
+
+inline constexpr double kCostPerThreadNs = 50'000;
+
+// Cores that run no task and no part of a parallel loop now, this thread's own included; at least 1.
+int idle_cores() noexcept;
+
+// How many threads work of this cost gets now: clamp(cost / 50 us, 1, idle_cores()).
+int threads_for(double total_cost_ns) noexcept;
+
+// Calls body(begin, end) for disjoint ranges that cover [0, n), each of at least `grain` except the last; once, in
+// this thread, when one thread is enough. What a body throws is raised here after all running bodies have ended.
+void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body);
+
+// Runs `body` inside an arena of `threads` threads; a library that uses oneTBB inside sees that many.
+void run_in_arena_of(int threads, FunctionRef<void()> body);
+
+template <class F>
+void run_in_arena(double total_cost_ns, F&& body) {
+  run_in_arena_of(threads_for(total_cost_ns), body);
+}
+
+}  // namespace headrace

@@ -1,0 +1,120 @@
+#include "base/config.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "base/check.h"
+
+namespace headrace {
+namespace {
+
+struct Entry {
+  ConfigVariable variable;
+  void (*parse)(const char* name, std::string_view text, Config& config);
+};
+
+template <int64_t Config::*kField, int64_t kLeast>
+void parse_integer(const char* name, std::string_view text, Config& config) {
+  int64_t value = 0;
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  check(code == std::errc() && end == text.data() + text.size() && value >= kLeast, ErrorKind::kValue,
+        "{}: expected an integer of at least {}, got '{}'. Set a number or unset the variable.", name, kLeast, text);
+  config.*kField = value;
+}
+
+template <bool Config::*kField>
+void parse_bool(const char* name, std::string_view text, Config& config) {
+  const bool on = text == "1" || text == "true", off = text == "0" || text == "false";
+  check(on || off, ErrorKind::kValue, "{}: expected 0 or 1, got '{}'. Set 0 or 1, or unset the variable.", name, text);
+  config.*kField = on;
+}
+
+template <std::string Config::*kField>
+void parse_text(const char*, std::string_view text, Config& config) {
+  config.*kField = text;
+}
+
+void parse_engine(const char* name, std::string_view text, Config& config) {
+  check(text == "threaded" || text == "serial", ErrorKind::kValue, "{}: expected threaded or serial, got '{}'.", name,
+        text);
+  config.serial_engine = text == "serial";
+}
+
+// MXNet's engine names: all threaded ones mean the one threaded engine here.
+void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
+  if (text == "NaiveEngine") config.serial_engine = true;
+}
+
+void parse_log_level(const char* name, std::string_view text, Config& config) {
+  check(text == "error" || text == "warn" || text == "info" || text == "debug", ErrorKind::kValue,
+        "{}: expected error, warn, info or debug, got '{}'.", name, text);
+  config.log_level = text;
+}
+
+// A later row wins where two set the same field.
+constexpr Entry kTable[] = {
+    {{"MXNET_ENGINE_TYPE", "ThreadedEngine", "NaiveEngine is the same as HEADRACE_ENGINE=serial"}, parse_mxnet_engine},
+    {{"HEADRACE_ENGINE", "threaded", "serial runs every task in the thread that pushes it"}, parse_engine},
+    {{"HEADRACE_WORKERS", "0", "threads that run tasks; 0: one per core"}, parse_integer<&Config::workers, 0>},
+    {{"HEADRACE_SPIN_US", "-1", "microseconds an idle thread spins before it parks; -1: measured at start"},
+     parse_integer<&Config::spin_us, -1>},
+    {{"HEADRACE_MAX_PENDING", "4096", "queued tasks above which pushing helps instead of queueing more"},
+     parse_integer<&Config::max_pending, 1>},
+    {{"HEADRACE_MAX_PENDING_BYTES", "0", "the same for host bytes of queued tasks; 0: a quarter of the memory"},
+     parse_integer<&Config::max_pending_bytes, 0>},
+    {{"HEADRACE_MEMORY_WATERMARK", "0", "free pooled bytes below which none return to the system; 0: half the memory"},
+     parse_integer<&Config::memory_watermark, 0>},
+    {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
+     parse_text<&Config::trace_path>},
+    {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},
+    {{"HEADRACE_FUSION", "1", "0 runs every pointwise operation on its own"}, parse_bool<&Config::fusion>},
+};
+
+constexpr auto kVariables = [] {
+  std::array<ConfigVariable, std::size(kTable)> variables{};
+  for (size_t i = 0; i < variables.size(); ++i) variables[i] = kTable[i].variable;
+  return variables;
+}();
+
+}  // namespace
+
+Config parse_config() {
+  Config result;
+  for (const Entry& entry : kTable) {
+    const char* text = std::getenv(entry.variable.name);
+    if (text && *text) entry.parse(entry.variable.name, text, result);
+  }
+  return result;
+}
+
+const Config& config() {
+  static const Config& instance = *new Config(parse_config());
+  return instance;
+}
+
+std::span<const ConfigVariable> config_variables() { return kVariables; }
+
+int core_count() noexcept {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+int64_t physical_memory() noexcept {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t limit = 0;
+    if (std::ifstream(file) >> limit && limit > 0) bytes = std::min(bytes, limit);
+  }
+  return bytes;
+}
+
+}  // namespace headrace

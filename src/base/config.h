@@ -1,0 +1,41 @@
+// Every environment variable that the library reads, in one table (config.cc). Parsed once, at the first call of
+// config(); immutable afterwards, so any thread may read it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace headrace {
+
+struct Config {
+  bool serial_engine = false;      // run every task in the pushing thread
+  int64_t workers = 0;             // threads that run tasks; 0: one per core
+  int64_t spin_us = -1;            // how long an idle thread spins before it parks; -1: measured
+  int64_t max_pending = 4096;      // queued tasks above which pushing helps instead of queueing
+  int64_t max_pending_bytes = 0;   // host bytes held by queued tasks, likewise; 0: a quarter of the memory
+  int64_t memory_watermark = 0;    // free pooled bytes below which nothing returns to the system; 0: half the memory
+  std::string trace_path;          // where the timeline is written at exit; empty: no tracing
+  std::string log_level = "warn";  // error, warn, info or debug
+  bool fusion = true;              // run queued pointwise operations as one pass
+};
+
+struct ConfigVariable {
+  const char* name;
+  const char* default_text;
+  const char* meaning;
+};
+
+// Raises Error(kValue), naming the variable, when one holds a text that cannot be read.
+const Config& config();
+
+// The table, for documentation and for `headrace.runtime`.
+std::span<const ConfigVariable> config_variables();
+
+// Reads the environment anew, for tests of the parser.
+Config parse_config();
+
+int core_count() noexcept;           // cores this process may use
+int64_t physical_memory() noexcept;  // bytes, the limit of the process's control group taken into account
+
+}  // namespace headrace

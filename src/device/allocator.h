@@ -1,0 +1,30 @@
+// Memory of one device. Backends implement this interface; device/registry.h finds the one of a device.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace headrace {
+
+struct MemoryStats {   // bytes
+  int64_t live = 0;    // handed out and not yet released, size classes included
+  int64_t peak = 0;    // the largest `live` so far
+  int64_t pooled = 0;  // taken from the system, free, kept for reuse
+};
+
+// Any thread may call any function. Blocks are aligned to 64 bytes at least.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // Raises Error(kMemory) when the device cannot give `bytes`. Zero bytes give a valid pointer.
+  virtual void* allocate(size_t bytes) = 0;
+  // Takes a block back. `bytes` is what it was allocated with; null is ignored.
+  virtual void release(void* block, size_t bytes) noexcept = 0;
+  // Gives free pooled memory back to the system.
+  virtual void trim() noexcept = 0;
+  virtual MemoryStats stats() const noexcept = 0;
+  // The next `peak` counts from now.
+  virtual void reset_peak() noexcept = 0;
+};
+
+}  // namespace headrace

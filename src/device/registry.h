@@ -1,0 +1,28 @@
+// Which backend serves which device type. Filled once, from the explicit list in backend/backends.cc; immutable
+// afterwards, so any thread may call any function. The registry lives as long as the process.
+#pragma once
+
+#include <span>
+
+#include "device/allocator.h"
+#include "device/backend.h"
+#include "headrace/device.hpp"
+
+namespace headrace {
+
+// Raises Error(kRuntime) when no such device exists.
+Allocator& allocator_of(Device device);
+int device_count(DeviceType type) noexcept;
+
+struct BackendEntry {
+  DeviceType type;
+  Backend* backend;  // lives as long as the process
+};
+
+// The explicit list of backends in this build; defined in backend/backends.cc.
+std::span<const BackendEntry> builtin_backends();
+
+void backends_before_fork() noexcept;
+void backends_after_fork(bool in_child) noexcept;
+
+}  // namespace headrace

@@ -1,0 +1,120 @@
+// The engine runs tasks in an order that respects what they read and write. A task is pushed with the Vars it
+// accesses; it runs once after all earlier conflicting tasks, possibly before push() returns, possibly on another
+// thread. docs/engine.md explains how and why.
+//
+// Threads: every function may be called from any thread, also from a running task. A task that waits, takes a lock
+// that pushing threads hold, or runs for a long time for other reasons than arithmetic must say `may_block`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "base/config.h"
+#include "engine/var.h"
+
+namespace headrace {
+
+enum class Priority : uint8_t { kHigh, kNormal, kLow };
+
+struct TaskSpec {
+  const char* name = "";  // a literal or another text that is never freed
+  std::span<Var* const> reads{}, writes{};  // may repeat and overlap; a Var in both is read and written
+  double cost_ns = 0;     // estimated, on one core; below Engine::kInlineCostNs the pushing thread may run it
+  Priority priority = Priority::kNormal;
+  int64_t host_bytes = 0;     // memory that the frontend made for this task alone (back-pressure)
+  bool fresh_writes = false;  // no other handle to the written Vars exists yet
+  bool may_block = false;     // runs on threads of its own, never inside a push or a wait
+};
+
+// How the engine handles a body whose type it does not know.
+struct BodyType {
+  void (*run)(void* body);
+  void (*destroy)(void* body) noexcept;
+};
+
+template <class Body>
+inline constexpr BodyType kBodyType = {
+    [](void* body) { (*static_cast<Body*>(body))(); },
+    [](void* body) noexcept { static_cast<Body*>(body)->~Body(); },
+};
+
+struct Task;
+class Scheduler;
+
+class Engine {
+ public:
+  static constexpr double kInlineCostNs = 2000;
+
+  explicit Engine(const Config& config);
+  ~Engine();  // drains and joins
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Queues `body`, a movable callable `void()`, to run after all earlier tasks that conflict with it. The body owns
+  // what it touches. It is destroyed after it ran or was skipped, and after its accesses were completed. It does not
+  // run when a Var it reads is poisoned; the Vars it writes then carry the same error. What it throws is kept on the
+  // Vars it writes. Raises nothing but std::bad_alloc and what moving the body raises.
+  template <class Body>
+  void push(const TaskSpec& spec, Body&& body) {
+    using Stored = std::decay_t<Body>;
+    static_assert(std::is_nothrow_move_constructible_v<Stored>);
+    Stored local(std::forward<Body>(body));
+    switch (begin_inline(spec)) {
+      case Inline::kRun:
+        try {
+          local();
+        } catch (...) {
+          fail_inline(spec);
+          return;
+        }
+        end_inline(spec);
+        return;
+      case Inline::kSkip: return;
+      case Inline::kNo: break;
+    }
+    const Pending pending = make_task(spec, kBodyType<Stored>, sizeof(Stored), alignof(Stored));
+    new (pending.body_place) Stored(std::move(local));
+    submit(pending.task, spec);
+  }
+
+  // Waits until the last write queued so far is done; rethrows the error of the Var, every time.
+  void wait_to_read(Var& var);
+  // Waits until every access queued so far is done; rethrows likewise.
+  void wait_to_write(Var& var);
+  // Like wait_to_read for at most `limit`; false: not done yet.
+  bool wait_to_read_for(Var& var, std::chrono::nanoseconds limit);
+  bool wait_to_write_for(Var& var, std::chrono::nanoseconds limit);
+  // Waits until nothing is queued or running, then raises the oldest error that no wait has raised yet. One call
+  // raises one error; the next call raises the next.
+  void wait_all();
+  bool wait_all_for(std::chrono::nanoseconds limit);
+
+  int worker_count() const noexcept;
+  bool serial() const noexcept;
+  int64_t pending() const noexcept;  // tasks queued or running, counted without stopping anyone
+
+  // Runs everything queued and ends the threads; a later push starts them again.
+  void shutdown() noexcept;
+
+ private:
+  enum class Inline { kNo, kRun, kSkip };
+  struct Pending {
+    Task* task;
+    void* body_place;
+  };
+
+  Inline begin_inline(const TaskSpec& spec);
+  void end_inline(const TaskSpec& spec) noexcept;
+  void fail_inline(const TaskSpec& spec) noexcept;  // called in the catch block
+  Pending make_task(const TaskSpec& spec, const BodyType& type, size_t bytes, size_t alignment);
+  void submit(Task* task, const TaskSpec& spec);
+
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace headrace
