@@ -28,9 +28,10 @@ find_package(Threads REQUIRED)
 # libdnnl needs libimf and libintlc without saying where they are; a library that names all four finds them for it.
 find_library(HEADRACE_IMF imf PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)
 find_file(HEADRACE_INTLC libintlc.so.5 PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)
+# libm goes first, so that exp and its like come from it in every process, and never from libimf.
 add_library(headrace_onednn INTERFACE)
 target_link_libraries(headrace_onednn INTERFACE
-  -Wl,--push-state,--no-as-needed DNNL::dnnl TBB::tbb "${HEADRACE_IMF}" "${HEADRACE_INTLC}" -Wl,--pop-state)
+  -Wl,--push-state,--no-as-needed m DNNL::dnnl TBB::tbb "${HEADRACE_IMF}" "${HEADRACE_INTLC}" -Wl,--pop-state)
 
 if(HEADRACE_TESTS)
   find_package(GTest REQUIRED)

@@ -8,6 +8,7 @@ set(package_build "${PROJECT_BINARY_DIR}/python/headrace")
 file(GLOB module_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
 nanobind_add_module(_core NB_STATIC ${module_sources})
 target_link_libraries(_core PRIVATE headrace_internal)
+target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
 set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}" INSTALL_RPATH "$ORIGIN")
 
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${package_source}" "${package_source}/*")

@@ -1,0 +1,33 @@
+"""Runs MXNet programs unchanged: after `install()`, `import mxnet` and all its submodules resolve to Headrace.
+
+`python -m headrace.mxnet program.py` does the same for a program that was never edited.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from . import _alias
+
+__all__ = ["install"]
+
+
+def install() -> None:
+    """Makes `import mxnet` mean Headrace in this process, and Headrace behave as MXNet 1.9.1 does.
+
+    Every `mxnet.x.y` is the very module `headrace.x.y`, `mxnet.__version__` is "1.9.1", arrays follow the legacy
+    rules until `npx.set_np()`, and random numbers come from MXNet's generator. Calling it again changes nothing.
+
+    Raises RuntimeError if another package named mxnet was imported before.
+    """
+    if _alias.is_installed():
+        return
+    _alias.check_not_imported()
+
+    import headrace.random
+    import headrace.util
+
+    headrace.random.set_generator("mt19937")
+    headrace.util.reset_np()
+    sys.modules["mxnet"] = _alias.make_top_module()
+    sys.meta_path.insert(0, _alias.Finder())

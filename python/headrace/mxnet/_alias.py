@@ -1,0 +1,121 @@
+"""The import hook behind `headrace.mxnet.install()`: one module object per module, under both of its names."""
+
+from __future__ import annotations
+
+import dis
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+MXNET_VERSION = "1.9.1"
+SITE = pathlib.Path(__file__).parent / "_site"  # holds a package `mxnet` that only calls install()
+
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+def is_installed() -> bool:
+    return any(isinstance(finder, Finder) for finder in sys.meta_path)
+
+
+def check_not_imported() -> None:
+    """Raises RuntimeError when `mxnet` is already something else than the shim in SITE."""
+    other = sys.modules.get("mxnet")
+    if other is None or SITE in pathlib.Path(getattr(other, "__file__", None) or "/").parents:
+        return
+    raise RuntimeError(
+        f"headrace.mxnet.install: mxnet is already imported from {getattr(other, '__file__', '?')}; "
+        "call install() before the first `import mxnet`"
+    )
+
+
+def make_top_module() -> types.ModuleType:
+    """Makes the module `mxnet`, the only one that is not Headrace's own: its `__version__` is MXNet's."""
+    import headrace
+
+    top = types.ModuleType("mxnet", headrace.__doc__)
+    top.__version__ = MXNET_VERSION
+    top.__path__ = []  # a package, whose submodules only our finder finds
+    top.__file__ = headrace.__file__
+
+    def forward(name: str) -> Any:
+        value = getattr(headrace, name)
+        setattr(top, name, value)
+        return value
+
+    top.__getattr__ = _naming_what_is_missing("mxnet", top, forward)
+    top.__dir__ = lambda: sorted({*dir(headrace), *vars(top)})
+    return top
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    """Maps `mxnet.x.y` to `headrace.x.y`. Stands first on sys.meta_path, or a module would be loaded a second time."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if not fullname.startswith("mxnet."):
+            return None
+        module = _find_module("headrace" + fullname[len("mxnet") :])
+        if module is None:
+            raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
+        return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
+
+
+class _Loader(importlib.abc.Loader):
+    """Hands out a module that is loaded already. The import system gives it our spec: exec_module puts its own back."""
+
+    def __init__(self, module: types.ModuleType, mxnet_name: str) -> None:
+        self._module = module
+        self._spec = module.__spec__
+        self._mxnet_name = mxnet_name
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        module.__spec__ = self._spec
+        before = vars(module).get("__getattr__")
+        if not hasattr(before, "mxnet_name"):
+            module.__getattr__ = _naming_what_is_missing(self._mxnet_name, module, before)
+
+
+def _find_module(name: str) -> types.ModuleType | None:
+    """The module of that name, or the one its parent shows under that name (`nd` for `ndarray`), or None."""
+    parent_name, _, child = name.rpartition(".")
+    parent = importlib.import_module(parent_name)
+    if hasattr(parent, "__path__") and importlib.util.find_spec(name) is not None:
+        return importlib.import_module(name)
+    value = getattr(parent, child, None)
+    return value if isinstance(value, types.ModuleType) else None
+
+
+def _missing_text(mxnet_name: str) -> str:
+    return f"{mxnet_name} is not in Headrace yet (or MXNet {MXNET_VERSION} does not have that name either)"
+
+
+def _naming_what_is_missing(
+    mxnet_name: str, module: types.ModuleType, lookup: Callable[[str], Any] | None
+) -> Callable[[str], Any]:
+    """Makes a module `__getattr__` that tries `lookup` and says which MXNet name is missing.
+
+    `from mxnet.x import name` throws away the text of an AttributeError, so that statement gets an ImportError.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if lookup is not None:
+            try:
+                return lookup(name)
+            except AttributeError:
+                pass
+        text = _missing_text(f"{mxnet_name}.{name}")
+        caller = sys._getframe(1)
+        if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
+            raise ImportError(text, name=mxnet_name)
+        raise AttributeError(text, name=name, obj=module)
+
+    __getattr__.mxnet_name = mxnet_name
+    return __getattr__
