@@ -1,0 +1,109 @@
+#include "op/formula/expr.h"
+
+#include <unordered_set>
+#include <utility>
+
+#include "base/check.h"
+#include "op/formula/scalar.h"
+
+namespace headrace {
+
+Expr::Expr(double value) {
+  auto* node = new Node;
+  node->value = value;
+  node_ = IntrusivePtr<const Node>(node);
+}
+
+Expr Expr::make(Opcode opcode, const Expr& a) { return make(opcode, a, a, a); }
+Expr Expr::make(Opcode opcode, const Expr& a, const Expr& b) { return make(opcode, a, b, b); }
+
+Expr Expr::make(Opcode opcode, const Expr& a, const Expr& b, const Expr& c) {
+  const Expr* const arguments[] = {&a, &b, &c};
+  const int arity = info(opcode).arity;
+  bool all_constant = true;
+  for (int i = 0; i < arity; ++i) all_constant &= arguments[i]->kind() == Kind::kConstant;
+  if (all_constant) return Expr(evaluate(opcode, a.value(), b.value(), c.value()));
+  auto* node = new Node;
+  node->kind = Kind::kInstruction;
+  node->opcode = opcode;
+  node->arity = static_cast<uint8_t>(arity);
+  for (int i = 0; i < arity; ++i) node->arguments[i] = arguments[i]->node_;
+  return Expr(node);
+}
+
+Expr input(int i) {
+  auto* node = new Expr::Node;
+  node->kind = Expr::Kind::kInput;
+  node->index = i;
+  return Expr(node);
+}
+
+Expr parameter(int k) {
+  auto* node = new Expr::Node;
+  node->kind = Expr::Kind::kParameter;
+  node->index = k;
+  return Expr(node);
+}
+
+Expr stop_gradient(const Expr& x) {
+  if (x.kind() == Expr::Kind::kConstant) return x;
+  auto* node = new Expr::Node;
+  node->kind = Expr::Kind::kInstruction;
+  node->arity = 1;
+  node->stop_gradient = true;
+  node->arguments[0] = x.node_;
+  return Expr(node);
+}
+
+Expr round_to(const Expr& x, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return Expr::make(Opcode::kToFloat16, x);
+    case DType::kBfloat16:
+      return Expr::make(Opcode::kToBfloat16, x);
+    case DType::kFloat32:
+      return Expr::make(Opcode::kToFloat32, x);
+    case DType::kInt8:
+      return Expr::make(Opcode::kToInt8, x);
+    case DType::kUint8:
+      return Expr::make(Opcode::kToUint8, x);
+    case DType::kInt16:
+      return Expr::make(Opcode::kToInt16, x);
+    case DType::kUint16:
+      return Expr::make(Opcode::kToUint16, x);
+    case DType::kInt32:
+      return Expr::make(Opcode::kToInt32, x);
+    case DType::kUint32:
+      return Expr::make(Opcode::kToUint32, x);
+    case DType::kBool:
+      return Expr::make(Opcode::kToBool, x);
+    case DType::kFloat64:
+    case DType::kInt64:
+    case DType::kUint64:
+      return x;
+  }
+  return x;
+}
+
+std::vector<Expr> topological_order(const std::vector<Expr>& outputs) {
+  std::vector<Expr> order;
+  std::unordered_set<const Expr::Node*> seen;
+  std::vector<std::pair<Expr, int>> stack;  // a node and how many of its arguments were visited
+  for (const Expr& output : outputs) {
+    if (!seen.insert(output.node()).second) continue;
+    stack.emplace_back(output, 0);
+    while (!stack.empty()) {
+      auto& [node, visited] = stack.back();
+      if (visited == node.arity()) {
+        order.push_back(node);
+        stack.pop_back();
+        continue;
+      }
+      Expr next = node.argument(visited++);
+      if (seen.insert(next.node()).second) stack.emplace_back(std::move(next), 0);
+    }
+  }
+  return order;
+}
+
+}  // namespace headrace

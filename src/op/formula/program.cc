@@ -1,0 +1,266 @@
+#include "op/formula/program.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "base/check.h"
+#include "op/formula/numeric_cast.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kMaxSlots = 60'000;
+
+bool is_commutative(Opcode op) {
+  using enum Opcode;
+  return op == kAdd || op == kMul || op == kEq || op == kNe;
+}
+
+}  // namespace
+
+// Turns a formula into a program in four steps: number the values (equal ones once), choose what is uniform, order the
+// rest, give slots. Lives only while a Program is constructed.
+class ProgramBuilder {
+ public:
+  explicit ProgramBuilder(Program& program) : program_(program), table_(kernels(program.type_)) {}
+
+  void build(const Formula& formula) {
+    for (const Expr& node : topological_order(formula.outputs)) number(node);
+    for (const Expr& output : formula.outputs) outputs_.push_back(ids_.at(output.node()));
+    make_scalars(formula.num_parameters);
+    order_instructions();
+    assign_slots();
+    emit();
+  }
+
+ private:
+  enum class Kind { kInput, kConstant, kParameter, kInstruction };
+  struct Value {
+    Kind kind;
+    Opcode opcode = Opcode::kCopy;
+    int arity = 0;
+    std::array<int, 3> arguments = {-1, -1, -1};
+    int index = 0;         // of an input, parameter or constant
+    bool uniform = false;  // the same for all elements
+    bool is_output = false;
+    int slot = -1;
+    int last_use = -1;
+  };
+
+  void number(const Expr& node) {
+    Value value{};
+    double constant = 0;
+    switch (node.kind()) {
+      case Expr::Kind::kInput:
+        value = {.kind = Kind::kInput, .index = node.index()};
+        check(value.index >= 0 && value.index < program_.num_inputs_, ErrorKind::kValue,
+              "formula: input({}) is used, but the formula declares {} inputs; raise num_inputs", value.index,
+              program_.num_inputs_);
+        break;
+      case Expr::Kind::kParameter:
+        value = {.kind = Kind::kParameter, .index = node.index(), .uniform = true};
+        check(value.index >= 0 && value.index < program_.num_parameters_, ErrorKind::kValue,
+              "formula: parameter({}) is used, but the formula declares {} parameters; raise num_parameters",
+              value.index, program_.num_parameters_);
+        break;
+      case Expr::Kind::kConstant:
+        value = {.kind = Kind::kConstant, .uniform = true};
+        constant = node.value();
+        break;
+      case Expr::Kind::kInstruction:
+        value = {.kind = Kind::kInstruction, .opcode = node.opcode(), .arity = node.arity(), .uniform = true};
+        for (int i = 0; i < value.arity; ++i) {
+          value.arguments[i] = ids_.at(node.argument(i).node());
+          value.uniform &= values_[value.arguments[i]].uniform;
+        }
+        if (value.opcode == Opcode::kCopy) {  // only ever a name for its argument
+          ids_[node.node()] = value.arguments[0];
+          return;
+        }
+        if (is_commutative(value.opcode) && value.arguments[0] > value.arguments[1])
+          std::swap(value.arguments[0], value.arguments[1]);
+        break;
+    }
+    ids_[node.node()] = unique(value, constant);
+  }
+
+  int unique(Value value, double constant) {
+    const auto key =
+        std::make_tuple(value.kind, value.opcode, value.arguments, value.index, std::bit_cast<uint64_t>(constant));
+    const auto [place, is_new] = known_.emplace(key, static_cast<int>(values_.size()));
+    if (is_new) {
+      if (value.kind == Kind::kConstant) {
+        value.index = static_cast<int>(program_.constants_.size());
+        program_.constants_.push_back(program_.to_scalar(constant));
+      }
+      values_.push_back(value);
+    }
+    return place->second;
+  }
+
+  void make_scalars(int num_parameters) {
+    const int num_constants = static_cast<int>(program_.constants_.size());
+    int next = num_constants + num_parameters;
+    for (size_t id = 0; id < values_.size(); ++id) {
+      Value& value = values_[id];
+      if (!value.uniform) continue;
+      if (value.kind == Kind::kConstant) value.slot = value.index;
+      if (value.kind == Kind::kParameter) value.slot = num_constants + value.index;
+      if (value.kind == Kind::kInstruction) value.slot = next++;
+    }
+    program_.num_scalars_ = next;
+  }
+
+  // The order of the numbering is already one that works: depth first, arguments before users. Outputs that no
+  // instruction of their own can write (inputs, scalars, one value twice) get a copy at the end.
+  void order_instructions() {
+    const int num_values = static_cast<int>(values_.size());
+    for (int id = 0; id < num_values; ++id) {
+      if (values_[id].kind == Kind::kInstruction && !values_[id].uniform) order_.push_back(id);
+    }
+    for (int& output : outputs_) {
+      const bool writable =
+          values_[output].kind == Kind::kInstruction && !values_[output].uniform && !values_[output].is_output;
+      if (!writable) {
+        values_.push_back(
+            {.kind = Kind::kInstruction, .opcode = Opcode::kCopy, .arity = 1, .arguments = {output, -1, -1}});
+        output = static_cast<int>(values_.size()) - 1;
+        order_.push_back(output);
+      }
+      values_[output].is_output = true;
+    }
+    for (size_t position = 0; position < order_.size(); ++position) {
+      const Value& value = values_[order_[position]];
+      for (int i = 0; i < value.arity; ++i) values_[value.arguments[i]].last_use = static_cast<int>(position);
+    }
+  }
+
+  // Registers are named by number here and moved behind the fills in emit().
+  void assign_slots() {
+    for (Value& value : values_) {
+      if (value.kind == Kind::kInput) value.slot = program_.first_input() + value.index;
+    }
+    for (size_t o = 0; o < outputs_.size(); ++o)
+      values_[outputs_[o]].slot = program_.first_output() + static_cast<int>(o);
+    std::vector<int> free;
+    for (size_t position = 0; position < order_.size(); ++position) {
+      Value& value = values_[order_[position]];
+      for (int i = 0; i < value.arity; ++i) {
+        const Value& argument = values_[value.arguments[i]];
+        const bool repeated = std::count(value.arguments.begin(), value.arguments.begin() + i, value.arguments[i]) > 0;
+        if (argument.slot >= kRegisterBase && argument.last_use == static_cast<int>(position) && !repeated)
+          free.push_back(argument.slot);
+      }
+      if (value.slot >= 0) continue;  // an output
+      if (free.empty()) {
+        value.slot = kRegisterBase + program_.num_registers_++;
+      } else {
+        value.slot = free.back();
+        free.pop_back();
+      }
+    }
+  }
+
+  void emit() {
+    for (const Value& value : values_) {
+      if (value.kind == Kind::kInstruction && value.uniform) program_.prologue_.push_back(instruction(value, false));
+    }
+    for (const int id : order_) program_.instructions_.push_back(instruction(values_[id], true));
+    const int num_slots = program_.first_register() + program_.num_registers_;
+    check(num_slots < kMaxSlots, ErrorKind::kValue, "formula: {} values at once are more than a program can hold ({})",
+          num_slots, kMaxSlots);
+    const auto move_register = [this](uint16_t& slot) {
+      if (slot >= kRegisterBase) slot = static_cast<uint16_t>(slot - kRegisterBase + program_.first_register());
+    };
+    for (auto& item : program_.instructions_) {
+      move_register(item.result);
+      for (uint16_t& argument : item.arguments) move_register(argument);
+    }
+    program_.input_last_use_.assign(program_.num_inputs_, -1);
+    for (const Value& value : values_) {
+      if (value.kind == Kind::kInput) program_.input_last_use_[value.index] = value.last_use;
+    }
+    for (const int output : outputs_) {
+      const auto place = std::find(order_.begin(), order_.end(), output);
+      program_.output_definition_.push_back(static_cast<int>(place - order_.begin()));
+    }
+  }
+
+  Program::Instruction instruction(const Value& value, bool on_tiles) {
+    int form = 0;
+    Program::Instruction result{};
+    result.opcode = value.opcode;
+    result.result = static_cast<uint16_t>(value.slot);
+    for (int i = 0; i < value.arity; ++i) {
+      const Value& argument = values_[value.arguments[i]];
+      result.arguments[i] = static_cast<uint16_t>(argument.slot);
+      if (argument.uniform) form |= 1 << i;
+    }
+    if (!on_tiles) form = 0;
+    result.kernel = table_.get(value.opcode, form);
+    for (int i = 0; i < value.arity && result.kernel == nullptr; ++i) {
+      if ((form & (1 << i)) == 0) continue;
+      form &= ~(1 << i);
+      result.arguments[i] = fill_of(result.arguments[i]);
+      result.kernel = table_.get(value.opcode, form);
+    }
+    const OpcodeInfo& facts = info(value.opcode);
+    const bool is_float = program_.type_ == ComputeType::kFloat32 || program_.type_ == ComputeType::kFloat64;
+    const double width = static_cast<double>(item_size(program_.type_)) / 4;
+    if (on_tiles) program_.cost_per_element_ += width * (is_float ? facts.float_cost : facts.integer_cost);
+    return result;
+  }
+
+  uint16_t fill_of(uint16_t scalar) {
+    for (const Program::Fill& fill : program_.fills_) {
+      if (fill.scalar == scalar) return fill.result;
+    }
+    const auto slot = static_cast<uint16_t>(program_.first_fill() + static_cast<int>(program_.fills_.size()));
+    program_.fills_.push_back({scalar, slot});
+    return slot;
+  }
+
+  static constexpr int kRegisterBase = kMaxSlots;
+
+  Program& program_;
+  const KernelTable& table_;
+  std::vector<Value> values_;
+  std::map<std::tuple<Kind, Opcode, std::array<int, 3>, int, uint64_t>, int> known_;
+  std::unordered_map<const Expr::Node*, int> ids_;
+  std::vector<int> outputs_, order_;
+};
+
+Program::Program(const Formula& formula, ComputeType type)
+    : type_(type),
+      num_inputs_(formula.num_inputs),
+      num_parameters_(formula.num_parameters),
+      num_outputs_(static_cast<int>(formula.outputs.size())) {
+  check(!formula.outputs.empty(), ErrorKind::kValue, "formula: expected at least one output, got none");
+  ProgramBuilder(*this).build(formula);
+}
+
+Program::Scalar Program::to_scalar(double value) const noexcept {
+  Scalar scalar{.int64 = 0};
+  switch (type_) {
+    case ComputeType::kFloat32:
+      scalar.float32 = static_cast<float>(value);
+      break;
+    case ComputeType::kFloat64:
+      scalar.float64 = value;
+      break;
+    case ComputeType::kInt32:
+      scalar.int32 = numeric_cast<int32_t>(value);
+      break;
+    case ComputeType::kInt64:
+      scalar.int64 = numeric_cast<int64_t>(value);
+      break;
+  }
+  return scalar;
+}
+
+}  // namespace headrace

@@ -1,0 +1,81 @@
+// A formula compiled for one compute type: a short list of kernel calls over numbered slots. Immutable after
+// construction; threads share it freely.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "op/formula/expr.h"
+#include "op/simd/kernels.h"
+
+namespace headrace {
+
+// Elements that one kernel call works on: every operand of a program stays in the first-level cache.
+inline constexpr int64_t kTile = 512;
+
+class Program {
+ public:
+  // Slots are numbered in this order: scalars (constants, parameters, values computed from those alone), inputs,
+  // outputs, fills (a scalar repeated over a tile, where a kernel wants it so), registers.
+  struct Instruction {
+    Kernel kernel;
+    uint16_t result;
+    uint16_t arguments[3];
+    Opcode opcode;
+  };
+  struct Fill {
+    uint16_t scalar, result;
+  };
+  union Scalar {
+    float float32;
+    double float64;
+    int32_t int32;
+    int64_t int64;
+  };
+
+  // Raises Error(kValue) when an output names an input or parameter that the formula does not declare.
+  Program(const Formula& formula, ComputeType type);
+
+  ComputeType compute_type() const noexcept { return type_; }
+  int num_inputs() const noexcept { return num_inputs_; }
+  int num_outputs() const noexcept { return num_outputs_; }
+  int num_parameters() const noexcept { return num_parameters_; }
+
+  // For the machine that runs programs.
+  std::span<const Instruction> instructions() const noexcept { return instructions_; }  // on tiles
+  std::span<const Instruction> prologue() const noexcept { return prologue_; }          // once, on scalars
+  std::span<const Fill> fills() const noexcept { return fills_; }
+  std::span<const Scalar> constants() const noexcept { return constants_; }
+  int num_scalars() const noexcept { return num_scalars_; }
+  int num_registers() const noexcept { return num_registers_; }
+  int first_input() const noexcept { return num_scalars_; }
+  int first_output() const noexcept { return num_scalars_ + num_inputs_; }
+  int first_fill() const noexcept { return first_output() + num_outputs_; }
+  int first_register() const noexcept { return first_fill() + static_cast<int>(fills_.size()); }
+  int num_slots() const noexcept { return first_register() + num_registers_; }
+  // Position of the last instruction that reads an input (-1: none) and of the one that writes an output.
+  int last_use_of_input(int i) const noexcept { return input_last_use_[i]; }
+  int definition_of_output(int o) const noexcept { return output_definition_[o]; }
+  double cost_per_element() const noexcept { return cost_per_element_; }
+  // One instruction that writes the only output from inputs, constants and parameters.
+  bool is_simple() const noexcept {
+    return instructions_.size() == 1 && prologue_.empty() && fills_.empty() && num_outputs_ == 1;
+  }
+
+  Scalar to_scalar(double value) const noexcept;
+
+ private:
+  friend class ProgramBuilder;
+
+  ComputeType type_;
+  int num_inputs_, num_parameters_, num_outputs_;
+  int num_scalars_ = 0, num_registers_ = 0;
+  std::vector<Scalar> constants_;
+  std::vector<Instruction> prologue_, instructions_;
+  std::vector<Fill> fills_;
+  std::vector<int> input_last_use_, output_definition_;
+  double cost_per_element_ = 0;
+};
+
+}  // namespace headrace

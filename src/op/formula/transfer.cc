@@ -1,0 +1,60 @@
+#include "op/formula/transfer.h"
+
+#include <algorithm>
+
+#include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
+
+namespace headrace {
+namespace {
+
+template <class Memory, class Tile>
+void load(void* tile, const void* memory, int64_t stride, int64_t n) noexcept {
+  auto* out = static_cast<Tile*>(tile);
+  const auto* in = static_cast<const Memory*>(memory);
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Tile>(in[i]);
+  } else if (stride == 0) {
+    std::fill_n(out, n, numeric_cast<Tile>(*in));
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Tile>(in[i * stride]);
+  }
+}
+
+template <class Tile, class Memory>
+void store(const void* tile, void* memory, int64_t stride, int64_t n) noexcept {
+  const auto* in = static_cast<const Tile*>(tile);
+  auto* out = static_cast<Memory*>(memory);
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Memory>(in[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * stride] = numeric_cast<Memory>(in[i]);
+  }
+}
+
+template <class F>
+auto dispatch_compute(ComputeType type, F&& f) {
+  return dispatch(dtype_of(type), [&]<class T>() {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t>) {
+      return f.template operator()<T>();
+    } else {
+      return f.template operator()<int64_t>();
+    }
+  });
+}
+
+}  // namespace
+
+Load load_function(DType from, ComputeType to) {
+  return dispatch(from, [&]<class Memory>() -> Load {
+    return dispatch_compute(to, []<class Tile>() -> Load { return &load<Memory, Tile>; });
+  });
+}
+
+Store store_function(ComputeType from, DType to) {
+  return dispatch(to, [&]<class Memory>() -> Store {
+    return dispatch_compute(from, []<class Tile>() -> Store { return &store<Tile, Memory>; });
+  });
+}
+
+}  // namespace headrace
