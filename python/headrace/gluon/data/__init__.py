@@ -1,0 +1,23 @@
+"""Datasets, samplers and the DataLoader."""
+
+from . import batchify, dataloader, dataset, sampler, vision
+from .dataloader import DataLoader
+from .dataset import ArrayDataset, Dataset, SimpleDataset
+from .sampler import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler
+
+__all__ = [
+    "batchify",
+    "dataloader",
+    "dataset",
+    "sampler",
+    "vision",
+    "ArrayDataset",
+    "BatchSampler",
+    "DataLoader",
+    "Dataset",
+    "FilterSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SimpleDataset",
+]

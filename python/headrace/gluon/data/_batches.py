@@ -1,0 +1,42 @@
+"""The protocol that lets a dataset and its transforms work on a whole batch at once.
+
+A dataset may define `batch_reader()`, a transform `batch_form()`. Each returns a function, or None when a batch can
+only be made item by item:
+
+- `dataset.batch_reader()` -> `read(rows)`: the items at `rows` (1-D integer NumPy array) as *columns*;
+- `transform.batch_form()` -> `apply(*columns)`: the transform of every row, as columns.
+
+*Columns* are one NumPy array when an item is one value, and a tuple of NumPy arrays when an item is a tuple; the
+first axis counts the rows. The result must equal what stacking the single items gives; the DataLoader relies on it.
+"""
+
+
+def _declaring_class(cls, name):
+    return next((base for base in cls.__mro__ if name in vars(base)), None)
+
+
+def _declared(obj, batch_name, item_name):
+    """The method `batch_name` of `obj`, or None.
+
+    A subclass that redefines what happens to one item (`item_name`) without saying what happens to a batch has
+    withdrawn the batch method that it inherits.
+    """
+    cls = type(obj)
+    declares_batch = _declaring_class(cls, batch_name)
+    declares_item = _declaring_class(cls, item_name)
+    if declares_batch is None or declares_item is None or not issubclass(declares_batch, declares_item):
+        return None
+    return getattr(obj, batch_name)
+
+
+def batch_reader(dataset):
+    """The function that reads a batch of `dataset` as columns, or None."""
+    method = _declared(dataset, "batch_reader", "__getitem__")
+    return method() if method else None
+
+
+def batch_form(transform):
+    """The function that applies `transform` to columns, or None."""
+    item_name = "forward" if hasattr(type(transform), "forward") else "__call__"
+    method = _declared(transform, "batch_form", item_name)
+    return method() if method else None

@@ -1,0 +1,209 @@
+"""Worker processes that make batches, as seen from the parent.
+
+The pool belongs to the process and is used by one thread at a time. There is no helper thread: orders are sent and
+results received inside `submit` and `result`.
+"""
+
+import itertools
+import multiprocessing
+import os
+import pickle
+import select
+import signal
+import time
+import warnings
+from collections import deque
+from multiprocessing import reduction
+
+import numpy
+
+from ...util import is_np_array
+from ._shared_memory import Lease, Segment
+from ._worker import Worker
+
+_EXIT_SECONDS = 1
+
+
+class WorkerTraceback(Exception):
+    """The traceback of an error in a worker process, as text; the cause of the error that the parent raises."""
+
+    def __str__(self):
+        return "\n" + self.args[0]
+
+
+class _Member:
+    """The parent's side of one worker process."""
+
+    def __init__(self, number, fetch, seed):
+        context = multiprocessing.get_context("fork")
+        self.number = number
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(
+            target=_work, args=(theirs, self.connection, fetch, seed), name=f"DataLoader worker {number}", daemon=True
+        )
+        with warnings.catch_warnings():
+            # Python 3.12 and later warn of threads at a fork; the engine stops its own around one.
+            warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+            self.process.start()
+        theirs.close()
+        self.orders = 0
+        self.segments = {}
+        self.free = deque()
+
+    def lease(self, number):
+        return Lease(self.segments[number], lambda: self.free.append(number))
+
+    def describe_death(self):
+        self.process.join(_EXIT_SECONDS)
+        code = self.process.exitcode
+        if code is None:
+            how = "closed its connection"
+        elif code < 0:
+            how = f"was killed by signal {-code} ({signal.Signals(-code).name})"
+        else:
+            how = f"exited with code {code}"
+        advice = (
+            " Signal 9 is what the system sends when memory is short: use fewer workers or smaller batches."
+            if code == -signal.SIGKILL
+            else " Run with num_workers=0 to see what the dataset does."
+        )
+        return f"DataLoader: {self.process.name} (pid {self.process.pid}) {how} while batches were wanted.{advice}"
+
+
+def _work(connection, parents_end, fetch, seed):
+    parents_end.close()
+    Worker(connection, fetch, seed).run()
+
+
+class ProcessPool:
+    """`num_workers` forked processes that call `fetch(rows)`.
+
+    What `fetch` returns may be any picklable structure; the arrays in it come through shared memory, everything else
+    is pickled.
+    """
+
+    def __init__(self, num_workers, fetch):
+        self._owner = os.getpid()
+        self._tickets = itertools.count()
+        self._where = {}  # ticket -> member that works on it
+        self._results = {}  # ticket -> (kind, content) received but not asked for yet
+        self._members = []
+        self._poll = select.poll()
+        self._by_descriptor = {}
+        for number, seed in enumerate(_worker_seeds(num_workers)):
+            member = _Member(number, fetch, seed)
+            self._members.append(member)
+            for descriptor in (member.connection.fileno(), member.process.sentinel):
+                self._by_descriptor[descriptor] = member
+                self._poll.register(descriptor, select.POLLIN)
+
+    def usable(self):
+        """Whether the workers run and are of this process."""
+        return bool(self._members) and self._owner == os.getpid()
+
+    def submit(self, rows):
+        """Orders the batch of `rows` from the worker with the fewest orders. Gives a ticket for `result`."""
+        ticket = next(self._tickets)
+        member = min(self._members, key=lambda m: m.orders)
+        free = member.free.popleft() if member.free else None
+        try:
+            member.connection.send((ticket, rows, is_np_array(), free))
+        except OSError:
+            message = member.describe_death()
+            self.close()
+            raise RuntimeError(message) from None
+        member.orders += 1
+        self._where[ticket] = member
+        return ticket
+
+    def result(self, ticket, timeout):
+        """The batch of `ticket`.
+
+        Raises what `fetch` raised, with the worker's traceback as its cause; RuntimeError when a worker died;
+        `multiprocessing.TimeoutError` after `timeout` seconds. The last two end the pool.
+        """
+        if not self._members:
+            raise RuntimeError("DataLoader: its worker processes have ended; start a new iteration")
+        try:
+            self._receive_until(ticket, timeout)
+        except BaseException:  # an interrupt may leave half a message unread
+            self.close()
+            raise
+        kind, content = self._results.pop(ticket)
+        del self._where[ticket]
+        if kind == "error":
+            _raise_from_worker(*content)
+        return content
+
+    def discard(self, ticket):
+        """Nobody will ask for the result of `ticket`."""
+        if self._where.pop(ticket, None):
+            self._results.pop(ticket, None)
+
+    def close(self):
+        """Ends the workers. Batches that were handed out stay valid."""
+        if self._owner != os.getpid():
+            return
+        for member in self._members:
+            member.connection.close()
+        deadline = time.monotonic() + _EXIT_SECONDS
+        for member in self._members:
+            member.process.join(max(deadline - time.monotonic(), 0))
+            if member.process.is_alive():
+                member.process.kill()
+                member.process.join()
+        self._members = []
+
+    def _receive_until(self, ticket, timeout):
+        deadline = time.monotonic() + timeout
+        while ticket not in self._results:
+            left = deadline - time.monotonic()
+            ready = self._poll.poll(max(left, 0) * 1000)
+            if not ready and left <= 0:
+                member = self._where[ticket]
+                raise multiprocessing.TimeoutError(
+                    f"DataLoader: no batch from {member.process.name} (pid {member.process.pid}) within {timeout} "
+                    "seconds. If reading one batch may take longer, give a larger timeout; if the dataset waits for "
+                    "something, run with num_workers=0 to see for what."
+                )
+            for member in {self._by_descriptor[descriptor] for descriptor, _ in ready}:
+                self._receive(member)
+
+    def _receive(self, member):
+        """Takes in the next message of `member`."""
+        try:
+            if not member.connection.poll():
+                raise EOFError
+            message = member.connection.recv_bytes()
+        except (EOFError, OSError):
+            raise RuntimeError(member.describe_death()) from None
+        ticket, kind, content, unused_segment = pickle.loads(message)
+        if kind == "shared":
+            content = self._unpack_shared(member, *content)
+        if unused_segment is not None:
+            member.free.append(unused_segment)
+        member.orders -= 1
+        if ticket in self._where:
+            self._results[ticket] = (kind, pickle.loads(content) if kind == "inline" else content)
+
+    def _unpack_shared(self, member, body, number, spans, new_size, stale):
+        if new_size is not None:
+            descriptor = reduction.recv_handle(member.connection)
+            try:
+                member.segments[number] = Segment(descriptor, new_size)
+            finally:
+                os.close(descriptor)
+            member.segments.pop(stale, None)
+        memory = member.lease(number).bytes()
+        return pickle.loads(body, buffers=[memory[offset : offset + size] for offset, size in spans])
+
+
+def _raise_from_worker(body, summary, text):
+    error = pickle.loads(body) if body is not None else RuntimeError(f"DataLoader: error in a worker: {summary}")
+    raise error from WorkerTraceback(text)
+
+
+def _worker_seeds(count):
+    """One seed per worker that follows from the state of NumPy's global generator, which is left as it is."""
+    _, words, position, *_ = numpy.random.get_state()
+    return numpy.random.SeedSequence([int(word) for word in words[:8]] + [position]).generate_state(count).tolist()

@@ -1,0 +1,169 @@
+"""Datasets: anything with `__getitem__` and `__len__`, and the views that select from and transform them."""
+
+import numpy
+
+from ._arrays import NDArray, column_reader
+from ._batches import batch_form, batch_reader
+from .sampler import FilterSampler, Sampler
+
+__all__ = ["Dataset", "SimpleDataset", "ArrayDataset"]
+
+
+class Dataset:
+    """Items with numbers 0 to `len(dataset) - 1`. Subclasses define `__getitem__` and `__len__`."""
+
+    def __getitem__(self, idx):
+        raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
+
+    def __len__(self):
+        raise NotImplementedError(f"{type(self).__name__} must define __len__")
+
+    def filter(self, fn):
+        """The items for which `fn(item)` is true. Calls `fn` on every item at once."""
+        return _Selection(self, FilterSampler(fn, self))
+
+    def shard(self, num_shards, index):
+        """Part `index` of `num_shards` parts of neighbouring items; the first `len % num_shards` parts get one more."""
+        assert index < num_shards, f"Shard index of out bound: {index} out of {num_shards}"
+        assert num_shards > 0, f"Number of shards must be greater than 0: got {num_shards}"
+        assert index >= 0, f"Index must be non-negative: got {index}"
+        share, extra = divmod(len(self), num_shards)
+        start = share * index + min(index, extra)
+        return _Selection(self, range(start, start + share + (index < extra)))
+
+    def take(self, count):
+        """The first `count` items; all of them when `count` is None or too large."""
+        size = len(self) if count is None else min(count, len(self))
+        return _Selection(self, range(size))
+
+    def sample(self, sampler):
+        """The items that `sampler` names, in its order. TypeError: `sampler` is no Sampler."""
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"Invalid sampler type: {type(sampler)}. Expected gluon.data.Sampler instead.")
+        return _Selection(self, sampler)
+
+    def transform(self, fn, lazy=True):
+        """A dataset of `fn(item)`, or `fn(*item)` when items are tuples.
+
+        `lazy=False` computes all items now; else each is computed whenever it is read.
+        """
+        transformed = _Transformed(self, fn)
+        return transformed if lazy else SimpleDataset(list(transformed))
+
+    def transform_first(self, fn, lazy=True):
+        """As `transform`, with `fn` given only the first element of each item, the others staying as they are."""
+        return self.transform(_OnFirst(fn), lazy)
+
+
+class SimpleDataset(Dataset):
+    """A list, array or other sequence as a dataset."""
+
+    def __init__(self, data):
+        self._data = data
+
+    def __len__(self):
+        return len(self._data)
+
+    def __getitem__(self, idx):
+        return self._data[idx]
+
+    def batch_reader(self):
+        return column_reader(self._data)
+
+
+class ArrayDataset(Dataset):
+    """Items `(a[i], b[i], ...)` of arrays, lists or datasets of one length; `a[i]` when there is only one.
+
+    One-dimensional NDArrays are kept as NumPy arrays, so labels are NumPy scalars.
+    """
+
+    def __init__(self, *args):
+        assert len(args) > 0, "Needs at least 1 arrays"
+        self._length = len(args[0])
+        for i, data in enumerate(args):
+            assert len(data) == self._length, (
+                f"All arrays must have the same length; array[0] has length {self._length} "
+                f"while array[{i}] has {len(data)}."
+            )
+        self._data = [
+            data.asnumpy() if isinstance(data, NDArray) and data.ndim == 1 else data for data in args
+        ]
+
+    def __getitem__(self, idx):
+        if len(self._data) == 1:
+            return self._data[0][idx]
+        return tuple(data[idx] for data in self._data)
+
+    def __len__(self):
+        return self._length
+
+    def batch_reader(self):
+        columns = [column_reader(data) or batch_reader(data) for data in self._data]
+        if None in columns:
+            return None
+        if len(columns) == 1:
+            return columns[0]
+        return lambda rows: tuple(read(rows) for read in columns)
+
+
+class _Selection(Dataset):
+    """The items of `dataset` whose numbers `rows` gives, in that order."""
+
+    def __init__(self, dataset, rows):
+        self._dataset = dataset
+        self._rows = rows if isinstance(rows, range) else list(rows)
+
+    def __len__(self):
+        return len(self._rows)
+
+    def __getitem__(self, idx):
+        return self._dataset[self._rows[idx]]
+
+    def batch_reader(self):
+        read = batch_reader(self._dataset)
+        numbers = numpy.asarray(self._rows, dtype=None if len(self._rows) else numpy.int64)
+        if read is None or numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+            return None
+        return lambda rows: read(numbers.take(rows))
+
+
+class _Transformed(Dataset):
+    """`fn` applied to the items of `dataset` whenever they are read."""
+
+    def __init__(self, dataset, fn):
+        self._dataset = dataset
+        self._fn = fn
+
+    def __len__(self):
+        return len(self._dataset)
+
+    def __getitem__(self, idx):
+        item = self._dataset[idx]
+        return self._fn(*item) if isinstance(item, tuple) else self._fn(item)
+
+    def batch_reader(self):
+        apply = batch_form(self._fn)
+        read = batch_reader(self._dataset) if apply else None
+        if read is None:
+            return None
+
+        def read_transformed(rows):
+            columns = read(rows)
+            return apply(*columns) if isinstance(columns, tuple) else apply(columns)
+
+        return read_transformed
+
+
+class _OnFirst:
+    """Calls `fn` on its first argument and passes the others on. A class, not a closure, so that it pickles."""
+
+    def __init__(self, fn):
+        self._fn = fn
+
+    def __call__(self, x, *others):
+        y = self._fn(x)
+        return (y, *others) if others else y
+
+    def batch_form(self):
+        apply = batch_form(self._fn)
+        return (lambda x, *others: (apply(x), *others) if others else apply(x)) if apply else None

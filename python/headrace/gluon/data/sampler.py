@@ -1,0 +1,101 @@
+"""Samplers: the order in which the items of a dataset are read."""
+
+import numpy
+
+__all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
+
+
+class Sampler:
+    """An iterable of item numbers, or of lists of them. Subclasses define `__iter__` and `__len__`."""
+
+    def __len__(self):
+        raise NotImplementedError(f"{type(self).__name__} must define __len__")
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} must define __iter__")
+
+
+class SequentialSampler(Sampler):
+    """`start`, `start + 1`, ... : `length` numbers."""
+
+    def __init__(self, length, start=0):
+        self._length = length
+        self._start = start
+
+    def __iter__(self):
+        return iter(range(self._start, self._start + self._length))
+
+    def __len__(self):
+        return self._length
+
+
+class RandomSampler(Sampler):
+    """The numbers 0 to `length - 1` in a new random order each time, drawn from NumPy's global generator.
+
+    `numpy.random.seed` makes it repeatable.
+    """
+
+    def __init__(self, length):
+        self._length = length
+
+    def __iter__(self):
+        order = numpy.arange(self._length)
+        numpy.random.shuffle(order)
+        return iter(order.tolist())
+
+    def __len__(self):
+        return self._length
+
+
+class FilterSampler(Sampler):
+    """The numbers of the items of `dataset` for which `fn(item)` is true. Calls `fn` on every item at once."""
+
+    def __init__(self, fn, dataset):
+        self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
+
+    def __iter__(self):
+        return iter(self._indices)
+
+    def __len__(self):
+        return len(self._indices)
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` numbers of `sampler`.
+
+    `last_batch` says what becomes of a last batch that is not full: 'keep' gives it as it is, 'discard' drops it,
+    'rollover' puts it in front of the next round.
+    """
+
+    def __init__(self, sampler, batch_size, last_batch="keep"):
+        self._sampler = sampler
+        self._batch_size = batch_size
+        self._last_batch = last_batch
+        self._left_over = []
+
+    def __iter__(self):
+        self._check()
+        batch, self._left_over = self._left_over, []
+        for number in self._sampler:
+            batch.append(number)
+            if len(batch) == self._batch_size:
+                yield batch
+                batch = []
+        if batch and self._last_batch == "keep":
+            yield batch
+        elif self._last_batch == "rollover":
+            self._left_over = batch
+
+    def __len__(self):
+        self._check()
+        if self._last_batch == "keep":
+            return -(-len(self._sampler) // self._batch_size)
+        if self._last_batch == "discard":
+            return len(self._sampler) // self._batch_size
+        return (len(self._left_over) + len(self._sampler)) // self._batch_size
+
+    def _check(self):
+        if self._last_batch not in ("keep", "discard", "rollover"):
+            raise ValueError(
+                f"last_batch must be one of 'keep', 'discard', or 'rollover', but got {self._last_batch}"
+            )

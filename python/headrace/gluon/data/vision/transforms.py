@@ -1,0 +1,121 @@
+"""Transforms of images. All but Compose of other functions also work on whole batches (see `docs/data.md`)."""
+
+import numpy
+
+from .... import ndarray as _nd
+from .... import numpy as _np
+from ...block import Block
+from .._arrays import NDArray
+from .._batches import batch_form
+
+__all__ = ["Compose", "Cast", "ToTensor", "Normalize"]
+
+
+class Compose(Block):
+    """Applies `transforms`, blocks or other functions of one argument, one after another."""
+
+    def __init__(self, transforms):
+        super().__init__()
+        self._steps = tuple(transforms)
+        for number, step in enumerate(self._steps):
+            if isinstance(step, Block):
+                self.register_child(step, str(number))
+
+    def forward(self, x):
+        for step in self._steps:
+            x = step(x)
+        return x
+
+    def batch_form(self):
+        forms = [batch_form(step) for step in self._steps]
+        if None in forms:
+            return None
+
+        def apply(column):
+            for form in forms:
+                column = form(column)
+            return column
+
+        return apply
+
+    def __repr__(self):
+        steps = "\n".join(f"  ({i}): {step!r}".replace("\n", "\n  ") for i, step in enumerate(self._steps))
+        return f"{type(self).__name__}(\n{steps}\n)"
+
+
+class Cast(Block):
+    """Converts to `dtype`."""
+
+    def __init__(self, dtype="float32"):
+        super().__init__()
+        self._dtype = dtype
+
+    def forward(self, x):
+        return x.astype(self._dtype)
+
+    def batch_form(self):
+        return lambda column: column.astype(self._dtype)
+
+
+class ToTensor(Block):
+    """Images (height, width, channels) with values 0 to 255 as float32 (channels, height, width), values 0 to 1.
+
+    A batch (N, height, width, channels) gives (N, channels, height, width). ValueError: any other number of axes.
+    """
+
+    def forward(self, x):
+        if x.ndim not in (3, 4):
+            raise ValueError(
+                "ToTensor: expected an image (height, width, channels) or a batch (N, height, width, channels), "
+                f"got shape {x.shape}"
+            )
+        return (x.astype("float32") / 255).transpose((2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2))
+
+    def batch_form(self):
+        return self._convert
+
+    @staticmethod
+    def _convert(images):
+        if images.ndim != 4:
+            raise ValueError(f"ToTensor: expected images (height, width, channels), got shape {images.shape[1:]}")
+        channels_first = images.transpose(0, 3, 1, 2)
+        tensor = numpy.empty(channels_first.shape, numpy.float32)
+        return numpy.divide(channels_first, numpy.float32(255), out=tensor, dtype=numpy.float32, casting="unsafe")
+
+
+class Normalize(Block):
+    """(x - mean) / std per channel of float images (channels, height, width) or batches of them.
+
+    `mean` and `std`: one number, or one per channel. ValueError: shapes that do not fit. TypeError: integers.
+    """
+
+    def __init__(self, mean=0.0, std=1.0):
+        super().__init__()
+        self._mean = numpy.atleast_1d(numpy.asarray(mean, numpy.float32)).reshape(-1, 1, 1)
+        self._std = numpy.atleast_1d(numpy.asarray(std, numpy.float32)).reshape(-1, 1, 1)
+
+    def forward(self, x):
+        self._check(x.shape, x.dtype)
+        if not isinstance(x, NDArray):
+            return self._normalize(x)
+        module = _np if isinstance(x, _np.ndarray) else _nd
+        mean, std = (module.array(host, dtype=x.dtype, ctx=x.context) for host in (self._mean, self._std))
+        if module is _np:
+            return (x - mean) / std
+        return _nd.broadcast_div(_nd.broadcast_sub(x, mean), std)
+
+    def batch_form(self):
+        return self._normalize
+
+    def _normalize(self, host):
+        self._check(host.shape, host.dtype)
+        return (host - self._mean.astype(host.dtype)) / self._std.astype(host.dtype)
+
+    def _check(self, shape, dtype):
+        if len(shape) not in (3, 4) or any(len(v) not in (1, shape[-3]) for v in (self._mean, self._std)):
+            raise ValueError(
+                f"Normalize: expected shape (channels, height, width) or (N, channels, height, width) for "
+                f"{len(self._mean)} means and {len(self._std)} deviations, got {shape}"
+            )
+        if numpy.dtype(dtype).kind != "f":
+            raise TypeError(f"Normalize: expected a float image, got {numpy.dtype(dtype)}; put ToTensor() before it")
