@@ -1,0 +1,26 @@
+// Shapes and strides: extents in elements, outermost first. An empty shape is a scalar (one element).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headrace/small_vector.hpp"
+
+namespace headrace {
+
+using Shape = SmallVector<int64_t, 6>;
+using Strides = SmallVector<int64_t, 6>;  // in elements; may be 0 (broadcast) or negative (reversed)
+
+// Number of elements. Raises MemoryError when the product does not fit in 62 bits.
+int64_t element_count(const Shape& shape);
+// Row-major strides of a freshly made array.
+Strides contiguous_strides(const Shape& shape);
+bool is_contiguous(const Shape& shape, const Strides& strides);
+// "(2, 3)", "(4,)", "()": as Python prints a tuple.
+std::string to_string(const Shape& shape);
+// NumPy's broadcasting of two shapes; raises ValueError naming `operation` when they do not fit.
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
+// Axis in [0, ndim); negative counts from the end. Raises ValueError naming `operation`.
+int64_t normalize_axis(int64_t axis, int64_t ndim, const char* operation);
+
+}  // namespace headrace

@@ -1,0 +1,308 @@
+#include "autograd/autograd.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace {
+
+bool Gradient::wants(size_t i) const noexcept { return wanted_[i]; }
+const OpDef& Gradient::op() const noexcept { return *node_.op; }
+const AttrsPtr& Gradient::attrs() const noexcept { return node_.attrs; }
+
+void Gradient::set(size_t i, const OpDef& op, AttrsPtr attrs, std::span<const NDArray> inputs) {
+  NDArray result = targets_[i];
+  invoke(op, attrs, inputs, {&result, 1});
+  results_[i] = std::move(result);
+}
+
+namespace autograd {
+namespace {
+
+// Sets the thread's flags for the time of one backward walk.
+class ScopedState {
+ public:
+  ScopedState(bool recording, bool training) : saved_(thread_state()) {
+    thread_state().recording = recording;
+    thread_state().training = training;
+  }
+  ~ScopedState() { thread_state() = saved_; }
+  ScopedState(const ScopedState&) = delete;
+
+ private:
+  ThreadState saved_;
+};
+
+// What the walk knows of one node.
+struct Entry {
+  Node* node;
+  std::vector<NDArray> heads;   // gradient of each output, none while nothing arrived
+  uint32_t uses = 0;            // edges that lead here from visited nodes and heads
+  bool owned = false;           // heads[0] is a sum made here, so it may be added to in place
+  bool useful = false;          // leads to a leaf that wants its gradient
+};
+
+class Walk {
+ public:
+  // `variables` empty: gradients go to the leaves' arrays.
+  Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool create_graph)
+      : create_graph_(create_graph), to_leaves_(variables.empty()) {
+    for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
+    collect();
+    mark_useful(variables);
+  }
+
+  void seed(std::span<const NDArray> heads, std::span<const NDArray> head_gradients) {
+    for (size_t i = 0; i < heads.size(); ++i) {
+      const NDArray& head = heads[i];
+      bool given = i < head_gradients.size() && head_gradients[i];
+      if (given)
+        check(head_gradients[i].shape() == head.shape(), ErrorKind::kValue,
+              "backward: the head gradient has shape {}, but the head has shape {}",
+              to_string(head_gradients[i].shape()), to_string(head.shape()));
+      add(entry_of(head.node().get()), head.output_index(), given ? head_gradients[i] : ones_like(head));
+    }
+  }
+
+  void run() {
+    for (Entry& entry : entries_) {
+      if (!entry.useful) continue;
+      if (entry.node->is_leaf) finish_leaf(entry);
+      else step(entry);
+    }
+  }
+
+  NDArray gradient_of(const NDArray& variable) {
+    Entry& entry = entry_of(variable.node().get());
+    return entry.heads.empty() || !entry.heads[0] ? zeros_like(variable) : entry.heads[0];
+  }
+
+  void free_graph() {
+    for (Entry& entry : entries_)
+      if (!entry.node->is_leaf) entry.node->free();
+  }
+
+  bool reaches_leaf() const { return reaches_leaf_; }
+
+ private:
+  Entry& entry_of(Node* node) {
+    if (index_.empty()) {
+      for (Entry& entry : entries_)
+        if (entry.node == node) return entry;
+    } else if (auto found = index_.find(node); found != index_.end()) {
+      return entries_[found->second];
+    }
+    entries_.push_back({node, {}});
+    if (!index_.empty()) index_.emplace(node, entries_.size() - 1);
+    else if (entries_.size() > kLinear) build_index();
+    return entries_.back();
+  }
+
+  void build_index() {
+    index_.clear();
+    for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].node, i);
+  }
+
+  // All nodes that the heads depend on, newest first: an input is always older than its user.
+  void collect() {
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      Node* node = entries_[i].node;
+      check(!node->is_freed, ErrorKind::kRuntime, "{}", kNotInGraph);
+      for (const NDArray& input : node->inputs)
+        if (input.node()) ++entry_of(input.node().get()).uses;
+    }
+    std::sort(entries_.begin(), entries_.end(),
+              [](const Entry& a, const Entry& b) { return a.node->sequence > b.node->sequence; });
+    if (!index_.empty()) build_index();
+  }
+
+  void mark_useful(std::span<const NDArray> variables) {
+    for (size_t i = entries_.size(); i-- > 0;) {
+      Entry& entry = entries_[i];
+      if (entry.node->is_leaf) {
+        entry.useful = to_leaves_ ? entry.node->request != GradReq::kNull
+                                  : std::any_of(variables.begin(), variables.end(), [&](const NDArray& v) {
+                                      return v.node().get() == entry.node;
+                                    });
+        reaches_leaf_ |= entry.useful;
+      } else {
+        for (const NDArray& input : entry.node->inputs)
+          if (input.node()) entry.useful |= entry_of(input.node().get()).useful;
+      }
+    }
+  }
+
+  void add(Entry& entry, uint32_t output, NDArray gradient) {
+    if (entry.heads.size() <= output) entry.heads.resize(output + 1);
+    NDArray& sum = entry.heads[output];
+    if (!sum) {
+      sum = std::move(gradient);
+      return;
+    }
+    const OpDef& plus = find_op("_grad_add");
+    NDArray inputs[2] = {sum, gradient};
+    NDArray result = entry.owned && output == 0 && !create_graph_ ? sum : NDArray();
+    invoke(plus, plus.default_attrs, inputs, {&result, 1});
+    if (output == 0) entry.owned = true;
+    sum = std::move(result);
+  }
+
+  void finish_leaf(Entry& entry) {
+    if (!to_leaves_) return;
+    Node& leaf = *entry.node;
+    leaf.is_fresh = true;
+    const NDArray none;
+    const NDArray& gradient = entry.heads.empty() ? none : entry.heads[0];
+    if (leaf.request == GradReq::kAdd) {
+      if (!gradient) return;
+      const OpDef& plus = find_op("_grad_add");
+      NDArray inputs[2] = {leaf.gradient, cast_to(gradient, leaf.gradient.dtype())};
+      NDArray result = leaf.gradient;
+      invoke(plus, plus.default_attrs, inputs, {&result, 1});
+    } else if (!gradient) {
+      copy_into(leaf.gradient, call("_broadcast_shape", {full({}, 0, leaf.gradient.dtype(), leaf.gradient.device())},
+                                    {{"shape", leaf.gradient.shape()}}));
+    } else if (gradient.view() != leaf.gradient.view()) {
+      copy_into(leaf.gradient, gradient);
+    }
+  }
+
+  // The leaf's own array, where this is the only gradient that will reach it.
+  NDArray target_for(const Node& leaf, const Entry& entry) const {
+    bool direct = to_leaves_ && !create_graph_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
+                  leaf.gradient.is_contiguous();
+    return direct ? leaf.gradient.detach() : NDArray();
+  }
+
+  void step(Entry& entry) {
+    Node& node = *entry.node;
+    std::vector<NDArray> heads = std::move(entry.heads);
+    heads.resize(std::max<size_t>(node.outputs.size(), std::max<size_t>(1, heads.size())));
+    bool reached = std::any_of(heads.begin(), heads.end(), [](const NDArray& h) { return static_cast<bool>(h); });
+    if (!reached) return;
+    size_t count = node.inputs.size();
+    std::vector<NDArray> results(count), targets(count);
+    std::vector<uint8_t> wanted(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (!node.inputs[i].node()) continue;
+      const Entry& source = entry_of(node.inputs[i].node().get());
+      wanted[i] = source.useful;
+      if (source.useful) targets[i] = target_for(*source.node, source);
+    }
+    if (node.custom) results = run_custom(node, heads);
+    else run_rule(node, heads, results, targets, wanted);
+    for (size_t i = 0; i < count; ++i)
+      if (wanted[i] && results[i])
+        add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results[i]));
+  }
+
+  static std::vector<NDArray> run_custom(Node& node, std::vector<NDArray>& heads) {
+    for (size_t k = 0; k < heads.size(); ++k)
+      if (!heads[k]) heads[k] = full(node.outputs[k]->shape(), 0, node.outputs[k]->dtype(), Device{});
+    return node.custom(heads);
+  }
+
+  void run_rule(Node& node, std::span<const NDArray> heads, std::vector<NDArray>& results,
+                std::span<const NDArray> targets, std::span<const uint8_t> wanted) {
+    if (node.op->zero_gradient) return;
+    check(static_cast<bool>(node.op->gradient), ErrorKind::kRuntime,
+          "Operator {} is non-differentiable because it didn't register FGradient attribute: it has no gradient. Use "
+          "detach() or stop_gradient on its result, or compute it outside of autograd.record()",
+          node.op->name);
+    std::vector<NDArray> outputs;
+    for (size_t k = 0; k < node.outputs.size(); ++k) {
+      NDArray output(node.outputs[k]);
+      if (create_graph_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
+      outputs.push_back(std::move(output));
+    }
+    std::vector<NDArray> inputs = node.inputs;
+    if (!create_graph_)
+      for (NDArray& input : inputs) input = input.detach();
+    Gradient gradient(node, inputs, outputs, heads, results, targets, wanted);
+    node.op->gradient(gradient, *node.attrs);
+  }
+
+  static constexpr size_t kLinear = 24;  // up to here a search beats a table
+  static constexpr const char* kNotInGraph =
+      "Cannot differentiate node because it is not in a computational graph. You need to set is_recording to true or "
+      "use autograd.record() to save computational graphs for backward. If you want to differentiate the same graph "
+      "twice, you need to pass retain_graph=True to backward.";
+  friend void check_recorded(std::span<const NDArray> heads);
+
+  std::vector<Entry> entries_;
+  std::unordered_map<Node*, size_t> index_;
+  bool create_graph_, to_leaves_, reaches_leaf_ = false;
+};
+
+void check_recorded(std::span<const NDArray> heads) {
+  for (const NDArray& head : heads)
+    check(head && head.node() && !head.node()->is_freed, ErrorKind::kRuntime, "{}", Walk::kNotInGraph);
+}
+
+}  // namespace
+
+void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
+  if (request != GradReq::kNull)
+    check(gradient.shape() == array.shape(), ErrorKind::kValue,
+          "mark_variables: the gradient has shape {}, but the variable has shape {}", to_string(gradient.shape()),
+          to_string(array.shape()));
+  NodePtr leaf(new Node);
+  leaf->is_leaf = true;
+  leaf->gradient = gradient.detach();
+  leaf->request = request;
+  array.set_node(std::move(leaf), 0);
+}
+
+void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
+              bool train_mode) {
+  check_recorded(heads);
+  ScopedState scope(false, train_mode);
+  Walk walk(heads, {}, false);
+  check(walk.reaches_leaf(), ErrorKind::kRuntime,
+        "backward: there are no inputs in computation graph that require gradients; call attach_grad() on them before "
+        "autograd.record()");
+  walk.seed(heads, head_gradients);
+  walk.run();
+  if (!retain_graph) walk.free_graph();
+}
+
+std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
+                          std::span<const NDArray> head_gradients, bool retain_graph, bool create_graph,
+                          bool train_mode) {
+  check_recorded(heads);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const NodePtr& node = variables[i].node();
+    check(node && node->is_leaf && node->request != GradReq::kNull, ErrorKind::kRuntime,
+          "grad: the {}-th variable does not require gradient: it must be an array with attach_grad() and grad_req "
+          "other than 'null'",
+          i + 1);
+  }
+  ScopedState scope(create_graph, train_mode);
+  Walk walk(heads, variables, create_graph);
+  walk.seed(heads, head_gradients);
+  walk.run();
+  std::vector<NDArray> gradients;
+  for (const NDArray& variable : variables) gradients.push_back(walk.gradient_of(variable));
+  if (!retain_graph && !create_graph) walk.free_graph();
+  return gradients;
+}
+
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step) {
+  if (!thread_state().recording) return;
+  bool reaches_leaf = std::any_of(inputs.begin(), inputs.end(), [](const NDArray& i) { return bool(i.node()); });
+  if (!reaches_leaf) return;
+  NodePtr node(new Node);
+  node->custom = std::move(step);
+  for (const NDArray& input : inputs) {
+    NDArray kept = abstract_of(input);
+    if (input.node()) kept.set_node(input.node(), input.output_index());
+    node->inputs.push_back(std::move(kept));
+  }
+  for (NDArray& output : outputs) node->outputs.push_back(abstract_of(output).view());
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].set_node(node, static_cast<uint32_t>(i));
+}
+
+}  // namespace autograd
+}  // namespace headrace

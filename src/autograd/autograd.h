@@ -1,0 +1,37 @@
+// Gradients over the tape. Nodes are linked while a thread records (op/invoke.cc); backward walks them from the newest
+// to the oldest, issuing each operator's gradient, which itself is made of operators. All functions return before the
+// gradients exist; reading one waits for it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "op/node.h"
+
+namespace headrace::autograd {
+
+// Makes `array` a leaf whose gradient is collected in `gradient` (same shape; none with kNull). Earlier history of the
+// array is dropped.
+void mark_variable(NDArray& array, const NDArray& gradient, GradReq request);
+
+// Computes the gradients of `heads` with respect to all leaves they depend on and writes or adds them to the leaves'
+// gradient arrays. `head_gradients` is empty or has one entry per head; a none entry means ones.
+// Raises when a head was not recorded, was already differentiated without `retain_graph`, or depends on no leaf.
+void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
+              bool train_mode);
+
+// Returns the gradients of `heads` with respect to `variables` (leaves) without touching their gradient arrays. With
+// `create_graph` the computation is recorded, so the results can be differentiated again.
+std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
+                          std::span<const NDArray> head_gradients, bool retain_graph, bool create_graph,
+                          bool train_mode);
+
+// Links `outputs` to `inputs` through custom code: `step` gives the gradients of the inputs from those of the outputs
+// (zeros where nothing reached an output). Does nothing when no input leads to a leaf or the thread does not record.
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step);
+
+// Records `node`'s place on the tape: whether the array belongs to a graph.
+inline bool is_recorded(const NDArray& array) noexcept { return static_cast<bool>(array.node()); }
+
+}  // namespace headrace::autograd

@@ -1,0 +1,66 @@
+#include "headrace/shape.hpp"
+
+#include "base/check.h"
+
+namespace headrace {
+
+int64_t element_count(const Shape& shape) {
+  constexpr int64_t kLimit = int64_t{1} << 62;
+  int64_t count = 1;
+  bool too_big = false;
+  for (int64_t extent : shape) {
+    if (extent == 0) return 0;
+    too_big |= __builtin_mul_overflow(count, extent, &count) || count > kLimit;
+  }
+  check(!too_big, ErrorKind::kMemory, "an array of shape {} has too many elements to address", to_string(shape));
+  return count;
+}
+
+Strides contiguous_strides(const Shape& shape) {
+  Strides strides(shape.size());
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+bool is_contiguous(const Shape& shape, const Strides& strides) {
+  int64_t step = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != step) return false;
+    step *= shape[i];
+  }
+  return true;
+}
+
+std::string to_string(const Shape& shape) {
+  if (shape.size() == 1) return fmt::format("({},)", shape[0]);
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
+  const Shape& longer = a.size() >= b.size() ? a : b;
+  const Shape& shorter = a.size() >= b.size() ? b : a;
+  Shape result = longer;
+  size_t lead = longer.size() - shorter.size();
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t x = longer[lead + i], y = shorter[i];
+    check(x == y || x == 1 || y == 1, ErrorKind::kValue,
+          "{}: shapes {} and {} do not broadcast together: axis {} has extents {} and {}; equal extents or 1 are needed",
+          operation, to_string(a), to_string(b), lead + i, x, y);
+    result[lead + i] = x == 1 ? y : x;
+  }
+  return result;
+}
+
+int64_t normalize_axis(int64_t axis, int64_t ndim, const char* operation) {
+  check(axis >= -ndim && axis < ndim, ErrorKind::kValue,
+        "{}: axis {} is out of range for an array of {} dimension(s); it must lie in [{}, {}]", operation, axis, ndim,
+        -ndim, ndim - 1);
+  return axis < 0 ? axis + ndim : axis;
+}
+
+}  // namespace headrace

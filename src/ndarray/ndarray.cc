@@ -1,0 +1,59 @@
+#include "headrace/ndarray.hpp"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "base/dtype_dispatch.h"
+#include "engine/runtime.h"
+#include "ndarray/strided_copy.h"
+#include "ndarray/view.h"
+
+namespace headrace {
+
+NDArray NDArray::empty(const Shape& shape, DType dtype, Device device) {
+  for (int64_t extent : shape)
+    check(extent >= 0, ErrorKind::kValue, "empty: shape {} has a negative extent", to_string(shape));
+  return NDArray(make_view(shape, dtype, device));
+}
+
+NDArray NDArray::from_host(const void* data, const Shape& shape, DType dtype, Device device) {
+  NDArray array = empty(shape, dtype, device);
+  if (array.size() > 0) std::memcpy(array.view_->data(), data, array.view_->storage()->bytes());
+  return array;
+}
+
+const Shape& NDArray::shape() const noexcept { return view_->shape(); }
+const Strides& NDArray::strides() const noexcept { return view_->strides(); }
+DType NDArray::dtype() const noexcept { return view_->dtype(); }
+Device NDArray::device() const noexcept { return view_->storage() ? view_->storage()->device() : Device{}; }
+int64_t NDArray::size() const noexcept { return view_->size(); }
+bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
+
+void NDArray::wait_to_read() const {
+  if (view_->storage()) runtime().engine.wait_to_read(view_->storage()->var());
+}
+
+void NDArray::copy_to_host(void* destination) const {
+  wait_to_read();
+  if (size() == 0) return;
+  if (view_->is_contiguous()) {
+    std::memcpy(destination, view_->data(), static_cast<size_t>(size()) * item_size(dtype()));
+  } else {
+    Strides packed = contiguous_strides(shape());
+    strided_copy(destination, packed, view_->data(), strides(), shape(), dtype());
+  }
+}
+
+double NDArray::item() const {
+  check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
+        to_string(shape()));
+  wait_to_read();
+  return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(view_->data())); });
+}
+
+void check_dtype(const NDArray& array, DType expected, const char* operation) {
+  check(array.dtype() == expected, ErrorKind::kType, "{}: the array holds {}, not {}; convert it with astype first",
+        operation, dtype_name(array.dtype()), dtype_name(expected));
+}
+
+}  // namespace headrace

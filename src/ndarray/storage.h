@@ -1,0 +1,54 @@
+// Storage: bytes on one device, plus the Var that orders access to them.
+//
+// Owned jointly by views (the frontend's) and by queued tasks. Memory comes when a task first touches it, on the thread
+// that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+#include "base/ref_counted.h"
+#include "base/slab.h"
+#include "engine/var.h"
+#include "headrace/device.hpp"
+
+namespace headrace {
+
+class Storage final : public RefCounted<Storage> {
+ public:
+  // Bytes that come from the device's allocator at first use.
+  Storage(Device device, size_t bytes) noexcept : device_(device), bytes_(bytes) {}
+
+  // Borrowed memory: `free_owner(owner)` is called, on any thread, when the last reference is gone.
+  Storage(Device device, size_t bytes, void* data, void* owner, void (*free_owner)(void*)) noexcept
+      : device_(device), bytes_(bytes), data_(data), owner_(owner), free_owner_(free_owner) {}
+  ~Storage();
+
+  Device device() const noexcept { return device_; }
+  size_t bytes() const noexcept { return bytes_; }
+  Var& var() noexcept { return var_; }
+
+  // The memory, allocated now if it is not there yet. Raises MemoryError. Any thread that holds access to var().
+  void* data() {
+    void* pointer = data_.load(std::memory_order_acquire);
+    return pointer ? pointer : allocate();
+  }
+  bool is_borrowed() const noexcept { return free_owner_ != nullptr; }
+
+  static void* operator new(size_t size) { return slab_allocate(size); }
+  static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
+
+ private:
+  void* allocate();
+
+  Var var_;
+  Device device_;
+  size_t bytes_;
+  std::atomic<void*> data_{nullptr};
+  void* owner_ = nullptr;
+  void (*free_owner_)(void*) = nullptr;
+};
+
+using StoragePtr = IntrusivePtr<Storage>;
+
+}  // namespace headrace

@@ -1,0 +1,115 @@
+#include "ndarray/strided_copy.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+
+namespace headrace {
+namespace {
+
+// One axis of the copy: extent and the step of each side, in elements.
+struct Axis {
+  int64_t extent, to, from;
+};
+using Axes = SmallVector<Axis, 8>;
+
+// Drops axes of extent 1, orders by destination step (largest first) and merges axes that step as one.
+Axes plan(const Strides& to, const Strides& from, const Shape& shape) {
+  Axes axes;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) axes.push_back({shape[i], to[i], from[i]});
+  std::stable_sort(axes.begin(), axes.end(),
+                   [](const Axis& a, const Axis& b) { return std::abs(a.to) > std::abs(b.to); });
+  Axes merged;
+  for (const Axis& axis : axes) {
+    if (!merged.empty()) {
+      Axis& last = merged.back();
+      if (last.to == axis.to * axis.extent && last.from == axis.from * axis.extent) {
+        last = {last.extent * axis.extent, axis.to, axis.from};
+        continue;
+      }
+    }
+    merged.push_back(axis);
+  }
+  return merged;
+}
+
+template <class T>
+void copy_line(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t count) {
+  if (to_step == 1 && from_step == 1) {
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i * to_step] = from[i * from_step];
+  }
+}
+
+// A plane whose destination runs along `inner` and whose source runs along `outer`: copied in square blocks, so that
+// both sides use whole cache lines.
+template <class T>
+void copy_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
+  constexpr int64_t kBlock = 32;
+  for (int64_t i = 0; i < outer.extent; i += kBlock) {
+    int64_t i_end = std::min(i + kBlock, outer.extent);
+    for (int64_t j = 0; j < inner.extent; j += kBlock) {
+      int64_t j_end = std::min(j + kBlock, inner.extent);
+      for (int64_t a = i; a < i_end; ++a) {
+        T* row = to + a * outer.to;
+        const T* column = from + a * outer.from;
+        for (int64_t b = j; b < j_end; ++b) row[b * inner.to] = column[b * inner.from];
+      }
+    }
+  }
+}
+
+template <class T>
+void copy_axes(T* to, const T* from, std::span<const Axis> axes) {
+  if (axes.empty()) {
+    *to = *from;
+  } else if (axes.size() == 1) {
+    copy_line(to, axes[0].to, from, axes[0].from, axes[0].extent);
+  } else if (axes.size() == 2 && std::abs(axes[0].from) < std::abs(axes[1].from)) {
+    copy_plane(to, from, axes[0], axes[1]);
+  } else {
+    for (int64_t i = 0; i < axes[0].extent; ++i)
+      copy_axes(to + i * axes[0].to, from + i * axes[0].from, axes.subspan(1));
+  }
+}
+
+// Brings the source's fastest axis next to the destination's, so that copy_plane sees the pair.
+void pair_fast_axes(Axes& axes) {
+  if (axes.size() < 3 || std::abs(axes.back().from) == 1) return;
+  size_t fastest = 0;
+  for (size_t i = 0; i + 1 < axes.size(); ++i)
+    if (std::abs(axes[i].from) < std::abs(axes[fastest].from)) fastest = i;
+  Axis axis = axes[fastest];
+  axes.erase(fastest);
+  axes.insert(axes.size() - 1, axis);
+}
+
+}  // namespace
+
+void strided_copy(void* destination, const Strides& destination_strides, const void* source,
+                  const Strides& source_strides, const Shape& shape, DType dtype) {
+  int64_t count = element_count(shape);
+  if (count == 0) return;
+  Axes axes = plan(destination_strides, source_strides, shape);
+  pair_fast_axes(axes);
+  dispatch_size(dtype, [&]<class T>() {
+    T* to = static_cast<T*>(destination);
+    const T* from = static_cast<const T*>(source);
+    if (axes.empty()) {
+      *to = *from;
+      return;
+    }
+    double cost = static_cast<double>(count) * sizeof(T) * 0.15;
+    parallel_for(axes[0].extent, 1, cost, [&](int64_t begin, int64_t end) {
+      SmallVector<Axis, 8> part = axes;
+      part[0].extent = end - begin;
+      copy_axes(to + begin * axes[0].to, from + begin * axes[0].from, std::span<const Axis>(part));
+    });
+  });
+}
+
+}  // namespace headrace

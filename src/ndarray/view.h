@@ -1,0 +1,56 @@
+// View: how an array sees its storage: dtype, shape, strides and offset, all in elements. Immutable once shared.
+//
+// A view without storage describes an abstract value: it has type but no data (what a tape node keeps of an array that
+// its gradient does not need).
+#pragma once
+
+#include <atomic>
+
+#include "base/slab.h"
+#include "headrace/dtype.hpp"
+#include "headrace/shape.hpp"
+#include "ndarray/storage.h"
+
+namespace headrace {
+
+class View final {
+ public:
+  View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset);
+  // Row-major over the whole of a new storage.
+  View(StoragePtr storage, DType dtype, const Shape& shape);
+
+  Storage* storage() const noexcept { return storage_.get(); }
+  const StoragePtr& storage_ptr() const noexcept { return storage_; }
+  DType dtype() const noexcept { return dtype_; }
+  const Shape& shape() const noexcept { return shape_; }
+  const Strides& strides() const noexcept { return strides_; }
+  int64_t offset() const noexcept { return offset_; }
+  int64_t size() const noexcept { return size_; }
+  bool is_contiguous() const noexcept { return contiguous_; }
+
+  // Address of the first element; allocates. Only while holding access to the storage's Var.
+  char* data() const { return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_)); }
+
+  static void* operator new(size_t size) { return slab_allocate(size); }
+  static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
+
+ private:
+  friend void add_reference(const View* view) noexcept;
+  friend void release_reference(const View* view) noexcept;
+
+  StoragePtr storage_;
+  Shape shape_;
+  Strides strides_;
+  int64_t offset_ = 0;
+  int64_t size_;
+  mutable std::atomic<uint32_t> references_{0};
+  DType dtype_;
+  bool contiguous_;
+};
+
+using ViewPtr = IntrusivePtr<View>;
+
+// A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed.
+ViewPtr make_view(const Shape& shape, DType dtype, Device device);
+
+}  // namespace headrace

@@ -1,0 +1,231 @@
+// Typed operator attributes with one field list each. Keyword arguments, text forms (symbol JSON), defaults, documentation,
+// equality and hash all follow from the list:
+//
+//   struct ClipAttrs {
+//     double a_min = 0, a_max = 0;
+//     static constexpr auto kFields = fields(field(&ClipAttrs::a_min, "a_min", "Lower bound.").required(),
+//                                            field(&ClipAttrs::a_max, "a_max", "Upper bound.").required());
+//   };
+//
+// Attrs objects are immutable once made and may be shared between threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
+#include "base/ref_counted.h"
+#include "headrace/dtype.hpp"
+#include "headrace/shape.hpp"
+
+namespace headrace {
+
+// begin/end/step of a slice: a missing entry means "to the edge".
+using OptionalInts = std::vector<std::optional<int64_t>>;
+using Doubles = std::vector<double>;
+
+// What a frontend passes for one attribute, before the field's type is known. monostate is Python's None.
+using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Shape, OptionalInts, Doubles>;
+
+enum class FieldKind : uint8_t { kBool, kInt, kDouble, kString, kDType, kShape, kOptionalInts, kDoubles };
+
+// One attribute as seen by frontends.
+struct FieldInfo {
+  const char* name;
+  const char* doc;
+  FieldKind kind;
+  bool nullable;  // None is a value
+  bool required;
+  const char* choices;  // "clip|wrap|raise", or null
+  size_t offset;        // of the member inside the attribute struct
+  AttrValue (*get)(const void* attrs);
+  void (*set)(void* attrs, const AttrValue& value, const FieldInfo& field, const char* operation);
+};
+
+// The type-erased face of one attribute struct.
+struct AttrSchema {
+  std::vector<FieldInfo> fields;
+  const FieldInfo* find(std::string_view name) const;
+};
+
+class Attrs {
+ public:
+  virtual ~Attrs() = default;
+  virtual const void* data() const noexcept = 0;
+  virtual void* mutable_data() noexcept = 0;  // only before the object is shared
+  const AttrSchema& schema() const noexcept { return *schema_; }
+  template <class A>
+  const A& as() const noexcept {
+    return *static_cast<const A*>(data());
+  }
+
+ protected:
+  explicit Attrs(const AttrSchema* schema) noexcept : schema_(schema) {}
+
+ private:
+  friend void add_reference(const Attrs* attrs) noexcept {
+    attrs->references_.fetch_add(1, std::memory_order_relaxed);
+  }
+  friend void release_reference(const Attrs* attrs) noexcept {
+    if (attrs->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete attrs;
+  }
+  const AttrSchema* schema_;
+  mutable std::atomic<uint32_t> references_{0};
+};
+
+using AttrsPtr = IntrusivePtr<const Attrs>;
+
+// --- the field list -------------------------------------------------------------------------------------------------
+
+template <class A, class T>
+struct Field {
+  T A::*member;
+  const char* name;
+  const char* doc;
+  bool is_required = false;
+  const char* allowed = nullptr;
+
+  // The caller must give it.
+  constexpr Field required() const {
+    Field f = *this;
+    f.is_required = true;
+    return f;
+  }
+  // One of the words of "clip|wrap|raise".
+  constexpr Field one_of(const char* words) const {
+    Field f = *this;
+    f.allowed = words;
+    return f;
+  }
+};
+
+template <class A, class T>
+constexpr Field<A, T> field(T A::*member, const char* name, const char* doc) {
+  return {member, name, doc};
+}
+
+template <class... F>
+constexpr std::tuple<F...> fields(F... list) {
+  return {list...};
+}
+
+struct NoAttrs {
+  static constexpr auto kFields = fields();
+};
+
+// The one scalar of `x + 2`.
+struct ScalarAttrs {
+  double scalar = 1;
+  bool is_int = true;
+  static constexpr auto kFields =
+      fields(field(&ScalarAttrs::scalar, "scalar", "The scalar operand."),
+             field(&ScalarAttrs::is_int, "is_int", "Whether the scalar was written as an integer."));
+};
+
+namespace attrs_detail {
+
+template <class T>
+struct Strip {
+  using type = T;
+  static constexpr bool kNullable = false;
+};
+template <class T>
+struct Strip<std::optional<T>> {
+  using type = T;
+  static constexpr bool kNullable = true;
+};
+
+template <class T>
+constexpr FieldKind kind_of() {
+  if constexpr (std::is_same_v<T, bool>) return FieldKind::kBool;
+  else if constexpr (std::is_same_v<T, int64_t>) return FieldKind::kInt;
+  else if constexpr (std::is_same_v<T, double>) return FieldKind::kDouble;
+  else if constexpr (std::is_same_v<T, std::string>) return FieldKind::kString;
+  else if constexpr (std::is_same_v<T, DType>) return FieldKind::kDType;
+  else if constexpr (std::is_same_v<T, Shape>) return FieldKind::kShape;
+  else if constexpr (std::is_same_v<T, OptionalInts>) return FieldKind::kOptionalInts;
+  else if constexpr (std::is_same_v<T, Doubles>) return FieldKind::kDoubles;
+}
+
+// Converts a value to the field's kind (int to double, text to anything, int to 1-tuple ...). Raises TypeError or
+// ValueError naming operation and field.
+AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* operation);
+
+template <class A, auto kIndex>
+FieldInfo describe() {
+  constexpr auto f = std::get<kIndex>(A::kFields);
+  using Member = std::remove_reference_t<decltype(std::declval<A&>().*f.member)>;
+  using T = typename Strip<Member>::type;
+  FieldInfo info{};
+  info.name = f.name;
+  info.doc = f.doc;
+  info.kind = kind_of<T>();
+  info.nullable = Strip<Member>::kNullable;
+  info.required = f.is_required;
+  info.choices = f.allowed;
+  static const A sample{};
+  info.offset = static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) -
+                                    reinterpret_cast<const char*>(&sample));
+  info.get = [](const void* attrs) -> AttrValue {
+    const auto& member = static_cast<const A*>(attrs)->*std::get<kIndex>(A::kFields).member;
+    if constexpr (Strip<Member>::kNullable) {
+      if (!member) return std::monostate{};
+      return AttrValue(*member);
+    } else {
+      return AttrValue(member);
+    }
+  };
+  info.set = [](void* attrs, const AttrValue& value, const FieldInfo& field, const char* operation) {
+    auto& member = static_cast<A*>(attrs)->*std::get<kIndex>(A::kFields).member;
+    if constexpr (Strip<Member>::kNullable) {
+      if (std::holds_alternative<std::monostate>(value)) {
+        member.reset();
+        return;
+      }
+    }
+    member = std::get<T>(convert(value, field, operation));
+  };
+  return info;
+}
+
+}  // namespace attrs_detail
+
+// The schema of attribute struct A, made once.
+template <class A>
+const AttrSchema& schema_of() {
+  static const AttrSchema schema = [] {
+    AttrSchema s;
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      (s.fields.push_back(attrs_detail::describe<A, I>()), ...);
+    }(std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(A::kFields)>>>{});
+    return s;
+  }();
+  return schema;
+}
+
+template <class A>
+class AttrsOf final : public Attrs {
+ public:
+  AttrsOf() : Attrs(&schema_of<A>()) {}
+  explicit AttrsOf(A v) : Attrs(&schema_of<A>()), value(std::move(v)) {}
+  const void* data() const noexcept override { return &value; }
+  void* mutable_data() noexcept override { return &value; }
+  A value;
+};
+
+// An immutable attribute object from a struct: make_attrs(ClipAttrs{.a_min = 0, .a_max = 1}).
+template <class A>
+AttrsPtr make_attrs(A value) {
+  return AttrsPtr(new AttrsOf<A>(std::move(value)));
+}
+
+// Text forms, as in symbol JSON: "(3, 3)", "None", "True", "0.5", "float32".
+std::string attr_to_text(const AttrValue& value);
+bool attrs_equal(const Attrs& a, const Attrs& b);
+
+}  // namespace headrace

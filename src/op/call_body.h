@@ -1,0 +1,57 @@
+// CallBody: what a queued operation owns: the operator, its attributes and the views it touches, inputs first.
+// Holding views, not arrays, it never keeps a tape alive.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "headrace/ndarray.hpp"
+#include "ndarray/view.h"
+#include "op/attrs.h"
+
+namespace headrace {
+
+struct OpDef;
+
+class ViewList {
+ public:
+  ViewList() noexcept = default;
+  ViewList(ViewList&& other) noexcept
+      : count_(std::exchange(other.count_, 0)), heap_(std::move(other.heap_)) {
+    for (size_t i = 0; i < kInline; ++i) inline_[i] = std::exchange(other.inline_[i], nullptr);
+  }
+  ViewList& operator=(ViewList&&) = delete;
+  ~ViewList() {
+    for (View* view : views()) release_reference(view);
+  }
+  void reserve(size_t count) {
+    if (count > kInline) heap_ = std::make_unique<View*[]>(count);
+  }
+  // At most as many as reserved.
+  void add(const ViewPtr& view) noexcept {
+    add_reference(view.get());
+    data()[count_++] = view.get();
+  }
+  std::span<View* const> views() const noexcept { return {heap_ ? heap_.get() : inline_, count_}; }
+
+ private:
+  static constexpr size_t kInline = 5;
+  View** data() noexcept { return heap_ ? heap_.get() : inline_; }
+
+  size_t count_ = 0;
+  View* inline_[kInline] = {};
+  std::unique_ptr<View*[]> heap_;
+};
+
+struct CallBody {
+  const OpDef* op;
+  AttrsPtr attrs;
+  ViewList views;
+  uint32_t input_count;
+  uint64_t ticket;
+
+  void operator()() const;
+};
+
+}  // namespace headrace

@@ -1,0 +1,38 @@
+#include "op/catalogue.h"
+
+namespace headrace {
+
+void Catalogue::add(std::vector<OpDef> family) {
+  for (OpDef& op : family) {
+    operators_.push_back(std::move(op));
+    const OpDef& stored = operators_.back();
+    auto enter = [&](const std::string& name) {
+      check(by_name_.emplace(name, &stored).second, ErrorKind::kKey, "catalogue: operator name '{}' is taken twice",
+            name);
+    };
+    enter(stored.name);
+    for (const std::string& alias : stored.aliases) enter(alias);
+  }
+}
+
+const OpDef* Catalogue::find(std::string_view name) const {
+  auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const Catalogue& catalogue() {
+  static const Catalogue* instance = [] {
+    auto* made = new Catalogue;  // leaked: operators outlive every static object
+    add_all_families(*made);
+    return made;
+  }();
+  return *instance;
+}
+
+const OpDef& find_op(std::string_view name) {
+  const OpDef* op = catalogue().find(name);
+  check(op != nullptr, ErrorKind::kKey, "there is no operator named '{}'", name);
+  return *op;
+}
+
+}  // namespace headrace

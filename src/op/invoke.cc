@@ -1,0 +1,234 @@
+#include "op/invoke.h"
+
+#include "engine/runtime.h"
+#include "ndarray/strided_copy.h"
+#include "op/call_body.h"
+#include "op/pointwise.h"
+#include "op/thread_state.h"
+
+namespace headrace {
+
+const char* Infer::name() const noexcept { return op_.name.c_str(); }
+const char* KernelContext::name() const noexcept { return op_.name.c_str(); }
+
+size_t output_count(const OpDef& op, const Attrs& attrs) { return op.output_count ? op.output_count(attrs) : op.outputs; }
+
+namespace dispatch_detail {
+
+void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DType dtype) {
+  check(given.shape() == shape, ErrorKind::kValue, "{}: out has shape {}, but the result has shape {}", op.name,
+        to_string(given.shape()), to_string(shape));
+  check(given.dtype() == dtype, ErrorKind::kType, "{}: out holds {}, but the result is {}; give an out of that dtype",
+        op.name, dtype_name(given.dtype()), dtype_name(dtype));
+}
+
+void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
+  if (!thread_state().recording) return;
+  for (const NDArray& output : outputs)
+    check(!output || !output.node(), ErrorKind::kRuntime,
+          "{}: inplace operations (+=, -=, x[:]=, out=) are not supported when recording with autograd: the array "
+          "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
+          op.name);
+}
+
+void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+  if (!thread_state().recording) return;
+  bool reaches_leaf = false;
+  for (const NDArray& input : inputs) reaches_leaf |= static_cast<bool>(input.node());
+  if (!reaches_leaf) return;
+  uint32_t saves_inputs = op.saves_inputs, saves_outputs = op.saves_outputs;
+  if (op.pointwise) {
+    const auto& gradients = op.pointwise->gradients(op);
+    saves_inputs = gradients.saves_inputs;
+    saves_outputs = gradients.saves_outputs;
+  }
+  NodePtr node(new Node);
+  node->op = &op;
+  node->attrs = attrs;
+  node->inputs.reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    bool saved = i < 32 ? (saves_inputs >> i) & 1u : saves_inputs != kNothing;
+    NDArray kept = saved || !inputs[i] ? inputs[i] : abstract_of(inputs[i]);
+    if (inputs[i].node()) kept.set_node(inputs[i].node(), inputs[i].output_index());
+    node->inputs.push_back(std::move(kept));
+  }
+  node->outputs.reserve(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    bool saved = i < 32 && ((saves_outputs >> i) & 1u);
+    if (saved) node->outputs.push_back(outputs[i].view());
+    else if (outputs.size() > 1) node->outputs.push_back(abstract_of(outputs[i]).view());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) outputs[i].set_node(node, static_cast<uint32_t>(i));
+}
+
+}  // namespace dispatch_detail
+
+namespace {
+
+using namespace dispatch_detail;
+
+Device device_of(std::span<const NDArray> inputs) {
+  for (const NDArray& input : inputs)
+    if (input && input.view()->storage()) return input.device();
+  return thread_state().device;
+}
+
+void check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+  size_t least = op.inputs.size() - op.optional_inputs;
+  if (!op.variadic)
+    check(inputs.size() >= least && inputs.size() <= op.inputs.size(), ErrorKind::kType,
+          "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check(static_cast<bool>(inputs[i]), ErrorKind::kType, "{}: input {} is missing", op.name,
+          op.variadic ? std::to_string(i) : op.inputs[i]);
+  check_not_on_tape(op, outputs);
+}
+
+// Gathers what the task reads and writes and hands it to the engine.
+void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+               std::span<const NDArray> outputs, double cost, bool fresh, Var* resource = nullptr,
+               uint64_t ticket = 0) {
+  CallBody body{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), ticket};
+  body.views.reserve(inputs.size() + outputs.size());
+  SmallVector<Var*, 8> reads, writes;
+  double bytes = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ViewPtr& view = inputs[i].view();
+    body.views.add(view);
+    bool mutated = i < 32 && ((op.mutates >> i) & 1u);
+    (mutated ? writes : reads).push_back(&view->storage()->var());
+    bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
+  }
+  for (const NDArray& output : outputs) {
+    const ViewPtr& view = output.view();
+    body.views.add(view);
+    writes.push_back(&view->storage()->var());
+    bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
+  }
+  if (resource) writes.push_back(resource);
+  if (cost < 0) cost = 50 + bytes * 0.1;
+  TaskSpec spec{.name = op.name.c_str(), .reads = {reads.data(), reads.size()}, .writes = {writes.data(), writes.size()},
+                .cost_ns = cost, .fresh_writes = fresh && !resource && op.mutates == kNothing};
+  runtime().engine.push(spec, std::move(body));
+}
+
+void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+                   std::span<NDArray> outputs) {
+  Infer infer(op, inputs);
+  op.infer(infer, *attrs);
+  const auto& types = infer.outputs();
+  Device device = infer.device() ? *infer.device() : device_of(inputs);
+  bool fresh = true;
+  std::vector<NDArray> late;  // given outputs that the kernel cannot write directly
+  SmallVector<uint32_t, 8> late_index;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]) {
+      check_output(op, outputs[i], types[i].shape, types[i].dtype);
+      bool direct = outputs[i].is_contiguous();
+      for (const NDArray& input : inputs) direct &= !overlaps(*input.view(), *outputs[i].view());
+      if (direct) {
+        fresh = false;
+        continue;
+      }
+      late.push_back(outputs[i].detach());
+      late_index.push_back(static_cast<uint32_t>(i));
+    }
+    outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device));
+  }
+  push_call(op, attrs, inputs, outputs, infer.cost(), fresh, infer.resource(), infer.ticket());
+  for (size_t k = 0; k < late.size(); ++k) {
+    copy_into(late[k], outputs[late_index[k]]);
+    outputs[late_index[k]] = late[k];
+  }
+}
+
+bool invoke_view(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+  if (outputs[0] || !inputs[0].view()->storage()) return false;
+  const View& view = *inputs[0].view();
+  Geometry in{view.shape(), view.strides(), view.offset()}, out;
+  if (!op.as_view(in, out, *attrs)) return false;
+  outputs[0] = view_of(inputs[0], out);
+  return true;
+}
+
+void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+                    std::span<NDArray> outputs) {
+  std::vector<NDArray> results;
+  if (op.gradient) {
+    bool recording = std::exchange(thread_state().recording, false);
+    try {
+      results = op.compose(inputs, *attrs);
+    } catch (...) {
+      thread_state().recording = recording;
+      throw;
+    }
+    thread_state().recording = recording;
+    for (NDArray& result : results) result = result.detach();
+  } else {
+    results = op.compose(inputs, *attrs);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i]) {
+      check_output(op, outputs[i], results[i].shape(), results[i].dtype());
+      copy_into(outputs[i], results[i]);
+      if (!op.gradient && results[i].node()) outputs[i].set_node(results[i].node(), results[i].output_index());
+    } else {
+      outputs[i] = std::move(results[i]);
+    }
+  }
+}
+
+}  // namespace
+
+void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+  check_call(op, inputs, outputs);
+  if (op.pointwise) {
+    invoke_pointwise(op, attrs, inputs, outputs);
+  } else if (op.compose) {
+    invoke_compose(op, attrs, inputs, outputs);
+    if (!op.gradient) return;
+  } else if (!(op.as_view && invoke_view(op, attrs, inputs, outputs))) {
+    invoke_kernel(op, attrs, inputs, outputs);
+  }
+  record(op, attrs, inputs, outputs);  // without a gradient too: backward then says which operator has none
+}
+
+std::vector<NDArray> invoke_all(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
+  std::vector<NDArray> outputs(output_count(op, *attrs));
+  invoke(op, attrs, inputs, outputs);
+  return outputs;
+}
+
+NDArray call(const OpDef& op, const AttrsPtr& attrs, std::initializer_list<NDArray> inputs) {
+  size_t count = output_count(op, *attrs);
+  if (count == 1) {
+    NDArray output;
+    invoke(op, attrs, {inputs.begin(), inputs.size()}, {&output, 1});
+    return output;
+  }
+  return invoke_all(op, attrs, {inputs.begin(), inputs.size()})[0];
+}
+
+AttrsPtr attrs_of(const OpDef& op, std::initializer_list<NamedAttr> attrs) {
+  if (attrs.size() == 0) return op.default_attrs;
+  IntrusivePtr<Attrs> made = op.make_attrs();
+  for (const NamedAttr& attr : attrs) {
+    const FieldInfo* field = op.schema->find(attr.name);
+    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, attr.name);
+    field->set(made->mutable_data(), attr.value, *field, op.name.c_str());
+  }
+  return AttrsPtr(made.get());
+}
+
+NDArray call(std::string_view name, std::initializer_list<NDArray> inputs, std::initializer_list<NamedAttr> attrs) {
+  const OpDef& op = find_op(name);
+  return call(op, attrs_of(op, attrs), inputs);
+}
+
+NDArray view_of(const NDArray& array, const Geometry& geometry) {
+  const View& view = *array.view();
+  return NDArray(ViewPtr(
+      new View(view.storage_ptr(), view.dtype(), geometry.shape, geometry.strides, geometry.offset)));
+}
+
+}  // namespace headrace

@@ -1,0 +1,57 @@
+// Node: an operator applied to inputs. The autograd tape is made of Nodes; tracing links the same Nodes without running
+// them.
+//
+// Shared by the arrays it produced and by the nodes that read them; belongs to the threads that record. A leaf has no
+// operator: it is a variable whose gradient somebody asked for.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "headrace/ndarray.hpp"
+#include "ndarray/view.h"
+#include "op/attrs.h"
+
+namespace headrace {
+
+struct OpDef;
+
+enum class GradReq : uint8_t { kNull = 0, kWrite = 1, kAdd = 3 };  // MXNet's numbers
+
+class Node {
+ public:
+  // Backward step of custom code: gradients of the inputs from gradients of the outputs.
+  using Custom = std::function<std::vector<NDArray>(std::span<const NDArray> heads)>;
+
+  const uint64_t sequence = next_sequence();  // an input is always older than its user
+  const OpDef* op = nullptr;
+  AttrsPtr attrs;
+  std::vector<NDArray> inputs;   // with their own places on the tape; abstract where the gradient needs only the type
+  std::vector<ViewPtr> outputs;  // kept where the gradient needs them, abstract otherwise
+  Custom custom;
+  bool is_freed = false;         // backward went through it without retain_graph
+
+  bool is_leaf = false;
+  NDArray gradient;              // of a leaf
+  GradReq request = GradReq::kNull;
+  bool is_fresh = false;         // the gradient was written since it was last used
+
+  // An input that leads to a leaf.
+  bool needs_gradient(size_t i) const noexcept { return static_cast<bool>(inputs[i].node()); }
+  // Drops everything backward needs.
+  void free() noexcept;
+
+ private:
+  static uint64_t next_sequence() noexcept;
+  friend void add_reference(const Node* node) noexcept;
+  friend void release_reference(const Node* node) noexcept;
+  mutable std::atomic<uint32_t> references_{0};
+};
+
+using NodePtr = IntrusivePtr<Node>;
+
+// Shape, dtype and device of an array, without its storage.
+NDArray abstract_of(const NDArray& array);
+
+}  // namespace headrace

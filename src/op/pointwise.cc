@@ -1,0 +1,168 @@
+#include "op/pointwise.h"
+
+#include <unordered_map>
+
+#include "op/formula/gradient.h"
+#include "op/invoke.h"
+
+namespace headrace {
+namespace {
+
+// `expression` with input i replaced by input map[i].
+Expr renumber(const Expr& expression, std::span<const int> map, std::unordered_map<const void*, Expr>& done) {
+  if (auto found = done.find(expression.node()); found != done.end()) return found->second;
+  Expr result = expression;
+  if (expression.kind() == Expr::Kind::kInput) {
+    result = input(map[static_cast<size_t>(expression.index())]);
+  } else if (expression.kind() == Expr::Kind::kInstruction && !expression.is_stop_gradient()) {
+    Expr a = renumber(expression.argument(0), map, done);
+    Expr b = expression.arity() > 1 ? renumber(expression.argument(1), map, done) : a;
+    Expr c = expression.arity() > 2 ? renumber(expression.argument(2), map, done) : a;
+    result = Expr::make(expression.opcode(), a, b, c);
+  } else if (expression.is_stop_gradient()) {
+    result = stop_gradient(renumber(expression.argument(0), map, done));
+  }
+  done.emplace(expression.node(), result);
+  return result;
+}
+
+// The gradient of input `i` as a formula over (inputs, outputs, heads).
+Expr gradient_formula(const OpDef& op, const Pointwise& body, int i) {
+  int inputs = body.formula.num_inputs, outputs = static_cast<int>(op.outputs);
+  if (!body.gradient) {
+    Formula derived = gradient(body.formula, i);
+    std::vector<int> map;
+    for (int k = 0; k < derived.num_inputs; ++k) map.push_back(k < inputs ? k : k + outputs);
+    std::unordered_map<const void*, Expr> done;
+    return renumber(derived.outputs[0], map, done);
+  }
+  std::vector<Expr> arguments;
+  for (int k = 0; k < inputs + 2 * outputs; ++k) arguments.push_back(input(k));
+  for (int k = 0; k < body.formula.num_parameters && arguments.size() < body.gradient.arity(); ++k)
+    arguments.push_back(parameter(k));
+  std::vector<Expr> all = body.gradient(arguments);
+  return all[static_cast<size_t>(i)];
+}
+
+// A pointwise operator for one gradient, over only the sources that its formula reads.
+PointwiseGradient make_gradient(const OpDef& op, const Pointwise& body, int i) {
+  PointwiseGradient result;
+  Expr formula = gradient_formula(op, body, i);
+  if (formula.is_constant(0)) return result;
+  if (formula.kind() == Expr::Kind::kInput) {
+    result.pass = formula.index();
+    return result;
+  }
+  std::vector<int> map(static_cast<size_t>(body.formula.num_inputs) + 2 * op.outputs, -1);
+  for (const Expr& e : topological_order({formula}))
+    if (e.kind() == Expr::Kind::kInput) map[static_cast<size_t>(e.index())] = 0;
+  for (size_t k = 0; k < map.size(); ++k) {
+    if (map[k] < 0) continue;
+    map[k] = static_cast<int>(result.sources.size());
+    result.sources.push_back(static_cast<uint32_t>(k));
+  }
+  std::unordered_map<const void*, Expr> done;
+  auto derived = std::make_shared<Pointwise>();
+  derived->formula = {static_cast<int>(result.sources.size()), body.formula.num_parameters,
+                      {renumber(formula, map, done)}};
+  derived->dtypes = dtype_rules::promoted;
+  derived->parameter_offsets = body.parameter_offsets;
+  auto* made = new OpDef;  // lives as long as the operator it belongs to: for ever
+  made->name = "_backward_" + op.name + (body.formula.num_inputs > 1 ? fmt::format("_{}", i) : "");
+  made->inputs.assign(result.sources.size(), "data");
+  made->schema = op.schema;
+  made->make_attrs = op.make_attrs;
+  made->default_attrs = op.default_attrs;
+  set_pointwise(*made, std::move(derived));
+  result.op = made;
+  return result;
+}
+
+void gradient_of_pointwise(Gradient& g) {
+  const OpDef& op = g.op();
+  size_t inputs = g.input_count(), outputs = op.outputs;
+  auto source = [&](uint32_t k) -> const NDArray& {
+    return k < inputs ? g.input(k) : k < inputs + outputs ? g.output(k - inputs) : g.head(k - inputs - outputs);
+  };
+  const auto& gradients = op.pointwise->gradients(op);
+  for (size_t i = 0; i < inputs; ++i) {
+    const PointwiseGradient& one = gradients.of_input[i];
+    if (!g.wants(i) || (one.pass < 0 && !one.op)) continue;
+    const Shape& shape = g.input(i).shape();
+    DType dtype = g.input(i).dtype();
+    if (one.pass >= 0) {
+      g.set(i, cast_to(sum_to_shape(source(static_cast<uint32_t>(one.pass)), shape), dtype));
+      continue;
+    }
+    std::vector<NDArray> arguments;
+    bool direct = g.head().shape() == shape;
+    for (uint32_t k : one.sources) {
+      arguments.push_back(source(k));
+      direct &= arguments.back().dtype() == dtype;
+    }
+    if (direct) g.set(i, *one.op, g.attrs(), arguments);
+    else g.set(i, cast_to(sum_to_shape(invoke_all(*one.op, g.attrs(), arguments)[0], shape), dtype));
+  }
+}
+
+}  // namespace
+
+void set_pointwise(OpDef& op, std::shared_ptr<const Pointwise> body) {
+  op.outputs = body->formula.outputs.size() - body->state_inputs.size();
+  for (uint32_t i : body->state_inputs) op.mutates |= 1u << i;
+  op.gradient = [](Gradient& g, const Attrs&) { gradient_of_pointwise(g); };
+  op.pointwise = std::move(body);
+}
+
+OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
+  auto body = std::make_shared<Pointwise>();
+  for (const FieldInfo& field : op.schema->fields)
+    if (field.kind == FieldKind::kDouble && !field.nullable) body->parameter_offsets.push_back(field.offset);
+  int inputs = static_cast<int>(spec.inputs.size()), parameters = static_cast<int>(body->parameter_offsets.size());
+  check(static_cast<int>(spec.formula.arity()) == inputs + parameters, ErrorKind::kRuntime,
+        "operator {}: its formula takes {} arguments, but it has {} inputs and {} numeric attributes", spec.name,
+        spec.formula.arity(), inputs, parameters);
+  std::vector<Expr> arguments;
+  for (int i = 0; i < inputs; ++i) arguments.push_back(input(i));
+  for (int k = 0; k < parameters; ++k) arguments.push_back(parameter(k));
+  body->formula = {inputs, parameters, spec.formula(arguments)};
+  body->dtypes = spec.dtypes;
+  body->gradient = std::move(spec.gradient);
+  body->state_inputs = std::move(spec.state_inputs);
+
+  op.name = std::move(spec.name);
+  op.aliases = std::move(spec.aliases);
+  op.python = std::move(spec.python);
+  op.doc = std::move(spec.doc);
+  op.inputs = std::move(spec.inputs);
+  op.np_inputs = std::move(spec.np_inputs);
+  op.samples = std::move(spec.samples);
+  set_pointwise(op, std::move(body));
+  op.zero_gradient = spec.zero_gradient;
+  if (spec.zero_gradient || !spec.differentiable) op.gradient = nullptr;
+  return op;
+}
+
+const Program& Pointwise::program(ComputeType type) const {
+  size_t slot = static_cast<size_t>(type);
+  std::call_once(program_once_[slot], [&] { programs_[slot] = std::make_unique<const Program>(formula, type); });
+  return *programs_[slot];
+}
+
+const Pointwise::Gradients& Pointwise::gradients(const OpDef& op) const {
+  std::call_once(gradients_once_, [&] {
+    uint32_t inputs = static_cast<uint32_t>(formula.num_inputs), outputs = static_cast<uint32_t>(op.outputs);
+    for (uint32_t i = 0; i < inputs; ++i) {
+      PointwiseGradient one = op.zero_gradient ? PointwiseGradient{} : make_gradient(op, *this, static_cast<int>(i));
+      if (one.pass >= 0) one.sources = {static_cast<uint32_t>(one.pass)};
+      for (uint32_t k : one.sources) {
+        if (k < inputs) gradients_.saves_inputs |= 1u << k;
+        else if (k < inputs + outputs) gradients_.saves_outputs |= 1u << (k - inputs);
+      }
+      gradients_.of_input.push_back(std::move(one));
+    }
+  });
+  return gradients_;
+}
+
+}  // namespace headrace

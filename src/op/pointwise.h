@@ -1,0 +1,128 @@
+// Pointwise operators: one formula, from which everything follows: the kernel, the gradient (derived unless a better
+// conditioned one is given), fusion. A new one is an entry of about five lines:
+//
+//   pointwise({.name = "sigmoid",
+//              .doc = "1 / (1 + exp(-x)), element by element.",
+//              .formula = [](Expr x) { return 1 / (1 + exp(-x)); },
+//              .gradient = [](Expr, Expr y, Expr dy) { return dy * y * (1 - y); },
+//              .samples = {uniform({2, 3}), values({0, -kInf, kInf})}})
+//
+// The formula's arguments are the inputs, then the numeric (double) attributes in the order of the field list. The
+// gradient's arguments are the inputs, the outputs, the gradient of each output, then the attributes; it gives one
+// expression, or one per input.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "op/formula/expr.h"
+#include "op/formula/program.h"
+#include "op/formula/run.h"
+#include "op/op_def.h"
+#include "op/promote.h"
+
+namespace headrace {
+
+// A formula as a function of its arguments, made from any lambda over Expr that gives an Expr or a vector of them.
+class FormulaFn {
+ public:
+  FormulaFn() = default;
+  template <class F>
+    requires(!std::is_same_v<std::decay_t<F>, FormulaFn>)
+  FormulaFn(F f) : FormulaFn(std::move(f), &F::operator()) {}
+
+  explicit operator bool() const noexcept { return static_cast<bool>(build_); }
+  size_t arity() const noexcept { return arity_; }
+  std::vector<Expr> operator()(std::span<const Expr> arguments) const { return build_(arguments); }
+
+ private:
+  template <class F, class R, class C, class... E>
+  FormulaFn(F f, R (C::*)(E...) const) : arity_(sizeof...(E)) {
+    build_ = [f = std::move(f)](std::span<const Expr> a) {
+      return [&]<size_t... I>(std::index_sequence<I...>) -> std::vector<Expr> {
+        if constexpr (std::is_same_v<R, Expr>) return {f(a[I]...)};
+        else return f(a[I]...);
+      }(std::index_sequence_for<E...>{});
+    };
+  }
+  size_t arity_ = 0;
+  std::function<std::vector<Expr>(std::span<const Expr>)> build_;
+};
+
+struct PointwiseSpec {
+  std::string name;
+  std::vector<std::string> aliases = {};
+  std::vector<std::string> python = {};
+  std::string doc = {};
+  std::vector<std::string> inputs = {"data"};
+  std::vector<std::string> np_inputs = {};
+  FormulaFn formula = {};
+  FormulaFn gradient = {};
+  bool zero_gradient = false;     // gradient zero everywhere (comparisons, rounding)
+  bool differentiable = true;
+  DTypeRule dtypes = dtype_rules::same;
+  // Results after the first are written back into these inputs (optimizer states), and the first into input 0 when an
+  // update asks for it.
+  std::vector<uint32_t> state_inputs = {};
+  std::vector<Sample> samples = {};
+};
+
+// One gradient of a pointwise operator, itself a pointwise operator over some of (inputs, outputs, heads).
+struct PointwiseGradient {
+  const OpDef* op = nullptr;       // null: zero, or `pass` says which source it equals
+  std::vector<uint32_t> sources;   // what the gradient operator reads: inputs, then outputs, then heads
+  int pass = -1;
+};
+
+struct Pointwise {
+  Formula formula;
+  DTypeRule dtypes;
+  std::vector<size_t> parameter_offsets;  // of the double fields in the attribute struct
+  std::vector<uint32_t> state_inputs;
+  FormulaFn gradient;
+
+  // The program for one compute type, compiled at first use. Any thread.
+  const Program& program(ComputeType type) const;
+  // Gradients of all inputs, derived at first use. Any thread.
+  struct Gradients {
+    std::vector<PointwiseGradient> of_input;
+    uint32_t saves_inputs = 0, saves_outputs = 0;
+  };
+  const Gradients& gradients(const OpDef& op) const;
+
+ private:
+  mutable std::once_flag program_once_[kComputeTypeCount];
+  mutable std::unique_ptr<const Program> programs_[kComputeTypeCount];
+  mutable std::once_flag gradients_once_;
+  mutable Gradients gradients_;
+};
+
+OpDef make_pointwise(PointwiseSpec spec, OpDef typed);
+// Makes `op` the pointwise operator of `body`; names, documentation and attributes are the caller's.
+void set_pointwise(OpDef& op, std::shared_ptr<const Pointwise> body);
+
+template <class A = NoAttrs>
+OpDef pointwise(PointwiseSpec spec) {
+  OpDef typed;
+  set_attrs_type<A>(typed);
+  return make_pointwise(std::move(spec), std::move(typed));
+}
+
+// Issues a pointwise operation (invoke() calls it) and runs it (tasks call it).
+void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+                      std::span<NDArray> outputs);
+void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs,
+                   std::span<View* const> outputs);
+
+// Applies one update operator to many parameters in a single task. Each call is (inputs, attributes) as for `op`; the
+// first result of each goes into its first input.
+struct UpdateCall {
+  std::vector<NDArray> inputs;
+  AttrsPtr attrs;
+};
+void update_many(const OpDef& op, std::span<const UpdateCall> calls);
+
+}  // namespace headrace
