@@ -1,0 +1,71 @@
+"""What Gluon and optimizers need to know about arrays so that nd and np blocks can share their code."""
+
+from . import ndarray as nd
+from . import numpy as mnp
+from . import numpy_extension as npx
+from .base import MXNetError
+from .ndarray import NDArray
+from .util import is_np_array
+
+NpArray = mnp.ndarray
+
+
+def zeros(shape, ctx, dtype):
+    """Zeros of the current mode's array class."""
+    if is_np_array():
+        return mnp.zeros(shape, dtype=dtype, ctx=ctx)
+    return nd.zeros(shape, ctx=ctx, dtype=dtype)
+
+
+def array(values, ctx=None, dtype=None):
+    """An array of the current mode's class."""
+    if is_np_array():
+        return mnp.array(values, dtype=dtype, ctx=ctx)
+    return nd.array(values, ctx=ctx, dtype=dtype)
+
+
+def like(array, reference):
+    """`array` as the class (nd or np) of `reference`; shares memory, keeps other values (numbers) as they
+    are.
+    """
+    if not isinstance(array, NDArray):
+        return array
+    if isinstance(reference, NpArray):
+        return array if isinstance(array, NpArray) else array.as_np_ndarray()
+    return array.as_nd_ndarray() if isinstance(array, NpArray) else array
+
+
+def in_mode(array):
+    """`array` as the class (nd or np) of the current mode."""
+    if is_np_array():
+        return array if isinstance(array, NpArray) else array.as_np_ndarray()
+    return array.as_nd_ndarray() if isinstance(array, NpArray) else array
+
+
+def save(filename, named_arrays):
+    """Writes a dictionary of arrays in MXNet's `.params` format."""
+    if is_np_array():
+        npx.save(filename, named_arrays)
+    else:
+        nd.save(filename, named_arrays)
+
+
+def load(filename):
+    """Reads a `.params` file as a dictionary of arrays of the current mode.
+
+    MXNetError: the file is missing, broken, or holds a list without names.
+    """
+    loaded = npx.load(filename) if is_np_array() else nd.load(filename)
+    if isinstance(loaded, dict):
+        return {name: in_mode(value) for name, value in loaded.items()}
+    if not loaded:
+        return {}
+    raise MXNetError(
+        f"load parameters: file '{filename}' holds {len(loaded)} arrays without names; "
+        "expected a file written by save_parameters or ParameterDict.save"
+    )
+
+
+def shape_is_known(shape):
+    """Whether every dimension of `shape` (None: nothing known) is known; 0 and -1 mean unknown."""
+    return shape is not None and all(size > 0 for size in shape)

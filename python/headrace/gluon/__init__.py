@@ -1,0 +1,28 @@
+"""Gluon: blocks, parameters, layers, losses and the trainer."""
+
+from . import loss, nn, utils
+from .block import Block
+from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
+from .parameter_dict import ParameterDict
+from .trainer import Trainer
+
+__all__ = [
+    "Block",
+    "Constant",
+    "DeferredInitializationError",
+    "Parameter",
+    "ParameterDict",
+    "Trainer",
+    "loss",
+    "nn",
+    "tensor_types",
+    "utils",
+]
+
+
+def __getattr__(name):
+    if name == "data":  # data sets and loaders are imported when they are first used
+        import importlib
+
+        return importlib.import_module(".data", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,267 @@
+"""Block: the base class of layers, models and losses."""
+
+import re
+import warnings
+
+from .. import _arrays as arrays
+from .. import initializer
+from ..util import is_np_array
+from .naming import BlockScope
+from .parameter import Parameter
+from .parameter_dict import ParameterDict, brief_names
+from .utils import HookHandle
+
+__all__ = ["Block"]
+
+
+def _indent(text):
+    return text.replace("\n", "\n  ")
+
+
+def _holds_block(value):
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        return isinstance(value, Block)
+    return any(_holds_block(item) for item in value)
+
+
+class Block:
+    """A piece of a model: `forward` computes, attributes that are blocks or parameters are registered.
+
+    Parameters
+    ----------
+    prefix : what names of this block's parameters start with; None makes one from the class name and a
+        counter.
+    params : ParameterDict of another block whose parameters this block shares.
+
+    Names are made by the enclosing `name_scope` and, outside of any, by the thread's NameManager. In np mode
+    a block must return np arrays.
+    """
+
+    def __init__(self, prefix=None, params=None):
+        self._empty_prefix = prefix == ""
+        self._prefix, self._params = BlockScope.name_block(prefix, params, self._alias())
+        self._name = self._prefix[:-1] if self._prefix.endswith("_") else self._prefix
+        self._scope = BlockScope(self)
+        self._children = {}
+        self._reg_params = {}
+        self._forward_hooks = {}
+        self._forward_pre_hooks = {}
+
+    def _alias(self):
+        return type(self).__name__.lower()
+
+    def __repr__(self):
+        lines = "\n".join(
+            f"  ({name}): {_indent(repr(value))}"
+            for name, value in self.__dict__.items()
+            if isinstance(value, Block)
+        )
+        return f"{type(self).__name__}(\n{lines or '  '}\n)"
+
+    def __setattr__(self, name, value):
+        known = self.__dict__
+        if name in known:
+            self._check_reassignment(name, known[name], value)
+        if isinstance(value, Block):
+            self.register_child(value, name)
+        elif isinstance(value, Parameter):
+            assert name not in self._reg_params, (
+                f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between "
+                "blocks, please set 'params' at Block construction instead."
+            )
+            self._reg_params[name] = value
+        object.__setattr__(self, name, value)
+
+    @staticmethod
+    def _check_reassignment(name, old, new):
+        if isinstance(old, (Parameter, Block)) and not isinstance(new, type(old)):
+            raise TypeError(
+                f"Changing attribute type for {name} from {type(old)} to {type(new)} is not allowed."
+            )
+
+    def __call__(self, *args):
+        if self._forward_pre_hooks:
+            for hook in tuple(self._forward_pre_hooks.values()):
+                hook(self, args)
+        try:
+            out = self.forward(*args)
+        except TypeError:
+            self._check_inputs(args)
+            raise
+        if self._forward_hooks:
+            for hook in tuple(self._forward_hooks.values()):
+                hook(self, args, out)
+        if is_np_array() and type(out) is not arrays.NpArray:
+            self._check_np_outputs(out)
+        return out
+
+    def _check_inputs(self, args):
+        """Called when forward raised a TypeError: raises a clearer error when `args` are the reason."""
+
+    def _check_np_outputs(self, out):
+        if isinstance(out, (list, tuple)):
+            for item in out:
+                self._check_np_outputs(item)
+        elif isinstance(out, arrays.NDArray) and not isinstance(out, arrays.NpArray):
+            raise TypeError(
+                f"Block {self.name}: expected np arrays from forward in np mode, got {type(out)}; "
+                "use np and npx functions in forward, or as_np_ndarray()."
+            )
+
+    def forward(self, *args):
+        """Computes the output; every subclass defines it."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward(self, ...) method")
+
+    @property
+    def prefix(self):
+        return self._prefix
+
+    @property
+    def name(self):
+        """The prefix without its last underscore."""
+        return self._name
+
+    @property
+    def params(self):
+        """The block's own parameters, without those of its children."""
+        return self._params
+
+    def name_scope(self):
+        """`with self.name_scope():` blocks made inside get names that start with this block's prefix."""
+        return self._scope
+
+    def register_child(self, block, name=None):
+        """Adds a child; `name` defaults to the number of children so far."""
+        self._children[str(len(self._children)) if name is None else name] = block
+
+    def register_forward_pre_hook(self, hook):
+        """Calls `hook(block, inputs)` before every forward; returns a handle with `detach()`."""
+        return HookHandle.attached(self._forward_pre_hooks, hook)
+
+    def register_forward_hook(self, hook):
+        """Calls `hook(block, inputs, output)` after every forward; returns a handle with `detach()`."""
+        return HookHandle.attached(self._forward_hooks, hook)
+
+    def collect_params(self, select=None):
+        """ParameterDict of this block's and all children's parameters.
+
+        `select` is a regular expression that the start of a full name must match, e.g. '.*weight|.*bias'.
+        """
+        self._warn_about_containers()
+        found = ParameterDict(self._params.prefix)
+        pattern = None if select is None else re.compile(select)
+        found.update(
+            {name: param for name, param in self._params.items() if pattern is None or pattern.match(name)}
+        )
+        for child in self._children.values():
+            found.update(child.collect_params(select))
+        return found
+
+    def _warn_about_containers(self):
+        children = set(map(id, self._children.values()))
+        for name, value in self.__dict__.items():
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            items = value.values() if isinstance(value, dict) else value
+            if any(_holds_block(item) and id(item) not in children for item in items):
+                warnings.warn(
+                    f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
+                    "tuple or dict are not registered by themselves: use register_child() or nn.Sequential.",
+                    stacklevel=4,
+                )
+
+    def _collect_params_with_prefix(self, prefix=""):
+        """Dotted attribute path -> Parameter; a shared parameter appears under each of its paths."""
+        if prefix:
+            prefix += "."
+        found = {prefix + name: param for name, param in self._reg_params.items()}
+        for name, child in self._children.items():
+            found.update(child._collect_params_with_prefix(prefix + name))
+        return found
+
+    def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
+        """Initializes all parameters with `init` (default Uniform(0.07)) on `ctx`; see Parameter.initialize."""
+        self.collect_params().initialize(
+            initializer.Uniform() if init is None else init, ctx, verbose, force_reinit
+        )
+
+    def apply(self, fn):
+        """Calls `fn(block)` for every child, depth first, then for this block; returns this block."""
+        for child in self._children.values():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def cast(self, dtype):
+        """Converts all parameters and gradients to `dtype`."""
+        for child in self._children.values():
+            child.cast(dtype)
+        for param in self._params.values():
+            param.cast(dtype)
+
+    def summary(self, *inputs):
+        """Runs the block on `inputs` and prints each layer's output shape and number of parameters."""
+        from .summary import print_summary
+
+        print_summary(self, inputs)
+
+    def save_parameters(self, filename, deduplicate=False):
+        """Writes all parameters under their attribute paths ('0.weight'), in MXNet's format.
+
+        A shared parameter is written once per path, or once under its last path with `deduplicate`.
+        """
+        params = self._collect_params_with_prefix()
+        if deduplicate:
+            last = {id(param): name for name, param in params.items()}
+            params = {name: param for name, param in params.items() if last[id(param)] == name}
+        arrays.save(filename, {name: param._reduce() for name, param in params.items()})
+
+    def load_parameters(
+        self,
+        filename,
+        ctx=None,
+        allow_missing=False,
+        ignore_extra=False,
+        cast_dtype=False,
+        dtype_source="current",
+    ):
+        """Reads parameters that save_parameters wrote, or a file of full names.
+
+        Parameters that are not initialized are made on `ctx` (default cpu). `cast_dtype` with `dtype_source`
+        'current' casts the file's values, with 'saved' the parameters. AssertionError: a parameter is missing
+        (unless `allow_missing`) or does not fit; ValueError: the file has others (unless `ignore_extra`);
+        MXNetError: the file cannot be read.
+        """
+        loaded = arrays.load(filename)
+        params = self._collect_params_with_prefix()
+        if not loaded and not params:
+            return
+        if not any("." in name for name in loaded):
+            self.collect_params().load_dict(
+                loaded,
+                ctx,
+                allow_missing,
+                ignore_extra,
+                self.prefix,
+                f"file '{filename}'",
+                cast_dtype,
+                dtype_source,
+            )
+            return
+        if not allow_missing:
+            present = {id(param) for name, param in params.items() if name in loaded}
+            for name, param in params.items():
+                assert id(param) in present, (
+                    f"Parameter '{name}' is missing in file '{filename}', which contains parameters: "
+                    f"{brief_names(loaded)}. Set allow_missing=True to ignore missing parameters."
+                )
+        for name, value in loaded.items():
+            if name in params:
+                params[name]._load(value, ctx, cast_dtype, dtype_source)
+            elif not ignore_extra:
+                raise ValueError(
+                    f"Parameter '{name}' loaded from file '{filename}' is not present in the block, which "
+                    f"contains parameters {brief_names(params)}. Set ignore_extra=True to ignore it."
+                )

@@ -1,0 +1,53 @@
+"""Names of blocks and parameters: every block has a prefix, made when the block is made."""
+
+import threading
+
+from ..name import NameManager
+from .parameter_dict import ParameterDict
+
+
+class BlockScope:
+    """What `with block.name_scope():` enters: blocks made inside get names below the block's prefix.
+
+    One scope belongs to one block and keeps the counters of its children. The innermost scope is a property
+    of the thread.
+    """
+
+    _thread = threading.local()
+
+    def __init__(self, block):
+        self._block = block
+        self._counter = {}
+        self._outer = []
+
+    @classmethod
+    def name_block(cls, prefix, params, hint):
+        """Returns (prefix, ParameterDict) for a new block; `params` is a dictionary to share, or None."""
+        scope = getattr(cls._thread, "scope", None)
+        if scope is None:
+            full_prefix = NameManager.current_manager().get(None, hint) + "_" if prefix is None else prefix
+            own_prefix, inherited = full_prefix, None
+        else:
+            if prefix is None:
+                prefix = scope._next(hint)
+            outer = scope._block
+            full_prefix = outer.prefix + prefix
+            own_prefix, inherited = outer.params.prefix + prefix, outer.params._shared
+        if params is not None:
+            return full_prefix, ParameterDict(params.prefix, params)
+        return full_prefix, ParameterDict(own_prefix, inherited)
+
+    def _next(self, hint):
+        count = self._counter.get(hint, 0)
+        self._counter[hint] = count + 1
+        return f"{hint}{count}_"
+
+    def __enter__(self):
+        if not self._block._empty_prefix:
+            self._outer.append(getattr(BlockScope._thread, "scope", None))
+            BlockScope._thread.scope = self
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        if not self._block._empty_prefix:
+            BlockScope._thread.scope = self._outer.pop()

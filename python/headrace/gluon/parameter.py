@@ -1,0 +1,420 @@
+"""Parameter: a trainable array of a block, one replica per context, possibly of a shape that is not known
+yet.
+"""
+
+import warnings
+
+import numpy as np
+
+from .. import _arrays as arrays
+from .. import autograd, initializer
+from ..base import MXNetError
+from ..context import Context, cpu, current_context
+from ..ndarray import NDArray
+from ..util import is_np_shape
+
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
+
+tensor_types = (NDArray,)
+
+_STORAGE_TYPES = ("default", "row_sparse", "csr")
+_GRAD_REQS = ("write", "add", "null")
+
+
+class DeferredInitializationError(MXNetError):
+    """The array of a parameter was asked for while its shape is still unknown."""
+
+
+def _slot(ctx):
+    # cpu, cpu_pinned and cpu_shared are the same memory, so they share a replica.
+    return ctx.device_typeid & 1, ctx.device_id
+
+
+def _context_list(ctx):
+    if ctx is None:
+        return [current_context()]
+    return [ctx] if isinstance(ctx, Context) else list(ctx)
+
+
+class Parameter:
+    """An array that training changes, with its gradient.
+
+    Parameters
+    ----------
+    name : full name, e.g. `dense0_weight`.
+    grad_req : 'write', 'add' or 'null'.
+    shape : int or tuple; 0 (or -1 in np mode) marks a dimension that the first input decides.
+    dtype : dtype or its name.
+    lr_mult, wd_mult : factors on the optimizer's learning rate and weight decay.
+    init : Initializer or its name; None uses what `initialize` is given.
+    allow_deferred_init : an unknown shape may be completed after `initialize`.
+    differentiable : False forces grad_req 'null'.
+    stype, grad_stype : storage types; gradients are dense whatever `grad_stype` says.
+    """
+
+    def __init__(
+        self,
+        name,
+        grad_req="write",
+        shape=None,
+        dtype=np.float32,
+        lr_mult=1.0,
+        wd_mult=1.0,
+        init=None,
+        allow_deferred_init=False,
+        differentiable=True,
+        stype="default",
+        grad_stype="default",
+    ):
+        for what, value in (("stype", stype), ("grad_stype", grad_stype)):
+            assert value in _STORAGE_TYPES, (
+                f"{what} for Parameter '{name}' must be one of 'default', 'row_sparse', or 'csr', but got '{value}'"
+            )
+        if stype != "default":
+            raise MXNetError(
+                f"Parameter '{name}': expected stype 'default', got '{stype}'; parameters are dense"
+            )
+        self.name = name
+        self.dtype = dtype
+        self.lr_mult = lr_mult
+        self.wd_mult = wd_mult
+        self.init = init
+        self._stype, self._grad_stype = stype, grad_stype
+        self._allow_deferred_init = allow_deferred_init
+        self._differentiable = differentiable
+        self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
+        self._data = None  # one array per context
+        self._grad = None  # their gradients; None when grad_req is 'null'
+        self._single = None  # the array when there is exactly one: what layers read on every call
+        self._contexts = None
+        self._deferred = (
+            None  # (initializer, contexts, default initializer, data or None) while the shape is unknown
+        )
+        self._version = 0  # grows whenever arrays are replaced, so that a Trainer notices
+        self._grad_req = None
+        self.grad_req = grad_req
+
+    def __repr__(self):
+        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def stype(self):
+        return self._stype
+
+    @property
+    def grad_stype(self):
+        return self._grad_stype
+
+    @property
+    def grad_req(self):
+        return self._grad_req
+
+    @grad_req.setter
+    def grad_req(self, req):
+        assert req in _GRAD_REQS, f"grad_req must be one of 'write', 'add', or 'null', but got '{req}'"
+        if not self._differentiable:
+            req = "null"
+        if self._grad_req == req:
+            return
+        self._grad_req = req
+        if self._data is not None:
+            if req == "null":
+                self._replace([data.detach() for data in self._data])
+            else:
+                self._replace(self._data)
+
+    @property
+    def shape(self):
+        """The shape; unknown dimensions read 0, or -1 in np mode. Assigning completes unknown dimensions
+        only.
+        """
+        if self._shape is not None and is_np_shape():
+            return tuple(size if size else -1 for size in self._shape)
+        return self._shape
+
+    @shape.setter
+    def shape(self, new_shape):
+        new_shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+        if self._shape is None:
+            self._shape = new_shape
+            return
+        fits = len(self._shape) == len(new_shape) and all(
+            old in (new, 0, -1) for old, new in zip(self._shape, new_shape)
+        )
+        assert fits, (
+            f"Expected shape {new_shape} is incompatible with given shape {self._shape}. "
+            f"Parameter '{self.name}' keeps the dimensions it already knows."
+        )
+        self._shape = new_shape
+
+    def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
+        """Makes the arrays on `ctx` (a context or a list; default: the current one) and fills them.
+
+        The initializer is `init`, else the parameter's own, else `default_init` (Uniform). ValueError: the
+        shape is unknown and deferring is not allowed, or the initializer cannot fill this shape.
+        """
+        if self._data is not None and not force_reinit:
+            warnings.warn(
+                f"Parameter '{self.name}' is already initialized, ignoring. "
+                "Set force_reinit=True to re-initialize.",
+                stacklevel=2,
+            )
+            return
+        self._clear()
+        if default_init is None:
+            default_init = initializer.Uniform()
+        if init is None:
+            init = default_init if self.init is None else self.init
+        request = (init, _context_list(ctx), default_init, None)
+        if not arrays.shape_is_known(self._shape):
+            if not self._allow_deferred_init:
+                raise ValueError(
+                    f"Cannot initialize Parameter '{self.name}' because it has invalid shape: "
+                    f"{self.shape}. Give every dimension, or set allow_deferred_init=True."
+                )
+            self._deferred = request
+            return
+        self._deferred = request
+        self._finish_deferred_init()
+
+    def _finish_deferred_init(self):
+        """Makes the arrays that `initialize` postponed; the shape must be known by now."""
+        if self._deferred is None:
+            return
+        init, contexts, default_init, data = self._deferred
+        if not arrays.shape_is_known(self._shape):
+            raise ValueError(
+                f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
+                "Specify in_units, in_channels, ... when the block is made."
+            )
+        with autograd.pause():
+            if data is None:
+                data = arrays.zeros(
+                    self._shape, contexts[0] if contexts[0].device_type == "cpu" else cpu(), self.dtype
+                )
+                description = initializer.InitDesc(self.name, {"__init__": init})
+                initializer.create(default_init)(description, data)
+            self._make_replicas(data, contexts)
+        self._deferred = None
+
+    def _make_replicas(self, data, contexts):
+        self._contexts = list(contexts)
+        self._replace([data if data.context == ctx else data.copyto(ctx) for ctx in self._contexts])
+
+    def _replace(self, data):
+        """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
+        self._data = data
+        self._single = data[0] if len(data) == 1 else None
+        self._grad = None
+        self._version += 1
+        if self.grad_req != "null":
+            self._grad = [arrays.like(arrays.zeros(d.shape, d.context, d.dtype), d) for d in data]
+            autograd.mark_variables(data, self._grad, self.grad_req)
+
+    def _clear(self):
+        self._data = self._grad = self._single = self._contexts = self._deferred = None
+        self._version += 1
+
+    def _not_initialized(self):
+        if self._deferred is not None:
+            return DeferredInitializationError(
+                f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. Actual "
+                "initialization happens during the first forward pass: pass one batch of data through the network "
+                "first, or give in_units, in_channels, ... when the layer is made."
+            )
+        return RuntimeError(
+            f"Parameter '{self.name}' has not been initialized. Call initialize() first. Initialize, and create the "
+            "Trainer, with Block.collect_params() rather than Block.params: the latter lacks the children's."
+        )
+
+    def _pick(self, replicas, ctx):
+        if self._data is None:
+            raise self._not_initialized()
+        if ctx is None:
+            if len(replicas) == 1:
+                return replicas[0]
+            ctx = current_context()
+        wanted = _slot(ctx)
+        for own, replica in zip(self._contexts, replicas):
+            if _slot(own) == wanted:
+                return replica
+        raise RuntimeError(
+            f"Parameter '{self.name}' was not initialized on context {ctx}. "
+            f"It was only initialized on {self._contexts}."
+        )
+
+    def data(self, ctx=None):
+        """The array on `ctx` (default: the only one, else the one of the current context).
+
+        RuntimeError: not initialized, or not on `ctx`. DeferredInitializationError: the shape is not known
+        yet.
+        """
+        if ctx is None and self._single is not None:
+            return self._single
+        return self._pick(self._data, ctx)
+
+    def list_data(self):
+        """The arrays of all contexts; errors as `data`."""
+        if self._data is None:
+            raise self._not_initialized()
+        return list(self._data)
+
+    def _check_has_grad(self):
+        if self._data is not None and self._grad is None:
+            raise RuntimeError(
+                f"Cannot get gradient array for Parameter '{self.name}' because grad_req='null'"
+            )
+
+    def grad(self, ctx=None):
+        """The gradient on `ctx`. RuntimeError: grad_req is 'null'; else errors as `data`."""
+        self._check_has_grad()
+        return self._pick(self._grad, ctx)
+
+    def list_grad(self):
+        """The gradients of all contexts; errors as `grad`."""
+        self._check_has_grad()
+        if self._data is None:
+            raise self._not_initialized()
+        return list(self._grad)
+
+    def list_ctx(self):
+        """The contexts that hold (or, when deferred, will hold) the parameter. RuntimeError: not initialized."""
+        if self._data is not None:
+            return list(self._contexts)
+        if self._deferred is not None:
+            return list(self._deferred[1])
+        raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
+
+    def row_sparse_data(self, row_id):
+        """RuntimeError always: the storage type of a parameter is 'default'."""
+        raise RuntimeError(
+            f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage "
+            f"type is {self._stype}. Please use data() instead."
+        )
+
+    def zero_grad(self):
+        """Sets every gradient to zero."""
+        for grad in self._grad or ():
+            grad[:] = 0
+
+    def set_data(self, data):
+        """Writes `data` into every replica. AssertionError: another shape, or neither initialized nor
+        deferred.
+        """
+        self.shape = data.shape
+        if self._data is None:
+            assert self._deferred is not None, f"Parameter '{self.name}' has not been initialized"
+            self._deferred = self._deferred[:3] + (
+                arrays.array(data) if isinstance(data, np.ndarray) else data.copy(),
+            )
+            return
+        for replica in self._data:
+            replica[:] = arrays.like(data, replica)
+
+    def cast(self, dtype):
+        """Converts data and gradient to `dtype`."""
+        self.dtype = dtype
+        if self._data is None:
+            return
+        with autograd.pause():
+            grads = None if self._grad is None else [grad.astype(dtype) for grad in self._grad]
+            self._replace([data.astype(dtype) for data in self._data])
+            for new, old in zip(self._grad or (), grads or ()):
+                new[:] = old
+
+    def reset_ctx(self, ctx):
+        """Moves the parameter to `ctx`; several replicas are averaged. ValueError: not initialized."""
+        contexts = _context_list(ctx)
+        if self._data is not None:
+            with autograd.pause():
+                self._make_replicas(self._reduce(), contexts)
+        elif self._deferred is not None:
+            self._deferred = (self._deferred[0], contexts) + self._deferred[2:]
+        else:
+            raise ValueError(
+                f"Cannot reset context for Parameter '{self.name}' because it has not been initialized."
+            )
+
+    def _reduce(self):
+        """The values as one array on a CPU, the mean of the replicas."""
+        replicas = self.list_data()
+        if len(replicas) == 1:
+            return replicas[0].as_in_context(cpu())
+        with autograd.pause():
+            total = replicas[0].as_in_context(cpu())
+            for replica in replicas[1:]:
+                total = total + replica.as_in_context(cpu())
+            return total / len(replicas)
+
+    def _load(self, data, ctx, cast_dtype=False, dtype_source="current"):
+        """Takes `data`, read from a file; an uninitialized parameter is made on `ctx` (default cpu).
+
+        AssertionError: shape or dtype does not fit, or `ctx` differs from where the parameter already is.
+        """
+        if cast_dtype:
+            assert dtype_source in ("current", "saved"), (
+                f"dtype_source must be 'current' or 'saved', got '{dtype_source}'"
+            )
+        failed = f"Failed loading Parameter '{self.name}' from saved params: "
+        if self._shape is not None:
+            fits = len(self._shape) == len(data.shape) and all(
+                own in (saved, 0, -1) for own, saved in zip(self._shape, data.shape)
+            )
+            assert fits, f"{failed}shape incompatible expected {self.shape} vs saved {data.shape}"
+        if np.dtype(self.dtype) != np.dtype(data.dtype):
+            assert cast_dtype, (
+                f"{failed}dtype incompatible expected {np.dtype(self.dtype).name} vs saved "
+                f"{np.dtype(data.dtype).name}. Set cast_dtype=True to cast the dtype of saved params."
+            )
+        if cast_dtype and dtype_source == "saved":
+            self.cast(data.dtype)
+        else:
+            data = data.astype(self.dtype, copy=False)
+        self._shape = tuple(data.shape)
+        contexts = None if ctx is None else _context_list(ctx)
+        if self._data is not None or self._deferred is not None:
+            present = self.list_ctx()
+            assert contexts is None or set(contexts) == set(present), (
+                f"Failed to load Parameter '{self.name}' on {contexts} because it was previous initialized on {present}."
+            )
+            contexts = present
+        if self._data is not None:
+            self.set_data(data)
+        else:
+            with autograd.pause():
+                self._make_replicas(data, contexts or [cpu()])
+        self._deferred = None
+
+
+class Constant(Parameter):
+    """A parameter with a fixed value that training leaves alone; its grad_req is always 'null'."""
+
+    def __init__(self, name, value):
+        if not isinstance(value, NDArray):
+            value = arrays.array(value)
+        self.value = value
+        super().__init__(
+            name, grad_req="null", shape=value.shape, dtype=value.dtype, init=initializer.ConstantValue(value)
+        )
+
+    @property
+    def grad_req(self):
+        return "null"
+
+    @grad_req.setter
+    def grad_req(self, req):
+        if req != "null":
+            warnings.warn(
+                f'Constant parameter "{self.name}" does not support grad_req other than "null", '
+                f'and new value "{req}" is ignored.',
+                stacklevel=2,
+            )
+
+
+def __getattr__(name):
+    # ParameterDict lives in a module that builds on this one, but MXNet spells it gluon.parameter.ParameterDict.
+    if name == "ParameterDict":
+        from .parameter_dict import ParameterDict
+
+        return ParameterDict
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

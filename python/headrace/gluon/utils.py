@@ -1,0 +1,133 @@
+"""Splitting batches, clipping gradients, file helpers."""
+
+import hashlib
+import math
+import os
+import warnings
+
+from .. import _arrays as array_tools
+from .. import ndarray as nd
+
+__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
+
+
+class HookHandle:
+    """A registered hook; `detach()`, or leaving a `with` block, removes it."""
+
+    def __init__(self):
+        self._hooks = None
+
+    @classmethod
+    def attached(cls, hooks, hook):
+        """Adds `hook` to the dictionary `hooks` and returns the handle that removes it."""
+        handle = cls()
+        handle.attach(hooks, hook)
+        return handle
+
+    def attach(self, hooks, hook):
+        assert self._hooks is None, "The same handle cannot be attached twice."
+        self._hooks = hooks
+        hooks[self] = hook
+
+    def detach(self):
+        """Removes the hook; doing it twice is harmless."""
+        if self._hooks is not None:
+            self._hooks.pop(self, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        self.detach()
+
+
+def shape_is_known(shape):
+    """Whether every dimension of `shape` is known; None, 0 and -1 mean unknown."""
+    return array_tools.shape_is_known(shape)
+
+
+def split_data(data, num_slice, batch_axis=0, even_split=True):
+    """Splits an array along `batch_axis` into a list of `num_slice` arrays.
+
+    ValueError: `even_split` and the size is not a multiple of `num_slice`. Without `even_split` the first
+    slices get one more.
+    """
+    size = data.shape[batch_axis]
+    if even_split and size % num_slice != 0:
+        raise ValueError(
+            f"data with shape {data.shape} cannot be evenly split into {num_slice} slices along axis "
+            f"{batch_axis}. Use a batch size that's a multiple of {num_slice} or set even_split=False."
+        )
+    if num_slice == 1:
+        return [data]
+    step, extra = divmod(size, num_slice)
+    ends = [0]
+    for i in range(num_slice):
+        ends.append(ends[-1] + step + (i < extra))
+    prefix = (slice(None),) * batch_axis
+    return [data[prefix + (slice(begin, end),)] for begin, end in zip(ends, ends[1:])]
+
+
+def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
+    """`split_data` over the contexts of `ctx_list`, each slice on its context; other data become arrays
+    first.
+    """
+    if not isinstance(data, array_tools.NDArray):
+        data = array_tools.array(data, ctx=ctx_list[0])
+    if len(ctx_list) == 1:
+        return [data.as_in_context(ctx_list[0])]
+    slices = split_data(data, len(ctx_list), batch_axis, even_split)
+    return [part.as_in_context(ctx) for part, ctx in zip(slices, ctx_list)]
+
+
+def clip_global_norm(arrays, max_norm, check_isfinite=True):
+    """Scales the arrays in place so that their common 2-norm is at most `max_norm`; returns the norm before.
+
+    With `check_isfinite` the norm is a number (the call waits) and a warning tells when it is not finite;
+    otherwise it is an array of one element. AssertionError: no arrays.
+    """
+    assert len(arrays) > 0, "clip_global_norm: expected at least one array, got none"
+    ctx = arrays[0].context
+    plain = [x.as_nd_ndarray() if isinstance(x, array_tools.NpArray) else x for x in arrays]
+    total = None
+    for x in plain:
+        square = nd.square(x).sum().as_in_context(ctx).reshape((1,))
+        total = square if total is None else total + square
+    norm = nd.sqrt(total)
+    scale = nd.minimum(max_norm / (norm + 1e-8), 1.0)
+    if check_isfinite:
+        norm = norm.asscalar()
+        if not math.isfinite(norm):
+            warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
+    for x in plain:
+        x *= scale.astype(x.dtype, copy=False).as_in_context(x.context).reshape((1,) * len(x.shape))
+    return norm if check_isfinite else array_tools.in_mode(norm)
+
+
+def check_sha1(filename, sha1_hash):
+    """Whether the file's SHA-1 is `sha1_hash`, in hexadecimal."""
+    digest = hashlib.sha1()
+    with open(filename, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == sha1_hash
+
+
+def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+    """The path of the file that `url` names, when it is already there; nothing is fetched.
+
+    `path` is a file or a folder, default the current folder. FileNotFoundError: the file is not there, its
+    SHA-1 is not `sha1_hash`, or `overwrite` asks for a new copy.
+    """
+    name = url.rstrip("/").rpartition("/")[2]
+    assert name, f"download: cannot tell a file name from the URL '{url}'; give path"
+    target = name if path is None else os.path.expanduser(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, name)
+    if os.path.isfile(target) and not overwrite and (not sha1_hash or check_sha1(target, sha1_hash)):
+        return target
+    raise FileNotFoundError(
+        f"download: expected the file of '{url}' at '{target}'"
+        f"{' with SHA-1 ' + sha1_hash if sha1_hash else ''}; files are not fetched from the "
+        "network, so put it there by hand."
+    )

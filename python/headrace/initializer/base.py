@@ -1,0 +1,162 @@
+"""Initializer: fills a parameter; the registry of their names."""
+
+import json
+
+import numpy as np
+
+__all__ = ["InitDesc", "Initializer", "create", "register"]
+
+_ALIASES = {"zeros": "zero", "ones": "one"}
+_classes = {}
+
+# What the end of a name says about a parameter, and the rule for it.
+_SUFFIX_RULES = (
+    ("weight", "_init_weight"),
+    ("bias", "_init_bias"),
+    ("gamma", "_init_gamma"),
+    ("beta", "_init_beta"),
+    ("min", "_init_zero"),
+    ("max", "_init_one"),
+    ("weight_quantize", "_init_quantized_weight"),
+    ("bias_quantize", "_init_quantized_bias"),
+)
+_LEGACY_RULES = (
+    ("bias", "_init_bias"),
+    ("gamma", "_init_gamma"),
+    ("beta", "_init_beta"),
+    ("weight", "_init_weight"),
+    ("moving_mean", "_init_zero"),
+    ("moving_var", "_init_one"),
+    ("moving_inv_var", "_init_zero"),
+    ("moving_avg", "_init_zero"),
+    ("min", "_init_zero"),
+    ("max", "_init_one"),
+)
+
+
+class InitDesc(str):
+    """The name of an array to initialize, with attributes (`__init__`: its own initializer)."""
+
+    def __new__(cls, name, attrs=None, global_init=None):
+        description = super().__new__(cls, name)
+        description.attrs = attrs or {}
+        description.global_init = global_init
+        return description
+
+
+def register(cls):
+    """Class decorator: makes the initializer known by its lower-case class name."""
+    _classes[cls.__name__.lower()] = cls
+    return cls
+
+
+def create(initializer, **kwargs):
+    """An initializer from a name, a `dumps()` text, or an Initializer, which is returned as it is.
+
+    AssertionError: neither an Initializer nor a string, or an unknown name.
+    """
+    if isinstance(initializer, Initializer):
+        return initializer
+    assert isinstance(initializer, str), (
+        f"initializer must be of string type or an Initializer, got {type(initializer).__name__}"
+    )
+    name = initializer
+    if name.startswith("["):
+        name, kwargs = json.loads(name)
+    key = name.lower()
+    cls = _classes.get(_ALIASES.get(key, key))
+    assert cls is not None, (
+        f"{name} is not registered. Please register with initializer.register first; "
+        f"known: {', '.join(sorted(_classes))}"
+    )
+    return cls(**kwargs)
+
+
+class Initializer:
+    """Base class; subclasses define `_init_weight(name, array)`, which fills `array` in place.
+
+    Called as `init(InitDesc(name, attrs), array)`: the initializer in `attrs['__init__']` fills the array by
+    its weight rule whatever the name; without one the end of the name decides (weight, bias, gamma, beta,
+    ...), and a name that says nothing is a ValueError. Keyword arguments of subclasses go to
+    `super().__init__(**kwargs)`, which makes `dumps()` and comparison work.
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = kwargs
+        self._verbose = False
+        self._print_func = None
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self._kwargs == other._kwargs
+
+    def __hash__(self):
+        return hash((type(self), tuple(sorted(map(repr, self._kwargs.items())))))
+
+    def __repr__(self):
+        arguments = ", ".join(f"{key}={value!r}" for key, value in self._kwargs.items())
+        return f"{type(self).__name__}({arguments})"
+
+    def dumps(self):
+        """JSON text `["name", {arguments}]` from which `create` makes the same initializer."""
+        return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+    def set_verbosity(self, verbose=False, print_func=None):
+        """With `verbose` each call prints the array's name and `print_func(array)` (default: its mean
+        magnitude).
+        """
+        self._verbose = verbose
+        self._print_func = print_func or _mean_magnitude
+        return self
+
+    def __call__(self, desc, arr):
+        if not isinstance(desc, InitDesc):
+            self._apply_by_suffix(str(desc), arr, _LEGACY_RULES)
+            return
+        own = desc.attrs.get("__init__")
+        if own:
+            chosen = create(own)
+            chosen._init_weight(desc, arr)
+            self._report(desc, chosen, arr)
+        else:
+            self._apply_by_suffix(desc, arr, _SUFFIX_RULES)
+
+    def _apply_by_suffix(self, name, arr, rules):
+        for suffix, rule in rules:
+            if name.lower().endswith(suffix):
+                getattr(self, rule)(name, arr)
+                self._report(name, suffix, arr)
+                return
+        self._init_default(name, arr)
+
+    def _report(self, name, what, arr):
+        if self._verbose:
+            print(f"Initialized {name} as {what}: {self._print_func(arr)}")
+
+    def _init_weight(self, name, arr):
+        """Fills a weight; every initializer defines it."""
+        raise NotImplementedError(f"{type(self).__name__} must define _init_weight(self, name, arr)")
+
+    def _init_zero(self, _, arr):
+        arr[:] = 0.0
+
+    def _init_one(self, _, arr):
+        arr[:] = 1.0
+
+    _init_bias = _init_beta = _init_zero
+    _init_gamma = _init_one
+
+    def _init_quantized_weight(self, _, arr):
+        arr[:] = np.random.randint(-127, 128, size=arr.shape)
+
+    _init_quantized_bias = _init_quantized_weight
+
+    def _init_default(self, name, _):
+        raise ValueError(
+            f"Unknown initialization pattern for {name}. Default initialization is limited to names that "
+            "end in weight, bias, gamma (1.0), or beta (0.0). Give the parameter an initializer of its "
+            "own: init=mx.init.*."
+        )
+
+
+def _mean_magnitude(arr):
+    return str(float(np.abs(arr.asnumpy()).mean()))

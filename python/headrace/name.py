@@ -1,0 +1,50 @@
+"""Automatic names for blocks: a counter per kind of block, one manager per thread."""
+
+import threading
+
+__all__ = ["NameManager", "Prefix"]
+
+
+class NameManager:
+    """Gives out `hint0`, `hint1`, ...; `with NameManager():` starts fresh counters for the enclosed code."""
+
+    _thread = threading.local()
+
+    def __init__(self):
+        self._counter = {}
+        self._previous = None
+
+    def get(self, name, hint):
+        """Returns `name` when it is given, else `hint` with the next free number."""
+        if name:
+            return name
+        count = self._counter.get(hint, 0)
+        self._counter[hint] = count + 1
+        return f"{hint}{count}"
+
+    @classmethod
+    def current_manager(cls):
+        """The manager that names blocks made by this thread."""
+        manager = getattr(cls._thread, "manager", None)
+        if manager is None:
+            manager = cls._thread.manager = NameManager()
+        return manager
+
+    def __enter__(self):
+        self._previous = NameManager.current_manager()
+        NameManager._thread.manager = self
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        NameManager._thread.manager = self._previous
+
+
+class Prefix(NameManager):
+    """A NameManager that puts `prefix` before every name."""
+
+    def __init__(self, prefix):
+        super().__init__()
+        self._prefix = prefix
+
+    def get(self, name, hint):
+        return self._prefix + super().get(name, hint)

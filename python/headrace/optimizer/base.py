@@ -1,0 +1,222 @@
+"""Optimizer: the base class of update rules, and their registry."""
+
+import warnings
+
+import numpy as np
+
+__all__ = ["Optimizer", "create", "register"]
+
+
+class Optimizer:
+    """An update rule with its learning rate, weight decay and update counts.
+
+    Parameters
+    ----------
+    rescale_grad : every gradient is multiplied by it (the Trainer divides it by the batch size).
+    param_idx2name : {index: name}; with it only names ending in `_weight` or `_gamma` get weight decay.
+    wd : weight decay.
+    clip_gradient : bound of the absolute value of rescaled gradients; None for none.
+    learning_rate : default 0.01, or `lr_scheduler.base_lr`; given with a scheduler it replaces `base_lr`.
+    lr_scheduler : LRScheduler or None.
+    begin_num_update : number of updates that happened before.
+    multi_precision : float16 weights get a float32 copy that is updated and cast back.
+    param_dict : {index: Parameter}, whose lr_mult and wd_mult count.
+
+    A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
+    updates many parameters at once defines `make_group(indices, weights, grads, states)` and
+    `update_group(group)` as well.
+    """
+
+    opt_registry = {}
+    has_update_group = False  # whether update_group may be used: it belongs to the class that defines update
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__
+        if "update_group" in own:
+            cls.has_update_group = True
+        elif "update" in own or "update_multi_precision" in own:
+            cls.has_update_group = False
+
+    def __init__(
+        self,
+        rescale_grad=1.0,
+        param_idx2name=None,
+        wd=0.0,
+        clip_gradient=None,
+        learning_rate=None,
+        lr_scheduler=None,
+        sym=None,
+        begin_num_update=0,
+        multi_precision=False,
+        param_dict=None,
+    ):
+        self.rescale_grad = rescale_grad
+        self.lr_scheduler = lr_scheduler
+        if lr_scheduler is None:
+            learning_rate = 0.01 if learning_rate is None else learning_rate
+        elif learning_rate is None:
+            learning_rate = lr_scheduler.base_lr
+        else:
+            print(
+                "learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer."
+            )
+            lr_scheduler.base_lr = learning_rate
+        self.lr = learning_rate
+        self.wd = wd
+        self.lr_mult = {}
+        self.wd_mult = {}
+        self.begin_num_update = begin_num_update
+        self.num_update = begin_num_update
+        self._all_index_update_counts = {0: {}}
+        self._index_update_count = self._all_index_update_counts[0]
+        self.clip_gradient = clip_gradient
+        self.multi_precision = multi_precision
+        self.aggregate_num = 0
+        self.idx2name = dict(param_idx2name or {})
+        self.sym_info = ()
+        self.param_dict = param_dict or {}
+        self.allow_np_array = False
+        self.set_lr_mult({})
+        self.set_wd_mult({})
+
+    @staticmethod
+    def register(klass):
+        """Class decorator: makes an Optimizer known to `create` by its lower-case name."""
+        name = klass.__name__.lower()
+        if Optimizer.opt_registry.get(name, klass) is not klass:
+            warnings.warn(
+                f"New optimizer {klass.__module__}.{klass.__name__} is overriding existing optimizer "
+                f"{Optimizer.opt_registry[name].__module__}.{name}",
+                stacklevel=2,
+            )
+        Optimizer.opt_registry[name] = klass
+        return klass
+
+    @staticmethod
+    def create_optimizer(name, **kwargs):
+        """The optimizer registered under `name`, in any case. ValueError: unknown name; TypeError: unknown
+        argument.
+        """
+        klass = Optimizer.opt_registry.get(name.lower())
+        if klass is None:
+            raise ValueError(
+                f"Cannot find optimizer {name}; known: {', '.join(sorted(Optimizer.opt_registry))}"
+            )
+        return klass(**kwargs)
+
+    @property
+    def learning_rate(self):
+        """The learning rate now: the scheduler's at `num_update`, or the fixed one."""
+        return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+
+    def set_learning_rate(self, lr):
+        """Sets the fixed learning rate. UserWarning (raised): there is a scheduler."""
+        if self.lr_scheduler is not None:
+            raise UserWarning(
+                "LRScheduler of the optimizer has already been defined. set_learning_rate can change the "
+                "learning rate only when there is no LRScheduler; change the scheduler's base_lr."
+            )
+        self.lr = lr
+
+    def create_state(self, index, weight):
+        """The arrays that the rule keeps for `weight`: None, an array or a tuple."""
+        return None
+
+    def _needs_master(self, weight):
+        return self.multi_precision and np.dtype(weight.dtype) == np.float16
+
+    def create_state_multi_precision(self, index, weight):
+        """As `create_state`; a float16 weight under multi_precision gets (float32 copy, state)."""
+        if self._needs_master(weight):
+            master = weight.astype(np.float32)
+            return master, self.create_state(index, master)
+        if np.dtype(weight.dtype) == np.float16:
+            warnings.warn(
+                "Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. "
+                f"Consider using multi_precision=True option of the {type(self).__name__} optimizer",
+                stacklevel=2,
+            )
+        return self.create_state(index, weight)
+
+    def update(self, index, weight, grad, state):
+        """Updates `weight` and `state` in place."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define update(self, index, weight, grad, state)"
+        )
+
+    def update_multi_precision(self, index, weight, grad, state):
+        """As `update`, with a state made by `create_state_multi_precision`."""
+        if self._needs_master(weight):
+            master, inner = state
+            self.update(index, master, grad.astype(np.float32), inner)
+            weight[:] = master.astype(weight.dtype)
+        else:
+            self.update(index, weight, grad, state)
+
+    def set_lr_mult(self, args_lr_mult):
+        """Factors on the learning rate by index or name, used where `param_dict` has no entry."""
+        self.lr_mult = dict(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult):
+        """Factors on the weight decay by index or name, used where `param_dict` has no entry."""
+        self.wd_mult = {
+            name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))
+        }
+        self.wd_mult.update(args_wd_mult)
+
+    def _set_current_context(self, device_id):
+        """Chooses whose update counts go on: every device counts for itself."""
+        self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
+
+    def _update_count(self, index):
+        counts = self._index_update_count
+        for i in index if isinstance(index, (list, tuple)) else (index,):
+            count = counts.get(i, self.begin_num_update) + 1
+            counts[i] = count
+            if count > self.num_update:
+                self.num_update = count
+
+    def _multiplier(self, index, attribute):
+        """Factor `attribute` ('lr_mult' or 'wd_mult') of one parameter."""
+        param = self.param_dict.get(index)
+        if param is not None:
+            return getattr(param, attribute)
+        factors = getattr(self, attribute)
+        return factors.get(index, factors.get(self.idx2name.get(index), 1.0))
+
+    def _get_lrs(self, indices):
+        lr = self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
+        params = self.param_dict
+        try:
+            return [lr * params[index].lr_mult for index in indices]
+        except KeyError:
+            return [lr * self._multiplier(index, "lr_mult") for index in indices]
+
+    def _get_wds(self, indices):
+        wd, params = self.wd, self.param_dict
+        try:
+            return [wd * params[index].wd_mult for index in indices]
+        except KeyError:
+            return [wd * self._multiplier(index, "wd_mult") for index in indices]
+
+    def _get_lr(self, index):
+        return self._get_lrs((index,))[0]
+
+    def _get_wd(self, index):
+        return self._get_wds((index,))[0]
+
+    def __getstate__(self):
+        state = self.__dict__.copy()
+        state.pop("param_dict", None)
+        return state
+
+    def __setstate__(self, state):
+        # States come from other versions too: what is missing keeps the value of a new optimizer.
+        Optimizer.__init__(self)
+        self.__dict__.update(state)
+        self._index_update_count = self._all_index_update_counts.setdefault(0, {})
+
+
+register = Optimizer.register
+create = Optimizer.create_optimizer

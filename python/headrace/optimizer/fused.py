@@ -1,0 +1,173 @@
+"""SGD, NAG and Adam: rules whose update is one engine operation for all parameters of a step."""
+
+import math
+
+import numpy as np
+
+from .. import _core
+from .._arrays import like, zeros
+from .base import Optimizer, register
+
+__all__ = ["NAG", "SGD", "Adam", "ccSGD"]
+
+
+def zeros_like(weight, dtype=None):
+    """A state of zeros with the shape, context and class of `weight`."""
+    return like(zeros(weight.shape, weight.context, dtype or weight.dtype), weight)
+
+
+class UpdateGroup:
+    """Parameters of one dtype that are updated together; made once and used for every step."""
+
+    __slots__ = ("grads", "indices", "masters", "states", "tensors", "weights")
+
+    def __init__(self, indices, weights, grads, states, masters, tensors):
+        self.indices, self.weights, self.grads, self.states = indices, weights, grads, states
+        self.masters = masters  # float32 copies of float16 weights, or None
+        self.tensors = tensors  # what the operation is called with; None when gradients must be cast first
+
+
+class FusedOptimizer(Optimizer):
+    """A rule with an update operation of the engine: one call updates all parameters of a group.
+
+    Subclasses define `_operation()`: (name, attributes), `_rates(indices)`: one learning rate per parameter,
+    and `_arrays(state)`: the state as a tuple in the operation's order.
+    """
+
+    def update(self, index, weight, grad, state):
+        if not isinstance(index, (list, tuple)):
+            index, weight, grad, state = [index], [weight], [grad], [state]
+        self.update_group(self.make_group(index, weight, grad, state))
+
+    def update_multi_precision(self, index, weight, grad, state):
+        self.update(index, weight, grad, state)
+
+    def make_group(self, indices, weights, grads, states):
+        """The UpdateGroup of parameters of one dtype, whose states create_state_multi_precision made."""
+        if self._needs_master(weights[0]):
+            masters, states = zip(*map(self._split_master, states))
+            return UpdateGroup(indices, weights, grads, states, masters, None)
+        return UpdateGroup(indices, weights, grads, states, None, self._tensors(weights, grads, states))
+
+    def _tensors(self, weights, grads, states):
+        return [(weight, grad, *self._arrays(state)) for weight, grad, state in zip(weights, grads, states)]
+
+    def update_group(self, group):
+        """Updates the weights and states of a group; float16 weights under multi_precision by their float32
+        copies.
+        """
+        self._update_count(group.indices)
+        tensors = group.tensors
+        if tensors is None:
+            tensors = self._tensors(
+                group.masters, [grad.astype(np.float32) for grad in group.grads], group.states
+            )
+        name, attributes = self._operation()
+        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
+        _core.update_many(
+            name,
+            tensors,
+            self._rates(group.indices),
+            self._get_wds(group.indices),
+            rescale_grad=self.rescale_grad,
+            clip_gradient=clip,
+            **attributes,
+        )
+        if group.masters is not None:
+            for weight, master in zip(group.weights, group.masters):
+                weight[:] = master.astype(weight.dtype)
+
+    def _rates(self, indices):
+        return self._get_lrs(indices)
+
+    def _split_master(self, state):
+        """(float32 copy, state) of a multi_precision state."""
+        return state
+
+    def _arrays(self, state):
+        return () if state is None else (state,)
+
+
+class _MomentumOptimizer(FusedOptimizer):
+    """A rule with one optional momentum array; multi_precision states are (momentum or None, float32 copy)."""
+
+    _plain_operation = "sgd_update"
+    _momentum_operation = ""
+
+    def __init__(self, momentum=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight)
+
+    def create_state_multi_precision(self, index, weight):
+        if self._needs_master(weight):
+            master = weight.astype(np.float32)
+            return self.create_state(index, master), master
+        return super().create_state_multi_precision(index, weight)
+
+    def _split_master(self, state):
+        return state[1], state[0]
+
+    def _operation(self):
+        if self.momentum == 0.0:
+            return self._plain_operation, {}
+        return self._momentum_operation, {"momentum": self.momentum}
+
+
+@register
+class SGD(_MomentumOptimizer):
+    """`m = momentum m - lr (g + wd w); w += m` with `g = clip(rescale_grad grad)`; momentum 0 keeps no state."""
+
+    _momentum_operation = "sgd_mom_update"
+
+    def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+        super().__init__(momentum, **kwargs)
+        self.lazy_update = lazy_update
+
+
+@register
+class ccSGD(SGD):
+    """Another name of SGD."""
+
+
+@register
+class NAG(_MomentumOptimizer):
+    """SGD with Nesterov's momentum."""
+
+    _momentum_operation = "nag_mom_update"
+
+
+@register
+class Adam(FusedOptimizer):
+    """`g = clip(rescale_grad grad + wd w)`, means m of g and v of g^2; `w -= lr_t m / (sqrt(v) + epsilon)`.
+
+    `lr_t` corrects for the zeros that m and v start from.
+    """
+
+    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lazy_update = lazy_update
+
+    def create_state(self, index, weight):
+        return zeros_like(weight), zeros_like(weight)
+
+    def _arrays(self, state):
+        return state
+
+    def _operation(self):
+        return "adam_update", {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
+
+    def _rates(self, indices):
+        counts, corrections = self._index_update_count, {}
+        rates = self._get_lrs(indices)
+        for place, index in enumerate(indices):
+            t = counts[index]
+            if t not in corrections:
+                corrections[t] = math.sqrt(1.0 - self.beta2**t) / (1.0 - self.beta1**t)
+            rates[place] *= corrections[t]
+        return rates

@@ -1,0 +1,91 @@
+"""Updater: an optimizer with the states of the parameters that it updates."""
+
+import numpy as np
+
+from .state_io import dump_states, load_states
+
+__all__ = ["Updater", "get_updater"]
+
+
+class Updater:
+    """Callable `updater(index, grad, weight)`; index, grad and weight may be lists of equal length.
+
+    `states` maps an index to the optimizer's state of that parameter; states are made at the first update.
+    What is prepared for lists is kept until other list objects come, so the items of a list must not change.
+    """
+
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+        self.states = {}
+        self.states_synced = {}
+        self._forget_groups()
+
+    def _forget_groups(self):
+        self._lists = None
+        self._groups = []
+        self._device_id = 0
+
+    @property
+    def aggregate_updates(self):
+        """Whether lists are updated in one operation per dtype."""
+        return self.optimizer.has_update_group
+
+    def __call__(self, index, grad, weight):
+        if not isinstance(index, (list, tuple)):
+            index, grad, weight = [index], [grad], [weight]
+        optimizer = self.optimizer
+        lists = self._lists
+        if lists is None or lists[0] is not index or lists[1] is not grad or lists[2] is not weight:
+            self._prepare(index, grad, weight)
+        optimizer._set_current_context(self._device_id)
+        if optimizer.has_update_group:
+            for group in self._groups:
+                optimizer.update_group(group)
+        else:
+            for i, g, w in zip(index, grad, weight):
+                optimizer.update_multi_precision(i, w, g, self.states[i])
+
+    def _prepare(self, index, grad, weight):
+        states = [self._state(i, w) for i, w in zip(index, weight)]
+        by_dtype = {}
+        for item in zip(index, weight, grad, states):
+            by_dtype.setdefault(np.dtype(item[1].dtype), []).append(item)
+        if self.optimizer.has_update_group:
+            self._groups = [self.optimizer.make_group(*map(list, zip(*items))) for items in by_dtype.values()]
+        self._lists = index, grad, weight
+        self._device_id = weight[0].context.device_id if weight else 0
+
+    def _state(self, index, weight):
+        """The state of one parameter, made when missing and moved to the weight's context after loading."""
+        if index not in self.states:
+            self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
+        elif not self.states_synced.get(index, False):
+            self.states[index] = self.sync_state_context(self.states[index], weight.context)
+        self.states_synced[index] = True
+        return self.states[index]
+
+    def sync_state_context(self, state, context):
+        """`state` with all arrays on `context`."""
+        if isinstance(state, (tuple, list)):
+            return type(state)(self.sync_state_context(part, context) for part in state)
+        return state.as_in_context(context) if hasattr(state, "as_in_context") else state
+
+    def set_states(self, states):
+        """Takes the bytes that `get_states` gave; with an optimizer inside, it replaces the present one.
+
+        ValueError: the bytes are no states, or name classes that states never hold.
+        """
+        self.states, optimizer = load_states(states)
+        if optimizer is not None:
+            self.optimizer = optimizer
+        self.states_synced = dict.fromkeys(self.states, False)
+        self._forget_groups()
+
+    def get_states(self, dump_optimizer=False):
+        """The states as bytes, with the optimizer when `dump_optimizer`."""
+        return dump_states(self.states, self.optimizer if dump_optimizer else None)
+
+
+def get_updater(optimizer):
+    """An Updater of `optimizer`."""
+    return Updater(optimizer)
