@@ -1,4 +1,4 @@
-"""Runs MXNet programs unchanged: after `install()`, `import mxnet` and all its submodules resolve to Headrace.
+"""Runs MXNet programs unchanged: after `install()`, `import mxnet` and its submodules resolve to Headrace.
 
 `python -m headrace.mxnet program.py` does the same for a program that was never edited.
 """
@@ -15,8 +15,9 @@ __all__ = ["install"]
 def install() -> None:
     """Makes `import mxnet` mean Headrace in this process, and Headrace behave as MXNet 1.9.1 does.
 
-    Every `mxnet.x.y` is the very module `headrace.x.y`, `mxnet.__version__` is "1.9.1", arrays follow the legacy
-    rules until `npx.set_np()`, and random numbers come from MXNet's generator. Calling it again changes nothing.
+    Every `mxnet.x.y` is the very module `headrace.x.y`, `mxnet.__version__` is "1.9.1", arrays follow the
+    legacy rules until `npx.set_np()`, and random numbers come from MXNet's generator. Calling it again
+    changes nothing.
 
     Raises RuntimeError if another package named mxnet was imported before.
     """

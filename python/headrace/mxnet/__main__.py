@@ -64,21 +64,29 @@ def main(arguments: list[str]) -> None:
     _hide_own_frames()
     install()
     sys.path.insert(1, os.fspath(_alias.SITE))
-    _run(*_load(arguments), timeline)
+    program, rest = _load(arguments)
+    _run(program, rest, timeline)
 
 
 def _load(arguments: list[str]) -> tuple[Program, list[str]]:
     first, *rest = arguments
     if first == "-":
-        return Program(compile(sys.stdin.read(), "<stdin>", "exec"), "-", "", {}), rest
+        return _text_program("-", "<stdin>", sys.stdin.read()), rest
     if first in ("-m", "-c"):
         if not rest:
             _usage_error(f"{first} needs an argument")
         value, *rest = rest
-        if first == "-c":
-            return Program(compile(value, "<string>", "exec"), "-c", "", {}), rest
-        return _module_program(value), rest
+        program = _text_program("-c", "<string>", value) if first == "-c" else _module_program(value)
+        return program, rest
     return _file_program(first), rest
+
+
+def _compile(source: str | bytes, filename: str) -> types.CodeType:
+    return compile(source, filename, "exec", dont_inherit=True)
+
+
+def _text_program(argv0: str, filename: str, source: str) -> Program:
+    return Program(_compile(source, filename), argv0, "", {"__spec__": None, "__package__": None})
 
 
 def _file_program(path: str) -> Program:
@@ -93,7 +101,7 @@ def _file_program(path: str) -> Program:
     full = os.path.abspath(path)
     loader = importlib.machinery.SourceFileLoader("__main__", full)
     folder = os.path.dirname(os.path.realpath(path))
-    return Program(compile(source, full, "exec"), path, folder, _attributes(full, loader, None))
+    return Program(_compile(source, full), path, folder, _attributes(full, loader, None))
 
 
 def _module_program(name: str) -> Program:
@@ -109,13 +117,21 @@ def _module_program(name: str) -> Program:
     return Program(code, spec.origin or name, None, _attributes(spec.origin, spec.loader, spec))
 
 
-def _attributes(file: str | None, loader: object, spec: importlib.machinery.ModuleSpec | None) -> dict[str, object]:
+def _attributes(
+    file: str | None, loader: object, spec: importlib.machinery.ModuleSpec | None
+) -> dict[str, object]:
     package = spec.parent if spec is not None else None
-    return {"__file__": file, "__loader__": loader, "__spec__": spec, "__package__": package, "__cached__": None}
+    return {
+        "__file__": file,
+        "__loader__": loader,
+        "__spec__": spec,
+        "__package__": package,
+        "__cached__": None,
+    }
 
 
 def _run(program: Program, arguments: list[str], timeline: str | None) -> None:
-    """Executes the program as `__main__`, then waits for the engine, whose last errors count as the program's."""
+    """Executes the program as `__main__` and waits for the engine: errors still in it are the program's."""
     import headrace
 
     module = types.ModuleType("__main__")

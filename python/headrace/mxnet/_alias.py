@@ -1,4 +1,4 @@
-"""The import hook behind `headrace.mxnet.install()`: one module object per module, under both of its names."""
+"""The import hook behind `headrace.mxnet.install()`: one module object per module, under both its names."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def make_top_module() -> types.ModuleType:
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Maps `mxnet.x.y` to `headrace.x.y`. Stands first on sys.meta_path, or a module would be loaded a second time."""
+    """Maps `mxnet.x.y` to `headrace.x.y`. Stands first on sys.meta_path, or modules would be loaded twice."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not fullname.startswith("mxnet."):
@@ -66,7 +66,10 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.abc.Loader):
-    """Hands out a module that is loaded already. The import system gives it our spec: exec_module puts its own back."""
+    """Hands out a module that is loaded already.
+
+    The import system gives that module our spec; exec_module puts its own back.
+    """
 
     def __init__(self, module: types.ModuleType, mxnet_name: str) -> None:
         self._module = module
@@ -102,7 +105,7 @@ def _naming_what_is_missing(
 ) -> Callable[[str], Any]:
     """Makes a module `__getattr__` that tries `lookup` and says which MXNet name is missing.
 
-    `from mxnet.x import name` throws away the text of an AttributeError, so that statement gets an ImportError.
+    `from mxnet.x import name` drops the text of an AttributeError, so that statement gets an ImportError.
     """
 
     def __getattr__(name: str) -> Any:
