@@ -1,5 +1,7 @@
 #include "op/call_body.h"
 
+#include <forward_list>
+
 #include "device/registry.h"
 #include "ndarray/strided_copy.h"
 #include "op/op_def.h"
@@ -14,22 +16,23 @@ Allocator& host_allocator() { return allocator_of(Device{}); }
 class PackedCopies {
  public:
   ~PackedCopies() {
-    for (const Block& block : blocks_) host_allocator().release(block.data, block.bytes);
+    for (const Copy& copy : copies_) host_allocator().release(copy.data, copy.bytes);
   }
-  void* pack(const View& view) {
+  Tensor pack(const View& view) {
     size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
-    void* data = host_allocator().allocate(bytes);
-    blocks_.push_back({data, bytes});
-    strided_copy(data, contiguous_strides(view.shape()), view.data(), view.strides(), view.shape(), view.dtype());
-    return data;
+    const Copy& copy =
+        copies_.emplace_front(Copy{host_allocator().allocate(bytes), bytes, contiguous_strides(view.shape())});
+    strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
+    return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
   }
 
  private:
-  struct Block {
+  struct Copy {
     void* data;
     size_t bytes;
+    Strides strides;
   };
-  SmallVector<Block, 4> blocks_;
+  std::forward_list<Copy> copies_;  // stable addresses: tensors refer to the strides
 };
 
 }  // namespace
@@ -56,9 +59,10 @@ void CallBody::operator()() const {
   tensors.reserve(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     const View& view = *all[i];
-    bool needs_packing = i < input_count && !view.is_contiguous() && !((op->mutates >> std::min<size_t>(i, 31)) & 1u);
-    void* data = needs_packing ? packed.pack(view) : view.data();
-    tensors.push_back({data, view.dtype(), view.shape(), view.size()});
+    bool needs_packing = i < input_count && !op->strided_inputs && !view.is_contiguous() &&
+                         !((op->mutates >> std::min<size_t>(i, 31)) & 1u);
+    if (needs_packing) tensors.push_back(packed.pack(view));
+    else tensors.push_back({view.data(), view.dtype(), view.shape(), view.strides(), view.size()});
   }
   std::span<const Tensor> every(tensors);
   KernelContext context(*op, every.first(input_count), every.subspan(input_count), ticket);

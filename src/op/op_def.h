@@ -4,7 +4,7 @@
 //
 // An operator does its work in one of four ways; exactly one of them is set:
 //   pointwise  a formula over broadcast inputs (op/pointwise.h)
-//   kernel     a function over contiguous tensors, with `infer` as its shape and dtype rule
+//   kernel     a function over tensors, with `infer` as its shape and dtype rule
 //   as_view    new geometry over the same storage, `kernel` being the copying fallback
 //   compose    a sequence of other operators, run in the calling thread; for operators whose result shape depends on
 //              values, or which are sums of parts
@@ -79,11 +79,12 @@ class Infer {
   uint64_t ticket_ = 0;
 };
 
-// What a kernel sees of one array. Row-major and packed.
+// What a kernel sees of one array. Row-major and packed, except for inputs of an operator that says strided_inputs.
 struct Tensor {
   void* data;
   DType dtype;
   const Shape& shape;
+  const Strides& strides;  // in elements
   int64_t size;
 
   template <class T>
@@ -234,6 +235,7 @@ struct OpDef {
   uint32_t saves_inputs = kEverything;   // bit i: the gradient reads input i (others: shape and dtype only)
   uint32_t saves_outputs = kNothing;
   uint32_t mutates = kNothing;      // bit i: the kernel changes input i in place
+  bool strided_inputs = false;      // the kernel reads inputs of any strides; otherwise they are packed before it runs
   bool is_random = false;           // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
 };
@@ -262,6 +264,7 @@ struct General {
   uint32_t saves_inputs = kEverything;
   uint32_t saves_outputs = kNothing;
   uint32_t mutates = kNothing;
+  bool strided_inputs = false;
   bool is_random = false;
   std::vector<Sample> samples = {};
 };
@@ -303,6 +306,7 @@ OpDef general(General<A> g) {
   op.saves_inputs = g.saves_inputs;
   op.saves_outputs = g.saves_outputs;
   op.mutates = g.mutates;
+  op.strided_inputs = g.strided_inputs;
   op.is_random = g.is_random;
   op.samples = std::move(g.samples);
   return op;
