@@ -28,8 +28,17 @@ class KernelTable {
 
 // Form 0 exists for every instruction, the others where they pay.
 const KernelTable& kernels(ComputeType type);
+// The same made anew, for the best of the instruction sets that Highway is now allowed to use (for tests).
+KernelTable make_kernels(ComputeType type);
 
-// What the families put into a table; those later in the list replace what earlier ones put there.
-void add_lane_kernels(KernelTable& table, ComputeType type);
+// What the families put into a table, for the types that they serve. Later ones replace what earlier ones put there.
+void add_lane_kernels(KernelTable& table, ComputeType type);  // everything
+void add_arithmetic_kernels(KernelTable& table, ComputeType type);
+void add_comparison_kernels(KernelTable& table, ComputeType type);
+void add_integer_kernels(KernelTable& table, ComputeType type);
+void add_exponential_kernels(KernelTable& table, ComputeType type);
+void add_trigonometric_kernels(KernelTable& table, ComputeType type);
+void add_power_kernels(KernelTable& table, ComputeType type);
+void add_narrowing_kernels(KernelTable& table, ComputeType type);
 
 }  // namespace headrace
