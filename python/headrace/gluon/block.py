@@ -58,7 +58,7 @@ class Block:
             for name, value in self.__dict__.items()
             if isinstance(value, Block)
         )
-        return f"{type(self).__name__}(\n{lines or '  '}\n)"
+        return f"{type(self).__name__}(\n{lines}\n)"
 
     def __setattr__(self, name, value):
         known = self.__dict__
@@ -68,8 +68,8 @@ class Block:
             self.register_child(value, name)
         elif isinstance(value, Parameter):
             assert name not in self._reg_params, (
-                f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters between "
-                "blocks, please set 'params' at Block construction instead."
+                f"Overriding Parameter attribute {name} is not allowed. If you want to share parameters "
+                "between blocks, please set 'params' at Block construction instead."
             )
             self._reg_params[name] = value
         object.__setattr__(self, name, value)
@@ -87,7 +87,7 @@ class Block:
                 hook(self, args)
         try:
             out = self.forward(*args)
-        except TypeError:
+        except Exception:
             self._check_inputs(args)
             raise
         if self._forward_hooks:
@@ -98,7 +98,7 @@ class Block:
         return out
 
     def _check_inputs(self, args):
-        """Called when forward raised a TypeError: raises a clearer error when `args` are the reason."""
+        """Called when forward raised: raises a clearer error when `args` are the reason."""
 
     def _check_np_outputs(self, out):
         if isinstance(out, (list, tuple)):
@@ -167,7 +167,8 @@ class Block:
             items = value.values() if isinstance(value, dict) else value
             if any(_holds_block(item) and id(item) not in children for item in items):
                 warnings.warn(
-                    f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside a list, '
+                    f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside '
+                    "a list, "
                     "tuple or dict are not registered by themselves: use register_child() or nn.Sequential.",
                     stacklevel=4,
                 )
@@ -182,7 +183,8 @@ class Block:
         return found
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
-        """Initializes all parameters with `init` (default Uniform(0.07)) on `ctx`; see Parameter.initialize."""
+        """Initializes all parameters with `init` (default Uniform(0.07)) on `ctx`; see "
+        "Parameter.initialize."""
         self.collect_params().initialize(
             initializer.Uniform() if init is None else init, ctx, verbose, force_reinit
         )

@@ -23,7 +23,7 @@ class Layer(Block):
             self.infer_shape(x)
             for own in self._reg_params.values():
                 own._finish_deferred_init()
-        return parameter.data(x.context)
+        return parameter.data(x.ctx)
 
     def _check_inputs(self, args):
         if not args or not isinstance(args[0], arrays.NDArray):

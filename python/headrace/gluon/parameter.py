@@ -13,7 +13,7 @@ from ..context import Context, cpu, current_context
 from ..ndarray import NDArray
 from ..util import is_np_shape
 
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDict", "tensor_types"]
+__all__ = ["Constant", "DeferredInitializationError", "Parameter", "tensor_types"]
 
 tensor_types = (NDArray,)
 
@@ -68,7 +68,8 @@ class Parameter:
     ):
         for what, value in (("stype", stype), ("grad_stype", grad_stype)):
             assert value in _STORAGE_TYPES, (
-                f"{what} for Parameter '{name}' must be one of 'default', 'row_sparse', or 'csr', but got '{value}'"
+                f"{what} for Parameter '{name}' must be one of 'default', 'row_sparse', or 'csr', but got "
+                f"'{value}'"
             )
         if stype != "default":
             raise MXNetError(
@@ -199,7 +200,7 @@ class Parameter:
 
     def _make_replicas(self, data, contexts):
         self._contexts = list(contexts)
-        self._replace([data if data.context == ctx else data.copyto(ctx) for ctx in self._contexts])
+        self._replace([data if data.ctx == ctx else data.copyto(ctx) for ctx in self._contexts])
 
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
@@ -208,7 +209,7 @@ class Parameter:
         self._grad = None
         self._version += 1
         if self.grad_req != "null":
-            self._grad = [arrays.like(arrays.zeros(d.shape, d.context, d.dtype), d) for d in data]
+            self._grad = [arrays.like(arrays.zeros(d.shape, d.ctx, d.dtype), d) for d in data]
             autograd.mark_variables(data, self._grad, self.grad_req)
 
     def _clear(self):
@@ -218,12 +219,15 @@ class Parameter:
     def _not_initialized(self):
         if self._deferred is not None:
             return DeferredInitializationError(
-                f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. Actual "
-                "initialization happens during the first forward pass: pass one batch of data through the network "
+                f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. "
+                "Actual "
+                "initialization happens during the first forward pass: pass one batch of data through the "
+                "network "
                 "first, or give in_units, in_channels, ... when the layer is made."
             )
         return RuntimeError(
-            f"Parameter '{self.name}' has not been initialized. Call initialize() first. Initialize, and create the "
+            f"Parameter '{self.name}' has not been initialized. Call initialize() first. Initialize, and "
+            "create the "
             "Trainer, with Block.collect_params() rather than Block.params: the latter lacks the children's."
         )
 
@@ -278,7 +282,8 @@ class Parameter:
         return list(self._grad)
 
     def list_ctx(self):
-        """The contexts that hold (or, when deferred, will hold) the parameter. RuntimeError: not initialized."""
+        """The contexts that hold (or, when deferred, will hold) the parameter. RuntimeError: not "
+        "initialized."""
         if self._data is not None:
             return list(self._contexts)
         if self._deferred is not None:
@@ -375,7 +380,8 @@ class Parameter:
         if self._data is not None or self._deferred is not None:
             present = self.list_ctx()
             assert contexts is None or set(contexts) == set(present), (
-                f"Failed to load Parameter '{self.name}' on {contexts} because it was previous initialized on {present}."
+                f"Failed to load Parameter '{self.name}' on {contexts} because it was previous initialized "
+                f"on {present}."
             )
             contexts = present
         if self._data is not None:
@@ -412,7 +418,7 @@ class Constant(Parameter):
 
 
 def __getattr__(name):
-    # ParameterDict lives in a module that builds on this one, but MXNet spells it gluon.parameter.ParameterDict.
+    # MXNet spells it gluon.parameter.ParameterDict; its module builds on this one.
     if name == "ParameterDict":
         from .parameter_dict import ParameterDict
 

@@ -13,7 +13,8 @@ _NAMING_HINT = (
 
 
 def _merged_shape(first, second):
-    """One shape from two that describe the same parameter (0 and -1 are unknown), or None when they disagree."""
+    """One shape from two that describe the same parameter (0 and -1 are unknown), or None when they "
+    "disagree."""
     if len(first) != len(second):
         return None
     merged = []
@@ -137,10 +138,12 @@ class ParameterDict:
         return param
 
     def update(self, other):
-        """Takes over all parameters of `other`. AssertionError: one name stands for two different parameters."""
+        """Takes over all parameters of `other`. AssertionError: one name stands for two different "
+        "parameters."""
         for name, param in other.items():
             assert self._params.get(name, param) is param, (
-                f"Cannot update self with other because they have different Parameters with the same name '{name}'"
+                "Cannot update self with other because they have different Parameters with the same name "
+                f"'{name}'"
             )
         self._params.update(other.items())
 
@@ -239,7 +242,8 @@ class ParameterDict:
         if not allow_missing:
             for name in self.keys():
                 assert name in loaded, (
-                    f"Parameter '{name[len(restore_prefix) :]}' is missing in {source}, which contains parameters: "
+                    f"Parameter '{name[len(restore_prefix) :]}' is missing in {source}, which contains "
+                    "parameters: "
                     f"{brief_names(loaded)}. Set allow_missing=True to ignore it. {_NAMING_HINT}"
                 )
         for name, value in loaded.items():
@@ -247,8 +251,10 @@ class ParameterDict:
                 self._params[name]._load(value, ctx, cast_dtype, dtype_source)
             else:
                 assert ignore_extra, (
-                    f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in ParameterDict, "
-                    f"choices are: {brief_names(self.keys())}. Set ignore_extra=True to ignore it. {_NAMING_HINT}"
+                    f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in "
+                    "ParameterDict, "
+                    f"choices are: {brief_names(self.keys())}. Set ignore_extra=True to ignore it. "
+                    f"{_NAMING_HINT}"
                 )
 
 

@@ -65,7 +65,8 @@ class Trainer:
         for param in self._params:
             found = param.list_ctx()
             assert contexts is None or contexts == found, (
-                f"All Parameters must be initialized on the same set of contexts, but Parameter {param.name} is "
+                f"All Parameters must be initialized on the same set of contexts, but Parameter {param.name} "
+                "is "
                 f"initialized on {found} while previous Parameters are initialized on {contexts}."
             )
             contexts = found
@@ -139,8 +140,10 @@ class Trainer:
     def _stale(self, index):
         param = self._params[index]
         return UserWarning(
-            f"Gradient of Parameter `{param.name}` on context {param.list_ctx()[0]} has not been updated by backward "
-            "since last `step`. This could mean a bug in your model that made it only use a subset of the Parameters "
+            f"Gradient of Parameter `{param.name}` on context {param.list_ctx()[0]} has not been updated by "
+            "backward "
+            "since last `step`. This could mean a bug in your model that made it only use a subset of the "
+            "Parameters "
             "for this iteration. If that is intended, call step with ignore_stale_grad=True."
         )
 

@@ -87,7 +87,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
     otherwise it is an array of one element. AssertionError: no arrays.
     """
     assert len(arrays) > 0, "clip_global_norm: expected at least one array, got none"
-    ctx = arrays[0].context
+    ctx = arrays[0].ctx
     plain = [x.as_nd_ndarray() if isinstance(x, array_tools.NpArray) else x for x in arrays]
     total = None
     for x in plain:
@@ -100,7 +100,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
         if not math.isfinite(norm):
             warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
     for x in plain:
-        x *= scale.astype(x.dtype, copy=False).as_in_context(x.context).reshape((1,) * len(x.shape))
+        x *= scale.astype(x.dtype, copy=False).as_in_context(x.ctx).reshape((1,) * len(x.shape))
     return norm if check_isfinite else array_tools.in_mode(norm)
 
 

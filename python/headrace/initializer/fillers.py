@@ -30,14 +30,14 @@ __all__ = [
 def _fill_uniform(low, high, arr):
     """Fills from the generator of the array's kind: np arrays and nd arrays draw from different streams."""
     if isinstance(arr, mnp.ndarray):
-        arr[:] = mnp.random.uniform(low, high, size=arr.shape, dtype=arr.dtype, ctx=arr.context)
+        arr[:] = mnp.random.uniform(low, high, size=arr.shape, dtype=arr.dtype, ctx=arr.ctx)
     else:
         nd.random.uniform(low, high, shape=arr.shape, dtype=arr.dtype, out=arr)
 
 
 def _fill_normal(sigma, arr):
     if isinstance(arr, mnp.ndarray):
-        arr[:] = mnp.random.normal(0, sigma, size=arr.shape, dtype=arr.dtype, ctx=arr.context)
+        arr[:] = mnp.random.normal(0, sigma, size=arr.shape, dtype=arr.dtype, ctx=arr.ctx)
     else:
         nd.random.normal(0, sigma, shape=arr.shape, dtype=arr.dtype, out=arr)
 
@@ -243,7 +243,8 @@ class Load:
         saved = self.param.get(name)
         if saved is not None:
             assert arr.shape == saved.shape, (
-                f"Parameter {name} cannot be initialized from loading. Shape mismatch, target {arr.shape} vs loaded "
+                f"Parameter {name} cannot be initialized from loading. Shape mismatch, target {arr.shape} vs "
+                "loaded "
                 f"{saved.shape}"
             )
             arr[:] = _as_kind(saved, arr)

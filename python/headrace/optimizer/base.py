@@ -121,7 +121,6 @@ class Optimizer:
 
     def create_state(self, index, weight):
         """The arrays that the rule keeps for `weight`: None, an array or a tuple."""
-        return None
 
     def _needs_master(self, weight):
         return self.multi_precision and np.dtype(weight.dtype) == np.float16

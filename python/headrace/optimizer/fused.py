@@ -13,7 +13,7 @@ __all__ = ["NAG", "SGD", "Adam", "ccSGD"]
 
 def zeros_like(weight, dtype=None):
     """A state of zeros with the shape, context and class of `weight`."""
-    return like(zeros(weight.shape, weight.context, dtype or weight.dtype), weight)
+    return like(zeros(weight.shape, weight.ctx, dtype or weight.dtype), weight)
 
 
 class UpdateGroup:
@@ -89,7 +89,8 @@ class FusedOptimizer(Optimizer):
 
 
 class _MomentumOptimizer(FusedOptimizer):
-    """A rule with one optional momentum array; multi_precision states are (momentum or None, float32 copy)."""
+    """A rule with one optional momentum array; multi_precision states are (momentum or None, float32 "
+    "copy)."""
 
     _plain_operation = "sgd_update"
     _momentum_operation = ""
@@ -118,7 +119,8 @@ class _MomentumOptimizer(FusedOptimizer):
 
 @register
 class SGD(_MomentumOptimizer):
-    """`m = momentum m - lr (g + wd w); w += m` with `g = clip(rescale_grad grad)`; momentum 0 keeps no state."""
+    """`m = momentum m - lr (g + wd w); w += m` with `g = clip(rescale_grad grad)`; momentum 0 keeps no "
+    "state."""
 
     _momentum_operation = "sgd_mom_update"
 

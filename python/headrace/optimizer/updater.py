@@ -53,14 +53,14 @@ class Updater:
         if self.optimizer.has_update_group:
             self._groups = [self.optimizer.make_group(*map(list, zip(*items))) for items in by_dtype.values()]
         self._lists = index, grad, weight
-        self._device_id = weight[0].context.device_id if weight else 0
+        self._device_id = weight[0].ctx.device_id if weight else 0
 
     def _state(self, index, weight):
         """The state of one parameter, made when missing and moved to the weight's context after loading."""
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
         elif not self.states_synced.get(index, False):
-            self.states[index] = self.sync_state_context(self.states[index], weight.context)
+            self.states[index] = self.sync_state_context(self.states[index], weight.ctx)
         self.states_synced[index] = True
         return self.states[index]
 
