@@ -1,21 +1,9 @@
 #include "op/promote.h"
 
 #include "base/check.h"
+#include "op/formula/transfer.h"
 
 namespace headrace {
-
-ComputeType compute_type_of(DType dtype) noexcept {
-  switch (dtype) {
-    case DType::kFloat64: return ComputeType::kFloat64;
-    case DType::kFloat32:
-    case DType::kFloat16:
-    case DType::kBfloat16: return ComputeType::kFloat32;
-    case DType::kInt64:
-    case DType::kUint32:
-    case DType::kUint64: return ComputeType::kInt64;
-    default: return ComputeType::kInt32;
-  }
-}
 
 namespace {
 
@@ -50,6 +38,11 @@ void check_alike(const char* operation, std::span<const DType> inputs) {
           dtype_name(inputs[0]), dtype_name(dtype));
 }
 
+void check_numbers(const char* operation, DType dtype) {
+  check(dtype != DType::kBool, ErrorKind::kType,
+        "{}: not defined for arrays of bool; convert them to numbers with astype", operation);
+}
+
 }  // namespace
 
 DType promote(DType a, DType b, const char* operation) {
@@ -69,8 +62,27 @@ PointwiseTypes same(const char* operation, std::span<const DType> inputs, const 
   return plain(inputs[0]);
 }
 
+PointwiseTypes numeric(const char* operation, std::span<const DType> inputs, const Attrs& attrs) {
+  PointwiseTypes types = same(operation, inputs, attrs);
+  check_numbers(operation, types.result);
+  return types;
+}
+
 PointwiseTypes promoted(const char* operation, std::span<const DType> inputs, const Attrs&) {
   return plain(common(operation, inputs));
+}
+
+PointwiseTypes promoted_numeric(const char* operation, std::span<const DType> inputs, const Attrs& attrs) {
+  PointwiseTypes types = promoted(operation, inputs, attrs);
+  check_numbers(operation, types.result);
+  return types;
+}
+
+PointwiseTypes promoted_integers(const char* operation, std::span<const DType> inputs, const Attrs& attrs) {
+  PointwiseTypes types = promoted(operation, inputs, attrs);
+  check(!is_floating(types.result), ErrorKind::kType,
+        "{}: arrays of integers or bool are needed, got {}; convert with astype", operation, dtype_name(types.result));
+  return types;
 }
 
 PointwiseTypes promoted_to_float(const char* operation, std::span<const DType> inputs, const Attrs&) {
@@ -82,7 +94,8 @@ PointwiseTypes predicate(const char* operation, std::span<const DType> inputs, c
   return {compute_type_of(common(operation, inputs)), DType::kBool};
 }
 
-PointwiseTypes with_scalar(const char*, std::span<const DType> inputs, const Attrs&) {
+PointwiseTypes with_scalar(const char*, std::span<const DType> inputs, const Attrs& attrs) {
+  if (!is_floating(inputs[0]) && !attrs.as<ScalarAttrs>().is_int) return plain(DType::kFloat64);
   return plain(inputs[0] == DType::kBool ? DType::kInt64 : inputs[0]);
 }
 
