@@ -7,7 +7,7 @@ GOOD = {
     "src/base/log.cc": '#include "base/log.h"\n#include <fmt/format.h>\n',
     "src/base/check.h": '#include "headrace/error.hpp"\n',
     "src/engine/engine.cc": '#include "trace/span.h"\n#include "device/registry.h"\n',
-    "src/backend/backends.cc": '#include "backend/cpu/host_backend.h"\n#include "backend/sim/sim_backend.h"\n',
+    "src/backend/all.cc": '#include "backend/cpu/pool.h"\n#include "backend/sim/device.h"\n',
     "src/op/pointwise.cc": '#include "backend/cpu/parallel.h"\n',
     "src/ops/nn/dense_cpu.cc": '#include "backend/cpu/parallel.h"\n#include "ops/nn/dense.h"\n',
     "src/ops/nn/dense_cuda.cu": "#include <cublasLt.h>\n",

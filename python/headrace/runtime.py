@@ -1,0 +1,63 @@
+"""What this build of Headrace can do, in MXNet's words: `mx.runtime.Features().is_enabled("MKLDNN")`."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import platform
+from typing import NamedTuple
+
+__all__ = ["Feature", "Features", "feature_list"]
+
+# MXNet's names, in its order.
+_NAMES = """
+    CUDA CUDNN NCCL CUDA_RTC TENSORRT CPU_SSE CPU_SSE2 CPU_SSE3 CPU_SSE4_1 CPU_SSE4_2 CPU_SSE4A CPU_AVX CPU_AVX2
+    OPENMP SSE F16C JEMALLOC BLAS_OPEN BLAS_ATLAS BLAS_MKL BLAS_APPLE LAPACK MKLDNN OPENCV CAFFE PROFILER
+    DIST_KVSTORE CXX14 INT64_TENSOR_SIZE SIGNAL_HANDLER DEBUG TVM_OP
+""".split()
+_ALWAYS = frozenset({"MKLDNN", "PROFILER", "CXX14", "INT64_TENSOR_SIZE"})
+# Kernels for these instruction sets are in every build for x86-64; the processor decides which run.
+_X86 = frozenset(
+    {"CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2", "CPU_AVX", "CPU_AVX2", "SSE", "F16C"}
+)
+
+
+class Feature(NamedTuple):
+    """One feature and whether it is there."""
+
+    name: str
+    enabled: bool
+
+    def __repr__(self) -> str:
+        return f"{'✔' if self.enabled else '✖'} {self.name}"
+
+
+@functools.cache
+def _features() -> tuple[Feature, ...]:
+    on_x86 = platform.machine() == "x86_64"
+    return tuple(Feature(name, name in _ALWAYS or (on_x86 and name in _X86)) for name in _NAMES)
+
+
+def feature_list() -> list[Feature]:
+    """All features that MXNet 1.9.1 knows, in its order."""
+    return list(_features())
+
+
+class Features(collections.OrderedDict[str, Feature]):
+    """The features by name."""
+
+    def __init__(self) -> None:
+        super().__init__((feature.name, feature) for feature in _features())
+
+    def __repr__(self) -> str:
+        return str(list(self.values()))
+
+    def is_enabled(self, feature_name: str) -> bool:
+        """Whether a feature is there; names may be given in lower case.
+
+        Raises RuntimeError for a name that MXNet does not have.
+        """
+        name = feature_name.upper()
+        if name not in self:
+            raise RuntimeError(f"Feature {name!r} is unknown, known features are: {list(self)}")
+        return self[name].enabled
