@@ -112,9 +112,11 @@ inline T division(T a, T b) noexcept {
 
 // a * 2^b, also for a fractional b.
 inline double scale_by_power_of_two(double a, double b) noexcept {
-  const double whole = std::floor(b);
-  if (whole != b) return a * std::exp2(b);
-  return std::ldexp(a, static_cast<int>(std::fmax(-5000.0, std::fmin(5000.0, whole))));
+  if (std::isnan(b)) return b;
+  const int whole = static_cast<int>(std::fmax(-5000.0, std::fmin(5000.0, b)));
+  const double fraction = std::fabs(b) < 5000 ? std::exp2(b - whole) : 1;
+  // In the order that neither overflows nor drops digits on the way.
+  return b > 0 ? std::ldexp(a, whole) * fraction : std::ldexp(a * fraction, whole);
 }
 
 template <Opcode op>

@@ -43,7 +43,8 @@ double inverse_erf(double x) noexcept {
   double y = inverse_erf_guess(x);
   const bool in_tail = std::fabs(x) > 0.5;  // where erfc keeps the digits that erf has lost
   for (int i = 0; i < 3; ++i) {             // Halley's iteration
-    const double error = in_tail ? std::copysign((1 - std::fabs(x)) - std::erfc(std::fabs(y)), x) : std::erf(y) - x;
+    const double tail_error = (1 - std::fabs(x)) - std::erfc(std::fabs(y));
+    const double error = in_tail ? std::copysign(1.0, x) * tail_error : std::erf(y) - x;
     const double step = error * half_sqrt_pi * std::exp(y * y);
     y -= step / (1 + y * step);
   }

@@ -167,7 +167,7 @@ struct Copysign : Kind<Opcode::kCopysign, 2> {
 struct Select : Kind<Opcode::kSelect, 3> {
   template <class D, class V>
   static HWY_INLINE V apply(D d, V condition, V a, V b) {
-    return hn::IfThenElse(hn::Ne(condition, hn::Zero(d)), a, b);
+    return hn::IfThenElse(hn::Eq(condition, hn::Zero(d)), b, a);
   }
 };
 
