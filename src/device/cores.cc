@@ -1,10 +1,48 @@
 #include "device/cores.h"
 
-namespace headrace {
+#include <algorithm>
+#include <atomic>
 
-CoreUse& core_use() noexcept {
-  static CoreUse use;
-  return use;
+#include "base/config.h"
+
+namespace headrace {
+namespace {
+
+std::atomic<int> busy_threads{0};  // announced threads and the further threads of wide loops
+std::atomic<int> wide_loops{0};
+thread_local constinit int announced = 0;  // BusyThread objects of this thread
+
+}  // namespace
+
+int idle_cores() noexcept {
+  static const int cores = core_count();
+  const int others = busy_threads.load(std::memory_order_relaxed) - (announced ? 1 : 0);
+  return std::clamp(cores - others, 1, cores);
+}
+
+bool wide_loop_runs() noexcept { return wide_loops.load(std::memory_order_relaxed) > 0; }
+
+BusyThread::BusyThread() noexcept {
+  if (announced++ == 0) busy_threads.fetch_add(1, std::memory_order_relaxed);
+}
+
+BusyThread::~BusyThread() {
+  if (--announced == 0) busy_threads.fetch_sub(1, std::memory_order_relaxed);
+}
+
+WideLoop::WideLoop(int threads) noexcept : threads_(threads) {
+  busy_threads.fetch_add(threads_ - 1, std::memory_order_relaxed);
+  wide_loops.fetch_add(1, std::memory_order_relaxed);
+}
+
+WideLoop::~WideLoop() {
+  wide_loops.fetch_sub(1, std::memory_order_relaxed);
+  busy_threads.fetch_sub(threads_ - 1, std::memory_order_relaxed);
+}
+
+void forget_other_threads() noexcept {
+  busy_threads.store(announced ? 1 : 0, std::memory_order_relaxed);
+  wide_loops.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace headrace

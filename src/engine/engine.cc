@@ -1,81 +1,79 @@
 #include "engine/engine.h"
 
-#include <mutex>
-#include <vector>
-
-#include "base/check.h"
+#include "engine/scheduler.h"
+#include "engine/serial.h"
 
 namespace headrace {
+namespace {
 
-struct Failure {
-  std::exception_ptr error;
-  std::atomic<int> references{0};
-};
+Scheduler::Deadline deadline_in(std::chrono::nanoseconds limit) {
+  const auto now = std::chrono::steady_clock::now();
+  return limit >= Scheduler::kNever - now ? Scheduler::kNever : now + limit;
+}
 
-struct VarAccess {
-  static Failure* get(const Var& v) { return reinterpret_cast<Failure*>(v.failure_.load()); }
-  static void set(const Var& v, Failure* f) {
-    if (f) f->references++;
-    Failure* old = reinterpret_cast<Failure*>(v.failure_.exchange(reinterpret_cast<uintptr_t>(f)));
-    if (old && --old->references == 0) delete old;
-  }
-};
+}  // namespace
 
-class Scheduler {
- public:
-  std::recursive_mutex mutex;
-  std::vector<std::exception_ptr> failures;
-};
+Engine::Engine(const Config& config) {
+  if (config.serial_engine) serial_ = std::make_unique<SerialEngine>();
+  else scheduler_ = std::make_unique<Scheduler>(config);
+}
 
-Var::~Var() { VarAccess::set(*this, nullptr); }
-std::exception_ptr Var::error() const noexcept { return poisoned() ? VarAccess::get(*this)->error : nullptr; }
-
-Engine::Engine(const Config&) : scheduler_(std::make_unique<Scheduler>()) {}
 Engine::~Engine() = default;
 
-Engine::Inline Engine::begin_inline(const TaskSpec& spec) {
-  scheduler_->mutex.lock();
-  for (Var* v : spec.reads) {
-    if (!v->poisoned()) continue;
-    for (Var* w : spec.writes) VarAccess::set(*w, VarAccess::get(*v));
-    scheduler_->mutex.unlock();
-    return Inline::kSkip;
-  }
-  return Inline::kRun;
+Engine::Inline Engine::begin_inline(const TaskSpec& spec, InlineFrame& frame) {
+  if (!serial_) [[likely]]
+    return scheduler_->begin_inline(spec, frame);
+  return serial_->begin(spec, frame) ? Inline::kRun : Inline::kSkip;
 }
 
-void Engine::end_inline(const TaskSpec& spec) noexcept {
-  for (Var* w : spec.writes) VarAccess::set(*w, nullptr);
-  scheduler_->mutex.unlock();
+void Engine::end_inline(InlineFrame& frame, const std::exception_ptr& error) noexcept {
+  if (!serial_) [[likely]]
+    scheduler_->end_inline(frame, error);
+  else
+    serial_->end(frame, error);
 }
 
-void Engine::fail_inline(const TaskSpec& spec) noexcept {
-  auto* failure = new Failure{std::current_exception()};
-  scheduler_->failures.push_back(failure->error);
-  for (Var* w : spec.writes) VarAccess::set(*w, failure);
-  scheduler_->mutex.unlock();
+Engine::Pending Engine::make_task(const TaskSpec& spec, const BodyType& type, size_t bytes, size_t alignment) {
+  Task* task = Task::make_work(spec, type, bytes, alignment);
+  return {task, task->body};
 }
 
-Engine::Pending Engine::make_task(const TaskSpec&, const BodyType&, size_t, size_t) { std::abort(); }
-void Engine::submit(Task*, const TaskSpec&) {}
+void Engine::submit(Task* task) { scheduler_->submit(task); }
 
-void Engine::wait_to_read(Var& var) {
-  if (var.poisoned()) std::rethrow_exception(var.error());
+bool Engine::wait(Var& var, bool for_all, std::chrono::nanoseconds limit) {
+  if (!serial_) [[likely]]
+    return scheduler_->wait(var, for_all, deadline_in(limit));
+  serial_->wait(var);
+  return true;
 }
-void Engine::wait_to_write(Var& var) { wait_to_read(var); }
-bool Engine::wait_to_read_for(Var& var, std::chrono::nanoseconds) { return wait_to_read(var), true; }
-bool Engine::wait_to_write_for(Var& var, std::chrono::nanoseconds) { return wait_to_read(var), true; }
-void Engine::wait_all() {
-  std::lock_guard lock(scheduler_->mutex);
-  if (scheduler_->failures.empty()) return;
-  std::exception_ptr first = scheduler_->failures.front();
-  scheduler_->failures.erase(scheduler_->failures.begin());
-  std::rethrow_exception(first);
+
+void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }
+void Engine::wait_to_write(Var& var) { wait(var, true, std::chrono::nanoseconds::max()); }
+bool Engine::wait_to_read_for(Var& var, std::chrono::nanoseconds limit) { return wait(var, false, limit); }
+bool Engine::wait_to_write_for(Var& var, std::chrono::nanoseconds limit) { return wait(var, true, limit); }
+
+void Engine::wait_all() { wait_all_for(std::chrono::nanoseconds::max()); }
+
+bool Engine::wait_all_for(std::chrono::nanoseconds limit) {
+  if (!serial_) return scheduler_->wait_all(deadline_in(limit));
+  serial_->wait_all();
+  return true;
 }
-bool Engine::wait_all_for(std::chrono::nanoseconds) { return wait_all(), true; }
-int Engine::worker_count() const noexcept { return 0; }
-bool Engine::serial() const noexcept { return true; }
-int64_t Engine::pending() const noexcept { return 0; }
-void Engine::shutdown() noexcept {}
+
+int Engine::worker_count() const noexcept { return serial_ ? 0 : scheduler_->worker_count(); }
+bool Engine::serial() const noexcept { return serial_ != nullptr; }
+int64_t Engine::pending() const noexcept { return serial_ ? 0 : scheduler_->pending(); }
+
+void Engine::shutdown() noexcept {
+  if (scheduler_) scheduler_->shutdown();
+}
+
+void Engine::before_fork() noexcept {
+  if (scheduler_) scheduler_->before_fork();
+}
+
+void Engine::after_fork(bool in_child) noexcept {
+  if (scheduler_) scheduler_->after_fork(in_child);
+}
 
 }  // namespace headrace

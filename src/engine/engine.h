@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -45,6 +46,15 @@ inline constexpr BodyType kBodyType = {
 
 struct Task;
 class Scheduler;
+class SerialEngine;
+
+// A task that the pushing thread runs inside push(); lives on its stack meanwhile.
+struct InlineFrame {
+  const TaskSpec* spec = nullptr;
+  InlineFrame* outer = nullptr;  // the next one of this thread
+  Task* promoted = nullptr;      // its registered form, made when its body pushes or waits
+  uint64_t start = 0;            // for the trace
+};
 
 class Engine {
  public:
@@ -64,22 +74,23 @@ class Engine {
     using Stored = std::decay_t<Body>;
     static_assert(std::is_nothrow_move_constructible_v<Stored>);
     Stored local(std::forward<Body>(body));
-    switch (begin_inline(spec)) {
+    InlineFrame frame;
+    switch (begin_inline(spec, frame)) {
       case Inline::kRun:
         try {
           local();
         } catch (...) {
-          fail_inline(spec);
+          end_inline(frame, std::current_exception());
           return;
         }
-        end_inline(spec);
+        end_inline(frame, nullptr);
         return;
       case Inline::kSkip: return;
       case Inline::kNo: break;
     }
     const Pending pending = make_task(spec, kBodyType<Stored>, sizeof(Stored), alignof(Stored));
     new (pending.body_place) Stored(std::move(local));
-    submit(pending.task, spec);
+    submit(pending.task);
   }
 
   // Waits until the last write queued so far is done; rethrows the error of the Var, every time.
@@ -98,8 +109,12 @@ class Engine {
   bool serial() const noexcept;
   int64_t pending() const noexcept;  // tasks queued or running, counted without stopping anyone
 
-  // Runs everything queued and ends the threads; a later push starts them again.
+  // Runs everything queued and ends the threads; a later push starts them again. Does nothing inside a task.
   void shutdown() noexcept;
+
+  // Around fork(), in the forking thread: the engine is drained, without threads and locked in between.
+  void before_fork() noexcept;
+  void after_fork(bool in_child) noexcept;
 
  private:
   enum class Inline { kNo, kRun, kSkip };
@@ -108,13 +123,18 @@ class Engine {
     void* body_place;
   };
 
-  Inline begin_inline(const TaskSpec& spec);
-  void end_inline(const TaskSpec& spec) noexcept;
-  void fail_inline(const TaskSpec& spec) noexcept;  // called in the catch block
+  Inline begin_inline(const TaskSpec& spec, InlineFrame& frame);
+  void end_inline(InlineFrame& frame, const std::exception_ptr& error) noexcept;
   Pending make_task(const TaskSpec& spec, const BodyType& type, size_t bytes, size_t alignment);
-  void submit(Task* task, const TaskSpec& spec);
+  void submit(Task* task);
 
+  friend class Scheduler;
+
+  bool wait(Var& var, bool for_all, std::chrono::nanoseconds limit);
+
+  // Exactly one of the two exists.
   std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<SerialEngine> serial_;
 };
 
 }  // namespace headrace

@@ -1,14 +1,38 @@
 #include "engine/runtime.h"
 
+#include <pthread.h>
+
 #include <cstdlib>
 
+#include "device/registry.h"
+
 namespace headrace {
+namespace {
+
+void before_fork() {
+  runtime().engine.before_fork();
+  backends_before_fork();
+}
+
+void after_fork_in_parent() {
+  backends_after_fork(false);
+  runtime().engine.after_fork(false);
+}
+
+void after_fork_in_child() {
+  backends_after_fork(true);
+  runtime().engine.after_fork(true);
+}
+
+}  // namespace
 
 void Runtime::shutdown() noexcept { engine.shutdown(); }
 
 Runtime& runtime() {
   static Runtime& instance = [&]() -> Runtime& {
     auto* made = new Runtime{config(), Engine(config())};
+    // Installed with the runtime: a process that never used the library forks at no cost.
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     std::atexit([] { runtime().shutdown(); });
     return *made;
   }();

@@ -11,7 +11,7 @@ struct Runtime {
   const Config& config;
   Engine engine;
 
-  // Runs everything queued, ends the threads and writes the timeline if one was asked for. Use after it is legal.
+  // Runs everything queued and ends the threads. Use after it is legal.
   void shutdown() noexcept;
 };
 

@@ -1,6 +1,5 @@
 #include "backend/cpu/parallel.h"
 
-#include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -43,32 +42,7 @@ Arenas& arenas() {
   return instance;
 }
 
-// Announces the threads of a loop beyond the caller's own, which its task has announced.
-class WideSection {
- public:
-  explicit WideSection(int threads) : extra_(threads - 1) {
-    core_use().busy.fetch_add(extra_, std::memory_order_relaxed);
-    core_use().wide.fetch_add(1, std::memory_order_relaxed);
-  }
-  ~WideSection() {
-    core_use().wide.fetch_sub(1, std::memory_order_relaxed);
-    core_use().busy.fetch_sub(extra_, std::memory_order_relaxed);
-  }
-  WideSection(const WideSection&) = delete;
-  WideSection& operator=(const WideSection&) = delete;
-
- private:
-  const int extra_;
-};
-
 }  // namespace
-
-int idle_cores() noexcept {
-  static const int cores = core_count();
-  // The caller is one of the busy threads when it runs inside a task; a thread outside any task counts itself idle.
-  const int others = std::max(0, core_use().busy.load(std::memory_order_relaxed) - 1);
-  return std::max(1, cores - others);
-}
 
 int threads_for(double total_cost_ns) noexcept {
   if (kSerial || total_cost_ns < 2 * kCostPerThreadNs) return 1;
@@ -100,7 +74,7 @@ void run_in_arena_of(int threads, FunctionRef<void()> body) {
     arenas().of(1).execute([&] { body(); });
     return;
   }
-  WideSection section(threads);
+  WideLoop loop(threads);
   arenas().of(threads).execute([&] { body(); });
 }
 

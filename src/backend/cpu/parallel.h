@@ -7,13 +7,11 @@
 #include <utility>
 
 #include "base/function_ref.h"
+#include "device/cores.h"
 
 namespace headrace {
 
 inline constexpr double kCostPerThreadNs = 50'000;
-
-// Cores that run no task and no part of a parallel loop now, this thread's own included; at least 1.
-int idle_cores() noexcept;
 
 // How many threads work of this cost gets now: clamp(cost / 50 us, 1, idle_cores()).
 int threads_for(double total_cost_ns) noexcept;

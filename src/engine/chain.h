@@ -1,0 +1,41 @@
+// The chain of a Var: the accesses that are not over, in the order they were pushed, newest at Var::tail_. There is no
+// lock. An access is a state machine of flags; every change is one fetch_or, and the thread whose change completes a
+// condition does what follows from it, so each consequence happens exactly once. (The discrete dependency system of
+// Nanos6, arXiv 2105.07902, works the same way.)
+//
+//   kReadOk     every earlier exclusive access is over
+//   kWriteOk    every earlier access is over
+//   kLinked     `successor` is set (kNextReads: and it is shared)
+//   kDone       the task has run
+//   kOverrun    the access was over and the last of its chain, but a successor is just being linked
+//
+// A shared access is satisfied by kReadOk, an exclusive one by both. A satisfied shared access passes kReadOk to a
+// shared successor at once. An access is over when kDone and kWriteOk; it then passes both to its successor, or takes
+// itself off the tail when it is the last, and leaves the chain. Then nothing points to it any more.
+//
+// Invariants
+// 1. Registrations on one Var never overlap: they are made by the only pushing thread, or under the ticket lock.
+// 2. An access leaves its chain after everyone who will ever touch it has done so: the linker's last touch is the
+//    fetch_or of kLinked unless it is that fetch_or which ends the chain's business with the access.
+// 3. A Var is touched only by a thread that holds the body of a task that accesses it.
+#pragma once
+
+#include "engine/task.h"
+
+namespace headrace {
+
+// What became possible while accesses were registered or completed.
+struct ChainEvents {
+  TaskList ready;           // tasks whose last wait ended
+  Task* current = nullptr;  // the task whose accesses are being completed, if any
+  int left = 0;             // accesses of `current` that left their chains; the caller drops these reasons
+};
+
+// Appends the accesses of a task to their chains. Returns true when none has to wait; if not, the task appears among
+// the ready ones of whoever completes the last access it waits for. Callers keep invariant 1.
+bool register_accesses(Task& task, ChainEvents& events) noexcept;
+
+// Marks the accesses of `task` done. The caller holds the reason "run" of the task.
+void complete_accesses(Task& task, ChainEvents& events) noexcept;
+
+}  // namespace headrace

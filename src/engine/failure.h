@@ -1,0 +1,64 @@
+// Failure: what one task threw, shared by every Var that it reached. FailureLog: the failures of one engine that no
+// wait has raised yet. VarAccess: the engine's door to the two words of a Var.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <string>
+
+#include "base/ref_counted.h"
+#include "base/spin_lock.h"
+#include "engine/var.h"
+#include "headrace/intrusive_ptr.hpp"
+
+namespace headrace {
+
+struct Failure : RefCounted<Failure> {
+  Failure(std::exception_ptr thrown, const char* name) : error(std::move(thrown)), operation(name) {}
+
+  // Rethrows the error: of the same type, with the same text.
+  [[noreturn]] void raise() const {
+    raised.store(true, std::memory_order_relaxed);
+    std::rethrow_exception(error);
+  }
+
+  const std::exception_ptr error;
+  const char* const operation;  // name of the task that threw
+  mutable std::atomic<bool> raised{false};
+};
+
+using FailurePtr = IntrusivePtr<const Failure>;
+
+class FailureLog {
+ public:
+  // Keeps the oldest kMost failures; a program that never waits must not fill the memory with its errors.
+  void add(FailurePtr failure);
+  // Takes out the oldest failure that has not been raised; null: there is none.
+  FailurePtr take_first() noexcept;
+
+ private:
+  static constexpr size_t kMost = 1024;
+  SpinLock lock_;
+  std::deque<FailurePtr> failures_;  // guarded by lock_
+};
+
+struct VarAccess {
+  static std::atomic<Access*>& tail(Var& var) noexcept { return var.tail_; }
+
+  // The failure of a Var, or null. Any thread, any time.
+  static FailurePtr failure(const Var& var) noexcept {
+    return var.poisoned() ? load_failure(var) : nullptr;
+  }
+  // Sets or, with null, clears it. Only who has exclusive access.
+  static void set_failure(Var& var, const FailurePtr& failure) noexcept {
+    if (failure || var.poisoned()) store_failure(var, failure);
+  }
+
+ private:
+  static FailurePtr load_failure(const Var& var) noexcept;
+  static void store_failure(Var& var, FailurePtr failure) noexcept;
+  static const Failure* lock(const Var& var) noexcept;
+};
+
+}  // namespace headrace

@@ -1,0 +1,80 @@
+// Tasks that may run now, first in first out per priority. Any thread may call any function.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "base/spin_lock.h"
+#include "engine/task.h"
+
+namespace headrace {
+
+class ReadyQueue {
+ public:
+  // Without the lock: a hint unless fences order it.
+  bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+  int size() const noexcept { return size_.load(std::memory_order_relaxed); }
+  bool has_above(Priority priority) const noexcept {
+    return present_.load(std::memory_order_relaxed) & ((1u << static_cast<unsigned>(priority)) - 1);
+  }
+
+  void push(Task* task) noexcept {
+    std::lock_guard guard(lock_);
+    add(task);
+  }
+
+  void push_all(TaskList& tasks) noexcept {
+    std::lock_guard guard(lock_);
+    while (Task* task = tasks.pop()) add(task);
+  }
+
+  // The first task of the highest priority, if `allowed` agrees with it.
+  template <class Allowed>
+  Task* pop(const Allowed& allowed) noexcept {
+    if (empty()) return nullptr;
+    std::lock_guard guard(lock_);
+    for (size_t i = 0; i < kPriorities; ++i) {
+      Task* task = lists_[i].front();
+      if (!task) continue;
+      if (!allowed(*task)) return nullptr;
+      lists_[i].pop();
+      if (lists_[i].empty()) present_.store(present_.load(std::memory_order_relaxed) & ~(1u << i), std::memory_order_relaxed);
+      size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+      return task;
+    }
+    return nullptr;
+  }
+
+  // Moves everything to `other`; returns how many.
+  int move_to(ReadyQueue& other) noexcept {
+    TaskList all;
+    int count = 0;
+    {
+      std::lock_guard guard(lock_);
+      for (TaskList& list : lists_) all.append(list);
+      count = size_.load(std::memory_order_relaxed);
+      size_.store(0, std::memory_order_relaxed);
+      present_.store(0, std::memory_order_relaxed);
+    }
+    if (count) other.push_all(all);
+    return count;
+  }
+
+ private:
+  static constexpr size_t kPriorities = 3;
+
+  void add(Task* task) noexcept {
+    const size_t index = static_cast<size_t>(task->priority);
+    lists_[index].push(task);
+    present_.store(present_.load(std::memory_order_relaxed) | 1u << index, std::memory_order_relaxed);
+    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  SpinLock lock_;
+  std::array<TaskList, kPriorities> lists_;  // guarded by lock_
+  std::atomic<int> size_{0};                 // written under lock_
+  std::atomic<unsigned> present_{0};         // bit per list that is not empty; written under lock_
+};
+
+}  // namespace headrace

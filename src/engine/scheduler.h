@@ -1,0 +1,126 @@
+// The inside of the threaded engine: who may register, where ready tasks go, who runs them, how threads wait.
+// docs/engine.md tells the whole story; the parts are in
+//   scheduler.cc        pushing: caller runs, registration, batches, back-pressure
+//   scheduler_run.cc    running a task, completing it, passing its successors on
+//   scheduler_wait.cc   waiting and helping
+//   scheduler_fork.cc   shutdown and fork
+// Any thread may call any function unless it says otherwise.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <mutex>
+
+#include "base/function_ref.h"
+#include "engine/chain.h"
+#include "engine/engine.h"
+#include "engine/failure.h"
+#include "engine/progress_event.h"
+#include "engine/spin_budget.h"
+#include "engine/thread_context.h"
+#include "engine/ticket_lock.h"
+#include "engine/worker_group.h"
+
+namespace headrace {
+
+class Scheduler {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+  static constexpr Deadline kNever = Deadline::max();
+
+  explicit Scheduler(const Config& config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  Engine::Inline begin_inline(const TaskSpec& spec, InlineFrame& frame);
+  void end_inline(InlineFrame& frame, const std::exception_ptr& error) noexcept;
+  void submit(Task* task);
+
+  // False: the deadline has passed. Raises the error of the Var.
+  bool wait(Var& var, bool for_all, Deadline deadline);
+  // Raises the oldest error that has not been raised.
+  bool wait_all(Deadline deadline);
+
+  int worker_count() const noexcept { return compute_.limit(); }
+  int64_t pending() const noexcept;
+  FailureLog& failures() noexcept { return failures_; }
+
+  void shutdown() noexcept;
+  void before_fork() noexcept;
+  void after_fork(bool in_child) noexcept;
+
+  // For WorkerGroup.
+  ThreadContext& enter_worker(WorkerGroup& group, int number);
+  Task* take_work(ThreadContext& context, WorkerGroup::Kind kind) noexcept;
+  bool work_visible(WorkerGroup::Kind kind) const noexcept;
+  void run_streak(ThreadContext& context, Task* task) noexcept;
+  SpinBudget& spin_budget() noexcept { return spin_budget_; }
+
+ private:
+  // A thread that waits: when it is content, what it may run meanwhile, how it sleeps (for at most the given time).
+  struct Waiting {
+    FunctionRef<bool()> done;
+    FunctionRef<bool(Task&)> allowed;
+    FunctionRef<void(std::chrono::nanoseconds)> sleep;
+    Deadline deadline;
+  };
+
+  // Pushing (scheduler.cc).
+  bool enter_exclusive(ThreadContext& context) noexcept;
+  void leave_exclusive(ThreadContext& context) noexcept {
+    context.exclusive.store(false, std::memory_order_release);
+  }
+  void become_pusher(ThreadContext& context);
+  bool has_other_pusher(const ThreadContext& context) const noexcept;
+  void promote(ThreadContext& context);
+  bool register_task(ThreadContext& context, Task& task, bool into_batch);
+  void flush(ThreadContext& context) noexcept;
+  void throttle(ThreadContext& context) noexcept;
+  bool over_limit() const noexcept;
+
+  // Running (scheduler_run.cc).
+  Task* run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
+  Task* complete(ThreadContext& context, Task* task, const FailurePtr& failure,
+                 FunctionRef<bool(Task&)> may_continue) noexcept;
+  FailurePtr fail(const std::exception_ptr& error, const char* name) noexcept;
+  void reach_waits(ChainEvents& events, TaskList& work) noexcept;
+  Task* place(TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
+  void announce_progress() noexcept;
+  template <class Allowed>
+  Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
+  Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;
+
+  // Waiting (scheduler_wait.cc).
+  bool help_until(ThreadContext& context, const Waiting& waiting);
+  void help_with(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> allowed) noexcept;
+
+  bool try_quiesce() noexcept;
+  void drain() noexcept;
+  void abandon_everything() noexcept;
+
+  // Constant after construction.
+  const int64_t max_pending_;
+  const int64_t max_pending_bytes_;
+  const int check_interval_;
+
+  // The only pushing thread, if there is only one. It registers without a lock and runs cheap tasks without
+  // registering, inside sections that it marks with ThreadContext::exclusive; a second one takes this away first.
+  alignas(64) std::atomic<ThreadContext*> owner_{nullptr};
+  std::atomic<int64_t> pending_bytes_{0};
+
+  alignas(64) TicketLock registration_;  // held while registering, when there is no owner
+  std::mutex control_;                   // guards changes of owner_ and of is_pusher
+  bool fork_locked_ = false;             // written by the forking thread while it holds all locks
+
+  ThreadRegistry threads_;
+  SpinBudget spin_budget_;
+  FailureLog failures_;
+  ProgressEvent drained_;    // nothing is pending
+  ProgressEvent relaxed_;    // half the limits of back-pressure
+  WorkerGroup compute_;
+  WorkerGroup blocking_;
+};
+
+}  // namespace headrace

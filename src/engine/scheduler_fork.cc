@@ -1,0 +1,96 @@
+// Shutdown and fork: both run everything that is queued and end the threads. A forked child starts with an idle
+// engine without threads; they come back, in the parent too, when work needs them.
+#include "base/fence.h"
+#include "base/slab.h"
+#include "device/cores.h"
+#include "engine/scheduler.h"
+
+namespace headrace {
+
+void Scheduler::drain() noexcept {
+  ThreadContext& context = threads_.current();
+  const auto done = [&] { return pending() == 0; };
+  const auto sleep = [&](std::chrono::nanoseconds limit) {
+    drained_.sleep([&] { return done() || work_visible(WorkerGroup::Kind::kCompute); }, limit);
+  };
+  help_until(context, {done, [](Task&) { return true; }, sleep, kNever});
+}
+
+void Scheduler::shutdown() noexcept {
+  const ThreadContext& context = threads_.current();
+  if (context.depth > 0 || context.frame) return;
+  drain();
+  blocking_.stop();
+  compute_.stop();
+  blocking_.allow_threads();
+  compute_.allow_threads();
+}
+
+// Nothing is pending, no thread of the engine runs and no other thread can push; false: tasks came in between.
+bool Scheduler::try_quiesce() noexcept {
+  drain();
+  blocking_.stop();
+  compute_.stop();
+  control_.lock();
+  if (ThreadContext* owner = owner_.exchange(nullptr)) {
+    heavy_fence();
+    while (owner != &threads_.current() && owner->exclusive.load(std::memory_order_acquire)) sched_yield();
+  }
+  registration_.lock();
+  if (pending() == 0) return true;
+  registration_.unlock();
+  control_.unlock();
+  return false;
+}
+
+void Scheduler::before_fork() noexcept {
+  ThreadContext& context = threads_.current();
+  fork_locked_ = context.depth == 0 && !context.frame;
+  // Inside a task there is no waiting for all tasks; the child of such a fork starts anew.
+  if (!fork_locked_) return;
+  while (!try_quiesce()) {
+  }
+  compute_.lock_for_fork();
+  blocking_.lock_for_fork();
+  slab_before_fork();
+}
+
+void Scheduler::after_fork(bool in_child) noexcept {
+  if (fork_locked_) {
+    slab_after_fork();
+    blocking_.unlock_after_fork();
+    compute_.unlock_after_fork();
+    registration_.unlock();
+    control_.unlock();
+  }
+  if (in_child) {
+    threads_.forget_other_threads();
+    forget_other_threads();
+    if (!fork_locked_) abandon_everything();
+  }
+  if (fork_locked_ || in_child) {
+    blocking_.allow_threads();
+    compute_.allow_threads();
+  }
+}
+
+// The child of a fork from inside a task has copies of tasks that other threads were running. They are left alone.
+void Scheduler::abandon_everything() noexcept {
+  compute_.abandon_threads();
+  blocking_.abandon_threads();
+  ThreadContext& own = threads_.current();
+  const int64_t outstanding = pending();
+  own.completed.fetch_add(outstanding - own.depth, std::memory_order_relaxed);
+  const auto any = [](Task&) { return true; };
+  while (compute_.queue().pop(any)) {
+  }
+  while (blocking_.queue().pop(any)) {
+  }
+  threads_.visit([&](ThreadContext& context) {
+    while (context.batch.pop(any)) {
+    }
+  });
+  owner_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace headrace

@@ -1,0 +1,164 @@
+// Running a task, completing its accesses and passing on what became ready.
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/fence.h"
+#include "device/cores.h"
+#include "engine/scheduler.h"
+#include "trace/trace.h"
+
+namespace headrace {
+namespace {
+
+FailurePtr failure_of_inputs(Task& task) noexcept {
+  for (const Access& access : task.accesses())
+    if (access.reads && access.var->poisoned()) return VarAccess::failure(*access.var);
+  return nullptr;
+}
+
+}  // namespace
+
+FailurePtr Scheduler::fail(const std::exception_ptr& error, const char* name) noexcept {
+  FailurePtr failure(new Failure(error, name));
+  failures_.add(failure);
+  return failure;
+}
+
+// Returns the successor that this thread should run next, or null.
+Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept {
+  FailurePtr failure = failure_of_inputs(*task);
+  if (!failure) [[likely]] {
+    const uint64_t start = trace::enabled() ? ticks() : 0;
+    ++context.depth;
+    try {
+      task->body_type->run(task->body);
+    } catch (...) {
+      failure = fail(std::current_exception(), task->name);
+    }
+    --context.depth;
+    if (start) [[unlikely]]
+      trace::record(task->name, start, ticks());
+  }
+  return complete(context, task, failure, may_continue);
+}
+
+Task* Scheduler::complete(ThreadContext& context, Task* task, const FailurePtr& failure,
+                          FunctionRef<bool(Task&)> may_continue) noexcept {
+  for (const Access& access : task->accesses())
+    if (access.writes) VarAccess::set_failure(*access.var, failure);
+
+  ChainEvents events;
+  complete_accesses(*task, events);
+  TaskList ready;
+  if (!events.ready.empty()) reach_waits(events, ready);  // while the body keeps the Vars alive
+  task->destroy_body();
+  if (task->host_bytes) pending_bytes_.fetch_sub(task->host_bytes, std::memory_order_relaxed);
+  Task::drop(task, events.left + 1);
+
+  context.completed.store(context.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  light_fence();
+  if (drained_.has_sleepers() || relaxed_.has_sleepers()) [[unlikely]]
+    announce_progress();
+  return ready.empty() ? nullptr : place(ready, may_continue);
+}
+
+// Tells the waiting threads among the ready tasks; what else is ready goes to `work`.
+void Scheduler::reach_waits(ChainEvents& events, TaskList& work) noexcept {
+  while (Task* task = events.ready.pop()) {
+    if (task->kind == Task::Kind::kWork) {
+      work.push(task);
+      continue;
+    }
+    task->failure = VarAccess::failure(*task->access_list[0].var);
+    ChainEvents after;
+    complete_accesses(*task, after);
+    events.ready.append(after.ready);
+    if (task->wait_state.exchange(Task::kReached, std::memory_order_acq_rel) == Task::kParked)
+      futex_wake(task->wait_state, 1);
+    Task::drop(task, after.left + 1);
+  }
+}
+
+// Sends ready tasks where they will run; keeps the first of the highest priority for this thread if it may run it.
+Task* Scheduler::place(TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept {
+  Task* next = nullptr;
+  TaskList compute, blocking;
+  while (Task* task = ready.pop()) {
+    if (task->may_block) {
+      blocking.push(task);
+    } else if (!next && may_continue(*task)) {
+      next = task;
+    } else if (next && task->priority < next->priority && may_continue(*task)) {
+      compute.push(next);
+      next = task;
+    } else {
+      compute.push(task);
+    }
+  }
+  if (next && compute_.queue().has_above(next->priority)) {
+    compute.push(next);
+    next = nullptr;
+  }
+  compute_.enqueue_all(compute);
+  blocking_.enqueue_all(blocking);
+  return next;
+}
+
+void Scheduler::announce_progress() noexcept {
+  const int64_t now_pending = pending();
+  if (now_pending == 0) drained_.wake_all();
+  if (now_pending <= max_pending_ / 2 && pending_bytes_.load(std::memory_order_relaxed) <= max_pending_bytes_ / 2)
+    relaxed_.wake_all();
+}
+
+template <class Allowed>
+Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
+  if (Task* task = compute_.queue().pop(allowed)) return task;
+  if (Task* task = context.batch.pop(allowed)) return task;
+  // Another thread's batch is taken as one.
+  bool found = false;
+  threads_.visit([&](ThreadContext& other) {
+    if (&other != &context && !other.batch.empty()) found |= other.batch.move_to(compute_.queue()) > 0;
+  });
+  if (!found) return nullptr;
+  Task* task = compute_.queue().pop(allowed);
+  compute_.pass_on();
+  return task;
+}
+
+Task* Scheduler::take_work(ThreadContext& context, WorkerGroup::Kind kind) noexcept {
+  const auto any = [](Task&) { return true; };
+  return kind == WorkerGroup::Kind::kCompute ? take(context, any) : blocking_.queue().pop(any);
+}
+
+Task* Scheduler::take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept {
+  return take(context, allowed);
+}
+
+bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
+  if (kind == WorkerGroup::Kind::kBlocking) return !blocking_.queue().empty();
+  bool found = !compute_.queue().empty();
+  if (!found) threads_.visit([&](const ThreadContext& context) { found |= !context.batch.empty(); });
+  return found;
+}
+
+ThreadContext& Scheduler::enter_worker(WorkerGroup& group, int number) {
+  ThreadContext& context = threads_.current();
+  context.group = &group;
+  const bool computes = group.kind() == WorkerGroup::Kind::kCompute;
+  trace::name_thread(fmt::format("{} {}", computes ? "worker" : "blocking", number));
+  return context;
+}
+
+// Runs a task and, one after the other, the successors that it makes ready; a thread for blocking tasks leaves those
+// that are worth a hand-over to the compute threads.
+void Scheduler::run_streak(ThreadContext& context, Task* task) noexcept {
+  if (context.group->kind() == WorkerGroup::Kind::kBlocking) {
+    while (task) task = run(context, task, [](Task& next) { return next.cost_ns < Engine::kInlineCostNs; });
+    return;
+  }
+  BusyThread busy;
+  while (task) task = run(context, task, [](Task&) { return true; });
+}
+
+}  // namespace headrace

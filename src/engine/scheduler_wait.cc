@@ -1,0 +1,94 @@
+// Waiting: a waiting thread first runs what is ready, then spins, then parks.
+#include <algorithm>
+
+#include "device/cores.h"
+#include "engine/scheduler.h"
+
+namespace headrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A thread that waits for one Var does not start unrelated tasks above this cost while the workers are there for
+// them: its own task might be ready long before.
+constexpr float kHelpCostNs = 100'000;
+
+std::chrono::nanoseconds until(Scheduler::Deadline deadline, Clock::time_point now) {
+  return deadline == Scheduler::kNever ? std::chrono::nanoseconds::max() : deadline - now;
+}
+
+}  // namespace
+
+void Scheduler::help_with(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> allowed) noexcept {
+  BusyThread busy;
+  while (task) task = run(context, task, allowed);
+}
+
+bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
+  const std::chrono::nanoseconds budget = spin_budget_.get();
+  Deadline spin_end = Clock::now() + budget;
+  for (;;) {
+    if (waiting.done()) return true;
+    if (Task* task = take_to_help(context, waiting.allowed)) {
+      help_with(context, task, waiting.allowed);
+      if (waiting.done()) return true;
+      spin_end = Clock::now() + budget;
+    }
+    const Deadline now = Clock::now();
+    if (now >= waiting.deadline) return false;
+    if (now < spin_end && !wide_loop_runs()) {
+      for (int i = 0; i < 32 && !waiting.done(); ++i) cpu_pause();
+      continue;
+    }
+    // A compute thread that sleeps inside a task leaves its place to another one.
+    const bool is_worker = context.group == &compute_;
+    if (is_worker) compute_.begin_blocked();
+    waiting.sleep(until(waiting.deadline, now));
+    if (is_worker) compute_.end_blocked();
+  }
+}
+
+bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
+  if (var.idle()) {
+    if (const FailurePtr failure = VarAccess::failure(var)) failure->raise();
+    return true;
+  }
+  ThreadContext& context = threads_.current();
+  Task* task = Task::make_wait(var, for_all);
+  if (register_task(context, *task, false)) {
+    ChainEvents events;
+    events.ready.push(task);
+    TaskList none;
+    reach_waits(events, none);
+  }
+  const auto done = [&] { return task->wait_state.load(std::memory_order_acquire) == Task::kReached; };
+  const auto allowed = [&](Task& other) {
+    return other.cost_ns < kHelpCostNs || other.writes(var) || (!compute_.has_idle_thread() && idle_cores() > 1);
+  };
+  const auto sleep = [&](std::chrono::nanoseconds limit) {
+    uint32_t expected = Task::kWaiting;
+    task->wait_state.compare_exchange_strong(expected, Task::kParked, std::memory_order_acq_rel);
+    futex_wait(task->wait_state, Task::kParked, limit);
+  };
+  const bool reached = help_until(context, {done, allowed, sleep, deadline});
+  const FailurePtr failure = reached ? task->failure : nullptr;
+  Task::drop(task, 1);
+  if (failure) failure->raise();
+  return reached;
+}
+
+bool Scheduler::wait_all(Deadline deadline) {
+  ThreadContext& context = threads_.current();
+  // A task that waits for all tasks does not wait for itself. Such waits are rare: they look now and then.
+  const int64_t own = context.depth;
+  const auto done = [&] { return pending() <= own; };
+  const auto sleep = [&](std::chrono::nanoseconds limit) {
+    const std::chrono::nanoseconds most = own > 0 ? std::chrono::milliseconds(1) : std::chrono::nanoseconds::max();
+    drained_.sleep([&] { return done() || work_visible(WorkerGroup::Kind::kCompute); }, std::min(limit, most));
+  };
+  if (!help_until(context, {done, [](Task&) { return true; }, sleep, deadline})) return false;
+  if (const FailurePtr failure = failures_.take_first()) failure->raise();
+  return true;
+}
+
+}  // namespace headrace

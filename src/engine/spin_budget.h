@@ -1,0 +1,29 @@
+// How long a thread spins before it parks: as long as waking it up would take, which makes the total at most twice
+// the best possible. Measured once, by a thread that has nothing to do; any thread may read it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace headrace {
+
+class SpinBudget {
+ public:
+  // `fixed_us` below zero: measure.
+  explicit SpinBudget(int64_t fixed_us) noexcept;
+
+  std::chrono::nanoseconds get() const noexcept {
+    return std::chrono::nanoseconds(ns_.load(std::memory_order_relaxed));
+  }
+  // Measures if that has not been done. Takes a millisecond then, so only idle threads call it.
+  void measure_once() noexcept;
+
+ private:
+  static constexpr int64_t kLeastNs = 5'000, kMostNs = 100'000, kUntilMeasuredNs = 50'000;
+
+  std::atomic<int64_t> ns_;
+  std::atomic<bool> measured_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,214 @@
+#include "engine/worker_group.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/fence.h"
+#include "base/futex.h"
+#include "base/log.h"
+#include "device/cores.h"
+#include "engine/scheduler.h"
+
+namespace headrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Signals are for the program's own threads: a thread started meanwhile inherits the mask.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+WorkerGroup::WorkerGroup(Scheduler& scheduler, Kind kind, int limit) noexcept
+    : scheduler_(scheduler), kind_(kind), limit_(limit) {}
+
+WorkerGroup::~WorkerGroup() { stop(); }
+
+void WorkerGroup::enqueue(Task* task) noexcept {
+  queue_.push(task);
+  notify();
+}
+
+void WorkerGroup::enqueue_all(TaskList& tasks) noexcept {
+  if (tasks.empty()) return;
+  queue_.push_all(tasks);
+  notify();
+}
+
+// The fence pairs with the one in park(): either we see the sleeper, or it sees the work. A spinner that gives up
+// looks again in park().
+void WorkerGroup::notify() noexcept {
+  full_fence();
+  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+}
+
+void WorkerGroup::pass_on() noexcept {
+  if (!queue_.empty() && spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+}
+
+void WorkerGroup::begin_blocked() noexcept {
+  blocked_.fetch_add(1, std::memory_order_relaxed);
+  full_fence();
+  if (scheduler_.work_visible(kind_)) notify();
+}
+
+void WorkerGroup::wake_or_start() noexcept {
+  if (idle_count_.load(std::memory_order_relaxed) > 0) {
+    Worker* chosen = nullptr;
+    {
+      std::lock_guard guard(idle_lock_);
+      if (!idle_.empty()) {
+        chosen = idle_.back();
+        idle_.pop_back();
+        idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+      }
+    }
+    if (chosen) {
+      chosen->signal.store(1, std::memory_order_release);
+      futex_wake(chosen->signal, 1);
+      return;
+    }
+  }
+  const int limit = limit_ + blocked_.load(std::memory_order_relaxed);
+  if (thread_count_.load(std::memory_order_relaxed) < limit) start_thread();
+}
+
+void WorkerGroup::start_thread() noexcept {
+  std::lock_guard guard(threads_mutex_);
+  const int limit = limit_ + blocked_.load(std::memory_order_relaxed);
+  if (!may_start_ || static_cast<int>(workers_.size()) >= limit) return;
+  try {
+    workers_.push_back(std::make_unique<Worker>());
+    SignalsBlocked blocked;
+    Worker& self = *workers_.back();
+    self.number = static_cast<int>(workers_.size());
+    self.thread = std::thread([this, &self] { work(self); });
+  } catch (const std::exception& error) {
+    if (!workers_.empty() && !workers_.back()->thread.joinable()) workers_.pop_back();
+    log(LogLevel::kWarn, "cannot start worker {}: {}; waiting threads run the work", workers_.size(), error.what());
+  }
+  thread_count_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+}
+
+void WorkerGroup::work(Worker& self) noexcept {
+  ThreadContext& context = scheduler_.enter_worker(*this, self.number);
+  do {
+    while (Task* task = scheduler_.take_work(context, kind_)) {
+      pass_on();
+      scheduler_.run_streak(context, task);
+    }
+  } while (await_work(self));
+}
+
+bool WorkerGroup::await_work(Worker& self) noexcept {
+  if (kind_ == Kind::kCompute && spin()) return true;
+  return park(self);
+}
+
+// At most half the cores spin; one is enough to receive, and it wakes the next when there is more.
+bool WorkerGroup::spin() noexcept {
+  static const int most = std::max(1, core_count() / 2);
+  bool found = false;
+  if (spinners_.fetch_add(1, std::memory_order_seq_cst) < most) {
+    const auto end = Clock::now() + scheduler_.spin_budget().get();
+    do {
+      for (int i = 0; i < 16 && !found; ++i) {
+        cpu_pause();
+        found = scheduler_.work_visible(kind_);
+      }
+    } while (!found && !stopping_.load(std::memory_order_relaxed) && !wide_loop_runs() && Clock::now() < end);
+  }
+  spinners_.fetch_sub(1, std::memory_order_seq_cst);
+  return found;
+}
+
+bool WorkerGroup::park(Worker& self) noexcept {
+  if (kind_ == Kind::kCompute) scheduler_.spin_budget().measure_once();
+  self.signal.store(0, std::memory_order_relaxed);
+  {
+    std::lock_guard guard(idle_lock_);
+    idle_.push_back(&self);
+    idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+  }
+  full_fence();
+  const bool stopping = stopping_.load(std::memory_order_relaxed);
+  if (stopping || scheduler_.work_visible(kind_)) {
+    std::lock_guard guard(idle_lock_);
+    if (std::erase(idle_, &self)) {
+      idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+      return !stopping || scheduler_.work_visible(kind_);
+    }
+  }
+  // Whoever took this thread off the list signals it.
+  while (self.signal.load(std::memory_order_acquire) == 0) futex_wait(self.signal, 0);
+  return !stopping_.load(std::memory_order_relaxed) || scheduler_.work_visible(kind_);
+}
+
+void WorkerGroup::stop() noexcept {
+  std::vector<std::unique_ptr<Worker>> ending;
+  {
+    std::lock_guard guard(threads_mutex_);
+    may_start_ = false;
+    ending.swap(workers_);
+    thread_count_.store(0, std::memory_order_relaxed);
+  }
+  stopping_.store(true, std::memory_order_relaxed);
+  full_fence();
+  for (auto& worker : ending) {
+    {
+      std::lock_guard guard(idle_lock_);
+      std::erase(idle_, worker.get());
+      idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+    }
+    worker->signal.store(1, std::memory_order_release);
+    futex_wake(worker->signal, 1);
+  }
+  for (auto& worker : ending) worker->thread.join();
+  stopping_.store(false, std::memory_order_relaxed);
+}
+
+void WorkerGroup::allow_threads() noexcept {
+  {
+    std::lock_guard guard(threads_mutex_);
+    may_start_ = true;
+  }
+  if (scheduler_.work_visible(kind_)) notify();
+}
+
+bool WorkerGroup::has_threads() noexcept { return thread_count_.load(std::memory_order_relaxed) > 0; }
+
+void WorkerGroup::lock_for_fork() noexcept {
+  threads_mutex_.lock();
+  idle_lock_.lock();
+}
+
+void WorkerGroup::unlock_after_fork() noexcept {
+  idle_lock_.unlock();
+  threads_mutex_.unlock();
+}
+
+void WorkerGroup::abandon_threads() noexcept {
+  for (auto& worker : workers_) static_cast<void>(worker.release());  // a std::thread cannot be destroyed unjoined
+  workers_.clear();
+  idle_.clear();
+  thread_count_.store(0, std::memory_order_relaxed);
+  idle_count_.store(0, std::memory_order_relaxed);
+  spinners_.store(0, std::memory_order_relaxed);
+  blocked_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace headrace

@@ -1,0 +1,119 @@
+// The threaded engine against the serial one: the same random programs must leave the same values and errors.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "random_program.h"
+
+namespace headrace::testing {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr int kSeedsPerCase = 60;
+#else
+constexpr int kSeedsPerCase = 400;
+#endif
+
+Config config_with(int workers, bool serial = false) {
+  Config config;
+  config.workers = workers;
+  config.serial_engine = serial;
+  config.spin_us = 20;
+  return config;
+}
+
+struct Outcome {
+  std::vector<uint64_t> values;
+  std::vector<std::optional<std::string>> errors;
+  bool operator==(const Outcome&) const = default;
+};
+
+Outcome outcome_of(Engine& engine, std::vector<std::unique_ptr<Cell>>& cells) {
+  Outcome outcome;
+  for (auto& cell : cells) {
+    outcome.errors.push_back(error_of(engine, *cell));
+    // What a failed task leaves in a cell is not defined.
+    outcome.values.push_back(outcome.errors.back() ? 0 : cell->value);
+  }
+  return outcome;
+}
+
+class RandomProgram : public ::testing::TestWithParam<int> {};
+
+// One pushing thread; waits in between; the result must equal that of the serial engine.
+void compare_with_serial(Engine& threaded, Engine& serial, const Shape& shape, uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const Program program = random_program(random, shape);
+  auto expected_cells = make_cells(shape.cells), cells = make_cells(shape.cells);
+  for (const Step& step : program) push_step(serial, step, expected_cells);
+  for (const Step& step : program) {
+    push_step(threaded, step, cells);
+    if (random() % 16 == 0) error_of(threaded, *cells[random() % cells.size()]);
+  }
+  const Outcome outcome = outcome_of(threaded, cells);
+  EXPECT_EQ(outcome, outcome_of(serial, expected_cells));
+  while (true) {  // forget the errors; and nothing may be left behind
+    try {
+      threaded.wait_all();
+      break;
+    } catch (const std::exception&) {
+    }
+  }
+  for (auto& cell : cells) EXPECT_TRUE(cell->var.idle());
+}
+
+TEST_P(RandomProgram, EqualsSerialEngine) {
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase && !HasFailure(); ++seed)
+    compare_with_serial(threaded, serial, {.blocking = 0.05}, seed);
+}
+
+TEST_P(RandomProgram, EqualsSerialEngineWithFailingTasks) {
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase && !HasFailure(); ++seed)
+    compare_with_serial(threaded, serial, {.failing = 0.08, .blocking = 0.05}, seed + 1'000'000);
+}
+
+// Two cells only: long chains in which readers and writers alternate.
+TEST_P(RandomProgram, EqualsSerialEngineOnCrowdedCells) {
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase && !HasFailure(); ++seed)
+    compare_with_serial(threaded, serial, {.cells = 2, .steps = 80}, seed + 2'000'000);
+}
+
+// Each of several threads pushes to cells of its own and all read some common ones; each thread's own cells must hold
+// what the serial engine computes from that thread's program alone.
+TEST_P(RandomProgram, SeveralPushingThreads) {
+  constexpr int kThreads = 3;
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase / 4 && !HasFailure(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::vector<Outcome> outcomes(kThreads), expected(kThreads);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        std::mt19937_64 random(seed * 100 + static_cast<uint64_t>(t));
+        const Program program = random_program(random, {.failing = 0.02, .blocking = 0.02});
+        auto cells = make_cells(8);
+        for (const Step& step : program) {
+          push_step(threaded, step, cells);
+          if (random() % 16 == 0) error_of(threaded, *cells[random() % cells.size()]);
+        }
+        outcomes[static_cast<size_t>(t)] = outcome_of(threaded, cells);
+        // The cells die with this function, so nothing may use them any more.
+        for (auto& cell : cells) wait_until_unused(threaded, *cell);
+        auto expected_cells = make_cells(8);
+        for (const Step& step : program) push_step(serial, step, expected_cells);
+        expected[static_cast<size_t>(t)] = outcome_of(serial, expected_cells);
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(outcomes, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, RandomProgram, ::testing::Values(1, 2, 4, 16));
+
+}  // namespace
+}  // namespace headrace::testing
