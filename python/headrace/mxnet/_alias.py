@@ -45,10 +45,13 @@ def make_top_module() -> types.ModuleType:
 
     def forward(name: str) -> Any:
         value = getattr(headrace, name)
+        if isinstance(value, types.ModuleType):
+            importlib.import_module(f"mxnet.{name}")
         setattr(top, name, value)
         return value
 
-    top.__getattr__ = _naming_what_is_missing("mxnet", top, forward)
+    top.__getattr__ = forward
+    _name_what_is_missing("mxnet", top)
     top.__dir__ = lambda: sorted({*dir(headrace), *vars(top)})
     return top
 
@@ -81,9 +84,10 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._spec
-        before = vars(module).get("__getattr__")
-        if not hasattr(before, "mxnet_name"):
-            module.__getattr__ = _naming_what_is_missing(self._mxnet_name, module, before)
+        own = module.__name__
+        for name, loaded in list(sys.modules.items()):  # the module and what it brought along
+            if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
+                _name_what_is_missing(self._mxnet_name + name[len(own) :], loaded)
 
 
 def _find_module(name: str) -> types.ModuleType | None:
@@ -100,13 +104,14 @@ def _missing_text(mxnet_name: str) -> str:
     return f"{mxnet_name} is not in Headrace yet (or MXNet {MXNET_VERSION} does not have that name either)"
 
 
-def _naming_what_is_missing(
-    mxnet_name: str, module: types.ModuleType, lookup: Callable[[str], Any] | None
-) -> Callable[[str], Any]:
-    """Makes a module `__getattr__` that tries `lookup` and says which MXNet name is missing.
+def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
+    """Makes the module say which MXNet name it does not have; its own `__getattr__`, if any, is asked first.
 
     `from mxnet.x import name` drops the text of an AttributeError, so that statement gets an ImportError.
     """
+    lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
+    if hasattr(lookup, "mxnet_name"):
+        return
 
     def __getattr__(name: str) -> Any:
         if lookup is not None:
@@ -121,4 +126,4 @@ def _naming_what_is_missing(
         raise AttributeError(text, name=name, obj=module)
 
     __getattr__.mxnet_name = mxnet_name
-    return __getattr__
+    module.__getattr__ = __getattr__

@@ -1,0 +1,192 @@
+"""`python -m headrace.mxnet` runs programs as python does, with `import mxnet` resolved to Headrace."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def run_python(*arguments: str, text: str = "", cwd=None) -> subprocess.CompletedProcess:
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+def run_mxnet(*arguments: str, **options) -> subprocess.CompletedProcess:
+    return run_python("-m", "headrace.mxnet", *arguments, **options)
+
+
+def output_of(code: str, *arguments: str) -> str:
+    done = run_mxnet("-c", code, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_every_module_has_both_names():
+    code = """
+import mxnet as mx, headrace
+import mxnet.gluon.nn as nn
+from mxnet import autograd, gluon, nd, np, npx
+from mxnet.gluon import loss as gloss
+from mxnet.gluon.data.vision import transforms
+import mxnet.ndarray.ndarray, mxnet.nd
+for name in ["autograd", "gluon", "nd", "np", "npx", "random", "init", "metric", "lr_scheduler", "context"]:
+    assert getattr(mx, name) is getattr(headrace, name), name
+assert nn is headrace.gluon.nn and gloss is headrace.gluon.loss and mx.ndarray is nd
+assert transforms is headrace.gluon.data.vision.transforms
+assert nn.__spec__.name == nn.__name__ == "headrace.gluon.nn"
+assert mx.nd.NDArray is headrace.nd.NDArray
+"""
+    output_of(code)
+
+
+def test_versions():
+    code = "import mxnet, headrace; print(mxnet.__version__, headrace.__version__)"
+    assert output_of(code).startswith("1.9.1 0.")
+    assert "MXNet 1.9.1" in run_mxnet("--version").stdout
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "name"),
+    [
+        ("mxnet.sym", "AttributeError", "mxnet.sym"),
+        ("mxnet.gluon.HybridBlock", "AttributeError", "mxnet.gluon.HybridBlock"),
+        ("mxnet.gluon.nn.Conv2D", "AttributeError", "mxnet.gluon.nn.Conv2D"),
+        ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
+        ("import mxnet.symbol", "ModuleNotFoundError", "mxnet.symbol"),
+        ("import mxnet.gluon.rnn", "ModuleNotFoundError", "mxnet.gluon.rnn"),
+        ("from mxnet import sym", "ImportError", "mxnet.sym"),
+        ("from mxnet.gluon import HybridBlock", "ImportError", "mxnet.gluon.HybridBlock"),
+        ("from mxnet.gluon.nn import Conv2D", "ImportError", "mxnet.gluon.nn.Conv2D"),
+    ],
+)
+def test_says_which_name_is_missing(statement, error, name):
+    done = run_mxnet("-c", f"import mxnet\n{statement}")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"{error}: {name} is not in Headrace yet")
+
+
+def test_behaves_as_mxnet_by_default():
+    code = """
+import mxnet as mx
+assert not mx.util.is_np_array() and not mx.util.is_np_shape()
+mx.random.seed(42)
+print(mx.nd.random.uniform(shape=(2,)).asnumpy().round(6).tolist())
+"""
+    assert output_of(code) == output_of(code)
+
+
+def test_install_twice_and_after_another_mxnet(tmp_path):
+    (tmp_path / "mxnet.py").write_text("")
+    code = """
+import mxnet, headrace.mxnet
+try:
+    headrace.mxnet.install()
+except RuntimeError as error:
+    print(error)
+del __import__("sys").modules["mxnet"]
+headrace.mxnet.install()
+headrace.mxnet.install()
+import mxnet
+print(mxnet.__version__)
+"""
+    done = run_python("-c", code, cwd=tmp_path)
+    assert "mxnet is already imported from" in done.stdout
+    assert done.stdout.endswith("1.9.1\n")
+
+
+PROBE = """
+import sys
+print(__name__, __file__, sys.argv, sys.path[0])
+"""
+
+
+def test_a_file_sees_what_python_shows_it(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "probe.py").write_text(PROBE)
+    arguments = ("work/probe.py", "one", "--two", "-m")
+    assert run_mxnet(*arguments, cwd=tmp_path).stdout == run_python(*arguments, cwd=tmp_path).stdout
+
+
+def test_a_module_sees_what_python_shows_it(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "probe.py").write_text(f"from . import other\n{PROBE}")
+    (tmp_path / "package" / "other.py").write_text("")
+    (tmp_path / "package" / "__main__.py").write_text(PROBE)
+    for arguments in (("-m", "package.probe", "x"), ("-m", "package")):
+        assert run_mxnet(*arguments, cwd=tmp_path).stdout == run_python(*arguments, cwd=tmp_path).stdout
+
+
+def test_text_and_standard_input():
+    code = "import sys; print(__name__, sys.argv, repr(sys.path[0]))"
+    assert run_mxnet("-c", code, "a").stdout == run_python("-c", code, "a").stdout
+    assert run_mxnet("-", "a", text=code).stdout == run_python("-", "a", text=code).stdout
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["raise SystemExit(3)", "raise SystemExit('stop')", "1 / 0", "import os; os._exit(7)", "x = (", "pass"],
+)
+def test_status_and_traceback_are_pythons(tmp_path, code):
+    (tmp_path / "program.py").write_text(f"def f():\n    pass\n\n{code}\n")
+    ours, theirs = run_mxnet("program.py", cwd=tmp_path), run_python("program.py", cwd=tmp_path)
+    assert (ours.returncode, ours.stdout, ours.stderr) == (theirs.returncode, theirs.stdout, theirs.stderr)
+
+
+def test_keyboard_interrupt_ends_by_signal_or_130():
+    code = "raise KeyboardInterrupt"
+    assert run_mxnet("-c", code).returncode == run_python("-c", code).returncode
+
+
+def test_wrong_usage_tells_how_to_use_it(tmp_path):
+    for arguments in ((), ("--no-such-option",), ("-m",), ("--timeline",)):
+        done = run_mxnet(*arguments)
+        assert done.returncode == 2
+        assert "usage: python -m headrace.mxnet" in done.stderr
+    assert "usage: python -m headrace.mxnet" in run_mxnet("--help").stdout
+    missing = run_mxnet("no_such_program.py", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "can't open file" in missing.stderr
+    missing = run_mxnet("-m", "no_such_module")
+    assert missing.returncode == 1
+    assert "No module named no_such_module" in missing.stderr
+
+
+SPAWN = """
+import multiprocessing
+import mxnet as mx
+
+def version(_):
+    import mxnet
+    return mxnet.__version__, mx.nd.ones((2, 2)).sum().asscalar()
+
+if __name__ == "__main__":
+    for method in ("spawn", "fork", "forkserver"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            print(pool.map(version, [1]))
+"""
+
+
+def test_child_processes_find_mxnet(tmp_path):
+    (tmp_path / "program.py").write_text(SPAWN)
+    done = run_mxnet("program.py", cwd=tmp_path)
+    assert done.stdout == "[('1.9.1', 4.0)]\n" * 3, done.stderr
+
+
+def test_waits_for_the_engine_and_raises_its_errors():
+    code = """
+import mxnet as mx
+x = mx.nd.array([1, 2, 3])
+y = mx.nd.take(x, mx.nd.array([7]), mode="raise")
+"""
+    done = run_mxnet("-c", code)
+    assert done.returncode == 1
+    assert "Error" in done.stderr.splitlines()[-1]
+
+
+def test_timeline_names_the_operations(tmp_path):
+    code = "import mxnet as mx; x = mx.nd.ones((300, 300)); y = mx.nd.dot(x, x)"
+    assert run_mxnet("--timeline", "timeline.json", "-c", code, cwd=tmp_path).returncode == 0
+    events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
+    assert any(event.get("name") == "dot" and event["ph"] == "X" for event in events)
