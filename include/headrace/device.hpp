@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace headrace {
 
@@ -16,5 +17,6 @@ struct Device {
 };
 
 std::string to_string(const Device& device);  // "cpu(0)"
+Device parse_device(std::string_view text);   // the reverse; "gpu" is "gpu(0)"; raises ValueError for other texts
 
 }  // namespace headrace

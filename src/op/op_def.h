@@ -202,6 +202,12 @@ struct Sample {
 inline constexpr uint32_t kNothing = 0;
 inline constexpr uint32_t kEverything = ~0u;
 
+// Of an operator on two arrays: the registered names of those that take a number (attribute "scalar") in place of one,
+// the array being their only input.
+struct ScalarForms {
+  std::string right, left;  // x + 2, 2 + x; empty: there is none
+};
+
 struct OpDef {
   std::string name;                   // registered name, as in MXNet's symbol JSON
   std::vector<std::string> aliases;   // further registered names
@@ -214,6 +220,7 @@ struct OpDef {
   bool variadic = false;                    // any number of arrays, the last of `inputs` naming them all
   size_t optional_inputs = 0;               // how many trailing inputs may be missing
   bool list_input = false;                  // Python passes the variadic arrays as one sequence (np.concatenate)
+  ScalarForms scalar_forms = {};            // what frontends call when one of the two arguments is a number
 
   const AttrSchema* schema = &schema_of<NoAttrs>();
   std::function<IntrusivePtr<Attrs>()> make_attrs = [] { return IntrusivePtr<Attrs>(new AttrsOf<NoAttrs>()); };

@@ -127,6 +127,7 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
   for (int k = 0; k < parameters; ++k) arguments.push_back(parameter(k));
   body->formula = {inputs, parameters, spec.formula(arguments)};
   body->dtypes = spec.dtypes;
+  body->equal_shapes = spec.equal_shapes;
   body->gradient = std::move(spec.gradient);
   body->state_inputs = std::move(spec.state_inputs);
 
@@ -136,6 +137,7 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
   op.doc = std::move(spec.doc);
   op.inputs = std::move(spec.inputs);
   op.np_inputs = std::move(spec.np_inputs);
+  op.scalar_forms = std::move(spec.scalar_forms);
   op.samples = std::move(spec.samples);
   set_pointwise(op, std::move(body));
   op.zero_gradient = spec.zero_gradient;

@@ -64,6 +64,8 @@ struct PointwiseSpec {
   bool zero_gradient = false;     // gradient zero everywhere (comparisons, rounding)
   bool differentiable = true;
   DTypeRule dtypes = dtype_rules::same;
+  bool equal_shapes = false;      // inputs are not broadcast: their shapes must agree
+  ScalarForms scalar_forms = {};
   // Results after the first are written back into these inputs (optimizer states), and the first into input 0 when an
   // update asks for it.
   std::vector<uint32_t> state_inputs = {};
@@ -80,6 +82,7 @@ struct PointwiseGradient {
 struct Pointwise {
   Formula formula;
   DTypeRule dtypes;
+  bool equal_shapes = false;
   std::vector<size_t> parameter_offsets;  // of the double fields in the attribute struct
   std::vector<uint32_t> state_inputs;
   FormulaFn gradient;

@@ -16,8 +16,13 @@ using Parameters = SmallVector<double, 8>;
 
 Shape iteration_space(const OpDef& op, std::span<const NDArray> inputs) {
   Shape space = inputs[0].shape();
-  for (const NDArray& input : inputs.subspan(1))
-    if (!(input.shape() == space)) space = broadcast_shapes(space, input.shape(), op.name.c_str());
+  for (const NDArray& input : inputs.subspan(1)) {
+    if (input.shape() == space) continue;
+    check(!op.pointwise->equal_shapes, ErrorKind::kRuntime,
+          "{}: arrays of one shape are needed, got {} and {}; a broadcasting operator takes different shapes", op.name,
+          to_string(space), to_string(input.shape()));
+    space = broadcast_shapes(space, input.shape(), op.name.c_str());
+  }
   return space;
 }
 

@@ -9,11 +9,29 @@ namespace headrace {
 
 using Family = std::vector<OpDef> (*)();
 
+// creation/
+std::vector<OpDef> constant_operators();
+std::vector<OpDef> range_operators();
 // index/
 std::vector<OpDef> basic_index_operators();
+// pointwise/
+std::vector<OpDef> activation_operators();
+std::vector<OpDef> binary_operators();
+std::vector<OpDef> cast_operators();
+std::vector<OpDef> exponential_operators();
+std::vector<OpDef> rounding_operators();
+std::vector<OpDef> trigonometric_operators();
 
 inline constexpr Family kFamilies[] = {
+    constant_operators,
+    range_operators,
     basic_index_operators,
+    activation_operators,
+    binary_operators,
+    cast_operators,
+    exponential_operators,
+    rounding_operators,
+    trigonometric_operators,
 };
 
 }  // namespace headrace

@@ -1,0 +1,20 @@
+// Kernels of the operators that make arrays. The numbers follow from the attributes alone. Run by tasks, any thread.
+#pragma once
+
+#include "base/function_ref.h"
+#include "op/op_def.h"
+
+namespace headrace {
+
+// Every element of `output` is `value`, cast as astype would.
+void fill(const Tensor& output, double value);
+// Element i is values(i), cast.
+void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values);
+// Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
+void fill_eye(const Tensor& output, int64_t k);
+// Grid of indices: output[d] holds the position along axis d.
+void fill_indices(const Tensor& output);
+// Copies the triangle on and below diagonal `k` (lower) or on and above it; the rest is zero. Leading axes are a batch.
+void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lower);
+
+}  // namespace headrace

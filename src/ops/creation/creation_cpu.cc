@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
+#include "op/formula/transfer.h"
+#include "ops/creation/creation.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kChunk = 512;
+constexpr double kNsPerByte = 0.08;  // of writing, one thread
+
+double write_cost(const Tensor& output) {
+  return static_cast<double>(output.size) * static_cast<double>(item_size(output.dtype)) * kNsPerByte;
+}
+
+}  // namespace
+
+void fill(const Tensor& output, double value) {
+  uint64_t bits = 0;
+  dispatch(output.dtype, [&]<class T>() {
+    T converted = numeric_cast<T>(value);
+    std::memcpy(&bits, &converted, sizeof(T));
+  });
+  dispatch_size(output.dtype, [&]<class U>() {
+    U* data = output.as<U>();
+    U pattern = static_cast<U>(bits);
+    parallel_for(output.size, 1 << 14, write_cost(output),
+                 [&](int64_t begin, int64_t end) { std::fill(data + begin, data + end, pattern); });
+  });
+}
+
+void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values) {
+  Store store = store_function(ComputeType::kFloat64, output.dtype);
+  auto* bytes = output.as<unsigned char>();
+  auto size = static_cast<int64_t>(item_size(output.dtype));
+  parallel_for(output.size, kChunk, write_cost(output) + static_cast<double>(output.size),
+               [&](int64_t begin, int64_t end) {
+                 double tile[kChunk];
+                 for (int64_t i = begin; i < end; i += kChunk) {
+                   int64_t count = std::min(kChunk, end - i);
+                   values(i, count, tile);
+                   store(tile, bytes + i * size, 1, count);
+                 }
+               });
+}
+
+void fill_eye(const Tensor& output, int64_t k) {
+  fill(output, 0);
+  if (output.size == 0) return;
+  int64_t rows = output.shape[0], columns = output.shape[1];
+  dispatch(output.dtype, [&]<class T>() {
+    for (int64_t row = std::max<int64_t>(0, -k); row < rows && row + k < columns; ++row)
+      output.as<T>()[row * columns + row + k] = numeric_cast<T>(1.0);
+  });
+}
+
+void fill_indices(const Tensor& output) {
+  if (output.size == 0) return;
+  int64_t grid = output.size / output.shape[0], inner = grid;
+  size_t item = item_size(output.dtype);
+  for (int64_t axis = 0; axis < output.shape[0]; ++axis) {
+    int64_t extent = output.shape[static_cast<size_t>(axis) + 1];
+    inner /= extent;
+    Shape shape{grid};
+    Strides strides{1};
+    Tensor part{output.as<unsigned char>() + static_cast<size_t>(axis * grid) * item, output.dtype, shape, strides, grid};
+    fill_with(part, [&](int64_t first, int64_t count, double* values) {
+      for (int64_t i = 0; i < count; ++i) values[i] = static_cast<double>((first + i) / inner % extent);
+    });
+  }
+}
+
+void copy_triangle(const Tensor& input, const Tensor& output, int64_t k, bool lower) {
+  if (output.size == 0) return;
+  int64_t columns = output.shape.back(), rows = output.shape[output.shape.size() - 2];
+  dispatch_size(output.dtype, [&]<class U>() {
+    parallel_for(output.size / columns, 16, 2 * write_cost(output), [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) {
+        const U* from = input.as<U>() + line * columns;
+        U* to = output.as<U>() + line * columns;
+        int64_t edge = std::clamp<int64_t>(line % rows + k + (lower ? 1 : 0), 0, columns);  // first element above it
+        std::copy(lower ? from : from + edge, lower ? from + edge : from + columns, lower ? to : to + edge);
+        std::fill(lower ? to + edge : to, lower ? to + columns : to + edge, U{0});
+      }
+    });
+  });
+}
+
+}  // namespace headrace

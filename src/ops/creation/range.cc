@@ -1,0 +1,224 @@
+// Sequences of numbers: arange, linspace, logspace, and what fills a matrix by position.
+
+#include <cmath>
+
+#include "ops/creation/creation.h"
+#include "ops/creation/place.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+struct NdArangeAttrs {
+  double start = 0;
+  std::optional<double> stop = {};
+  double step = 1;
+  int64_t repeat = 1;
+  std::optional<bool> infer_range = {};
+  std::optional<std::string> ctx = {};
+  std::optional<DType> dtype = {};
+  static constexpr auto kFields =
+      fields(field(&NdArangeAttrs::start, "start", "First value; the end when `stop` is None.").required(),
+             field(&NdArangeAttrs::stop, "stop", "End, not included."),
+             field(&NdArangeAttrs::step, "step", "Distance of the values."),
+             field(&NdArangeAttrs::repeat, "repeat", "How often each value stands."),
+             field(&NdArangeAttrs::infer_range, "infer_range", "Of no effect."),
+             field(&NdArangeAttrs::ctx, "ctx", kCtxDoc), field(&NdArangeAttrs::dtype, "dtype", kDtypeDoc));
+};
+
+struct NpArangeAttrs {
+  double start = 0;
+  std::optional<double> stop = {};
+  double step = 1;
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr int64_t repeat = 1;
+  static constexpr auto kFields =
+      fields(field(&NpArangeAttrs::start, "start", "First value; the end when `stop` is None.").required(),
+             field(&NpArangeAttrs::stop, "stop", "End, not included."),
+             field(&NpArangeAttrs::step, "step", "Distance of the values."),
+             field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc));
+};
+
+template <class A>
+double first_of(const A& a) {
+  return a.stop ? a.start : 0;
+}
+
+template <class A>
+OpDef arange(std::string name, std::vector<std::string> python) {
+  return general<A>(
+      {.name = std::move(name),
+       .python = std::move(python),
+       .doc = "Values from `start` up to but without `stop`, `step` apart: arange(3) is [0, 1, 2]. Raises ValueError for "
+              "a step of 0.",
+       .inputs = {},
+       .infer =
+           [](Infer& infer, const A& a) {
+             infer.require(a.step != 0, ErrorKind::kValue, "the step is 0; give another one");
+             infer.require(a.repeat > 0, ErrorKind::kValue, "repeat must be at least 1, got {}", a.repeat);
+             double count = std::ceil((a.stop.value_or(a.start) - first_of(a)) / a.step);
+             infer.require(count < 0x1p62, ErrorKind::kMemory, "a range of {} values is too large", count);
+             int64_t length = count > 0 ? static_cast<int64_t>(count) * a.repeat : 0;
+             infer_made(infer, {length}, a.dtype, a.ctx);
+           },
+       .kernel =
+           [](KernelContext& c, const A& a) {
+             fill_with(c.output(0), [start = first_of(a), &a](int64_t first, int64_t count, double* values) {
+               for (int64_t i = 0; i < count; ++i) values[i] = start + a.step * static_cast<double>((first + i) / a.repeat);
+             });
+           },
+       .zero_gradient = true,
+       .samples = {Sample({}, make_attrs(A{.start = 5})), Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
+}
+
+struct NdLinspaceAttrs {
+  double start = 0, stop = 0;
+  int64_t num = 50;
+  bool endpoint = true;
+  std::optional<std::string> ctx = {};
+  std::optional<DType> dtype = {};
+  static constexpr auto kFields =
+      fields(field(&NdLinspaceAttrs::start, "start", "First value.").required(),
+             field(&NdLinspaceAttrs::stop, "stop", "Last value.").required(),
+             field(&NdLinspaceAttrs::num, "num", "How many values.").required(),
+             field(&NdLinspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the values."),
+             field(&NdLinspaceAttrs::ctx, "ctx", kCtxDoc), field(&NdLinspaceAttrs::dtype, "dtype", kDtypeDoc));
+};
+
+struct NpLinspaceAttrs {
+  double start = 0, stop = 0;
+  int64_t num = 50;
+  bool endpoint = true, retstep = false;
+  std::optional<DType> dtype = {};
+  int64_t axis = 0;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&NpLinspaceAttrs::start, "start", "First value.").required(),
+             field(&NpLinspaceAttrs::stop, "stop", "Last value.").required(),
+             field(&NpLinspaceAttrs::num, "num", "How many values."),
+             field(&NpLinspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the values."),
+             field(&NpLinspaceAttrs::retstep, "retstep", "Whether the distance of the values is a second result."),
+             field(&NpLinspaceAttrs::dtype, "dtype", kDtypeDoc),
+             field(&NpLinspaceAttrs::axis, "axis", "Where the values lie: 0 or -1, as start and stop are numbers."),
+             field(&NpLinspaceAttrs::ctx, "ctx", kCtxDoc));
+};
+
+struct LogspaceAttrs {
+  double start = 0, stop = 0;
+  int64_t num = 50;
+  bool endpoint = true;
+  double base = 10;
+  std::optional<DType> dtype = {};
+  int64_t axis = 0;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&LogspaceAttrs::start, "start", "Exponent of the first value.").required(),
+             field(&LogspaceAttrs::stop, "stop", "Exponent of the last value.").required(),
+             field(&LogspaceAttrs::num, "num", "How many values."),
+             field(&LogspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the exponents."),
+             field(&LogspaceAttrs::base, "base", "Base of the powers."),
+             field(&LogspaceAttrs::dtype, "dtype", kDtypeDoc),
+             field(&LogspaceAttrs::axis, "axis", "Where the values lie: 0 or -1, as start and stop are numbers."),
+             field(&LogspaceAttrs::ctx, "ctx", kCtxDoc));
+};
+
+template <class A>
+double step_of(const A& a) {
+  int64_t gaps = a.endpoint ? a.num - 1 : a.num;
+  return gaps > 0 ? (a.stop - a.start) / static_cast<double>(gaps) : kNan;
+}
+
+// Evenly spaced numbers, the last one exactly `stop` where it is included.
+template <class A>
+void spaced(const A& a, int64_t first, int64_t count, double* values) {
+  double step = step_of(a);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = first + i;
+    values[i] = at == 0 ? a.start : a.endpoint && at == a.num - 1 ? a.stop : a.start + step * static_cast<double>(at);
+  }
+}
+
+template <class A>
+void infer_spaced(Infer& infer, const A& a) {
+  infer.require(a.num >= 0, ErrorKind::kValue, "num must not be negative, got {}", a.num);
+  if constexpr (requires { a.axis; })
+    infer.require(a.axis == 0 || a.axis == -1, ErrorKind::kValue, "axis must be 0 or -1, got {}", a.axis);
+  infer_made(infer, {a.num}, a.dtype, a.ctx);
+}
+
+constexpr char kLinspaceDoc[] = "`num` evenly spaced values from `start` to `stop`. Raises ValueError for a negative `num`.";
+
+OpDef nd_linspace() {
+  using A = NdLinspaceAttrs;
+  return general<A>({.name = "_linspace",
+                     .python = {"nd.linspace"},
+                     .doc = kLinspaceDoc,
+                     .inputs = {},
+                     .infer = infer_spaced<A>,
+                     .kernel =
+                         [](KernelContext& c, const A& a) {
+                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                             spaced(a, first, count, values);
+                           });
+                         },
+                     .zero_gradient = true,
+                     .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5}))}});
+}
+
+OpDef np_linspace() {
+  using A = NpLinspaceAttrs;
+  return general<A>({.name = "_npi_linspace",
+                     .python = {"np.linspace"},
+                     .doc = kLinspaceDoc,
+                     .inputs = {},
+                     .output_count = [](const A& a) { return size_t{a.retstep ? 2u : 1u}; },
+                     .infer =
+                         [](Infer& infer, const A& a) {
+                           infer_spaced(infer, a);
+                           if (a.retstep) infer.output({}, DType::kFloat64);
+                         },
+                     .kernel =
+                         [](KernelContext& c, const A& a) {
+                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                             spaced(a, first, count, values);
+                           });
+                           if (a.retstep) *c.output(1).as<double>() = step_of(a);
+                         },
+                     .zero_gradient = true,
+                     .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
+                                 Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5, .endpoint = false}))}});
+}
+
+OpDef np_logspace() {
+  using A = LogspaceAttrs;
+  return general<A>({.name = "_npi_logspace",
+                     .python = {"np.logspace"},
+                     .doc = "`num` values whose logarithms to `base` are evenly spaced from `start` to `stop`. Raises "
+                            "ValueError for a negative `num`.",
+                     .inputs = {},
+                     .infer = infer_spaced<A>,
+                     .kernel =
+                         [](KernelContext& c, const A& a) {
+                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                             spaced(a, first, count, values);
+                             for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
+                           });
+                         },
+                     .zero_gradient = true,
+                     .samples = {Sample({}, make_attrs(A{.start = 0, .stop = 2, .num = 5}))}});
+}
+
+}  // namespace
+
+std::vector<OpDef> range_operators() {
+  std::vector<OpDef> operators;
+  operators.push_back(arange<NdArangeAttrs>("_arange", {"nd.arange"}));
+  operators.push_back(arange<NpArangeAttrs>("_npi_arange", {"np.arange"}));
+  operators.push_back(nd_linspace());
+  operators.push_back(np_linspace());
+  operators.push_back(np_logspace());
+  return operators;
+}
+
+}  // namespace headrace

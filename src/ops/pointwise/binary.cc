@@ -1,0 +1,189 @@
+#include "ops/pointwise/binary.h"
+
+#include <cctype>
+#include <unordered_map>
+
+#include "op/catalogue.h"
+#include "ops/families.h"
+#include "ops/pointwise/binary_rows.h"
+
+namespace headrace {
+namespace {
+
+// "greater_equal" with joint "_": "Greater_Equal".
+std::string camel(const std::string& word, const std::string& joint) {
+  std::string text;
+  bool start = true;
+  for (char c : word) {
+    if (c == '_') text += joint;
+    else text += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    start = c == '_';
+  }
+  return text;
+}
+
+std::string nd_name(const BinaryRow& row) { return "broadcast_" + row.nd; }
+std::string nd_scalar_name(const std::string& word) { return "_" + word + "_scalar"; }
+std::string np_name(const BinaryRow& row) { return "_npi_" + row.np; }
+std::string np_scalar_name(const std::string& word) { return "_npi_" + word + "_scalar"; }
+
+std::vector<BinaryRow> all_rows() {
+  std::vector<BinaryRow> rows;
+  for (auto part : {arithmetic_rows, comparison_rows, bitwise_rows})
+    for (BinaryRow& row : part()) rows.push_back(std::move(row));
+  return rows;
+}
+
+ScalarForms scalar_forms(const BinaryRow& row, const std::string& word, const std::string& mirror,
+                         std::string (*name)(const std::string&)) {
+  if (word.empty()) return {};
+  switch (row.swap) {
+    case Swap::kCommutes: return {name(word), name(word)};
+    case Swap::kOwn: return {name(word), name("r" + word)};
+    case Swap::kMirror: return {name(word), name(mirror)};
+  }
+  return {};
+}
+
+std::string array_doc(const BinaryRow& row, const char* shapes, const char* dtypes) {
+  return row.doc + "\n\n" + shapes + "\n" + dtypes;
+}
+
+const char* kBroadcastDoc = "The shapes are broadcast against each other: they are aligned at the last axis, and an axis "
+                            "of length 1 is repeated. Raises MXNetError when they do not fit.";
+
+std::vector<Sample> array_samples(const BinaryRow& row, bool broadcast) {
+  auto left = [&](Shape shape) { return uniform(std::move(shape), row.low, row.high, row.sample_dtype); };
+  auto right = [&](Shape shape) { return uniform(std::move(shape), row.right_low, row.right_high, row.sample_dtype); };
+  std::vector<Sample> samples{Sample({left({2, 3}), right({2, 3})})};
+  if (broadcast) {
+    samples.push_back(Sample({left({2, 1, 3}), right({4, 1})}));
+    samples.push_back(Sample({left({3}), right({0, 3})}));
+  }
+  return samples;
+}
+
+// The gradient given for two arrays, for an array and a number at place 1 - `place`.
+FormulaFn scalar_gradient(const FormulaFn& gradient, int place) {
+  if (!gradient) return {};
+  return [gradient, place](Expr x, Expr y, Expr dy, Expr number) {
+    const Expr arguments[] = {place == 0 ? x : number, place == 0 ? number : x, y, dy};
+    return gradient(arguments)[static_cast<size_t>(place)];
+  };
+}
+
+// The operator on an array at `place` and a number.
+OpDef scalar_form(const BinaryRow& row, std::string name, int place, DTypeRule dtypes) {
+  FormulaFn formula = row.formula;
+  PointwiseSpec spec{.name = std::move(name), .np_inputs = {"x"}};
+  spec.doc = fmt::format("{}\n\nThe {} operand is the number `scalar`. Arrays of integers keep their dtype: the number is "
+                         "truncated to it.", row.doc, place == 0 ? "second" : "first");
+  spec.formula = [formula, place](Expr x, Expr number) {
+    const Expr arguments[] = {place == 0 ? x : number, place == 0 ? number : x};
+    return formula(arguments)[0];
+  };
+  spec.gradient = scalar_gradient(row.gradient, place);
+  spec.zero_gradient = row.zero_gradient;
+  spec.dtypes = dtypes;
+  double low = place == 0 ? row.low : row.right_low, high = place == 0 ? row.high : row.right_high;
+  spec.samples = {Sample({uniform({2, 3}, low, high, row.sample_dtype)},
+                         make_attrs(ScalarAttrs{.scalar = row.sample_dtype == DType::kFloat32 ? 1.5 : 3}))};
+  return pointwise<ScalarAttrs>(std::move(spec));
+}
+
+PointwiseSpec array_form(const BinaryRow& row, std::string name, DTypeRule dtypes) {
+  return {.name = std::move(name),
+          .inputs = {"lhs", "rhs"},
+          .np_inputs = {"x1", "x2"},
+          .formula = row.formula,
+          .gradient = row.gradient,
+          .zero_gradient = row.zero_gradient,
+          .dtypes = dtypes};
+}
+
+void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
+  const char* same_dtype = "Both arrays hold one dtype, which the result has too.";
+  if (!row.nd.empty()) {
+    PointwiseSpec spec = array_form(row, nd_name(row), row.nd_dtypes);
+    spec.python = row.nd_python;
+    spec.python.push_back("nd." + spec.name);
+    if (row.nd_scalar != row.nd && (row.nd_scalar == "plus" || row.nd_scalar == "minus")) {
+      spec.aliases = {"broadcast_" + row.nd_scalar};
+      spec.python.push_back("nd.broadcast_" + row.nd_scalar);
+    }
+    spec.doc = array_doc(row, kBroadcastDoc, same_dtype);
+    spec.scalar_forms = scalar_forms(row, row.nd_scalar, row.nd_mirror, nd_scalar_name);
+    spec.samples = array_samples(row, true);
+    operators.push_back(pointwise(std::move(spec)));
+  }
+  if (!row.elemwise.empty()) {
+    PointwiseSpec spec = array_form(row, row.elemwise, row.nd_dtypes);
+    bool internal = row.elemwise[0] == '_';
+    spec.python = {(internal ? "nd._internal." : "nd.") + row.elemwise};
+    std::vector<std::string> words = {row.nd};
+    if (row.nd_scalar != row.nd) words.push_back(row.nd_scalar);
+    for (const std::string& word : words)
+      if ("_" + word != row.elemwise) spec.aliases.push_back("_" + word);
+    spec.aliases.push_back("_" + camel(row.nd_scalar, "_"));
+    spec.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
+    spec.equal_shapes = true;
+    spec.samples = array_samples(row, false);
+    operators.push_back(pointwise(std::move(spec)));
+  }
+  if (row.nd_scalar.empty()) return;
+  auto add_scalar = [&](const std::string& word, const std::string& old_name, int place) {
+    OpDef op = scalar_form(row, nd_scalar_name(word), place, row.nd_scalar_dtypes);
+    op.aliases = {old_name};
+    op.python = {"nd._internal." + op.name};
+    operators.push_back(std::move(op));
+  };
+  add_scalar(row.nd_scalar, "_" + camel(row.nd_scalar, "") + "Scalar", 0);
+  if (row.swap == Swap::kOwn) add_scalar("r" + row.nd_scalar, "_R" + camel(row.nd_scalar, "") + "Scalar", 1);
+}
+
+void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
+  if (row.np.empty()) return;
+  PointwiseSpec spec = array_form(row, np_name(row), row.np_dtypes);
+  spec.python = row.np_python;
+  spec.doc = array_doc(row, kBroadcastDoc,
+                       "Either argument may be a number. Different dtypes are promoted: the wider float; a float before "
+                       "any integer; else the wider integer.");
+  spec.scalar_forms = scalar_forms(row, row.np, row.np_mirror, np_scalar_name);
+  spec.samples = array_samples(row, true);
+  operators.push_back(pointwise(std::move(spec)));
+  operators.push_back(scalar_form(row, np_scalar_name(row.np), 0, row.np_scalar_dtypes));
+  if (row.swap == Swap::kOwn)
+    operators.push_back(scalar_form(row, np_scalar_name("r" + row.np), 1, row.np_scalar_dtypes));
+}
+
+}  // namespace
+
+std::vector<OpDef> binary_operators() {
+  std::vector<OpDef> operators;
+  for (const BinaryRow& row : all_rows()) {
+    add_nd_forms(row, operators);
+    add_np_forms(row, operators);
+  }
+  return operators;
+}
+
+const BinaryForms* find_binary(std::string_view name) {
+  static const auto& table = *[] {
+    auto* made = new std::unordered_map<std::string, BinaryForms>;
+    for (const BinaryRow& row : all_rows()) {
+      BinaryForms forms;
+      auto scalars = [](const OpDef* op, const OpDef*& right, const OpDef*& left) {
+        right = catalogue().find(op->scalar_forms.right);
+        left = catalogue().find(op->scalar_forms.left);
+      };
+      if ((forms.nd = catalogue().find(nd_name(row)))) scalars(forms.nd, forms.nd_scalar, forms.scalar_nd);
+      if ((forms.np = catalogue().find(np_name(row)))) scalars(forms.np, forms.np_scalar, forms.scalar_np);
+      made->emplace(row.name, forms);
+    }
+    return made;
+  }();
+  auto found = table.find(std::string(name));
+  return found == table.end() ? nullptr : &found->second;
+}
+
+}  // namespace headrace

@@ -1,0 +1,78 @@
+// Copies, casts and operators that only steer gradients.
+
+#include "op/formula/transfer.h"
+#include "op/invoke.h"
+#include "op/pointwise.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+struct CastAttrs {
+  DType dtype = DType::kFloat32;
+  static constexpr auto kFields = fields(field(&CastAttrs::dtype, "dtype", "What the result holds.").required());
+};
+
+// Computes where both the values read and the values written fit.
+PointwiseTypes cast_types(const char*, std::span<const DType> inputs, const Attrs& attrs) {
+  DType from = inputs[0], to = attrs.as<CastAttrs>().dtype;
+  if (is_floating(to) == is_floating(from)) return {compute_type_of(item_size(from) > item_size(to) ? from : to), to};
+  return {compute_type_of(is_floating(from) ? from : to), to};
+}
+
+OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
+  OpDef op = pointwise<CastAttrs>({.name = std::move(name),
+                                   .aliases = std::move(aliases),
+                                   .python = std::move(python),
+                                   .doc = "The elements as another dtype. Floats are truncated to integers; bool is "
+                                          "whether an element is not zero. The gradient is cast back.",
+                                   .formula = [](Expr x) { return x; },
+                                   .dtypes = cast_types,
+                                   .samples = {Sample({uniform({2, 3})}, make_attrs(CastAttrs{DType::kFloat64}))}});
+  op.gradient = [](Gradient& g, const Attrs&) { g.set(0, cast_to(g.head(), g.input(0).dtype())); };
+  return op;
+}
+
+OpDef identity(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
+  return pointwise({.name = std::move(name),
+                    .aliases = std::move(aliases),
+                    .python = std::move(python),
+                    .doc = "A copy of the array.",
+                    .np_inputs = {"a"},
+                    .formula = [](Expr x) { return x; },
+                    .samples = {uniform({2, 3}), uniform({0, 3})}});
+}
+
+OpDef block_gradient() {
+  return pointwise({.name = "BlockGrad",
+                    .aliases = {"stop_gradient"},
+                    .python = {"nd.BlockGrad", "nd.stop_gradient", "npx.stop_gradient"},
+                    .doc = "A copy of the array through which no gradient flows.",
+                    .formula = [](Expr x) { return x; },
+                    .zero_gradient = true,
+                    .samples = {uniform({2, 3})}});
+}
+
+OpDef gradient_sum() {
+  return pointwise({.name = "_grad_add",
+                    .doc = "Sum of two gradients of one shape and dtype.",
+                    .inputs = {"lhs", "rhs"},
+                    .formula = [](Expr a, Expr b) { return a + b; },
+                    .equal_shapes = true,
+                    .samples = {Sample({uniform({2, 3}), uniform({2, 3})})}});
+}
+
+}  // namespace
+
+std::vector<OpDef> cast_operators() {
+  std::vector<OpDef> operators;
+  operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"}));
+  operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
+  operators.push_back(identity("_copy", {"identity"}, {"nd.identity", "nd._internal._copy"}));
+  operators.push_back(identity("_np_copy", {}, {"np.copy"}));
+  operators.push_back(block_gradient());
+  operators.push_back(gradient_sum());
+  return operators;
+}
+
+}  // namespace headrace
