@@ -3,10 +3,15 @@
 namespace headrace {
 namespace {
 
-constexpr uint32_t kReadOk = 1, kWriteOk = 2, kLinked = 4, kNextReads = 8, kDone = 16, kOverrun = 32;
-constexpr uint32_t kBothOk = kReadOk | kWriteOk, kOver = kDone | kWriteOk;
+constexpr uint32_t kReadOk = 1, kWriteOk = 2, kLinked = 4, kNextShared = 8, kDone = 16, kPassed = 32, kOverrun = 64;
+constexpr uint32_t kBothOk = kReadOk | kWriteOk;
+constexpr uint32_t kEnded = kDone | kWriteOk;
+constexpr uint32_t kBeforeShared = kReadOk | kLinked | kNextShared;
 
-constexpr bool all(uint32_t flags, uint32_t wanted) { return (flags & wanted) == wanted; }
+constexpr bool has(uint32_t flags, uint32_t wanted) { return (flags & wanted) == wanted; }
+
+// What the thread that changed the flags of an access has to do with the successor.
+enum class Duty { kNothing, kPassRead, kPassBoth };
 
 void end_wait(Task& task, ChainEvents& events) noexcept {
   // When one wait is left it is ours, and nobody else will look at the number again.
@@ -19,50 +24,54 @@ void leave(Access& access, ChainEvents& events) noexcept {
   else Task::drop(access.task, 1);
 }
 
-// The access is over and was the last when its flags changed. True: it left the chain. False: a successor is being
-// linked; whoever comes second, linker or this thread, passes the flags on.
-bool leave_as_last(Access& access) noexcept {
+// The access has just ended. Only this thread does something about it now.
+Duty end(Access& access, uint32_t flags, ChainEvents& events) noexcept {
+  if (has(flags, kLinked))
+    return access.exclusive || !has(flags, kNextShared) || has(flags, kPassed) ? Duty::kPassBoth : Duty::kNothing;
   Access* expected = &access;
   std::atomic<Access*>& tail = VarAccess::tail(*access.var);
-  return tail.load(std::memory_order_relaxed) == &access &&
-         tail.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel, std::memory_order_acquire);
+  if (tail.load(std::memory_order_relaxed) == &access &&
+      tail.compare_exchange_strong(expected, nullptr, std::memory_order_acq_rel, std::memory_order_relaxed)) {
+    leave(access, events);
+    return Duty::kNothing;
+  }
+  const uint32_t before = access.flags.fetch_or(kOverrun, std::memory_order_acq_rel);
+  return has(before, kLinked) ? Duty::kPassBoth : Duty::kNothing;
 }
 
-// Adds flags to an access and then to its successors as far as they pass them on.
+Duty change(Access& access, uint32_t flags, ChainEvents& events) noexcept {
+  const bool exclusive = access.exclusive;  // afterwards the access may be gone
+  const uint32_t before = access.flags.fetch_or(flags, std::memory_order_acq_rel);
+  const uint32_t now = before | flags;
+  const uint32_t needed = exclusive ? kBothOk : kReadOk;
+  if (has(now, needed) && !has(before, needed)) end_wait(*access.task, events);
+  if (has(now, kEnded)) {
+    if (!has(before, kEnded)) return end(access, now, events);
+    // It ended before: the second of two, linker and ending thread, or passer and ending thread, goes on.
+    return flags == kPassed || (has(flags, kLinked) && has(now, kOverrun)) ? Duty::kPassBoth : Duty::kNothing;
+  }
+  return !exclusive && has(now, kBeforeShared) && !has(before, kBeforeShared) ? Duty::kPassRead : Duty::kNothing;
+}
+
+// Changes the flags of an access and then of its successors as far as they pass something on.
 void deliver(Access* access, uint32_t flags, ChainEvents& events) noexcept {
-  while (access) {
-    const uint32_t before = access->flags.fetch_or(flags, std::memory_order_acq_rel);
-    uint32_t now = before | flags;
-    const uint32_t needed = access->exclusive ? kBothOk : kReadOk;
-    if (all(now, needed) && !all(before, needed)) end_wait(*access->task, events);
-
-    bool over = false;
-    if (all(now, kOver) && !all(before, kOver)) {
-      over = all(now, kLinked);
-      if (!over) {
-        if (leave_as_last(*access)) {
-          leave(*access, events);
-          return;
-        }
-        now = access->flags.fetch_or(kOverrun, std::memory_order_acq_rel) | kOverrun;
-        over = all(now, kLinked);
-      }
-    } else {
-      over = all(flags, kLinked) && all(now, kOver | kOverrun);
-    }
-
-    if (over) {
-      Access* const successor = access->successor;
+  Duty duty = change(*access, flags, events);
+  while (duty != Duty::kNothing) {
+    Access* const successor = access->successor;
+    if (duty == Duty::kPassBoth) {
       leave(*access, events);
-      access = successor;
-      flags = kBothOk;
-      continue;
+      duty = change(*successor, kBothOk, events);
+    } else {
+      duty = change(*successor, kReadOk, events);
+      // As long as `access` stays, the successor does. If it leaves now, what it passes ends nothing that
+      // `duty` has begun.
+      if (change(*access, kPassed, events) == Duty::kPassBoth) {
+        leave(*access, events);
+        const Duty more = change(*successor, kBothOk, events);
+        if (duty == Duty::kNothing) duty = more;
+      }
     }
-    const uint32_t shared_run = kReadOk | kLinked | kNextReads;
-    const bool passes_read = !access->exclusive && all(now, shared_run) && !all(before, shared_run) && !all(now, kOver);
-    if (!passes_read) return;
-    access = access->successor;
-    flags = kReadOk;
+    access = successor;
   }
 }
 
@@ -80,7 +89,7 @@ bool register_accesses(Task& task, ChainEvents& events) noexcept {
       ++satisfied;
     } else {
       previous->successor = &access;
-      deliver(previous, kLinked | (access.exclusive ? 0u : kNextReads), events);
+      deliver(previous, kLinked | (access.exclusive ? 0u : kNextShared), events);
     }
   }
   if (satisfied == count) return true;

@@ -5,18 +5,21 @@
 //
 //   kReadOk     every earlier exclusive access is over
 //   kWriteOk    every earlier access is over
-//   kLinked     `successor` is set (kNextReads: and it is shared)
+//   kLinked     `successor` is set (kNextShared: and it is not exclusive)
 //   kDone       the task has run
-//   kOverrun    the access was over and the last of its chain, but a successor is just being linked
+//   kPassed     the access has passed kReadOk on, ahead of its end
+//   kOverrun    the access ended as the last of its chain, but a successor was just being linked
 //
 // A shared access is satisfied by kReadOk, an exclusive one by both. A satisfied shared access passes kReadOk to a
-// shared successor at once. An access is over when kDone and kWriteOk; it then passes both to its successor, or takes
-// itself off the tail when it is the last, and leaves the chain. Then nothing points to it any more.
+// shared successor at once and then sets kPassed on itself. An access with kDone and kWriteOk is over: it passes both
+// to its successor or, when it is the last, takes itself off the tail; then it leaves the chain.
 //
 // Invariants
 // 1. Registrations on one Var never overlap: they are made by the only pushing thread, or under the ticket lock.
-// 2. An access leaves its chain after everyone who will ever touch it has done so: the linker's last touch is the
-//    fetch_or of kLinked unless it is that fetch_or which ends the chain's business with the access.
+// 2. Nobody touches an access that has left its chain, so its task may be freed. Whoever changes a flag touches the
+//    access afterwards only for a consequence that is his, and an access does not leave before these have happened:
+//    not before kLinked when a successor is being linked (kOverrun tells who of the two comes second), not before
+//    kPassed when kReadOk is being passed, and not before its task has run, hence not before it was satisfied.
 // 3. A Var is touched only by a thread that holds the body of a task that accesses it.
 #pragma once
 
