@@ -12,11 +12,9 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
-template <Opcode op, int arity>
-struct Kind {
-  static constexpr Opcode kOpcode = op;
-  static constexpr int kArity = arity;
-};
+#if HWY_TARGET == HWY_SCALAR
+void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+#else
 
 struct Copy : Kind<Opcode::kCopy, 1> {
   template <class D, class V>
@@ -182,6 +180,8 @@ void add(KernelTable& table, ComputeType type) {
   if (type == ComputeType::kFloat32) add_real<float>(table);
   if (type == ComputeType::kFloat64) add_real<double>(table);
 }
+
+#endif
 
 }  // namespace
 }  // namespace headrace::HWY_NAMESPACE

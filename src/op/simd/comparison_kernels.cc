@@ -12,11 +12,13 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
+#if HWY_TARGET == HWY_SCALAR
+void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+#else
+
 // Predicate::test(d, a [, b]) gives a mask; the instruction gives 1 where it is set and 0 elsewhere.
 template <Opcode op, int arity, class Predicate>
-struct Truth {
-  static constexpr Opcode kOpcode = op;
-  static constexpr int kArity = arity;
+struct Truth : Kind<op, arity> {
   template <class D, class... V>
   static HWY_INLINE hn::Vec<D> apply(D d, V... x) {
     return hn::IfThenElseZero(Predicate::test(d, x...), hn::Set(d, 1));
@@ -133,12 +135,18 @@ void add_classification(KernelTable& table) {
 
 void add(KernelTable& table, ComputeType type) {
   switch (type) {
-    case ComputeType::kFloat32: return add_common<float>(table), add_classification<float>(table);
-    case ComputeType::kFloat64: return add_common<double>(table), add_classification<double>(table);
-    case ComputeType::kInt32: return add_common<int32_t>(table);
-    case ComputeType::kInt64: return add_common<int64_t>(table);
+    case ComputeType::kFloat32:
+      return add_common<float>(table), add_classification<float>(table);
+    case ComputeType::kFloat64:
+      return add_common<double>(table), add_classification<double>(table);
+    case ComputeType::kInt32:
+      return add_common<int32_t>(table);
+    case ComputeType::kInt64:
+      return add_common<int64_t>(table);
   }
 }
+
+#endif
 
 }  // namespace
 }  // namespace headrace::HWY_NAMESPACE

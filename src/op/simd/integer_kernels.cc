@@ -12,11 +12,9 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
-template <Opcode op, int arity>
-struct Kind {
-  static constexpr Opcode kOpcode = op;
-  static constexpr int kArity = arity;
-};
+#if HWY_TARGET == HWY_SCALAR
+void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+#else
 
 struct Copy : Kind<Opcode::kCopy, 1> {
   template <class D, class V>
@@ -136,6 +134,8 @@ void add(KernelTable& table, ComputeType type) {
   if (type == ComputeType::kInt32) add_integer<int32_t>(table);
   if (type == ComputeType::kInt64) add_integer<int64_t>(table);
 }
+
+#endif
 
 }  // namespace
 }  // namespace headrace::HWY_NAMESPACE

@@ -7,6 +7,10 @@ KernelTable make_kernels(ComputeType type) {
   add_arithmetic_kernels(table, type);
   add_comparison_kernels(table, type);
   add_integer_kernels(table, type);
+  add_exponential_kernels(table, type);
+  add_trigonometric_kernels(table, type);
+  add_power_kernels(table, type);
+  add_narrowing_kernels(table, type);
   return table;
 }
 

@@ -1,6 +1,6 @@
 // Turns the meaning of an instruction on one vector into kernels over arrays. Compiled once per instruction set.
 //
-// An instruction is a struct with `kOpcode`, `kArity` and `static V apply(D d, V a [, V b [, V c]])`. Remainders go
+// An instruction is a struct derived from Kind with a `static V apply(D d, V a [, V b [, V c]])`. Remainders go
 // through the same vector code as everything else, so that a value's bits do not depend on where it stands.
 #if defined(HEADRACE_OP_SIMD_VECTOR_LOOP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADRACE_OP_SIMD_VECTOR_LOOP_INL_H_
@@ -19,6 +19,13 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// What every instruction states about itself.
+template <Opcode op, int arity>
+struct Kind {
+  static constexpr Opcode kOpcode = op;
+  static constexpr int kArity = arity;
+};
 
 // Operands: a vector at a time from memory, or one value for all.
 template <class D>
