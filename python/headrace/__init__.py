@@ -1,0 +1,43 @@
+"""Headrace: an asynchronous deep-learning engine that speaks the language of Apache MXNet 1.9.
+
+``from headrace import np, npx, nd, autograd, gluon`` works as it does with MXNet; ``python -m headrace.mxnet program.py``
+runs an unmodified MXNet program. Modules are loaded when they are first used.
+"""
+
+import importlib as _importlib
+
+from ._core import __version__
+
+# Attribute to module. The second group holds MXNet's short names.
+_MODULES = {
+    name: name
+    for name in (
+        "autograd", "base", "context", "engine", "gluon", "initializer", "lr_scheduler", "metric", "name", "ndarray",
+        "numpy", "numpy_extension", "optimizer", "profiler", "random", "runtime", "util",
+    )
+}
+_MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer")
+
+# Attribute to (module, name there).
+_NAMES = {
+    **{name: ("context", name) for name in
+       ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")},
+    "MXNetError": ("base", "MXNetError"),
+    "waitall": ("engine", "waitall"),
+}
+
+
+def __getattr__(name):
+    if name in _MODULES:
+        value = _importlib.import_module("." + _MODULES[name], __name__)
+    elif name in _NAMES:
+        module, attribute = _NAMES[name]
+        value = getattr(_importlib.import_module("." + module, __name__), attribute)
+    else:
+        raise AttributeError(f"module 'headrace' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES, *_NAMES})

@@ -1,0 +1,40 @@
+"""Operator functions, put where the catalogue says users find them."""
+
+from . import _core
+
+_by_prefix = None
+
+
+def _load():
+    global _by_prefix
+    _by_prefix = {}
+    for path, function in _core.functions():
+        prefix, _, name = path.rpartition(".")
+        _by_prefix.setdefault(prefix, {})[name] = function
+    return _by_prefix
+
+
+def functions(prefix):
+    """Name to callable, of the operators whose path is ``prefix`` + '.' + name."""
+    return (_by_prefix or _load()).get(prefix, {})
+
+
+def populate(namespace, prefix):
+    """Puts the operators of ``prefix`` into a module's globals, keeping names that are defined there.
+
+    Returns the names that were added, for ``__all__``.
+    """
+    added = []
+    for name, function in functions(prefix).items():
+        if name not in namespace:
+            namespace[name] = function
+            if not name.startswith("_"):
+                added.append(name)
+    return added
+
+
+def add_methods(cls, prefix):
+    """Makes the operators of ``prefix`` methods of a class, the array being the first input."""
+    for name, function in functions(prefix).items():
+        if name not in vars(cls):
+            setattr(cls, name, function)

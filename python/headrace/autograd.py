@@ -1,0 +1,147 @@
+"""Gradients: recording scopes, backward, custom functions."""
+
+from . import _core
+from .base import MXNetError
+
+__all__ = [
+    "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording", "set_training",
+    "mark_variables", "backward", "grad", "Function",
+]
+
+is_recording = _core.is_recording
+is_training = _core.is_training
+set_recording = _core.set_recording
+set_training = _core.set_training
+
+
+def _flag(value):
+    return -1 if value is None else int(bool(value))
+
+
+def record(train_mode=True):
+    """A block whose operations are recorded for ``backward``; in training mode unless ``train_mode`` is False."""
+    return _core.Scope(1, _flag(train_mode))
+
+
+def pause(train_mode=False):
+    """A block inside ``record`` whose operations are not recorded."""
+    return _core.Scope(0, _flag(train_mode))
+
+
+def train_mode():
+    """A block in which dropout, batch normalisation and the like behave as in training."""
+    return _core.Scope(-1, 1)
+
+
+def predict_mode():
+    """A block in which dropout, batch normalisation and the like behave as in inference."""
+    return _core.Scope(-1, 0)
+
+
+def _as_list(arrays):
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def mark_variables(variables, gradients, grad_reqs="write"):
+    """Makes each array a variable whose gradient ``backward`` puts into the array beside it.
+
+    ``grad_reqs`` is 'write', 'add' or 'null', one for all or one for each.
+    """
+    variables, gradients = _as_list(variables), _as_list(gradients)
+    reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
+    if not len(variables) == len(gradients) == len(reqs):
+        raise ValueError(
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} grad_reqs were "
+            "given; the numbers must agree"
+        )
+    for variable, gradient, req in zip(variables, gradients, reqs):
+        _core.mark_variable(variable, gradient, req)
+        _core.set_grad_object(variable, gradient)
+
+
+def _head_gradients(heads, head_grads, name):
+    if head_grads is None:
+        return None
+    head_grads = _as_list(head_grads)
+    assert len(head_grads) == len(heads), (
+        f"{name}: {len(heads)} heads but {len(head_grads)} head gradients were given; give one for each, or None"
+    )
+    return head_grads
+
+
+def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
+    """Computes the gradients of ``heads`` with respect to all variables they were recorded from.
+
+    ``head_grads``: one array per head, or None for ones. Without ``retain_graph`` the recorded graph is freed.
+    """
+    heads = _as_list(heads)
+    _core.backward(heads, _head_gradients(heads, head_grads, "backward"), bool(retain_graph), bool(train_mode))
+
+
+def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
+    """Returns the gradients of ``heads`` with respect to ``variables`` as a list of new arrays.
+
+    With ``create_graph`` the results can be differentiated again.
+    """
+    heads, variables = _as_list(heads), _as_list(variables)
+    assert variables, "grad: variables must not be an empty list"
+    if retain_graph is None:
+        retain_graph = create_graph
+    head_grads = _head_gradients(heads, head_grads, "grad")
+    return _core.grad(heads, variables, head_grads, bool(retain_graph), bool(create_graph), bool(train_mode))
+
+
+class Function:
+    """A differentiable operation written in Python.
+
+    Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_gradients)``, which returns one gradient
+    for each input. ``save_for_backward(*arrays)`` keeps arrays in ``saved_tensors``. An object is called once.
+    """
+
+    def __init__(self):
+        self._used = False
+        self.saved_tensors = ()
+
+    def save_for_backward(self, *arrays):
+        """Keeps arrays for ``backward``."""
+        self.saved_tensors = arrays
+
+    def __call__(self, *inputs):
+        assert not getattr(self, "_used", False), "each Function object can be called once; make a new one"
+        self._used = True
+        with pause(train_mode=is_training()):
+            outputs = self.forward(*inputs)
+        if not is_recording():
+            return outputs
+        single = not isinstance(outputs, (list, tuple))
+        results = [outputs] if single else list(outputs)
+        # A result may be an input itself: it needs a place of its own on the tape.
+        results = [array.detach() for array in results]
+        np = type(results[0]).__name__ == "ndarray"
+        _core.record_custom(list(inputs), results, _Step(self, len(inputs)), np)
+        return results[0] if single else tuple(results)
+
+    def forward(self, *inputs):
+        """Computes the outputs."""
+        raise NotImplementedError(f"{type(self).__name__} must define forward(self, *inputs)")
+
+    def backward(self, *output_gradients):
+        """Computes the input gradients."""
+        raise NotImplementedError(f"{type(self).__name__} must define backward(self, *output_gradients)")
+
+
+class _Step:
+    """The backward step of one Function call, as the tape calls it."""
+
+    def __init__(self, function, inputs):
+        self._function, self._inputs = function, inputs
+
+    def __call__(self, heads):
+        gradients = self._function.backward(*heads)
+        gradients = [gradients] if not isinstance(gradients, (list, tuple)) else list(gradients)
+        if len(gradients) != self._inputs:
+            raise MXNetError(
+                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for each input of "
+                f"forward, but {len(gradients)} were returned"
+            )
+        return gradients

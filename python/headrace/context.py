@@ -1,0 +1,132 @@
+"""Devices. MXNet programs call them contexts."""
+
+import threading
+
+from . import _core
+
+__all__ = ["Context", "cpu", "gpu", "cpu_pinned", "cpu_shared", "current_context", "num_gpus", "gpu_memory_info"]
+
+
+class Context:
+    """A place with memory and queues of work: ``Context('cpu', 0)``, ``Context('gpu', 1)``.
+
+    Equal when type and id are equal; usable as a ``with`` block, inside which creation functions of this thread put
+    their arrays there.
+
+    Raises
+    ------
+    ValueError
+        For an unknown device type.
+    """
+
+    devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}
+    devstr2type = {name: number for number, name in devtype2str.items()}
+    _current = threading.local()
+
+    __slots__ = ("device_typeid", "device_id", "_previous")
+
+    def __init__(self, device_type, device_id=0):
+        if isinstance(device_type, Context):
+            self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
+        else:
+            if device_type not in self.devstr2type:
+                raise ValueError(f"unknown device type {device_type!r}; known are {', '.join(self.devstr2type)}")
+            self.device_typeid = self.devstr2type[device_type]
+            self.device_id = int(device_id)
+        self._previous = []
+
+    @property
+    def device_type(self):
+        """'cpu', 'gpu', 'cpu_pinned' or 'cpu_shared'."""
+        return self.devtype2str[self.device_typeid]
+
+    def __hash__(self):
+        return hash((self.device_typeid, self.device_id))
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, Context)
+            and self.device_typeid == other.device_typeid
+            and self.device_id == other.device_id
+        )
+
+    def __str__(self):
+        return f"{self.device_type}({self.device_id})"
+
+    __repr__ = __str__
+
+    def __reduce__(self):
+        return Context, (self.device_type, self.device_id)
+
+    def __enter__(self):
+        self._previous.append(current_context())
+        _set_current(self)
+        return self
+
+    def __exit__(self, *_):
+        _set_current(self._previous.pop())
+
+    def empty_cache(self):
+        """Gives memory that is kept for reuse on this device back to the system."""
+        _core.trim_memory(self.device_typeid, self.device_id)
+
+
+def _set_current(context):
+    Context._current.value = context
+    _core.set_device(context.device_typeid, context.device_id)
+
+
+def cpu(device_id=0):
+    """The host's memory and cores. All ids are the same memory."""
+    return Context("cpu", device_id)
+
+
+def cpu_pinned(device_id=0):
+    """Host memory from which a GPU copies fastest; plain host memory where there is no GPU."""
+    return Context("cpu_pinned", device_id)
+
+
+def cpu_shared(device_id=0):
+    """Host memory that several processes see."""
+    return Context("cpu_shared", device_id)
+
+
+def gpu(device_id=0):
+    """The GPU with this number."""
+    return Context("gpu", device_id)
+
+
+def num_gpus():
+    """Number of GPUs that can be used."""
+    return _core.device_count(2)
+
+
+def gpu_memory_info(device_id=0):
+    """(free, total) bytes of a GPU.
+
+    Raises
+    ------
+    MXNetError
+        When there is no such GPU.
+    """
+    from .base import MXNetError
+
+    raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
+
+
+def current_context():
+    """The device of this thread: that of the innermost ``with context`` block, cpu(0) outside of all."""
+    current = getattr(Context._current, "value", None)
+    return current if current is not None else _CPU0
+
+
+_CPU0 = Context("cpu", 0)
+_known = {(1, 0): _CPU0}
+
+
+def context_of(type_and_id):
+    """The Context of a (type number, id) pair."""
+    found = _known.get(type_and_id)
+    if found is None:
+        found = _known[type_and_id] = Context(Context.devtype2str[type_and_id[0]], type_and_id[1])
+    return found

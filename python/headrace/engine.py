@@ -1,0 +1,33 @@
+"""Control over the engine: waiting for everything, grouping, counters."""
+
+from contextlib import contextmanager
+
+from . import _core
+
+__all__ = ["waitall", "bulk", "set_bulk_size", "memory_stats", "worker_count"]
+
+waitall = _core.wait_all
+memory_stats = _core.memory_stats
+worker_count = _core.worker_count
+
+_bulk_size = 15
+
+
+def set_bulk_size(size):
+    """Accepted for MXNet programs; the engine chooses how many operations to hand over at once by itself.
+
+    Returns the previous value.
+    """
+    global _bulk_size
+    previous, _bulk_size = _bulk_size, size
+    return previous
+
+
+@contextmanager
+def bulk(size):
+    """A block with another bulk size; see ``set_bulk_size``."""
+    previous = set_bulk_size(size)
+    try:
+        yield
+    finally:
+        set_bulk_size(previous)

@@ -1,0 +1,28 @@
+"""MXNet's legacy front end: NDArray and the operators on it.
+
+Functions come from the operator catalogue; ``help(nd.dot)`` shows what one does.
+"""
+
+from .. import _core
+from .._catalogue import add_methods as _add_methods
+from .._catalogue import populate as _populate
+from . import ndarray
+from .ndarray import *  # noqa: F403
+from .ndarray import NDArray
+from . import _internal, contrib, linalg, op, random
+from .utils import load, load_frombuffer, save
+
+_add_methods(NDArray, "NDArray")
+_names = _populate(globals(), "nd")
+
+__all__ = [*ndarray.__all__, *_names, "random", "linalg", "contrib", "op", "load", "load_frombuffer", "save"]
+
+
+def _complete():
+    """What needs both front ends' classes."""
+    from ..numpy.multiarray import ndarray as np_class
+
+    _core.set_classes(NDArray, np_class)
+
+
+_complete()

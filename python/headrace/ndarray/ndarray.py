@@ -1,0 +1,313 @@
+"""NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
+
+import sys
+
+import numpy as _numpy
+
+from .. import _core
+from ..base import MXNetError
+from ..context import Context, context_of, current_context
+
+__all__ = [
+    "NDArray", "array", "empty", "from_numpy", "from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write", "waitall",
+    "concatenate", "moveaxis", "onehot_encode",
+]
+
+_reshape = _core.function("Reshape", False)
+_cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
+waitall = _core.wait_all
+
+
+class NDArray(_core.Array):
+    """A multi-dimensional array whose operations run asynchronously.
+
+    Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values. Made by
+    ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    # --- what it is ---
+
+    @property
+    def dtype(self):
+        """NumPy's scalar type of the elements (``numpy.float32``)."""
+        return self._numpy_dtype.type
+
+    @property
+    def context(self):
+        """The device on which the array lives."""
+        return context_of(self._device)
+
+    ctx = context
+
+    @property
+    def stype(self):
+        """'default': arrays are dense."""
+        return "default"
+
+    @property
+    def handle(self):
+        """A number that identifies the array object, while it lives."""
+        return id(self)
+
+    @property
+    def T(self):
+        """The array with its axes reversed."""
+        return self if self.ndim < 2 else self.transpose()
+
+    def __repr__(self):
+        values = str(self.asnumpy())
+        return f"\n{values}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self.context}>"
+
+    __str__ = __repr__
+
+    def __format__(self, spec):
+        if spec:
+            raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
+        return str(self)
+
+    # --- values ---
+
+    asscalar = _core.Array._asscalar
+
+    def astype(self, dtype, copy=True):
+        """The values converted to ``dtype``; the array itself when nothing changes and ``copy`` is False."""
+        if not copy and _core.dtype_name(dtype) == self._dtype_name:
+            return self
+        return _cast[self._is_np](self, dtype=dtype)
+
+    _is_np = False
+
+    def copy(self):
+        """A copy with memory of its own, on the same device."""
+        return self._copy()
+
+    def copyto(self, other):
+        """Copies the values into an array (cast to its dtype), which is returned, or to a device, giving a new array.
+
+        Raises
+        ------
+        MXNetError
+            When the shapes differ.
+        TypeError
+            When ``other`` is neither an array nor a Context.
+        """
+        if isinstance(other, NDArray):
+            if other is self:
+                import warnings
+
+                warnings.warn("You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2)
+                return False
+            _core.copy_into(other, self)
+            return other
+        if isinstance(other, Context):
+            made = _core.empty(self.shape, self._dtype_name, other.device_typeid, other.device_id, self._is_np)
+            _core.copy_into(made, self)
+            return made
+        raise TypeError(f"copyto: the destination must be an array or a Context, got {type(other).__name__}")
+
+    def as_in_context(self, context):
+        """The array itself when it is on ``context`` already, a copy there otherwise."""
+        if self.context == context:
+            return self
+        return self.copyto(context)
+
+    as_in_ctx = as_in_context
+
+    def tostype(self, stype):
+        """The array itself for 'default', the only storage type."""
+        if stype != "default":
+            raise MXNetError(f"tostype: storage type {stype!r} is not there; arrays are dense ('default')")
+        return self
+
+    def attach_grad(self, grad_req="write", stype=None):
+        """Makes the array a variable: ``backward`` collects its gradient in ``grad``.
+
+        ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
+        """
+        if stype not in (None, "default"):
+            raise MXNetError(f"attach_grad: storage type {stype!r} is not there; gradients are dense ('default')")
+        _core.Array.attach_grad(self, grad_req)
+
+    # --- shape ---
+
+    def reshape(self, *shape, **kwargs):
+        """The same values in another shape, sharing memory when the array is packed.
+
+        Codes: 0 copies a dimension, -1 is inferred, -2 copies all remaining ones, -3 merges two, -4 splits one into the
+        next two numbers; with ``reverse=True`` they are matched from the right.
+
+        Raises
+        ------
+        ValueError
+            When the number of elements does not agree.
+        """
+        reverse = kwargs.pop("reverse", False)
+        if "shape" in kwargs:
+            shape = kwargs.pop("shape")
+        elif len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = shape[0]
+        if kwargs:
+            raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and reverse")
+        if isinstance(shape, int):
+            shape = (shape,)
+        return _reshape(self, shape=tuple(shape), reverse=reverse)
+
+    def __len__(self):
+        return _core.Array.__len__(self)
+
+    # --- NumPy and other libraries ---
+
+    def __array__(self, dtype=None, copy=None):
+        if self._dtype_name == "bfloat16":
+            values = self.astype("float32").asnumpy()
+        else:
+            values = self.asnumpy()
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __dlpack__(self, **kwargs):
+        return _core.to_dlpack(self)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def to_dlpack_for_read(self):
+        """A DLPack capsule that shares the array's memory; waits for pending writes."""
+        return _core.to_dlpack(self)
+
+    def to_dlpack_for_write(self):
+        """A DLPack capsule that shares the array's memory; waits for pending reads and writes."""
+        self.wait_to_write()
+        return _core.to_dlpack(self)
+
+    # --- copying and pickling ---
+
+    def __copy__(self):
+        return self.copy()
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce__(self):
+        return _from_record, (type(self), None), {"handle": self._record()}
+
+    def __getstate__(self):
+        return {"handle": self._record()}
+
+    def __setstate__(self, state):
+        record = state["handle"]
+        if record is not None:
+            _core.set_from_record(self, bytes(record))
+
+    def _record(self):
+        """The array as a bare NDArray record of MXNet's file format."""
+        return None if self._is_none else bytearray(_core.to_record(self, self._is_np))
+
+
+def _from_record(cls, _):
+    return cls.__new__(cls)
+
+
+def array(source_array, ctx=None, dtype=None):
+    """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
+
+    ``dtype``: that of an NDArray source, else float32, unless given.
+    """
+    if isinstance(source_array, NDArray):
+        if dtype is None:
+            dtype = source_array._dtype_name
+    elif dtype is None:
+        dtype = "float32"
+    elif not hasattr(source_array, "__array_interface__"):
+        source_array = _numpy.asarray(source_array)
+    try:
+        made = _core.array(source_array, dtype, False)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, MXNetError):
+            raise
+        raise TypeError(f"array: the source must be an array or a nested sequence of numbers: {error}") from None
+    return _placed(made, ctx)
+
+
+def _placed(made, ctx):
+    """`made` on the device that a creation function was asked for."""
+    ctx = ctx if ctx is not None else current_context()
+    return made if made._device == (ctx.device_typeid, ctx.device_id) else made.copyto(ctx)
+
+
+def empty(shape, ctx=None, dtype=None):
+    """An NDArray whose values are undefined."""
+    ctx = ctx if ctx is not None else current_context()
+    return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
+
+
+def from_numpy(ndarray, zero_copy=True):
+    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side; a copy if ``zero_copy`` is False.
+
+    Raises
+    ------
+    ValueError
+        For an array that is not C-contiguous, with ``zero_copy``.
+    """
+    if not zero_copy:
+        return array(ndarray, dtype=ndarray.dtype)
+    if not ndarray.flags["C_CONTIGUOUS"]:
+        raise ValueError("from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
+                         "zero_copy=False")
+    made = _core.borrow(ndarray, False)
+    ndarray.flags["WRITEABLE"] = False
+    return made
+
+
+def from_dlpack(capsule):
+    """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    if hasattr(capsule, "__dlpack__"):
+        capsule = capsule.__dlpack__()
+    return _core.from_dlpack(capsule, False)
+
+
+def to_dlpack_for_read(data):
+    """A DLPack capsule that shares an array's memory; waits for pending writes."""
+    return data.to_dlpack_for_read()
+
+
+def to_dlpack_for_write(data):
+    """A DLPack capsule that shares an array's memory; waits for pending reads and writes."""
+    return data.to_dlpack_for_write()
+
+
+def concatenate(arrays, axis=0, always_copy=True):
+    """Arrays joined along an axis; a single array is returned as it is when ``always_copy`` is False."""
+    arrays = list(arrays)
+    if len(arrays) == 1 and not always_copy:
+        return arrays[0]
+    return sys.modules[__package__].concat(*arrays, dim=axis)
+
+
+def moveaxis(tensor, source, destination):
+    """The array with axes moved to new positions, the others in order."""
+    order = _moved_axes(tensor.ndim, source, destination)
+    return tensor.transpose(order)
+
+
+def _moved_axes(ndim, source, destination):
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    if len(source) != len(destination):
+        raise ValueError(f"moveaxis: {len(source)} source axes but {len(destination)} destinations were given")
+    for axis in source + destination:
+        if not -ndim <= axis < ndim:
+            raise ValueError(f"moveaxis: axis {axis} is out of range for an array of {ndim} dimensions")
+    source, destination = [a % ndim for a in source], [a % ndim for a in destination]
+    order = [axis for axis in range(ndim) if axis not in source]
+    for to, axis in sorted(zip(destination, source)):
+        order.insert(to, axis)
+    return tuple(order)
+
+
+def onehot_encode(indices, out):
+    """Writes the one-hot rows of ``indices`` into ``out`` (n, depth), which is returned."""
+    return sys.modules[__package__].one_hot(indices, depth=out.shape[1], out=out)
+

@@ -1,0 +1,57 @@
+"""Saving and loading arrays in MXNet's file format."""
+
+from .. import _core
+
+__all__ = ["save", "load", "load_frombuffer"]
+
+
+def save(fname, data):
+    """Writes one array, a list of arrays or a dict of arrays to a file.
+
+    Raises
+    ------
+    ValueError
+        When ``data`` is none of these.
+    TypeError
+        For a list or dict with an entry that is not an array, or a key that is not a string.
+    """
+    from .ndarray import NDArray
+
+    if isinstance(data, NDArray):
+        names, arrays = [], [data]
+    elif isinstance(data, list):
+        names, arrays = [], data
+    elif isinstance(data, dict):
+        names, arrays = list(data), list(data.values())
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError(f"save: the keys of a dict must be strings, got {type(name).__name__}")
+    else:
+        raise ValueError(f"save: an array, a list or a dict of arrays is needed, got {type(data).__name__}")
+    for one in arrays:
+        if not isinstance(one, NDArray):
+            raise TypeError(f"save: only arrays can be saved, got {type(one).__name__}")
+    _core.save(str(fname), arrays, names)
+
+
+def _result(loaded, np):
+    arrays, names = loaded
+    return dict(zip(names, arrays)) if names else arrays
+
+
+def load(fname):
+    """The arrays of a file: a list, or a dict where they have names.
+
+    Raises
+    ------
+    MXNetError
+        For a file that is missing, broken or of another format.
+    """
+    if not isinstance(fname, str):
+        raise TypeError(f"load: the file name must be a string, got {type(fname).__name__}")
+    return _result(_core.load(fname, False), False)
+
+
+def load_frombuffer(buf):
+    """The arrays of a file's contents, given as bytes."""
+    return _result(_core.load_frombuffer(bytes(buf), False), False)

@@ -1,0 +1,28 @@
+"""The NumPy front end: ``np`` functions on arrays that run asynchronously.
+
+Functions come from the operator catalogue; ``help(np.dot)`` shows what one does.
+"""
+
+import numpy as _numpy
+
+from .._catalogue import add_methods as _add_methods
+from .._catalogue import populate as _populate
+from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classes)
+from .multiarray import array, empty, ndarray
+from . import linalg, random
+from .functions import *  # noqa: F403
+from . import functions
+
+_add_methods(ndarray, "ndarray")
+_names = _populate(globals(), "np")
+
+newaxis = None
+pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
+PZERO, NZERO, NINF, PINF, NAN = 0.0, -0.0, -_numpy.inf, _numpy.inf, _numpy.nan
+float16, float32, float64 = _numpy.float16, _numpy.float32, _numpy.float64
+int8, int16, int32, int64 = _numpy.int8, _numpy.int16, _numpy.int32, _numpy.int64
+uint8, uint16, uint32, uint64 = _numpy.uint8, _numpy.uint16, _numpy.uint32, _numpy.uint64
+bool_, bool = _numpy.bool_, _numpy.bool_
+dtype = _numpy.dtype
+
+__all__ = ["array", "empty", "ndarray", "linalg", "random", "newaxis", "pi", "e", "inf", "nan", *functions.__all__, *_names]

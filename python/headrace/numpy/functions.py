@@ -1,0 +1,96 @@
+"""np functions that are put together from operators, or whose arguments the catalogue cannot express."""
+
+import numpy as _numpy
+
+from .. import _core
+from ..context import current_context
+from ..ndarray.ndarray import NDArray
+from .multiarray import array, ndarray
+
+__all__ = ["asarray", "shape", "ndim", "size", "meshgrid", "may_share_memory", "shares_memory", "array_equal", "allclose",
+           "isscalar", "result_type"]
+
+
+def _np():
+    from .. import numpy
+
+    return numpy
+
+
+def asarray(a, dtype=None, ctx=None):
+    """The array itself when it is an np array of that dtype already, a new array otherwise."""
+    if isinstance(a, ndarray) and (dtype is None or _core.dtype_name(dtype) == a._dtype_name):
+        return a
+    return array(a, dtype=dtype, ctx=ctx or current_context())
+
+
+def shape(a):
+    """Tuple of extents of an array or nested sequence."""
+    return a.shape if isinstance(a, NDArray) else _numpy.shape(a)
+
+
+def ndim(a):
+    """Number of dimensions of an array or nested sequence."""
+    return a.ndim if isinstance(a, NDArray) else _numpy.ndim(a)
+
+
+def size(a, axis=None):
+    """Number of elements, or the extent of one axis."""
+    if not isinstance(a, NDArray):
+        return _numpy.size(a, axis)
+    return a.size if axis is None else a.shape[axis]
+
+
+def isscalar(element):
+    """Whether ``element`` is a Python or NumPy scalar."""
+    return _numpy.isscalar(element)
+
+
+def result_type(*arrays_and_dtypes):
+    """NumPy's common dtype of arrays and dtypes."""
+    return _numpy.result_type(*(a.dtype if isinstance(a, NDArray) else a for a in arrays_and_dtypes))
+
+
+def meshgrid(*xi, **kwargs):
+    """Coordinate matrices from coordinate vectors.
+
+    ``indexing``: 'xy' (default) or 'ij'; ``sparse`` and ``copy`` as in NumPy. Returns a list of arrays.
+    """
+    indexing, sparse, copy = kwargs.pop("indexing", "xy"), kwargs.pop("sparse", False), kwargs.pop("copy", True)
+    if kwargs:
+        raise TypeError(f"meshgrid: unexpected arguments {sorted(kwargs)}")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    np, count = _np(), len(xi)
+    grids = []
+    for i, x in enumerate(xi):
+        axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and count > 1 else i
+        grids.append(x.reshape((1,) * axis + (-1,) + (1,) * (count - axis - 1)))
+    if sparse:
+        return [g.copy() for g in grids] if copy else grids
+    extents = [1] * count
+    for g in grids:
+        extents = [max(a, b) for a, b in zip(extents, g.shape)]
+    return [np.broadcast_to(g, tuple(extents)) for g in grids]
+
+
+def may_share_memory(a, b, max_work=None):
+    """Whether two arrays are views of the same storage."""
+    return _core.share_storage(a, b)
+
+
+shares_memory = may_share_memory
+
+
+def array_equal(a1, a2):
+    """Whether two arrays have the same shape and values. Waits for both."""
+    return _numpy.array_equal(_host(a1), _host(a2))
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all values are equal within ``atol + rtol * abs(b)``. Waits for both."""
+    return _numpy.allclose(_host(a), _host(b), rtol, atol, equal_nan)
+
+
+def _host(a):
+    return a.asnumpy() if isinstance(a, NDArray) else a

@@ -1,0 +1,5 @@
+"""Functions of ``np.linalg``, from the catalogue."""
+
+from .._catalogue import populate as _populate
+
+__all__ = _populate(globals(), "np.linalg")

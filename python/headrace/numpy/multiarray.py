@@ -1,0 +1,203 @@
+"""The array of the NumPy front end."""
+
+import numpy as _numpy
+
+from .. import _core
+from ..base import MXNetError
+from ..ndarray.ndarray import NDArray, _from_record, _placed
+
+__all__ = ["ndarray", "array", "empty"]
+
+
+class ndarray(NDArray):
+    """A multi-dimensional array with NumPy's semantics whose operations run asynchronously.
+
+    Made by ``np.array``, ``np.zeros`` and friends. Zero-dimensional and zero-size arrays are ordinary arrays.
+    """
+
+    __slots__ = ()
+    _is_np = True
+
+    @property
+    def dtype(self):
+        """NumPy's dtype of the elements."""
+        return self._numpy_dtype
+
+    @property
+    def T(self):
+        """The array with its axes reversed, sharing memory."""
+        return self if self.ndim < 2 else self.transpose()
+
+    @property
+    def asscalar(self):
+        """Not there: np arrays have ``item``."""
+        raise AttributeError("np.ndarray has no asscalar(); use item()")
+
+    item = _core.Array._item
+
+    # --- printing, as NumPy prints ---
+
+    def __repr__(self):
+        text = repr(self.asnumpy())
+        dtype = self._dtype_name
+        if dtype == "float32":
+            text = text.replace(", dtype=float32)", ")")
+            lines = text.splitlines()
+            if len(lines) > 1 and lines[-1].strip() == "dtype=float32)":
+                text = "\n".join(lines[:-1]).rstrip(",") + ")"
+        elif dtype != "bool" and "dtype=" not in text:
+            text = text[:-1] + f", dtype={dtype})"
+        if self._device[0] == 2:
+            text = text[:-1] + f", ctx={self.context})"
+        return text
+
+    def __str__(self):
+        text = str(self.asnumpy())
+        return f"{text} @{self.context}" if self._device[0] == 2 and self.ndim > 0 else text
+
+    def __format__(self, spec):
+        if self.ndim == 0:
+            return format(self.item(), spec)
+        if spec:
+            raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
+        return str(self)
+
+    # --- shape ---
+
+    def reshape(self, *shape, **kwargs):
+        """The same values in another shape, sharing memory when the array is packed. One extent may be -1."""
+        order = kwargs.pop("order", "C")
+        if "shape" in kwargs:
+            shape = kwargs.pop("shape")
+        elif "newshape" in kwargs:
+            shape = kwargs.pop("newshape")
+        elif len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+            shape = shape[0]
+        if kwargs:
+            raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and order")
+        return _module().reshape(self, shape if isinstance(shape, int) else tuple(shape), order=order)
+
+    def reshape_view(self, *shape, **kwargs):
+        """Like ``reshape``."""
+        return self.reshape(*shape, **kwargs)
+
+    def reshape_like(self, other):
+        """The same values in the shape of another array."""
+        return self.reshape(other.shape)
+
+    def transpose(self, *axes):
+        """The array with its axes permuted (reversed by default), sharing memory."""
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        return _module().transpose(self, axes or None)
+
+    def flatten(self, order="C"):
+        """A one-dimensional copy."""
+        return _module().reshape(self, (-1,), order=order).copy()
+
+    def ravel(self, order="C"):
+        """The values in one dimension, sharing memory when the array is packed."""
+        return _module().reshape(self, (-1,), order=order)
+
+    # --- NumPy protocols ---
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        if method != "__call__":
+            return _host(getattr(ufunc, method), inputs, kwargs)
+        function = getattr(_module(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
+        if function is None:
+            return _host(ufunc, inputs, kwargs)
+        if out is not None:
+            kwargs["out"] = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+        arrays = [array(i) if isinstance(i, (_numpy.ndarray, list)) else i for i in inputs]
+        return function(*arrays, **kwargs)
+
+    def __array_function__(self, function, types, args, kwargs):
+        name = function.__name__
+        module = _module()
+        if function.__module__ == "numpy.linalg":
+            module = module.linalg
+        own = getattr(module, name, None)
+        if own is None:
+            return _host(function, args, kwargs)
+        return own(*args, **kwargs)
+
+    def __reduce__(self):
+        return _from_record, (type(self), None), {"handle": self._record()}
+
+
+# NumPy's names of ufuncs that have another name here.
+_UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}
+
+
+def _module():
+    from .. import numpy
+
+    return numpy
+
+
+def _to_host(value):
+    if isinstance(value, NDArray):
+        if value._on_tape and _core.is_recording():
+            raise MXNetError(
+                "a NumPy function without a counterpart here was called on an array that is being recorded; its "
+                "gradient is not known. Call it outside of autograd.record(), or on array.detach()"
+            )
+        return value.asnumpy()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_host(item) for item in value)
+    return value
+
+
+def _host(function, args, kwargs):
+    """Runs a NumPy function on copies of the arrays; array results come back as np arrays."""
+    result = function(*_to_host(args), **{name: _to_host(value) for name, value in kwargs.items()})
+    if isinstance(result, _numpy.ndarray):
+        return array(result)
+    if isinstance(result, (tuple, list)):
+        return type(result)(array(r) if isinstance(r, _numpy.ndarray) else r for r in result)
+    return result
+
+
+def array(object, dtype=None, ctx=None):
+    """An np array with a copy of the values of an array, NumPy array or nested sequence.
+
+    ``dtype``: that of an array source, float32 for sequences and scalars, unless given.
+
+    Raises
+    ------
+    TypeError
+        For ragged sequences and for what are no numbers.
+    """
+    if isinstance(object, NDArray):
+        if not isinstance(object, ndarray):
+            raise ValueError("array: the source is an nd.NDArray; use its as_np_ndarray()")
+        made = _core.array(object, dtype, True)
+        return _placed(made, ctx)
+    if dtype is None and not hasattr(object, "__array_interface__"):
+        dtype = "float32"
+        object = _plain(object)
+    try:
+        made = _core.array(object, dtype, True)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, MXNetError):
+            raise
+        raise TypeError(f"array: the source must be an array or a nested sequence of numbers: {error}") from None
+    return _placed(made, ctx)
+
+
+def _plain(values):
+    """Nested sequences with arrays among them as sequences of NumPy arrays."""
+    if isinstance(values, (list, tuple)):
+        return [v.asnumpy() if isinstance(v, NDArray) else _plain(v) for v in values]
+    return values
+
+
+def empty(shape, dtype=None, order="C", ctx=None):
+    """An np array whose values are undefined."""
+    from ..context import current_context
+
+    if order != "C":
+        raise NotImplementedError(f"empty: only order='C' is there, got {order!r}")
+    ctx = ctx if ctx is not None else current_context()
+    return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, True)

@@ -1,0 +1,32 @@
+"""``npx``: what NumPy lacks and deep learning needs, on np arrays."""
+
+from .. import _core
+from .._catalogue import populate as _populate
+from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
+from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
+from ..ndarray.ndarray import to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
+from ..util import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
+from .. import numpy as _np  # noqa: F401  (completes the pair of array classes)
+from . import random
+from .utils import load, save
+
+_names = _populate(globals(), "npx")
+seed = random.seed
+
+waitall = _core.wait_all
+
+
+def from_dlpack(capsule):
+    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    return _nd_from_dlpack(capsule).as_np_ndarray()
+
+
+def from_numpy(array, zero_copy=True):
+    """An np array over a NumPy array's memory, which becomes read-only on NumPy's side."""
+    from ..ndarray.ndarray import from_numpy as make
+
+    return make(array, zero_copy).as_np_ndarray()
+
+
+__all__ = ["set_np", "reset_np", "is_np_array", "is_np_shape", "use_np", "cpu", "gpu", "cpu_pinned", "num_gpus",
+           "current_context", "waitall", "load", "save", "random", "seed", "from_dlpack", "from_numpy", *_names]

@@ -1,0 +1,47 @@
+"""Saving and loading np arrays in MXNet's file format."""
+
+from .. import _core
+from ..ndarray.utils import _result
+from ..numpy.multiarray import ndarray
+
+__all__ = ["save", "load"]
+
+
+def save(file, arr):
+    """Writes one np array, a list of them or a dict of them to a file.
+
+    Raises
+    ------
+    ValueError
+        When ``arr`` is none of these.
+    TypeError
+        For an entry that is not an np array, or a key that is not a string.
+    """
+    if isinstance(arr, ndarray):
+        names, arrays = [], [arr]
+    elif isinstance(arr, (list, tuple)):
+        names, arrays = [], list(arr)
+    elif isinstance(arr, dict):
+        names, arrays = list(arr), list(arr.values())
+    else:
+        raise ValueError(f"save: an array, a list or a dict of arrays is needed, got {type(arr).__name__}")
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"save: the keys of a dict must be strings, got {type(name).__name__}")
+    for one in arrays:
+        if not isinstance(one, ndarray):
+            raise TypeError(f"save: only np arrays can be saved here, got {type(one).__name__}")
+    _core.save(str(file), arrays, names)
+
+
+def load(file):
+    """The arrays of a file as np arrays: a list, or a dict where they have names.
+
+    Raises
+    ------
+    MXNetError
+        For a file that is missing, broken or of another format.
+    """
+    if not isinstance(file, str):
+        raise TypeError(f"load: the file name must be a string, got {type(file).__name__}")
+    return _result(_core.load(file, True), True)

@@ -1,0 +1,40 @@
+"""Random numbers: seeding, the choice of generator, and MXNet's ``mx.random`` functions."""
+
+from . import _core
+from ._catalogue import functions as _functions
+
+__all__ = ["seed", "set_generator", "generator"]
+
+
+def seed(seed_state, ctx="all"):
+    """Seeds the generators of all devices, or of one.
+
+    Raises
+    ------
+    ValueError
+        When ``seed_state`` is not an integer.
+    """
+    if isinstance(seed_state, bool) or not hasattr(seed_state, "__index__"):
+        raise ValueError(f"seed: the seed must be an integer, got {seed_state!r}")
+    _core.seed(seed_state.__index__(), -1 if isinstance(ctx, str) else ctx.device_id)
+
+
+def set_generator(name):
+    """Chooses the generator of the whole process.
+
+    'philox' (default): counter-based; a seed gives the same numbers whatever the number of threads.
+    'mt19937': the streams of MXNet 1.9.1 on the CPU, number for number (default under ``python -m headrace.mxnet``).
+    """
+    _core.set_generator(name)
+
+
+def generator():
+    """Name of the generator in use: 'philox' or 'mt19937'."""
+    return _core.generator()
+
+
+def __getattr__(name):
+    found = _functions("nd.random").get(name)
+    if found is None:
+        raise AttributeError(f"module 'headrace.random' has no attribute {name!r}")
+    return found

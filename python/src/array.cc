@@ -1,0 +1,193 @@
+#include "array.h"
+
+#include <structmember.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "convert.h"
+#include "engine/runtime.h"
+#include "headrace/error.hpp"
+#include "ndarray/view.h"
+
+namespace headrace::python {
+
+Classes& classes() {
+  static Classes instance;
+  return instance;
+}
+
+PyObject* wrap(NDArray array, bool np) {
+  PyTypeObject* type = np ? classes().np : classes().nd;
+  if (!type) type = classes().base;
+  auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
+  if (!object) return nullptr;
+  new (&object->array) NDArray(std::move(array));
+  return reinterpret_cast<PyObject*>(object);
+}
+
+bool wait_to_read(const NDArray& array) {
+  Storage* storage = array.view() ? array.view()->storage() : nullptr;
+  if (!storage) return true;
+  Var& var = storage->var();
+  try {
+    if (var.idle()) {
+      if (var.poisoned()) runtime().engine.wait_to_read(var);
+      return true;
+    }
+    while (true) {
+      bool done = false;
+      std::exception_ptr failure;
+      Py_BEGIN_ALLOW_THREADS;
+      try {
+        done = runtime().engine.wait_to_read_for(var, std::chrono::milliseconds(50));
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      Py_END_ALLOW_THREADS;
+      if (failure) std::rethrow_exception(failure);
+      if (done) return true;
+      if (PyErr_CheckSignals() != 0) return false;
+    }
+  } catch (...) {
+    set_error();
+    return false;
+  }
+}
+
+void raise_error(ErrorKind kind, const char* text) {
+  static PyObject* table = nullptr;  // headrace.base.error_types: tuple in the order of ErrorKind
+  if (!table) {
+    Ref module(PyImport_ImportModule("headrace.base"));
+    if (!module) return;
+    table = PyObject_GetAttrString(module.get(), "error_types");
+    if (!table) return;
+  }
+  PyErr_SetString(PyTuple_GetItem(table, static_cast<Py_ssize_t>(kind)), text);
+}
+
+PyObject* set_error() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    // already set
+  } catch (const Error& error) {
+    raise_error(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    raise_error(ErrorKind::kRuntime, error.what());
+  }
+  return nullptr;
+}
+
+namespace {
+
+PyObject* array_new(PyTypeObject* type, PyObject*, PyObject*) {
+  auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
+  if (object) new (&object->array) NDArray();
+  return reinterpret_cast<PyObject*>(object);
+}
+
+void array_dealloc(PyObject* self) {
+  auto* object = reinterpret_cast<PyArray*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  if (object->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(object->grad);
+  object->array.~NDArray();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+Py_ssize_t array_length(PyObject* self) {
+  const NDArray& array = array_of(self);
+  if (array && array.ndim() > 0) return static_cast<Py_ssize_t>(array.shape()[0]);
+  PyErr_SetString(is_np(self) ? PyExc_TypeError : PyExc_IndexError, "len() of unsized object");
+  return -1;
+}
+
+PyObject* array_item(PyObject* self, Py_ssize_t i) {
+  if (array_of(self).ndim() == 0) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a 0-d array");
+    return nullptr;
+  }
+  if (i < 0 || i >= array_of(self).shape()[0]) {
+    PyErr_SetString(PyExc_IndexError, "index out of bounds");
+    return nullptr;
+  }
+  Ref key(PyLong_FromSsize_t(i));
+  return array_subscript(self, key.get());
+}
+
+Py_hash_t array_hash(PyObject* self) {
+  if (is_np(self)) {
+    PyErr_SetString(PyExc_TypeError, "unhashable type: 'ndarray': arrays compare element by element");
+    return -1;
+  }
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4);
+}
+
+template <class F>
+PyType_Slot slot(int id, F* function) {
+  return {id, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+PyTypeObject* make_array_type() {
+  static PyMemberDef members[] = {
+      {"__weaklistoffset__", T_PYSSIZET, offsetof(PyArray, weakrefs), READONLY, nullptr},
+      {nullptr, 0, 0, 0, nullptr}};
+  PyType_Slot slots[64];
+  int n = 0;
+  auto add = [&](int id, auto* function) { slots[n++] = slot(id, function); };
+  add(Py_tp_new, array_new);
+  add(Py_tp_dealloc, array_dealloc);
+  add(Py_tp_hash, array_hash);
+  add(Py_tp_richcompare, array_richcompare);
+  add(Py_sq_length, array_length);
+  add(Py_sq_item, array_item);
+  add(Py_mp_length, array_length);
+  add(Py_mp_subscript, array_subscript);
+  add(Py_mp_ass_subscript, array_assign_subscript);
+  add(Py_bf_getbuffer, array_get_buffer);
+  add(Py_bf_releasebuffer, array_release_buffer);
+  const PyNumberMethods& m = number_methods;
+  add(Py_nb_add, m.nb_add);
+  add(Py_nb_subtract, m.nb_subtract);
+  add(Py_nb_multiply, m.nb_multiply);
+  add(Py_nb_true_divide, m.nb_true_divide);
+  add(Py_nb_remainder, m.nb_remainder);
+  add(Py_nb_power, m.nb_power);
+  add(Py_nb_matrix_multiply, m.nb_matrix_multiply);
+  add(Py_nb_floor_divide, m.nb_floor_divide);
+  add(Py_nb_and, m.nb_and);
+  add(Py_nb_or, m.nb_or);
+  add(Py_nb_xor, m.nb_xor);
+  add(Py_nb_lshift, m.nb_lshift);
+  add(Py_nb_rshift, m.nb_rshift);
+  add(Py_nb_inplace_add, m.nb_inplace_add);
+  add(Py_nb_inplace_subtract, m.nb_inplace_subtract);
+  add(Py_nb_inplace_multiply, m.nb_inplace_multiply);
+  add(Py_nb_inplace_true_divide, m.nb_inplace_true_divide);
+  add(Py_nb_inplace_remainder, m.nb_inplace_remainder);
+  add(Py_nb_inplace_power, m.nb_inplace_power);
+  add(Py_nb_negative, m.nb_negative);
+  add(Py_nb_positive, m.nb_positive);
+  add(Py_nb_absolute, m.nb_absolute);
+  add(Py_nb_invert, m.nb_invert);
+  add(Py_nb_bool, m.nb_bool);
+  add(Py_nb_int, m.nb_int);
+  add(Py_nb_float, m.nb_float);
+  add(Py_nb_index, m.nb_index);
+  slots[n++] = {Py_tp_methods, array_methods};
+  slots[n++] = {Py_tp_getset, array_properties};
+  slots[n++] = {Py_tp_members, members};
+  slots[n++] = {0, nullptr};
+  static PyType_Spec spec = {"headrace._core.Array", sizeof(PyArray), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                             nullptr};
+  spec.slots = slots;
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+}
+
+}  // namespace headrace::python

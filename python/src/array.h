@@ -1,0 +1,94 @@
+// The Python array type: one hand-written type under both nd.NDArray and np.ndarray, because issuing a tiny operation
+// must cost less than a generic binding's argument handling. All functions here need the GIL.
+#pragma once
+
+#include <Python.h>
+
+#include <span>
+#include <vector>
+
+#include "headrace/error.hpp"
+#include "headrace/ndarray.hpp"
+
+namespace headrace::python {
+
+struct PyArray {
+  PyObject_HEAD
+  NDArray array;
+  PyObject* grad;      // the array object of the gradient buffer, or null
+  PyObject* weakrefs;
+};
+
+// The classes of the two front ends, set once by the package (headrace/ndarray and headrace/numpy).
+struct Classes {
+  PyTypeObject* base = nullptr;
+  PyTypeObject* nd = nullptr;
+  PyTypeObject* np = nullptr;
+};
+Classes& classes();
+
+inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, classes().base); }
+inline NDArray& array_of(PyObject* object) { return reinterpret_cast<PyArray*>(object)->array; }
+inline bool is_np(PyObject* object) {
+  return Py_TYPE(object) == classes().np || (classes().np && PyType_IsSubtype(Py_TYPE(object), classes().np));
+}
+
+// A new reference to a new array object of the np or nd class.
+PyObject* wrap(NDArray array, bool np);
+
+// Waits without holding the GIL, looking for signals in between. False: a Python error is set.
+bool wait_to_read(const NDArray& array);
+
+// Python error from the C++ exception being handled; returns null for convenience.
+PyObject* set_error() noexcept;
+// Python error of the kind that `kind` maps to.
+void raise_error(ErrorKind kind, const char* text);
+
+// Runs `body` and turns what it throws into a Python error and a null result.
+template <class F>
+PyObject* guarded(F&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return set_error();
+  }
+}
+
+// A reference that is dropped at the end of the scope.
+class Ref {
+ public:
+  explicit Ref(PyObject* object = nullptr) noexcept : object_(object) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref&& other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  PyObject* get() const noexcept { return object_; }
+  PyObject* release() noexcept { return std::exchange(object_, nullptr); }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  PyObject* object_;
+};
+
+// Thrown when a Python error is already set.
+struct PythonError {};
+inline PyObject* checked(PyObject* object) {
+  if (!object) throw PythonError();
+  return object;
+}
+
+// Parts of the type that live in files of their own.
+PyObject* array_subscript(PyObject* self, PyObject* key);
+int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value);
+extern PyNumberMethods number_methods;
+PyObject* array_richcompare(PyObject* a, PyObject* b, int operation);
+extern PyMethodDef array_methods[];
+extern PyGetSetDef array_properties[];
+int array_get_buffer(PyObject* self, Py_buffer* view, int flags);
+void array_release_buffer(PyObject* self, Py_buffer* view);
+
+PyTypeObject* make_array_type();
+
+}  // namespace headrace::python

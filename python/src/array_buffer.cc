@@ -1,0 +1,56 @@
+// The buffer protocol: memoryview(array) and numpy.asarray(array) see the array's own memory.
+
+#include "array.h"
+#include "base/check.h"
+#include "convert.h"
+#include "ndarray/view.h"
+
+namespace headrace::python {
+namespace {
+
+// Shape and byte strides that a Py_buffer points into, and the view that keeps the memory alive.
+struct Exported {
+  ViewPtr view;
+  std::vector<Py_ssize_t> shape, strides;
+};
+
+}  // namespace
+
+int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
+  Ref done(guarded([&]() -> PyObject* {
+    const NDArray& array = array_of(self);
+    const char* format = buffer_format(array.dtype());
+    check(format != nullptr, ErrorKind::kType, "buffer: Python has no buffer format for {}; convert with astype first",
+          dtype_name(array.dtype()));
+    check(array.is_contiguous() || (flags & PyBUF_STRIDES) == PyBUF_STRIDES, ErrorKind::kValue,
+          "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
+    check(array.is_contiguous() || (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS, ErrorKind::kValue,
+          "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
+    if (!wait_to_read(array)) throw PythonError();
+    auto* exported = new Exported{array.view(), {}, {}};
+    auto size = static_cast<Py_ssize_t>(item_size(array.dtype()));
+    for (size_t i = 0; i < array.ndim(); ++i) {
+      exported->shape.push_back(static_cast<Py_ssize_t>(array.shape()[i]));
+      exported->strides.push_back(static_cast<Py_ssize_t>(array.strides()[i]) * size);
+    }
+    buffer->obj = Py_NewRef(self);
+    buffer->buf = array.view()->data();
+    buffer->len = static_cast<Py_ssize_t>(array.size()) * size;
+    buffer->readonly = 0;
+    buffer->itemsize = size;
+    buffer->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    buffer->ndim = static_cast<int>(array.ndim());
+    buffer->shape = (flags & PyBUF_ND) ? exported->shape.data() : nullptr;
+    buffer->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
+    buffer->suboffsets = nullptr;
+    buffer->internal = exported;
+    Py_RETURN_NONE;
+  }));
+  if (done) return 0;
+  buffer->obj = nullptr;
+  return -1;
+}
+
+void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Exported*>(buffer->internal); }
+
+}  // namespace headrace::python

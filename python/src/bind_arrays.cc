@@ -1,0 +1,106 @@
+// Making arrays from Python and NumPy data.
+
+#include "base/check.h"
+#include "bindings.h"
+#include "convert.h"
+#include "ndarray/view.h"
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+// Shares the memory of an object with the buffer protocol; the array keeps the buffer until its storage goes.
+NDArray borrow_buffer(PyObject* object) {
+  auto* buffer = new Py_buffer;
+  if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
+    delete buffer;
+    throw PythonError();
+  }
+  auto free_buffer = [](void* owner) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyBuffer_Release(static_cast<Py_buffer*>(owner));
+    delete static_cast<Py_buffer*>(owner);
+    PyGILState_Release(state);
+  };
+  std::string format = buffer->format ? buffer->format : "B";
+  if (format == "l") format = "q";
+  if (format == "L") format = "Q";
+  for (int i = 0; i < kDTypeCount; ++i) {
+    auto dtype = static_cast<DType>(i);
+    const char* known = buffer_format(dtype);
+    if (!known || format != known) continue;
+    Shape shape;
+    for (int k = 0; k < buffer->ndim; ++k) shape.push_back(buffer->shape[k]);
+    StoragePtr storage(new Storage(Device{}, static_cast<size_t>(buffer->len), buffer->buf, buffer, free_buffer));
+    return NDArray(ViewPtr(new View(std::move(storage), dtype, shape)));
+  }
+  free_buffer(buffer);
+  fail(ErrorKind::kType, "from_numpy: element format '{}' has no dtype here; convert the data to a number type first",
+       format);
+}
+
+Device to_device(int type, int id) { return {static_cast<DeviceType>(type), id}; }
+
+}  // namespace
+
+void bind_arrays(nb::module_& m) {
+  m.def("set_classes", [](nb::handle nd, nb::handle np) {
+    classes().nd = reinterpret_cast<PyTypeObject*>(nd.inc_ref().ptr());
+    classes().np = reinterpret_cast<PyTypeObject*>(np.inc_ref().ptr());
+  }, "Says which subclasses of Array results have.");
+  m.def("array", [](nb::handle object, nb::object dtype, bool np) {
+    return translated([&] {
+      std::optional<DType> wanted;
+      if (!dtype.is_none()) wanted = to_dtype(dtype.ptr());
+      NDArray made;
+      if (is_array(object.ptr())) {
+        made = call("_copy", {array_of(object.ptr()).detach()});
+      } else {
+        made = from_object(object.ptr(), wanted);
+      }
+      if (wanted) made = cast_to(made, *wanted);
+      return wrapped(std::move(made), np);
+    });
+  }, nb::arg("object"), nb::arg("dtype").none(), nb::arg("np"),
+     "A new array with a copy of the values of anything NumPy understands.");
+  m.def("borrow", [](nb::handle object, bool np) {
+    return translated([&] { return wrapped(borrow_buffer(object.ptr()), np); });
+  }, "An array over the memory of an object with the buffer protocol, without a copy.");
+  m.def("empty", [](nb::handle shape, nb::handle dtype, int device_type, int device_id, bool np) {
+    return translated([&] {
+      NDArray array = NDArray::empty(to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr()),
+                                     to_device(device_type, device_id));
+      return wrapped(std::move(array), np);
+    });
+  }, "An array whose values are undefined.");
+  m.def("copy_into", [](nb::handle destination, nb::handle source) {
+    translated([&] {
+      const NDArray& to = array_from(destination);
+      const NDArray& from = array_from(source);
+      check(to.shape() == from.shape(), ErrorKind::kValue,
+            "copyto: the source has shape {}, but the destination has shape {}", to_string(from.shape()),
+            to_string(to.shape()));
+      copy_into(to, from);
+      return 0;
+    });
+  }, "Writes the values of `source`, cast to its dtype, into `destination`.");
+  m.def("share_storage", [](nb::handle a, nb::handle b) {
+    return array_from(a).view()->storage() == array_from(b).view()->storage();
+  }, "Whether two arrays are views of one storage.");
+  m.def("set_device", [](int type, int id) { thread_state().device = to_device(type, id); },
+        "Sets the device on which this thread's creation functions put arrays.");
+  m.def("set_grad_object", [](nb::handle array, nb::handle gradient) {
+    auto* object = reinterpret_cast<PyArray*>(array.ptr());
+    PyObject* old = object->grad;
+    object->grad = gradient.is_none() ? nullptr : Py_NewRef(gradient.ptr());
+    Py_XDECREF(old);
+  });
+  m.def("dtype_name", [](nb::handle dtype) {
+    return translated([&] { return nb::str(std::string(dtype_name(to_dtype(dtype.ptr()))).c_str()); });
+  }, "The library's name of anything that means a dtype.");
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,131 @@
+// Recording scopes, backward, custom functions.
+
+#include "autograd/autograd.h"
+#include "base/check.h"
+#include "bindings.h"
+#include "op/thread_state.h"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+// Sets recording and training on entry and restores them on exit; cheaper than a Python context manager.
+struct Scope {
+  int recording, training;  // -1: leave as it is
+  bool saved_recording = false, saved_training = false;
+
+  void enter() {
+    ThreadState& state = thread_state();
+    saved_recording = state.recording;
+    saved_training = state.training;
+    if (recording >= 0) state.recording = recording != 0;
+    if (training >= 0) state.training = training != 0;
+  }
+  void exit() {
+    thread_state().recording = saved_recording;
+    thread_state().training = saved_training;
+  }
+};
+
+// Holds a Python callable on the tape; the last reference may go on any thread.
+class Callback {
+ public:
+  explicit Callback(nb::handle function) : function_(function.inc_ref().ptr()) {}
+  Callback(const Callback& other) : function_(other.function_) { locked([&] { Py_INCREF(function_); }); }
+  ~Callback() { locked([&] { Py_DECREF(function_); }); }
+  Callback& operator=(const Callback&) = delete;
+
+  std::vector<NDArray> operator()(std::span<const NDArray> heads) const {
+    std::vector<NDArray> gradients;
+    nb::gil_scoped_acquire lock;
+    bool np = np_;
+    nb::list list;
+    for (const NDArray& head : heads) list.append(wrapped(head, np));
+    nb::object results = nb::borrow(function_)(list);
+    return arrays_from(results);
+  }
+  bool np_ = false;
+
+ private:
+  template <class F>
+  static void locked(F&& f) {
+    if (!Py_IsInitialized()) return;
+    PyGILState_STATE state = PyGILState_Ensure();
+    f();
+    PyGILState_Release(state);
+  }
+  PyObject* function_;
+};
+
+GradReq request_of(const char* word) {
+  std::string_view text = word;
+  check(text == "write" || text == "add" || text == "null", ErrorKind::kKey,
+        "grad_req must be 'write', 'add' or 'null', got '{}'", text);
+  return text == "write" ? GradReq::kWrite : text == "add" ? GradReq::kAdd : GradReq::kNull;
+}
+
+}  // namespace
+
+void bind_autograd(nb::module_& m) {
+  nb::class_<Scope>(m, "Scope", "Context manager for the recording and training flags; -1 leaves one as it is.")
+      .def(nb::init<int, int>(), nb::arg("recording"), nb::arg("training"))
+      .def("__enter__", &Scope::enter)
+      .def("__exit__", [](Scope& scope, nb::args) { scope.exit(); });
+  m.def("is_recording", [] { return thread_state().recording; });
+  m.def("is_training", [] { return thread_state().training; });
+  m.def("set_recording", [](bool on) { return std::exchange(thread_state().recording, on); });
+  m.def("set_training", [](bool on) { return std::exchange(thread_state().training, on); });
+  m.def("mark_variable", [](nb::handle variable, nb::handle gradient, const char* request) {
+    translated([&] {
+      array_from(variable);
+      NDArray collected = gradient.is_none() ? NDArray() : array_from(gradient);
+      autograd::mark_variable(array_of(variable.ptr()), collected, request_of(request));
+      return 0;
+    });
+  }, nb::arg("variable"), nb::arg("gradient").none(), nb::arg("request"));
+  m.def("set_grad_req", [](nb::handle variable, const char* request) {
+    translated([&] {
+      const NodePtr& node = array_from(variable).node();
+      check(node && node->is_leaf, ErrorKind::kValue, "set_grad_req: attach_grad() was not called on the array");
+      node->request = request_of(request);
+      return 0;
+    });
+  });
+  m.def("backward", [](nb::handle heads, nb::handle head_gradients, bool retain_graph, bool train_mode) {
+    translated([&] {
+      std::vector<NDArray> gradients;
+      if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
+      autograd::backward(arrays_from(heads), gradients, retain_graph, train_mode);
+      return 0;
+    });
+  }, nb::arg("heads"), nb::arg("head_gradients").none(), nb::arg("retain_graph"), nb::arg("train_mode"));
+  m.def("grad", [](nb::handle heads, nb::handle variables, nb::handle head_gradients, bool retain_graph,
+                   bool create_graph, bool train_mode) {
+    return translated([&] {
+      std::vector<NDArray> gradients;
+      if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
+      std::vector<NDArray> wanted = arrays_from(variables);
+      std::vector<NDArray> results =
+          autograd::grad(arrays_from(heads), wanted, gradients, retain_graph, create_graph, train_mode);
+      nb::list list;
+      size_t i = 0;
+      for (nb::handle variable : variables) list.append(wrapped(std::move(results[i++]), is_np(variable.ptr())));
+      return list;
+    });
+  }, nb::arg("heads"), nb::arg("variables"), nb::arg("head_gradients").none(), nb::arg("retain_graph"),
+     nb::arg("create_graph"), nb::arg("train_mode"));
+  m.def("record_custom", [](nb::handle inputs, nb::handle outputs, nb::handle step, bool np) {
+    translated([&] {
+      std::vector<NDArray> results = arrays_from(outputs);
+      Callback callback(step);
+      callback.np_ = np;
+      autograd::record_custom(arrays_from(inputs), results, callback);
+      size_t i = 0;
+      for (nb::handle output : outputs) array_of(output.ptr()) = results[i++];
+      return 0;
+    });
+  }, "Puts custom code on the tape: `step(list of output gradients)` gives the input gradients.");
+}
+
+}  // namespace headrace::python

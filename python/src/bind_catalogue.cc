@@ -1,0 +1,163 @@
+// The catalogue as Python sees it: functions by path, descriptions for documentation, stubs and tests.
+
+#include "base/check.h"
+#include "bindings.h"
+#include "convert.h"
+#include "op/invoke.h"
+#include "op/pointwise.h"
+#include "op_call.h"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+bool is_np_path(const std::string& path) {
+  return path.starts_with("np.") || path.starts_with("npx.") || path.starts_with("ndarray.");
+}
+
+nb::object text(const std::string& value) { return nb::str(value.c_str()); }
+
+nb::list texts(const std::vector<std::string>& values) {
+  nb::list list;
+  for (const std::string& value : values) list.append(text(value));
+  return list;
+}
+
+nb::dict describe_field(const OpDef& op, const FieldInfo& field) {
+  IntrusivePtr<Attrs> defaults = op.make_attrs();
+  nb::dict d;
+  static const char* kinds[] = {"bool", "int", "float", "str", "dtype", "shape", "slice", "floats"};
+  d["name"] = field.name;
+  d["doc"] = field.doc;
+  d["kind"] = kinds[static_cast<size_t>(field.kind)];
+  d["nullable"] = field.nullable;
+  d["required"] = field.required;
+  d["choices"] = field.choices ? nb::object(nb::str(field.choices)) : nb::none();
+  d["default"] = nb::steal(from_attr_value(field.get(defaults->data())));
+  return d;
+}
+
+nb::dict describe_sample(const OpDef& op, const Sample& sample) {
+  nb::dict d;
+  nb::list inputs;
+  for (const SampleArray& array : sample.inputs) {
+    nb::dict one;
+    one["shape"] = nb::steal(from_shape(array.shape));
+    one["dtype"] = text(std::string(dtype_name(array.dtype)));
+    one["low"] = array.low;
+    one["high"] = array.high;
+    nb::list listed;
+    for (double value : array.values) listed.append(value);
+    one["values"] = listed;
+    inputs.append(one);
+  }
+  nb::dict attrs;
+  if (sample.attrs)
+    for (const FieldInfo& field : op.schema->fields)
+      attrs[field.name] = nb::steal(from_attr_value(field.get(sample.attrs->data())));
+  d["inputs"] = inputs;
+  d["attrs"] = attrs;
+  return d;
+}
+
+nb::dict describe(const OpDef& op) {
+  nb::dict d;
+  d["name"] = text(op.name);
+  d["aliases"] = texts(op.aliases);
+  d["python"] = texts(op.python);
+  d["doc"] = text(op.doc);
+  d["inputs"] = texts(op.inputs);
+  d["np_inputs"] = texts(op.np_inputs);
+  d["variadic"] = op.variadic;
+  d["list_input"] = op.list_input;
+  d["optional_inputs"] = op.optional_inputs;
+  d["outputs"] = op.outputs;
+  d["is_view"] = static_cast<bool>(op.as_view);
+  d["is_pointwise"] = static_cast<bool>(op.pointwise);
+  d["is_random"] = op.is_random;
+  d["mutates"] = op.mutates;
+  d["differentiable"] = static_cast<bool>(op.gradient);
+  d["zero_gradient"] = op.zero_gradient;
+  nb::list fields, samples;
+  for (const FieldInfo& field : op.schema->fields) fields.append(describe_field(op, field));
+  for (const Sample& sample : op.samples) samples.append(describe_sample(op, sample));
+  d["fields"] = fields;
+  d["samples"] = samples;
+  return d;
+}
+
+AttrsPtr attrs_from(const OpDef& op, nb::handle attrs) {
+  IntrusivePtr<Attrs> made = op.make_attrs();
+  for (auto [key, value] : nb::borrow<nb::dict>(attrs)) {
+    const char* name = nb::borrow<nb::str>(key).c_str();
+    const FieldInfo* field = op.schema->find(name);
+    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, name);
+    field->set(made->mutable_data(), to_attr_value(value.ptr(), *field, op.name.c_str()), *field, op.name.c_str());
+  }
+  return AttrsPtr(made.get());
+}
+
+void update_many_from(const std::string& name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::handle attrs) {
+  const OpDef& op = find_op(name);
+  const FieldInfo* lr = op.schema->find("lr");
+  const FieldInfo* wd = op.schema->find("wd");
+  check(lr && wd, ErrorKind::kValue, "{}: not an update operator", name);
+  std::vector<UpdateCall> calls;
+  nb::object lr_items = nb::borrow(lrs), wd_items = nb::borrow(wds);
+  size_t i = 0;
+  for (nb::handle tuple : tensors) {
+    AttrsPtr shared = attrs_from(op, attrs);
+    auto* own = const_cast<Attrs*>(shared.get());
+    nb::object one_lr = lr_items[i], one_wd = wd_items[i];
+    lr->set(own->mutable_data(), to_attr_value(one_lr.ptr(), *lr, name.c_str()), *lr, name.c_str());
+    wd->set(own->mutable_data(), to_attr_value(one_wd.ptr(), *wd, name.c_str()), *wd, name.c_str());
+    calls.push_back({arrays_from(tuple), std::move(shared)});
+    ++i;
+  }
+  update_many(op, calls);
+}
+
+}  // namespace
+
+void bind_catalogue(nb::module_& m) {
+  m.def("functions", [] {
+    return translated([] {
+      nb::list all;
+      for (const OpDef& op : catalogue().all())
+        for (const std::string& path : op.python) {
+          std::string name = path.substr(path.rfind('.') + 1);
+          all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), is_np_path(path)))));
+        }
+      return all;
+    });
+  }, "Pairs of a path ('nd.exp', 'np.linalg.norm', 'NDArray.exp') and the callable that belongs there.");
+  m.def("catalogue", [] {
+    return translated([] {
+      nb::list all;
+      for (const OpDef& op : catalogue().all()) all.append(describe(op));
+      return all;
+    });
+  }, "A description of every operator.");
+  m.def("invoke", [](nb::str name, nb::handle inputs, nb::handle attrs, bool np) {
+    return translated([&] {
+      const OpDef& op = find_op(name.c_str());
+      nb::list results;
+      for (NDArray& one : invoke_all(op, attrs_from(op, attrs), arrays_from(inputs)))
+        results.append(wrapped(std::move(one), np));
+      return results;
+    });
+  }, "All results of the operator with this registered name.");
+  m.def("function", [](nb::str name, bool np) {
+    return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np)); });
+  }, "The callable of a registered operator.");
+  m.def("update_many", [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {
+    translated([&] {
+      update_many_from(name.c_str(), tensors, lrs, wds, attrs);
+      return 0;
+    });
+  }, nb::arg("name"), nb::arg("tensors"), nb::arg("lrs"), nb::arg("wds"), nb::arg("attrs"),
+     "Applies an update operator in place to many (weight, gradient, *states) tuples in one engine task.");
+}
+
+}  // namespace headrace::python

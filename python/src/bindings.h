@@ -1,0 +1,50 @@
+// One function per part of the extension module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "array.h"
+#include "headrace/error.hpp"
+
+namespace headrace::python {
+
+void bind_arrays(nanobind::module_& m);
+void bind_catalogue(nanobind::module_& m);
+void bind_autograd(nanobind::module_& m);
+void bind_engine(nanobind::module_& m);
+
+// Calls `body`, turning the library's errors into Python's.
+template <class F>
+auto translated(F&& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const nanobind::python_error&) {
+    throw;
+  } catch (...) {
+    set_error();
+    throw nanobind::python_error();
+  }
+}
+
+inline const NDArray& array_from(nanobind::handle object) {
+  if (!is_array(object.ptr())) {
+    PyErr_Format(PyExc_TypeError, "an array is needed, got %s", Py_TYPE(object.ptr())->tp_name);
+    throw nanobind::python_error();
+  }
+  return array_of(object.ptr());
+}
+
+// Arrays of a Python sequence; None gives a none array.
+inline std::vector<NDArray> arrays_from(nanobind::handle sequence) {
+  std::vector<NDArray> arrays;
+  for (nanobind::handle item : sequence) arrays.push_back(item.is_none() ? NDArray() : array_from(item));
+  return arrays;
+}
+
+inline nanobind::object wrapped(NDArray array, bool np) {
+  PyObject* object = wrap(std::move(array), np);
+  if (!object) throw nanobind::python_error();
+  return nanobind::steal(object);
+}
+
+}  // namespace headrace::python

@@ -1,0 +1,264 @@
+#include "convert.h"
+
+#include <cstring>
+
+#include "array.h"
+#include "base/check.h"
+
+namespace headrace::python {
+namespace {
+
+PyObject* numpy_module() {
+  static PyObject* module = checked(PyImport_ImportModule("numpy"));
+  return module;
+}
+
+PyObject* numpy_name(const char* name) { return checked(PyObject_GetAttrString(numpy_module(), name)); }
+
+bool is_numpy_scalar(PyObject* object) {
+  static PyObject* generic = numpy_name("generic");
+  return PyObject_IsInstance(object, generic) == 1;
+}
+
+int64_t to_int(PyObject* object, const char* what) {
+  Ref index(PyNumber_Index(object));
+  if (!index) {
+    PyErr_Clear();
+    if (is_array(object) && array_of(object).size() == 1) return static_cast<int64_t>(array_of(object).item());
+    fail(ErrorKind::kType, "{} must hold integers, got an entry of type {}", what, Py_TYPE(object)->tp_name);
+  }
+  int64_t value = PyLong_AsLongLong(index.get());
+  if (value == -1 && PyErr_Occurred()) throw PythonError();
+  return value;
+}
+
+// The items of a list, tuple, array or other sequence.
+template <class F>
+void for_each_item(PyObject* object, const char* what, F&& use) {
+  Ref items(PySequence_Fast(object, what));
+  if (!items) throw PythonError();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) use(PySequence_Fast_GET_ITEM(items.get(), i));
+}
+
+}  // namespace
+
+std::optional<Number> as_number(PyObject* object) {
+  if (PyFloat_Check(object)) return Number{PyFloat_AS_DOUBLE(object), false};
+  if (PyLong_Check(object)) {  // bool too
+    double value = PyLong_AsDouble(object);
+    if (value == -1 && PyErr_Occurred()) throw PythonError();
+    return Number{value, true};
+  }
+  if (!is_numpy_scalar(object)) return std::nullopt;
+  Ref number(PyNumber_Float(object));
+  if (!number) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return Number{PyFloat_AS_DOUBLE(number.get()), PyIndex_Check(object) != 0};
+}
+
+Shape to_shape(PyObject* object, const char* what) {
+  Shape shape;
+  if (PyLong_Check(object) || PyIndex_Check(object)) {
+    shape.push_back(to_int(object, what));
+    return shape;
+  }
+  for_each_item(object, what, [&](PyObject* item) { shape.push_back(to_int(item, what)); });
+  return shape;
+}
+
+DType to_dtype(PyObject* object) {
+  if (PyUnicode_Check(object)) {
+    const char* name = PyUnicode_AsUTF8(object);
+    if (!name) throw PythonError();
+    if (std::strcmp(name, "bfloat16") == 0) return DType::kBfloat16;
+  }
+  if (PyLong_CheckExact(object)) {
+    long flag = PyLong_AsLong(object);
+    check(flag >= 0 && flag < kDTypeCount, ErrorKind::kType, "dtype flag {} is unknown", flag);
+    return static_cast<DType>(flag);
+  }
+  static PyObject* make_dtype = numpy_name("dtype");
+  Ref dtype(PyObject_CallOneArg(make_dtype, object));
+  if (!dtype) {
+    PyErr_Clear();
+    Ref text(PyObject_Str(object));
+    fail(ErrorKind::kType, "'{}' is not a dtype; known are float16, bfloat16, float32, float64, the signed and "
+         "unsigned integers of 8 to 64 bits and bool", text ? PyUnicode_AsUTF8(text.get()) : "?");
+  }
+  Ref name(checked(PyObject_GetAttrString(dtype.get(), "name")));
+  return parse_dtype(PyUnicode_AsUTF8(name.get()));
+}
+
+PyObject* from_shape(const Shape& shape) {
+  PyObject* tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  return tuple;
+}
+
+PyObject* numpy_dtype(DType dtype) {
+  static PyObject* cache[kDTypeCount] = {};
+  PyObject*& slot = cache[static_cast<size_t>(dtype)];
+  if (!slot) {
+    static PyObject* make_dtype = numpy_name("dtype");
+    // NumPy has no bfloat16; its bits travel as a structured dtype, as in MXNet.
+    const std::string name = dtype == DType::kBfloat16 ? "" : std::string(dtype_name(dtype));
+    slot = dtype == DType::kBfloat16
+               ? checked(PyObject_CallFunction(make_dtype, "[(ss)]", "bfloat16", "u2"))
+               : checked(PyObject_CallFunction(make_dtype, "s", name.c_str()));
+  }
+  return slot;
+}
+
+AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* operation) {
+  if (object == Py_None) return std::monostate{};
+  if (field.kind == FieldKind::kDType) return to_dtype(object);
+  if (PyUnicode_Check(object)) return std::string(PyUnicode_AsUTF8(object));
+  if (field.kind == FieldKind::kString) {
+    Ref text(checked(PyType_Check(object) ? PyObject_GetAttrString(object, "__name__") : PyObject_Str(object)));
+    return std::string(PyUnicode_AsUTF8(text.get()));
+  }
+  if (PyBool_Check(object)) return object == Py_True;
+  bool is_list = field.kind == FieldKind::kShape || field.kind == FieldKind::kOptionalInts ||
+                 field.kind == FieldKind::kDoubles;
+  if (!is_array(object) || !is_list) {
+    if (is_array(object)) {
+      check(array_of(object).size() == 1, ErrorKind::kType, "{}: argument '{}' must be a number, got an array of shape {}",
+            operation, field.name, to_string(array_of(object).shape()));
+      return array_of(object).item();
+    }
+    if (PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object))) return to_int(object, field.name);
+    if (std::optional<Number> number = as_number(object)) return number->value;
+  }
+  if (!is_list || !PySequence_Check(object))
+    fail(ErrorKind::kType, "{}: argument '{}' cannot be of type {}", operation, field.name, Py_TYPE(object)->tp_name);
+  if (field.kind == FieldKind::kDoubles) {
+    Doubles numbers;
+    for_each_item(object, field.name, [&](PyObject* item) {
+      if (auto number = as_number(item)) numbers.push_back(number->value);
+      else fail(ErrorKind::kType, "{}: argument '{}' must hold numbers", operation, field.name);
+    });
+    return numbers;
+  }
+  if (field.kind == FieldKind::kOptionalInts) {
+    OptionalInts items;
+    for_each_item(object, field.name, [&](PyObject* item) {
+      if (item == Py_None) items.push_back(std::nullopt);
+      else items.push_back(to_int(item, field.name));
+    });
+    return items;
+  }
+  return to_shape(object, field.name);
+}
+
+PyObject* from_attr_value(const AttrValue& value) {
+  struct Convert {
+    PyObject* operator()(std::monostate) const { Py_RETURN_NONE; }
+    PyObject* operator()(bool flag) const { return PyBool_FromLong(flag); }
+    PyObject* operator()(int64_t number) const { return PyLong_FromLongLong(number); }
+    PyObject* operator()(double number) const { return PyFloat_FromDouble(number); }
+    PyObject* operator()(const std::string& text) const { return PyUnicode_FromString(text.c_str()); }
+    PyObject* operator()(DType dtype) const { return PyUnicode_FromString(std::string(dtype_name(dtype)).c_str()); }
+    PyObject* operator()(const Shape& shape) const { return from_shape(shape); }
+    PyObject* operator()(const OptionalInts& items) const {
+      PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(items.size()));
+      for (size_t i = 0; i < items.size(); ++i)
+        PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(i),
+                         items[i] ? PyLong_FromLongLong(*items[i]) : Py_NewRef(Py_None));
+      return tuple;
+    }
+    PyObject* operator()(const Doubles& numbers) const {
+      PyObject* list = PyList_New(static_cast<Py_ssize_t>(numbers.size()));
+      for (size_t i = 0; i < numbers.size(); ++i)
+        PyList_SET_ITEM(list, static_cast<Py_ssize_t>(i), PyFloat_FromDouble(numbers[i]));
+      return list;
+    }
+  };
+  return checked(std::visit(Convert{}, value));
+}
+
+const char* buffer_format(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32: return "f";
+    case DType::kFloat64: return "d";
+    case DType::kFloat16: return "e";
+    case DType::kInt8: return "b";
+    case DType::kInt16: return "h";
+    case DType::kInt32: return "i";
+    case DType::kInt64: return "q";
+    case DType::kUint8: return "B";
+    case DType::kUint16: return "H";
+    case DType::kUint32: return "I";
+    case DType::kUint64: return "Q";
+    case DType::kBool: return "?";
+    case DType::kBfloat16: return nullptr;
+  }
+  return nullptr;
+}
+
+NDArray from_object(PyObject* object, std::optional<DType> dtype) {
+  static PyObject* asarray = numpy_name("ascontiguousarray");
+  static PyObject* array_class = numpy_name("ndarray");
+  bool was_scalar = true;
+  Ref converted;
+  bool through_bits = dtype == DType::kBfloat16;
+  PyObject* target = dtype && !through_bits ? numpy_dtype(*dtype) : nullptr;
+  if (through_bits) target = numpy_dtype(DType::kFloat32);
+  converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray, object, target, nullptr)
+                         : PyObject_CallFunctionObjArgs(asarray, object, nullptr));
+  if (!converted) throw PythonError();
+  // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
+  if (PyObject_IsInstance(object, array_class) == 1 || PySequence_Check(object)) was_scalar = false;
+  if (Ref ndim(PyObject_GetAttrString(object, "ndim")); ndim) was_scalar = PyLong_AsLong(ndim.get()) == 0;
+  else PyErr_Clear();
+  Ref own_dtype(checked(PyObject_GetAttrString(converted.get(), "dtype")));
+  DType stored;
+  try {
+    stored = to_dtype(own_dtype.get());
+  } catch (const Error&) {
+    Ref text(PyObject_Str(own_dtype.get()));
+    fail(ErrorKind::kType, "array: NumPy dtype {} has no counterpart here; convert the data to a number type first",
+         text ? PyUnicode_AsUTF8(text.get()) : "?");
+  }
+  Py_buffer view;
+  if (PyObject_GetBuffer(converted.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();
+  Shape shape;
+  if (!was_scalar)
+    for (int i = 0; i < view.ndim; ++i) shape.push_back(view.shape[i]);
+  NDArray array;
+  try {
+    array = NDArray::from_host(view.buf, shape, stored);
+  } catch (...) {
+    PyBuffer_Release(&view);
+    throw;
+  }
+  PyBuffer_Release(&view);
+  return array;
+}
+
+PyObject* to_numpy(const NDArray& array) {
+  if (!wait_to_read(array)) throw PythonError();
+  static PyObject* empty = numpy_name("empty");
+  Ref shape(from_shape(array.shape()));
+  Ref result(checked(PyObject_CallFunctionObjArgs(empty, shape.get(), numpy_dtype(array.dtype()), nullptr)));
+  Py_buffer view;
+  if (PyObject_GetBuffer(result.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();
+  try {
+    if (array.size() > 100000) {
+      Py_BEGIN_ALLOW_THREADS;
+      array.copy_to_host(view.buf);
+      Py_END_ALLOW_THREADS;
+    } else {
+      array.copy_to_host(view.buf);
+    }
+  } catch (...) {
+    PyBuffer_Release(&view);
+    throw;
+  }
+  PyBuffer_Release(&view);
+  return result.release();
+}
+
+}  // namespace headrace::python

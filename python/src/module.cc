@@ -1,0 +1,24 @@
+// headrace._core: the engine, arrays and operators as the Python package sees them.
+
+#include <nanobind/nanobind.h>
+
+#include "array.h"
+#include "base/config.h"
+#include "bindings.h"
+#include "op_call.h"
+
+namespace nb = nanobind;
+using namespace headrace::python;
+
+NB_MODULE(_core, m) {
+  m.doc() = "Arrays, operators, gradients and the engine of Headrace. Use the headrace package, not this module.";
+  nb::set_leak_warnings(false);
+  classes().base = make_array_type();
+  if (!classes().base || !ready_op_function_type()) throw nb::python_error();
+  m.attr("Array") = nb::borrow(reinterpret_cast<PyObject*>(classes().base));
+  m.attr("__version__") = HEADRACE_VERSION;
+  bind_arrays(m);
+  bind_catalogue(m);
+  bind_autograd(m);
+  bind_engine(m);
+}

@@ -1,0 +1,31 @@
+// Calling operators from Python: one callable object per name, with the operator's real signature.
+#pragma once
+
+#include <Python.h>
+
+#include "headrace/ndarray.hpp"
+#include "op/op_def.h"
+
+namespace headrace::python {
+
+// `result` as a new array object, or put into `out`, which is returned.
+PyObject* finish(NDArray result, bool np, PyObject* out);
+
+// An operator on two arrays in one front end, and what stands for it when one operand is a number.
+struct PairForms {
+  const OpDef* both = nullptr;
+  const OpDef* right = nullptr;  // array OP number
+  const OpDef* left = nullptr;   // number OP array
+  bool np = false;
+};
+
+// a OP b where at least one is an array and the other an array or a number; NotImplemented for other operands.
+PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject* out);
+
+// A callable for `op` as it is seen at `path` ("nd.sum", "np.ndarray.sum"): np semantics for paths under np and npx.
+PyObject* make_op_function(const OpDef& op, const char* name, bool np);
+
+// Prepares the type; once, when the module is loaded.
+bool ready_op_function_type();
+
+}  // namespace headrace::python
