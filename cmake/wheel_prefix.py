@@ -1,4 +1,7 @@
-"""Prints the install prefix of a distribution: python wheel_prefix.py DISTRIBUTION FILE_IN_LIB_CMAKE_FOLDER."""
+"""Prints the prefix that a distribution is installed in: wheel_prefix.py DISTRIBUTION FILE.
+
+FILE is the name of a file that the distribution has in <prefix>/lib/cmake/<package>.
+"""
 
 import importlib.metadata
 import pathlib
@@ -14,7 +17,6 @@ def main() -> int:
     found = [path for path in distribution.files or [] if path.name == marker]
     if not found:
         return 1
-    # <prefix>/lib/cmake/<package>/<marker>
     print(pathlib.Path(distribution.locate_file(found[0])).resolve().parents[3])
     return 0
 
