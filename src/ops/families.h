@@ -14,6 +14,7 @@ std::vector<OpDef> constant_operators();
 std::vector<OpDef> range_operators();
 // index/
 std::vector<OpDef> basic_index_operators();
+std::vector<OpDef> take_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
 std::vector<OpDef> binary_operators();
@@ -22,16 +23,47 @@ std::vector<OpDef> exponential_operators();
 std::vector<OpDef> rounding_operators();
 std::vector<OpDef> trigonometric_operators();
 
+// linalg/
+std::vector<OpDef> dot_operators();
+
+// nn/
+std::vector<OpDef> fully_connected_operators();
+
+// random/
+std::vector<OpDef> uniform_normal_operators();
+
+// reduce/
+std::vector<OpDef> arg_reduce_operators();
+std::vector<OpDef> extreme_operators();
+std::vector<OpDef> softmax_operators();
+std::vector<OpDef> sum_operators();
+
+// shape/
+std::vector<OpDef> broadcast_operators();
+std::vector<OpDef> reshape_operators();
+std::vector<OpDef> transpose_operators();
+
 inline constexpr Family kFamilies[] = {
     constant_operators,
     range_operators,
     basic_index_operators,
+    take_operators,
     activation_operators,
     binary_operators,
     cast_operators,
     exponential_operators,
     rounding_operators,
     trigonometric_operators,
+    dot_operators,
+    fully_connected_operators,
+    uniform_normal_operators,
+    arg_reduce_operators,
+    extreme_operators,
+    softmax_operators,
+    sum_operators,
+    broadcast_operators,
+    reshape_operators,
+    transpose_operators,
 };
 
 }  // namespace headrace

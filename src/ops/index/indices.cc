@@ -1,0 +1,139 @@
+#include "ops/index/indices.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/formula/transfer.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kNsPerByte = 0.12, kNsPerSlice = 4;
+constexpr int64_t kGrain = 1 << 14;
+
+// At least one copy of a slice, of a size known at compile time where it is small.
+template <class F>
+void with_copy(int64_t bytes, F&& f) {
+  switch (bytes) {
+    case 1: return f([](char* to, const char* from) { std::memcpy(to, from, 1); });
+    case 2: return f([](char* to, const char* from) { std::memcpy(to, from, 2); });
+    case 4: return f([](char* to, const char* from) { std::memcpy(to, from, 4); });
+    case 8: return f([](char* to, const char* from) { std::memcpy(to, from, 8); });
+    default: return f([bytes](char* to, const char* from) { std::memcpy(to, from, static_cast<size_t>(bytes)); });
+  }
+}
+
+// Additions into rows [first, last) of every outer block, in the order of the indices.
+template <class T>
+void add_into(const T* from, T* to, const IndexSpace& space, const std::vector<int64_t>& indices, int64_t first,
+              int64_t last) {
+  const auto count = static_cast<int64_t>(indices.size());
+  for (int64_t o = 0; o < space.outer; ++o) {
+    for (int64_t k = 0; k < count; ++k) {
+      const int64_t row = indices[static_cast<size_t>(k)];
+      if (row < first || row >= last) continue;
+      const T* source = from + (o * count + k) * space.inner;
+      T* target = to + (o * space.length + row) * space.inner;
+      for (int64_t j = 0; j < space.inner; ++j) target[j] = static_cast<T>(target[j] + source[j]);
+    }
+  }
+}
+
+template <class T>
+void scatter_add(const T* from, T* to, const IndexSpace& space, const std::vector<int64_t>& indices) {
+  const auto count = static_cast<int64_t>(indices.size());
+  const double bytes = static_cast<double>(space.outer * space.inner * (count + space.length)) * sizeof(T);
+  const double cost = bytes * kNsPerByte + static_cast<double>(space.outer * count) * kNsPerSlice;
+  // Each thread owns a range of target rows and looks at every index.
+  const int64_t grain = std::max<int64_t>(1, space.length / 16);
+  parallel_for(space.length, grain, cost, [&](int64_t first, int64_t last) {
+    for (int64_t o = 0; o < space.outer; ++o) {
+      T* rows = to + (o * space.length + first) * space.inner;
+      std::fill(rows, rows + (last - first) * space.inner, T{});
+    }
+    add_into(from, to, space, indices, first, last);
+  });
+}
+
+template <class Half>
+void scatter_add_half(const Tensor& from, const Tensor& to, const IndexSpace& space,
+                      const std::vector<int64_t>& indices) {
+  std::vector<float> wide(static_cast<size_t>(from.size)), sums(static_cast<size_t>(to.size));
+  std::copy_n(from.as<Half>(), from.size, wide.begin());
+  scatter_add(wide.data(), sums.data(), space, indices);
+  std::transform(sums.begin(), sums.end(), to.as<Half>(), [](float v) { return Half(v); });
+}
+
+}  // namespace
+
+IndexMode index_mode(const std::string& word) noexcept {
+  return word == "wrap" ? IndexMode::kWrap : word == "raise" ? IndexMode::kRaise : IndexMode::kClip;
+}
+
+std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, int64_t extent, IndexMode mode,
+                                  int64_t axis) {
+  std::vector<int64_t> result(static_cast<size_t>(indices.size));
+  if (result.empty()) return result;
+  load_function(indices.dtype, ComputeType::kInt64)(result.data(), indices.data, 1, indices.size);
+  check(extent > 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size 0", operation, result[0], axis);
+  for (int64_t& i : result) {
+    if (static_cast<uint64_t>(i) < static_cast<uint64_t>(extent)) continue;
+    if (mode == IndexMode::kClip) {
+      i = i < 0 ? 0 : extent - 1;
+    } else if (mode == IndexMode::kWrap) {
+      i %= extent;
+      if (i < 0) i += extent;
+    } else {
+      check(i >= -extent && i < extent, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}",
+            operation, i, axis, extent);
+      i += extent;
+    }
+  }
+  return result;
+}
+
+IndexSpace IndexSpace::along(const Shape& shape, int64_t axis) noexcept {
+  IndexSpace space{1, shape[static_cast<size_t>(axis)], 1};
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (static_cast<int64_t>(d) < axis) space.outer *= shape[d];
+    if (static_cast<int64_t>(d) > axis) space.inner *= shape[d];
+  }
+  return space;
+}
+
+void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
+                   int64_t item_size) {
+  const auto count = static_cast<int64_t>(indices.size());
+  const int64_t bytes = space.inner * item_size;
+  if (count == 0 || bytes == 0) return;
+  const auto slices = static_cast<double>(space.outer * count);
+  const double cost = slices * (kNsPerSlice + 2 * static_cast<double>(bytes) * kNsPerByte);
+  with_copy(bytes, [&](auto copy) {
+    parallel_for(space.outer * count, std::max<int64_t>(1, kGrain / bytes), cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / count * space.length + indices[static_cast<size_t>(i % count)];
+        copy(static_cast<char*>(to) + i * bytes, static_cast<const char*>(from) + row * bytes);
+      }
+    });
+  });
+}
+
+void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& space,
+                        const std::vector<int64_t>& indices) {
+  dispatch(to.dtype, [&]<class T>() {
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+      scatter_add_half<T>(from, to, space, indices);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      scatter_add(from.as<bool>(), to.as<bool>(), space, indices);
+    } else if constexpr (std::is_integral_v<T>) {  // as unsigned, which wraps
+      using U = std::make_unsigned_t<T>;
+      scatter_add(from.as<U>(), to.as<U>(), space, indices);
+    } else {
+      scatter_add(from.as<T>(), to.as<T>(), space, indices);
+    }
+  });
+}
+
+}  // namespace headrace

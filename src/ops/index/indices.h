@@ -1,0 +1,36 @@
+// Integer indices out of arrays of any dtype, and copies of slices at them: what the indexing operators share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "op/op_def.h"
+
+namespace headrace {
+
+// What happens to an index that is out of range.
+enum class IndexMode : uint8_t { kClip, kWrap, kRaise };
+IndexMode index_mode(const std::string& word) noexcept;  // "clip", "wrap", "raise"
+
+// Reads the values as int64 (floats truncated) and brings each into [0, extent). clip: to the nearest end; wrap: modulo
+// extent; raise: negative ones count from the end, what remains outside raises IndexError naming operation, index, axis
+// and extent. Any index into nothing raises IndexError.
+std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, int64_t extent, IndexMode mode,
+                                  int64_t axis);
+
+// An array as outer x length x inner; `length` is the indexed dimension.
+struct IndexSpace {
+  int64_t outer, length, inner;
+  static IndexSpace along(const Shape& shape, int64_t axis) noexcept;
+};
+
+// to[o, k, :] = from[o, indices[k], :]; element bytes only.
+void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
+                   int64_t item_size);
+// to[o, indices[k], :] += from[o, k, :] in the dtype (halves are accumulated in float32). The order of additions is that
+// of k, whatever the number of threads. `to` is cleared first.
+void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& space,
+                        const std::vector<int64_t>& indices);
+
+}  // namespace headrace

@@ -1,0 +1,290 @@
+// take, Embedding, pick and batch_take: slices and elements along one axis.
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/index/indices.h"
+
+namespace headrace {
+namespace {
+
+struct TakeAttrs {
+  int64_t axis = 0;
+  std::string mode = "clip";
+  static constexpr auto kFields = fields(
+      field(&TakeAttrs::axis, "axis", "Axis that the indices count along; negative counts from the end."),
+      field(&TakeAttrs::mode, "mode", "Indices out of range: clip to the ends, wrap around, or raise IndexError.")
+          .one_of("raise|wrap|clip"));
+};
+
+struct NumpyTakeAttrs {
+  std::optional<int64_t> axis = {};
+  std::string mode = "raise";
+  static constexpr auto kFields = fields(
+      field(&NumpyTakeAttrs::axis, "axis", "Axis that the indices count along; None: the flattened array."),
+      field(&NumpyTakeAttrs::mode, "mode", "Indices out of range: clip to the ends, wrap around, or raise IndexError.")
+          .one_of("raise|wrap|clip"));
+};
+
+struct BackwardTakeAttrs {
+  int64_t axis = 0;
+  std::string mode = "clip";
+  Shape shape;
+  static constexpr auto kFields =
+      fields(field(&BackwardTakeAttrs::axis, "axis", "Axis that the indices count along."),
+             field(&BackwardTakeAttrs::mode, "mode", "Treatment of indices out of range.").one_of("raise|wrap|clip"),
+             field(&BackwardTakeAttrs::shape, "shape", "Shape of the result.").required());
+};
+
+void infer_take(Infer& i, const TakeAttrs& a) {
+  const Shape& shape = i.shape(0);
+  i.require(!shape.empty(), ErrorKind::kValue, "expected an array of one or more dimensions, got a scalar");
+  const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(shape.size()), i.name()));
+  Shape result(shape.begin(), shape.begin() + axis);
+  for (int64_t extent : i.shape(1)) result.push_back(extent);
+  for (size_t d = axis + 1; d < shape.size(); ++d) result.push_back(shape[d]);
+  i.output(result, i.dtype(0));
+  i.cost(100 + static_cast<double>(element_count(result)) * static_cast<double>(item_size(i.dtype(0))) * 0.2 +
+         static_cast<double>(i.size(1)) * 4);
+}
+
+int64_t axis_of(const KernelContext& c, const Shape& shape, int64_t axis) {
+  return normalize_axis(axis, static_cast<int64_t>(shape.size()), c.name());
+}
+
+void take_kernel(KernelContext& c, const TakeAttrs& a) {
+  const int64_t axis = axis_of(c, c.input(0).shape, a.axis);
+  const IndexSpace space = IndexSpace::along(c.input(0).shape, axis);
+  gather_slices(c.input(0).data, c.output(0).data, space,
+                read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis),
+                static_cast<int64_t>(item_size(c.input(0).dtype)));
+}
+
+void take_gradient(Gradient& g, const TakeAttrs& a) {
+  if (!g.wants(0)) return;
+  g.set(0, call(find_op("_backward_take"),
+                make_attrs(BackwardTakeAttrs{a.axis, a.mode, g.input(0).shape()}), {g.head(), g.input(1)}));
+}
+
+OpDef take() {
+  return general<TakeAttrs>(
+      {.name = "take",
+       .python = {"nd.take", "NDArray.take"},
+       .doc = "Slices of `a` along `axis` at the given indices (of any dtype, truncated): the shape of the result is that of "
+              "a with `axis` replaced by the shape of indices.\n\n"
+              "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
+              "index out of range. The gradient of `a` sums what was taken from each slice.",
+       .inputs = {"a", "indices"},
+       .infer = infer_take,
+       .kernel = take_kernel,
+       .gradient = take_gradient,
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)}),
+                   Sample({uniform({4, 3}), integers({2}, 0, 3)}, make_attrs(TakeAttrs{.axis = 1, .mode = "wrap"}))}});
+}
+
+OpDef numpy_take() {
+  return general<NumpyTakeAttrs>(
+      {.name = "_npi_take",
+       .python = {"np.take", "ndarray.take"},
+       .doc = "Slices of `a` along `axis` at the given indices; without an axis elements of the flattened array.\n\n"
+              "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
+              "index out of range.",
+       .inputs = {"a", "indices"},
+       .compose = [](std::span<const NDArray> in, const NumpyTakeAttrs& a) -> std::vector<NDArray> {
+         NDArray from = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
+         return {call(find_op("take"), make_attrs(TakeAttrs{a.axis.value_or(0), a.mode}), {from, in[1]})};
+       },
+       .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});
+}
+
+OpDef backward_take() {
+  return general<BackwardTakeAttrs>(
+      {.name = "_backward_take",
+       .doc = "Zeros of the given shape, to whose slices the slices of the gradient are added in the order of the indices.",
+       .inputs = {"gradient", "indices"},
+       .infer = [](Infer& i, const BackwardTakeAttrs& a) {
+         i.output(a.shape, i.dtype(0));
+         i.cost(100 + static_cast<double>(element_count(a.shape) + i.size(0)) * 0.5);
+       },
+       .kernel = [](KernelContext& c, const BackwardTakeAttrs& a) {
+         const int64_t axis = axis_of(c, a.shape, a.axis);
+         const IndexSpace space = IndexSpace::along(a.shape, axis);
+         scatter_add_slices(c.input(0), c.output(0), space,
+                            read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));
+       },
+       .gradient = [](Gradient& g, const BackwardTakeAttrs& a) {
+         if (g.wants(0))
+           g.set(0, call(find_op("take"), make_attrs(TakeAttrs{a.axis, a.mode}), {g.head(), g.input(1)}));
+       },
+       .saves_inputs = 1u << 1});
+}
+
+struct EmbeddingAttrs {
+  int64_t input_dim = 0, output_dim = 0;
+  DType dtype = DType::kFloat32;
+  bool sparse_grad = false;
+  static constexpr auto kFields =
+      fields(field(&EmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.").required(),
+             field(&EmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required(),
+             field(&EmbeddingAttrs::dtype, "dtype", "dtype of the table."),
+             field(&EmbeddingAttrs::sparse_grad, "sparse_grad", "Accepted for compatibility: the gradient is dense."));
+};
+
+OpDef embedding() {
+  return general<EmbeddingAttrs>(
+      {.name = "Embedding",
+       .aliases = {"_npx_embedding"},
+       .python = {"nd.Embedding", "npx.embedding"},
+       .doc = "Rows of a table: weight[data[...]], of shape data.shape + (output_dim,). Indices out of range are clipped to "
+              "the ends. The gradient of `weight` sums the rows that each index took.\n\n"
+              "Raises ValueError unless weight has shape (input_dim, output_dim).",
+       .inputs = {"data", "weight"},
+       .infer = [](Infer& i, const EmbeddingAttrs& a) {
+         i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,
+                   "expected a weight of shape {} (input_dim, output_dim), got {}",
+                   to_string(Shape{a.input_dim, a.output_dim}), to_string(i.shape(1)));
+         Shape result = i.shape(0);
+         result.push_back(a.output_dim);
+         i.output(result, i.dtype(1));
+         i.cost(100 + static_cast<double>(i.size(0)) * (4 + static_cast<double>(a.output_dim) * 0.5));
+       },
+       .kernel = [](KernelContext& c, const EmbeddingAttrs& a) {
+         gather_slices(c.input(1).data, c.output(0).data, {1, a.input_dim, a.output_dim},
+                       read_indices(c.name(), c.input(0), a.input_dim, IndexMode::kClip, 0),
+                       static_cast<int64_t>(item_size(c.input(1).dtype)));
+       },
+       .gradient = [](Gradient& g, const EmbeddingAttrs&) {
+         if (g.wants(1))
+           g.set(1, call(find_op("_backward_take"), make_attrs(BackwardTakeAttrs{0, "clip", g.input(1).shape()}),
+                         {g.head(), g.input(0)}));
+       },
+       .saves_inputs = 1,
+       .samples = {Sample({integers({2, 3}, 0, 5), uniform({5, 4})},
+                          make_attrs(EmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
+}
+
+// --- pick ------------------------------------------------------------------------------------------------------------
+
+struct PickAttrs {
+  std::optional<int64_t> axis = -1;
+  bool keepdims = false;
+  std::string mode = "clip";
+  static constexpr auto kFields =
+      fields(field(&PickAttrs::axis, "axis", "Axis to pick along; None: the flattened array."),
+             field(&PickAttrs::keepdims, "keepdims", "Keep the axis with length 1."),
+             field(&PickAttrs::mode, "mode", "Indices out of range: clip to the ends or wrap around.").one_of("clip|wrap"));
+};
+
+struct BackwardPickAttrs {
+  std::optional<int64_t> axis = -1;
+  std::string mode = "clip";
+  Shape shape;
+  static constexpr auto kFields =
+      fields(field(&BackwardPickAttrs::axis, "axis", "Axis of the picking."),
+             field(&BackwardPickAttrs::mode, "mode", "Treatment of indices out of range.").one_of("clip|wrap"),
+             field(&BackwardPickAttrs::shape, "shape", "Shape of the result.").required());
+};
+
+IndexSpace pick_space(const char* name, const Shape& shape, const std::optional<int64_t>& axis) {
+  if (!axis) return {1, element_count(shape), 1};
+  return IndexSpace::along(shape, normalize_axis(*axis, static_cast<int64_t>(shape.size()), name));
+}
+
+void infer_pick(Infer& i, const PickAttrs& a) {
+  const Shape& shape = i.shape(0);
+  Shape kept, gone;
+  if (a.axis) {
+    const int64_t axis = normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), i.name());
+    kept = gone = shape;
+    kept[static_cast<size_t>(axis)] = 1;
+    gone.erase(static_cast<size_t>(axis));
+  } else {
+    kept = Shape(shape.size(), 1);
+  }
+  int64_t rows = element_count(gone);
+  i.require(i.shape(1) == gone || i.shape(1) == kept || (gone.empty() && i.size(1) == 1), ErrorKind::kValue,
+            "expected indices of shape {} (data {} without the axis), got {}; give one index per row", to_string(gone),
+            to_string(shape), to_string(i.shape(1)));
+  i.require(rows == 0 || i.size(0) > 0, ErrorKind::kValue, "there is nothing to pick from in shape {}", to_string(shape));
+  i.output(a.keepdims ? kept : gone.empty() ? i.shape(1) : gone, i.dtype(0));
+  i.cost(100 + static_cast<double>(rows) * 4);
+}
+
+// Calls f(position in the array) for every picked element, in order.
+template <class F>
+void for_each_picked(const char* name, const IndexSpace& space, const Tensor& index, const std::string& mode, F&& f) {
+  const std::vector<int64_t> indices = read_indices(name, index, space.length, index_mode(mode), 0);
+  size_t k = 0;
+  for (int64_t o = 0; o < space.outer; ++o)
+    for (int64_t j = 0; j < space.inner; ++j, ++k) f(k, (o * space.length + indices[k]) * space.inner + j);
+}
+
+template <class F>
+void with_item(DType dtype, F&& f) {
+  switch (item_size(dtype)) {
+    case 1: return f(uint8_t{});
+    case 2: return f(uint16_t{});
+    case 4: return f(uint32_t{});
+    default: return f(uint64_t{});
+  }
+}
+
+OpDef pick() {
+  return general<PickAttrs>(
+      {.name = "pick",
+       .aliases = {"_npx_pick", "choose_element_0index"},
+       .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
+       .doc = "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has the shape of data without the "
+              "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
+              "Raises ValueError for an axis out of range or an index array of another shape.",
+       .inputs = {"data", "index"},
+       .infer = infer_pick,
+       .kernel = [](KernelContext& c, const PickAttrs& a) {
+         const Tensor &data = c.input(0), &out = c.output(0);
+         with_item(data.dtype, [&]<class T>(T) {
+           for_each_picked(c.name(), pick_space(c.name(), data.shape, a.axis), c.input(1), a.mode,
+                           [&](size_t k, int64_t at) { out.as<T>()[k] = data.as<T>()[at]; });
+         });
+       },
+       .gradient = [](Gradient& g, const PickAttrs& a) {
+         if (g.wants(0))
+           g.set(0, call(find_op("_backward_pick"), make_attrs(BackwardPickAttrs{a.axis, a.mode, g.input(0).shape()}),
+                         {g.head(), g.input(1)}));
+       },
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
+                   Sample({uniform({3, 4}), integers({1, 4}, 0, 3)}, make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
+}
+
+OpDef backward_pick() {
+  return general<BackwardPickAttrs>(
+      {.name = "_backward_pick",
+       .doc = "Zeros of the given shape with the gradient at the picked elements.",
+       .inputs = {"gradient", "index"},
+       .infer = [](Infer& i, const BackwardPickAttrs& a) {
+         i.output(a.shape, i.dtype(0));
+         i.cost(100 + static_cast<double>(element_count(a.shape)) * 0.1 + static_cast<double>(i.size(1)) * 4);
+       },
+       .kernel = [](KernelContext& c, const BackwardPickAttrs& a) {
+         const Tensor &from = c.input(0), &out = c.output(0);
+         with_item(out.dtype, [&]<class T>(T) {
+           std::fill_n(out.as<T>(), out.size, T{0});
+           for_each_picked(c.name(), pick_space(c.name(), a.shape, a.axis), c.input(1), a.mode,
+                           [&](size_t k, int64_t at) { out.as<T>()[at] = from.as<T>()[k]; });
+         });
+       },
+       .gradient = [](Gradient& g, const BackwardPickAttrs& a) {
+         if (!g.wants(0)) return;
+         NDArray picked = call(find_op("pick"), make_attrs(PickAttrs{a.axis, false, a.mode}), {g.head(), g.input(1)});
+         const Shape& shape = g.input(0).shape();
+         g.set(0, picked.shape() == shape ? picked : call("_reshape_to", {picked}, {{"shape", shape}}));
+       },
+       .saves_inputs = 1u << 1});
+}
+
+}  // namespace
+
+std::vector<OpDef> take_operators() {
+  return {take(), numpy_take(), backward_take(), embedding(), pick(), backward_pick()};
+}
+
+}  // namespace headrace

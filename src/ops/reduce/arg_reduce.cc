@@ -1,0 +1,106 @@
+// Positions of the largest and smallest elements.
+#include "ops/reduce/arg_reduce.h"
+
+#include "ops/families.h"
+#include "ops/reduce/reduce.h"
+
+namespace headrace {
+namespace {
+
+struct ArgReduceAttrs {
+  std::optional<int64_t> axis = {};
+  bool keepdims = false;
+  static constexpr auto kFields =
+      fields(field(&ArgReduceAttrs::axis, "axis", "Axis to search; None: the flattened array."),
+             field(&ArgReduceAttrs::keepdims, "keepdims", "Keep the axis with length 1."));
+};
+
+struct NumpyArgReduceAttrs {
+  std::optional<int64_t> axis = {};
+  static constexpr auto kFields =
+      fields(field(&NumpyArgReduceAttrs::axis, "axis", "Axis to search; None: the flattened array."));
+  static constexpr bool keepdims = false;
+};
+
+template <class A, bool legacy>
+void infer(Infer& i, const A& a) {
+  const Shape& shape = i.shape(0);
+  AxisSet axes = all_axes(shape.size());
+  if (a.axis) axes = axis_set(i.name(), {*a.axis}, shape.size());
+  Shape result = without_axes(shape, axes, a.keepdims);
+  if (legacy) result = legacy_shape(result);
+  i.require(reduced_count(shape, axes) > 0 || element_count(result) == 0, ErrorKind::kValue,
+            "an empty sequence has no largest or smallest element: shape {}; give an array with elements along the axis",
+            to_string(shape));
+  i.output(result, legacy ? DType::kFloat32 : DType::kInt64);
+  i.cost(streaming_cost(i));
+}
+
+template <class A>
+std::function<void(KernelContext&, const A&)> kernel(bool largest) {
+  return [largest](KernelContext& c, const A& a) {
+    const Shape& shape = c.input(0).shape;
+    AxisSpace space{1, c.input(0).size, 1};
+    if (a.axis) space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
+    arg_reduce(c.input(0), space, largest, c.output(0));
+  };
+}
+
+OpDef legacy(const char* name, bool largest) {
+  return general<ArgReduceAttrs>(
+      {.name = name,
+       .python = {fmt::format("nd.{}", name), fmt::format("NDArray.{}", name)},
+       .doc = fmt::format("Position of the {} element along `axis`, as float32; the first one of several. NaN wins. "
+                          "Without an axis the array is flattened and the result has shape (1,). Raises ValueError for "
+                          "an axis out of range or an empty array.",
+                          largest ? "largest" : "smallest"),
+       .infer = infer<ArgReduceAttrs, true>,
+       .kernel = kernel<ArgReduceAttrs>(largest),
+       .zero_gradient = true,
+       .saves_inputs = kNothing,
+       .samples = {uniform({3, 4}), Sample({uniform({3, 4})}, make_attrs(ArgReduceAttrs{.axis = 1, .keepdims = true}))}});
+}
+
+OpDef numpy(const char* name, bool largest) {
+  return general<NumpyArgReduceAttrs>(
+      {.name = fmt::format("_npi_{}", name),
+       .python = {fmt::format("np.{}", name), fmt::format("ndarray.{}", name)},
+       .doc = fmt::format("Position of the {} element along `axis`, as int64; the first one of several. NaN wins. Without "
+                          "an axis the array is flattened and the result has shape (). Raises ValueError for an axis out "
+                          "of range or an empty array.",
+                          largest ? "largest" : "smallest"),
+       .inputs = {"a"},
+       .infer = infer<NumpyArgReduceAttrs, false>,
+       .kernel = kernel<NumpyArgReduceAttrs>(largest),
+       .zero_gradient = true,
+       .saves_inputs = kNothing,
+       .samples = {uniform({3, 4}), Sample({uniform({3, 4})}, make_attrs(NumpyArgReduceAttrs{.axis = 0}))}});
+}
+
+OpDef argmax_channel() {
+  return general(
+      {.name = "argmax_channel",
+       .python = {"nd.argmax_channel", "NDArray.argmax_channel"},
+       .doc = "Position of the largest element along axis 1 of an array (batch, channels, ...), as float32: shape (batch, "
+              "...). Raises ValueError for an array of fewer than two dimensions.",
+       .infer = [](Infer& i, const NoAttrs&) {
+         i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",
+                   to_string(i.shape(0)));
+         infer<ArgReduceAttrs, true>(i, {.axis = 1});
+       },
+       .kernel = [](KernelContext& c, const NoAttrs&) {
+         arg_reduce(c.input(0), AxisSpace::along(c.input(0).shape, 1), true, c.output(0));
+       },
+       .zero_gradient = true,
+       .saves_inputs = kNothing,
+       .samples = {uniform({3, 4})}});
+}
+
+}  // namespace
+
+std::vector<OpDef> arg_reduce_operators() {
+  return {legacy("argmax", true), legacy("argmin", false), numpy("argmax", true), numpy("argmin", false),
+          argmax_channel()};
+}
+
+}  // namespace headrace

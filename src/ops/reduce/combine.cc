@@ -1,0 +1,183 @@
+#include "ops/reduce/combine.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+
+#include "op/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/reduce/combine.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headrace::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <Combine how, class T>
+using Accumulator = std::conditional_t<how == Combine::kMax || how == Combine::kMin, T,
+                                       std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+
+template <Combine how, class A>
+constexpr A identity() {
+  using Limits = std::numeric_limits<A>;
+  if (how == Combine::kSum) return A{0};
+  if (how == Combine::kProd) return A{1};
+  if (how == Combine::kMax) return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  return Limits::has_infinity ? Limits::infinity() : Limits::max();
+}
+
+template <Combine how, class A>
+HWY_INLINE A combine(A a, A x) {
+  if constexpr (how == Combine::kSum || how == Combine::kProd) {
+    // Integers wrap.
+    using U = std::conditional_t<std::is_integral_v<A>, std::make_unsigned<A>, std::type_identity<A>>::type;
+    const U left = static_cast<U>(a), right = static_cast<U>(x);
+    return static_cast<A>(how == Combine::kSum ? left + right : left * right);
+  } else if constexpr (how == Combine::kMax) {
+    return (x > a) | (x != x) ? x : a;
+  } else {
+    return (x < a) | (x != x) ? x : a;
+  }
+}
+
+template <Combine how, class D, class V = hn::Vec<D>>
+HWY_INLINE V combine_vectors(D, V a, V x) {
+  if constexpr (how == Combine::kSum) {
+    return hn::Add(a, x);
+  } else if constexpr (how == Combine::kProd) {
+    return hn::Mul(a, x);
+  } else {
+    const auto better = how == Combine::kMax ? hn::Gt(x, a) : hn::Lt(x, a);
+    if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
+      return hn::IfThenElse(hn::Or(better, hn::Ne(x, x)), x, a);
+    } else {
+      return hn::IfThenElse(better, x, a);
+    }
+  }
+}
+
+// Elements that lanes of the compute type may take up before they are added to the accumulator: bounds the error of
+// float sums, whatever the length.
+constexpr int64_t kBlock = 1024;
+
+// Lanes side by side in registers, folded pairwise.
+template <Combine how, class T>
+HWY_INLINE Accumulator<how, T> combine_block(const T* x, size_t n) {
+  const hn::ScalableTag<T> d;
+  const size_t width = hn::Lanes(d);
+  auto v0 = hn::Set(d, identity<how, T>()), v1 = v0, v2 = v0, v3 = v0;
+  size_t i = 0;
+  for (; i + 4 * width <= n; i += 4 * width) {
+    v0 = combine_vectors<how>(d, v0, hn::LoadU(d, x + i));
+    v1 = combine_vectors<how>(d, v1, hn::LoadU(d, x + i + width));
+    v2 = combine_vectors<how>(d, v2, hn::LoadU(d, x + i + 2 * width));
+    v3 = combine_vectors<how>(d, v3, hn::LoadU(d, x + i + 3 * width));
+  }
+  for (; i + width <= n; i += width) v0 = combine_vectors<how>(d, v0, hn::LoadU(d, x + i));
+  alignas(64) T lanes[hn::MaxLanes(d)];
+  hn::Store(combine_vectors<how>(d, combine_vectors<how>(d, v0, v1), combine_vectors<how>(d, v2, v3)), d, lanes);
+  using A = Accumulator<how, T>;
+  A result = identity<how, A>();
+  for (size_t k = 0; k < width; ++k) result = combine<how>(result, static_cast<A>(lanes[k]));
+  for (; i < n; ++i) result = combine<how>(result, static_cast<A>(x[i]));
+  return result;
+}
+
+// Vectors of the compute type where its range is enough, otherwise lanes of the accumulator that the compiler
+// vectorises.
+template <Combine how, class T>
+void run(void* accumulator, const void* data, int64_t n) noexcept {
+  using A = Accumulator<how, T>;
+  const auto* x = static_cast<const T*>(data);
+  A result = *static_cast<A*>(accumulator);
+  constexpr bool kInComputeType =
+      (how == Combine::kSum && std::is_floating_point_v<T>) || std::is_same_v<A, T>;
+  if constexpr (kInComputeType && !(how == Combine::kProd && std::is_integral_v<T>)) {
+    for (int64_t i = 0; i < n; i += kBlock)
+      result = combine<how>(result, combine_block<how>(x + i, static_cast<size_t>(std::min(kBlock, n - i))));
+  } else {
+    constexpr int64_t kLanes = 16;
+    A lanes[kLanes];
+    std::fill(lanes, lanes + kLanes, identity<how, A>());
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      for (int64_t k = 0; k < kLanes; ++k) lanes[k] = combine<how>(lanes[k], static_cast<A>(x[i + k]));
+    for (; i < n; ++i) result = combine<how>(result, static_cast<A>(x[i]));
+    for (A lane : lanes) result = combine<how>(result, lane);
+  }
+  *static_cast<A*>(accumulator) = result;
+}
+
+// Four rows at a time: the accumulators are read and written once for the four.
+template <Combine how, class T>
+void rows(void* accumulators, const void* data, int64_t stride, int64_t count, int64_t n) noexcept {
+  using A = Accumulator<how, T>;
+  // Within four rows a sum of floats may stay in the compute type: two roundings more.
+  using Inner = std::conditional_t<how == Combine::kSum && std::is_floating_point_v<T>, T, A>;
+  auto* HWY_RESTRICT acc = static_cast<A*>(accumulators);
+  const auto* x = static_cast<const T*>(data);
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const T *HWY_RESTRICT a = x + i * stride, *HWY_RESTRICT b = a + stride, *HWY_RESTRICT c = b + stride,
+            *HWY_RESTRICT e = c + stride;
+    for (int64_t j = 0; j < n; ++j) {
+      const Inner left = combine<how>(static_cast<Inner>(a[j]), static_cast<Inner>(b[j]));
+      const Inner right = combine<how>(static_cast<Inner>(c[j]), static_cast<Inner>(e[j]));
+      acc[j] = combine<how>(acc[j], static_cast<A>(combine<how>(left, right)));
+    }
+  }
+  for (; i < count; ++i) {
+    const T* HWY_RESTRICT a = x + i * stride;
+    for (int64_t j = 0; j < n; ++j) acc[j] = combine<how>(acc[j], static_cast<A>(a[j]));
+  }
+}
+
+template <Combine how, class T>
+void clear(void* accumulators, int64_t n) noexcept {
+  using A = Accumulator<how, T>;
+  std::fill_n(static_cast<A*>(accumulators), n, identity<how, A>());
+}
+
+using Table = std::array<std::array<CombineKernels, kComputeTypeCount>, kCombineCount>;
+
+template <Combine how>
+constexpr std::array<CombineKernels, kComputeTypeCount> kernels_of() {
+  return {CombineKernels{&run<how, float>, &rows<how, float>, &clear<how, float>},
+          CombineKernels{&run<how, double>, &rows<how, double>, &clear<how, double>},
+          CombineKernels{&run<how, int32_t>, &rows<how, int32_t>, &clear<how, int32_t>},
+          CombineKernels{&run<how, int64_t>, &rows<how, int64_t>, &clear<how, int64_t>}};
+}
+
+}  // namespace
+
+Table table() {
+  return {kernels_of<Combine::kSum>(), kernels_of<Combine::kProd>(), kernels_of<Combine::kMax>(),
+          kernels_of<Combine::kMin>()};
+}
+
+}  // namespace headrace::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headrace {
+
+HWY_EXPORT(table);
+
+ComputeType accumulator_type(Combine combine, ComputeType elements) noexcept {
+  if (combine == Combine::kMax || combine == Combine::kMin) return elements;
+  const bool is_float = elements == ComputeType::kFloat32 || elements == ComputeType::kFloat64;
+  return is_float ? ComputeType::kFloat64 : ComputeType::kInt64;
+}
+
+const CombineKernels& combine_kernels(Combine combine, ComputeType elements) noexcept {
+  static const auto kTable = HWY_DYNAMIC_DISPATCH(table)();
+  return kTable[static_cast<size_t>(combine)][static_cast<size_t>(elements)];
+}
+
+}  // namespace headrace
+#endif

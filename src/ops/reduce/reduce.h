@@ -1,0 +1,123 @@
+// What reduction operators share: their attributes, and the making of an operator from a Reduction.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "op/invoke.h"
+#include "ops/reduce/reduction.h"
+
+namespace headrace {
+
+// nd.sum(data, axis=None, keepdims=False, exclude=False)
+struct LegacyReduceAttrs {
+  std::optional<Shape> axis = {};
+  bool keepdims = false;
+  bool exclude = false;
+  static constexpr auto kFields = fields(
+      field(&LegacyReduceAttrs::axis, "axis", "Axis or axes to reduce; None or () means all, negative counts from the end."),
+      field(&LegacyReduceAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."),
+      field(&LegacyReduceAttrs::exclude, "exclude", "Reduce all axes but those named."));
+
+  AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axis, exclude, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return legacy_shape(without_axes(shape, set, keepdims)); }
+  std::optional<double> start() const { return {}; }
+};
+
+// np.max(a, axis=None, keepdims=False)
+struct NumpyReduceAttrs {
+  std::optional<Shape> axis = {};
+  bool keepdims = false;
+  static constexpr auto kFields = fields(
+      field(&NumpyReduceAttrs::axis, "axis", "Axis or axes to reduce; None means all, negative counts from the end."),
+      field(&NumpyReduceAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
+
+  AxisSet axes(const char* op, size_t ndim) const { return numpy_axes(op, axis, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return without_axes(shape, set, keepdims); }
+  std::optional<double> start() const { return {}; }
+};
+
+// np.sum(a, axis=None, dtype=None, keepdims=False, initial=None)
+struct NumpySumAttrs {
+  std::optional<Shape> axis = {};
+  std::optional<DType> dtype = {};
+  bool keepdims = false;
+  std::optional<double> initial = {};
+  static constexpr auto kFields = fields(
+      field(&NumpySumAttrs::axis, "axis", "Axis or axes to reduce; None means all, negative counts from the end."),
+      field(&NumpySumAttrs::dtype, "dtype", "dtype of the result; None: that of the input (int64 for bool)."),
+      field(&NumpySumAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."),
+      field(&NumpySumAttrs::initial, "initial", "Starting value."));
+
+  AxisSet axes(const char* op, size_t ndim) const { return numpy_axes(op, axis, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return without_axes(shape, set, keepdims); }
+  std::optional<double> start() const { return initial; }
+};
+
+// np.mean(a, axis=None, dtype=None, keepdims=False)
+struct NumpyMeanAttrs {
+  std::optional<Shape> axis = {};
+  std::optional<DType> dtype = {};
+  bool keepdims = false;
+  static constexpr auto kFields = fields(
+      field(&NumpyMeanAttrs::axis, "axis", "Axis or axes to reduce; None means all, negative counts from the end."),
+      field(&NumpyMeanAttrs::dtype, "dtype", "dtype of the result; None: that of the input (float32 for integers)."),
+      field(&NumpyMeanAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
+
+  AxisSet axes(const char* op, size_t ndim) const { return numpy_axes(op, axis, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return without_axes(shape, set, keepdims); }
+  std::optional<double> start() const { return {}; }
+};
+
+// dtype rules: of the result, from that of the input.
+template <class A>
+DType keeps_dtype(DType input, const A&) {
+  return input;
+}
+template <class A>
+DType sum_dtype(DType input, const A& a) {
+  return a.dtype ? *a.dtype : input == DType::kBool ? DType::kInt64 : input;
+}
+template <class A>
+DType mean_dtype(DType input, const A& a) {
+  return a.dtype ? *a.dtype : is_floating(input) ? input : DType::kFloat32;
+}
+
+// Estimated time to read an array of this size once, on one core.
+double streaming_cost(const Infer& i) noexcept;
+
+// Completes `parts` with the rule and kernel of `reduction`. Extremes of nothing are an error.
+template <class A>
+OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&),
+                         General<A> parts) {
+  const bool has_identity = reduction->combine() == Combine::kSum || reduction->combine() == Combine::kProd;
+  parts.infer = [dtype, has_identity](Infer& i, const A& a) {
+    const AxisSet axes = a.axes(i.name(), i.shape(0).size());
+    const Shape result = a.result_shape(i.shape(0), axes);
+    i.require(has_identity || reduced_count(i.shape(0), axes) > 0 || element_count(result) == 0, ErrorKind::kValue,
+              "there is no largest or smallest element of zero elements: shape {} has nothing to reduce; give an array "
+              "with elements along the reduced axes",
+              to_string(i.shape(0)));
+    i.output(result, dtype(i.dtype(0), a));
+    i.cost(streaming_cost(i));
+  };
+  parts.kernel = [reduction](KernelContext& c, const A& a) {
+    reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), a.start());
+  };
+  return general<A>(std::move(parts));
+}
+
+// The gradient of `y = reduction(x)` as `function(x, y, dy)` with y and dy seen in the shape of x.
+template <class A>
+auto elementwise_gradient(const char* function) {
+  return [function](Gradient& g, const A& a) {
+    const Shape& shape = g.input(0).shape();
+    const AxisSet axes = a.axes(g.op().name.c_str(), shape.size());
+    const DType dtype = g.input(0).dtype();
+    g.set(0, call(function, {g.input(0), spread(cast_to(g.output(), dtype), shape, axes),
+                             spread(cast_to(g.head(), dtype), shape, axes)}));
+  };
+}
+
+}  // namespace headrace

@@ -1,0 +1,188 @@
+#include "ops/reduce/softmax.h"
+
+#include "op/invoke.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kNsPerElement = 0.8;
+
+struct BackwardAttrs {
+  int64_t axis = -1;
+  double scale = 1;
+  static constexpr auto kFields = fields(field(&BackwardAttrs::axis, "axis", "Axis of the normalisation."),
+                                         field(&BackwardAttrs::scale, "scale", "Factor on the input."));
+};
+
+void infer(Infer& i, const SoftmaxAttrs& a) {
+  const Shape& shape = i.shape(0);
+  if (!shape.empty()) {
+    const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), i.name());
+    if (i.input_count() > 1) {
+      Shape rows = shape;
+      rows.erase(static_cast<size_t>(axis));
+      i.require(a.use_length, ErrorKind::kValue, "an array `length` was given; pass use_length=True to use it");
+      i.require(i.shape(1) == rows, ErrorKind::kValue,
+                "expected `length` of shape {} (data {} without axis {}), got {}; give one length per row", to_string(rows),
+                to_string(shape), axis, to_string(i.shape(1)));
+    }
+  }
+  i.require(!a.use_length || i.input_count() > 1, ErrorKind::kValue,
+            "use_length=True needs the array `length`; pass the length of each row");
+  i.require(!a.temperature || *a.temperature > 0, ErrorKind::kValue, "temperature must be positive, got {}",
+            a.temperature.value_or(1));
+  const DType dtype = a.dtype ? *a.dtype : is_floating(i.dtype(0)) ? i.dtype(0) : DType::kFloat32;
+  i.require(is_floating(dtype), ErrorKind::kType, "the result must be of a float dtype, got {}; use dtype='float32'",
+            dtype_name(dtype));
+  i.output(shape, dtype);
+  i.cost(100 + static_cast<double>(i.size(0)) * kNsPerElement);
+}
+
+void infer_backward(Infer& i, const BackwardAttrs&) {
+  i.output(i.shape(1), i.dtype(1));
+  i.cost(100 + static_cast<double>(i.size(0)) * kNsPerElement);
+}
+
+template <bool negate>
+OpDef forward(SoftmaxKind kind, General<SoftmaxAttrs> parts, const char* backward) {
+  parts.inputs = {"data", "length"};
+  parts.optional_inputs = 1;
+  parts.infer = infer;
+  parts.kernel = [kind](KernelContext& c, const SoftmaxAttrs& a) {
+    softmax_forward(c, kind, a.axis, softmax_scale(a, negate));
+  };
+  parts.gradient = [backward](Gradient& g, const SoftmaxAttrs& a) {
+    const OpDef& op = find_op(backward);
+    const AttrsPtr attrs = make_attrs(BackwardAttrs{a.axis, softmax_scale(a, negate)});
+    const NDArray head = cast_to(g.head(), g.output().dtype());
+    NDArray dx = g.input_count() > 1 ? call(op, attrs, {head, g.output(), g.input(1)})
+                                     : call(op, attrs, {head, g.output()});
+    g.set(0, cast_to(dx, g.input(0).dtype()));
+  };
+  parts.saves_inputs = 1u << 1;
+  parts.saves_outputs = 1;
+  parts.samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(SoftmaxAttrs{.axis = 1})),
+                   Sample({uniform({2, 3})}, make_attrs(SoftmaxAttrs{.temperature = 2.5}))};
+  return general<SoftmaxAttrs>(std::move(parts));
+}
+
+NDArray row_sum(const NDArray& x, int64_t axis) {
+  return call("sum", {x}, {{"axis", Shape{axis}}, {"keepdims", true}});
+}
+
+// dx = s y (dy - sum(dy y)): linear in dy with a symmetric matrix, quadratic in y.
+void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
+  const NDArray &dy = g.input(0), &y = g.input(1), &v = g.head();
+  if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {v, y}));
+  if (!g.wants(1)) return;
+  NDArray first = call("broadcast_mul", {v, call("broadcast_sub", {dy, row_sum(call("broadcast_mul", {dy, y}), a.axis)})});
+  NDArray second = call("broadcast_mul", {dy, row_sum(call("broadcast_mul", {v, y}), a.axis)});
+  g.set(1, call("_mul_scalar", {call("broadcast_sub", {first, second})}, {{"scalar", a.scale}}));
+}
+
+// dx = s (dy - exp(y) sum(dy))
+void log_softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
+  const NDArray &dy = g.input(0), &y = g.input(1), &v = g.head();
+  NDArray weighted = call("broadcast_mul", {v, call("exp", {y})});
+  if (g.wants(0))
+    g.set(0, call("_mul_scalar", {call("broadcast_sub", {v, row_sum(weighted, a.axis)})}, {{"scalar", a.scale}}));
+  if (g.wants(1))
+    g.set(1, call("_mul_scalar", {call("broadcast_mul", {weighted, row_sum(dy, a.axis)})}, {{"scalar", -a.scale}}));
+}
+
+OpDef backward(const char* name, SoftmaxKind kind, const char* doc, void (*gradient)(Gradient&, const BackwardAttrs&)) {
+  return general<BackwardAttrs>({.name = name,
+                                 .doc = doc,
+                                 .inputs = {"gradient", "result", "length"},
+                                 .optional_inputs = 1,
+                                 .infer = infer_backward,
+                                 .kernel = [kind](KernelContext& c, const BackwardAttrs& a) {
+                                   softmax_backward(c, kind, a.axis, a.scale);
+                                 },
+                                 .gradient = gradient});
+}
+
+const char* kDetails =
+    "Elements are divided by `temperature` first. With use_length=True the array `length` (the shape of data without "
+    "`axis`) says how many leading elements of each row take part; the others give 0. Integers give float32 unless "
+    "`dtype` says otherwise. Raises ValueError for an axis out of range, a `length` of another shape or a temperature "
+    "that is not positive.";
+
+struct ActivationAttrs {
+  std::string mode = "instance";
+  static constexpr auto kFields = fields(
+      field(&ActivationAttrs::mode, "mode", "instance: over all but axis 0; channel: over axis 1.").one_of("instance|channel"));
+};
+
+OpDef softmax_activation() {
+  return general<ActivationAttrs>(
+      {.name = "SoftmaxActivation",
+       .python = {"nd.SoftmaxActivation"},
+       .doc = "Softmax over all elements of each instance (axis 0), or over the channels (axis 1). Raises ValueError for "
+              "mode 'channel' and fewer than two dimensions.",
+       .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
+         const Shape& shape = in[0].shape();
+         if (a.mode == "channel") return {call("softmax", {in[0]}, {{"axis", int64_t{1}}})};
+         const int64_t rows = shape.empty() ? 1 : shape[0], row = rows == 0 ? 0 : in[0].size() / rows;
+         NDArray flat = call("_reshape_to", {in[0]}, {{"shape", Shape{rows, row}}});
+         return {call("_reshape_to", {call("softmax", {flat})}, {{"shape", shape}})};
+       },
+       .samples = {uniform({2, 3, 4}),
+                   Sample({uniform({2, 3, 4})}, make_attrs(ActivationAttrs{.mode = "channel"}))}});
+}
+
+OpDef softmax_cross_entropy() {
+  return general(
+      {.name = "softmax_cross_entropy",
+       .python = {"nd.softmax_cross_entropy"},
+       .doc = "Sum over the batch of -log softmax(data)[label]: data (batch, classes), label (batch,), result (1,). "
+              "Raises ValueError for other shapes.",
+       .inputs = {"data", "label"},
+       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+         const Shape &data = in[0].shape(), &label = in[1].shape();
+         check(data.size() == 2 && label.size() == 1 && label[0] == data[0], ErrorKind::kValue,
+               "softmax_cross_entropy: expected data (batch, classes) and label (batch,), got {} and {}",
+               to_string(data), to_string(label));
+         NDArray picked = call("pick", {call("log_softmax", {in[0]}), in[1]});
+         return {call("_mul_scalar", {call("sum", {picked})}, {{"scalar", -1.0}})};
+       },
+       .samples = {Sample({uniform({3, 4}), values({0, 3, 1})})}});
+}
+
+}  // namespace
+
+double softmax_scale(const SoftmaxAttrs& a, bool negate) {
+  const double scale = 1 / a.temperature.value_or(1);
+  return negate ? -scale : scale;
+}
+
+std::vector<OpDef> softmax_operators() {
+  return {
+      forward<false>(SoftmaxKind::kSoftmax,
+                     {.name = "softmax",
+                      .aliases = {"_npx_softmax"},
+                      .python = {"nd.softmax", "npx.softmax", "NDArray.softmax"},
+                      .doc = std::string("exp(x) / sum(exp(x)) along an axis, without overflow.\n\n") + kDetails},
+                     "_backward_softmax"),
+      forward<false>(SoftmaxKind::kLogSoftmax,
+                     {.name = "log_softmax",
+                      .aliases = {"_npx_log_softmax"},
+                      .python = {"nd.log_softmax", "npx.log_softmax", "NDArray.log_softmax"},
+                      .doc = std::string("x - log(sum(exp(x))) along an axis, without overflow.\n\n") + kDetails},
+                     "_backward_log_softmax"),
+      forward<true>(SoftmaxKind::kSoftmax,
+                    {.name = "softmin",
+                     .python = {"nd.softmin", "NDArray.softmin"},
+                     .doc = std::string("exp(-x) / sum(exp(-x)) along an axis, without overflow.\n\n") + kDetails},
+                    "_backward_softmax"),
+      backward("_backward_softmax", SoftmaxKind::kSoftmax, "scale * y * (dy - sum(dy * y)) along an axis.",
+               softmax_second_gradient),
+      backward("_backward_log_softmax", SoftmaxKind::kLogSoftmax, "scale * (dy - exp(y) * sum(dy)) along an axis.",
+               log_softmax_second_gradient),
+      softmax_activation(),
+      softmax_cross_entropy(),
+  };
+}
+
+}  // namespace headrace

@@ -1,0 +1,153 @@
+#include "ops/reduce/softmax_rows.h"
+
+#include <cmath>
+
+#include "op/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/reduce/softmax_rows.cc"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "hwy/contrib/math/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace headrace::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Elements summed in the compute type before the sum goes on in double.
+constexpr size_t kBlock = 1024;
+
+// Calls step(d, i) for whole vectors, step(one, i) for the rest.
+template <class T, class F>
+HWY_INLINE void for_vectors(size_t begin, size_t end, F&& step) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const size_t width = hn::Lanes(d);
+  size_t i = begin;
+  for (; i + width <= end; i += width) step(d, i);
+  for (; i < end; ++i) step(one, i);
+}
+
+// Sum of term(d, i) over all i, blocks in the compute type, blocks together in double.
+template <class T, class F>
+HWY_INLINE double sum_of(size_t n, F&& term) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const size_t width = hn::Lanes(d);
+  double total = 0;
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    const size_t end = n - begin < kBlock ? n : begin + kBlock;
+    auto sum = hn::Zero(d);
+    size_t i = begin;
+    for (; i + width <= end; i += width) sum = hn::Add(sum, term(d, i));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+    for (; i < end; ++i) total += static_cast<double>(hn::GetLane(term(one, i)));
+  }
+  return total;
+}
+
+// The largest scale * x, or NaN where there is one.
+template <class T>
+HWY_INLINE T largest(const T* x, size_t n, T scale) {
+  const hn::ScalableTag<T> d;
+  const size_t width = hn::Lanes(d);
+  const auto factor = hn::Set(d, scale);
+  auto best = hn::Set(d, -INFINITY);
+  auto has_nan = hn::Ne(best, best);
+  size_t i = 0;
+  for (; i + width <= n; i += width) {
+    const auto z = hn::Mul(hn::LoadU(d, x + i), factor);
+    best = hn::Max(best, z);
+    has_nan = hn::Or(has_nan, hn::Ne(z, z));
+  }
+  T result = hn::AllFalse(d, has_nan) ? hn::GetLane(hn::MaxOfLanes(d, best)) : static_cast<T>(NAN);
+  for (; i < n; ++i) {
+    const T z = x[i] * scale;
+    if (z > result || z != z) result = z;
+  }
+  return result;
+}
+
+template <class T>
+void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
+  const auto n = static_cast<size_t>(count);
+  const T factor = static_cast<T>(scale), top = largest(x, n, factor);
+  const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
+    const auto e = hn::Exp(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+    hn::StoreU(e, d, y + i);
+    return e;
+  });
+  const T share = top == top ? static_cast<T>(1 / sum) : top;
+  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i);
+  });
+}
+
+template <class T>
+void log_softmax(const T* x, T* y, int64_t count, double scale) noexcept {
+  const auto n = static_cast<size_t>(count);
+  const T factor = static_cast<T>(scale), top = largest(x, n, factor);
+  const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
+    return hn::Exp(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+  });
+  const T log_sum = static_cast<T>(std::log(sum));
+  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto z = hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top));
+    hn::StoreU(hn::Sub(z, hn::Set(d, log_sum)), d, y + i);
+  });
+}
+
+template <class T>
+void softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double scale) noexcept {
+  const auto n = static_cast<size_t>(count);
+  const T dot = static_cast<T>(sum_of<T>(
+      n, [&](auto d, size_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, y + i)); }));
+  const T factor = static_cast<T>(scale);
+  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto difference = hn::Sub(hn::LoadU(d, dy + i), hn::Set(d, dot));
+    hn::StoreU(hn::Mul(hn::Mul(hn::Set(d, factor), hn::LoadU(d, y + i)), difference), d, dx + i);
+  });
+}
+
+template <class T>
+void log_softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double scale) noexcept {
+  const auto n = static_cast<size_t>(count);
+  const T sum = static_cast<T>(sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, dy + i); }));
+  const T factor = static_cast<T>(scale);
+  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
+    const auto expected = hn::Mul(hn::Exp(d, hn::LoadU(d, y + i)), hn::Set(d, sum));
+    hn::StoreU(hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, dy + i), expected)), d, dx + i);
+  });
+}
+
+}  // namespace
+
+SoftmaxKernels<float> float_kernels() {
+  return {softmax<float>, log_softmax<float>, softmax_gradient<float>, log_softmax_gradient<float>};
+}
+SoftmaxKernels<double> double_kernels() {
+  return {softmax<double>, log_softmax<double>, softmax_gradient<double>, log_softmax_gradient<double>};
+}
+
+}  // namespace headrace::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headrace {
+
+HWY_EXPORT(float_kernels);
+HWY_EXPORT(double_kernels);
+
+const SoftmaxKernels<float>& softmax_kernels(float) noexcept {
+  static const auto kKernels = HWY_DYNAMIC_DISPATCH(float_kernels)();
+  return kKernels;
+}
+const SoftmaxKernels<double>& softmax_kernels(double) noexcept {
+  static const auto kKernels = HWY_DYNAMIC_DISPATCH(double_kernels)();
+  return kKernels;
+}
+
+}  // namespace headrace
+#endif
