@@ -1,8 +1,9 @@
 """Metrics: running figures of how well predictions fit labels.
 
-A metric takes labels and predictions batch by batch (`update`) and gives its name and value (`get`). It keeps two
-pairs of a sum and a count: the local ones, which `reset_local` clears, and the global ones, which only `reset` does.
-Arrays may be nd, np or NumPy arrays, alone or in lists. Every update waits for the arrays that it is given.
+A metric takes labels and predictions batch by batch (`update`) and gives its name and value (`get`). It keeps
+two pairs of a sum and a count: the local ones, which `reset_local` clears, and the global ones, which only
+`reset` does. Arrays may be nd, np or NumPy arrays, alone or in lists. Every update waits for the arrays that
+it is given.
 """
 
 import math
@@ -55,8 +56,8 @@ def alias(*aliases):
 
 
 def create(metric, *args, **kwargs):
-    """The metric that `metric` describes: a registered name, a function (label, prediction) -> number, a metric, or a
-    list of these, which gives a CompositeEvalMetric. The other arguments go to the class.
+    """The metric that `metric` describes: a registered name, a function (label, prediction) -> number, a
+    metric, or a list of these, which gives a CompositeEvalMetric. The other arguments go to the class.
 
     AssertionError: unknown name or wrong type.
     """
@@ -66,9 +67,12 @@ def create(metric, *args, **kwargs):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
     if callable(metric):
         return CustomMetric(metric, *args, **kwargs)
-    assert isinstance(metric, str), f"metric must be of string type, a function or a list, got {type(metric).__name__}"
+    assert isinstance(metric, str), (
+        f"metric must be of string type, a function or a list, got {type(metric).__name__}"
+    )
     assert metric.lower() in _registry, (
-        f"{metric} is not registered. Please register with metric.register first; known: {', '.join(sorted(_registry))}"
+        f"{metric} is not registered. Please register with metric.register first; "
+        f"known: {', '.join(sorted(_registry))}"
     )
     return _registry[metric.lower()](*args, **kwargs)
 
@@ -113,14 +117,16 @@ def _pairs(labels, preds):
 
 def _check_sizes(label, pred):
     if label.shape[0] != pred.shape[0]:
-        raise ValueError(f"Shape of labels {label.shape[0]} does not match shape of predictions {pred.shape[0]}")
+        raise ValueError(
+            f"Shape of labels {label.shape[0]} does not match shape of predictions {pred.shape[0]}"
+        )
 
 
 class EvalMetric:
     """Base of all metrics. Subclasses define `update` and call `_add(total, count)` in it.
 
-    `output_names`, `label_names`: which entries `update_dict` picks, and in which order; all of them by default.
-    Further keyword arguments appear in `get_config`.
+    `output_names`, `label_names`: which entries `update_dict` picks, and in which order; all of them by
+    default. Further keyword arguments appear in `get_config`.
     """
 
     def __init__(self, name, output_names=None, label_names=None, **kwargs):
@@ -150,8 +156,16 @@ class EvalMetric:
 
     def update_dict(self, label, pred):
         """As `update`, with dicts from names to arrays. KeyError: a name of this metric is missing."""
-        preds = [pred[name] for name in self.output_names] if self.output_names is not None else list(pred.values())
-        labels = [label[name] for name in self.label_names] if self.label_names is not None else list(label.values())
+        preds = (
+            [pred[name] for name in self.output_names]
+            if self.output_names is not None
+            else list(pred.values())
+        )
+        labels = (
+            [label[name] for name in self.label_names]
+            if self.label_names is not None
+            else list(label.values())
+        )
         self.update(labels, preds)
 
     def reset(self):
@@ -277,7 +291,9 @@ class Accuracy(EvalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(EvalMetric):
-    """The share of labels among the `top_k` (at least 2) classes with the highest scores. Scores are (N, classes)."""
+    """The share of labels among the `top_k` (at least 2) classes with the highest scores. Scores are (N,
+    classes).
+    """
 
     def __init__(self, top_k=1, name="top_k_accuracy", output_names=None, label_names=None):
         assert top_k > 1, "Please use Accuracy if top_k is no more than 1"
@@ -333,7 +349,9 @@ def _confusion(label, pred, name):
     chosen, label = pred.argmax(axis=1), label.astype("int32").ravel()
     _check_sizes(label, chosen)
     if len(numpy.unique(label)) > 2:
-        raise ValueError(f"{name} currently only supports binary classification; got labels {numpy.unique(label)}")
+        raise ValueError(
+            f"{name} currently only supports binary classification; got labels {numpy.unique(label)}"
+        )
     cases = [(chosen == 1) & (label == 1), (chosen == 1) & (label == 0)]
     cases += [(chosen == 0) & (label == 0), (chosen == 0) & (label == 1)]
     return numpy.array([case.sum() for case in cases], dtype=numpy.float64)
@@ -482,7 +500,8 @@ class RMSE(_Regression):
 class PearsonCorrelation(EvalMetric):
     """Pearson's correlation of labels and predictions of equal shape.
 
-    average='macro': mean of the correlations of the single updates; 'micro': correlation of all values together.
+    average='macro': mean of the correlations of the single updates; 'micro': correlation of all values
+    together.
     """
 
     def __init__(self, name="pearsonr", output_names=None, label_names=None, average="macro"):
@@ -531,7 +550,8 @@ class Loss(EvalMetric):
 
 @register
 class CustomMetric(EvalMetric):
-    """Mean of `feval(label, pred)`, which gives a number, or a pair (sum, count); it is called with NumPy arrays.
+    """Mean of `feval(label, pred)`, which gives a number, or a pair (sum, count); it is called with NumPy
+    arrays.
 
     ValueError: numbers of labels and predictions differ, unless `allow_extra_outputs`.
     """

@@ -1,13 +1,14 @@
 """The protocol that lets a dataset and its transforms work on a whole batch at once.
 
-A dataset may define `batch_reader()`, a transform `batch_form()`. Each returns a function, or None when a batch can
-only be made item by item:
+A dataset may define `batch_reader()`, a transform `batch_form()`. Each returns a function, or None when a
+batch can only be made item by item:
 
 - `dataset.batch_reader()` -> `read(rows)`: the items at `rows` (1-D integer NumPy array) as *columns*;
 - `transform.batch_form()` -> `apply(*columns)`: the transform of every row, as columns.
 
-*Columns* are one NumPy array when an item is one value, and a tuple of NumPy arrays when an item is a tuple; the
-first axis counts the rows. The result must equal what stacking the single items gives; the DataLoader relies on it.
+*Columns* are one NumPy array when an item is one value, and a tuple of NumPy arrays when an item is a tuple;
+the first axis counts the rows. The result must equal what stacking the single items gives; the DataLoader
+relies on it.
 """
 
 
@@ -18,8 +19,8 @@ def _declaring_class(cls, name):
 def _declared(obj, batch_name, item_name):
     """The method `batch_name` of `obj`, or None.
 
-    A subclass that redefines what happens to one item (`item_name`) without saying what happens to a batch has
-    withdrawn the batch method that it inherits.
+    A subclass that redefines what happens to one item (`item_name`) without saying what happens to a batch
+    has withdrawn the batch method that it inherits.
     """
     cls = type(obj)
     declares_batch = _declaring_class(cls, batch_name)

@@ -1,7 +1,7 @@
 """Worker processes that make batches, as seen from the parent.
 
-The pool belongs to the process and is used by one thread at a time. There is no helper thread: orders are sent and
-results received inside `submit` and `result`.
+The pool belongs to the process and is used by one thread at a time. There is no helper thread: orders are
+sent and results received inside `submit` and `result`.
 """
 
 import itertools
@@ -25,7 +25,7 @@ _EXIT_SECONDS = 1
 
 
 class WorkerTraceback(Exception):
-    """The traceback of an error in a worker process, as text; the cause of the error that the parent raises."""
+    """The traceback of an error in a worker process; the cause of the error that the parent raises."""
 
     def __str__(self):
         return "\n" + self.args[0]
@@ -39,7 +39,10 @@ class _Member:
         self.number = number
         self.connection, theirs = context.Pipe()
         self.process = context.Process(
-            target=_work, args=(theirs, self.connection, fetch, seed), name=f"DataLoader worker {number}", daemon=True
+            target=_work,
+            args=(theirs, self.connection, fetch, seed),
+            name=f"DataLoader worker {number}",
+            daemon=True,
         )
         with warnings.catch_warnings():
             # Python 3.12 and later warn of threads at a fork; the engine stops its own around one.
@@ -52,6 +55,9 @@ class _Member:
 
     def lease(self, number):
         return Lease(self.segments[number], lambda: self.free.append(number))
+
+    def describe(self):
+        return f"{self.process.name} (pid {self.process.pid})"
 
     def describe_death(self):
         self.process.join(_EXIT_SECONDS)
@@ -67,7 +73,7 @@ class _Member:
             if code == -signal.SIGKILL
             else " Run with num_workers=0 to see what the dataset does."
         )
-        return f"DataLoader: {self.process.name} (pid {self.process.pid}) {how} while batches were wanted.{advice}"
+        return f"{self.describe()} {how} while batches were wanted.{advice}"
 
 
 def _work(connection, parents_end, fetch, seed):
@@ -78,8 +84,8 @@ def _work(connection, parents_end, fetch, seed):
 class ProcessPool:
     """`num_workers` forked processes that call `fetch(rows)`.
 
-    What `fetch` returns may be any picklable structure; the arrays in it come through shared memory, everything else
-    is pickled.
+    What `fetch` returns may be any picklable structure; the arrays in it come through shared memory,
+    everything else is pickled.
     """
 
     def __init__(self, num_workers, fetch):
@@ -160,11 +166,10 @@ class ProcessPool:
             left = deadline - time.monotonic()
             ready = self._poll.poll(max(left, 0) * 1000)
             if not ready and left <= 0:
-                member = self._where[ticket]
                 raise multiprocessing.TimeoutError(
-                    f"DataLoader: no batch from {member.process.name} (pid {member.process.pid}) within {timeout} "
-                    "seconds. If reading one batch may take longer, give a larger timeout; if the dataset waits for "
-                    "something, run with num_workers=0 to see for what."
+                    f"No batch from {self._where[ticket].describe()} within {timeout} seconds. "
+                    "If reading one may take longer, give a larger timeout; if the dataset waits for "
+                    "something, run with num_workers=0 to see what."
                 )
             for member in {self._by_descriptor[descriptor] for descriptor, _ in ready}:
                 self._receive(member)
@@ -199,11 +204,17 @@ class ProcessPool:
 
 
 def _raise_from_worker(body, summary, text):
-    error = pickle.loads(body) if body is not None else RuntimeError(f"DataLoader: error in a worker: {summary}")
+    error = (
+        pickle.loads(body) if body is not None else RuntimeError(f"DataLoader: error in a worker: {summary}")
+    )
     raise error from WorkerTraceback(text)
 
 
 def _worker_seeds(count):
     """One seed per worker that follows from the state of NumPy's global generator, which is left as it is."""
     _, words, position, *_ = numpy.random.get_state()
-    return numpy.random.SeedSequence([int(word) for word in words[:8]] + [position]).generate_state(count).tolist()
+    return (
+        numpy.random.SeedSequence([int(word) for word in words[:8]] + [position])
+        .generate_state(count)
+        .tolist()
+    )

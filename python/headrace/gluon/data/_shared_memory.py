@@ -1,8 +1,8 @@
 """Segments of anonymous shared memory in which batches travel from a worker process to its parent.
 
-A segment is a memfd: it has no name, so nothing is left behind when a process dies, and no size limit of /dev/shm
-applies. The worker makes it and fills it; its file descriptor goes to the parent once; from then on both keep it
-mapped and it is used again as soon as the parent holds no array in it any more.
+A segment is a memfd: it has no name, so nothing is left behind when a process dies, and no size limit of
+/dev/shm applies. The worker makes it and fills it; its file descriptor goes to the parent once; from then on
+both keep it mapped and it is used again as soon as the parent holds no array in it any more.
 """
 
 import mmap
@@ -55,8 +55,8 @@ def layout(buffers):
 
 
 class Lease:
-    """Keeps a segment from being used again. Arrays made by `bytes()` hold the lease; `release` is called when the
-    last of them is gone, in whatever thread that happens."""
+    """Keeps a segment from being used again. Arrays made by `bytes()` hold the lease; `release` is called
+    when the last of them is gone, in whatever thread that happens."""
 
     def __init__(self, segment, release):
         self._segment = segment

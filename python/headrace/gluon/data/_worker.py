@@ -1,8 +1,8 @@
 """What runs in one worker process of a DataLoader: read batches, put them in shared memory, report them.
 
-A worker owns its end of one connection and its segments. It reads orders until the parent closes the connection or is
-gone. Batches are made of NumPy arrays; the engine that the process inherited from its parent is not touched unless
-code of the dataset itself calls array operations.
+A worker owns its end of one connection and its segments. It reads orders until the parent closes the
+connection or is gone. Batches are made of NumPy arrays; the engine that the process inherited from its parent
+is not touched unless code of the dataset itself calls array operations.
 """
 
 import io
@@ -16,18 +16,19 @@ from multiprocessing import reduction
 import numpy
 
 from ... import util
-from ._arrays import NDArray, to_array
+from ..._arrays import NDArray
+from ._host import to_array
 from ._shared_memory import Segment, layout
 
-# Batches with less data than this are sent through the connection itself: one page of shared memory each would cost
-# more than it saves, and a process may have only some 65,000 mappings.
+# Batches with less data than this are sent through the connection itself: one page of shared memory each
+# would cost more than it saves, and a process may have only some 65,000 mappings.
 _INLINE_BYTES = 32 * 1024
 _PARENT_CHECK_SECONDS = 5
 _MAX_TRACEBACK = 64 * 1024
 
 
 class _BatchPickler(pickle.Pickler):
-    """Pickles a batch; an NDArray in it travels as a NumPy array and becomes an NDArray again in the parent."""
+    """Pickles a batch; an NDArray travels as a NumPy array and becomes an NDArray again in the parent."""
 
     def reducer_override(self, obj):
         if isinstance(obj, NDArray):
@@ -42,7 +43,7 @@ def _pickle(batch, buffer_callback=None):
 
 
 class Worker:
-    """`fetch(rows)` makes a batch; `seed` starts the random generators of Python and NumPy in this process."""
+    """`fetch(rows)` makes a batch; `seed` starts the random generators of Python and NumPy."""
 
     def __init__(self, connection, fetch, seed):
         self._connection = connection
@@ -66,7 +67,7 @@ class Worker:
             return
 
     def _serve(self, ticket, rows, np_mode, free_segment):
-        """Makes the batch of one order. `free_segment`: number of a segment that may be overwritten, or None."""
+        """Makes the batch of one order. `free_segment`: the segment that may be overwritten, or None."""
         try:
             if util.is_np_array() != np_mode:
                 (util.set_np if np_mode else util.reset_np)()
@@ -82,7 +83,9 @@ class Worker:
             self._report(ticket, "error", _pickle_error(error), free_segment)
 
     def _share(self, ticket, body, buffers, size, number):
-        """Puts `buffers` into segment `number`, or into a new one in its place when it is missing or too small."""
+        """Puts `buffers` into segment `number`, or into a new one in its place when it is missing or too
+        small.
+        """
         segment, descriptor, new_size, stale = self._segments.get(number), None, None, None
         if segment is None or segment.size < size:
             self._segments.pop(number, None)

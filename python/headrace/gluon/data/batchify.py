@@ -4,7 +4,8 @@ import numpy
 
 from ... import ndarray as _nd
 from ... import numpy as _np
-from ._arrays import NDArray, to_array, to_host
+from ..._arrays import NDArray, NpArray
+from ._host import to_array, to_host
 
 __all__ = ["default_batchify_fn", "Stack", "Pad", "Append", "Group", "AsList"]
 
@@ -12,16 +13,18 @@ __all__ = ["default_batchify_fn", "Stack", "Pad", "Append", "Group", "AsList"]
 def default_batchify_fn(data):
     """The items of the list `data` as one batch.
 
-    NDArrays are stacked; tuples give a list with one batch per element; all else goes through `numpy.asarray` and
-    keeps NumPy's dtype (Python floats become float64, integers int64).
-    ValueError: shapes or tuple lengths differ between items. KeyError: items that are no numbers.
+    NDArrays are stacked; tuples give a list with one batch per element; all else goes through `numpy.asarray`
+    and keeps NumPy's dtype (Python floats become float64, integers int64). ValueError: shapes or tuple
+    lengths differ between items. KeyError: items that are no numbers.
     """
     return _collate(data, _stack_arrays, to_array)
 
 
 def host_batchify(data):
     """As `default_batchify_fn`, with NumPy arrays for the result: what worker processes run."""
-    return _collate(data, lambda arrays: numpy.stack([array.asnumpy() for array in arrays]), lambda host: host)
+    return _collate(
+        data, lambda arrays: numpy.stack([array.asnumpy() for array in arrays]), lambda host: host
+    )
 
 
 def _collate(items, stack, finish):
@@ -36,7 +39,10 @@ def _collate(items, stack, finish):
         return [_collate(column, stack, finish) for column in zip(*items)]
     if isinstance(first, numpy.ndarray):
         _check_shapes(items)
-    return finish(numpy.asarray(items))
+    try:
+        return finish(numpy.asarray(items))
+    except ValueError as error:
+        raise ValueError(f"batchify: items of one batch must have one shape ({error})") from None
 
 
 def _check_shapes(arrays):
@@ -50,7 +56,7 @@ def _check_shapes(arrays):
 
 
 def _stack_arrays(arrays):
-    return _np.stack(arrays) if isinstance(arrays[0], _np.ndarray) else _nd.stack(*arrays)
+    return _np.stack(arrays) if isinstance(arrays[0], NpArray) else _nd.stack(*arrays)
 
 
 class Stack:
@@ -63,8 +69,8 @@ class Stack:
 class Pad:
     """Items of one rank, padded at the end of each axis to the largest size in the batch, then stacked.
 
-    `val` is the padding value. `dtype` is that of the result (default: of the items). `ret_length=True` gives a
-    pair: the batch, and the int32 sizes that the items had along the first axis.
+    `val` is the padding value. `dtype` is that of the result (default: of the items). `ret_length=True` gives
+    a pair: the batch, and the int32 sizes that the items had along the first axis.
     """
 
     def __init__(self, val=0, dtype=None, ret_length=False):
@@ -76,7 +82,9 @@ class Pad:
         arrays = [to_host(item) for item in data]
         ranks = {array.ndim for array in arrays}
         if len(ranks) > 1 or 0 in ranks:
-            raise ValueError(f"Pad: items must all have the same number of axes, at least one; got {sorted(ranks)}")
+            raise ValueError(
+                f"Pad: items must all have the same number of axes, at least one; got {sorted(ranks)}"
+            )
         size = [max(sizes) for sizes in zip(*(array.shape for array in arrays))]
         batch = numpy.full([len(arrays), *size], self._val, dtype=self._dtype or arrays[0].dtype)
         for row, array in zip(batch, arrays):
@@ -114,5 +122,7 @@ class Group:
     def __call__(self, data):
         for item in data:
             if len(item) != len(self._fns):
-                raise ValueError(f"Group: expected items of {len(self._fns)} elements, got one of {len(item)}")
+                raise ValueError(
+                    f"Group: expected items of {len(self._fns)} elements, got one of {len(item)}"
+                )
         return tuple(fn(column) for fn, column in zip(self._fns, zip(*data)))

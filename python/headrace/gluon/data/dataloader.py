@@ -5,9 +5,10 @@ from collections import deque
 
 import numpy
 
+from ..._arrays import NDArray
 from ...context import cpu_pinned
-from ._arrays import NDArray, to_array
 from ._batches import batch_reader
+from ._host import to_array
 from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -18,17 +19,18 @@ __all__ = ["DataLoader", "default_batchify_fn"]
 class DataLoader:
     """An iterable of the batches of `dataset`, in the order of its sampler whatever the number of workers.
 
-    `dataset`: anything with `__getitem__` and `__len__`. `batch_size` with `shuffle` or `sampler`, and `last_batch`
-    ('keep', 'discard', 'rollover'), say which items form a batch; or `batch_sampler` gives lists of item numbers.
-    `batchify_fn` makes a batch of a list of items. `num_workers` > 0 reads batches ahead, `prefetch` of them at a
-    time (2 * num_workers by default), in forked processes, or in threads with `thread_pool`. `pin_memory` copies
-    batches to `cpu_pinned(pin_device_id)`. `auto_reload` starts reading the next round when one ends.
+    `dataset`: anything with `__getitem__` and `__len__`. `batch_size` with `shuffle` or `sampler`, and
+    `last_batch` ('keep', 'discard', 'rollover'), say which items form a batch; or `batch_sampler` gives lists
+    of item numbers. `batchify_fn` makes a batch of a list of items. `num_workers` > 0 reads batches ahead,
+    `prefetch` of them at a time (2 * num_workers by default), in forked processes, or in threads with
+    `thread_pool`. `pin_memory` copies batches to `cpu_pinned(pin_device_id)`. `auto_reload` starts reading
+    the next round when one ends.
 
     Workers start with the first iteration and stay; what is done to the dataset after that they do not see.
 
-    ValueError: contradictory arguments. While iterating: what the dataset raises, with the worker's traceback as its
-    cause; RuntimeError when a worker process dies; multiprocessing.TimeoutError when a batch takes longer than
-    `timeout` seconds.
+    ValueError: contradictory arguments. While iterating: what the dataset raises, with the worker's traceback
+    as its cause; RuntimeError when a worker process dies; multiprocessing.TimeoutError when a batch takes
+    longer than `timeout` seconds.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class DataLoader:
     ):
         assert timeout > 0, f"timeout must be positive, given {timeout}"
         self._dataset = dataset
-        self._batch_sampler = _choose_batches(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler)
+        self._batch_sampler = _choose_batches(
+            dataset, batch_size, shuffle, sampler, last_batch, batch_sampler
+        )
         self._batchify_fn = batchify_fn or default_batchify_fn
         self._num_workers = max(num_workers, 0)
         self._prefetch = max(2 * self._num_workers if prefetch is None else int(prefetch), 1)
@@ -103,7 +107,7 @@ class DataLoader:
 
 
 class _Fetch:
-    """Makes the batch of a list of item numbers: in one go where the dataset offers that, else item by item."""
+    """Makes the batch of given item numbers: in one go where the dataset offers that, else item by item."""
 
     def __init__(self, dataset, batchify_fn):
         if isinstance(dataset, (NDArray, numpy.ndarray)):
@@ -168,7 +172,7 @@ def _choose_batches(dataset, batch_size, shuffle, sampler, last_batch, batch_sam
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
             raise ValueError(
-                "batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is specified."
+                "batch_size, shuffle, sampler and last_batch must not be specified if batch_sampler is."
             )
         return batch_sampler
     if batch_size is None:

@@ -2,8 +2,9 @@
 
 import numpy
 
-from ._arrays import NDArray, column_reader
+from ..._arrays import NDArray
 from ._batches import batch_form, batch_reader
+from ._host import column_reader
 from .sampler import FilterSampler, Sampler
 
 __all__ = ["Dataset", "SimpleDataset", "ArrayDataset"]
@@ -23,7 +24,9 @@ class Dataset:
         return _Selection(self, FilterSampler(fn, self))
 
     def shard(self, num_shards, index):
-        """Part `index` of `num_shards` parts of neighbouring items; the first `len % num_shards` parts get one more."""
+        """Part `index` of `num_shards` parts of neighbouring items; the first `len % num_shards` parts get
+        one more.
+        """
         assert index < num_shards, f"Shard index of out bound: {index} out of {num_shards}"
         assert num_shards > 0, f"Number of shards must be greater than 0: got {num_shards}"
         assert index >= 0, f"Index must be non-negative: got {index}"
@@ -51,7 +54,9 @@ class Dataset:
         return transformed if lazy else SimpleDataset(list(transformed))
 
     def transform_first(self, fn, lazy=True):
-        """As `transform`, with `fn` given only the first element of each item, the others staying as they are."""
+        """As `transform`, with `fn` given only the first element of each item, the others staying as they
+        are.
+        """
         return self.transform(_OnFirst(fn), lazy)
 
 
@@ -155,7 +160,7 @@ class _Transformed(Dataset):
 
 
 class _OnFirst:
-    """Calls `fn` on its first argument and passes the others on. A class, not a closure, so that it pickles."""
+    """Calls `fn` on its first argument and passes the others on. A class so that it pickles."""
 
     def __init__(self, fn):
         self._fn = fn

@@ -1,5 +1,7 @@
 """Samplers: the order in which the items of a dataset are read."""
 
+from itertools import islice
+
 import numpy
 
 __all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
@@ -48,7 +50,7 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The numbers of the items of `dataset` for which `fn(item)` is true. Calls `fn` on every item at once."""
+    """The numbers of the items of `dataset` for which `fn(item)` is true. Calls `fn` on every item now."""
 
     def __init__(self, fn, dataset):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -63,11 +65,13 @@ class FilterSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of `batch_size` numbers of `sampler`.
 
-    `last_batch` says what becomes of a last batch that is not full: 'keep' gives it as it is, 'discard' drops it,
-    'rollover' puts it in front of the next round.
+    `last_batch` says what becomes of a last batch that is not full: 'keep' gives it as it is, 'discard' drops
+    it, 'rollover' puts it in front of the next round. ValueError: another word, or `batch_size` below 1.
     """
 
     def __init__(self, sampler, batch_size, last_batch="keep"):
+        if batch_size < 1:
+            raise ValueError(f"BatchSampler: batch_size must be at least 1, got {batch_size}")
         self._sampler = sampler
         self._batch_size = batch_size
         self._last_batch = last_batch
@@ -75,12 +79,12 @@ class BatchSampler(Sampler):
 
     def __iter__(self):
         self._check()
+        numbers = iter(self._sampler)
         batch, self._left_over = self._left_over, []
-        for number in self._sampler:
-            batch.append(number)
-            if len(batch) == self._batch_size:
-                yield batch
-                batch = []
+        batch.extend(islice(numbers, self._batch_size - len(batch)))
+        while len(batch) == self._batch_size:
+            yield batch
+            batch = list(islice(numbers, self._batch_size))
         if batch and self._last_batch == "keep":
             yield batch
         elif self._last_batch == "rollover":

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import numpy
 
-from .... import ndarray as _nd
-from .... import numpy as _np
-from ....util import is_np_array
-from .._arrays import column_reader
+from ...._arrays import array
 from .._batches import batch_form
+from .._host import column_reader
 from ..dataset import Dataset
 from .idx import read_idx
 
@@ -35,9 +33,11 @@ class _IdxDataset(Dataset):
         images = read_idx(self._find(root, f"{stem}-images-idx3-ubyte"), axes=3)[..., numpy.newaxis]
         labels = read_idx(self._find(root, f"{stem}-labels-idx1-ubyte"), axes=1)
         if len(images) != len(labels):
-            raise ValueError(f"{type(self).__name__}: {len(images)} images but {len(labels)} labels in {root}")
+            raise ValueError(
+                f"{type(self).__name__}: {len(images)} images but {len(labels)} labels in {root}"
+            )
         self._transform = transform
-        self._data = (_np if is_np_array() else _nd).array(images, dtype="uint8")
+        self._data = array(images, dtype="uint8")
         self._label = labels.astype(numpy.int32)
 
     def __getitem__(self, idx):
@@ -79,7 +79,8 @@ class MNIST(_IdxDataset):
 class FashionMNIST(_IdxDataset):
     """Pictures of clothes, 28 x 28, in ten classes: 60,000 to train on, 10,000 to test on (`train=False`).
 
-    Read from the folder `root`, by default `$MXNET_HOME/datasets/fashion-mnist` or `~/.mxnet/datasets/fashion-mnist`.
+    Read from the folder `root`, by default `$MXNET_HOME/datasets/fashion-mnist` or
+    `~/.mxnet/datasets/fashion-mnist`.
     """
 
     def __init__(self, root=None, train=True, transform=None):
@@ -87,10 +88,11 @@ class FashionMNIST(_IdxDataset):
 
 
 class Digits(_IdxDataset):
-    """Real handwritten digits, 8 x 8, that come with the package: 1,500 to train on, 297 to test on (`train=False`).
+    """Real handwritten digits, 8 x 8, that come with the package: 1,500 to train on, 297 to test on
+    (`train=False`).
 
-    From "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, UCI Machine Learning Repository,
-    CC BY 4.0.
+    From "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, UCI Machine Learning
+    Repository, CC BY 4.0.
     """
 
     def __init__(self, root=None, train=True, transform=None):

@@ -1,8 +1,8 @@
 """Reader of idx files, the format of MNIST, plain or compressed with gzip.
 
-A header states everything: magic (two zero bytes, a type, the number of axes), one big-endian 32-bit size per axis,
-then the values. Nothing is allocated that the file does not back: sizes are checked against the file first, and
-compressed data are taken in pieces, no further than the header says.
+A header states everything: magic (two zero bytes, a type, the number of axes), one big-endian 32-bit size per
+axis, then the values. Nothing is allocated that the file does not back: sizes are checked against the file
+first, and compressed data are taken in pieces, no further than the header says.
 """
 
 import gzip
@@ -40,9 +40,9 @@ def _read(file, path, axes, max_file_bytes):
     header = file.read(4 + 4 * axes)
     expected = bytes([0, 0, _UINT8, axes])
     if header[:4] != expected:
+        wanted, found = int.from_bytes(expected, "big"), int.from_bytes(header[:4], "big")
         raise ValueError(
-            f"{path}: not an idx file of {axes}-dimensional uint8 data: expected magic {int.from_bytes(expected, 'big')}"
-            f", got {int.from_bytes(header[:4], 'big')}"
+            f"{path}: not an idx file of {axes}-dimensional uint8 data: expected magic {wanted}, got {found}"
         )
     if len(header) < 4 + 4 * axes:
         raise ValueError(f"{path}: idx header cut short: expected {4 + 4 * axes} bytes, got {len(header)}")

@@ -1,11 +1,11 @@
-"""Transforms of images. All but Compose of other functions also work on whole batches (see `docs/data.md`)."""
+"""Transforms of images; they also work on whole batches (see `docs/data.md`)."""
 
 import numpy
 
 from .... import ndarray as _nd
 from .... import numpy as _np
+from ...._arrays import NDArray, NpArray
 from ...block import Block
-from .._arrays import NDArray
 from .._batches import batch_form
 
 __all__ = ["Compose", "Cast", "ToTensor", "Normalize"]
@@ -58,16 +58,18 @@ class Cast(Block):
 
 
 class ToTensor(Block):
-    """Images (height, width, channels) with values 0 to 255 as float32 (channels, height, width), values 0 to 1.
+    """Images (height, width, channels) with values 0 to 255 as float32 (channels, height, width), values 0 to
+    1.
 
-    A batch (N, height, width, channels) gives (N, channels, height, width). ValueError: any other number of axes.
+    A batch (N, height, width, channels) gives (N, channels, height, width). ValueError: any other number of
+    axes.
     """
 
     def forward(self, x):
         if x.ndim not in (3, 4):
             raise ValueError(
-                "ToTensor: expected an image (height, width, channels) or a batch (N, height, width, channels), "
-                f"got shape {x.shape}"
+                "ToTensor: expected an image (height, width, channels) or a batch of images "
+                f"(N, height, width, channels), got shape {x.shape}"
             )
         return (x.astype("float32") / 255).transpose((2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2))
 
@@ -77,10 +79,14 @@ class ToTensor(Block):
     @staticmethod
     def _convert(images):
         if images.ndim != 4:
-            raise ValueError(f"ToTensor: expected images (height, width, channels), got shape {images.shape[1:]}")
+            raise ValueError(
+                f"ToTensor: expected images (height, width, channels), got shape {images.shape[1:]}"
+            )
         channels_first = images.transpose(0, 3, 1, 2)
         tensor = numpy.empty(channels_first.shape, numpy.float32)
-        return numpy.divide(channels_first, numpy.float32(255), out=tensor, dtype=numpy.float32, casting="unsafe")
+        return numpy.divide(
+            channels_first, numpy.float32(255), out=tensor, dtype=numpy.float32, casting="unsafe"
+        )
 
 
 class Normalize(Block):
@@ -98,7 +104,7 @@ class Normalize(Block):
         self._check(x.shape, x.dtype)
         if not isinstance(x, NDArray):
             return self._normalize(x)
-        module = _np if isinstance(x, _np.ndarray) else _nd
+        module = _np if isinstance(x, NpArray) else _nd
         mean, std = (module.array(host, dtype=x.dtype, ctx=x.context) for host in (self._mean, self._std))
         if module is _np:
             return (x - mean) / std
@@ -118,4 +124,6 @@ class Normalize(Block):
                 f"{len(self._mean)} means and {len(self._std)} deviations, got {shape}"
             )
         if numpy.dtype(dtype).kind != "f":
-            raise TypeError(f"Normalize: expected a float image, got {numpy.dtype(dtype)}; put ToTensor() before it")
+            raise TypeError(
+                f"Normalize: expected a float image, got {numpy.dtype(dtype)}; put ToTensor() before it"
+            )

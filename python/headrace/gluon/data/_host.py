@@ -5,15 +5,12 @@ Everything between a dataset and a finished batch is NumPy; the two functions he
 
 import numpy
 
-from ... import ndarray as _nd
-from ... import numpy as _np
-from ...util import is_np_array
-
-NDArray = _nd.NDArray
+from ..._arrays import NDArray, NpArray, array
 
 
 def to_array(host):
-    """An array of the current mode (`np` after `npx.set_np()`, else `nd`) with the values and dtype of `host`.
+    """An array of the current mode (`np` after `npx.set_np()`, else `nd`) with the values and dtype of
+    `host`.
 
     KeyError: the dtype of `host` has no counterpart, as for text, dictionaries or items of unequal shapes.
     """
@@ -22,7 +19,7 @@ def to_array(host):
             f"batchify: items of dtype {host.dtype} cannot become an array; expected numbers of equal shape. "
             "Give the DataLoader a batchify_fn that handles such items."
         )
-    return (_np if is_np_array() else _nd).array(host, dtype=host.dtype)
+    return array(host, dtype=host.dtype)
 
 
 def to_host(array):
@@ -37,7 +34,7 @@ def column_reader(data):
     """
     if isinstance(data, NDArray):
         host = data.asnumpy()
-        if host.ndim == 1 and not isinstance(data, _np.ndarray):
+        if host.ndim == 1 and not isinstance(data, NpArray):
             host = host.reshape(-1, 1)  # a legacy array has no zero-dimensional items
     elif isinstance(data, numpy.ndarray) and data.dtype.kind in "biuf":
         host = data

@@ -1,0 +1,218 @@
+"""What happens when a dataset fails, a worker dies or hangs, or the user interrupts."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy
+import pytest
+
+from headrace.gluon.data import DataLoader, Dataset
+
+POOLS = [pytest.param(False, id="processes"), pytest.param(True, id="threads")]
+
+
+class Acting(Dataset):
+    """Twenty numbers; `action` is called before number 7 is given."""
+
+    def __init__(self, action):
+        self._action = action
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, idx):
+        if idx == 7:
+            self._action()
+        return idx
+
+
+class PeculiarError(Exception):
+    """Cannot be made again from its arguments."""
+
+    def __init__(self, code, reason):
+        super().__init__(f"{code}: {reason}")
+
+
+def fail_to_read():
+    raise OSError(5, "disk gone")
+
+
+def fail_peculiarly():
+    raise PeculiarError(3, "odd")
+
+
+@pytest.mark.parametrize("thread_pool", POOLS)
+def test_an_error_keeps_its_type_and_the_loader_goes_on(thread_pool):
+    loader = DataLoader(Acting(fail_to_read), 2, num_workers=2, thread_pool=thread_pool)
+    read = []
+    with pytest.raises(OSError, match="disk gone") as caught:
+        for batch in loader:
+            read.extend(batch.asnumpy().tolist())
+    assert caught.value.errno == 5
+    assert read == [0, 1, 2, 3, 4, 5]
+    assert next(iter(loader)).asnumpy().tolist() == [0, 1]
+
+
+def test_an_error_brings_the_traceback_of_the_worker():
+    with pytest.raises(OSError, match="disk gone") as caught:
+        list(DataLoader(Acting(fail_to_read), 2, num_workers=1))
+    text = str(caught.value.__cause__)
+    assert "in fail_to_read" in text
+    assert 'raise OSError(5, "disk gone")' in text
+
+
+def test_an_error_that_does_not_pickle():
+    with pytest.raises(RuntimeError, match="PeculiarError: 3: odd") as caught:
+        list(DataLoader(Acting(fail_peculiarly), 2, num_workers=1))
+    assert "in fail_peculiarly" in str(caught.value.__cause__)
+
+
+def test_a_batch_that_does_not_pickle():
+    loader = DataLoader(Acting(int), 2, num_workers=1, batchify_fn=lambda items: lambda: items)
+    with pytest.raises(Exception, match=r"[Pp]ickle"):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        (lambda: os._exit(3), r"worker \d \(pid \d+\) exited with code 3"),
+        (lambda: sys.exit(4), r"worker \d \(pid \d+\) exited with code 4"),
+        (
+            lambda: os.kill(os.getpid(), signal.SIGKILL),
+            r"worker \d \(pid \d+\) was killed by signal 9 \(SIGKILL\)",
+        ),
+        (lambda: os.kill(os.getpid(), signal.SIGTERM), r"was killed by signal 15 \(SIGTERM\)"),
+    ],
+    ids=["exit", "sys-exit", "kill", "terminate"],
+)
+def test_a_worker_that_dies(action, message):
+    loader = DataLoader(Acting(action), 2, num_workers=2)
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match=message):
+        list(loader)
+    assert time.monotonic() - start < 10
+    assert next(iter(loader)).asnumpy().tolist() == [0, 1]
+
+
+def test_a_worker_that_dies_between_rounds():
+    loader = DataLoader(Acting(int), 2, num_workers=1)
+    assert len(list(loader)) == 10
+    (member,) = loader._pool._members
+    member.process.kill()
+    member.process.join()
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        list(loader)
+    assert len(list(loader)) == 10
+
+
+@pytest.mark.parametrize("thread_pool", POOLS)
+def test_timeout(thread_pool):
+    release = threading.Event()
+    loader = DataLoader(
+        Acting(lambda: release.wait(20)), 5, num_workers=1, timeout=0.5, thread_pool=thread_pool
+    )
+    rounds = iter(loader)
+    assert next(rounds).asnumpy().tolist() == [0, 1, 2, 3, 4]
+    start = time.monotonic()
+    with pytest.raises(multiprocessing.TimeoutError, match=r"worker.* within 0.5 seconds"):
+        next(rounds)
+    assert time.monotonic() - start < 5
+    release.set()
+
+
+def test_an_old_round_after_the_workers_died():
+    loader = DataLoader(Acting(int), 2, num_workers=1)
+    old = iter(loader)
+    loader._pool.close()
+    with pytest.raises(RuntimeError, match="worker processes have ended"):
+        list(old)
+    assert len(list(loader)) == 10
+
+
+def test_workers_differ_in_their_random_numbers():
+    class Random(Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, idx):
+            time.sleep(0.01)
+            return os.getpid(), numpy.random.randint(1 << 30)
+
+    numpy.random.seed(5)
+    drawn = {}
+    for pids, values in DataLoader(Random(), 1, num_workers=2):
+        drawn.setdefault(int(pids.asnumpy()[0]), []).append(int(values.asnumpy()[0]))
+    assert len(drawn) == 2
+    one, other = drawn.values()
+    assert not set(one) & set(other)
+    assert numpy.random.randint(1 << 30) == numpy.random.RandomState(5).randint(1 << 30)
+
+
+INTERRUPTED = """
+import time
+from headrace.gluon.data import DataLoader
+print("ready", flush=True)
+class Slow(list):
+    def __getitem__(self, idx):
+        time.sleep(0.05)
+        return idx
+for batch in DataLoader(Slow(range(100000)), 2, num_workers=2{more}):
+    print("batch", flush=True)
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", thread_pool=True"])
+def test_interrupt(more):
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED.format(more=more)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    for line in process.stdout:
+        if line == "batch\n":
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    start = time.monotonic()
+    _, errors = process.communicate(timeout=20)
+    assert time.monotonic() - start < 10
+    assert errors.count("KeyboardInterrupt") == 1
+    assert "DataLoader worker" not in errors
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+ORPHANED = """
+import os, signal
+from headrace.gluon.data import DataLoader
+loader = DataLoader(list(range(100)), 2, num_workers=2)
+next(iter(loader))
+print(*(member.process.pid for member in loader._pool._members), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_workers_end_when_their_parent_is_killed():
+    run = subprocess.run([sys.executable, "-c", ORPHANED], stdout=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == -signal.SIGKILL
+    pids = [int(word) for word in run.stdout.split()]
+    assert len(pids) == 2
+    deadline = time.monotonic() + 15
+    while any(is_running(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(is_running(pid) for pid in pids)
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
