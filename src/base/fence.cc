@@ -31,8 +31,7 @@ void detail::full_fence() noexcept {
 }
 
 void heavy_fence() noexcept {
-  if (!detail::fence_is_asymmetric.load(std::memory_order_relaxed) ||
-      membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
+  if (!detail::fence_is_asymmetric.load(std::memory_order_relaxed) || membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0)
     full_fence();
 }
 

@@ -41,7 +41,7 @@ Node* take_batch(size_t size_class) noexcept {
 
 Node* carve_chunk(size_t size_class) {
   const size_t bytes = (size_class + 1) * kSlabGranule;
-  char* chunk = static_cast<char*>(::operator new(kChunkBytes, std::align_val_t{kSlabGranule}));
+  char* chunk = static_cast<char*>(::operator new (kChunkBytes, std::align_val_t{kSlabGranule}));
   const size_t count = kChunkBytes / bytes;
   // All but the first batch of the chunk go to the depot, so that no thread hoards them.
   Node* first = nullptr;
@@ -51,8 +51,10 @@ Node* carve_chunk(size_t size_class) {
     node->next = batch;
     batch = node;
     if ((i + 1) % kBatch == 0 || i + 1 == count) {
-      if (first) put_batch(size_class, batch);
-      else first = batch;
+      if (first)
+        put_batch(size_class, batch);
+      else
+        first = batch;
       batch = nullptr;
     }
   }
@@ -98,10 +100,10 @@ void spill(size_t size_class) noexcept {
   put_batch(size_class, batch);
 }
 
-void* heap_allocate(size_t bytes) { return ::operator new(bytes, std::align_val_t{kSlabGranule}); }
+void* heap_allocate(size_t bytes) { return ::operator new (bytes, std::align_val_t{kSlabGranule}); }
 
 void heap_release(void* object, size_t bytes) noexcept {
-  ::operator delete(object, bytes, std::align_val_t{kSlabGranule});
+  ::operator delete (object, bytes, std::align_val_t{kSlabGranule});
 }
 
 }  // namespace slab_detail

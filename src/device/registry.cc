@@ -42,12 +42,21 @@ int device_count(DeviceType type) noexcept {
   return backend ? backend->device_count() : 0;
 }
 
+// A backend that serves several device types is called once.
 void backends_before_fork() noexcept {
-  for (const BackendEntry& entry : builtin_backends()) entry.backend->before_fork();
+  const Backend* previous = nullptr;
+  for (const BackendEntry& entry : builtin_backends()) {
+    if (entry.backend != previous) entry.backend->before_fork();
+    previous = entry.backend;
+  }
 }
 
 void backends_after_fork(bool in_child) noexcept {
-  for (const BackendEntry& entry : builtin_backends()) entry.backend->after_fork(in_child);
+  const Backend* previous = nullptr;
+  for (const BackendEntry& entry : builtin_backends()) {
+    if (entry.backend != previous) entry.backend->after_fork(in_child);
+    previous = entry.backend;
+  }
 }
 
 }  // namespace headrace

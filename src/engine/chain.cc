@@ -20,8 +20,10 @@ void end_wait(Task& task, ChainEvents& events) noexcept {
 }
 
 void leave(Access& access, ChainEvents& events) noexcept {
-  if (access.task == events.current) ++events.left;
-  else Task::drop(access.task, 1);
+  if (access.task == events.current)
+    ++events.left;
+  else
+    Task::drop(access.task, 1);
 }
 
 // The access has just ended. Only this thread does something about it now.

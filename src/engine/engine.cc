@@ -14,8 +14,10 @@ Scheduler::Deadline deadline_in(std::chrono::nanoseconds limit) {
 }  // namespace
 
 Engine::Engine(const Config& config) {
-  if (config.serial_engine) serial_ = std::make_unique<SerialEngine>();
-  else scheduler_ = std::make_unique<Scheduler>(config);
+  if (config.serial_engine)
+    serial_ = std::make_unique<SerialEngine>();
+  else
+    scheduler_ = std::make_unique<Scheduler>(config);
 }
 
 Engine::~Engine() = default;

@@ -23,9 +23,9 @@ namespace headrace {
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
 
 struct TaskSpec {
-  const char* name = "";  // a literal or another text that is never freed
-  std::span<Var* const> reads{}, writes{};  // may repeat and overlap; a Var in both is read and written
-  double cost_ns = 0;     // estimated, on one core; below Engine::kInlineCostNs the pushing thread may run it
+  const char* name = "";                   // a literal or another text that is never freed
+  std::span<Var*const> reads{}, writes{};  // may repeat and overlap; a Var in both is read and written
+  double cost_ns = 0;  // estimated, on one core; below Engine::kInlineCostNs the pushing thread may run it
   Priority priority = Priority::kNormal;
   int64_t host_bytes = 0;     // memory that the frontend made for this task alone (back-pressure)
   bool fresh_writes = false;  // no other handle to the written Vars exists yet
@@ -85,8 +85,10 @@ class Engine {
         }
         end_inline(frame, nullptr);
         return;
-      case Inline::kSkip: return;
-      case Inline::kNo: break;
+      case Inline::kSkip:
+        return;
+      case Inline::kNo:
+        break;
     }
     const Pending pending = make_task(spec, kBodyType<Stored>, sizeof(Stored), alignof(Stored));
     new (pending.body_place) Stored(std::move(local));

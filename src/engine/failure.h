@@ -47,9 +47,7 @@ struct VarAccess {
   static std::atomic<Access*>& tail(Var& var) noexcept { return var.tail_; }
 
   // The failure of a Var, or null. Any thread, any time.
-  static FailurePtr failure(const Var& var) noexcept {
-    return var.poisoned() ? load_failure(var) : nullptr;
-  }
+  static FailurePtr failure(const Var& var) noexcept { return var.poisoned() ? load_failure(var) : nullptr; }
   // Sets or, with null, clears it. Only who has exclusive access.
   static void set_failure(Var& var, const FailurePtr& failure) noexcept {
     if (failure || var.poisoned()) store_failure(var, failure);

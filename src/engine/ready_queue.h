@@ -39,7 +39,8 @@ class ReadyQueue {
       if (!task) continue;
       if (!allowed(*task)) return nullptr;
       lists_[i].pop();
-      if (lists_[i].empty()) present_.store(present_.load(std::memory_order_relaxed) & ~(1u << i), std::memory_order_relaxed);
+      if (lists_[i].empty())
+        present_.store(present_.load(std::memory_order_relaxed) & ~(1u << i), std::memory_order_relaxed);
       size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
       return task;
     }

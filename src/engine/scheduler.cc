@@ -161,8 +161,10 @@ void Scheduler::submit(Task* task) {
   context.pushed.store(context.pushed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 
   if (register_task(context, *task, into_batch)) {
-    if (cheap) run(context, task, [](Task&) { return false; });
-    else (task->may_block ? blocking_ : compute_).enqueue(task);
+    if (cheap)
+      run(context, task, [](Task&) { return false; });
+    else
+      (task->may_block ? blocking_ : compute_).enqueue(task);
   } else if (into_batch) {
     // The task is in the batch now, or waits in its chains; a little too much cost in the sum only flushes earlier.
     context.batch_cost_ns = context.batch.empty() ? 0 : context.batch_cost_ns + cost_ns;
@@ -184,8 +186,8 @@ bool Scheduler::over_limit() const noexcept {
 }
 
 void Scheduler::throttle(ThreadContext& context) noexcept {
-  if (++context.since_check < check_interval_ &&
-      pending_bytes_.load(std::memory_order_relaxed) <= max_pending_bytes_) [[likely]]
+  if (++context.since_check < check_interval_ && pending_bytes_.load(std::memory_order_relaxed) <= max_pending_bytes_)
+      [[likely]]
     return;
   context.since_check = 0;
   if (owner_.load(std::memory_order_relaxed) != &context && !has_other_pusher(context)) become_pusher(context);

@@ -69,9 +69,7 @@ class Scheduler {
 
   // Pushing (scheduler.cc).
   bool enter_exclusive(ThreadContext& context) noexcept;
-  void leave_exclusive(ThreadContext& context) noexcept {
-    context.exclusive.store(false, std::memory_order_release);
-  }
+  void leave_exclusive(ThreadContext& context) noexcept { context.exclusive.store(false, std::memory_order_release); }
   void become_pusher(ThreadContext& context);
   bool has_other_pusher(const ThreadContext& context) const noexcept;
   void promote(ThreadContext& context);
@@ -117,8 +115,8 @@ class Scheduler {
   ThreadRegistry threads_;
   SpinBudget spin_budget_;
   FailureLog failures_;
-  ProgressEvent drained_;    // nothing is pending
-  ProgressEvent relaxed_;    // half the limits of back-pressure
+  ProgressEvent drained_;  // nothing is pending
+  ProgressEvent relaxed_;  // half the limits of back-pressure
   WorkerGroup compute_;
   WorkerGroup blocking_;
 };

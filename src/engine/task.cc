@@ -31,8 +31,10 @@ void Task::add_accesses(const TaskSpec& spec) {
     if (find(var) == access_list + access_count) add_access(var, true, false);
   for (Var* var : spec.writes) {
     Access* known = find(var);
-    if (known != access_list + access_count) known->exclusive = known->writes = true;
-    else add_access(var, false, true);
+    if (known != access_list + access_count)
+      known->exclusive = known->writes = true;
+    else
+      add_access(var, false, true);
   }
 }
 
@@ -90,7 +92,7 @@ Task* Task::make_work(const TaskSpec& spec, const BodyType& type, size_t bytes, 
     } else if (alignment <= kSlabGranule) {
       task->body = slab_allocate(bytes);
     } else {
-      task->body = ::operator new(bytes, std::align_val_t{alignment});
+      task->body = ::operator new (bytes, std::align_val_t{alignment});
     }
   } catch (...) {
     task->destroy();
@@ -127,8 +129,10 @@ void Task::destroy_body() noexcept {
   if (!body_type) return;
   std::exchange(body_type, nullptr)->destroy(body);
   if (body == inline_body) return;
-  if (body_alignment <= kSlabGranule) slab_release(body, body_bytes);
-  else ::operator delete(body, std::align_val_t{body_alignment});
+  if (body_alignment <= kSlabGranule)
+    slab_release(body, body_bytes);
+  else
+    ::operator delete (body, std::align_val_t{body_alignment});
 }
 
 void Task::destroy() noexcept {

@@ -18,12 +18,12 @@ class WorkerGroup;
 struct alignas(64) ThreadContext {
   // The thread is inside a section that needs it to be the only pushing thread (Scheduler::owner_).
   std::atomic<bool> exclusive{false};
-  std::atomic<int64_t> pushed{0};     // tasks registered by this thread; written by the owner
-  std::atomic<int64_t> completed{0};  // tasks completed by this thread; written by the owner
-  InlineFrame* frame = nullptr;       // owner: the innermost task it runs inside push()
-  int depth = 0;                      // owner: registered tasks it is running, one inside the other
-  int since_check = 0;                // owner: registrations since back-pressure was looked at
-  double batch_cost_ns = 0;           // owner: of what it put into the batch since the last flush
+  std::atomic<int64_t> pushed{0};      // tasks registered by this thread; written by the owner
+  std::atomic<int64_t> completed{0};   // tasks completed by this thread; written by the owner
+  InlineFrame* frame = nullptr;        // owner: the innermost task it runs inside push()
+  int depth = 0;                       // owner: registered tasks it is running, one inside the other
+  int since_check = 0;                 // owner: registrations since back-pressure was looked at
+  double batch_cost_ns = 0;            // owner: of what it put into the batch since the last flush
   std::atomic<bool> is_pusher{false};  // written by the owner under Scheduler::control_
   const WorkerGroup* group = nullptr;  // the group this thread works for, if any
 
@@ -69,7 +69,7 @@ class ThreadRegistry {
   ThreadContext& find_or_make();
   std::shared_ptr<ThreadContext> revive_or_make();
 
-  const uint64_t id_;                  // never used twice in a process
+  const uint64_t id_;                   // never used twice in a process
   std::atomic<Node*> newest_{nullptr};  // grows under lock_; nodes live as long as the registry
   SpinLock lock_;
 };

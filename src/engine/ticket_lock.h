@@ -16,13 +16,13 @@ class TicketLock {
   void lock() noexcept {
     const uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
     for (int tries = 0; serving_.load(std::memory_order_acquire) != ticket; ++tries) {
-      if (tries < 256) cpu_pause();
-      else sched_yield();  // the holder, or one before us, has lost its core
+      if (tries < 256)
+        cpu_pause();
+      else
+        sched_yield();  // the holder, or one before us, has lost its core
     }
   }
-  void unlock() noexcept {
-    serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  }
+  void unlock() noexcept { serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
 
  private:
   std::atomic<uint32_t> next_{0};

@@ -29,7 +29,7 @@ class Var {
  private:
   friend struct VarAccess;  // the engine's door to the two words
 
-  std::atomic<Access*> tail_{nullptr};        // the newest access that is not retired
+  std::atomic<Access*> tail_{nullptr};         // the newest access that is not retired
   mutable std::atomic<uintptr_t> failure_{0};  // Failure* with one reference; bit 0: someone is changing it
 };
 

@@ -75,8 +75,8 @@ class WorkerGroup {
   std::atomic<bool> stopping_{false};
 
   SpinLock idle_lock_;
-  std::vector<Worker*> idle_;        // guarded by idle_lock_; the last one parked is the first one woken
-  std::atomic<int> idle_count_{0};   // its size; written under idle_lock_
+  std::vector<Worker*> idle_;       // guarded by idle_lock_; the last one parked is the first one woken
+  std::atomic<int> idle_count_{0};  // its size; written under idle_lock_
 
   std::mutex threads_mutex_;
   std::vector<std::unique_ptr<Worker>> workers_;  // guarded by threads_mutex_

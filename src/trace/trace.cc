@@ -30,10 +30,10 @@ struct Slot {
 // Written by one thread at a time; outlives it, so that its records can be collected.
 struct Ring {
   int number = 0;
-  std::string name;                   // guarded by Recorder::mutex
-  bool in_use = true;                 // guarded by Recorder::mutex
-  std::atomic<uint64_t> count{0};     // records ever written
-  std::atomic<uint64_t> first{0};     // records before it were dropped by start()
+  std::string name;                // guarded by Recorder::mutex
+  bool in_use = true;              // guarded by Recorder::mutex
+  std::atomic<uint64_t> count{0};  // records ever written
+  std::atomic<uint64_t> first{0};  // records before it were dropped by start()
   std::unique_ptr<Slot[]> slots = std::make_unique<Slot[]>(kRingSize);
 };
 
@@ -120,8 +120,10 @@ Lane copy(const Ring& ring, const TickScale& scale) {
   lane.lost = intact - first;
   for (uint64_t i = intact; i < count; ++i) {
     const Copied& c = copied[i - from];
-    if (c.kind == Kind::kSpan) lane.events.push_back({c.name, scale.to_ns(c.begin), scale.to_ns(c.end)});
-    else lane.samples.push_back({c.name, scale.to_ns(c.begin), static_cast<int64_t>(c.end)});
+    if (c.kind == Kind::kSpan)
+      lane.events.push_back({c.name, scale.to_ns(c.begin), scale.to_ns(c.end)});
+    else
+      lane.samples.push_back({c.name, scale.to_ns(c.begin), static_cast<int64_t>(c.end)});
   }
   return lane;
 }

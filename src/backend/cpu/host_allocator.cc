@@ -1,45 +1,164 @@
 #include "backend/cpu/host_allocator.h"
 
-#include <atomic>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
 
 #include "base/check.h"
 #include "base/config.h"
+#include "base/slab.h"
 
 namespace headrace {
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kArenaBytes = size_t{32} << 20;
+constexpr size_t kLargestCarved = size_t{1} << 20;  // larger blocks are regions of their own
+constexpr int kFirstRegionClass = size_class::of(kLargestCarved) + 1;
 
-class HostAllocator final : public Allocator {
- public:
-  void* allocate(size_t bytes) override {
-    const size_t rounded = round(bytes);
-    check(bytes <= static_cast<size_t>(physical_memory()), ErrorKind::kMemory, "cannot allocate {} bytes", bytes);
-    void* block = std::aligned_alloc(kAlignment, rounded);
-    check(block, ErrorKind::kMemory, "cannot allocate {} bytes", bytes);
-    const int64_t now = live_.fetch_add(static_cast<int64_t>(rounded)) + static_cast<int64_t>(rounded);
-    for (int64_t peak = peak_; now > peak && !peak_.compare_exchange_weak(peak, now);) {
-    }
-    return block;
-  }
-  void release(void* block, size_t bytes) noexcept override {
-    if (!block) return;
-    live_ -= static_cast<int64_t>(round(bytes));
-    std::free(block);
-  }
-  void trim() noexcept override {}
-  MemoryStats stats() const noexcept override { return {live_, peak_, 0}; }
-  void reset_peak() noexcept override { peak_ = live_.load(); }
+// Address space aligned to 2 MiB that asks for huge pages; null: the system gives nothing.
+void* map_region(size_t bytes) noexcept {
+  const size_t padded = bytes + kHugePage;
+  void* mapped = mmap(nullptr, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<uintptr_t>(mapped);
+  const uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  if (aligned > begin) munmap(mapped, aligned - begin);
+  const uintptr_t end = aligned + bytes, padded_end = begin + padded;
+  if (padded_end > end) munmap(reinterpret_cast<void*>(end), padded_end - end);
+  void* region = reinterpret_cast<void*>(aligned);
+  madvise(region, bytes, MADV_HUGEPAGE);  // a wish: without huge pages everything works, only slower
+  return region;
+}
 
- private:
-  static size_t round(size_t bytes) { return (bytes + kAlignment) / kAlignment * kAlignment; }
-  std::atomic<int64_t> live_{0}, peak_{0};
-};
+size_t region_bytes(int index) noexcept {
+  constexpr size_t kPage = 4096;
+  return (size_class::size(index) + kPage - 1) / kPage * kPage;
+}
+
+double gib(double bytes) { return bytes / (1 << 30); }
 
 }  // namespace
 
-Allocator& host_allocator() {
+HostAllocator::HostAllocator()
+    : physical_bytes_(physical_memory()),
+      watermark_(config().memory_watermark > 0 ? config().memory_watermark : physical_bytes_ / 2) {}
+
+void* HostAllocator::allocate(size_t bytes) {
+  bytes = std::max<size_t>(bytes, 1);
+  if (bytes > static_cast<size_t>(physical_bytes_)) [[unlikely]]
+    refuse(bytes);
+  const int index = size_class::of(bytes);
+  void* block = nullptr;
+  if (!kHostMemoryIsPooled) {
+    block = std::aligned_alloc(size_class::kGranule, size_class::size(index));
+  } else if (bytes <= kSlabLargest) {
+    block = slab_allocate(bytes);
+  } else {
+    block = take_free(index);
+    if (!block) block = make_block(index);
+  }
+  if (!block) [[unlikely]]
+    block = make_room_and_retry(bytes, index);
+  counter_.add(static_cast<int64_t>(size_class::size(index)));
+  return block;
+}
+
+void HostAllocator::release(void* block, size_t bytes) noexcept {
+  if (!block) return;
+  bytes = std::max<size_t>(bytes, 1);
+  const int index = size_class::of(bytes);
+  const int64_t size = static_cast<int64_t>(size_class::size(index));
+  counter_.add(-size);
+  if (!kHostMemoryIsPooled) {
+    std::free(block);
+  } else if (bytes <= kSlabLargest) {
+    slab_release(block, bytes);
+  } else if (index >= kFirstRegionClass && pooled_.load(std::memory_order_relaxed) + size > watermark_) {
+    munmap(block, region_bytes(index));
+  } else {
+    auto* node = static_cast<FreeBlock*>(block);
+    FreeList& list = free_[static_cast<size_t>(index)];
+    std::lock_guard guard(list.lock);
+    node->next = list.head;
+    list.head = node;
+    pooled_.fetch_add(size, std::memory_order_relaxed);
+  }
+}
+
+void* HostAllocator::take_free(int index) noexcept {
+  FreeList& list = free_[static_cast<size_t>(index)];
+  std::lock_guard guard(list.lock);
+  FreeBlock* node = list.head;
+  if (!node) return nullptr;
+  list.head = node->next;
+  pooled_.fetch_sub(static_cast<int64_t>(size_class::size(index)), std::memory_order_relaxed);
+  return node;
+}
+
+void* HostAllocator::make_block(int index) noexcept {
+  if (index < kFirstRegionClass) return carve(size_class::size(index));
+  // The system promises more memory than there is; a process that believes it is killed when it uses it.
+  const int64_t size = static_cast<int64_t>(region_bytes(index));
+  if (counter_.reported() + pooled_.load(std::memory_order_relaxed) + size > physical_bytes_) return nullptr;
+  return map_region(region_bytes(index));
+}
+
+void* HostAllocator::carve(size_t bytes) noexcept {
+  std::lock_guard guard(arena_lock_);
+  if (static_cast<size_t>(arena_end_ - arena_next_) < bytes) {
+    // The rest of the old arena, less than one block, stays unused; its pages were never touched.
+    char* arena = static_cast<char*>(map_region(kArenaBytes));
+    if (!arena) return nullptr;
+    arena_next_ = arena;
+    arena_end_ = arena + kArenaBytes;
+  }
+  char* block = arena_next_;
+  arena_next_ += bytes;
+  return block;
+}
+
+void* HostAllocator::make_room_and_retry(size_t bytes, int index) {
+  trim();
+  void* block = kHostMemoryIsPooled ? make_block(index) : nullptr;
+  if (!block) refuse(bytes);
+  return block;
+}
+
+void HostAllocator::refuse(size_t bytes) const {
+  const double live = static_cast<double>(counter_.live());
+  fail(ErrorKind::kMemory,
+       "cpu: cannot allocate {:.2f} GiB: {:.2f} GiB are in use and the machine has {:.2f} GiB. Use smaller arrays or "
+       "a smaller batch, or drop arrays that are no longer needed.",
+       gib(static_cast<double>(bytes)), gib(live), gib(static_cast<double>(physical_bytes_)));
+}
+
+void HostAllocator::trim() noexcept {
+  for (int index = kFirstRegionClass; index < size_class::kCount; ++index) {
+    while (void* block = take_free(index)) munmap(block, region_bytes(index));
+  }
+}
+
+MemoryStats HostAllocator::stats() const noexcept {
+  return {counter_.live(), counter_.peak(), pooled_.load(std::memory_order_relaxed)};
+}
+
+void HostAllocator::lock_for_fork() noexcept {
+  for (FreeList& list : free_) list.lock.lock();
+  arena_lock_.lock();
+  counter_.lock_for_fork();
+}
+
+void HostAllocator::unlock_after_fork() noexcept {
+  counter_.unlock_after_fork();
+  arena_lock_.unlock();
+  for (FreeList& list : free_) list.lock.unlock();
+}
+
+HostAllocator& host_allocator() {
   static HostAllocator& instance = *new HostAllocator();
   return instance;
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "backend/cpu/host_allocator.h"
+#include "backend/cpu/parallel.h"
 
 namespace headrace {
 namespace {
@@ -11,6 +12,14 @@ class HostBackend final : public Backend {
  public:
   int device_count() const noexcept override { return std::numeric_limits<int>::max(); }
   Allocator& allocator(int) override { return host_allocator(); }
+  void before_fork() noexcept override {
+    parallel_before_fork();
+    host_allocator().lock_for_fork();
+  }
+  void after_fork(bool in_child) noexcept override {
+    host_allocator().unlock_after_fork();
+    parallel_after_fork(in_child);
+  }
 };
 
 }  // namespace

@@ -1,14 +1,17 @@
 #include "backend/cpu/parallel.h"
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "base/config.h"
+#include "base/spin_lock.h"
 #include "device/cores.h"
 
 namespace headrace {
@@ -21,31 +24,85 @@ constexpr bool kSerial = true;
 constexpr bool kSerial = false;
 #endif
 
-// One arena per width, so that a loop gets exactly the threads it asked for; all draw from oneTBB's one set of threads.
+// Arenas by width, so that a loop gets exactly the threads it asked for; all draw from oneTBB's one set of threads.
+// An arena serves one loop at a time: a second loop in it would wait for a place.
 class Arenas {
  public:
-  Arenas() : arenas_(static_cast<size_t>(core_count()) + 1), made_(std::make_unique<std::once_flag[]>(arenas_.size())) {}
+  Arenas() : handle_(tbb::attach{}), free_(static_cast<size_t>(core_count()) + 1) {}
 
-  tbb::task_arena& of(int threads) {
-    const size_t index = std::clamp<size_t>(static_cast<size_t>(threads), 1, arenas_.size() - 1);
-    std::call_once(made_[index], [&] { arenas_[index] = std::make_unique<tbb::task_arena>(static_cast<int>(index)); });
-    return *arenas_[index];
+  using Arena = std::unique_ptr<tbb::task_arena>;
+
+  size_t width(int threads) const noexcept {
+    return std::clamp<size_t>(static_cast<size_t>(threads), 1, free_.size() - 1);
+  }
+  Arena take(size_t width) {
+    {
+      std::lock_guard guard(lock_);
+      auto& free = free_[width];
+      if (!free.empty()) {
+        Arena arena = std::move(free.back());
+        free.pop_back();
+        return arena;
+      }
+    }
+    return std::make_unique<tbb::task_arena>(static_cast<int>(width));
+  }
+  void give_back(size_t width, Arena arena) {
+    std::lock_guard guard(lock_);
+    free_[width].push_back(std::move(arena));
+  }
+
+  // Ends all threads of oneTBB; false: other users of oneTBB in this process keep them. No arena is taken.
+  bool end_threads() noexcept {
+    free_.clear();
+    return tbb::finalize(handle_, std::nothrow);
   }
 
  private:
-  std::vector<std::unique_ptr<tbb::task_arena>> arenas_;
-  std::unique_ptr<std::once_flag[]> made_;
+  tbb::task_scheduler_handle handle_;
+  SpinLock lock_;
+  std::vector<std::vector<Arena>> free_;  // by width; guarded by lock_
 };
 
+// Null until the first use, and again around a fork. Replaced only while no loop runs.
+std::atomic<Arenas*> current_arenas{nullptr};
+std::mutex arenas_mutex;  // guards the change of current_arenas from null
+
+// In a child whose oneTBB threads could not be ended before the fork: they are gone, but oneTBB counts on them.
+bool threads_are_lost = false;
+bool threads_were_ended = true;  // by the latest fork; guarded by arenas_mutex
+
 Arenas& arenas() {
-  static Arenas& instance = *new Arenas();
-  return instance;
+  Arenas* current = current_arenas.load(std::memory_order_acquire);
+  if (current) return *current;
+  std::lock_guard guard(arenas_mutex);
+  if (!current_arenas.load(std::memory_order_relaxed)) current_arenas.store(new Arenas(), std::memory_order_release);
+  return *current_arenas.load(std::memory_order_relaxed);
 }
+
+// An arena of its own for as long as it lives.
+class ArenaLease {
+ public:
+  explicit ArenaLease(int threads) : owner_(arenas()), width_(owner_.width(threads)), arena_(owner_.take(width_)) {}
+  ~ArenaLease() { owner_.give_back(width_, std::move(arena_)); }
+  ArenaLease(const ArenaLease&) = delete;
+  ArenaLease& operator=(const ArenaLease&) = delete;
+
+  size_t width() const noexcept { return width_; }
+  void execute(FunctionRef<void()> body) {
+    arena_->execute([&] { body(); });
+  }
+
+ private:
+  Arenas& owner_;
+  const size_t width_;
+  Arenas::Arena arena_;
+};
 
 }  // namespace
 
 int threads_for(double total_cost_ns) noexcept {
-  if (kSerial || total_cost_ns < 2 * kCostPerThreadNs) return 1;
+  if (kSerial || threads_are_lost || total_cost_ns < 2 * kCostPerThreadNs) return 1;
   return static_cast<int>(std::clamp(total_cost_ns / kCostPerThreadNs, 1.0, static_cast<double>(idle_cores())));
 }
 
@@ -66,16 +123,30 @@ void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<vo
 }
 
 void run_in_arena_of(int threads, FunctionRef<void()> body) {
-  if (kSerial) {
+  if (kSerial || threads_are_lost) {
     body();
     return;
   }
-  if (threads <= 1) {
-    arenas().of(1).execute([&] { body(); });
+  ArenaLease lease(threads);
+  if (lease.width() == 1) {
+    lease.execute(body);
     return;
   }
-  WideLoop loop(threads);
-  arenas().of(threads).execute([&] { body(); });
+  WideLoop loop(static_cast<int>(lease.width()));
+  lease.execute(body);
+}
+
+void parallel_before_fork() noexcept {
+  arenas_mutex.lock();
+  if (Arenas* current = current_arenas.exchange(nullptr)) {
+    threads_were_ended = current->end_threads();
+    delete current;
+  }
+}
+
+void parallel_after_fork(bool in_child) noexcept {
+  arenas_mutex.unlock();
+  if (in_child && !threads_were_ended) threads_are_lost = true;
 }
 
 }  // namespace headrace

@@ -23,6 +23,11 @@ void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<vo
 // Runs `body` inside an arena of `threads` threads; a library that uses oneTBB inside sees that many.
 void run_in_arena_of(int threads, FunctionRef<void()> body);
 
+// Around fork(), while no loop runs: the threads end and come back with the next loop, in parent and child. Where
+// other users of oneTBB keep them, loops in the child run in one thread.
+void parallel_before_fork() noexcept;
+void parallel_after_fork(bool in_child) noexcept;
+
 template <class F>
 void run_in_arena(double total_cost_ns, F&& body) {
   run_in_arena_of(threads_for(total_cost_ns), body);
