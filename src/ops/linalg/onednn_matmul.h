@@ -1,0 +1,13 @@
+// Matrix products by oneDNN. Primitives, memory objects and argument maps are kept per thread and per problem, because
+// making them costs more than a small product. Any thread.
+#pragma once
+
+#include "ops/linalg/gemm.h"
+
+namespace headrace {
+
+// Whether oneDNN could do it: false when it has no kernel for this dtype on this machine. Each matrix must have a row or
+// column stride of 1. Uses as many threads as the calling arena has.
+bool onednn_matmul(KernelContext& context, const Gemm& g);
+
+}  // namespace headrace

@@ -1,0 +1,101 @@
+// FullyConnected: y = x w' + b.
+
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/linalg/matrix.h"
+
+namespace headrace {
+namespace {
+
+struct FullyConnectedAttrs {
+  int64_t num_hidden = 0;
+  bool no_bias = false;
+  bool flatten = true;
+  static constexpr auto kFields =
+      fields(field(&FullyConnectedAttrs::num_hidden, "num_hidden", "Number of outputs per row.").required(),
+             field(&FullyConnectedAttrs::no_bias, "no_bias", "Whether there is no bias."),
+             field(&FullyConnectedAttrs::flatten, "flatten",
+                   "Whether all axes of data but the first are one; otherwise the last axis alone is transformed."));
+};
+
+// Number of leading axes of data that are rows of the product.
+size_t row_axes(const Shape& data, bool flatten) { return flatten ? 1 : data.size() - 1; }
+
+void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
+  const Shape& data = i.shape(0);
+  i.require(!data.empty(), ErrorKind::kRuntime, "data needs at least one axis, got shape ()");
+  i.require(a.num_hidden > 0, ErrorKind::kValue, "num_hidden must be positive, got {}", a.num_hidden);
+  i.require(i.input_count() == (a.no_bias ? 2u : 3u), ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}",
+            a.no_bias ? 2 : 3, a.no_bias ? "True" : "False", i.input_count());
+  Shape result;
+  int64_t rows = 1, columns = 1;
+  for (size_t k = 0; k < data.size(); ++k) {
+    bool row = k < row_axes(data, a.flatten);
+    (row ? rows : columns) *= data[k];
+    if (row) result.push_back(data[k]);
+  }
+  Shape weight{a.num_hidden, columns};
+  i.require(i.shape(1) == weight, ErrorKind::kRuntime, "weight must have shape {} for data {}, got {}",
+            to_string(weight), to_string(data), to_string(i.shape(1)));
+  if (!a.no_bias)
+    i.require(i.shape(2) == Shape{a.num_hidden}, ErrorKind::kRuntime, "bias must have shape ({},), got {}",
+              a.num_hidden, to_string(i.shape(2)));
+  for (size_t k = 1; k < i.input_count(); ++k)
+    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
+              "data holds {}, but input {} holds {}; convert one with astype", dtype_name(i.dtype(0)), k,
+              dtype_name(i.dtype(k)));
+  result.push_back(a.num_hidden);
+  i.output(result, i.dtype(0));
+  i.cost(gemm_cost(i.dtype(0), 1, rows, a.num_hidden, columns));
+}
+
+void run_fully_connected(KernelContext& c, const FullyConnectedAttrs& a) {
+  const Tensor &data = c.input(0), &out = c.output(0);
+  Gemm g{.dtype = data.dtype, .n = a.num_hidden, .c = out.data};
+  g.k = c.input(1).shape[1];
+  g.m = out.size / a.num_hidden;
+  g.a = as_matrix(c, data, row_axes(data.shape, a.flatten));
+  g.b = transposed(as_matrix(c, c.input(1), 1));
+  if (!a.no_bias) g.bias = packed_data(c, c.input(2));
+  gemm(c, g);
+}
+
+void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
+  const NDArray &data = g.input(0), &weight = g.input(1);
+  NDArray head = matrix_of(g.head(), -1, a.num_hidden);
+  if (g.wants(0)) set_product(g, 0, head, weight, false, false);
+  if (g.wants(1)) set_product(g, 1, head, matrix_of(data, head.shape()[0], weight.shape()[1]), true, false);
+  if (!a.no_bias && g.wants(2)) {
+    static const OpDef& sum = find_op("_sum_axes");
+    g.set(2, sum, attrs_of(sum, {{"axis", Shape{0}}}), {&head, 1});
+  }
+}
+
+}  // namespace
+
+std::vector<OpDef> fully_connected_operators() {
+  return {general<FullyConnectedAttrs>({
+      .name = "FullyConnected",
+      .aliases = {"_npx_fully_connected"},
+      .python = {"nd.FullyConnected", "npx.fully_connected"},
+      .doc = R"(Linear layer: data times the transpose of weight, plus bias.
+
+With flatten=True data of shape (n, ...) is read as (n, k) and gives (n, num_hidden); otherwise data of shape (..., k)
+gives (..., num_hidden). weight has shape (num_hidden, k), bias (num_hidden,); all hold one dtype.
+Raises MXNetError when shapes or dtypes do not fit.)",
+      .inputs = {"data", "weight", "bias"},
+      .np_inputs = {"x", "weight", "bias"},
+      .optional_inputs = 1,
+      .infer = infer_fully_connected,
+      .kernel = run_fully_connected,
+      .gradient = fully_connected_back,
+      .saves_inputs = 0b011,
+      .strided_inputs = true,
+      .samples = {{{uniform({2, 3}), uniform({4, 3}), uniform({4})},
+                   make_attrs(FullyConnectedAttrs{.num_hidden = 4})},
+                  {{uniform({2, 2, 3}), uniform({4, 3})},
+                   make_attrs(FullyConnectedAttrs{.num_hidden = 4, .no_bias = true, .flatten = false})}},
+  })};
+}
+
+}  // namespace headrace

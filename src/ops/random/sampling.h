@@ -1,0 +1,84 @@
+// Sampling: runs a sampler for every element of a result, with the stream of random words that belongs to the element.
+#pragma once
+
+#include <cmath>
+
+#include "backend/cpu/parallel.h"
+#include "ops/random/generator.h"
+#include "ops/random/philox.h"
+
+namespace headrace {
+
+// Calls sampler(stream, i) for i in [0, n); a stream is called for 32-bit words. Streams of mt19937 are used as MXNet
+// does: with parallel states, k = min(1024, ceil(n/64)) states fill a run of ceil(n/k) elements each.
+template <class Sampler>
+void for_each_sample(const KernelContext& context, Streams streams, int64_t n, double ns_per_sample,
+                     const Sampler& sampler) {
+  double cost = static_cast<double>(n) * ns_per_sample;
+  if (context.ticket() != kMtTicket) {
+    parallel_for(n, 256, cost, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        PhiloxStream stream(context.ticket(), static_cast<uint64_t>(i));
+        sampler(stream, i);
+      }
+    });
+    return;
+  }
+  MtStates& states = generators().states(streams);
+  if (streams == Streams::kSequential) {
+    std::mt19937& state = states.at(0);
+    for (int64_t i = 0; i < n; ++i) sampler(state, i);
+    return;
+  }
+  if (n == 0) return;
+  int64_t count = std::min(kMaxParallelStates, (n + kSamplesPerState - 1) / kSamplesPerState);
+  int64_t run = (n + count - 1) / count;
+  for (int64_t k = 0; k < count; ++k) states.at(static_cast<size_t>(k));  // made before they are used in parallel
+  parallel_for(count, 1, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      std::mt19937& state = states.at(static_cast<size_t>(k));
+      for (int64_t i = k * run; i < std::min(n, (k + 1) * run); ++i) sampler(state, i);
+    }
+  });
+}
+
+// --- variates every distribution is built from ------------------------------------------------------------------------
+
+// Uniform in [0, 1), from one word (float) or two (double), as the C++ standard library makes it of mt19937.
+template <class Real, class Stream>
+Real uniform01(Stream& stream) {
+  if constexpr (std::is_same_v<Real, float>) {
+    float value = static_cast<float>(static_cast<uint32_t>(stream())) * 0x1p-32f;
+    return value < 1 ? value : std::nextafter(1.0f, 0.0f);
+  } else {
+    double low = static_cast<uint32_t>(stream());
+    double high = static_cast<uint32_t>(stream());
+    double value = (low + high * 0x1p32) * 0x1p-64;
+    return value < 1 ? value : std::nextafter(1.0, 0.0);
+  }
+}
+
+// Marsaglia's polar method: two normals from uniforms.
+template <class Real>
+struct NormalPair {
+  Real first, second;
+};
+
+template <class Real, class Stream>
+NormalPair<Real> normal_pair(Stream& stream) {
+  Real x, y, r2;
+  do {
+    x = 2 * uniform01<Real>(stream) - 1;
+    y = 2 * uniform01<Real>(stream) - 1;
+    r2 = x * x + y * y;
+  } while (r2 > 1 || r2 == 0);
+  Real scale = std::sqrt(-2 * std::log(r2) / r2);
+  return {y * scale, x * scale};
+}
+
+template <class Real, class Stream>
+Real normal01(Stream& stream) {
+  return normal_pair<Real>(stream).first;
+}
+
+}  // namespace headrace

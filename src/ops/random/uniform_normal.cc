@@ -1,0 +1,142 @@
+// uniform and normal of nd and np with numbers as parameters.
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "ops/families.h"
+#include "ops/random/fill.h"
+
+namespace headrace {
+namespace {
+
+struct NdUniformAttrs {
+  double low = 0, high = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&NdUniformAttrs::low, "low", "Lower bound."), field(&NdUniformAttrs::high, "high", "Upper bound."),
+             field(&NdUniformAttrs::shape, "shape", "Shape of the result."),
+             field(&NdUniformAttrs::dtype, "dtype", "A float dtype; None: float32."),
+             field(&NdUniformAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+struct NdNormalAttrs {
+  double loc = 0, scale = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&NdNormalAttrs::loc, "loc", "Mean."), field(&NdNormalAttrs::scale, "scale", "Standard deviation."),
+             field(&NdNormalAttrs::shape, "shape", "Shape of the result."),
+             field(&NdNormalAttrs::dtype, "dtype", "A float dtype; None: float32."),
+             field(&NdNormalAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+struct NpUniformAttrs {
+  double low = 0, high = 1;
+  Shape size;
+  std::optional<DType> dtype;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&NpUniformAttrs::low, "low", "Lower bound."), field(&NpUniformAttrs::high, "high", "Upper bound."),
+             field(&NpUniformAttrs::size, "size", "Shape of the result."),
+             field(&NpUniformAttrs::dtype, "dtype", "A float dtype; None: float32."),
+             field(&NpUniformAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+struct NpNormalAttrs {
+  double loc = 0, scale = 1;
+  Shape size;
+  std::optional<DType> dtype;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&NpNormalAttrs::loc, "loc", "Mean."), field(&NpNormalAttrs::scale, "scale", "Standard deviation."),
+             field(&NpNormalAttrs::size, "size", "Shape of the result."),
+             field(&NpNormalAttrs::dtype, "dtype", "A float dtype; None: float32."),
+             field(&NpNormalAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+// The affine image of standard variates that the attributes ask for, and where it goes.
+struct Plan {
+  double offset, factor;
+  const Shape& shape;
+};
+Plan plan_of(const NdUniformAttrs& a) { return {a.low, a.high - a.low, a.shape}; }
+Plan plan_of(const NpUniformAttrs& a) { return {a.low, a.high - a.low, a.size}; }
+Plan plan_of(const NdNormalAttrs& a) { return {a.loc, a.scale, a.shape}; }
+Plan plan_of(const NpNormalAttrs& a) { return {a.loc, a.scale, a.size}; }
+
+template <class A, Streams kStreams>
+void infer_draw(Infer& i, const A& a) {
+  Plan plan = plan_of(a);
+  DType dtype = a.dtype.value_or(DType::kFloat32);
+  i.require(is_floating(dtype), ErrorKind::kType, "dtype must be a float dtype, got {}", dtype_name(dtype));
+  for (int64_t extent : plan.shape)
+    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(plan.shape));
+  if constexpr (std::is_same_v<A, NpNormalAttrs>)
+    i.require(!(a.scale < 0), ErrorKind::kValue, "scale must not be negative, got {}", a.scale);
+  i.output(plan.shape, dtype);
+  if (a.ctx) i.device(parse_device(*a.ctx));
+  i.cost(100 + static_cast<double>(element_count(plan.shape)) * 1.0);
+  generators().draw(i, kStreams);
+}
+
+enum class Kind { kUniform, kNormal };
+
+template <Kind kKind, class Real>
+void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, const Plan& plan) {
+  if constexpr (kKind == Kind::kUniform) fill_uniform(c, streams, values, n);
+  else fill_normal(c, streams, values, n);
+  Real factor = static_cast<Real>(plan.factor), offset = static_cast<Real>(plan.offset);
+  if (factor == 1 && offset == 0) return;
+  parallel_for(n, 4096, static_cast<double>(n) * 0.2, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) values[i] = offset + factor * values[i];
+  });
+}
+
+template <Kind kKind, class A, Streams kStreams>
+void run_draw(KernelContext& c, const A& a) {
+  const Tensor& out = c.output(0);
+  Plan plan = plan_of(a);
+  if constexpr (std::is_same_v<A, NdNormalAttrs>)
+    check(!(a.scale < 0), ErrorKind::kRuntime, "{}: scale must not be negative, got {}", c.name(), a.scale);
+  if (out.dtype == DType::kFloat32) return draw<kKind>(c, kStreams, out.as<float>(), out.size, plan);
+  if (out.dtype == DType::kFloat64) return draw<kKind>(c, kStreams, out.as<double>(), out.size, plan);
+  float* values = c.workspace<float>(out.size);
+  draw<kKind>(c, kStreams, values, out.size, plan);
+  if (out.dtype == DType::kFloat16) std::transform(values, values + out.size, out.as<Float16>(), [](float v) { return Float16(v); });
+  else std::transform(values, values + out.size, out.as<Bfloat16>(), [](float v) { return Bfloat16(v); });
+}
+
+template <Kind kKind, Streams kStreams, class A>
+OpDef drawing(General<A> g) {
+  g.inputs = {};
+  g.infer = infer_draw<A, kStreams>;
+  g.kernel = run_draw<kKind, A, kStreams>;
+  g.is_random = true;
+  g.zero_gradient = true;
+  return general<A>(std::move(g));
+}
+
+}  // namespace
+
+std::vector<OpDef> uniform_normal_operators() {
+  return {
+      drawing<Kind::kUniform, Streams::kParallel, NdUniformAttrs>(
+          {.name = "_random_uniform",
+           .aliases = {"uniform", "random_uniform"},
+           .python = {"nd.random_uniform", "nd.uniform"},
+           .doc = "Samples of the uniform distribution on [low, high)."}),
+      drawing<Kind::kNormal, Streams::kParallel, NdNormalAttrs>(
+          {.name = "_random_normal",
+           .aliases = {"normal", "random_normal"},
+           .python = {"nd.random_normal", "nd.normal"},
+           .doc = "Samples of the normal distribution. A negative scale is an MXNetError of the result."}),
+      drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
+          {.name = "_npi_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
+      drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
+          {.name = "_npi_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
+  };
+}
+
+}  // namespace headrace
