@@ -1,0 +1,111 @@
+"""Programs of a course on asynchronous computation, written for MXNet, run unmodified."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUPPORT = Path(__file__).parents[1] / "support"
+TIME = r"\d+\.\d+"
+
+
+def run(arguments, timeout=900):
+    path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout
+
+
+def loop(batches, line):
+    return [line.format(batch) for batch in range(50, batches + 1, 50)]
+
+
+PROGRAM_01 = [
+    rf"Workloads are queued\. time: {TIME} sec",
+    *[rf"time: {TIME} sec"] * 3,
+    *(loop(100, rf"batch {{}}, time {TIME} sec") + [r"increased memory: -?\d+\.\d+ MB"]) * 2,
+]
+PROGRAM_02 = [
+    *[rf"{name}: {TIME} sec" for name in ("numpy", r"mxnet\.np", "Done")],
+    r"array\(\[\[3\., 3\.\]\]\)",
+    *[
+        rf"{name}: {TIME} sec"
+        for name in ("waitall", "wait_to_read", "numpy conversion", "scalar conversion")
+    ],
+    *[rf"{name}: {TIME} sec" for name in ("synchronous", "asynchronous")],
+    *(
+        loop(150, rf"batch {{}}, time {TIME} sec")
+        + [rf"time per epoch: {TIME} sec", r"increased memory: -?\d+\.\d+ MB"]
+    )
+    * 2,
+]
+PROGRAM_06 = [
+    rf"numpy : {TIME} sec",
+    rf"mxnet\.np: {TIME} sec",
+    rf"Done in {TIME} sec",
+    r"array\(\[\[3\., 3\.\]\]\)",
+    rf"waitall : {TIME} sec",
+    *[rf"{name}: {TIME} sec" for name in ("wait_to_read", "numpy conversion", "scalar conversion")],
+    rf"Synchronous : {TIME} sec",
+    rf"Asynchronous: {TIME} sec",
+    *(
+        loop(150, rf"batch {{}}, time {TIME} sec")
+        + [rf"Time per epoch: {TIME} sec", r"increased memory: -?\d+\.\d+ MB"]
+    )
+    * 2,
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "lines"), [("01", PROGRAM_01), ("02", PROGRAM_02), ("06", PROGRAM_06)], ids=["01", "02", "06"]
+)
+def test_program(number, lines):
+    (program,) = (SUPPORT / "seed_programs").glob(f"{number}_*_mxnet.py")
+    printed = run(["-m", "headrace.mxnet", str(program)]).splitlines()
+    assert len(printed) == len(lines), "\n".join(printed)
+    for line, pattern in zip(printed, lines):
+        assert re.fullmatch(pattern, line)
+
+
+TRAINING = """
+import sys
+import headrace
+from headrace import autograd, cpu, engine, gluon, nd
+from headrace.gluon import nn
+
+net = nn.Sequential()
+net.add(nn.Dense(2048, activation="relu"), nn.Dense(512, activation="relu"), nn.Dense(1))
+net.initialize()
+trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.005})
+loss_of = gluon.loss.L2Loss()
+for _ in range(40):
+    x, y = nd.random.normal(shape=(1024, 512)), nd.ones((1024,))
+    with autograd.record():
+        loss = loss_of(net(x), y)
+    if sys.argv[1] == "step by step":
+        loss.mean().asscalar()
+    loss.backward()
+    trainer.step(1024)
+nd.waitall()
+print(engine.memory_stats()["peak"])
+"""
+
+
+@pytest.mark.slow
+def test_running_ahead_costs_no_memory():
+    """Results get their memory when they are computed: a loop that never waits peaks where one in step does."""
+    in_step = int(run(["-c", TRAINING, "step by step"]))
+    ahead = int(run(["-c", TRAINING, "running ahead"]))
+    assert ahead <= 1.05 * in_step

@@ -1,0 +1,44 @@
+"""Stands in for the helper module of the book that the programs in tests/support/seed_programs come from.
+
+Both spellings of the book's editions work: `import d2l` with `d2l.benchmark("... %.4f sec")`, and
+`from d2l import mxnet as d2l` with `d2l.Benchmark("...")`.
+"""
+
+import time
+
+__all__ = ["Benchmark", "Timer", "benchmark"]
+
+
+class Timer:
+    """A stop-watch that runs from its making or from `start()`."""
+
+    def __init__(self):
+        self.start()
+
+    def start(self):
+        self._begin = time.perf_counter()
+
+    def stop(self):
+        """Seconds since the start; the watch goes on."""
+        return time.perf_counter() - self._begin
+
+
+class benchmark:  # noqa: N801 - the book's name
+    """`with benchmark("text: %.4f sec"):` prints the text with the seconds that the block took."""
+
+    def __init__(self, text="Done in %.4f sec"):
+        self._text = text
+
+    def __enter__(self):
+        self._timer = Timer()
+        return self
+
+    def __exit__(self, *_):
+        print(self._text % self._timer.stop())
+
+
+class Benchmark(benchmark):
+    """`with Benchmark("text"):` prints the text and the seconds that the block took."""
+
+    def __init__(self, description="Done"):
+        super().__init__(description + ": %.4f sec")

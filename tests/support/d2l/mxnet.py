@@ -1,0 +1,5 @@
+"""`from d2l import mxnet as d2l`."""
+
+from . import Benchmark, Timer
+
+__all__ = ["Benchmark", "Timer"]
