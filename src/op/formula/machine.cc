@@ -179,7 +179,7 @@ void* Machine::prepare_output(const Access& access, int64_t first, bool within_r
 void Machine::put_back(const Access& access, int64_t first, int64_t n, bool within_row) {
   if (access.in_place && (access.even || within_row)) return;
   if (access.stream) {
-    stream_copy(place_of(access, first), access.tile, static_cast<size_t>(n * access.item_size));
+    simd::stream_copy(place_of(access, first), access.tile, static_cast<size_t>(n * access.item_size));
   } else if (access.even) {
     access.store(access.tile, place_of(access, first), access.step, n);
   } else {
@@ -213,6 +213,8 @@ void Machine::run_range(int64_t begin, int64_t end) {
     run_tile(first, n);
     first += n;
   }
+  if (std::any_of(outputs_.begin(), outputs_.end(), [](const Access& access) { return access.stream; }))
+    simd::stream_fence();
 }
 
 }  // namespace headrace

@@ -4,14 +4,21 @@
 
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
+#include "op/simd/half.h"
 
 namespace headrace {
 namespace {
+
+template <class T>
+constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 
 template <class Memory, class Tile>
 void load(void* tile, const void* memory, int64_t stride, int64_t n) noexcept {
   auto* out = static_cast<Tile*>(tile);
   const auto* in = static_cast<const Memory*>(memory);
+  if constexpr (kIsHalf<Memory> && std::is_same_v<Tile, float>) {
+    if (stride == 1) return simd::widen(in, out, n);
+  }
   if (stride == 1) {
     for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Tile>(in[i]);
   } else if (stride == 0) {
@@ -25,6 +32,9 @@ template <class Tile, class Memory>
 void store(const void* tile, void* memory, int64_t stride, int64_t n) noexcept {
   const auto* in = static_cast<const Tile*>(tile);
   auto* out = static_cast<Memory*>(memory);
+  if constexpr (kIsHalf<Memory> && std::is_same_v<Tile, float>) {
+    if (stride == 1) return simd::narrow(in, out, n);
+  }
   if (stride == 1) {
     for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Memory>(in[i]);
   } else {

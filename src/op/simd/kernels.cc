@@ -10,7 +10,7 @@ KernelTable make_kernels(ComputeType type) {
   add_exponential_kernels(table, type);
   add_trigonometric_kernels(table, type);
   add_power_kernels(table, type);
-  add_narrowing_kernels(table, type);
+  add_half_kernels(table, type);
   return table;
 }
 

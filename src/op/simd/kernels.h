@@ -39,6 +39,6 @@ void add_integer_kernels(KernelTable& table, ComputeType type);
 void add_exponential_kernels(KernelTable& table, ComputeType type);
 void add_trigonometric_kernels(KernelTable& table, ComputeType type);
 void add_power_kernels(KernelTable& table, ComputeType type);
-void add_narrowing_kernels(KernelTable& table, ComputeType type);
+void add_half_kernels(KernelTable& table, ComputeType type);
 
 }  // namespace headrace

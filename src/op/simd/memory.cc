@@ -1,9 +1,47 @@
 #include "op/simd/memory.h"
 
+#include <cstdint>
 #include <cstring>
 
-namespace headrace {
+#include "op/simd/targets.h"
 
-void stream_copy(void* to, const void* from, size_t bytes) noexcept { std::memcpy(to, from, bytes); }
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "op/simd/memory.cc"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
 
-}  // namespace headrace
+HWY_BEFORE_NAMESPACE();
+namespace headrace::simd::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+void stream_vectors(uint8_t* to, const uint8_t* from, size_t bytes) {
+  const hn::ScalableTag<uint8_t> d;
+  const size_t width = hn::Lanes(d);
+  const size_t misaligned = reinterpret_cast<uintptr_t>(to) % width;
+  size_t i = misaligned == 0 ? 0 : width - misaligned;
+  if (i > bytes) i = bytes;
+  std::memcpy(to, from, i);
+  for (; i + width <= bytes; i += width) hn::Stream(hn::LoadU(d, from + i), d, to + i);
+  std::memcpy(to + i, from + i, bytes - i);
+}
+
+}  // namespace
+}  // namespace headrace::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headrace::simd {
+
+HWY_EXPORT(stream_vectors);
+
+void stream_copy(void* to, const void* from, size_t bytes) noexcept {
+  HWY_DYNAMIC_DISPATCH(stream_vectors)(static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes);
+}
+
+void stream_fence() noexcept { hwy::FlushStream(); }
+
+}  // namespace headrace::simd
+#endif

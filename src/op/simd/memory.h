@@ -1,12 +1,13 @@
-// Copies and fills of plain memory. Any thread.
+// Copies of plain memory that leave the caches alone. Any thread.
 #pragma once
 
 #include <cstddef>
 
-namespace headrace {
+namespace headrace::simd {
 
-// Copies past the caches, for large results that are not read again soon. The ranges do not overlap. The stores are
-// visible to other threads when it returns.
+// Copies past the caches, for large results that are not read again soon. The ranges do not overlap. Other threads may
+// read the result only after stream_fence has been called in this thread.
 void stream_copy(void* to, const void* from, size_t bytes) noexcept;
+void stream_fence() noexcept;
 
-}  // namespace headrace
+}  // namespace headrace::simd
