@@ -105,7 +105,7 @@ print(engine.memory_stats()["peak"])
 
 @pytest.mark.slow
 def test_running_ahead_costs_no_memory():
-    """Results get their memory when they are computed: a loop that never waits peaks where one in step does."""
+    """Results get memory when they are computed: a loop that never waits peaks where one in step does."""
     in_step = int(run(["-c", TRAINING, "step by step"]))
     ahead = int(run(["-c", TRAINING, "running ahead"]))
     assert ahead <= 1.05 * in_step
