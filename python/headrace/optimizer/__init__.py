@@ -1,5 +1,7 @@
 """Optimizers: how a gradient changes a weight."""
 
+from .adaptive import *  # noqa: F403
+from .adaptive import __all__ as _adaptive
 from .base import *  # noqa: F403
 from .base import __all__ as _base
 from .fused import *  # noqa: F403
@@ -7,4 +9,4 @@ from .fused import __all__ as _fused
 from .updater import *  # noqa: F403
 from .updater import __all__ as _updater
 
-__all__ = [*_base, *_fused, *_updater]
+__all__ = [*_adaptive, *_base, *_fused, *_updater]

@@ -110,7 +110,7 @@ class Dense(Layer):
 class Dropout(Layer):
     """In training sets each element to zero with probability `rate` and scales the others by 1/(1-rate).
 
-    One decision is shared along the axes in `axes`. Outside training the input is returned.
+    One decision is shared along the axes in `axes`. Outside training nothing changes.
     """
 
     def __init__(self, rate, axes=(), prefix=None, params=None):
@@ -119,8 +119,6 @@ class Dropout(Layer):
         self._axes = axes
 
     def forward(self, x):
-        if self._rate <= 0:
-            return npx.identity(x) if is_np_array() else nd.identity(x)
         dropout = npx.dropout if is_np_array() else nd.Dropout
         return dropout(x, p=self._rate, axes=self._axes)
 

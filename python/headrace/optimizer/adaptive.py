@@ -1,0 +1,341 @@
+"""Rules that are written with array operations, one parameter at a time."""
+
+import math
+
+from .. import ndarray as nd
+from .._arrays import NpArray
+from .base import Optimizer, register
+from .fused import zeros_like
+
+__all__ = [
+    "DCASGD",
+    "FTML",
+    "LAMB",
+    "SGLD",
+    "AdaDelta",
+    "AdaGrad",
+    "Adamax",
+    "Ftrl",
+    "Nadam",
+    "RMSProp",
+    "Signum",
+]
+
+
+def _plain(state):
+    """`state` with np arrays seen as nd arrays of the same memory."""
+    if isinstance(state, tuple):
+        return tuple(map(_plain, state))
+    return state.as_nd_ndarray() if isinstance(state, NpArray) else state
+
+
+def _decay(average, rate, value):
+    """`average = rate average + (1 - rate) value`, in place."""
+    average[:] = rate * average + (1.0 - rate) * value
+
+
+class ArrayOptimizer(Optimizer):
+    """A rule whose subclasses define `_apply(w, g, state, lr, wd, t, index)` on nd arrays and
+    `_state_arrays`.
+
+    `g` is rescaled; with `_decays_gradient` it is `clip(rescaled + wd w)`, else only clipped. `t` counts from
+    1.
+    """
+
+    _state_arrays = 0  # how many zero arrays the state is; 1 is kept without a tuple
+    _decays_gradient = True
+
+    def create_state(self, index, weight):
+        if self._state_arrays == 0:
+            return None
+        arrays = tuple(zeros_like(weight) for _ in range(self._state_arrays))
+        return arrays[0] if self._state_arrays == 1 else arrays
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        lr, wd = self._get_lr(index), self._get_wd(index)
+        w, g, state = _plain(weight), _plain(grad) * self.rescale_grad, _plain(state)
+        if self._decays_gradient:
+            g = g + wd * w
+        self._apply(w, self._clip(g), state, lr, wd, self._index_update_count[index], index)
+
+    def _clip(self, g):
+        return g if self.clip_gradient is None else nd.clip(g, -self.clip_gradient, self.clip_gradient)
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        raise NotImplementedError
+
+
+@register
+class AdaGrad(ArrayOptimizer):
+    """`h += g^2; w -= lr (g / sqrt(h + eps) + wd w)`."""
+
+    _state_arrays = 1
+    _decays_gradient = False
+
+    def __init__(self, eps=1e-7, **kwargs):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        state += nd.square(g)
+        w[:] = w - lr * (g / nd.sqrt(state + self.float_stable_eps) + wd * w)
+
+
+@register
+class RMSProp(ArrayOptimizer):
+    """Divides by the root of the mean square; `centered` by the deviation, with momentum `gamma2`.
+
+    `clip_weights` bounds the absolute value of the weights.
+    """
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        gamma1=0.9,
+        gamma2=0.9,
+        epsilon=1e-8,
+        centered=False,
+        clip_weights=None,
+        **kwargs,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.centered = centered
+        self.epsilon = epsilon
+        self.clip_weights = clip_weights
+
+    def create_state(self, index, weight):
+        return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        _decay(state[0], self.gamma1, nd.square(g))
+        if self.centered:
+            square, mean, delta = state
+            _decay(mean, self.gamma1, g)
+            spread = nd.sqrt(square - nd.square(mean) + self.epsilon)
+            delta[:] = self.gamma2 * delta - lr * g / spread
+            w += delta
+        else:
+            w -= lr * g / nd.sqrt(state[0] + self.epsilon)
+        if self.clip_weights:
+            w[:] = nd.clip(w, -self.clip_weights, self.clip_weights)
+
+
+@register
+class AdaDelta(ArrayOptimizer):
+    """Steps of the size of earlier steps; the learning rate is not used."""
+
+    _state_arrays = 2
+    _decays_gradient = False
+
+    def __init__(self, rho=0.90, epsilon=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        self.rho = rho
+        self.epsilon = epsilon
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        square, moved = state
+        _decay(square, self.rho, nd.square(g))
+        delta = nd.sqrt(moved + self.epsilon) / nd.sqrt(square + self.epsilon) * g
+        _decay(moved, self.rho, nd.square(delta))
+        w -= delta + wd * w
+
+
+@register
+class Ftrl(ArrayOptimizer):
+    """Follow the regularised leader: weights whose |z| is at most `lamda1` are zero."""
+
+    _state_arrays = 2
+    _decays_gradient = False
+
+    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.lamda1 = lamda1
+        self.beta = beta
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        z, n = state
+        before = nd.sqrt(n)
+        n += nd.square(g)
+        root = nd.sqrt(n)
+        z += g - (root - before) * w / lr
+        value = (nd.sign(z) * self.lamda1 - z) / ((self.beta + root) / lr + wd)
+        w[:] = value * (nd.abs(z) > self.lamda1)
+
+
+@register
+class FTML(ArrayOptimizer):
+    """Follow the moving leader."""
+
+    _state_arrays = 3
+
+    def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+        super().__init__(**kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        d, v, z = state
+        _decay(v, self.beta2, nd.square(g))
+        corrected = nd.sqrt(v / (1.0 - self.beta2**t)) + self.epsilon
+        new_d = (1.0 - self.beta1**t) / lr * corrected
+        z[:] = self.beta1 * z + (1.0 - self.beta1) * g - (new_d - self.beta1 * d) * w
+        d[:] = new_d
+        w[:] = -1.0 * z / d
+
+
+@register
+class Signum(ArrayOptimizer):
+    """Steps by the sign of the momentum; `wd_lh` is weight decay outside the sign."""
+
+    _decays_gradient = False
+
+    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.momentum = momentum
+        self.wd_lh = wd_lh
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight)
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        if state is None:
+            w[:] = (1.0 - lr * wd) * w - lr * nd.sign(g)
+            return
+        state[:] = self.momentum * state - (1.0 - self.momentum) * (wd * w + g)
+        w[:] = (1.0 - lr * self.wd_lh) * w + lr * nd.sign(state)
+
+
+@register
+class Adamax(ArrayOptimizer):
+    """Adam with the largest gradient in place of the mean square."""
+
+    _state_arrays = 2
+
+    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, **kwargs):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        mean, largest = state
+        _decay(mean, self.beta1, g)
+        largest[:] = nd.maximum(self.beta2 * largest, nd.abs(g))
+        w -= lr / (1.0 - self.beta1**t) * mean / largest
+
+
+@register
+class Nadam(ArrayOptimizer):
+    """Adam with Nesterov's momentum; the product of the momentum schedule is common to all parameters."""
+
+    _state_arrays = 2
+
+    def __init__(
+        self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.schedule_decay = schedule_decay
+        self.m_schedule = 1.0
+
+    def _momentum(self, t):
+        return self.beta1 * (1.0 - 0.5 * 0.96 ** (t * self.schedule_decay))
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        mean, square = state
+        now, following = self._momentum(t), self._momentum(t + 1)
+        self.m_schedule *= now
+        _decay(mean, self.beta1, g)
+        _decay(square, self.beta2, nd.square(g))
+        step = (1.0 - now) / (1.0 - self.m_schedule) * g
+        step = step + following / (1.0 - self.m_schedule * following) * mean
+        w -= lr * step / (nd.sqrt(square / (1.0 - self.beta2**t)) + self.epsilon)
+
+
+@register
+class LAMB(ArrayOptimizer):
+    """Adam's step scaled by the norm of the weight over the norm of the step."""
+
+    _state_arrays = 2
+    _decays_gradient = False
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        lower_bound=None,
+        upper_bound=None,
+        bias_correction=True,
+        **kwargs,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        mean, square = state
+        _decay(mean, self.beta1, g)
+        _decay(square, self.beta2, nd.square(g))
+        m, v = mean, square
+        if self.bias_correction:
+            m, v = m / (1.0 - self.beta1**t), v / (1.0 - self.beta2**t)
+        step = m / (nd.sqrt(v) + self.epsilon) + wd * w
+        weight_norm, step_norm = _norm(w), _norm(step)
+        if self.lower_bound:
+            weight_norm = nd.maximum(weight_norm, self.lower_bound)
+        if self.upper_bound:
+            weight_norm = nd.minimum(weight_norm, self.upper_bound)
+        both = (weight_norm > 0) * (step_norm > 0)
+        ratio = nd.where(both, weight_norm / step_norm, nd.ones_like(weight_norm))
+        w -= lr * ratio.reshape((1,) * len(w.shape)) * step
+
+
+def _norm(x):
+    """The 2-norm of all elements, as an array of one element."""
+    return nd.sqrt(nd.square(x).sum())
+
+
+@register
+class DCASGD(ArrayOptimizer):
+    """SGD that makes up for delayed gradients by the distance from the previous weight."""
+
+    _decays_gradient = False
+
+    def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.lamda = lamda
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight), weight.copy()
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        momentum, previous = state
+        step = -lr * (g + wd * w + self.lamda * g * g * (w - previous))
+        if momentum is not None:
+            momentum[:] = self.momentum * momentum + step
+            step = momentum
+        previous[:] = w
+        w += step
+
+
+@register
+class SGLD(ArrayOptimizer):
+    """Half a step of SGD plus noise of variance `lr`."""
+
+    _decays_gradient = False
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        noise = nd.random.normal(0, math.sqrt(lr), shape=w.shape, dtype=w.dtype, ctx=w.ctx)
+        w += -lr / 2 * (g + wd * w) + noise

@@ -1,0 +1,108 @@
+"""gluon.utils."""
+
+import hashlib
+
+import numpy
+import pytest
+
+import headrace as hr
+from headrace import nd, npx
+from headrace.gluon import utils
+
+
+@pytest.fixture(params=["nd", "np"])
+def array(request):
+    """The function that makes arrays of the mode under test."""
+    if request.param == "np":
+        npx.set_np()
+    yield hr.np.array if request.param == "np" else nd.array
+    npx.reset_np()
+
+
+class TestSplit:
+    def test_even(self, array):
+        parts = utils.split_data(array(numpy.arange(12.0).reshape(6, 2)), 3)
+        assert [part.shape for part in parts] == [(2, 2)] * 3
+        assert parts[1].asnumpy().tolist() == [[4, 5], [6, 7]]
+
+    def test_uneven(self, array):
+        parts = utils.split_data(array(numpy.arange(7.0)), 3, even_split=False)
+        assert [part.asnumpy().tolist() for part in parts] == [[0, 1, 2], [3, 4], [5, 6]]
+
+    def test_other_axis(self, array):
+        parts = utils.split_data(array(numpy.arange(8.0).reshape(2, 4)), 2, batch_axis=1)
+        assert parts[1].asnumpy().tolist() == [[2, 3], [6, 7]]
+
+    def test_not_divisible(self, array):
+        with pytest.raises(ValueError, match="cannot be evenly split into 3 slices along axis 0"):
+            utils.split_data(array(numpy.arange(7.0)), 3)
+
+    def test_load(self, array):
+        data = numpy.arange(4.0)
+        (whole,) = utils.split_and_load(data, [hr.cpu(0)])
+        assert whole.asnumpy().tolist() == [0, 1, 2, 3]
+        first, second = utils.split_and_load(array(data), [hr.cpu(0), hr.cpu(1)])
+        assert (first.ctx, second.ctx) == (hr.cpu(0), hr.cpu(1))
+        assert second.asnumpy().tolist() == [2, 3]
+
+
+class TestClip:
+    def test_scales_in_place(self, array):
+        arrays = [array([3.0]), array([[4.0]])]
+        norm = utils.clip_global_norm(arrays, 1.0)
+        assert norm == pytest.approx(5.0) and isinstance(norm, numpy.float32)
+        assert [x.asnumpy().item() for x in arrays] == pytest.approx([0.6, 0.8])
+        assert utils.clip_global_norm(arrays, 10.0) == pytest.approx(1.0)
+        assert [x.asnumpy().item() for x in arrays] == pytest.approx([0.6, 0.8])
+
+    def test_array_result(self, array):
+        norm = utils.clip_global_norm([array([3.0, 4.0])], 1.0, check_isfinite=False)
+        assert norm.shape == (1,) and norm.asnumpy().tolist() == [5]
+        assert isinstance(norm, type(array([1.0])))
+
+    def test_not_finite(self, array):
+        with pytest.warns(UserWarning, match="nan or inf is detected"):
+            utils.clip_global_norm([array([float("nan")])], 1.0)
+
+    def test_nothing_to_clip(self):
+        with pytest.raises(AssertionError, match="at least one array"):
+            utils.clip_global_norm([], 1.0)
+
+
+class TestFiles:
+    def test_sha1(self, tmp_path):
+        file = tmp_path / "file"
+        file.write_bytes(b"river" * 1000)
+        digest = hashlib.sha1(b"river" * 1000).hexdigest()
+        assert utils.check_sha1(str(file), digest)
+        assert not utils.check_sha1(str(file), "0" * 40)
+
+    def test_download_of_a_file_that_is_there(self, tmp_path):
+        file = tmp_path / "data.zip"
+        file.write_bytes(b"x")
+        digest = hashlib.sha1(b"x").hexdigest()
+        for path in (str(file), str(tmp_path)):
+            assert utils.download("http://host.invalid/data.zip", path=path, sha1_hash=digest) == str(file)
+
+    def test_download_of_another_file(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="put it there by hand"):
+            utils.download("http://host.invalid/data.zip", path=str(tmp_path))
+        file = tmp_path / "data.zip"
+        file.write_bytes(b"x")
+        with pytest.raises(FileNotFoundError, match="with SHA-1 0000"):
+            utils.download("http://host.invalid/data.zip", path=str(file), sha1_hash="0" * 40)
+
+
+def test_shape_is_known():
+    assert utils.shape_is_known((2, 3)) and utils.shape_is_known(())
+    assert not utils.shape_is_known(None) and not utils.shape_is_known((2, 0))
+    assert not utils.shape_is_known((-1, 2))
+
+
+def test_hook_handle():
+    hooks = {}
+    with utils.HookHandle.attached(hooks, print) as handle:
+        assert list(hooks.values()) == [print]
+        with pytest.raises(AssertionError, match="attached twice"):
+            handle.attach(hooks, print)
+    assert hooks == {}
