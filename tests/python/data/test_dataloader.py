@@ -1,4 +1,7 @@
 import multiprocessing
+import os
+import random
+import time
 
 import numpy
 import pytest
@@ -212,6 +215,30 @@ def test_prefetch_bounds_what_is_read_ahead(thread_pool):
     next(rounds)
     assert len(asked) == 4
     assert len(list(rounds)) == 22
+
+
+class Noise(Dataset):
+    """Each item: the process that made it, and random numbers of Python and of NumPy."""
+
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, idx):
+        time.sleep(0.005)
+        return os.getpid(), random.randrange(1 << 30), numpy.random.randint(1 << 30)
+
+
+def test_random_numbers_do_not_depend_on_the_worker():
+    rounds = []
+    for num_workers in (1, 2, 3):
+        numpy.random.seed(5)
+        batches = list(DataLoader(Noise(), 2, num_workers=num_workers))
+        assert len({int(pid) for batch in batches for pid in batch[0].asnumpy()}) == num_workers
+        rounds.append([[array.asnumpy().tolist() for array in batch[1:]] for batch in batches])
+        assert numpy.random.randint(1 << 30) == numpy.random.RandomState(5).randint(1 << 30)
+    assert rounds[0] == rounds[1] == rounds[2]
+    drawn = [number for batch in rounds[0] for column in batch for number in column]
+    assert len(set(drawn)) == len(drawn)
 
 
 def test_auto_reload_starts_the_next_round_at_the_end_of_one():

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 
-import numpy
 import pytest
 
 from headrace.gluon.data import DataLoader, Dataset
@@ -115,14 +114,14 @@ def test_a_worker_that_dies_between_rounds():
 def test_timeout(thread_pool):
     release = threading.Event()
     loader = DataLoader(
-        Acting(lambda: release.wait(20)), 5, num_workers=1, timeout=0.5, thread_pool=thread_pool
+        Acting(lambda: release.wait(30)), 5, num_workers=1, timeout=2, thread_pool=thread_pool
     )
     rounds = iter(loader)
     assert next(rounds).asnumpy().tolist() == [0, 1, 2, 3, 4]
     start = time.monotonic()
-    with pytest.raises(multiprocessing.TimeoutError, match=r"worker.* within 0.5 seconds"):
+    with pytest.raises(multiprocessing.TimeoutError, match=r"worker.* within 2 seconds"):
         next(rounds)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 10
     release.set()
 
 
@@ -133,25 +132,6 @@ def test_an_old_round_after_the_workers_died():
     with pytest.raises(RuntimeError, match="worker processes have ended"):
         list(old)
     assert len(list(loader)) == 10
-
-
-def test_workers_differ_in_their_random_numbers():
-    class Random(Dataset):
-        def __len__(self):
-            return 40
-
-        def __getitem__(self, idx):
-            time.sleep(0.01)
-            return os.getpid(), numpy.random.randint(1 << 30)
-
-    numpy.random.seed(5)
-    drawn = {}
-    for pids, values in DataLoader(Random(), 1, num_workers=2):
-        drawn.setdefault(int(pids.asnumpy()[0]), []).append(int(values.asnumpy()[0]))
-    assert len(drawn) == 2
-    one, other = drawn.values()
-    assert not set(one) & set(other)
-    assert numpy.random.randint(1 << 30) == numpy.random.RandomState(5).randint(1 << 30)
 
 
 INTERRUPTED = """

@@ -12,6 +12,7 @@ import select
 import signal
 import time
 import warnings
+import zlib
 from collections import deque
 from multiprocessing import reduction
 
@@ -96,7 +97,8 @@ class ProcessPool:
         self._members = []
         self._poll = select.poll()
         self._by_descriptor = {}
-        for number, seed in enumerate(_worker_seeds(num_workers)):
+        seed = _seed_from_numpy()
+        for number in range(num_workers):
             member = _Member(number, fetch, seed)
             self._members.append(member)
             for descriptor in (member.connection.fileno(), member.process.sentinel):
@@ -210,11 +212,6 @@ def _raise_from_worker(body, summary, text):
     raise error from WorkerTraceback(text)
 
 
-def _worker_seeds(count):
-    """One seed per worker that follows from the state of NumPy's global generator, which is left as it is."""
-    _, words, position, *_ = numpy.random.get_state()
-    return (
-        numpy.random.SeedSequence([int(word) for word in words[:8]] + [position])
-        .generate_state(count)
-        .tolist()
-    )
+def _seed_from_numpy():
+    """A number that follows from the state of NumPy's global generator, which is left as it is."""
+    return zlib.crc32(pickle.dumps(numpy.random.get_state()))

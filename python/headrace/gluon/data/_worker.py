@@ -11,6 +11,7 @@ import pickle
 import random
 import signal
 import traceback
+import zlib
 from multiprocessing import reduction
 
 import numpy
@@ -43,7 +44,11 @@ def _pickle(batch, buffer_callback=None):
 
 
 class Worker:
-    """`fetch(rows)` makes a batch; `seed` starts the random generators of Python and NumPy."""
+    """`fetch(rows)` makes a batch.
+
+    The random generators of Python and NumPy start anew for each batch, from `seed` and the ticket of the
+    batch: so random transforms give the same whichever worker a batch falls to.
+    """
 
     def __init__(self, connection, fetch, seed):
         self._connection = connection
@@ -54,8 +59,6 @@ class Worker:
 
     def run(self):
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
-        random.seed(self._seed)
-        numpy.random.seed(self._seed)
         parent = os.getppid()
         try:
             while True:
@@ -71,6 +74,9 @@ class Worker:
         try:
             if util.is_np_array() != np_mode:
                 (util.set_np if np_mode else util.reset_np)()
+            seed = zlib.crc32(b"%d %d" % (self._seed, ticket))
+            random.seed(seed)
+            numpy.random.seed(seed)
             batch = self._fetch(rows)
             buffers = []
             body = _pickle(batch, lambda buffer: buffers.append(buffer.raw()))

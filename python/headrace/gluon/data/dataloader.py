@@ -63,6 +63,7 @@ class DataLoader:
         self._timeout = timeout
         self._auto_reload = auto_reload
         self._pool = None
+        self._closing = None
         self._next_round = None
 
     def __len__(self):
@@ -95,7 +96,9 @@ class DataLoader:
 
             batchify_fn = host_batchify if self._batchify_fn is default_batchify_fn else self._batchify_fn
             self._pool = ProcessPool(self._num_workers, _Fetch(self._dataset, batchify_fn))
-        weakref.finalize(self, self._pool.close)
+        if self._closing:
+            self._closing.detach()
+        self._closing = weakref.finalize(self, self._pool.close)
 
     def _finish(self, batch):
         """What the program gets of a fetched batch: arrays of its mode, pinned when it asked for that."""
@@ -129,10 +132,10 @@ class _Round:
     """One pass over the batches of a loader with workers; keeps `prefetch` batches ordered."""
 
     def __init__(self, loader):
+        self._tickets = deque()
         self._loader = loader
         self._pool = loader._pool
         self._rows = iter(loader._batch_sampler)
-        self._tickets = deque()
         self._order_more()
 
     def __iter__(self):
