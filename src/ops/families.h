@@ -13,6 +13,7 @@ using Family = std::vector<OpDef> (*)();
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> range_operators();
 // index/
+std::vector<OpDef> advanced_index_operators();
 std::vector<OpDef> basic_index_operators();
 std::vector<OpDef> take_operators();
 // pointwise/
@@ -46,6 +47,7 @@ std::vector<OpDef> transpose_operators();
 inline constexpr Family kFamilies[] = {
     constant_operators,
     range_operators,
+    advanced_index_operators,
     basic_index_operators,
     take_operators,
     activation_operators,

@@ -1,0 +1,157 @@
+#include "ops/index/gather.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "ops/index/indices.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kNsPerRun = 4, kNsPerByte = 0.12;
+constexpr int64_t kGrain = 1 << 14;
+
+bool neighbours(const Shape& axes) {
+  for (size_t k = 1; k < axes.size(); ++k)
+    if (axes[k] != axes[k - 1] + 1) return false;
+  return true;
+}
+
+bool contains(const Shape& axes, size_t d) {
+  return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+}
+
+// Adds to every offset what index array `indices` (broadcast to `shape`) contributes along one axis.
+void add_offsets(std::vector<int64_t>& offsets, const Shape& shape, const Shape& index_shape,
+                 const std::vector<int64_t>& indices, int64_t stride) {
+  const size_t lead = shape.size() - index_shape.size();
+  const Strides packed = contiguous_strides(index_shape);
+  const Strides strides = contiguous_strides(shape);
+  const bool same = index_shape == shape;
+  for (size_t p = 0; p < offsets.size(); ++p) {
+    int64_t from = static_cast<int64_t>(p);
+    if (!same) {
+      int64_t rest = from;
+      from = 0;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const int64_t coordinate = rest / strides[d];
+        rest %= strides[d];
+        if (d >= lead && index_shape[d - lead] != 1) from += coordinate * packed[d - lead];
+      }
+    }
+    offsets[p] += indices[static_cast<size_t>(from)] * stride;
+  }
+}
+
+template <class F>
+void for_each_run(const Selection& s, int64_t item_size, F&& f) {
+  const int64_t bytes = s.inner * item_size, runs = s.outer_count() * s.index_count();
+  const double cost = static_cast<double>(runs) * (kNsPerRun + 2 * static_cast<double>(bytes) * kNsPerByte);
+  parallel_for(runs, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, bytes)), cost, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t o = r / s.index_count(), p = r % s.index_count();
+      f(s.place(o, p), s.position(o, p));
+    }
+  });
+}
+
+template <class T>
+void add_runs(const Selection& s, const T* values, T* data) {
+  const auto elements = static_cast<double>(s.outer_count() * s.index_count() * s.inner);
+  const double cost = elements * (kNsPerByte * 3 * sizeof(T)) + static_cast<double>(s.index_count()) * kNsPerRun;
+  // Threads share out what no two indices have in common: the blocks around the indexed axes, or columns of the runs.
+  const bool by_outer = s.outer_count() > 1;
+  parallel_for(by_outer ? s.outer_count() : s.inner, by_outer ? 1 : 64, cost, [&](int64_t begin, int64_t end) {
+    const int64_t first = by_outer ? begin : 0, last = by_outer ? end : s.outer_count();
+    const int64_t column = by_outer ? 0 : begin, columns = by_outer ? s.inner : end;
+    for (int64_t o = first; o < last; ++o) {
+      for (int64_t p = 0; p < s.index_count(); ++p) {
+        T* to = data + s.place(o, p);
+        const T* from = values + s.position(o, p);
+        for (int64_t j = column; j < columns; ++j) to[j] = static_cast<T>(to[j] + from[j]);
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Shape advanced_index_shape(const Shape& shape, const Shape& axes, const Shape& index_shape) {
+  Shape result;
+  const bool first = !neighbours(axes);
+  if (first) result = index_shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (!contains(axes, d)) result.push_back(shape[d]);
+    else if (!first && static_cast<int64_t>(d) == axes[0])
+      for (int64_t extent : index_shape) result.push_back(extent);
+  }
+  return result;
+}
+
+Selection::Selection(const char* operation, const Shape& shape, const Shape& axes, std::span<const Tensor> indices)
+    : index_first(!neighbours(axes)) {
+  Shape index_shape;
+  for (const Tensor& one : indices) index_shape = broadcast_shapes(index_shape, one.shape, operation);
+  const Strides strides = contiguous_strides(shape);
+  index.assign(static_cast<size_t>(element_count(index_shape)), 0);
+  if (!index.empty()) {
+    for (size_t k = 0; k < axes.size(); ++k) {
+      const auto axis = static_cast<size_t>(axes[k]);
+      add_offsets(index, index_shape, indices[k].shape,
+                  read_indices(operation, indices[k], shape[axis], IndexMode::kRaise, axes[k]), strides[axis]);
+    }
+  }
+  const auto last = static_cast<size_t>(axes.back());
+  for (size_t d = last + 1; d < shape.size(); ++d) inner *= shape[d];
+  outer.push_back(0);
+  for (size_t d = 0; d < last; ++d) {
+    if (contains(axes, d)) continue;
+    std::vector<int64_t> finer;
+    finer.reserve(outer.size() * static_cast<size_t>(shape[d]));
+    for (int64_t base : outer)
+      for (int64_t i = 0; i < shape[d]; ++i) finer.push_back(base + i * strides[d]);
+    outer = std::move(finer);
+  }
+}
+
+void gather(const Selection& s, const void* data, void* result, int64_t item_size) {
+  const auto* from = static_cast<const char*>(data);
+  auto* to = static_cast<char*>(result);
+  if (s.inner == 1 && item_size == 4) {
+    return for_each_run(s, item_size, [&](int64_t place, int64_t position) {
+      std::memcpy(to + position * 4, from + place * 4, 4);
+    });
+  }
+  const auto bytes = static_cast<size_t>(s.inner * item_size);
+  for_each_run(s, item_size, [&](int64_t place, int64_t position) {
+    std::memcpy(to + position * item_size, from + place * item_size, bytes);
+  });
+}
+
+void scatter(const Selection& s, const void* values, void* data, int64_t item_size) {
+  const auto bytes = static_cast<size_t>(s.inner * item_size);
+  for (int64_t o = 0; o < s.outer_count(); ++o)
+    for (int64_t p = 0; p < s.index_count(); ++p)
+      std::memcpy(static_cast<char*>(data) + s.place(o, p) * item_size,
+                  static_cast<const char*>(values) + s.position(o, p) * item_size, bytes);
+}
+
+void scatter_add(const Selection& selection, const Tensor& values, const Tensor& data) {
+  dispatch(data.dtype, [&]<class T>() {
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+      std::vector<float> wide(values.as<T>(), values.as<T>() + values.size);
+      std::vector<float> sums(data.as<T>(), data.as<T>() + data.size);
+      add_runs(selection, wide.data(), sums.data());
+      std::transform(sums.begin(), sums.end(), data.as<T>(), [](float v) { return T(v); });
+    } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // as unsigned, which wraps
+      using U = std::make_unsigned_t<T>;
+      add_runs(selection, values.as<U>(), data.as<U>());
+    } else {
+      add_runs(selection, values.as<T>(), data.as<T>());
+    }
+  });
+}
+
+}  // namespace headrace
