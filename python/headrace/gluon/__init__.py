@@ -21,8 +21,8 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name == "data":  # data sets and loaders are imported when they are first used
+    if name in ("contrib", "data"):  # imported when they are first used
         import importlib
 
-        return importlib.import_module(".data", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
