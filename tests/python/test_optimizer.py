@@ -206,11 +206,11 @@ def test_multi_precision(name, arguments, rule):
         updater([0, 1], [nd.array(grad, dtype="float16"), nd.zeros((2,))], [half, full])
         expected = rule(opt, t, expected, grad.astype("float32"), state)
     assert half.dtype == numpy.float16
-    numpy.testing.assert_allclose(half.asnumpy(), expected, rtol=2e-3)
+    numpy.testing.assert_allclose(half.asnumpy(), expected, rtol=2e-3, atol=1e-5)
     assert full.asnumpy().tolist() == [1, 2]
     master = updater.states[0][0 if name == "adam" else 1]
     assert master.dtype == numpy.float32
-    numpy.testing.assert_allclose(master.asnumpy(), expected, rtol=1e-4)
+    numpy.testing.assert_allclose(master.asnumpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_nadam():

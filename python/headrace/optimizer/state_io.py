@@ -1,26 +1,20 @@
 """Optimizer states as bytes: MXNet's pickle layout, read by an unpickler that makes only what states hold.
 
-The bytes are a pickle of `{index: state}` or of `({index: state}, optimizer)`. An array is its class called
-with None and the state `{'handle': record}`, the record being the array's own entry of a `.params` file.
-Reading turns MXNet's class paths into ours and refuses every class that is not an array, an optimizer, a
-scheduler or a plain value.
+The bytes are a pickle of `{index: state}` or of `({index: state}, optimizer)`. An array has the state
+`{'handle': record}`, the record being the array's own entry of a `.params` file. Reading turns MXNet's class
+paths into ours and refuses every class that is not an array, an optimizer, a scheduler or a plain value.
 """
 
 import builtins
 import codecs
 import io
 import pickle
-import struct
 
 import numpy as np
 
 from .. import lr_scheduler
-from .. import ndarray as nd
-from .._arrays import in_mode
+from .._arrays import NDArray, NpArray
 from .base import Optimizer
-
-_LIST_MAGIC = 0x112
-_HEADER = struct.Struct("<QQQ")  # magic, reserved, number of arrays; then the record and the number of names
 
 _BUILTINS = (
     "bool",
@@ -41,23 +35,17 @@ _NUMPY_FUNCTIONS = {"_reconstruct": np.zeros(1).__reduce__()[0], "scalar": np.fl
 _PACKAGES = ("mxnet.", "headrace.")
 
 
-class _ArrayRecord:
-    """Stands for an array while a pickle is read; `handle` is its record, or None."""
+def _empty_nd(*_):
+    return NDArray.__new__(NDArray)
 
-    def __init__(self, _=None):
-        self.handle = None
 
-    def __setstate__(self, state):
-        self.handle = state.get("handle")
+def _empty_np(*_):
+    return NpArray.__new__(NpArray)
 
-    def array(self):
-        if self.handle is None:
-            return None
-        record = bytes(self.handle)
-        if len(record) < 4:
-            raise ValueError("optimizer states: expected an array record, got fewer than 4 bytes")
-        buffer = _HEADER.pack(_LIST_MAGIC, 0, 1) + record + struct.pack("<Q", 0)
-        return in_mode(nd.load_frombuffer(buffer)[0])
+
+# What a pickle calls to make an array before it sets the state {"handle": record}: in MXNet the class,
+# with None, in ours a function, with the class and None.
+_ARRAY_MAKERS = {"NDArray": _empty_nd, "ndarray": _empty_np, "_from_record": lambda make, _: make()}
 
 
 class _StateUnpickler(pickle.Unpickler):
@@ -102,24 +90,13 @@ class _StateUnpickler(pickle.Unpickler):
     def _find_own(module, name):
         """Our class for a class path of either package, or None."""
         part = module.split(".")[1]
-        if name in ("NDArray", "ndarray") and part in ("ndarray", "numpy", "_core"):
-            return _ArrayRecord
+        if part in ("ndarray", "numpy") and name in _ARRAY_MAKERS:
+            return _ARRAY_MAKERS[name]
         if part == "lr_scheduler" and name in lr_scheduler.__all__:
             return getattr(lr_scheduler, name)
         if part == "optimizer":
             return Optimizer.opt_registry.get(name.lower())
         return None
-
-
-def _with_arrays(value):
-    """`value` with every _ArrayRecord, at any depth of dict, list and tuple, turned into its array."""
-    if isinstance(value, _ArrayRecord):
-        return value.array()
-    if isinstance(value, dict):
-        return {key: _with_arrays(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_with_arrays, value))
-    return value
 
 
 def dump_states(states, optimizer=None):
@@ -149,6 +126,4 @@ def load_states(data):
             "optimizer states: expected a dictionary of states, or one with its optimizer; got "
             f"{type(content).__name__}"
         )
-    if optimizer is not None:
-        optimizer.__dict__.update(_with_arrays(optimizer.__dict__))
-    return _with_arrays(content), optimizer
+    return content, optimizer

@@ -81,9 +81,6 @@ def test_training_from_the_start(run):
     net.load_parameters(str(folder / run["start"]))
     trainer = gluon.Trainer(net.collect_params(), run["optimizer"], run["options"])
     batches, losses = numpy.load(folder / "batches.npz"), numpy.load(folder / run["losses"])
-    expected = (
-        numpy.stack([losses[key] for key in losses.files]) if len(losses.files) > 1 else losses["losses"]
-    )
     for i in range(3):
         loss = step(net, trainer, batches, i)
         numpy.testing.assert_allclose(loss, losses[f"loss{i}"], rtol=1e-4, atol=1e-5)
