@@ -204,7 +204,42 @@ void Machine::run_tile(int64_t first, int64_t n) {
   for (const Access& access : outputs_) put_back(access, first, n, within_row);
 }
 
+// One instruction on inputs that are used where they lie takes the whole range at once. Streaming goes by tiles still,
+// in a loop of its own: loads that a machine does for each tile would wait for the stores that are on their way to
+// memory whenever their addresses agree in the low bits.
+bool Machine::run_single(int64_t begin, int64_t end) {
+  const auto lies_in_place = [](const Access& access) { return access.in_place && access.even; };
+  if (program_.instructions().size() != 1 || !program_.fills().empty() || outputs_.size() != 1 ||
+      !std::all_of(inputs_.begin(), inputs_.end(), lies_in_place))
+    return false;
+  const Access& output = outputs_[0];
+  const Program::Instruction& item = program_.instructions()[0];
+  if (!output.stream) {
+    if (lies_in_place(output)) run_tile(begin, end - begin);
+    return lies_in_place(output);
+  }
+  for (const Access& access : inputs_) fetch(access, begin, end - begin, true);
+  const char* arguments[3];
+  int64_t steps[3];  // bytes per element
+  for (int i = 0; i < 3; ++i) {
+    arguments[i] = static_cast<const char*>(slots_[item.arguments[i]]);
+    steps[i] = item.arguments[i] >= program_.first_input() ? output.item_size : 0;
+  }
+  char* memory = place_of(output, begin);
+  for (int64_t left = end - begin; left > 0;) {
+    const int64_t n = std::min(kTile, left);
+    item.kernel(output.tile, arguments[0], arguments[1], arguments[2], n);
+    simd::stream_copy(memory, output.tile, static_cast<size_t>(n * output.item_size));
+    for (int i = 0; i < 3; ++i) arguments[i] += n * steps[i];
+    memory += n * output.item_size;
+    left -= n;
+  }
+  simd::stream_fence();
+  return true;
+}
+
 void Machine::run_range(int64_t begin, int64_t end) {
+  if (run_single(begin, end)) return;
   const int64_t inner = iteration_.inner();
   const bool by_rows = iteration_.ndim() > 1 && inner >= kTile / 2;
   for (int64_t first = begin; first < end;) {

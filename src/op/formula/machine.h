@@ -26,7 +26,7 @@ class Machine {
   Machine(const Program& program, const Iteration& iteration, std::span<const Operand> inputs,
           std::span<const Operand> outputs, const Scalars& scalars, bool stream, int64_t longest);
 
-  // Positions [first, first + n) of the iteration space, n <= kTile.
+  // Positions [first, first + n) of the iteration space, n <= kTile unless no operand needs a tile.
   void run_tile(int64_t first, int64_t n);
   // Positions [begin, end), cut into tiles that do not cross long rows.
   void run_range(int64_t begin, int64_t end);
@@ -53,6 +53,7 @@ class Machine {
     bool stream;
   };
 
+  bool run_single(int64_t begin, int64_t end);
   Access access(const Operand& operand, size_t number) const;
   void add_inputs(std::span<const Operand> inputs);
   void add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs, bool stream);

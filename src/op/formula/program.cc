@@ -201,6 +201,7 @@ class ProgramBuilder {
       result.arguments[i] = static_cast<uint16_t>(argument.slot);
       if (argument.uniform) form |= 1 << i;
     }
+    for (int i = value.arity; i < 3; ++i) result.arguments[i] = result.arguments[0];  // never read, but valid
     if (!on_tiles) form = 0;
     result.kernel = table_.get(value.opcode, form);
     for (int i = 0; i < value.arity && result.kernel == nullptr; ++i) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -308,6 +309,33 @@ TEST(Machine, WrongCountsAreErrors) {
   EXPECT_THROW(Program({1, 0, {input(1)}}, ComputeType::kFloat32), Error);
   EXPECT_THROW(Program({1, 0, {parameter(0)}}, ComputeType::kFloat32), Error);
   EXPECT_THROW(Program({1, 0, {}}, ComputeType::kFloat32), Error);
+}
+
+// However the positions are shared out among threads, the bits are the same.
+TEST(Machine, BitsDoNotDependOnThreads) {
+  constexpr int64_t kRows = 301, kColumns = 701;
+  const Expr x = input(0), bias = input(1);
+  const Program program({2, 0, {tanh(x + bias) * pow(abs(x), 0.3) + sin(bias)}}, ComputeType::kFloat32);
+  std::vector<float> in(kRows * kColumns), row(kColumns), whole(in.size());
+  Random random(4);
+  for (float& value : in) value = std::uniform_real_distribution<float>(-4, 4)(random);
+  for (float& value : row) value = std::uniform_real_distribution<float>(-4, 4)(random);
+  const int64_t dense[] = {kColumns, 1}, repeated[] = {0, 1};
+  const auto run_rows = [&](std::vector<float>& out, int64_t begin, int64_t end) {
+    const int64_t offset = begin * kColumns;
+    const Operand operands[] = {{in.data() + offset, DType::kFloat32, dense}, {row.data(), DType::kFloat32, repeated}};
+    const Operand result{out.data() + offset, DType::kFloat32, dense};
+    run(program, Shape{end - begin, kColumns}, operands, {&result, 1}, {});
+  };
+  run_rows(whole, 0, kRows);
+  for (const int64_t threads : {2, 3, 7, 16}) {
+    std::vector<float> parts(in.size());
+    std::vector<std::thread> workers;
+    for (int64_t t = 0; t < threads; ++t)
+      workers.emplace_back([&, t] { run_rows(parts, kRows * t / threads, kRows * (t + 1) / threads); });
+    for (std::thread& worker : workers) worker.join();
+    EXPECT_EQ(std::memcmp(parts.data(), whole.data(), whole.size() * sizeof(float)), 0) << threads << " threads";
+  }
 }
 
 // Large dense results: written past the caches and by several threads, with the same bits as small ones.
