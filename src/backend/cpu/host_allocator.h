@@ -20,9 +20,9 @@ inline constexpr bool kHostMemoryIsPooled = false;
 inline constexpr bool kHostMemoryIsPooled = true;
 #endif
 
+// There is one per process: host_allocator().
 class HostAllocator final : public Allocator {
  public:
-  HostAllocator();
 
   void* allocate(size_t bytes) override;
   void release(void* block, size_t bytes) noexcept override;
@@ -35,6 +35,9 @@ class HostAllocator final : public Allocator {
   void unlock_after_fork() noexcept;
 
  private:
+  friend HostAllocator& host_allocator();
+  HostAllocator();
+
   struct FreeBlock {
     FreeBlock* next;
   };

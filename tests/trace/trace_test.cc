@@ -1,0 +1,139 @@
+#include "trace/trace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "engine/engine.h"
+
+namespace headrace {
+namespace {
+
+const trace::Lane* lane_named(const std::vector<trace::Lane>& lanes, const std::string& name) {
+  const auto found = std::ranges::find(lanes, name, &trace::Lane::name);
+  return found == lanes.end() ? nullptr : &*found;
+}
+
+// Runs `body` in a thread whose lane has the given name.
+template <class Body>
+void in_thread(const std::string& name, Body body) {
+  std::thread([&] {
+    trace::name_thread(name);
+    body();
+  }).join();
+}
+
+TEST(Trace, RecordsSpansInOrderWithTheirTimes) {
+  trace::start();
+  in_thread("ordered", [] {
+    for (int i = 0; i < 3; ++i) {
+      trace::Span span(i == 1 ? "middle" : "outer");
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  });
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "ordered");
+  ASSERT_NE(lane, nullptr);
+  ASSERT_EQ(lane->events.size(), 3u);
+  EXPECT_STREQ(lane->events[1].name, "middle");
+  EXPECT_EQ(lane->lost, 0u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_GE(lane->events[i].end_ns - lane->events[i].begin_ns, 1.9e6);
+    if (i > 0) {
+      EXPECT_GE(lane->events[i].begin_ns, lane->events[i - 1].end_ns - 1e3);
+    }
+  }
+}
+
+TEST(Trace, OffRecordsNothing) {
+  trace::start();
+  trace::stop();
+  in_thread("silent", [] {
+    trace::Span span("span");
+    trace::counter("counter", 1);
+  });
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "silent");
+  EXPECT_TRUE(!lane || (lane->events.empty() && lane->samples.empty()));
+}
+
+TEST(Trace, StartDropsWhatWasThere) {
+  trace::start();
+  in_thread("dropped", [] { trace::Span span("old"); });
+  trace::start();
+  in_thread("dropped", [] { trace::Span span("new"); });
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "dropped");
+  ASSERT_NE(lane, nullptr);
+  ASSERT_EQ(lane->events.size(), 1u);
+  EXPECT_STREQ(lane->events[0].name, "new");
+}
+
+TEST(Trace, FullRingKeepsTheNewest) {
+  trace::start();
+  constexpr int kRecords = 70'000;
+  in_thread("full", [] {
+    for (int i = 0; i < kRecords; ++i) trace::counter("counter", i);
+  });
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "full");
+  ASSERT_NE(lane, nullptr);
+  ASSERT_FALSE(lane->samples.empty());
+  EXPECT_EQ(lane->samples.back().value, kRecords - 1);
+  EXPECT_EQ(lane->samples.front().value, static_cast<int64_t>(lane->lost));
+  EXPECT_EQ(lane->samples.size() + lane->lost, static_cast<size_t>(kRecords));
+}
+
+TEST(Trace, CollectWhileThreadsRecord) {
+  trace::start();
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    trace::name_thread("busy");
+    for (int64_t i = 0; !stop; ++i) trace::counter("counter", i);
+  });
+  for (int round = 0; round < 20; ++round) {
+    const auto lanes = trace::collect();
+    const trace::Lane* lane = lane_named(lanes, "busy");
+    if (!lane) continue;
+    for (size_t i = 1; i < lane->samples.size(); ++i) ASSERT_EQ(lane->samples[i].value, lane->samples[i - 1].value + 1);
+  }
+  stop = true;
+  writer.join();
+  trace::stop();
+}
+
+TEST(Trace, InternGivesOnePointerPerText) {
+  const char* a = trace::intern("some text");
+  EXPECT_EQ(a, trace::intern(std::string("some ") + "text"));
+  EXPECT_STREQ(a, "some text");
+}
+
+TEST(Trace, EngineNamesTasks) {
+  Engine engine(Config{});
+  Var x;
+  std::array<Var*, 1> writes{&x};
+  trace::start();
+  engine.push({.name = "cheap task", .writes = writes}, [] {});
+  engine.push({.name = "dear task", .writes = writes, .cost_ns = 1e5}, [] {});
+  engine.wait_to_read(x);
+  engine.wait_all();
+  trace::stop();
+  bool cheap = false, dear = false;
+  for (const auto& lane : trace::collect()) {
+    for (const auto& event : lane.events) {
+      cheap |= event.name == std::string("cheap task");
+      dear |= event.name == std::string("dear task");
+    }
+  }
+  EXPECT_TRUE(cheap);
+  EXPECT_TRUE(dear);
+}
+
+}  // namespace
+}  // namespace headrace
