@@ -161,6 +161,8 @@ AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* op
         return value;
       }
       if (const auto* dtype = std::get_if<DType>(&value)) return std::string(dtype_name(*dtype));
+      if (!field.choices && (std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value)))
+        return attr_to_text(value);
       break;
     case FieldKind::kDType:
       if (std::holds_alternative<DType>(value)) return value;

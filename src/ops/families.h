@@ -15,6 +15,9 @@ std::vector<OpDef> range_operators();
 // index/
 std::vector<OpDef> advanced_index_operators();
 std::vector<OpDef> basic_index_operators();
+std::vector<OpDef> gather_nd_operators();
+std::vector<OpDef> mask_operators();
+std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
@@ -35,13 +38,25 @@ std::vector<OpDef> uniform_normal_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
+std::vector<OpDef> cumsum_operators();
 std::vector<OpDef> extreme_operators();
+std::vector<OpDef> layer_norm_operators();
+std::vector<OpDef> logic_operators();
+std::vector<OpDef> norm_operators();
+std::vector<OpDef> product_operators();
 std::vector<OpDef> softmax_operators();
 std::vector<OpDef> sum_operators();
+std::vector<OpDef> variance_operators();
 
 // shape/
 std::vector<OpDef> broadcast_operators();
+std::vector<OpDef> diagonal_operators();
+std::vector<OpDef> join_operators();
+std::vector<OpDef> pad_operators();
+std::vector<OpDef> rearrange_operators();
 std::vector<OpDef> reshape_operators();
+std::vector<OpDef> slice_operators();
+std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
 inline constexpr Family kFamilies[] = {
@@ -49,6 +64,9 @@ inline constexpr Family kFamilies[] = {
     range_operators,
     advanced_index_operators,
     basic_index_operators,
+    gather_nd_operators,
+    mask_operators,
+    one_hot_operators,
     take_operators,
     activation_operators,
     binary_operators,
@@ -60,11 +78,23 @@ inline constexpr Family kFamilies[] = {
     fully_connected_operators,
     uniform_normal_operators,
     arg_reduce_operators,
+    cumsum_operators,
     extreme_operators,
+    layer_norm_operators,
+    logic_operators,
+    norm_operators,
+    product_operators,
     softmax_operators,
     sum_operators,
+    variance_operators,
     broadcast_operators,
+    diagonal_operators,
+    join_operators,
+    pad_operators,
+    rearrange_operators,
     reshape_operators,
+    slice_operators,
+    split_operators,
     transpose_operators,
 };
 

@@ -116,6 +116,20 @@ Selection::Selection(const char* operation, const Shape& shape, const Shape& axe
   }
 }
 
+Selection Selection::at_coordinates(const char* operation, const Shape& shape, const Tensor& coordinates) {
+  const Shape each(coordinates.shape.begin() + 1, coordinates.shape.end());
+  const Strides strides = contiguous_strides(each);
+  const int64_t count = element_count(each);
+  const auto bytes = count * static_cast<int64_t>(item_size(coordinates.dtype));
+  std::vector<Tensor> rows;
+  Shape axes;
+  for (int64_t k = 0; k < coordinates.shape[0]; ++k) {
+    rows.push_back({coordinates.as<char>() + k * bytes, coordinates.dtype, each, strides, count});
+    axes.push_back(k);
+  }
+  return Selection(operation, shape, axes, rows);
+}
+
 void gather(const Selection& s, const void* data, void* result, int64_t item_size) {
   const auto* from = static_cast<const char*>(data);
   auto* to = static_cast<char*>(result);

@@ -23,6 +23,8 @@ struct Selection {
 
   // Reads the indices, brings negative ones into range and raises IndexError for what is out of bounds.
   Selection(const char* operation, const Shape& shape, const Shape& axes, std::span<const Tensor> indices);
+  // The same with the rows of one array (axes, ...) of coordinates for the first axes.
+  static Selection at_coordinates(const char* operation, const Shape& shape, const Tensor& coordinates);
 
   int64_t outer_count() const noexcept { return static_cast<int64_t>(outer.size()); }
   int64_t index_count() const noexcept { return static_cast<int64_t>(index.size()); }

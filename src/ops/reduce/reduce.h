@@ -103,7 +103,7 @@ OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dty
     i.cost(streaming_cost(i));
   };
   parts.kernel = [reduction](KernelContext& c, const A& a) {
-    reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), a.start());
+    reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
   };
   return general<A>(std::move(parts));
 }

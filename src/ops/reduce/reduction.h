@@ -14,6 +14,12 @@
 
 namespace headrace {
 
+struct ReductionOptions {
+  std::optional<double> initial = {};     // combined into every result
+  std::optional<double> count = {};       // what the epilogue sees instead of the number of elements
+  std::optional<ComputeType> type = {};   // what elements are computed in instead of reduction_compute_type
+};
+
 class Reduction {
  public:
   // `prologue`: of one element of each input; none: the element itself. `epilogue`: of the combined value and the
@@ -21,12 +27,12 @@ class Reduction {
   explicit Reduction(Combine combine, FormulaFn prologue = {}, FormulaFn epilogue = {});
 
   // Reduces over `axes` of `space`, the shape of inputs[0]; `output` has the remaining dimensions, row-major. The bits
-  // of the result do not depend on the number of threads. `initial` is combined into every result.
+  // of the result do not depend on the number of threads.
   void run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
-           const Tensor& output, std::optional<double> initial = {}) const;
+           const Tensor& output, const ReductionOptions& options) const;
   // The same over one packed input.
   void run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
-           std::optional<double> initial = {}) const;
+           const ReductionOptions& options = {}) const;
 
   Combine combine() const noexcept { return combine_; }
 
@@ -41,7 +47,7 @@ class Reduction {
   mutable std::unique_ptr<const Program> prologues_[kComputeTypeCount], epilogues_[kComputeTypeCount];
 };
 
-// What elements of one dtype are combined in when the result has another.
+// What elements of one dtype are computed in when the result has another.
 ComputeType reduction_compute_type(DType input, DType output) noexcept;
 
 }  // namespace headrace

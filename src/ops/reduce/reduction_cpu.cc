@@ -177,18 +177,15 @@ void reduce_rows(KernelContext& context, const Job& job) {
 }  // namespace
 
 ComputeType reduction_compute_type(DType input, DType output) noexcept {
-  if (is_floating(output)) {
-    if (is_floating(input) && input != DType::kFloat64 && output != DType::kFloat64) return ComputeType::kFloat32;
-    return item_size(input) <= 2 && output != DType::kFloat64 ? ComputeType::kFloat32 : ComputeType::kFloat64;
-  }
-  if (is_floating(input)) return ComputeType::kInt64;
+  if (is_floating(input)) return input == DType::kFloat64 ? ComputeType::kFloat64 : ComputeType::kFloat32;
+  if (is_floating(output)) return ComputeType::kFloat64;
   return compute_type_of(item_size(input) > item_size(output) ? input : output);
 }
 
 void Reduction::run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
-                    const Tensor& output, std::optional<double> initial) const {
+                    const Tensor& output, const ReductionOptions& options) const {
   if (output.size == 0) return;
-  const ComputeType type = reduction_compute_type(inputs[0].dtype, output.dtype);
+  const ComputeType type = options.type.value_or(reduction_compute_type(inputs[0].dtype, output.dtype));
   const ComputeType held = accumulator_type(combine_, type);
   const DType held_dtype = dtype_of(held);
   const Layout layout(space, axes);
@@ -208,8 +205,8 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
     if (layout.inner_reduced) reduce_runs(context, job);
     else reduce_rows(context, job);
   }
-  if (initial) {
-    const Program::Scalar seed = epilogue(held).to_scalar(*initial);
+  if (options.initial) {
+    const Program::Scalar seed = epilogue(held).to_scalar(*options.initial);
     for (int64_t i = 0; i < output.size; ++i) merge.run(results + i * static_cast<int64_t>(item_size(held)), &seed, 1);
   }
   const Program& last = epilogue(held);
@@ -217,15 +214,15 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
   const Shape flat{output.size};
   const int64_t unit = 1;
   const Operand from{results, held_dtype, &unit}, to{output.data, output.dtype, &unit};
-  const auto count = static_cast<double>(reduced_count(space, axes));
+  const double count = options.count.value_or(static_cast<double>(reduced_count(space, axes)));
   headrace::run(last, flat, {&from, 1}, {&to, 1}, {&count, static_cast<size_t>(last.num_parameters())});
 }
 
 void Reduction::run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
-                    std::optional<double> initial) const {
+                    const ReductionOptions& options) const {
   const Strides strides = contiguous_strides(input.shape);
   const Operand operand{input.data, input.dtype, strides.data()};
-  run(context, input.shape, {&operand, 1}, axes, output, initial);
+  run(context, input.shape, {&operand, 1}, axes, output, options);
 }
 
 }  // namespace headrace

@@ -1,0 +1,159 @@
+// Selection by truth values: operators whose result shape depends on the values of an array, which they wait for.
+#include <algorithm>
+#include <vector>
+
+#include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
+#include "op/invoke.h"
+#include "op/pointwise.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+// Flat positions of the elements that are not 0. Waits for the array.
+std::vector<int64_t> nonzero_positions(const NDArray& array) {
+  std::vector<int64_t> positions;
+  const int64_t n = array.size();
+  std::vector<char> bytes(static_cast<size_t>(n) * item_size(array.dtype()));
+  array.copy_to_host(bytes.data());
+  dispatch(array.dtype(), [&]<class T>() {
+    const T* x = reinterpret_cast<const T*>(bytes.data());
+    for (int64_t i = 0; i < n; ++i)
+      if (numeric_cast<bool>(x[i])) positions.push_back(i);
+  });
+  return positions;
+}
+
+NDArray int64_array(const std::vector<int64_t>& values, const Shape& shape, Device device) {
+  return NDArray::from_host(values.data(), shape, DType::kInt64, device);
+}
+
+struct AxisAttrs {
+  int64_t axis = 0;
+  static constexpr auto kFields = fields(field(&AxisAttrs::axis, "axis", "Axis that the mask selects along."));
+};
+
+OpDef boolean_mask() {
+  return general<AxisAttrs>(
+      {.name = "_contrib_boolean_mask",
+       .aliases = {"_npi_boolean_mask"},
+       .python = {"nd.contrib.boolean_mask"},
+       .doc = "Slices of data along `axis` where index is not 0. Waits for index, on whose values the shape depends. Raises "
+              "ValueError for an axis out of range or an index array that is not one-dimensional of the axis's extent.",
+       .inputs = {"data", "index"},
+       .compose = [](std::span<const NDArray> in, const AxisAttrs& a) -> std::vector<NDArray> {
+         const Shape& shape = in[0].shape();
+         const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "boolean_mask");
+         const Shape expected{shape[static_cast<size_t>(axis)]};
+         check(in[1].shape() == expected, ErrorKind::kValue, "boolean_mask: expected an index array of shape {}, got {}",
+               to_string(expected), to_string(in[1].shape()));
+         const std::vector<int64_t> chosen = nonzero_positions(in[1]);
+         NDArray rows = int64_array(chosen, {static_cast<int64_t>(chosen.size())}, in[0].device());
+         return {call("take", {in[0], rows}, {{"axis", axis}})};
+       },
+       .samples = {Sample({uniform({4, 2}), values({0, 1, 1, 0})})}});
+}
+
+OpDef nonzero() {
+  return general(
+      {.name = "_npx_nonzero",
+       .aliases = {"_npi_nonzero"},
+       .python = {"npx.nonzero"},
+       .doc = "Coordinates of the elements that are not 0, as int64 of shape (count, dimensions), in row-major order. Waits "
+              "for the array.",
+       .inputs = {"x"},
+       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+         const Shape& shape = in[0].shape();
+         const Strides strides = contiguous_strides(shape);
+         std::vector<int64_t> coordinates;
+         int64_t count = 0;
+         for (int64_t position : nonzero_positions(in[0])) {
+           ++count;
+           for (size_t d = 0; d < shape.size(); ++d) coordinates.push_back(position / strides[d] % shape[d]);
+         }
+         return {int64_array(coordinates, {count, static_cast<int64_t>(shape.size())}, in[0].device())};
+       },
+       .samples = {values({0, 2, 3, 0})}});
+}
+
+struct AssignScalarAttrs {
+  double value = 0;
+  int64_t start_axis = 0;
+  static constexpr auto kFields =
+      fields(field(&AssignScalarAttrs::value, "value", "What the chosen elements become."),
+             field(&AssignScalarAttrs::start_axis, "start_axis", "First axis that the mask covers."));
+};
+
+struct AssignTensorAttrs {
+  int64_t start_axis = 0;
+  static constexpr auto kFields =
+      fields(field(&AssignTensorAttrs::start_axis, "start_axis", "First axis that the mask covers."));
+};
+
+// `mask` with axes of extent 1 around it, so that it broadcasts to `data`.
+NDArray aligned_mask(const char* name, const NDArray& data, const NDArray& mask, int64_t start_axis) {
+  const Shape& shape = data.shape();
+  Shape aligned(shape.size(), 1);
+  const auto start = static_cast<size_t>(start_axis);
+  bool fits = start_axis >= 0 && start + mask.ndim() <= shape.size();
+  for (size_t d = 0; fits && d < mask.ndim(); ++d) {
+    fits = mask.shape()[d] == shape[start + d];
+    aligned[start + d] = mask.shape()[d];
+  }
+  check(fits, ErrorKind::kValue, "{}: a mask of shape {} does not fit an array of shape {} from axis {} on", name,
+        to_string(mask.shape()), to_string(shape), start_axis);
+  return call("_reshape_to", {cast_to(mask, DType::kBool)}, {{"shape", aligned}});
+}
+
+OpDef masked_assign() {
+  return pointwise<AssignScalarAttrs>({.name = "_masked_assign",
+                                       .doc = "value where mask is true, data elsewhere.",
+                                       .inputs = {"data", "mask"},
+                                       .formula = [](Expr x, Expr mask, Expr value) { return select(mask, value, x); },
+                                       .dtypes = dtype_rules::like_first});
+}
+
+OpDef assign_scalar() {
+  return general<AssignScalarAttrs>(
+      {.name = "_npi_boolean_mask_assign_scalar",
+       .doc = "A copy of data that holds `value` where mask, covering the axes from start_axis on, is true.",
+       .inputs = {"data", "mask"},
+       .compose = [](std::span<const NDArray> in, const AssignScalarAttrs& a) -> std::vector<NDArray> {
+         NDArray mask = aligned_mask("boolean_mask_assign_scalar", in[0], in[1], a.start_axis);
+         return {call("_masked_assign", {in[0], mask}, {{"value", a.value}})};
+       }});
+}
+
+OpDef assign_tensor() {
+  return general<AssignTensorAttrs>(
+      {.name = "_npi_boolean_mask_assign_tensor",
+       .doc = "A copy of data whose elements where mask, covering the axes from start_axis on, is true are those of value, "
+              "which broadcasts to the selection. Waits for mask.",
+       .inputs = {"data", "mask", "value"},
+       .compose = [](std::span<const NDArray> in, const AssignTensorAttrs& a) -> std::vector<NDArray> {
+         aligned_mask("boolean_mask_assign_tensor", in[0], in[1], a.start_axis);
+         const Shape& shape = in[1].shape();
+         const Strides strides = contiguous_strides(shape);
+         const std::vector<int64_t> chosen = nonzero_positions(in[1]);
+         NDArray copy = call("_copy", {in[0].detach()});
+         std::vector<NDArray> inputs{copy, in[2].detach()};
+         Shape axes;
+         for (size_t d = 0; d < shape.size(); ++d) {
+           std::vector<int64_t> along;
+           for (int64_t position : chosen) along.push_back(position / strides[d] % shape[d]);
+           inputs.push_back(int64_array(along, {static_cast<int64_t>(along.size())}, copy.device()));
+           axes.push_back(a.start_axis + static_cast<int64_t>(d));
+         }
+         const OpDef& assign = find_op("_advanced_index_assign");
+         return invoke_all(assign, attrs_of(assign, {{"axes", axes}}), inputs);
+       }});
+}
+
+}  // namespace
+
+std::vector<OpDef> mask_operators() {
+  return {boolean_mask(), nonzero(), masked_assign(), assign_scalar(), assign_tensor()};
+}
+
+}  // namespace headrace
