@@ -23,6 +23,7 @@ std::vector<OpDef> take_operators();
 std::vector<OpDef> activation_operators();
 std::vector<OpDef> binary_operators();
 std::vector<OpDef> cast_operators();
+std::vector<OpDef> choice_operators();
 std::vector<OpDef> exponential_operators();
 std::vector<OpDef> rounding_operators();
 std::vector<OpDef> trigonometric_operators();
@@ -71,6 +72,7 @@ inline constexpr Family kFamilies[] = {
     activation_operators,
     binary_operators,
     cast_operators,
+    choice_operators,
     exponential_operators,
     rounding_operators,
     trigonometric_operators,

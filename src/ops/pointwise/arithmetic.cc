@@ -81,28 +81,26 @@ BinaryRow hypot_row() {
           .swap = Swap::kCommutes,
           .nd = "hypot", .elemwise = "_hypot", .nd_scalar = "hypot",
           .np = "hypot", .np_python = {"np.hypot"},
-          .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float};
+          .np_dtypes = dtype_rules::promoted_to_float};
 }
 
 BinaryRow arctan2() {
   return {.name = "arctan2", .doc = "Angle of the point (b, a) in radians, in the quadrant where it lies.",
           .formula = [](Expr a, Expr b) { return atan2(a, b); },
           .np = "arctan2", .np_python = {"np.arctan2"},
-          .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float};
+          .np_dtypes = dtype_rules::promoted_to_float};
 }
 
 BinaryRow copysign_row() {
   return {.name = "copysign", .doc = "The first array with the signs of the second, element by element.",
           .formula = [](Expr a, Expr b) { return copysign(a, b); },
-          .np = "copysign", .np_python = {"np.copysign"},
-          .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float};
+          .np = "copysign", .np_python = {"np.copysign"}};
 }
 
 BinaryRow ldexp_row() {
   return {.name = "ldexp", .doc = "a * 2^b, element by element.",
           .formula = [](Expr a, Expr b) { return ldexp(a, b); },
-          .np = "ldexp", .np_python = {"np.ldexp"},
-          .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float};
+          .np = "ldexp", .np_python = {"np.ldexp"}};
 }
 
 BinaryRow lcm_row() {

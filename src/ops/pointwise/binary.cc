@@ -22,10 +22,10 @@ std::string camel(const std::string& word, const std::string& joint) {
   return text;
 }
 
-std::string nd_name(const BinaryRow& row) { return "broadcast_" + row.nd; }
-std::string nd_scalar_name(const std::string& word) { return "_" + word + "_scalar"; }
-std::string np_name(const BinaryRow& row) { return "_npi_" + row.np; }
-std::string np_scalar_name(const std::string& word) { return "_npi_" + word + "_scalar"; }
+std::string nd_name(const BinaryRow& row) { return fmt::format("broadcast_{}", row.nd); }
+std::string nd_scalar_name(const std::string& word) { return fmt::format("_{}_scalar", word); }
+std::string np_name(const BinaryRow& row) { return fmt::format("_npi_{}", row.np); }
+std::string np_scalar_name(const std::string& word) { return fmt::format("_npi_{}_scalar", word); }
 
 std::vector<BinaryRow> all_rows() {
   std::vector<BinaryRow> rows;
@@ -39,14 +39,14 @@ ScalarForms scalar_forms(const BinaryRow& row, const std::string& word, const st
   if (word.empty()) return {};
   switch (row.swap) {
     case Swap::kCommutes: return {name(word), name(word)};
-    case Swap::kOwn: return {name(word), name("r" + word)};
+    case Swap::kOwn: return {name(word), name(fmt::format("r{}", word))};
     case Swap::kMirror: return {name(word), name(mirror)};
   }
   return {};
 }
 
 std::string array_doc(const BinaryRow& row, const char* shapes, const char* dtypes) {
-  return row.doc + "\n\n" + shapes + "\n" + dtypes;
+  return fmt::format("{}\n\n{}\n{}", row.doc, shapes, dtypes);
 }
 
 const char* kBroadcastDoc = "The shapes are broadcast against each other: they are aligned at the last axis, and an axis "
@@ -106,10 +106,10 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   if (!row.nd.empty()) {
     PointwiseSpec spec = array_form(row, nd_name(row), row.nd_dtypes);
     spec.python = row.nd_python;
-    spec.python.push_back("nd." + spec.name);
+    spec.python.push_back(fmt::format("nd.{}", spec.name));
     if (row.nd_scalar != row.nd && (row.nd_scalar == "plus" || row.nd_scalar == "minus")) {
-      spec.aliases = {"broadcast_" + row.nd_scalar};
-      spec.python.push_back("nd.broadcast_" + row.nd_scalar);
+      spec.aliases = {fmt::format("broadcast_{}", row.nd_scalar)};
+      spec.python.push_back(fmt::format("nd.broadcast_{}", row.nd_scalar));
     }
     spec.doc = array_doc(row, kBroadcastDoc, same_dtype);
     spec.scalar_forms = scalar_forms(row, row.nd_scalar, row.nd_mirror, nd_scalar_name);
@@ -119,12 +119,12 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   if (!row.elemwise.empty()) {
     PointwiseSpec spec = array_form(row, row.elemwise, row.nd_dtypes);
     bool internal = row.elemwise[0] == '_';
-    spec.python = {(internal ? "nd._internal." : "nd.") + row.elemwise};
+    spec.python = {fmt::format("nd.{}{}", internal ? "_internal." : "", row.elemwise)};
     std::vector<std::string> words = {row.nd};
     if (row.nd_scalar != row.nd) words.push_back(row.nd_scalar);
     for (const std::string& word : words)
-      if ("_" + word != row.elemwise) spec.aliases.push_back("_" + word);
-    spec.aliases.push_back("_" + camel(row.nd_scalar, "_"));
+      if (row.elemwise != fmt::format("_{}", word)) spec.aliases.push_back(fmt::format("_{}", word));
+    spec.aliases.push_back(fmt::format("_{}", camel(row.nd_scalar, "_")));
     spec.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
     spec.equal_shapes = true;
     spec.samples = array_samples(row, false);
@@ -134,11 +134,11 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   auto add_scalar = [&](const std::string& word, const std::string& old_name, int place) {
     OpDef op = scalar_form(row, nd_scalar_name(word), place, row.nd_scalar_dtypes);
     op.aliases = {old_name};
-    op.python = {"nd._internal." + op.name};
+    op.python = {fmt::format("nd._internal.{}", op.name)};
     operators.push_back(std::move(op));
   };
-  add_scalar(row.nd_scalar, "_" + camel(row.nd_scalar, "") + "Scalar", 0);
-  if (row.swap == Swap::kOwn) add_scalar("r" + row.nd_scalar, "_R" + camel(row.nd_scalar, "") + "Scalar", 1);
+  add_scalar(row.nd_scalar, fmt::format("_{}Scalar", camel(row.nd_scalar, "")), 0);
+  if (row.swap == Swap::kOwn) add_scalar(fmt::format("r{}", row.nd_scalar), fmt::format("_R{}Scalar", camel(row.nd_scalar, "")), 1);
 }
 
 void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
@@ -153,7 +153,7 @@ void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   operators.push_back(pointwise(std::move(spec)));
   operators.push_back(scalar_form(row, np_scalar_name(row.np), 0, row.np_scalar_dtypes));
   if (row.swap == Swap::kOwn)
-    operators.push_back(scalar_form(row, np_scalar_name("r" + row.np), 1, row.np_scalar_dtypes));
+    operators.push_back(scalar_form(row, np_scalar_name(fmt::format("r{}", row.np)), 1, row.np_scalar_dtypes));
 }
 
 }  // namespace

@@ -18,24 +18,9 @@ std::vector<UnaryRow> rounding_rows() {
        .formula = [](Expr x) { return trunc(x); }, .zero_gradient = true, .np_python = {"np.fix"}},
       {.name = "round", .doc = "The nearest integer, halves away from zero, element by element.",
        .formula = [](Expr x) { return round(x); }, .zero_gradient = true},
+      {.name = "rint", .doc = "The nearest integer, halves towards minus infinity, element by element.",
+       .formula = [](Expr x) { return rint_down(x); }, .zero_gradient = true, .np_python = {"np.rint"}},
   };
-}
-
-// np.rint rounds halves to even; nd.rint rounds them down.
-std::vector<OpDef> rint_operators() {
-  std::vector<OpDef> operators;
-  add_unary({.name = "rint", .doc = "The nearest integer, halves towards minus infinity, element by element.",
-             .formula = [](Expr x) { return rint_down(x); }, .zero_gradient = true},
-            operators);
-  operators.push_back(pointwise({.name = "_npi_rint",
-                                 .python = {"np.rint"},
-                                 .doc = "The nearest integer, halves to the even one, element by element.",
-                                 .np_inputs = {"x"},
-                                 .formula = [](Expr x) { return rint(x); },
-                                 .zero_gradient = true,
-                                 .dtypes = dtype_rules::numeric,
-                                 .samples = {uniform({2, 3}), values({0.5, 1.5, 2.5, -0.5})}}));
-  return operators;
 }
 
 OpDef question(std::string name, std::vector<std::string> python, const char* doc, FormulaFn formula) {
@@ -64,7 +49,6 @@ void add_question(const char* word, const char* doc, FormulaFn formula, std::vec
 
 std::vector<OpDef> rounding_operators() {
   std::vector<OpDef> operators = make_unary(rounding_rows());
-  for (OpDef& op : rint_operators()) operators.push_back(std::move(op));
   add_question("isnan", "Whether the element is NaN.", [](Expr x) { return isnan(x); }, operators);
   add_question("isinf", "Whether the element is infinite.", [](Expr x) { return isinf(x); }, operators);
   add_question("isfinite", "Whether the element is neither infinite nor NaN.", [](Expr x) { return isfinite(x); },
