@@ -19,6 +19,9 @@ std::vector<OpDef> gather_nd_operators();
 std::vector<OpDef> mask_operators();
 std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
+// optimizer/
+std::vector<OpDef> adaptive_operators();
+std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
 std::vector<OpDef> binary_operators();
@@ -69,6 +72,8 @@ inline constexpr Family kFamilies[] = {
     mask_operators,
     one_hot_operators,
     take_operators,
+    adaptive_operators,
+    sgd_operators,
     activation_operators,
     binary_operators,
     cast_operators,
