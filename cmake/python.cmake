@@ -18,6 +18,16 @@ foreach(entry IN LISTS package_entries)
   file(CREATE_LINK "${package_source}/${entry}" "${package_build}/${entry}" SYMBOLIC)
 endforeach()
 
+# Type stubs say what the built module has, so they are made from it: for every wheel, and by `ninja stubs`.
+set(stubs "${PROJECT_BINARY_DIR}/stubs")
+if(SKBUILD)
+  set(stubs_in_all ALL)
+endif()
+add_custom_target(stubs ${stubs_in_all}
+  COMMAND "${Python_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/make_stubs.py" "${PROJECT_BINARY_DIR}/python" "${stubs}"
+  DEPENDS _core VERBATIM)
+install(DIRECTORY "${stubs}/headrace" DESTINATION . COMPONENT python OPTIONAL)
+
 # The wheel carries what pip cannot bring.
 install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
 install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION headrace COMPONENT python)
