@@ -21,4 +21,5 @@ NB_MODULE(_core, m) {
   bind_catalogue(m);
   bind_autograd(m);
   bind_engine(m);
+  bind_files(m);
 }

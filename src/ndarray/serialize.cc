@@ -1,0 +1,320 @@
+#include "ndarray/serialize.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+#include "ndarray/view.h"
+
+namespace headrace {
+namespace {
+
+constexpr uint64_t kContainerMagic = 0x112;
+constexpr uint32_t kV1 = 0xF993fac8, kV2 = 0xF993fac9, kV3 = 0xF993faca;
+constexpr uint32_t kMaxDimensions = 32;
+enum StorageType : int32_t { kUndefined = -1, kDense = 0, kRowSparse = 1, kCsr = 2 };
+
+[[noreturn]] void invalid(const char* what) {
+  fail(ErrorKind::kRuntime, "Invalid NDArray file format: {}. The file is truncated, damaged or of another kind", what);
+}
+
+// Reads little-endian fields; every read is checked against what is left.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  template <class T>
+  T read(const char* what) {
+    if (left() < sizeof(T)) invalid(what);
+    T value;
+    std::memcpy(&value, bytes_.data() + position_, sizeof(T));
+    position_ += sizeof(T);
+    return value;
+  }
+  std::string_view take(uint64_t count, const char* what) {
+    if (left() < count) invalid(what);
+    std::string_view part = bytes_.substr(position_, count);
+    position_ += count;
+    return part;
+  }
+  size_t left() const { return bytes_.size() - position_; }
+  size_t position() const { return position_; }
+
+ private:
+  std::string_view bytes_;
+  size_t position_ = 0;
+};
+
+template <class T>
+void append(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
+}
+
+void append_shape(std::string& out, const Shape& shape) {
+  append(out, static_cast<int32_t>(shape.size()));
+  for (int64_t extent : shape) append(out, extent);
+}
+
+Shape read_shape(Reader& in, int32_t ndim, bool wide) {
+  if (ndim < 0 || static_cast<uint32_t>(ndim) > kMaxDimensions) invalid("impossible number of dimensions");
+  Shape shape;
+  for (int32_t i = 0; i < ndim; ++i)
+    shape.push_back(wide ? in.read<int64_t>("the shape ends early") : in.read<uint32_t>("the shape ends early"));
+  return shape;
+}
+
+// Bytes of an array of this type, known to fit into what is left of the file.
+uint64_t checked_bytes(const Reader& in, const Shape& shape, DType dtype) {
+  uint64_t bytes = item_size(dtype);
+  for (int64_t extent : shape) {
+    if (extent < 0) invalid("negative extent");
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) invalid("impossible shape");
+  }
+  if (bytes > in.left()) invalid("the values end early");
+  return bytes;
+}
+
+DType read_dtype(Reader& in) {
+  int32_t flag = in.read<int32_t>("the dtype is missing");
+  if (flag < 0 || flag >= kDTypeCount) invalid("unknown dtype");
+  return static_cast<DType>(flag);
+}
+
+NDArray read_values(Reader& in, const Shape& shape, DType dtype) {
+  uint64_t bytes = checked_bytes(in, shape, dtype);
+  return NDArray::from_host(in.take(bytes, "the values end early").data(), shape, dtype);
+}
+
+struct SparseParts {
+  NDArray values;
+  std::vector<NDArray> indices;  // row_sparse: row numbers; csr: row starts, column numbers
+};
+
+// The dense array that a sparse record stands for.
+NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type) {
+  NDArray dense = NDArray::empty(shape, parts.values.dtype());
+  size_t item = item_size(dense.dtype());
+  char* to = dense.view()->data();
+  std::memset(to, 0, static_cast<size_t>(dense.size()) * item);
+  const char* values = parts.values.view()->data();
+  auto indices = [&](size_t k) {
+    if (parts.indices[k].dtype() != DType::kInt64) invalid("sparse indices that are not int64");
+    return reinterpret_cast<const int64_t*>(parts.indices[k].view()->data());
+  };
+  if (type == kRowSparse) {
+    int64_t rows = parts.indices[0].size();
+    if (shape.empty() || parts.values.ndim() == 0 || parts.values.shape()[0] != rows) invalid("sparse rows disagree");
+    size_t row_bytes = shape[0] ? static_cast<size_t>(dense.size() / shape[0]) * item : 0;
+    if (row_bytes * static_cast<size_t>(rows) != static_cast<size_t>(parts.values.size()) * item)
+      invalid("sparse rows disagree");
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t row = indices(0)[r];
+      if (row < 0 || row >= shape[0]) invalid("a sparse row out of range");
+      std::memcpy(to + static_cast<size_t>(row) * row_bytes, values + static_cast<size_t>(r) * row_bytes, row_bytes);
+    }
+    return dense;
+  }
+  if (shape.size() != 2 || parts.indices[0].size() != shape[0] + 1 || parts.indices[1].size() != parts.values.size())
+    invalid("csr parts disagree");
+  const int64_t* starts = indices(0);
+  const int64_t* columns = indices(1);
+  for (int64_t r = 0; r < shape[0]; ++r) {
+    if (starts[r] < 0 || starts[r] > starts[r + 1] || starts[r + 1] > parts.values.size()) invalid("csr row starts");
+    for (int64_t k = starts[r]; k < starts[r + 1]; ++k) {
+      if (columns[k] < 0 || columns[k] >= shape[1]) invalid("a csr column out of range");
+      std::memcpy(to + static_cast<size_t>(r * shape[1] + columns[k]) * item, values + static_cast<size_t>(k) * item,
+                  item);
+    }
+  }
+  return dense;
+}
+
+NDArray read_old_record(Reader& in, uint32_t first_word) {
+  bool wide = first_word == kV1;
+  int32_t ndim = wide ? in.read<int32_t>("the shape is missing") : static_cast<int32_t>(first_word);
+  if (ndim == 0) invalid("an old record without dimensions");
+  Shape shape = read_shape(in, ndim, wide);
+  in.take(8, "the device is missing");
+  DType dtype = read_dtype(in);
+  return read_values(in, shape, dtype);
+}
+
+NDArray read_record(Reader& in) {
+  uint32_t magic = in.read<uint32_t>("the record is missing");
+  if (magic != kV2 && magic != kV3) return read_old_record(in, magic);
+  auto type = static_cast<StorageType>(in.read<int32_t>("the storage type is missing"));
+  if (type < kUndefined || type > kCsr) invalid("unknown storage type");
+  Shape storage_shape;
+  if (type > kDense) storage_shape = read_shape(in, in.read<int32_t>("the shape is missing"), true);
+  int32_t ndim = in.read<int32_t>("the shape is missing");
+  if (ndim == (magic == kV3 ? -1 : 0)) return NDArray();
+  Shape shape = read_shape(in, ndim, true);
+  for (int64_t extent : shape)
+    if (extent == -1 && magic == kV3) return NDArray();
+  in.take(8, "the device is missing");
+  DType dtype = read_dtype(in);
+  if (type <= kDense) return read_values(in, shape, dtype);
+  std::vector<DType> index_types;
+  std::vector<Shape> index_shapes;
+  for (int k = 0; k < (type == kCsr ? 2 : 1); ++k) {
+    index_types.push_back(read_dtype(in));
+    index_shapes.push_back(read_shape(in, in.read<int32_t>("the shape is missing"), true));
+  }
+  SparseParts parts{read_values(in, storage_shape, dtype), {}};
+  for (size_t k = 0; k < index_types.size(); ++k)
+    parts.indices.push_back(read_values(in, index_shapes[k], index_types[k]));
+  return densify(parts, shape, type);
+}
+
+// A whole file in memory, mapped while it is read.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path, std::strerror(errno));
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(descriptor_);
+      fail(ErrorKind::kRuntime, "Open \"{}\": it is not a regular file", path);
+    }
+    size_ = static_cast<size_t>(status.st_size);
+    if (size_ == 0) return;
+    data_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_POPULATE, descriptor_, 0);
+    if (data_ == MAP_FAILED) {
+      ::close(descriptor_);
+      fail(ErrorKind::kRuntime, "Open \"{}\": {}", path, std::strerror(errno));
+    }
+  }
+  ~MappedFile() {
+    if (size_) ::munmap(data_, size_);
+    ::close(descriptor_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
+
+ private:
+  int descriptor_ = -1;
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Everything of a record but the values.
+std::string record_header(const NDArray& array, bool np_shapes) {
+  std::string out;
+  append(out, np_shapes ? kV3 : kV2);
+  append(out, static_cast<int32_t>(kDense));
+  append_shape(out, array.shape());
+  append(out, static_cast<int32_t>(array.device().type));
+  append(out, array.device().id);
+  append(out, static_cast<int32_t>(array.dtype()));
+  return out;
+}
+
+// The packed values of an array; `copy` holds them when the array is a strided view.
+std::string_view values_of(const NDArray& array, std::string& copy) {
+  array.wait_to_read();
+  size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
+  if (array.is_contiguous()) return {array.view()->data(), bytes};
+  copy.resize(bytes);
+  array.copy_to_host(copy.data());
+  return copy;
+}
+
+// Writes to a temporary file beside the target and renames it, so that a failure leaves an old file whole.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : path_(path), temporary_(path + ".part") {
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path_, std::strerror(errno));
+  }
+  ~OutputFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+  }
+  OutputFile(const OutputFile&) = delete;
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      check(written > 0, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(errno));
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  void commit() {
+    int result = ::close(descriptor_);
+    descriptor_ = -1;
+    check(result == 0 && ::rename(temporary_.c_str(), path_.c_str()) == 0, ErrorKind::kRuntime, "Write \"{}\": {}",
+          path_, std::strerror(errno));
+  }
+
+ private:
+  std::string path_, temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+std::string serialize_record(const NDArray& array, bool np_shapes) {
+  std::string copy, out = record_header(array, np_shapes);
+  out.append(values_of(array, copy));
+  return out;
+}
+
+NDArray parse_record(std::string_view bytes, size_t* used) {
+  Reader in(bytes);
+  NDArray array = read_record(in);
+  if (used) *used = in.position();
+  return array;
+}
+
+void save_arrays(const std::string& path, std::span<const NDArray> arrays, std::span<const std::string> names,
+                 bool np_shapes) {
+  OutputFile file(path);
+  std::string head;
+  append(head, kContainerMagic);
+  append(head, uint64_t{0});
+  append(head, static_cast<uint64_t>(arrays.size()));
+  file.write(head);
+  for (const NDArray& array : arrays) {
+    std::string copy;
+    file.write(record_header(array, np_shapes));
+    file.write(values_of(array, copy));
+  }
+  std::string tail;
+  append(tail, static_cast<uint64_t>(names.size()));
+  for (const std::string& name : names) {
+    append(tail, static_cast<uint64_t>(name.size()));
+    tail += name;
+  }
+  file.write(tail);
+  file.commit();
+}
+
+NamedArrays parse_arrays(std::string_view bytes) {
+  Reader in(bytes);
+  if (in.read<uint64_t>("the header is missing") != kContainerMagic) invalid("wrong magic number");
+  in.read<uint64_t>("the header is missing");
+  uint64_t count = in.read<uint64_t>("the number of arrays is missing");
+  if (count > in.left() / 4) invalid("more arrays than the file can hold");
+  NamedArrays result;
+  for (uint64_t i = 0; i < count; ++i) result.arrays.push_back(read_record(in));
+  uint64_t names = in.read<uint64_t>("the names are missing");
+  if (names != 0 && names != count) invalid("the number of names is not the number of arrays");
+  for (uint64_t i = 0; i < names; ++i) {
+    uint64_t length = in.read<uint64_t>("a name is missing");
+    result.names.emplace_back(in.take(length, "a name ends early"));
+  }
+  return result;
+}
+
+NamedArrays load_arrays(const std::string& path) {
+  MappedFile file(path);
+  return parse_arrays(file.bytes());
+}
+
+}  // namespace headrace
