@@ -36,6 +36,16 @@ Scalars compute_scalars(const Program& program, std::span<const double> paramete
   return scalars;
 }
 
+bool overwrites_pending_input(const Program& program, std::span<const Operand> inputs, const Operand& output,
+                              int number) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].data == output.data &&
+        program.last_use_of_input(static_cast<int>(i)) > program.definition_of_output(number))
+      return true;
+  }
+  return false;
+}
+
 Machine::Machine(const Program& program, const Iteration& iteration, std::span<const Operand> inputs,
                  std::span<const Operand> outputs, const Scalars& scalars, bool stream, int64_t longest)
     : program_(program), iteration_(iteration) {
@@ -96,16 +106,6 @@ void Machine::add_inputs(std::span<const Operand> inputs) {
   }
 }
 
-// Kernels that follow would read what this output has already overwritten.
-bool Machine::overwrites_pending_input(std::span<const Operand> inputs, const Operand& output, int number) const {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].data == output.data &&
-        program_.last_use_of_input(static_cast<int>(i)) > program_.definition_of_output(number))
-      return true;
-  }
-  return false;
-}
-
 void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs, bool stream) {
   for (int o = 0; o < program_.num_outputs(); ++o) {
     const auto slot = static_cast<uint16_t>(program_.first_output() + o);
@@ -119,7 +119,7 @@ void Machine::add_outputs(std::span<const Operand> inputs, std::span<const Opera
     const bool is_input =
         std::any_of(inputs.begin(), inputs.end(), [&](const Operand& input) { return input.data == outputs[o].data; });
     item.stream = stream && item.in_place && item.even && !is_input;
-    item.in_place = item.in_place && !item.stream && !overwrites_pending_input(inputs, outputs[o], o);
+    item.in_place = item.in_place && !item.stream && !overwrites_pending_input(program_, inputs, outputs[o], o);
     if (!(item.in_place && item.even)) item.tile = take_tile();
     slots_[slot] = item.tile;
     outputs_.push_back(item);

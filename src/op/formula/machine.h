@@ -19,6 +19,10 @@ using Scalars = SmallVector<Program::Scalar, 16>;
 // Constants, parameters and what follows from those alone.
 Scalars compute_scalars(const Program& program, std::span<const double> parameters);
 
+// Whether writing output number `number` in place would destroy an input that later instructions still read.
+bool overwrites_pending_input(const Program& program, std::span<const Operand> inputs, const Operand& output,
+                              int number);
+
 class Machine {
  public:
   // With no outputs given, the program's outputs stay in tiles. `stream`: write outputs that can be written in place
@@ -57,7 +61,6 @@ class Machine {
   Access access(const Operand& operand, size_t number) const;
   void add_inputs(std::span<const Operand> inputs);
   void add_outputs(std::span<const Operand> inputs, std::span<const Operand> outputs, bool stream);
-  bool overwrites_pending_input(std::span<const Operand> inputs, const Operand& output, int number) const;
   std::byte* take(size_t bytes) noexcept;
   void* take_tile() noexcept { return take(tile_bytes_); }
   char* place_of(const Access& access, int64_t position) const;

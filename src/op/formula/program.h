@@ -58,10 +58,6 @@ class Program {
   int last_use_of_input(int i) const noexcept { return input_last_use_[i]; }
   int definition_of_output(int o) const noexcept { return output_definition_[o]; }
   double cost_per_element() const noexcept { return cost_per_element_; }
-  // One instruction that writes the only output from inputs, constants and parameters.
-  bool is_simple() const noexcept {
-    return instructions_.size() == 1 && prologue_.empty() && fills_.empty() && num_outputs_ == 1;
-  }
 
   Scalar to_scalar(double value) const noexcept;
 

@@ -11,8 +11,9 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kStreamBytes = int64_t{8} << 20;  // outputs this large would only push everything else out of cache
-constexpr int64_t kSimpleLimit = 4096;
-constexpr int kSimpleParameters = 4;
+constexpr int64_t kSmallCount = 4096;
+constexpr int kSmallSlots = 64, kSmallScalars = 32;
+constexpr size_t kSmallBytes = 16 * 1024;
 constexpr double kCallNs = 30;
 constexpr double kNsPerCachedByte = 0.01, kNsPerByte = 0.06;
 constexpr int64_t kCacheBytes = int64_t{1} << 20;
@@ -36,28 +37,47 @@ bool is_dense(const Operand& operand, const Shape& space) {
   return true;
 }
 
-// One instruction over small dense arrays of the compute type: the kernel alone, without any machinery.
-bool run_simple(const Program& program, const Shape& space, int64_t count, std::span<const Operand> inputs,
-                const Operand& output, std::span<const double> parameters) {
+bool all_dense(const Program& program, const Shape& space, std::span<const Operand> operands) {
   const DType dtype = dtype_of(program.compute_type());
-  const int num_constants = static_cast<int>(program.constants().size());
-  const int first_input = program.first_input(), first_output = program.first_output();
-  if (output.dtype != dtype || !is_dense(output, space)) return false;
-  for (const Operand& operand : inputs) {
-    if (operand.dtype != dtype || !is_dense(operand, space)) return false;
+  return std::all_of(operands.begin(), operands.end(),
+                     [&](const Operand& operand) { return operand.dtype == dtype && is_dense(operand, space); });
+}
+
+// Small dense arrays of the compute type: the kernels alone, on the memory itself, without any machinery. False when
+// that is not what the call is.
+bool run_small(const Program& program, const Shape& space, int64_t count, std::span<const Operand> inputs,
+               std::span<const Operand> outputs, std::span<const double> parameters) {
+  const size_t tiles = program.fills().size() + static_cast<size_t>(program.num_registers());
+  const size_t tile_bytes = (static_cast<size_t>(count) * item_size(program.compute_type()) + 63) / 64 * 64;
+  if (program.num_slots() > kSmallSlots || program.num_scalars() > kSmallScalars || tiles * tile_bytes > kSmallBytes ||
+      !all_dense(program, space, inputs) || !all_dense(program, space, outputs))
+    return false;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (overwrites_pending_input(program, inputs, outputs[o], static_cast<int>(o))) return false;
   }
-  Program::Scalar scalars[kSimpleParameters];
-  for (size_t k = 0; k < parameters.size(); ++k) scalars[k] = program.to_scalar(parameters[k]);
-  const Program::Instruction& item = program.instructions().front();
-  const void* arguments[3];
-  for (int i = 0; i < 3; ++i) {
-    const int slot = item.arguments[i];
-    if (slot >= first_output) return false;
-    arguments[i] = slot >= first_input     ? inputs[slot - first_input].data
-                   : slot >= num_constants ? static_cast<const void*>(&scalars[slot - num_constants])
-                                           : &program.constants()[slot];
+  Program::Scalar scalars[kSmallScalars];
+  void* slots[kSmallSlots];
+  alignas(64) std::byte memory[kSmallBytes];
+  void** next = slots;
+  const std::span<const Program::Scalar> constants = program.constants();
+  for (const Program::Scalar& constant : constants) *next++ = const_cast<Program::Scalar*>(&constant);
+  for (size_t k = constants.size(); k < static_cast<size_t>(program.num_scalars()); ++k) {
+    if (k - constants.size() < parameters.size()) scalars[k] = program.to_scalar(parameters[k - constants.size()]);
+    *next++ = &scalars[k];
   }
-  item.kernel(output.data, arguments[0], arguments[1], arguments[2], count);
+  for (const Operand& operand : inputs) *next++ = operand.data;
+  for (const Operand& operand : outputs) *next++ = operand.data;
+  for (size_t i = 0; i < tiles; ++i) *next++ = memory + i * tile_bytes;
+  const auto call = [&slots](const Program::Instruction& item, int64_t n) {
+    item.kernel(slots[item.result], slots[item.arguments[0]], slots[item.arguments[1]], slots[item.arguments[2]], n);
+  };
+  for (const Program::Instruction& item : program.prologue()) call(item, 1);
+  if (!program.fills().empty()) {
+    const Kernel fill = kernels(program.compute_type()).get(Opcode::kCopy, 1);
+    for (const Program::Fill& item : program.fills())
+      fill(slots[item.result], slots[item.scalar], nullptr, nullptr, count);
+  }
+  for (const Program::Instruction& item : program.instructions()) call(item, count);
   return true;
 }
 
@@ -76,9 +96,7 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
   int64_t count = 1;
   for (const int64_t extent : space) count *= extent;
   if (count == 0) return;
-  if (count <= kSimpleLimit && program.is_simple() && parameters.size() <= kSimpleParameters &&
-      run_simple(program, space, count, inputs, outputs[0], parameters))
-    return;
+  if (count <= kSmallCount && run_small(program, space, count, inputs, outputs, parameters)) return;
   const Iteration iteration = simplify(space, inputs, outputs, &outputs[0]);
   const Scalars scalars = compute_scalars(program, parameters);
   const bool stream = count * static_cast<int64_t>(item_size(program.compute_type())) >= kStreamBytes;
