@@ -1,6 +1,6 @@
 """Writes type stubs for the modules whose functions come from the catalogue.
 
-Usage: make_stubs.py PACKAGES STUBS. PACKAGES has the built package; STUBS receives headrace/numpy/__init__.pyi...
+Usage: make_stubs.py PACKAGES STUBS. PACKAGES has the built package, STUBS receives the .pyi files.
 """
 
 import builtins
