@@ -11,9 +11,11 @@ using Family = std::vector<OpDef> (*)();
 
 // creation/
 std::vector<OpDef> constant_operators();
+std::vector<OpDef> positional_operators();
 std::vector<OpDef> range_operators();
 // index/
 std::vector<OpDef> advanced_index_operators();
+std::vector<OpDef> along_axis_operators();
 std::vector<OpDef> basic_index_operators();
 std::vector<OpDef> gather_nd_operators();
 std::vector<OpDef> mask_operators();
@@ -24,11 +26,13 @@ std::vector<OpDef> adaptive_operators();
 std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
+std::vector<OpDef> add_n_operators();
 std::vector<OpDef> binary_operators();
 std::vector<OpDef> cast_operators();
 std::vector<OpDef> choice_operators();
 std::vector<OpDef> exponential_operators();
 std::vector<OpDef> rounding_operators();
+std::vector<OpDef> steering_operators();
 std::vector<OpDef> trigonometric_operators();
 
 // linalg/
@@ -63,10 +67,15 @@ std::vector<OpDef> slice_operators();
 std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
+// sort/
+std::vector<OpDef> sort_operators();
+
 inline constexpr Family kFamilies[] = {
     constant_operators,
+    positional_operators,
     range_operators,
     advanced_index_operators,
+    along_axis_operators,
     basic_index_operators,
     gather_nd_operators,
     mask_operators,
@@ -75,11 +84,13 @@ inline constexpr Family kFamilies[] = {
     adaptive_operators,
     sgd_operators,
     activation_operators,
+    add_n_operators,
     binary_operators,
     cast_operators,
     choice_operators,
     exponential_operators,
     rounding_operators,
+    steering_operators,
     trigonometric_operators,
     dot_operators,
     fully_connected_operators,
@@ -103,6 +114,7 @@ inline constexpr Family kFamilies[] = {
     slice_operators,
     split_operators,
     transpose_operators,
+    sort_operators,
 };
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// Copies, casts and operators that only steer gradients.
+// Copies and casts.
 
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
@@ -43,16 +43,6 @@ OpDef identity(std::string name, std::vector<std::string> aliases, std::vector<s
                     .samples = {uniform({2, 3}), uniform({0, 3})}});
 }
 
-OpDef block_gradient() {
-  return pointwise({.name = "BlockGrad",
-                    .aliases = {"stop_gradient"},
-                    .python = {"nd.BlockGrad", "nd.stop_gradient", "npx.stop_gradient"},
-                    .doc = "A copy of the array through which no gradient flows.",
-                    .formula = [](Expr x) { return x; },
-                    .zero_gradient = true,
-                    .samples = {uniform({2, 3})}});
-}
-
 OpDef gradient_sum() {
   return pointwise({.name = "_grad_add",
                     .doc = "Sum of two gradients of one shape and dtype.",
@@ -60,6 +50,35 @@ OpDef gradient_sum() {
                     .formula = [](Expr a, Expr b) { return a + b; },
                     .equal_shapes = true,
                     .samples = {Sample({uniform({2, 3}), uniform({2, 3})})}});
+}
+
+struct MulticastAttrs {
+  int64_t num_outputs = 1;
+  bool cast_narrow = false;
+  static constexpr auto kFields =
+      fields(field(&MulticastAttrs::num_outputs, "num_outputs", "How many arrays there are.").required(),
+             field(&MulticastAttrs::cast_narrow, "cast_narrow", "To the narrowest dtype instead of the widest."));
+};
+
+OpDef multicast() {
+  using A = MulticastAttrs;
+  return general<A>({.name = "amp_multicast",
+                     .python = {"nd.amp_multicast"},
+                     .doc = "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
+                            "num_outputs arrays.",
+                     .variadic = true,
+                     .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
+                     .compose = [](std::span<const NDArray> in, const A& a) {
+                       check(static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
+                             "amp_multicast: num_outputs is {}, but there are {} arrays", a.num_outputs, in.size());
+                       DType dtype = in[0].dtype();
+                       for (const NDArray& one : in)
+                         if ((item_size(one.dtype()) < item_size(dtype)) == a.cast_narrow) dtype = one.dtype();
+                       std::vector<NDArray> results;
+                       for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
+                       return results;
+                     },
+                     .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
 }
 
 }  // namespace
@@ -70,8 +89,8 @@ std::vector<OpDef> cast_operators() {
   operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
   operators.push_back(identity("_copy", {"identity"}, {"nd.identity", "nd._internal._copy"}));
   operators.push_back(identity("_np_copy", {}, {"np.copy"}));
-  operators.push_back(block_gradient());
   operators.push_back(gradient_sum());
+  operators.push_back(multicast());
   return operators;
 }
 
