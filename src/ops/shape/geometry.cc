@@ -81,7 +81,7 @@ Shape normalize_axes(const Shape& axes, size_t ndim, const char* operation) {
 
 void copy_viewed(const Tensor& from, const Geometry& geometry, const Tensor& to) {
   const char* first = from.as<char>() + geometry.offset * static_cast<int64_t>(item_size(from.dtype));
-  strided_copy(to.data, contiguous_strides(to.shape), first, geometry.strides, geometry.shape, to.dtype);
+  strided_copy(to.data, contiguous_strides(geometry.shape), first, geometry.strides, geometry.shape, to.dtype);
 }
 
 void copy_in_order(const Tensor& from, const Tensor& to) {

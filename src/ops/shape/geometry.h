@@ -35,7 +35,7 @@ Shape normalize_axes(const Shape& axes, size_t ndim, const char* operation);
 template <class A>
 using ViewRule = bool (*)(const char* operation, const Geometry& in, Geometry& out, const A& attrs);
 
-// Kernel of any view rule: the elements in the result's order.
+// Writes the elements that `geometry` (of `from`) selects to `to`, row-major.
 void copy_viewed(const Tensor& from, const Geometry& geometry, const Tensor& to);
 void copy_in_order(const Tensor& from, const Tensor& to);
 

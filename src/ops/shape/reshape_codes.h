@@ -2,6 +2,8 @@
 // operation, when they do not fit it.
 #pragma once
 
+#include <vector>
+
 #include "headrace/shape.hpp"
 
 namespace headrace {

@@ -1,0 +1,216 @@
+// Operators that put arrays side by side.
+
+#include "ndarray/strided_copy.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/shape/geometry.h"
+
+namespace headrace {
+namespace {
+
+struct ConcatAttrs {
+  int64_t num_args = 0;
+  int64_t dim = 1;
+  static constexpr auto kFields =
+      fields(field(&ConcatAttrs::dim, "dim", "The axis along which the arrays are joined."),
+             field(&ConcatAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+};
+
+struct ConcatenateAttrs {
+  std::optional<int64_t> axis = 0;
+  int64_t num_args = 0;
+  static constexpr auto kFields =
+      fields(field(&ConcatenateAttrs::axis, "axis", "The axis along which the arrays are joined; None: flattened first."),
+             field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+};
+
+struct StackAttrs {
+  int64_t axis = 0;
+  int64_t num_args = 0;
+  static constexpr auto kFields =
+      fields(field(&StackAttrs::axis, "axis", "Where the new axis goes."),
+             field(&StackAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+};
+
+struct CountAttrs {
+  int64_t num_args = 0;
+  static constexpr auto kFields =
+      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+};
+
+// The axis of the result along which inputs follow each other, once all shapes are known to fit.
+int64_t joined_axis(const Infer& i, int64_t axis, bool stacked) {
+  i.require(i.input_count() > 0, ErrorKind::kValue, "at least one array is needed");
+  const Shape& first = i.shape(0);
+  i.require(stacked || !first.empty(), ErrorKind::kValue, "arrays of shape () cannot be joined; use stack");
+  int64_t ndim = static_cast<int64_t>(first.size()) + (stacked ? 1 : 0);
+  axis = normalize_axis(axis, ndim, i.name());
+  for (size_t k = 1; k < i.input_count(); ++k) {
+    bool fits = i.shape(k).size() == first.size();
+    for (size_t d = 0; fits && d < first.size(); ++d)
+      fits = i.shape(k)[d] == first[d] || (!stacked && static_cast<int64_t>(d) == axis);
+    i.require(fits, ErrorKind::kValue, "array {} has shape {}, which does not fit {}{}", k, to_string(i.shape(k)),
+              to_string(first), stacked ? "; all shapes must be equal" : " beside axis " + std::to_string(axis));
+    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
+              "array {} holds {}, but array 0 holds {}; convert one with astype", k, dtype_name(i.dtype(k)),
+              dtype_name(i.dtype(0)));
+  }
+  return axis;
+}
+
+void infer_join(Infer& i, int64_t axis, bool stacked) {
+  axis = joined_axis(i, axis, stacked);
+  Shape shape = i.shape(0);
+  if (stacked) {
+    shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(i.input_count()));
+  } else {
+    for (size_t k = 1; k < i.input_count(); ++k) shape[static_cast<size_t>(axis)] += i.shape(k)[static_cast<size_t>(axis)];
+  }
+  i.output(std::move(shape), i.dtype(0));
+}
+
+void run_join(KernelContext& c, int64_t axis, bool stacked) {
+  const Tensor& to = c.output(0);
+  size_t at = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(to.shape.size()), c.name()));
+  int64_t item = static_cast<int64_t>(item_size(to.dtype)), done = 0;
+  for (size_t k = 0; k < c.input_count(); ++k) {
+    const Tensor& from = c.input(k);
+    Strides strides = contiguous_strides(to.shape);
+    int64_t step = strides[at];
+    if (stacked) strides.erase(at);
+    strided_copy(to.as<char>() + done * step * item, strides, from.data, from.strides, from.shape, to.dtype);
+    done += stacked ? 1 : from.shape[at];
+  }
+}
+
+void concat_back(Gradient& g, int64_t axis) {
+  axis = normalize_axis(axis, static_cast<int64_t>(g.head().ndim()), g.op().name.c_str());
+  int64_t begin = 0;
+  for (size_t k = 0; k < g.input_count(); ++k) {
+    int64_t end = begin + g.input(k).shape()[static_cast<size_t>(axis)];
+    if (g.wants(k)) g.set(k, call("slice_axis", {g.head()}, {{"axis", axis}, {"begin", begin}, {"end", end}}));
+    begin = end;
+  }
+}
+
+void stack_back(Gradient& g, int64_t axis) {
+  axis = normalize_axis(axis, static_cast<int64_t>(g.head().ndim()), g.op().name.c_str());
+  for (size_t k = 0; k < g.input_count(); ++k) {
+    if (!g.wants(k)) continue;
+    int64_t at = static_cast<int64_t>(k);
+    NDArray part = call("slice_axis", {g.head()}, {{"axis", axis}, {"begin", at}, {"end", at + 1}});
+    g.set(k, call("_reshape_to", {part}, {{"shape", g.input(k).shape()}}));
+  }
+}
+
+OpDef concat() {
+  return general<ConcatAttrs>({
+      .name = "Concat",
+      .aliases = {"concat"},
+      .python = {"nd.concat", "nd.Concat"},
+      .doc = R"(Arrays joined along an existing axis. All other extents and the dtypes must agree.
+
+Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises ValueError for shapes that do not fit.)",
+      .variadic = true,
+      .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
+      .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
+      .gradient = [](Gradient& g, const ConcatAttrs& a) { concat_back(g, a.dim); },
+      .saves_inputs = kNothing,
+      .strided_inputs = true,
+      .samples = {std::vector{uniform({2, 3}), uniform({2, 1})}},
+  });
+}
+
+std::vector<NDArray> flattened(std::span<const NDArray> arrays) {
+  std::vector<NDArray> flat;
+  for (const NDArray& one : arrays) flat.push_back(call("_reshape_to", {one}, {{"shape", Shape{one.size()}}}));
+  return flat;
+}
+
+std::vector<NDArray> concat_along(std::span<const NDArray> arrays, int64_t axis) {
+  static const OpDef& op = find_op("Concat");
+  return invoke_all(op, make_attrs(ConcatAttrs{.num_args = static_cast<int64_t>(arrays.size()), .dim = axis}), arrays);
+}
+
+OpDef concatenate() {
+  return general<ConcatenateAttrs>({
+      .name = "_npi_concatenate",
+      .aliases = {"_np_concat"},
+      .python = {"np.concatenate"},
+      .doc = R"(Arrays joined along an existing axis, or flattened and joined with axis=None. Dtypes must agree.
+
+Raises ValueError for shapes that do not fit.)",
+      .inputs = {"seq"},
+      .variadic = true,
+      .list_input = true,
+      .compose = [](std::span<const NDArray> in, const ConcatenateAttrs& a) {
+        return a.axis ? concat_along(in, *a.axis) : concat_along(flattened(in), 0);
+      },
+      .samples = {std::vector{uniform({2, 3}), uniform({1, 3})}},
+  });
+}
+
+template <bool kNp>
+OpDef stack() {
+  return general<StackAttrs>({
+      .name = kNp ? "_npi_stack" : "stack",
+      .python = {kNp ? "np.stack" : "nd.stack"},
+      .doc = "Arrays of one shape and dtype joined along a new axis. Raises ValueError for shapes that differ.",
+      .inputs = {kNp ? "arrays" : "data"},
+      .variadic = true,
+      .list_input = kNp,
+      .infer = [](Infer& i, const StackAttrs& a) { infer_join(i, a.axis, true); },
+      .kernel = [](KernelContext& c, const StackAttrs& a) { run_join(c, a.axis, true); },
+      .gradient = [](Gradient& g, const StackAttrs& a) { stack_back(g, a.axis); },
+      .saves_inputs = kNothing,
+      .strided_inputs = true,
+      .samples = {{{uniform({2, 3}), uniform({2, 3})}, make_attrs(StackAttrs{.axis = 1})}},
+  });
+}
+
+// NumPy's stacks: each array gets at least so many axes, then they are joined.
+template <class Prepare>
+OpDef np_join(const char* name, const char* python, const char* argument, const char* doc, Prepare prepare,
+              int64_t (*axis_of)(const NDArray& first)) {
+  return general<CountAttrs>({
+      .name = name,
+      .python = {python},
+      .doc = doc,
+      .inputs = {argument},
+      .variadic = true,
+      .list_input = true,
+      .compose = [prepare, axis_of](std::span<const NDArray> in, const CountAttrs&) {
+        std::vector<NDArray> arrays;
+        for (const NDArray& one : in) arrays.push_back(prepare(one));
+        check(!arrays.empty(), ErrorKind::kValue, "at least one array is needed to join");
+        return concat_along(arrays, axis_of(arrays[0]));
+      },
+      .samples = {std::vector{uniform({2, 3}), uniform({2, 3})}},
+  });
+}
+
+NDArray column(const NDArray& array) {
+  return array.ndim() < 2 ? call("_reshape_to", {array}, {{"shape", Shape{array.size(), 1}}}) : array;
+}
+
+}  // namespace
+
+std::vector<OpDef> join_operators() {
+  return {
+      concat(),
+      concatenate(),
+      stack<false>(),
+      stack<true>(),
+      np_join("_npi_vstack", "np.vstack", "arrays", "Arrays joined along the first axis; vectors become rows.",
+              [](const NDArray& a) { return call("_np_atleast_2d", {a}); }, [](const NDArray&) { return int64_t{0}; }),
+      np_join("_npi_hstack", "np.hstack", "arrays", "Arrays joined along the second axis, vectors along the first.",
+              [](const NDArray& a) { return call("_np_atleast_1d", {a}); },
+              [](const NDArray& first) { return first.ndim() == 1 ? int64_t{0} : int64_t{1}; }),
+      np_join("_npi_dstack", "np.dstack", "arrays", "Arrays joined along the third axis.",
+              [](const NDArray& a) { return call("_np_atleast_3d", {a}); }, [](const NDArray&) { return int64_t{2}; }),
+      np_join("_npi_column_stack", "np.column_stack", "tup", "Arrays joined along the second axis; vectors become columns.",
+              column, [](const NDArray&) { return int64_t{1}; }),
+  };
+}
+
+}  // namespace headrace

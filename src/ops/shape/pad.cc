@@ -1,0 +1,292 @@
+// Padding: every element of the result is a constant or a copy of an element of the input, so each axis has a table that
+// says which one.
+
+#include <cmath>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/shape/geometry.h"
+
+namespace headrace {
+namespace {
+
+struct PadAttrs {
+  std::string mode = "constant";
+  Shape pad_width;
+  double constant_value = 0;
+  static constexpr auto kFields =
+      fields(field(&PadAttrs::mode, "mode", "What the border holds.").required().one_of("constant|edge|reflect"),
+             field(&PadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.")
+                 .required(),
+             field(&PadAttrs::constant_value, "constant_value", "The border's value with mode='constant'."));
+};
+
+struct NpPadAttrs {
+  Shape pad_width;
+  std::string mode = "constant";
+  double constant_values = 0;
+  std::string reflect_type = "even";
+  static constexpr auto kFields = fields(
+      field(&NpPadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.").required(),
+      field(&NpPadAttrs::mode, "mode", "What the border holds.").one_of("constant|edge|reflect|symmetric|wrap|maximum|minimum|mean"),
+      field(&NpPadAttrs::constant_values, "constant_values", "The border's value with mode='constant'."),
+      field(&NpPadAttrs::reflect_type, "reflect_type", "How reflections look; only 'even'.").one_of("even"));
+};
+
+struct PadBackAttrs {
+  std::string mode = "edge";
+  Shape pad_width;
+  static constexpr auto kFields = fields(field(&PadBackAttrs::mode, "mode", "What the border held."),
+                                         field(&PadBackAttrs::pad_width, "pad_width", "Elements around each axis."));
+};
+
+enum class Border { kConstant, kEdge, kReflect, kSymmetric, kWrap };
+
+Border border_of(const std::string& mode) {
+  if (mode == "edge") return Border::kEdge;
+  if (mode == "reflect") return Border::kReflect;
+  if (mode == "symmetric") return Border::kSymmetric;
+  return mode == "wrap" ? Border::kWrap : Border::kConstant;
+}
+
+constexpr int64_t kOutside = -1;
+
+// Which element of an axis of `extent` stands at position i (which may lie outside); kOutside for a constant.
+int64_t source(Border border, int64_t i, int64_t extent) {
+  if (i >= 0 && i < extent) return i;
+  auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
+  switch (border) {
+    case Border::kConstant: return kOutside;
+    case Border::kEdge: return i < 0 ? 0 : extent - 1;
+    case Border::kWrap: return modulo(i, extent);
+    case Border::kReflect: {
+      if (extent == 1) return 0;
+      int64_t place = modulo(i, 2 * (extent - 1));
+      return place < extent ? place : 2 * (extent - 1) - place;
+    }
+    case Border::kSymmetric: {
+      int64_t place = modulo(i, 2 * extent);
+      return place < extent ? place : 2 * extent - 1 - place;
+    }
+  }
+  return kOutside;
+}
+
+Shape padded_shape(const char* name, const Shape& in, const Shape& width, Border border) {
+  check(width.size() == 2 * in.size(), ErrorKind::kValue, "{}: pad_width needs {} numbers for shape {}, got {}", name,
+        2 * in.size(), to_string(in), width.size());
+  Shape shape = in;
+  for (size_t i = 0; i < in.size(); ++i) {
+    check(width[2 * i] >= 0 && width[2 * i + 1] >= 0, ErrorKind::kValue, "{}: pad_width {} has a negative entry", name,
+          to_string(width));
+    int64_t around = width[2 * i] + width[2 * i + 1];
+    check(in[i] > 0 || around == 0 || border == Border::kConstant, ErrorKind::kValue,
+          "{}: axis {} of shape {} is empty; only constants can pad it", name, i, to_string(in));
+    shape[i] += around;
+  }
+  return shape;
+}
+
+// The table of every axis, one after another.
+struct Tables {
+  Tables(const Shape& in, const Shape& width, Border border) {
+    for (size_t i = 0; i < in.size(); ++i) {
+      std::vector<int64_t> table;
+      for (int64_t k = -width[2 * i]; k < in[i] + width[2 * i + 1]; ++k) table.push_back(source(border, k, in[i]));
+      axes.push_back(std::move(table));
+    }
+  }
+  std::vector<std::vector<int64_t>> axes;
+};
+
+// Calls visit(padded offset, offset of the line in the input or kOutside) for every innermost line of the padded array.
+template <class Visit>
+void for_each_line(const Tables& tables, const Shape& in, int64_t begin, int64_t end, const Visit& visit) {
+  size_t outer = in.size() - 1;
+  Strides strides = contiguous_strides(in);
+  int64_t width = static_cast<int64_t>(tables.axes[outer].size());
+  for (int64_t line = begin; line < end; ++line) {
+    int64_t rest = line, from = 0;
+    for (size_t i = outer; i-- > 0;) {
+      int64_t extent = static_cast<int64_t>(tables.axes[i].size());
+      int64_t at = tables.axes[i][static_cast<size_t>(rest % extent)];
+      from = at == kOutside || from == kOutside ? kOutside : from + at * strides[i];
+      rest /= extent;
+    }
+    visit(line * width, from);
+  }
+}
+
+template <class T>
+void pad_into(const Tensor& from, const Tensor& to, const Shape& width, Border border, T constant) {
+  if (from.shape.empty()) {
+    *to.as<T>() = *from.as<T>();
+    return;
+  }
+  Tables tables(from.shape, width, border);
+  const std::vector<int64_t>& inner = tables.axes.back();
+  int64_t count = static_cast<int64_t>(inner.size()), extent = from.shape.back();
+  int64_t before = width[width.size() - 2];
+  if (count == 0) return;
+  parallel_for(to.size / count, 1, static_cast<double>(to.size) * sizeof(T) * 0.2, [&](int64_t begin, int64_t end) {
+    for_each_line(tables, from.shape, begin, end, [&](int64_t at, int64_t line) {
+      T* out = to.as<T>() + at;
+      if (line == kOutside) {
+        std::fill(out, out + count, constant);
+        return;
+      }
+      const T* in = from.as<T>() + line;
+      auto edge = [&](int64_t first, int64_t last) {
+        for (int64_t k = first; k < last; ++k) {
+          int64_t index = inner[static_cast<size_t>(k)];
+          out[k] = index == kOutside ? constant : in[index];
+        }
+      };
+      edge(0, before);
+      std::copy(in, in + extent, out + before);
+      edge(before + extent, count);
+    });
+  });
+}
+
+template <class T>
+T constant_as(double value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) return T(static_cast<float>(value));
+  else return static_cast<T>(value);
+}
+
+void run_pad(KernelContext& c, const Shape& width, Border border, double value) {
+  dispatch(c.output(0).dtype, [&]<class T>() {
+    pad_into<T>(c.input(0), c.output(0), width, border, constant_as<T>(value));
+  });
+}
+
+void pad_back(Gradient& g, const Shape& width, const std::string& mode) {
+  const Shape& shape = g.input(0).shape();
+  if (border_of(mode) != Border::kConstant) {
+    g.set(0, call("_pad_back", {g.head()}, {{"mode", mode}, {"pad_width", width}}));
+    return;
+  }
+  OptionalInts begin, end;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    begin.push_back(width[2 * i]);
+    end.push_back(width[2 * i] + shape[i]);
+  }
+  g.set(0, call("slice", {g.head()}, {{"begin", begin}, {"end", end}}));
+}
+
+OpDef nd_pad() {
+  return general<PadAttrs>({
+      .name = "Pad",
+      .aliases = {"pad"},
+      .python = {"nd.pad", "nd.Pad", "NDArray.pad"},
+      .doc = R"(The array with a border: a constant, the nearest element (edge), or the mirrored array (reflect).
+
+pad_width holds the widths before and after each axis, (before_0, after_0, before_1, ...). Raises ValueError when it
+does not fit the array.)",
+      .infer = [](Infer& i, const PadAttrs& a) {
+        i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
+      },
+      .kernel = [](KernelContext& c, const PadAttrs& a) {
+        run_pad(c, a.pad_width, border_of(a.mode), a.constant_value);
+      },
+      .gradient = [](Gradient& g, const PadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
+      .saves_inputs = kNothing,
+      .samples = {{{uniform({1, 1, 2, 3})}, make_attrs(PadAttrs{"reflect", {0, 0, 0, 0, 1, 1, 2, 2}})}},
+  });
+}
+
+// Borders made of a statistic of each line: axis after axis, so that corners hold the statistic of the statistics.
+NDArray pad_with_statistic(const NDArray& array, const NpPadAttrs& a) {
+  padded_shape("pad", array.shape(), a.pad_width, Border::kEdge);
+  const char* op = a.mode == "maximum" ? "_np_max" : a.mode == "minimum" ? "_np_min" : "_npi_mean";
+  NDArray result = array;
+  for (size_t i = 0; i < array.ndim(); ++i) {
+    int64_t axis = static_cast<int64_t>(i), before = a.pad_width[2 * i], after = a.pad_width[2 * i + 1];
+    if (before + after == 0) continue;
+    NDArray line = call(op, {result}, {{"axis", Shape{axis}}, {"keepdims", true}});
+    auto border = [&](int64_t width) { return call("repeat", {line}, {{"repeats", width}, {"axis", axis}}); };
+    const OpDef& concat = find_op("Concat");
+    NDArray parts[3] = {border(before), result, border(after)};
+    result = invoke_all(concat, attrs_of(concat, {{"dim", axis}}), parts)[0];
+  }
+  return result;
+}
+
+OpDef np_pad() {
+  return general<NpPadAttrs>({
+      .name = "_npi_pad",
+      .doc = R"(The array with a border. Modes: constant, edge, reflect (mirrored without the edge), symmetric (mirrored with
+it), wrap, and maximum, minimum, mean of each line.)",
+      .inputs = {"array"},
+      .compose = [](std::span<const NDArray> in, const NpPadAttrs& a) -> std::vector<NDArray> {
+        if (a.mode == "maximum" || a.mode == "minimum" || a.mode == "mean") return {pad_with_statistic(in[0], a)};
+        return {call("_pad", {in[0]}, {{"pad_width", a.pad_width}, {"mode", a.mode},
+                                       {"constant_values", a.constant_values}})};
+      },
+  });
+}
+
+OpDef pad() {
+  return general<NpPadAttrs>({
+      .name = "_pad",
+      .doc = "The array with a border of constants or of copies of its elements.",
+      .infer = [](Infer& i, const NpPadAttrs& a) {
+        i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
+      },
+      .kernel = [](KernelContext& c, const NpPadAttrs& a) {
+        run_pad(c, a.pad_width, border_of(a.mode), a.constant_values);
+      },
+      .gradient = [](Gradient& g, const NpPadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
+      .saves_inputs = kNothing,
+      .samples = {{{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 1, 2, 2}, "symmetric"})}},
+  });
+}
+
+// Each element of the input collects what went to its copies.
+OpDef pad_back_op() {
+  return general<PadBackAttrs>({
+      .name = "_pad_back",
+      .doc = "The transpose of padding with copies of elements.",
+      .infer = [](Infer& i, const PadBackAttrs& a) {
+        i.require(is_floating(i.dtype(0)), ErrorKind::kType, "a float array is needed, got {}", dtype_name(i.dtype(0)));
+        Shape shape = i.shape(0);
+        for (size_t k = 0; k < shape.size(); ++k) shape[k] -= a.pad_width[2 * k] + a.pad_width[2 * k + 1];
+        i.output(shape, i.dtype(0));
+      },
+      .kernel = [](KernelContext& c, const PadBackAttrs& a) {
+        const Tensor &from = c.input(0), &to = c.output(0);
+        dispatch(to.dtype, [&]<class T>() {
+          if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+            using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+            std::vector<Sum> sums(static_cast<size_t>(to.size));
+            if (to.shape.empty()) {
+              sums[0] = static_cast<Sum>(*from.as<T>());
+            } else {
+              Tables tables(to.shape, a.pad_width, border_of(a.mode));
+              const std::vector<int64_t>& inner = tables.axes.back();
+              int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
+              for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
+                for (size_t k = 0; k < inner.size(); ++k)
+                  sums[static_cast<size_t>(line + inner[k])] +=
+                      static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
+              });
+            }
+            for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+          }
+        });
+      },
+      .gradient = [](Gradient& g, const PadBackAttrs& a) {
+        g.set(0, call("_pad", {g.head()}, {{"pad_width", a.pad_width}, {"mode", a.mode}}));
+      },
+      .saves_inputs = kNothing,
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> pad_operators() { return {nd_pad(), np_pad(), pad(), pad_back_op()}; }
+
+}  // namespace headrace

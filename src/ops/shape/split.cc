@@ -1,0 +1,164 @@
+// Operators that cut an array into views of its parts.
+
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/shape/geometry.h"
+
+namespace headrace {
+namespace {
+
+struct SliceChannelAttrs {
+  int64_t num_outputs = 1;
+  int64_t axis = 1;
+  bool squeeze_axis = false;
+  static constexpr auto kFields =
+      fields(field(&SliceChannelAttrs::num_outputs, "num_outputs", "Number of parts.").required(),
+             field(&SliceChannelAttrs::axis, "axis", "The axis to cut."),
+             field(&SliceChannelAttrs::squeeze_axis, "squeeze_axis",
+                   "Whether to drop the axis; each part must be one element long then."));
+};
+
+struct SplitAttrs {
+  Shape indices;
+  int64_t axis = 0;
+  bool squeeze_axis = false;
+  int64_t sections = 0;
+  static constexpr auto kFields =
+      fields(field(&SplitAttrs::indices, "indices", "Where the parts after the first begin, when sections is 0."),
+             field(&SplitAttrs::axis, "axis", "The axis to cut."),
+             field(&SplitAttrs::squeeze_axis, "squeeze_axis",
+                   "Whether to drop the axis; each part must be one element long then."),
+             field(&SplitAttrs::sections, "sections", "Number of equal parts, or 0."));
+};
+
+struct ArraySplitAttrs {
+  int64_t sections = 1;
+  int64_t axis = 0;
+  static constexpr auto kFields =
+      fields(field(&ArraySplitAttrs::sections, "sections", "Number of parts.").required(),
+             field(&ArraySplitAttrs::axis, "axis", "The axis to cut."));
+};
+
+// Positions on the axis: part i is [edges[i], edges[i + 1]).
+struct Parts {
+  int64_t axis;
+  bool squeeze;
+  Shape edges;
+};
+
+void check_sections(int64_t sections, const char* name) {
+  check(sections > 0, ErrorKind::kValue, "{}: the number of parts must be positive, got {}", name, sections);
+}
+
+Shape equal_edges(int64_t extent, int64_t sections, const char* name) {
+  check_sections(sections, name);
+  check(extent % sections == 0, ErrorKind::kValue,
+        "{}: an axis of extent {} cannot be cut into {} equal parts; give a divisor or indices", name, extent,
+        sections);
+  Shape edges;
+  for (int64_t i = 0; i <= sections; ++i) edges.push_back(i * (extent / sections));
+  return edges;
+}
+
+Parts parts_of(const SliceChannelAttrs& a, const Shape& shape, const char* name) {
+  int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
+  return {axis, a.squeeze_axis, equal_edges(shape[static_cast<size_t>(axis)], a.num_outputs, name)};
+}
+
+Parts parts_of(const SplitAttrs& a, const Shape& shape, const char* name) {
+  int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
+  int64_t extent = shape[static_cast<size_t>(axis)];
+  if (a.sections > 0) return {axis, a.squeeze_axis, equal_edges(extent, a.sections, name)};
+  Parts parts{axis, a.squeeze_axis, {}};
+  // A leading 0 only says where the first part begins, as symbol files write it.
+  if (a.indices.empty() || a.indices[0] != 0) parts.edges.push_back(0);
+  for (int64_t index : a.indices) parts.edges.push_back(std::clamp(index < 0 ? index + extent : index, int64_t{0}, extent));
+  parts.edges.push_back(extent);
+  check(std::is_sorted(parts.edges.begin(), parts.edges.end()), ErrorKind::kValue,
+        "{}: the indices {} must not descend", name, to_string(a.indices));
+  return parts;
+}
+
+Parts parts_of(const ArraySplitAttrs& a, const Shape& shape, const char* name) {
+  check_sections(a.sections, name);
+  int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
+  int64_t extent = shape[static_cast<size_t>(axis)], longer = extent % a.sections;
+  Parts parts{axis, false, {0}};
+  for (int64_t i = 0; i < a.sections; ++i)
+    parts.edges.push_back(parts.edges.back() + extent / a.sections + (i < longer ? 1 : 0));
+  return parts;
+}
+
+size_t count_of(const SliceChannelAttrs& a) { return static_cast<size_t>(std::max<int64_t>(1, a.num_outputs)); }
+size_t count_of(const ArraySplitAttrs& a) { return static_cast<size_t>(std::max<int64_t>(1, a.sections)); }
+size_t count_of(const SplitAttrs& a) {
+  if (a.sections > 0) return static_cast<size_t>(a.sections);
+  return a.indices.size() + (a.indices.empty() || a.indices[0] != 0 ? 1 : 0);
+}
+
+template <class A>
+std::vector<NDArray> split(const NDArray& array, const A& a, const char* name) {
+  Parts parts = parts_of(a, array.shape(), name);
+  Geometry whole{array.shape(), array.strides(), array.view()->offset()};
+  std::vector<NDArray> results;
+  for (size_t i = 0; i + 1 < parts.edges.size(); ++i) {
+    int64_t count = parts.edges[i + 1] - parts.edges[i];
+    Geometry part = sliced(whole, parts.axis, parts.edges[i], 1, count);
+    if (parts.squeeze) {
+      check(count == 1, ErrorKind::kRuntime, "{}: squeeze_axis needs parts of extent 1, got {} on axis {} of {}", name,
+            count, parts.axis, to_string(array.shape()));
+      part.shape.erase(static_cast<size_t>(parts.axis));
+      part.strides.erase(static_cast<size_t>(parts.axis));
+    }
+    results.push_back(view_of(array, part));
+  }
+  return results;
+}
+
+// The parts of the gradient side by side, zeros where nothing arrived.
+void join_back(Gradient& g, const Parts& parts) {
+  std::vector<NDArray> heads;
+  for (size_t i = 0; i + 1 < parts.edges.size(); ++i) {
+    Shape shape = g.input(0).shape();
+    shape[static_cast<size_t>(parts.axis)] = parts.edges[i + 1] - parts.edges[i];
+    NDArray head = g.has_head(i) ? g.head(i) : full(g.output(i).shape(), 0, g.input(0).dtype(), g.input(0).device());
+    heads.push_back(parts.squeeze ? call("_reshape_to", {head}, {{"shape", shape}}) : head);
+  }
+  const OpDef& concat = find_op("Concat");
+  g.set(0, invoke_all(concat, attrs_of(concat, {{"dim", parts.axis}}), heads)[0]);
+}
+
+template <class A>
+OpDef splitting(General<A> g) {
+  const std::string name = g.name;
+  g.outputs = 0;
+  g.output_count = [](const A& a) { return count_of(a); };
+  g.compose = [name](std::span<const NDArray> in, const A& a) { return split(in[0], a, name.c_str()); };
+  g.gradient = [name](Gradient& d, const A& a) { join_back(d, parts_of(a, d.input(0).shape(), name.c_str())); };
+  g.saves_inputs = kNothing;
+  return general<A>(std::move(g));
+}
+
+}  // namespace
+
+std::vector<OpDef> split_operators() {
+  return {
+      splitting<SliceChannelAttrs>({.name = "SliceChannel",
+                                    .aliases = {"split"},
+                                    .python = {"nd.split", "nd.SliceChannel", "NDArray.split"},
+                                    .doc = R"(Views of equal parts of the array along one axis; a list when there are several.
+
+Raises ValueError unless num_outputs divides the extent of the axis.)",
+                                    .samples = {{{uniform({2, 6})}, make_attrs(SliceChannelAttrs{.num_outputs = 3})}}}),
+      splitting<SplitAttrs>({.name = "_split_v2",
+                             .aliases = {"_npi_split"},
+                             .python = {"nd._internal._split_v2"},
+                             .doc = "Views of parts of the array along one axis: equal ones, or cut at given indices.",
+                             .samples = {{{uniform({6, 2})}, make_attrs(SplitAttrs{.indices = {2, 3}})}}}),
+      splitting<ArraySplitAttrs>({.name = "_npi_array_split",
+                                  .doc = "Views of nearly equal parts of the array along one axis, longer ones first.",
+                                  .samples = {{{uniform({7, 2})}, make_attrs(ArraySplitAttrs{.sections = 3})}}}),
+  };
+}
+
+}  // namespace headrace
