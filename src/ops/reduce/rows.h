@@ -38,9 +38,19 @@ struct RowCall {
   }
 };
 
-// Calls f once for every row along the middle dimension, on as many threads as `cost_ns` justifies. All arrays have the
-// shape that `space` describes; rows are converted and made contiguous where they are not. Rows of one call do not
-// overlap, so f may read its inputs after writing its outputs.
+// One array of a call, with the type in which f sees it and its own extent along the axis.
+struct RowArray {
+  const Tensor& tensor;
+  ComputeType type;
+  int64_t length;
+};
+
+// Calls f once for every row along the middle dimension of packed arrays (outer, length, inner), on as many threads as
+// `cost_ns` justifies. Rows are converted and made contiguous where they are not. Rows of one call do not overlap, so f
+// may read its inputs after writing its outputs. `work` is the number of elements behind one row.
+void for_each_row(int64_t outer, int64_t inner, std::span<const RowArray> inputs, std::span<const RowArray> outputs,
+                  int64_t work, double cost_ns, FunctionRef<void(const RowCall&)> f);
+// The same for arrays of one shape, all in one type.
 void for_each_row(const AxisSpace& space, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                   ComputeType type, double cost_ns, FunctionRef<void(const RowCall&)> f);
 

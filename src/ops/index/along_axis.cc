@@ -1,0 +1,105 @@
+// Elements along one axis at positions given for each row.
+#include <cstring>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/index/indices.h"
+
+namespace headrace {
+namespace {
+
+struct AlongAttrs {
+  int64_t axis = -1;
+  static constexpr auto kFields = fields(field(&AlongAttrs::axis, "axis", "Axis that the positions count along."));
+};
+
+struct PutAttrs {
+  int64_t axis = -1;
+  Shape shape;
+  static constexpr auto kFields = fields(field(&PutAttrs::axis, "axis", "Axis that the positions count along."),
+                                         field(&PutAttrs::shape, "shape", "Shape of the result.").required());
+};
+
+// Calls f(flat position in the array of `shape`, flat position in the indices) for every index.
+template <class F>
+void for_each_place(const char* name, const Shape& shape, int64_t axis, const Tensor& indices, F&& f) {
+  const IndexSpace whole = IndexSpace::along(shape, axis), part = IndexSpace::along(indices.shape, axis);
+  const std::vector<int64_t> rows = read_indices(name, indices, whole.length, IndexMode::kRaise, axis);
+  parallel_for(part.outer, 1 + 8192 / (1 + part.length * part.inner), static_cast<double>(indices.size) * 2,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t o = begin; o < end; ++o)
+                   for (int64_t i = 0; i < part.length; ++i)
+                     for (int64_t j = 0; j < part.inner; ++j) {
+                       const int64_t at = (o * part.length + i) * part.inner + j;
+                       f((o * whole.length + rows[static_cast<size_t>(at)]) * whole.inner + j, at);
+                     }
+               });
+}
+
+void check_shapes(const Infer& i, const Shape& shape, const Shape& indices, int64_t axis) {
+  Shape expected = shape;
+  if (indices.size() == shape.size()) expected[static_cast<size_t>(axis)] = indices[static_cast<size_t>(axis)];
+  i.require(indices == expected, ErrorKind::kValue, "expected positions of shape {} but for axis {}, got {}",
+            to_string(shape), axis, to_string(indices));
+}
+
+int64_t axis_of(const char* name, const Shape& shape, int64_t axis) {
+  return normalize_axis(axis, static_cast<int64_t>(shape.size()), name);
+}
+
+OpDef take_along_axis() {
+  return general<AlongAttrs>(
+      {.name = "_take_along_axis",
+       .doc = "result[..., i, ...] = data[..., indices[..., i, ...], ...] along one axis. Positions out of bounds raise "
+              "IndexError when the result is read.",
+       .inputs = {"data", "indices"},
+       .infer = [](Infer& i, const AlongAttrs& a) {
+         check_shapes(i, i.shape(0), i.shape(1), axis_of(i.name(), i.shape(0), a.axis));
+         i.output(i.shape(1), i.dtype(0));
+       },
+       .kernel = [](KernelContext& c, const AlongAttrs& a) {
+         const Tensor& data = c.input(0);
+         dispatch_size(data.dtype, [&]<class T>() {
+           for_each_place(c.name(), data.shape, axis_of(c.name(), data.shape, a.axis), c.input(1),
+                          [&](int64_t at, int64_t k) { c.output(0).as<T>()[k] = data.as<T>()[at]; });
+         });
+       },
+       .gradient = [](Gradient& g, const AlongAttrs& a) {
+         if (g.wants(0))
+           g.set(0, call("_put_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}, {"shape", g.input(0).shape()}}));
+       },
+       .saves_inputs = 1u << 1});
+}
+
+OpDef put_along_axis() {
+  return general<PutAttrs>(
+      {.name = "_put_along_axis",
+       .doc = "Zeros of the given shape with result[..., indices[..., i, ...], ...] = values[..., i, ...] along one axis; "
+              "positions are all different.",
+       .inputs = {"values", "indices"},
+       .infer = [](Infer& i, const PutAttrs& a) {
+         check_shapes(i, a.shape, i.shape(1), axis_of(i.name(), a.shape, a.axis));
+         i.output(a.shape, i.dtype(0));
+       },
+       .kernel = [](KernelContext& c, const PutAttrs& a) {
+         const Tensor &values = c.input(0), &to = c.output(0);
+         std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+         if (values.size == 0) return;
+         dispatch_size(to.dtype, [&]<class T>() {
+           for_each_place(c.name(), a.shape, axis_of(c.name(), a.shape, a.axis), c.input(1),
+                          [&](int64_t at, int64_t k) { to.as<T>()[at] = values.as<T>()[k]; });
+         });
+       },
+       .gradient = [](Gradient& g, const PutAttrs& a) {
+         if (g.wants(0)) g.set(0, call("_take_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}}));
+       },
+       .saves_inputs = 1u << 1});
+}
+
+}  // namespace
+
+std::vector<OpDef> along_axis_operators() { return {take_along_axis(), put_along_axis()}; }
+
+}  // namespace headrace

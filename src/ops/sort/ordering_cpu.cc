@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu/parallel.h"
+#include "op/formula/transfer.h"
+#include "ops/reduce/combine.h"
+#include "ops/sort/ordering.h"
+#include "ops/sort/sort_keys.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kSortNsPerElement = 15, kSelectNsPerElement = 1;
+constexpr int64_t kBlock = 1024;     // elements looked at one by one only when one of them can be among the first
+constexpr int64_t kChunk = 1 << 17;  // of a long row, searched by one thread
+
+template <class F>
+void with_type(ComputeType type, F&& f) {
+  switch (type) {
+    case ComputeType::kFloat32: return f(float{});
+    case ComputeType::kFloat64: return f(double{});
+    case ComputeType::kInt32: return f(int32_t{});
+    case ComputeType::kInt64: return f(int64_t{});
+  }
+}
+
+template <class T>
+typename KeyOf<T>::Key flip_for(bool ascending) {
+  return ascending ? 0 : static_cast<typename KeyOf<T>::Key>(~typename KeyOf<T>::Key{0});
+}
+
+template <class T>
+void sort_row(const T* x, T* y, int64_t n, bool ascending) {
+  using K = KeyOf<T>;
+  const auto flip = flip_for<T>(ascending);
+  auto* keys = reinterpret_cast<typename K::Key*>(y);
+  const double cost = static_cast<double>(n);
+  parallel_for(n, 1 << 15, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) keys[i] = K::encode(x[i], flip);
+  });
+  sort_ascending(keys, n);
+  parallel_for(n, 1 << 15, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) y[i] = K::decode(keys[i], flip);
+  });
+}
+
+// Collects pairs that may be among the first k of x[begin, end); what it holds in the end includes those.
+template <class T>
+class Candidates {
+ public:
+  using K = KeyOf<T>;
+  using Pair = typename K::Pair;
+
+  Candidates(int64_t k, bool ascending, const CombineKernels& extreme)
+      : k_(static_cast<size_t>(k)), flip_(flip_for<T>(ascending)), extreme_(extreme) {}
+
+  void search(const T* x, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kBlock) {
+      const int64_t stop = std::min(end, i + kBlock);
+      if (full_ && !promising(x + i, stop - i, i)) continue;
+      for (int64_t j = i; j < stop; ++j) {
+        const Pair pair = K::pair(x[j], flip_, j);
+        if (!full_ || pair < last_) pairs_.push_back(pair);
+      }
+      if (pairs_.size() > 2 * k_ + kBlock) shrink();
+    }
+    if (pairs_.size() > k_) shrink();
+  }
+  std::vector<Pair> take() { return std::move(pairs_); }
+
+ private:
+  bool promising(const T* x, int64_t n, int64_t first) const {
+    T best;
+    extreme_.clear(&best, 1);
+    extreme_.run(&best, x, n);
+    return best != best || K::pair(best, flip_, first) < last_;
+  }
+  void shrink() {
+    std::nth_element(pairs_.begin(), pairs_.begin() + static_cast<int64_t>(k_) - 1, pairs_.end());
+    pairs_.resize(k_);
+    last_ = pairs_.back();
+    full_ = true;
+  }
+
+  size_t k_;
+  typename K::Key flip_;
+  const CombineKernels& extreme_;
+  std::vector<Pair> pairs_;
+  Pair last_{};
+  bool full_ = false;
+};
+
+// The first k pairs of a row in order.
+template <class T>
+std::vector<typename KeyOf<T>::Pair> first_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type) {
+  using K = KeyOf<T>;
+  std::vector<typename K::Pair> pairs;
+  if (k * 8 >= n) {
+    pairs.resize(static_cast<size_t>(n));
+    const auto flip = flip_for<T>(ascending);
+    parallel_for(n, 1 << 15, static_cast<double>(n), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) pairs[static_cast<size_t>(i)] = K::pair(x[i], flip, i);
+    });
+  } else {
+    const CombineKernels& extreme = combine_kernels(ascending ? Combine::kMin : Combine::kMax, type);
+    const int64_t chunks = std::max<int64_t>(1, n / std::max(kChunk, 16 * k));
+    std::vector<std::vector<typename K::Pair>> found(static_cast<size_t>(chunks));
+    parallel_for(chunks, 1, static_cast<double>(n) * kSelectNsPerElement, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        Candidates<T> candidates(k, ascending, extreme);
+        candidates.search(x, c * n / chunks, (c + 1) * n / chunks);
+        found[static_cast<size_t>(c)] = candidates.take();
+      }
+    });
+    for (auto& part : found) pairs.insert(pairs.end(), part.begin(), part.end());
+  }
+  sort_ascending(pairs.data(), static_cast<int64_t>(pairs.size()));
+  pairs.resize(static_cast<size_t>(k));
+  return pairs;
+}
+
+double select_cost(const AxisSpace& space, int64_t k) {
+  const auto elements = static_cast<double>(space.outer * space.length * space.inner);
+  return elements * (k * 8 >= space.length ? kSortNsPerElement : kSelectNsPerElement);
+}
+
+}  // namespace
+
+void sort_values(const Tensor& input, const AxisSpace& space, bool ascending, const Tensor& output) {
+  const ComputeType type = compute_type_of(input.dtype);
+  with_type(type, [&]<class T>(T) {
+    for_each_row(space, {&input, 1}, {&output, 1}, type, static_cast<double>(input.size) * kSortNsPerElement,
+                 [&](const RowCall& call) { sort_row(call.in<T>(0), call.out<T>(), space.length, ascending); });
+  });
+}
+
+void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor* values,
+                  const Tensor* positions) {
+  const ComputeType type = compute_type_of(input.dtype);
+  const RowArray in{input, type, space.length};
+  std::vector<RowArray> out;
+  if (values) out.push_back({*values, type, k});
+  if (positions) out.push_back({*positions, ComputeType::kInt64, k});
+  with_type(type, [&]<class T>(T) {
+    for_each_row(space.outer, space.inner, {&in, 1}, out, space.length, select_cost(space, k), [&](const RowCall& call) {
+      const T* x = call.in<T>(0);
+      const auto pairs = first_pairs(x, space.length, k, ascending, type);
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t position = KeyOf<T>::position(pairs[static_cast<size_t>(i)]);
+        if (values) call.out<T>()[i] = x[position];
+        if (positions) call.out<int64_t>(values ? 1 : 0)[i] = position;
+      }
+    });
+  });
+}
+
+void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool ascending, const Tensor& mask) {
+  const ComputeType type = compute_type_of(input.dtype);
+  const RowArray in{input, type, space.length}, out{mask, type, space.length};
+  with_type(type, [&]<class T>(T) {
+    for_each_row(space.outer, space.inner, {&in, 1}, {&out, 1}, space.length, select_cost(space, k),
+                 [&](const RowCall& call) {
+                   const auto pairs = first_pairs(call.in<T>(0), space.length, k, ascending, type);
+                   std::fill_n(call.out<T>(), space.length, T{0});
+                   for (const auto& pair : pairs) call.out<T>()[KeyOf<T>::position(pair)] = T{1};
+                 });
+  });
+}
+
+}  // namespace headrace
