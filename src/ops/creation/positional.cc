@@ -1,4 +1,4 @@
-// Arrays whose elements follow from their places: eye, indices, triangles, arange_like, window functions.
+// Arrays whose elements follow from their places: eye, indices, arange_like, window functions.
 
 #include <cmath>
 #include <numbers>
@@ -86,35 +86,6 @@ OpDef indices() {
                      .kernel = [](KernelContext& c, const A&) { fill_indices(c.output(0)); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.dimensions = {2, 3}}))}});
-}
-
-// --- triangles -------------------------------------------------------------------------------------------------------
-
-struct TriangleAttrs {
-  int64_t k = 0;
-  static constexpr auto kFields =
-      fields(field(&TriangleAttrs::k, "k", "Where the triangle ends: above the main diagonal when positive."));
-};
-
-OpDef triangle(const char* name, const char* path, const char* doc, bool lower) {
-  using A = TriangleAttrs;
-  return general<A>({.name = name,
-                     .python = {path},
-                     .doc = std::string(doc) + " Leading axes are a batch. Raises "
-                                               "ValueError for fewer than two axes.",
-                     .np_inputs = {"m"},
-                     .infer =
-                         [](Infer& infer, const A&) {
-                           infer.require(infer.shape(0).size() >= 2, ErrorKind::kValue,
-                                         "a matrix is needed, got shape {}", to_string(infer.shape(0)));
-                           infer.output(infer.shape(0), infer.dtype(0));
-                         },
-                     .kernel =
-                         [lower](KernelContext& c, const A& a) { copy_triangle(c.input(0), c.output(0), a.k, lower); },
-                     .gradient =
-                         [name](Gradient& g, const A& a) { g.set(0, call(name, {g.head()}, {{"k", a.k}})); },
-                     .saves_inputs = kNothing,
-                     .samples = {uniform({3, 4}), Sample({uniform({2, 3, 3})}, make_attrs(A{-1}))}});
 }
 
 // --- arange_like -----------------------------------------------------------------------------------------------------
@@ -205,8 +176,6 @@ std::vector<OpDef> positional_operators() {
   operators.push_back(eye<NpEyeAttrs>("_npi_eye", {"np.eye"}));
   operators.push_back(eye<IdentityAttrs>("_npi_identity", {"np.identity"}));
   operators.push_back(indices());
-  operators.push_back(triangle("_npi_tril", "np.tril", "The elements on and below a diagonal, zeros elsewhere.", true));
-  operators.push_back(triangle("_npi_triu", "np.triu", "The elements on and above a diagonal, zeros elsewhere.", false));
   operators.push_back(arange_like());
   operators.push_back(window("hanning", "Hann window: a raised cosine.", 0.5, 0.5, 0));
   operators.push_back(window("hamming", "Hamming window: a raised cosine on a pedestal.", 0.54, 0.46, 0));
