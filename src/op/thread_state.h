@@ -1,4 +1,4 @@
-// What a thread has switched on: recording, training, the current device, NumPy semantics. Threads do not inherit it.
+// What a thread has switched on: recording, training, the current device. Threads do not inherit it.
 #pragma once
 
 #include "headrace/device.hpp"
@@ -8,12 +8,13 @@ namespace headrace {
 struct ThreadState {
   bool recording = false;
   bool training = false;
-  Device device;  // where creation operators put arrays
+  Device device = {};  // where creation operators put arrays
 };
 
-inline ThreadState& thread_state() noexcept {
-  static thread_local ThreadState state;
-  return state;
+namespace detail {
+extern constinit thread_local ThreadState thread_state;  // defined in the library, so that all modules share it
 }
+
+inline ThreadState& thread_state() noexcept { return detail::thread_state; }
 
 }  // namespace headrace
