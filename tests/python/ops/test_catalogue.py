@@ -1,0 +1,159 @@
+"""What must hold for every operator of the catalogue, tried on the samples that its definition carries."""
+
+import inspect
+import zlib
+
+import numpy
+import pytest
+
+import headrace
+from headrace import _core, autograd
+
+CATALOGUE = _core.catalogue()
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+ROOTS = {"NDArray": lambda: headrace.nd.NDArray, "ndarray": lambda: headrace.np.ndarray}
+
+
+def samples(keep=lambda op, sample: True):
+    return [
+        pytest.param(op, sample, id=f"{op['name']}-{i}")
+        for op in CATALOGUE
+        for i, sample in enumerate(op["samples"])
+        if keep(op, sample)
+    ]
+
+
+def host_arrays(op, sample, dtype=None):
+    """The sample's inputs as NumPy arrays; those of a floating dtype as `dtype` where one is given."""
+    rng = numpy.random.RandomState(zlib.crc32(op["name"].encode()))
+    arrays = []
+    for one in sample["inputs"]:
+        if one["values"]:
+            values = numpy.array(one["values"]).reshape(one["shape"])
+        else:
+            values = rng.uniform(one["low"], one["high"], one["shape"])
+        is_float = one["dtype"] in FLOATS
+        if not is_float:
+            values = numpy.floor(values)
+        wanted = dtype if dtype and is_float else one["dtype"]
+        arrays.append((values, wanted))
+    return arrays
+
+
+def device_arrays(arrays):
+    return [headrace.np.array(values, dtype="float64").astype(dtype) for values, dtype in arrays]
+
+
+def invoke(op, arrays, sample):
+    return _core.invoke(op["name"], arrays, sample["attrs"], True)
+
+
+def host(array):
+    return array.astype("float64").asnumpy() if array._dtype_name == "bfloat16" else array.asnumpy()
+
+
+def with_steps(array):
+    """The same values in memory that is not packed."""
+    if array.ndim == 0:
+        return array
+    wide = headrace.np.zeros(array.shape[:-1] + (2 * array.shape[-1],), dtype=array._dtype_name)
+    view = wide[..., ::2]
+    view[...] = array
+    return view
+
+
+@pytest.mark.parametrize("op", CATALOGUE, ids=lambda op: op["name"])
+def test_is_documented_and_found(op):
+    assert op["doc"].strip()
+    assert all(field["doc"].strip() for field in op["fields"])
+    for path in op["python"]:
+        root, *names = path.split(".")
+        found = ROOTS[root]() if root in ROOTS else getattr(headrace, root)
+        for name in names:
+            found = getattr(found, name)
+        assert callable(found)
+
+
+@pytest.mark.parametrize("op", CATALOGUE, ids=lambda op: op["name"])
+def test_signature_names_every_argument(op):
+    signature = inspect.signature(_core.function(op["name"], False))
+    for name in [*op["inputs"], *(field["name"] for field in op["fields"]), "out"]:
+        assert name in signature.parameters
+
+
+@pytest.mark.parametrize("op, sample", samples(lambda op, _: not op["is_random"]))
+def test_gives_the_same_again(op, sample):
+    arrays = host_arrays(op, sample)
+    first, second = invoke(op, device_arrays(arrays), sample), invoke(op, device_arrays(arrays), sample)
+    assert [a.shape for a in first] == [a.shape for a in second]
+    for a, b in zip(first, second):
+        assert a._dtype_name == b._dtype_name
+        numpy.testing.assert_array_equal(host(a), host(b))
+
+
+@pytest.mark.parametrize("op, sample", samples(lambda op, s: s["inputs"] and not op["is_random"]))
+def test_strides_do_not_matter(op, sample):
+    packed = device_arrays(host_arrays(op, sample))
+    strided = [x if (op["mutates"] >> i) & 1 else with_steps(x) for i, x in enumerate(device_arrays(host_arrays(op, sample)))]
+    for a, b in zip(invoke(op, packed, sample), invoke(op, strided, sample)):
+        numpy.testing.assert_array_equal(host(a), host(b))
+
+
+def is_smooth(op, sample):
+    has_float = any(one["dtype"] in FLOATS and not one["values"] and 0 not in one["shape"] for one in sample["inputs"])
+    return op["differentiable"] and not op["zero_gradient"] and not op["is_random"] and not op["mutates"] and has_float
+
+
+@pytest.mark.parametrize("op, sample", samples(is_smooth))
+def test_gradient_is_the_slope(op, sample):
+    arrays = host_arrays(op, sample, "float64")
+    inputs = device_arrays(arrays)
+    moving = [i for i, (_, dtype) in enumerate(arrays) if dtype == "float64"]
+    for i in moving:
+        inputs[i].attach_grad()
+    with autograd.record():
+        outputs = invoke(op, inputs, sample)
+    if not all(o._dtype_name == "float64" for o in outputs):
+        pytest.skip("the result is not float64")
+    rng = numpy.random.RandomState(1)
+    heads = [rng.uniform(0.5, 1.5, o.shape) for o in outputs]
+    autograd.backward(outputs, [headrace.np.array(h, dtype="float64") for h in heads])
+
+    def value(i, change):
+        moved = [(v + change if k == i else v, d) for k, (v, d) in enumerate(arrays)]
+        return sum((host(o) * h).sum() for o, h in zip(invoke(op, device_arrays(moved), sample), heads))
+
+    for i in moving:
+        direction = rng.uniform(-1, 1, arrays[i][0].shape)
+        slope = (value(i, 1e-5 * direction) - value(i, -1e-5 * direction)) / 2e-5
+        numpy.testing.assert_allclose((host(inputs[i].grad) * direction).sum(), slope, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+def test_empty_arrays_work(op, sample):
+    inputs = [headrace.np.zeros((0, 3), dtype=one["dtype"]) for one in sample["inputs"]]
+    for output in invoke(op, inputs, sample):
+        assert output.asnumpy().shape == (0, 3)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-5), ("float16", 4e-3), ("bfloat16", 4e-2)])
+@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+def test_every_float_agrees_with_float32(op, sample, dtype, tolerance):
+    narrow = [(v, d) for v, d in host_arrays(op, sample, dtype)]
+    rounded = [host(x) for x in device_arrays(narrow)]
+    single = [(r, "float32" if d == dtype else d) for r, (_, d) in zip(rounded, narrow)]
+    for a, b in zip(invoke(op, device_arrays(narrow), sample), invoke(op, device_arrays(single), sample)):
+        numpy.testing.assert_allclose(host(a).astype("float64"), host(b).astype("float64"), tolerance, tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"])
+@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+def test_integers_work_or_are_refused(op, sample, dtype):
+    inputs = [headrace.np.ones(one["shape"], dtype=dtype) for one in sample["inputs"]]
+    try:
+        outputs = invoke(op, inputs, sample)
+    except (TypeError, headrace.MXNetError) as error:
+        assert "astype" in str(error)
+        return
+    for output in outputs:
+        assert output.asnumpy().size == numpy.prod(output.shape)
