@@ -37,7 +37,7 @@ class ScopedState {
 
 // What the walk knows of one node.
 struct Entry {
-  Node* node;
+  NodePtr node;                 // kept: freeing the graph drops the links that hold it
   std::vector<NDArray> heads;   // gradient of each output, none while nothing arrived
   uint32_t uses = 0;            // edges that lead here from visited nodes and heads
   bool owned = false;           // heads[0] is a sum made here, so it may be added to in place
@@ -90,11 +90,11 @@ class Walk {
   Entry& entry_of(Node* node) {
     if (index_.empty()) {
       for (Entry& entry : entries_)
-        if (entry.node == node) return entry;
+        if (entry.node.get() == node) return entry;
     } else if (auto found = index_.find(node); found != index_.end()) {
       return entries_[found->second];
     }
-    entries_.push_back({node, {}});
+    entries_.push_back({NodePtr(node), {}});
     if (!index_.empty()) index_.emplace(node, entries_.size() - 1);
     else if (entries_.size() > kLinear) build_index();
     return entries_.back();
@@ -102,13 +102,13 @@ class Walk {
 
   void build_index() {
     index_.clear();
-    for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].node, i);
+    for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].node.get(), i);
   }
 
   // All nodes that the heads depend on, newest first: an input is always older than its user.
   void collect() {
     for (size_t i = 0; i < entries_.size(); ++i) {
-      Node* node = entries_[i].node;
+      NodePtr node = entries_[i].node;
       check(!node->is_freed, ErrorKind::kRuntime, "{}", kNotInGraph);
       for (const NDArray& input : node->inputs)
         if (input.node()) ++entry_of(input.node().get()).uses;
@@ -124,7 +124,7 @@ class Walk {
       if (entry.node->is_leaf) {
         entry.useful = to_leaves_ ? entry.node->request != GradReq::kNull
                                   : std::any_of(variables.begin(), variables.end(), [&](const NDArray& v) {
-                                      return v.node().get() == entry.node;
+                                      return v.node() == entry.node;
                                     });
         reaches_leaf_ |= entry.useful;
       } else {
