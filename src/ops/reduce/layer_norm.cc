@@ -24,12 +24,6 @@ struct EpsAttrs {
   static constexpr auto kFields = fields(field(&EpsAttrs::eps, "eps", "Added to the variance."));
 };
 
-// The last axis of `x` swapped with `axis`: a view.
-NDArray swapped(const NDArray& x, int64_t axis) {
-  const int64_t last = static_cast<int64_t>(x.ndim()) - 1;
-  return axis == last ? x : call("SwapAxis", {x}, {{"dim1", axis}, {"dim2", last}});
-}
-
 // Gradients out of operators that can be differentiated again.
 void composed_gradient(Gradient& g, int64_t axis, double eps) {
   const NDArray &x = g.input(0), &dy = g.head();
@@ -53,14 +47,29 @@ void composed_gradient(Gradient& g, int64_t axis, double eps) {
 }
 
 void gradient(Gradient& g, const LayerNormAttrs& a) {
-  const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(g.input(0).ndim()), "LayerNorm");
-  if (thread_state().recording) return composed_gradient(g, axis, a.eps);
+  const auto ndim = static_cast<int64_t>(g.input(0).ndim());
+  const int64_t axis = normalize_axis(a.axis, ndim, "LayerNorm");
+  if (thread_state().recording || axis != ndim - 1) return composed_gradient(g, axis, a.eps);
   const OpDef& backward = find_op("_backward_LayerNorm");
-  const NDArray inputs[] = {swapped(g.head(), axis), swapped(g.input(0), axis), g.input(1)};
+  const NDArray inputs[] = {g.head(), g.input(0), g.input(1)};
   std::vector<NDArray> gradients = invoke_all(backward, make_attrs(EpsAttrs{a.eps}), inputs);
-  g.set(0, swapped(gradients[0], axis));
-  g.set(1, gradients[1]);
-  g.set(2, gradients[2]);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (g.wants(i)) g.set(i, gradients[i]);
+}
+
+void infer(Infer& i, const LayerNormAttrs& a) {
+  const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(i.shape(0).size()), i.name());
+  const Shape parameter{i.shape(0)[static_cast<size_t>(axis)]};
+  i.require(is_floating(i.dtype(0)), ErrorKind::kType, "expected floats, got {}; convert with astype",
+            dtype_name(i.dtype(0)));
+  for (size_t k : {1, 2})
+    i.require(i.shape(k) == parameter, ErrorKind::kValue, "expected {} of shape {} (axis {} of data {}), got {}",
+              k == 1 ? "gamma" : "beta", to_string(parameter), axis, to_string(i.shape(0)), to_string(i.shape(k)));
+  i.output(i.shape(0), i.dtype(0));
+  Shape moments = i.shape(0);
+  moments[static_cast<size_t>(axis)] = 1;
+  for (size_t k = 1; k < result_count(a); ++k) i.output(moments, i.dtype(0));
+  i.cost(100 + static_cast<double>(i.size(0)) * 0.5);
 }
 
 OpDef layer_norm() {
@@ -74,54 +83,16 @@ OpDef layer_norm() {
               "floats.",
        .inputs = {"data", "gamma", "beta"},
        .output_count = result_count,
-       .compose = [](std::span<const NDArray> in, const LayerNormAttrs& a) -> std::vector<NDArray> {
-         const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(in[0].ndim()), "LayerNorm");
-         const int64_t extent = in[0].shape()[static_cast<size_t>(axis)];
-         check(is_floating(in[0].dtype()), ErrorKind::kType, "LayerNorm: expected floats, got {}; convert with astype",
-               dtype_name(in[0].dtype()));
-         for (size_t i : {1, 2})
-           check(in[i].shape() == Shape{extent}, ErrorKind::kValue,
-                 "LayerNorm: expected {} of shape {} (axis {} of data {}), got {}", i == 1 ? "gamma" : "beta",
-                 to_string(Shape{extent}), axis, to_string(in[0].shape()), to_string(in[i].shape()));
-         const OpDef& rows = find_op("_layer_norm");
-         const NDArray inputs[] = {swapped(in[0], axis), in[1], in[2]};
-         LayerNormAttrs last = a;
-         last.axis = -1;
-         std::vector<NDArray> results = invoke_all(rows, make_attrs(last), inputs);
-         results[0] = swapped(results[0], axis);
-         for (size_t k = 1; k < results.size(); ++k) {
-           Shape shape = in[0].shape();
-           shape[static_cast<size_t>(axis)] = 1;
-           // The mean has the remaining axes in the order of the swap.
-           Shape order = results[0].shape();
-           std::swap(order[static_cast<size_t>(axis)], order.back());
-           order.back() = 1;
-           results[k] = swapped(call("_reshape_to", {results[k]}, {{"shape", order}}), axis);
-           results[k] = call("_reshape_to", {contiguous(results[k])}, {{"shape", shape}});
-         }
-         return results;
+       .infer = infer,
+       .kernel = [](KernelContext& c, const LayerNormAttrs& a) {
+         const Shape& shape = c.input(0).shape;
+         const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
+         layer_norm_forward(c, AxisSpace::along(shape, axis), a.eps);
        },
        .gradient = gradient,
        .saves_inputs = 0b011,
        .samples = {Sample({uniform({2, 4}), uniform({4}), uniform({4})}),
                    Sample({uniform({2, 3, 4}), uniform({3}), uniform({3})}, make_attrs(LayerNormAttrs{.axis = 1}))}});
-}
-
-OpDef rows_forward() {
-  return general<LayerNormAttrs>({.name = "_layer_norm",
-                                  .doc = "Layer normalisation along the last axis.",
-                                  .inputs = {"data", "gamma", "beta"},
-                                  .output_count = result_count,
-                                  .infer = [](Infer& i, const LayerNormAttrs& a) {
-                                    i.output(i.shape(0), i.dtype(0));
-                                    Shape rows = i.shape(0);
-                                    rows.pop_back();
-                                    for (size_t k = 1; k < result_count(a); ++k) i.output(rows, i.dtype(0));
-                                    i.cost(100 + static_cast<double>(i.size(0)) * 0.5);
-                                  },
-                                  .kernel = [](KernelContext& c, const LayerNormAttrs& a) {
-                                    layer_norm_forward(c, a.eps);
-                                  }});
 }
 
 OpDef rows_backward() {
@@ -140,6 +111,6 @@ OpDef rows_backward() {
 
 }  // namespace
 
-std::vector<OpDef> layer_norm_operators() { return {layer_norm(), rows_forward(), rows_backward()}; }
+std::vector<OpDef> layer_norm_operators() { return {layer_norm(), rows_backward()}; }
 
 }  // namespace headrace

@@ -45,26 +45,21 @@ class Rows {
 };
 
 template <class T>
-void forward(KernelContext& c, double eps, ComputeType type) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  const int64_t n = c.input(1).size, rows = n == 0 ? 0 : data.size / n;
+void forward(KernelContext& c, const AxisSpace& space, double eps, ComputeType type) {
   const LayerNormKernels<T>& kernels = layer_norm_kernels(T{});
-  const double cost = static_cast<double>(data.size) * kNsPerElement;
-  const Store store = c.output_count() > 1 ? store_function(ComputeType::kFloat64, c.output(1).dtype) : nullptr;
-  const auto item = static_cast<int64_t>(item_size(out.dtype));
-  parallel_for(rows, std::max<int64_t>(1, 8192 / std::max<int64_t>(1, n)), cost, [&](int64_t begin, int64_t end) {
-    Rows<T> x(data, n, type), gamma(c.input(1), n, type), beta(c.input(2), n, type), y(out, n, type);
-    const T *g = gamma.read(0), *b = beta.read(0);
-    for (int64_t r = begin; r < end; ++r) {
-      const T* row = x.read(r);
-      const RowMoments moments = kernels.moments(row, n, eps);
-      kernels.normalize(row, g, b, y.target(r), n, moments);
-      y.written(r);
-      if (store) {
-        store(&moments.mean, c.output(1).as<char>() + r * item, 1, 1);
-        store(&moments.deviation, c.output(2).as<char>() + r * item, 1, 1);
-      }
-    }
+  const int64_t n = space.length;
+  Rows<T> gamma(c.input(1), n, type), beta(c.input(2), n, type);
+  const T *g = gamma.read(0), *b = beta.read(0);
+  const RowArray in{c.input(0), type, n};
+  std::vector<RowArray> out{{c.output(0), type, n}};
+  for (size_t k = 1; k < c.output_count(); ++k) out.push_back({c.output(k), type, 1});
+  const double cost = static_cast<double>(c.input(0).size) * kNsPerElement;
+  for_each_row(space.outer, space.inner, {&in, 1}, out, n, cost, [&](const RowCall& call) {
+    const RowMoments moments = kernels.moments(call.in<T>(0), n, eps);
+    kernels.normalize(call.in<T>(0), g, b, call.out<T>(), n, moments);
+    if (out.size() == 1) return;
+    *call.out<T>(1) = static_cast<T>(moments.mean);
+    *call.out<T>(2) = static_cast<T>(moments.deviation);
   });
 }
 
@@ -98,9 +93,9 @@ void backward(KernelContext& c, double eps, ComputeType type) {
 
 }  // namespace
 
-void layer_norm_forward(KernelContext& c, double eps) {
-  if (c.input(0).dtype == DType::kFloat64) forward<double>(c, eps, ComputeType::kFloat64);
-  else forward<float>(c, eps, ComputeType::kFloat32);
+void layer_norm_forward(KernelContext& c, const AxisSpace& space, double eps) {
+  if (c.input(0).dtype == DType::kFloat64) forward<double>(c, space, eps, ComputeType::kFloat64);
+  else forward<float>(c, space, eps, ComputeType::kFloat32);
 }
 
 void layer_norm_backward(KernelContext& c, double eps) {
