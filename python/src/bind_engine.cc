@@ -7,6 +7,9 @@
 #include "bindings.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "headrace/random.hpp"
+#include "profiler/chrome_trace.h"
+#include "profiler/summary.h"
 #include "trace/trace.h"
 
 namespace nb = nanobind;
@@ -59,6 +62,29 @@ void bind_engine(nb::module_& m) {
   }, nb::arg("type") = 1, nb::arg("id") = 0, "Gives pooled memory back to the system.");
   m.def("trace_start", [] { trace::start(); }, "Starts recording the timeline, dropping an earlier one.");
   m.def("trace_stop", [] { trace::stop(); }, "Stops recording the timeline.");
+  m.def("trace_resume", [] { trace::resume(); }, "Goes on recording, keeping what was recorded.");
+  m.def("save_timeline", [](const char* path) {
+    translated([&] {
+      profiler::save_chrome_trace(path);
+      return 0;
+    });
+  }, "Writes what was recorded as a Chrome trace.");
+  m.def("trace_summary", [] { return profiler::summary_table(profiler::summarize(trace::collect())); },
+        "A table of the recorded tasks.");
+  m.def("seed", [](int64_t value, int device_id) {
+    translated([&] {
+      (void)device_id;  // the generators of the host are one for all its ids
+      random::seed(value);
+      return 0;
+    });
+  });
+  m.def("set_generator", [](const char* name) {
+    translated([&] {
+      random::set_generator(name);
+      return 0;
+    });
+  });
+  m.def("generator", [] { return random::generator() == random::Generator::kPhilox ? "philox" : "mt19937"; });
   m.def("config_variables", [] {
     nb::list rows;
     for (const ConfigVariable& v : config_variables()) rows.append(nb::make_tuple(v.name, v.default_text, v.meaning));
