@@ -138,14 +138,25 @@ char* Machine::place_of(const Access& access, int64_t position) const {
   return access.data + offset * access.item_size;
 }
 
-// Calls f(memory, done, length) for each stretch along the innermost dimension.
+// Calls f(memory, done, length) for each stretch along the innermost of at least two dimensions.
 template <class F>
 void Machine::for_each_run(const Access& access, int64_t first, int64_t n, F&& f) const {
-  const int64_t inner = iteration_.inner();
+  const size_t last = iteration_.ndim() - 1;
+  const int64_t inner = iteration_.inner(), rows = iteration_.extents[last - 1];
+  const int64_t next_row = access.strides[last - 1] * access.item_size;
+  int64_t column = first % inner, row = first / inner % rows;
+  char* memory = place_of(access, first);
   for (int64_t done = 0; done < n;) {
-    const int64_t length = std::min(n - done, inner - (first + done) % inner);
-    f(place_of(access, first + done), done, length);
+    const int64_t length = std::min(n - done, inner - column);
+    f(memory, done, length);
     done += length;
+    if (++row == rows) {
+      row = 0;
+      memory = place_of(access, first + done);
+    } else {
+      memory += next_row - column * access.strides[last] * access.item_size;
+    }
+    column = 0;
   }
 }
 

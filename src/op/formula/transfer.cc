@@ -5,12 +5,19 @@
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
 #include "op/simd/half.h"
+#include "op/simd/kernels.h"
 
 namespace headrace {
 namespace {
 
 template <class T>
 constexpr bool kIsHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+
+template <class Tile>
+constexpr ComputeType kComputeType = std::is_same_v<Tile, float>     ? ComputeType::kFloat32
+                                     : std::is_same_v<Tile, double>  ? ComputeType::kFloat64
+                                     : std::is_same_v<Tile, int32_t> ? ComputeType::kInt32
+                                                                     : ComputeType::kInt64;
 
 template <class Memory, class Tile>
 void load(void* tile, const void* memory, int64_t stride, int64_t n) noexcept {
@@ -19,10 +26,15 @@ void load(void* tile, const void* memory, int64_t stride, int64_t n) noexcept {
   if constexpr (kIsHalf<Memory> && std::is_same_v<Tile, float>) {
     if (stride == 1) return simd::widen(in, out, n);
   }
+  if constexpr (std::is_same_v<Memory, Tile>) {
+    if (stride == 1) return static_cast<void>(std::copy_n(in, n, out));
+  }
   if (stride == 1) {
     for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Tile>(in[i]);
   } else if (stride == 0) {
-    std::fill_n(out, n, numeric_cast<Tile>(*in));
+    const Tile value = numeric_cast<Tile>(*in);
+    static const Kernel kFill = kernels(kComputeType<Tile>).get(Opcode::kCopy, 1);
+    kFill(out, &value, nullptr, nullptr, n);
   } else {
     for (int64_t i = 0; i < n; ++i) out[i] = numeric_cast<Tile>(in[i * stride]);
   }

@@ -247,7 +247,7 @@ using ComputeTypes = testing::Types<float, double, int32_t, int64_t>;
 TYPED_TEST_SUITE(MachineTest, ComputeTypes);
 
 TYPED_TEST(MachineTest, RandomProgramsAgreeWithNaiveEvaluation) {
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
     Random random(seed);
     Case<TypeParam> machine = random_case<TypeParam>(random), naive = machine;
     run_naively(naive);
@@ -263,7 +263,7 @@ TYPED_TEST(MachineTest, RandomProgramsAgreeWithNaiveEvaluation) {
 // The values a reader gives are those that run would store densely.
 TYPED_TEST(MachineTest, ReaderAgreesWithRun) {
   using T = TypeParam;
-  for (uint64_t seed = 1; seed <= 200; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     Random random(seed);
     Case<T> c = random_case<T>(random);
     c.formula.outputs.resize(1, input(0));
