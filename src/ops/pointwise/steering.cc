@@ -55,15 +55,16 @@ NDArray loss_gradient(const NDArray& x, const MakeLossAttrs& a) {
   return call("broadcast_div", {gradient, call("_maximum_scalar", {valid}, {{"scalar", 1.0}})});
 }
 
-// The numeric attributes matter to the gradient alone, so the formula leaves them aside.
 OpDef make_loss_layer() {
-  OpDef op = pointwise<MakeLossAttrs>({.name = "MakeLoss",
-                                       .python = {"nd.MakeLoss"},
-                                       .doc = "A copy of the array whose gradient is grad_scale, divided as "
-                                              "`normalization` says, whatever the gradient of the result.",
-                                       .formula = [](Expr x, Expr, Expr) { return x; }});
-  op.gradient = [](Gradient& g, const Attrs& attrs) { g.set(0, loss_gradient(g.input(0), attrs.as<MakeLossAttrs>())); };
-  return op;
+  using A = MakeLossAttrs;
+  return general<A>({.name = "MakeLoss",
+                     .python = {"nd.MakeLoss"},
+                     .doc = "A copy of the array whose gradient is grad_scale, divided as `normalization` says, whatever "
+                            "the gradient of the result.",
+                     .compose = [](std::span<const NDArray> in, const A&) -> std::vector<NDArray> {
+                       return {call("_copy", {in[0]})};
+                     },
+                     .gradient = [](Gradient& g, const A& a) { g.set(0, loss_gradient(g.input(0), a)); }});
 }
 
 OpDef gradient_multiplier() {
