@@ -279,7 +279,7 @@ std::string signature_text(const OpFunction& f) {
   bool starred = op.variadic && !op.list_input;
   for (size_t i = 0; i < names.size(); ++i) {
     bool optional = i >= names.size() - op.optional_inputs;
-    text += std::string(starred ? "*" : "") + names[i] + (optional && !starred ? "=None, " : ", ");
+    text += std::string(starred && i + 1 == names.size() ? "*" : "") + names[i] + (optional && !starred ? "=None, " : ", ");
   }
   IntrusivePtr<Attrs> defaults = op.make_attrs();
   bool needs_default = op.optional_inputs > 0 && !starred;
