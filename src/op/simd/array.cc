@@ -29,8 +29,8 @@ struct ArrayFunctions {
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "op/simd/array.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
 #include "op/simd/elementary-inl.h"
 #include "op/simd/vector_loop-inl.h"
 

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "hwy/highway.h"
+#include <hwy/highway.h>
 #include "op/simd/kernels.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <type_traits>
 #include <utility>
 
@@ -64,102 +65,62 @@ inline long double reference_mod(long double a, long double b) {
   return (r < 0) != (b < 0) ? r + b : r;
 }
 
+using Unary = long double (*)(long double);
+
+inline const std::map<Opcode, Unary> kUnary = {
+    {Opcode::kCopy, [](long double x) -> long double { return x; }},
+    {Opcode::kNeg, [](long double x) -> long double { return -x; }},
+    {Opcode::kAbs, [](long double x) -> long double { return std::fabs(x); }},
+    {Opcode::kSign,
+     [](long double x) -> long double { return x == 0          ? 0
+                                               : std::isnan(x) ? x
+                                                               : std::copysign(1.0L, x); }},
+    {Opcode::kSqrt, [](long double x) -> long double { return std::sqrt(x); }},
+    {Opcode::kRsqrt, [](long double x) -> long double { return 1 / std::sqrt(x); }},
+    {Opcode::kCbrt, [](long double x) -> long double { return std::cbrt(x); }},
+    {Opcode::kRcbrt, [](long double x) -> long double { return 1 / std::cbrt(x); }},
+    {Opcode::kSquare, [](long double x) -> long double { return x * x; }},
+    {Opcode::kExp, [](long double x) -> long double { return std::exp(x); }},
+    {Opcode::kExp2, [](long double x) -> long double { return std::exp2(x); }},
+    {Opcode::kExpm1, [](long double x) -> long double { return std::expm1(x); }},
+    {Opcode::kLog, [](long double x) -> long double { return std::log(x); }},
+    {Opcode::kLog2, [](long double x) -> long double { return std::log2(x); }},
+    {Opcode::kLog10, [](long double x) -> long double { return std::log10(x); }},
+    {Opcode::kLog1p, [](long double x) -> long double { return std::log1p(x); }},
+    {Opcode::kSin, [](long double x) -> long double { return std::sin(x); }},
+    {Opcode::kCos, [](long double x) -> long double { return std::cos(x); }},
+    {Opcode::kTan, [](long double x) -> long double { return std::tan(x); }},
+    {Opcode::kAsin, [](long double x) -> long double { return std::asin(x); }},
+    {Opcode::kAcos, [](long double x) -> long double { return std::acos(x); }},
+    {Opcode::kAtan, [](long double x) -> long double { return std::atan(x); }},
+    {Opcode::kSinh, [](long double x) -> long double { return std::sinh(x); }},
+    {Opcode::kCosh, [](long double x) -> long double { return std::cosh(x); }},
+    {Opcode::kTanh, [](long double x) -> long double { return std::tanh(x); }},
+    {Opcode::kAsinh, [](long double x) -> long double { return std::asinh(x); }},
+    {Opcode::kAcosh, [](long double x) -> long double { return std::acosh(x); }},
+    {Opcode::kAtanh, [](long double x) -> long double { return std::atanh(x); }},
+    {Opcode::kErf, [](long double x) -> long double { return std::erf(x); }},
+    {Opcode::kErfinv, &reference_erfinv},
+    {Opcode::kGamma, [](long double x) -> long double { return std::tgamma(x); }},
+    {Opcode::kLgamma, [](long double x) -> long double { return std::lgamma(x); }},
+    {Opcode::kDigamma, &reference_digamma},
+    {Opcode::kTrigamma, &reference_trigamma},
+    {Opcode::kFloor, [](long double x) -> long double { return std::floor(x); }},
+    {Opcode::kCeil, [](long double x) -> long double { return std::ceil(x); }},
+    {Opcode::kTrunc, [](long double x) -> long double { return std::trunc(x); }},
+    {Opcode::kRound, [](long double x) -> long double { return std::round(x); }},
+    {Opcode::kRint, [](long double x) -> long double { return std::rint(x); }},
+    {Opcode::kRintDown, [](long double x) -> long double { return std::copysign(std::ceil(x - 0.5L), x); }},
+    {Opcode::kLogicalNot, [](long double x) -> long double { return x == 0; }},
+    {Opcode::kIsNan, [](long double x) -> long double { return std::isnan(x); }},
+    {Opcode::kIsInf, [](long double x) -> long double { return std::isinf(x); }},
+    {Opcode::kIsFinite, [](long double x) -> long double { return std::isfinite(x); }},
+    {Opcode::kToBool, [](long double x) -> long double { return x != 0; }},
+};
+
 inline long double reference_unary(Opcode op, long double x) {
-  using enum Opcode;
-  switch (op) {
-    case kCopy:
-      return x;
-    case kNeg:
-      return -x;
-    case kAbs:
-      return std::fabs(x);
-    case kSign:
-      return x == 0 ? 0 : std::isnan(x) ? x : std::copysign(1.0L, x);
-    case kSqrt:
-      return std::sqrt(x);
-    case kRsqrt:
-      return 1 / std::sqrt(x);
-    case kCbrt:
-      return std::cbrt(x);
-    case kRcbrt:
-      return 1 / std::cbrt(x);
-    case kSquare:
-      return x * x;
-    case kExp:
-      return std::exp(x);
-    case kExp2:
-      return std::exp2(x);
-    case kExpm1:
-      return std::expm1(x);
-    case kLog:
-      return std::log(x);
-    case kLog2:
-      return std::log2(x);
-    case kLog10:
-      return std::log10(x);
-    case kLog1p:
-      return std::log1p(x);
-    case kSin:
-      return std::sin(x);
-    case kCos:
-      return std::cos(x);
-    case kTan:
-      return std::tan(x);
-    case kAsin:
-      return std::asin(x);
-    case kAcos:
-      return std::acos(x);
-    case kAtan:
-      return std::atan(x);
-    case kSinh:
-      return std::sinh(x);
-    case kCosh:
-      return std::cosh(x);
-    case kTanh:
-      return std::tanh(x);
-    case kAsinh:
-      return std::asinh(x);
-    case kAcosh:
-      return std::acosh(x);
-    case kAtanh:
-      return std::atanh(x);
-    case kErf:
-      return std::erf(x);
-    case kErfinv:
-      return reference_erfinv(x);
-    case kGamma:
-      return std::tgamma(x);
-    case kLgamma:
-      return std::lgamma(x);
-    case kDigamma:
-      return reference_digamma(x);
-    case kTrigamma:
-      return reference_trigamma(x);
-    case kFloor:
-      return std::floor(x);
-    case kCeil:
-      return std::ceil(x);
-    case kTrunc:
-      return std::trunc(x);
-    case kRound:
-      return std::round(x);
-    case kRint:
-      return std::rint(x);
-    case kRintDown:
-      return std::copysign(std::ceil(x - 0.5L), x);
-    case kLogicalNot:
-      return x == 0;
-    case kIsNan:
-      return std::isnan(x);
-    case kIsInf:
-      return std::isinf(x);
-    case kIsFinite:
-      return std::isfinite(x);
-    case kToBool:
-      return x != 0;
-    default:
-      return NAN;
-  }
+  const auto meaning = kUnary.find(op);
+  return meaning == kUnary.end() ? NAN : meaning->second(x);
 }
 
 inline long double reference_binary(Opcode op, long double a, long double b) {
@@ -230,19 +191,76 @@ T reference_integer_power(T base, T exponent) {
 }
 
 template <class T>
-T reference_integer(Opcode op, T a, T b, T c) {
+T reference_integer_bits(Opcode op, T a, T b) {
   using enum Opcode;
   const __int128 x = a, y = b;
   constexpr int kWidth = sizeof(T) * 8;
   switch (op) {
-    case kCopy:
-    case kFloor:
-    case kCeil:
-    case kTrunc:
-    case kRound:
-    case kRint:
-    case kRintDown:
-      return a;
+    case kBitNot:
+      return wrap<T>(-x - 1);
+    case kBitAnd:
+      return a & b;
+    case kBitOr:
+      return a | b;
+    case kBitXor:
+      return a ^ b;
+    case kShiftLeft:
+      return y < 0 || y >= kWidth ? 0 : wrap<T>(static_cast<__int128>(static_cast<unsigned __int128>(x) << y));
+    case kShiftRight:
+      return y < 0 || y >= kWidth ? (x < 0 ? -1 : 0) : wrap<T>(x >> y);
+    case kToInt8:
+      return static_cast<int8_t>(a);
+    case kToUint8:
+      return static_cast<uint8_t>(a);
+    case kToInt16:
+      return static_cast<int16_t>(a);
+    case kToUint16:
+      return static_cast<uint16_t>(a);
+    case kToInt32:
+      return static_cast<int32_t>(a);
+    case kToUint32:
+      return static_cast<T>(static_cast<uint32_t>(a));
+    default:
+      return 0;  // isnan, isinf
+  }
+}
+
+template <class T>
+T reference_integer_logic(Opcode op, T a, T b) {
+  using enum Opcode;
+  switch (op) {
+    case kEq:
+      return a == b;
+    case kNe:
+      return a != b;
+    case kLt:
+      return a < b;
+    case kLe:
+      return a <= b;
+    case kLogicalAnd:
+      return a && b;
+    case kLogicalOr:
+      return a || b;
+    case kLogicalXor:
+      return !a != !b;
+    case kLogicalNot:
+      return !a;
+    case kToBool:
+      return a != 0;
+    case kIsFinite:
+      return 1;
+    default:
+      return reference_integer_bits(op, a, b);
+  }
+}
+
+template <class T>
+T reference_integer(Opcode op, T a, T b, T c) {
+  using enum Opcode;
+  const __int128 x = a, y = b;
+  if (op == kCopy || (op >= kFloor && op <= kRintDown)) return a;
+  if (op == kSelect) return a != 0 ? b : c;
+  switch (op) {
     case kNeg:
       return wrap<T>(-x);
     case kAbs:
@@ -269,61 +287,12 @@ T reference_integer(Opcode op, T a, T b, T c) {
       return a < b ? a : b;
     case kMax:
       return a > b ? a : b;
-    case kEq:
-      return a == b;
-    case kNe:
-      return a != b;
-    case kLt:
-      return a < b;
-    case kLe:
-      return a <= b;
-    case kLogicalAnd:
-      return a && b;
-    case kLogicalOr:
-      return a || b;
-    case kLogicalXor:
-      return !a != !b;
-    case kLogicalNot:
-      return !a;
-    case kToBool:
-      return a != 0;
-    case kIsNan:
-    case kIsInf:
-      return 0;
-    case kIsFinite:
-      return 1;
-    case kBitNot:
-      return wrap<T>(-x - 1);
-    case kBitAnd:
-      return a & b;
-    case kBitOr:
-      return a | b;
-    case kBitXor:
-      return a ^ b;
-    case kShiftLeft:
-      return y < 0 || y >= kWidth ? 0 : wrap<T>(static_cast<__int128>(static_cast<unsigned __int128>(x) << y));
-    case kShiftRight:
-      return y < 0 || y >= kWidth ? (x < 0 ? -1 : 0) : wrap<T>(x >> y);
     case kGcd:
       return wrap<T>(euclid(x, y));
     case kLcm:
       return x == 0 || y == 0 ? 0 : wrap<T>((x < 0 ? -x : x) / euclid(x, y) * (y < 0 ? -y : y));
-    case kToInt8:
-      return static_cast<int8_t>(a);
-    case kToUint8:
-      return static_cast<uint8_t>(a);
-    case kToInt16:
-      return static_cast<int16_t>(a);
-    case kToUint16:
-      return static_cast<uint16_t>(a);
-    case kToInt32:
-      return static_cast<int32_t>(a);
-    case kToUint32:
-      return static_cast<T>(static_cast<uint32_t>(a));
-    case kSelect:
-      return a ? b : c;
     default:
-      return 0;
+      return reference_integer_logic(op, a, b);
   }
 }
 

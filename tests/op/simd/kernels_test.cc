@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <hwy/targets.h>
 #include "../formula/reference.h"
-#include "hwy/targets.h"
 
 namespace headrace {
 namespace {
