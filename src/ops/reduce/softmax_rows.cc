@@ -6,9 +6,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/reduce/softmax_rows.cc"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-#include "hwy/contrib/math/math-inl.h"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+#include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
