@@ -1,5 +1,6 @@
 """What Gluon and optimizers need to know about arrays so that nd and np blocks can share their code."""
 
+from . import _core
 from . import ndarray as nd
 from . import numpy as mnp
 from . import numpy_extension as npx
@@ -22,6 +23,14 @@ def array(values, ctx=None, dtype=None):
     if is_np_array():
         return mnp.array(values, dtype=dtype, ctx=ctx)
     return nd.array(values, ctx=ctx, dtype=dtype)
+
+
+dtype_name = _core.dtype_name  # 'float32' and the like, of anything that means a dtype
+
+
+def zeros_like(array, dtype=None):
+    """Zeros with the shape, context and class of `array`, and its dtype unless `dtype` is given."""
+    return like(zeros(array.shape, array.ctx, dtype or array._dtype_name), array)
 
 
 def like(array, reference):

@@ -267,3 +267,17 @@ class Block:
                     f"Parameter '{name}' loaded from file '{filename}' is not present in the block, which "
                     f"contains parameters {brief_names(params)}. Set ignore_extra=True to ignore it."
                 )
+
+    def save_params(self, filename):
+        """Deprecated: writes full names without this block's prefix; use save_parameters."""
+        warnings.warn(
+            "save_params is deprecated. Please use save_parameters.", DeprecationWarning, stacklevel=2
+        )
+        self.collect_params().save(filename, strip_prefix=self.prefix)
+
+    def load_params(self, filename, ctx=None, allow_missing=False, ignore_extra=False):
+        """Deprecated: use load_parameters."""
+        warnings.warn(
+            "load_params is deprecated. Please use load_parameters.", DeprecationWarning, stacklevel=2
+        )
+        self.load_parameters(filename, ctx, allow_missing, ignore_extra)

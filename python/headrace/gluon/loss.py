@@ -4,6 +4,7 @@
 or samples. The same classes work on nd arrays and, in np mode, on np arrays.
 """
 
+import functools
 import math
 
 from .. import ndarray as nd
@@ -46,6 +47,12 @@ def _softplus(x):
     return npx.activation(x, act_type="softrelu") if is_np_array() else nd.Activation(x, act_type="softrelu")
 
 
+@functools.cache
+def _other_axes(batch_axis, ndim):
+    """All of `ndim` axes but `batch_axis`."""
+    return tuple(axis for axis in range(ndim) if axis != batch_axis % ndim)
+
+
 class Loss(Layer):
     """Base class: keeps `weight` and `batch_axis`; subclasses define forward(pred, label,
     sample_weight=None).
@@ -79,16 +86,12 @@ class Loss(Layer):
             loss = loss * weight
         return loss
 
-    def _other_axes(self, x):
-        batch = self._batch_axis % x.ndim
-        return tuple(axis for axis in range(x.ndim) if axis != batch)
-
     def _mean(self, loss):
-        axes = self._other_axes(loss)
+        axes = _other_axes(self._batch_axis, loss.ndim)
         return loss.mean(axis=axes) if axes else loss
 
     def _sum(self, loss):
-        axes = self._other_axes(loss)
+        axes = _other_axes(self._batch_axis, loss.ndim)
         return loss.sum(axis=axes) if axes else loss
 
 

@@ -209,8 +209,14 @@ class Parameter:
         self._grad = None
         self._version += 1
         if self.grad_req != "null":
-            self._grad = [arrays.like(arrays.zeros(d.shape, d.ctx, d.dtype), d) for d in data]
+            self._grad = [arrays.zeros_like(array) for array in data]
             autograd.mark_variables(data, self._grad, self.grad_req)
+
+    def __setstate__(self, state):
+        # A copied or unpickled array is no variable yet: tell autograd which gradient belongs to it.
+        self.__dict__.update(state)
+        if self._grad is not None:
+            autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _clear(self):
         self._data = self._grad = self._single = self._contexts = self._deferred = None
@@ -366,13 +372,13 @@ class Parameter:
                 own in (saved, 0, -1) for own, saved in zip(self._shape, data.shape)
             )
             assert fits, f"{failed}shape incompatible expected {self.shape} vs saved {data.shape}"
-        if np.dtype(self.dtype) != np.dtype(data.dtype):
+        if arrays.dtype_name(self.dtype) != data._dtype_name:
             assert cast_dtype, (
-                f"{failed}dtype incompatible expected {np.dtype(self.dtype).name} vs saved "
-                f"{np.dtype(data.dtype).name}. Set cast_dtype=True to cast the dtype of saved params."
+                f"{failed}dtype incompatible expected {arrays.dtype_name(self.dtype)} vs saved "
+                f"{data._dtype_name}. Set cast_dtype=True to cast the dtype of saved params."
             )
         if cast_dtype and dtype_source == "saved":
-            self.cast(data.dtype)
+            self.cast(data.dtype if data._dtype_name != "bfloat16" else "bfloat16")
         else:
             data = data.astype(self.dtype, copy=False)
         self._shape = tuple(data.shape)

@@ -105,7 +105,7 @@ class ParameterDict:
                 param._shape = merged
                 return
         elif attribute == "dtype":
-            if np.dtype(wanted) == np.dtype(stored):
+            if arrays.dtype_name(wanted) == arrays.dtype_name(stored):
                 return
         elif wanted == stored:
             return

@@ -3,12 +3,13 @@
 import hashlib
 import math
 import os
+import shutil
 import warnings
 
 from .. import _arrays as array_tools
 from .. import ndarray as nd
 
-__all__ = ["check_sha1", "clip_global_norm", "download", "split_and_load", "split_data"]
+__all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
 
 
 class HookHandle:
@@ -100,7 +101,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
         if not math.isfinite(norm):
             warnings.warn("nan or inf is detected. Clipping results will be undefined.", stacklevel=2)
     for x in plain:
-        x *= scale.astype(x.dtype, copy=False).as_in_context(x.ctx).reshape((1,) * len(x.shape))
+        x *= scale.astype(x._dtype_name, copy=False).as_in_context(x.ctx).reshape((1,) * len(x.shape))
     return norm if check_isfinite else array_tools.in_mode(norm)
 
 
@@ -113,12 +114,18 @@ def check_sha1(filename, sha1_hash):
     return digest.hexdigest() == sha1_hash
 
 
-def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
-    """The path of the file that `url` names, when it is already there; nothing is fetched.
+def replace_file(src, dst):
+    """Moves a file over another in one step: readers see the old one or the new one."""
+    os.replace(src, dst)
 
-    `path` is a file or a folder, default the current folder. FileNotFoundError: the file is not there, its
-    SHA-1 is not `sha1_hash`, or `overwrite` asks for a new copy.
+
+def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
+    """Fetches `url` unless the file is there already; returns the file's path.
+
+    `path` is a file or a folder, default the current folder. A file whose SHA-1 is not `sha1_hash` is fetched
+    again. OSError: it cannot be fetched, after `retries` further attempts, or has another SHA-1.
     """
+    assert retries >= 0, f"download: retries must be at least 0, got {retries}"
     name = url.rstrip("/").rpartition("/")[2]
     assert name, f"download: cannot tell a file name from the URL '{url}'; give path"
     target = name if path is None else os.path.expanduser(path)
@@ -126,8 +133,34 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
         target = os.path.join(target, name)
     if os.path.isfile(target) and not overwrite and (not sha1_hash or check_sha1(target, sha1_hash)):
         return target
-    raise FileNotFoundError(
-        f"download: expected the file of '{url}' at '{target}'"
-        f"{' with SHA-1 ' + sha1_hash if sha1_hash else ''}; files are not fetched from the "
-        "network, so put it there by hand."
-    )
+    os.makedirs(os.path.dirname(os.path.abspath(target)), exist_ok=True)
+    for attempts_left in reversed(range(retries + 1)):
+        try:
+            _fetch(url, target, sha1_hash, verify_ssl)
+            return target
+        except OSError as error:
+            if attempts_left == 0:
+                raise OSError(
+                    f"download: cannot fetch '{url}' ({error}). Without a network, put the file at "
+                    f"'{target}' by hand."
+                ) from error
+    return target
+
+
+def _fetch(url, target, sha1_hash, verify_ssl):
+    """One attempt: into a temporary file, which replaces `target` when it is complete and has the right "
+    "SHA-1."""
+    import ssl
+    import urllib.request
+
+    context = None if verify_ssl else ssl._create_unverified_context()
+    part = f"{target}.{os.getpid()}.part"
+    try:
+        with urllib.request.urlopen(url, context=context, timeout=60) as source, open(part, "wb") as file:
+            shutil.copyfileobj(source, file)
+        if sha1_hash and not check_sha1(part, sha1_hash):
+            raise OSError(f"its SHA-1 is not {sha1_hash}")
+        replace_file(part, target)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)

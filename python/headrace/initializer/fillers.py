@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import ndarray as nd
 from .. import numpy as mnp
-from .._arrays import like
+from .._arrays import NpArray, like
 from .base import Initializer, register
 
 __all__ = [
@@ -27,19 +27,22 @@ __all__ = [
 ]
 
 
-def _fill_uniform(low, high, arr):
+def _draw(arr, nd_sampler, np_sampler, first, second):
     """Fills from the generator of the array's kind: np arrays and nd arrays draw from different streams."""
-    if isinstance(arr, mnp.ndarray):
-        arr[:] = mnp.random.uniform(low, high, size=arr.shape, dtype=arr.dtype, ctx=arr.ctx)
+    dtype = "float64" if arr._dtype_name == "float64" else "float32"
+    if isinstance(arr, NpArray):
+        samples = np_sampler(first, second, size=arr.shape, dtype=dtype, ctx=arr.ctx)
     else:
-        nd.random.uniform(low, high, shape=arr.shape, dtype=arr.dtype, out=arr)
+        samples = nd_sampler(first, second, shape=arr.shape, dtype=dtype, ctx=arr.ctx)
+    arr[:] = samples.astype(arr._dtype_name, copy=False)
+
+
+def _fill_uniform(low, high, arr):
+    _draw(arr, nd.random.uniform, mnp.random.uniform, low, high)
 
 
 def _fill_normal(sigma, arr):
-    if isinstance(arr, mnp.ndarray):
-        arr[:] = mnp.random.normal(0, sigma, size=arr.shape, dtype=arr.dtype, ctx=arr.ctx)
-    else:
-        nd.random.normal(0, sigma, shape=arr.shape, dtype=arr.dtype, out=arr)
+    _draw(arr, nd.random.normal, mnp.random.normal, 0, sigma)
 
 
 @register
@@ -95,7 +98,7 @@ class ConstantValue(Initializer):
 
 def _as_kind(value, arr):
     """`value` as something that can be assigned to `arr`."""
-    return np.asarray(value, dtype=arr.dtype) if isinstance(value, (list, tuple)) else like(value, arr)
+    return np.asarray(value, dtype=np.float32) if isinstance(value, (list, tuple)) else like(value, arr)
 
 
 @register
@@ -142,7 +145,7 @@ class Orthogonal(Initializer):
             raise ValueError(f"Orthogonal: rand_type must be 'uniform' or 'normal', got '{self.rand_type}'")
         left, _, right = np.linalg.svd(start.asnumpy(), full_matrices=False)
         chosen = left if left.shape == (rows, columns) else right
-        arr[:] = (self.scale * chosen).reshape(arr.shape).astype(arr.dtype)
+        arr[:] = (self.scale * chosen).reshape(arr.shape).astype(np.float32)
 
 
 @register
@@ -200,7 +203,7 @@ class Bilinear(Initializer):
         across = 1 - np.abs(np.arange(width) / half - centre)
         down = 1 - np.abs(np.arange(height) / half - centre)
         kernel = np.outer(down, across)
-        arr[:] = np.broadcast_to(kernel, arr.shape).astype(arr.dtype)
+        arr[:] = np.broadcast_to(kernel, arr.shape).astype(np.float32)
 
 
 @register
@@ -213,7 +216,7 @@ class LSTMBias(Initializer):
 
     def _init_weight(self, _, arr):
         hidden = arr.shape[0] // 4
-        values = np.zeros(arr.shape, dtype=arr.dtype)
+        values = np.zeros(arr.shape, dtype=np.float32)
         values[hidden : 2 * hidden] = self.forget_bias
         arr[:] = values
 

@@ -3,9 +3,8 @@
 import math
 
 from .. import ndarray as nd
-from .._arrays import NpArray
+from .._arrays import NpArray, zeros_like
 from .base import Optimizer, register
-from .fused import zeros_like
 
 __all__ = [
     "DCASGD",
@@ -337,5 +336,5 @@ class SGLD(ArrayOptimizer):
     _decays_gradient = False
 
     def _apply(self, w, g, state, lr, wd, t, index):
-        noise = nd.random.normal(0, math.sqrt(lr), shape=w.shape, dtype=w.dtype, ctx=w.ctx)
+        noise = nd.random.normal(0, math.sqrt(lr), shape=w.shape, dtype=w._dtype_name, ctx=w.ctx)
         w += -lr / 2 * (g + wd * w) + noise

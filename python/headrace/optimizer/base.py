@@ -7,6 +7,9 @@ import numpy as np
 __all__ = ["Optimizer", "create", "register"]
 
 
+_HALF_TYPES = ("float16", "bfloat16")
+
+
 class Optimizer:
     """An update rule with its learning rate, weight decay and update counts.
 
@@ -19,7 +22,7 @@ class Optimizer:
     learning_rate : default 0.01, or `lr_scheduler.base_lr`; given with a scheduler it replaces `base_lr`.
     lr_scheduler : LRScheduler or None.
     begin_num_update : number of updates that happened before.
-    multi_precision : float16 weights get a float32 copy that is updated and cast back.
+    multi_precision : float16 and bfloat16 weights get a float32 copy that is updated and cast back.
     param_dict : {index: Parameter}, whose lr_mult and wd_mult count.
 
     A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
@@ -123,16 +126,17 @@ class Optimizer:
         """The arrays that the rule keeps for `weight`: None, an array or a tuple."""
 
     def _needs_master(self, weight):
-        return self.multi_precision and np.dtype(weight.dtype) == np.float16
+        return self.multi_precision and weight._dtype_name in _HALF_TYPES
 
     def create_state_multi_precision(self, index, weight):
-        """As `create_state`; a float16 weight under multi_precision gets (float32 copy, state)."""
+        """As `create_state`; a half-precision weight under multi_precision gets (float32 copy, state)."""
         if self._needs_master(weight):
             master = weight.astype(np.float32)
             return master, self.create_state(index, master)
-        if np.dtype(weight.dtype) == np.float16:
+        if weight._dtype_name in _HALF_TYPES:
             warnings.warn(
-                "Accumulating with float16 in optimizer can lead to poor accuracy or slow convergence. "
+                f"Accumulating with {weight._dtype_name} in optimizer can lead to poor accuracy or slow "
+                "convergence. "
                 f"Consider using multi_precision=True option of the {type(self).__name__} optimizer",
                 stacklevel=2,
             )
@@ -149,7 +153,7 @@ class Optimizer:
         if self._needs_master(weight):
             master, inner = state
             self.update(index, master, grad.astype(np.float32), inner)
-            weight[:] = master.astype(weight.dtype)
+            weight[:] = master.astype(weight._dtype_name)
         else:
             self.update(index, weight, grad, state)
 

@@ -5,15 +5,10 @@ import math
 import numpy as np
 
 from .. import _core
-from .._arrays import like, zeros
+from .._arrays import zeros_like
 from .base import Optimizer, register
 
 __all__ = ["NAG", "SGD", "Adam", "ccSGD"]
-
-
-def zeros_like(weight, dtype=None):
-    """A state of zeros with the shape, context and class of `weight`."""
-    return like(zeros(weight.shape, weight.ctx, dtype or weight.dtype), weight)
 
 
 class UpdateGroup:
@@ -23,7 +18,7 @@ class UpdateGroup:
 
     def __init__(self, indices, weights, grads, states, masters, tensors):
         self.indices, self.weights, self.grads, self.states = indices, weights, grads, states
-        self.masters = masters  # float32 copies of float16 weights, or None
+        self.masters = masters  # float32 copies of half-precision weights, or None
         self.tensors = tensors  # what the operation is called with; None when gradients must be cast first
 
 
@@ -53,8 +48,8 @@ class FusedOptimizer(Optimizer):
         return [(weight, grad, *self._arrays(state)) for weight, grad, state in zip(weights, grads, states)]
 
     def update_group(self, group):
-        """Updates the weights and states of a group; float16 weights under multi_precision by their float32
-        copies.
+        """Updates the weights and states of a group; half-precision weights under multi_precision by their
+        float32 copies.
         """
         self._update_count(group.indices)
         tensors = group.tensors
@@ -75,7 +70,7 @@ class FusedOptimizer(Optimizer):
         )
         if group.masters is not None:
             for weight, master in zip(group.weights, group.masters):
-                weight[:] = master.astype(weight.dtype)
+                weight[:] = master.astype(weight._dtype_name)
 
     def _rates(self, indices):
         return self._get_lrs(indices)

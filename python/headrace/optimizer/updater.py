@@ -1,7 +1,5 @@
 """Updater: an optimizer with the states of the parameters that it updates."""
 
-import numpy as np
-
 from .state_io import dump_states, load_states
 
 __all__ = ["Updater", "get_updater"]
@@ -49,7 +47,7 @@ class Updater:
         states = [self._state(i, w) for i, w in zip(index, weight)]
         by_dtype = {}
         for item in zip(index, weight, grad, states):
-            by_dtype.setdefault(np.dtype(item[1].dtype), []).append(item)
+            by_dtype.setdefault(item[1]._dtype_name, []).append(item)
         if self.optimizer.has_update_group:
             self._groups = [self.optimizer.make_group(*map(list, zip(*items))) for items in by_dtype.values()]
         self._lists = index, grad, weight

@@ -1,5 +1,8 @@
 """Block: names, registration, hooks, printed forms, files."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 
@@ -128,6 +131,25 @@ class TestRegistration:
         net.initialize()
         net.cast("float64")
         assert net(nd.ones((1, 3), dtype="float64")).dtype == numpy.float64
+
+
+def step(net):
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    with autograd.record():
+        loss = net(nd.ones((1, 2))).sum()
+    loss.backward()
+    trainer.step(1)
+    return net(nd.ones((1, 2))).asnumpy().tolist()
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+def test_copies_train_by_themselves(duplicate):
+    net = nn.Dense(1, in_units=2)
+    net.initialize(init.One())
+    other = duplicate(net)
+    assert step(other) == [[-1]]
+    assert net(nd.ones((1, 2))).asnumpy().tolist() == [[2]]
+    assert step(net) == [[-1]]
 
 
 class TestCalls:
@@ -383,6 +405,17 @@ class TestFiles:
         assert list(nd.load(str(tmp_path / "dense.params"))) == ["weight", "bias"]
         other = nn.Dense(2, prefix="b_")
         other.load_parameters(str(tmp_path / "dense.params"))
+        assert (other.weight.data().asnumpy() == net.weight.data().asnumpy()).all()
+
+    def test_deprecated_names(self, tmp_path):
+        file = str(tmp_path / "dense.params")
+        net = nn.Dense(2, in_units=3)
+        net.initialize()
+        with pytest.warns(DeprecationWarning, match="save_parameters"):
+            net.save_params(file)
+        other = nn.Dense(2)
+        with pytest.warns(DeprecationWarning, match="load_parameters"):
+            other.load_params(file)
         assert (other.weight.data().asnumpy() == net.weight.data().asnumpy()).all()
 
     def test_shared_parameters(self, tmp_path):

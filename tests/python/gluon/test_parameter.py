@@ -163,6 +163,16 @@ def test_cast_converts_data_and_gradient():
     assert repr(param) == "Parameter w (shape=(2,), dtype=float16)"
 
 
+def test_bfloat16():
+    param = made((2,), init="ones", dtype="bfloat16")
+    with autograd.record():
+        loss = (param.data() * 2).sum()
+    loss.backward()
+    assert param.grad().astype("float32").asnumpy().tolist() == [2, 2]
+    param.cast("float32")
+    assert param.data().asnumpy().tolist() == [1, 1]
+
+
 def test_several_contexts_hold_the_same_values():
     param = Parameter("w", shape=(4, 3))
     param.initialize(ctx=[hr.cpu(0), hr.cpu(1)])

@@ -85,12 +85,31 @@ class TestFiles:
             assert utils.download("http://host.invalid/data.zip", path=path, sha1_hash=digest) == str(file)
 
     def test_download_of_another_file(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="put it there by hand"):
-            utils.download("http://host.invalid/data.zip", path=str(tmp_path))
-        file = tmp_path / "data.zip"
-        file.write_bytes(b"x")
-        with pytest.raises(FileNotFoundError, match="with SHA-1 0000"):
-            utils.download("http://host.invalid/data.zip", path=str(file), sha1_hash="0" * 40)
+        source, file = tmp_path / "source", tmp_path / "folder" / "data.zip"
+        source.write_bytes(b"river")
+        assert utils.download(source.as_uri(), path=str(file)) == str(file)
+        assert file.read_bytes() == b"river"
+        source.write_bytes(b"lake")
+        utils.download(source.as_uri(), path=str(file))
+        assert file.read_bytes() == b"river"
+        utils.download(source.as_uri(), path=str(file), overwrite=True)
+        assert file.read_bytes() == b"lake"
+        source.write_bytes(b"sea")
+        utils.download(source.as_uri(), path=str(file), sha1_hash=hashlib.sha1(b"sea").hexdigest())
+        assert file.read_bytes() == b"sea"
+
+    def test_download_that_fails(self, tmp_path):
+        missing = (tmp_path / "none").as_uri()
+        with pytest.raises(OSError, match="cannot fetch .* by hand"):
+            utils.download(missing, path=str(tmp_path / "file"), retries=1)
+        (tmp_path / "source").write_bytes(b"x")
+        with pytest.raises(OSError, match="its SHA-1 is not 0000"):
+            utils.download(
+                (tmp_path / "source").as_uri(), path=str(tmp_path / "file"), sha1_hash="0" * 40, retries=0
+            )
+        assert [path.name for path in tmp_path.iterdir()] == ["source"]
+        with pytest.raises(AssertionError, match="cannot tell a file name"):
+            utils.download("///")
 
 
 def test_shape_is_known():
