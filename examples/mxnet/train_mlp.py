@@ -3,6 +3,7 @@
 Run it with `python -m headrace.mxnet examples/mxnet/train_mlp.py`.
 """
 
+import math
 import time
 
 import mxnet as mx
@@ -76,9 +77,9 @@ def main():
     train = gluon.data.DataLoader(digits(train=True).transform(to_unit_range), BATCH_SIZE, shuffle=True)
     test = gluon.data.DataLoader(digits(train=False).transform(to_unit_range), BATCH_SIZE)
     network = make_network()
-    decay = mx.lr_scheduler.CosineScheduler(max_update=EPOCHS * len(train), base_lr=0.002)
-    trainer = gluon.Trainer(network.collect_params(), "adam", {"learning_rate": 0.002, "lr_scheduler": decay})
+    trainer = gluon.Trainer(network.collect_params(), "adam")
     for epoch in range(1, EPOCHS + 1):
+        trainer.set_learning_rate(0.001 + 0.001 * math.cos(math.pi * (epoch - 1) / EPOCHS))
         train_epoch(network, train, trainer, f"epoch {epoch:2d}/{EPOCHS}")
     print(f"test accuracy: {test_accuracy(network, test):.2f}")
 

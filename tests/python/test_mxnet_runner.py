@@ -159,7 +159,7 @@ import mxnet as mx
 
 def version(_):
     import mxnet
-    return mxnet.__version__, mx.nd.ones((2, 2)).sum().asscalar()
+    return mxnet.__version__, mx.nd.ones((2, 2)).sum().asscalar().item()
 
 if __name__ == "__main__":
     for method in ("spawn", "fork", "forkserver"):
