@@ -8,7 +8,15 @@ from ..ndarray.ndarray import NDArray
 from .multiarray import array, ndarray
 
 __all__ = ["asarray", "shape", "ndim", "size", "meshgrid", "may_share_memory", "shares_memory", "array_equal", "allclose",
-           "isscalar", "result_type"]
+           "isscalar", "result_type", "full", "where"]
+
+_full = _core.function("_npi_full", True)
+_where = {kind: _core.function(name, True) for kind, name in {
+    (False, False): "_npi_where",
+    (True, False): "_npi_where_lscalar",
+    (False, True): "_npi_where_rscalar",
+    (True, True): "_npi_where_scalar2",
+}.items()}
 
 
 def _np():
@@ -44,6 +52,35 @@ def size(a, axis=None):
 def isscalar(element):
     """Whether ``element`` is a Python or NumPy scalar."""
     return _numpy.isscalar(element)
+
+
+def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
+    """An array of one value, or of an array's values repeated to ``shape``; float32, of a bool bool, unless ``dtype``.
+
+    Raises ValueError for a negative extent or an array that does not broadcast to ``shape``.
+    """
+    if isinstance(fill_value, NDArray):
+        result = _np().broadcast_to(fill_value, shape).astype(dtype or fill_value.dtype)
+        return result if out is None else result.copyto(out)
+    if dtype is None and isinstance(fill_value, (bool, _numpy.bool_)):
+        dtype = "bool"
+    return _full(shape, float(fill_value), dtype, order, ctx, out=out)
+
+
+def where(condition, x=None, y=None):
+    """x where the condition is not zero, y elsewhere; the shapes are broadcast against each other.
+
+    x and y may be numbers, which take the dtype of the other one. Without both: the indices of the elements that are
+    not zero, one array per axis. The gradient goes to what was chosen. Raises ValueError when only one is given.
+    """
+    if x is None and y is None:
+        return _np().nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("where: give both x and y, or neither")
+    kind = (_numpy.isscalar(x), _numpy.isscalar(y))
+    arrays = [a for a in (x, y) if not _numpy.isscalar(a)]
+    numbers = [float(a) for a in (x, y) if _numpy.isscalar(a)]
+    return _where[kind](condition, *arrays, *numbers)
 
 
 def result_type(*arrays_and_dtypes):

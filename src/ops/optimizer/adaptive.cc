@@ -57,21 +57,23 @@ std::vector<Expr> adamw_step(Expr w, Expr grad, Expr mean, Expr var, Expr rescal
 
 constexpr char kAdamWDoc[] =
     "Adam with the weight decay beside the adaptive step: weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
-    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN nothing changes.";
+    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN the step is left out. The gradient "
+    "is rescaled in place.";
 
 OpDef adamw() {
-  auto spec = update_spec("_adamw_update", kAdamWDoc, {"weight", "grad", "mean", "var", "rescale_grad"}, {2, 3});
+  auto spec = update_spec("_adamw_update", kAdamWDoc, {"weight", "grad", "mean", "var", "rescale_grad"}, {1, 2, 3});
   spec.equal_shapes = false;
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr rescale, Expr lr, Expr eta, Expr beta1, Expr beta2,
-                    Expr epsilon, Expr wd, Expr clip) {
-    return adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
+                    Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
+    auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
+    return {next[0], rescale * grad, next[1], next[2]};
   };
   spec.samples[0].inputs[4].shape = {1};
   return pointwise<AdamWAttrs>(std::move(spec));
 }
 
 OpDef mp_adamw() {
-  auto spec = update_spec("_mp_adamw_update", "_adamw_update on the master copy weight32.",
+  auto spec = update_spec("_mp_adamw_update", "_adamw_update on the master copy weight32; the gradient stays.",
                           {"weight", "grad", "mean", "var", "weight32", "rescale_grad"}, {2, 3, 4});
   spec.equal_shapes = false;
   spec.formula = [](Expr, Expr grad, Expr mean, Expr var, Expr w, Expr rescale, Expr lr, Expr eta, Expr beta1, Expr beta2,

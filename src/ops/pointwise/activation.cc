@@ -81,12 +81,13 @@ std::vector<OpDef> rectifiers() {
        .gradient = [](Expr x, Expr y, Expr dy, Expr slope) { return select(x > 0, dy, dy * (y + slope)); },
        .samples = {uniform({2, 3})}}));
   static constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
+  // MXNet's gradient for negative elements is kScale * (kAlpha + y), y being scaled already; programs were trained with it.
   operators.push_back(pointwise(
       {.name = "_selu",
        .doc = "Self-normalising exponential unit.",
        .formula = [](Expr x) { return kScale * select(x > 0, x, kAlpha * expm1(x)); },
-       .gradient = [](Expr x, Expr y, Expr dy) { return dy * select(x > 0, kScale, y + kAlpha * kScale); },
-       .samples = {uniform({2, 3})}}));
+       .gradient = [](Expr x, Expr y, Expr dy) { return dy * kScale * select(x > 0, 1, y + kAlpha); },
+       .samples = {uniform({2, 3}, 0.1, 2), values({-2, -1, 1})}}));
   static constexpr double kHalfRoot = 0.70710678118654752440;
   operators.push_back(pointwise({.name = "_gelu",
                                  .doc = "x * P(X <= x) with X normally distributed.",
@@ -147,7 +148,7 @@ OpDef leaky_relu() {
          return {call("_prelu", {x, channel_column(x, in[1])})};
        },
        .samples = {Sample({uniform({2, 3})}), Sample({uniform({2, 3})}, make_attrs(A{.act_type = "elu"})),
-                   Sample({uniform({2, 3})}, make_attrs(A{.act_type = "selu"})),
+                   Sample({values({-2, -1, 1})}, make_attrs(A{.act_type = "selu"})),
                    Sample({uniform({2, 3})}, make_attrs(A{.act_type = "gelu"})),
                    Sample({uniform({2, 3, 2}), uniform({3}, 0, 1)}, make_attrs(A{.act_type = "prelu"}))}});
 }
