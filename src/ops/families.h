@@ -37,12 +37,19 @@ std::vector<OpDef> trigonometric_operators();
 
 // linalg/
 std::vector<OpDef> dot_operators();
+std::vector<OpDef> batched_operators();
+std::vector<OpDef> einsum_operators();
+std::vector<OpDef> tensor_product_operators();
 
 // nn/
 std::vector<OpDef> fully_connected_operators();
+std::vector<OpDef> dropout_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
+std::vector<OpDef> draw_operators();
+std::vector<OpDef> multinomial_operators();
+std::vector<OpDef> random_integer_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
@@ -69,6 +76,7 @@ std::vector<OpDef> transpose_operators();
 
 // sort/
 std::vector<OpDef> sort_operators();
+std::vector<OpDef> unique_operators();
 
 inline constexpr Family kFamilies[] = {
     constant_operators,
@@ -93,8 +101,15 @@ inline constexpr Family kFamilies[] = {
     steering_operators,
     trigonometric_operators,
     dot_operators,
+    batched_operators,
+    einsum_operators,
+    tensor_product_operators,
     fully_connected_operators,
+    dropout_operators,
     uniform_normal_operators,
+    draw_operators,
+    multinomial_operators,
+    random_integer_operators,
     arg_reduce_operators,
     cumsum_operators,
     extreme_operators,
@@ -115,6 +130,7 @@ inline constexpr Family kFamilies[] = {
     split_operators,
     transpose_operators,
     sort_operators,
+    unique_operators,
 };
 
 }  // namespace headrace

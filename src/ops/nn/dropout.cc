@@ -1,0 +1,106 @@
+// Dropout: while training, elements are zeroed at random and the others scaled up.
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "op/pointwise.h"
+#include "op/thread_state.h"
+#include "ops/families.h"
+#include "ops/random/fill.h"
+
+namespace headrace {
+namespace {
+
+struct DropoutAttrs {
+  double p = 0.5;
+  std::string mode = "training";
+  Shape axes = {};
+  std::optional<bool> cudnn_off = {};
+  static constexpr auto kFields =
+      fields(field(&DropoutAttrs::p, "p", "Fraction of elements that are zeroed, in [0, 1]."),
+             field(&DropoutAttrs::mode, "mode", "Whether to drop only while training, or always.")
+                 .one_of("training|always"),
+             field(&DropoutAttrs::axes, "axes", "Axes along which one choice holds for all elements."),
+             field(&DropoutAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."));
+};
+
+struct ScaleAttrs {
+  double scale = 1;
+  static constexpr auto kFields = fields(field(&ScaleAttrs::scale, "scale", "Factor of the elements that are kept."));
+};
+
+double keep_scale(double p) { return p < 1 ? 1 / (1 - p) : 0; }
+
+Shape mask_shape(const Shape& data, const Shape& axes, const char* name) {
+  Shape shape = data;
+  for (int64_t axis : axes) shape[static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(data.size()), name))] = 1;
+  return shape;
+}
+
+// 1 where the uniform number of the element is below 1 - p.
+void draw_mask(KernelContext& c, const Tensor& mask, double p) {
+  float keep = static_cast<float>(1 - p);
+  float* uniforms = c.workspace<float>(mask.size);
+  fill_uniform(c, Streams::kParallel, uniforms, mask.size);
+  auto* kept = mask.as<uint8_t>();
+  parallel_for(mask.size, 4096, static_cast<double>(mask.size) * 0.3, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) kept[i] = uniforms[i] < keep;
+  });
+}
+
+OpDef dropout_mask() {
+  return general<DropoutAttrs>({
+      .name = "_dropout_mask",
+      .doc = "The mask of a dropout: uint8, 1 where an element is kept.",
+      .infer = [](Infer& i, const DropoutAttrs& a) {
+        Shape shape = mask_shape(i.shape(0), a.axes, i.name());
+        i.output(shape, DType::kUint8);
+        i.cost(100 + static_cast<double>(element_count(shape)));
+        generators().draw(i, Streams::kParallel);
+      },
+      .kernel = [](KernelContext& c, const DropoutAttrs& a) { draw_mask(c, c.output(0), a.p); },
+      .zero_gradient = true,
+      .saves_inputs = kNothing,
+      .strided_inputs = true,
+      .is_random = true,
+  });
+}
+
+// data * mask * scale. Linear in data, so that its gradient is itself.
+OpDef dropout_apply() {
+  return pointwise<ScaleAttrs>({.name = "_dropout_apply",
+                                .doc = "data where mask is not 0, times scale; 0 elsewhere.",
+                                .inputs = {"data", "mask"},
+                                .formula = [](Expr x, Expr mask, Expr scale) { return select(mask, x * scale, 0); },
+                                .dtypes = dtype_rules::like_first});
+}
+
+OpDef dropout() {
+  return general<DropoutAttrs>({
+      .name = "Dropout",
+      .aliases = {"_npx_dropout"},
+      .python = {"nd.Dropout", "npx.dropout"},
+      .doc = R"(Zeroes each element with probability p and multiplies the others by 1/(1-p).
+
+Only while training (autograd.record() or train_mode()), unless mode='always'; otherwise, and for p=0, the result is the
+input itself. With axes, elements along these axes share one choice. Raises ValueError unless 0 <= p <= 1.)",
+      .compose = [](std::span<const NDArray> in, const DropoutAttrs& a) -> std::vector<NDArray> {
+        check(a.p >= 0 && a.p <= 1, ErrorKind::kValue, "Dropout: p must be in [0, 1], got {}", a.p);
+        check(is_floating(in[0].dtype()), ErrorKind::kType, "Dropout: a float array is needed, got {}",
+              dtype_name(in[0].dtype()));
+        if (a.p == 0 || !(thread_state().training || a.mode == "always")) return {in[0]};
+        static const OpDef& draw = find_op("_dropout_mask");
+        static const OpDef& apply = find_op("_dropout_apply");
+        NDArray mask = call(draw, make_attrs(a), {in[0].detach()});
+        return {call(apply, make_attrs(ScaleAttrs{keep_scale(a.p)}), {in[0], mask})};
+      },
+      .is_random = true,
+      .samples = {uniform({2, 3})},
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> dropout_operators() { return {dropout(), dropout_mask(), dropout_apply()}; }
+
+}  // namespace headrace

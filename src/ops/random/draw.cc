@@ -1,0 +1,274 @@
+// Sampling of any distribution, with numbers or arrays as parameters, and MXNet's legacy names for it.
+
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/random/distributions.h"
+
+namespace headrace {
+namespace {
+
+constexpr bool always(const double*) { return true; }
+constexpr bool first_positive(const double* p) { return p[0] > 0; }
+constexpr bool first_not_negative(const double* p) { return p[0] >= 0; }
+constexpr bool second_not_negative(const double* p) { return !(p[1] < 0); }
+constexpr bool both_positive(const double* p) { return p[0] > 0 && p[1] > 0; }
+constexpr bool both_not_negative(const double* p) { return p[0] >= 0 && p[1] >= 0; }
+constexpr bool is_probability(const double* p) { return p[0] >= 0 && p[0] <= 1; }
+constexpr bool failures_and_probability(const double* p) { return p[0] > 0 && p[1] > 0 && p[1] <= 1; }
+
+constexpr DistributionInfo kDistributions[] = {
+    {Distribution::kUniform, "uniform", 2, "", always},
+    {Distribution::kNormal, "normal", 2, "scale must not be negative", second_not_negative},
+    {Distribution::kExponential, "exponential", 1, "the rate must be positive", first_positive},
+    {Distribution::kGamma, "gamma", 2, "shape and scale must be positive", both_positive},
+    {Distribution::kBeta, "beta", 2, "a and b must be positive", both_positive},
+    {Distribution::kChisquare, "chisquare", 1, "df must be positive", first_positive},
+    {Distribution::kPoisson, "poisson", 1, "the mean must not be negative", first_not_negative},
+    {Distribution::kNegativeBinomial, "negative_binomial", 2, "k must be positive and p in (0, 1]",
+     failures_and_probability},
+    {Distribution::kGeneralizedNegativeBinomial, "generalized_negative_binomial", 2,
+     "mu and alpha must not be negative", both_not_negative},
+    {Distribution::kBernoulli, "bernoulli", 1, "the probability must be in [0, 1]", is_probability},
+    {Distribution::kGumbel, "gumbel", 2, "scale must not be negative", second_not_negative},
+    {Distribution::kLaplace, "laplace", 2, "scale must not be negative", second_not_negative},
+    {Distribution::kLogistic, "logistic", 2, "scale must not be negative", second_not_negative},
+    {Distribution::kPareto, "pareto", 1, "a must be positive", first_positive},
+    {Distribution::kPower, "power", 1, "a must be positive", first_positive},
+    {Distribution::kRayleigh, "rayleigh", 1, "scale must not be negative", first_not_negative},
+    {Distribution::kWeibull, "weibull", 1, "a must be positive", first_positive},
+};
+
+struct DrawAttrs {
+  std::string distribution = "uniform";
+  Doubles parameters = {};
+  Shape shape = {};
+  DType dtype = DType::kFloat32;
+  bool sequential = false;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&DrawAttrs::distribution, "distribution", "Its name.").required(),
+             field(&DrawAttrs::parameters, "parameters", "Its parameters, when no arrays hold them."),
+             field(&DrawAttrs::shape, "shape", "Samples for each set of parameters."),
+             field(&DrawAttrs::dtype, "dtype", "Dtype of the samples."),
+             field(&DrawAttrs::sequential, "sequential", "Whether np's stream of mt19937 is drawn from."),
+             field(&DrawAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+Streams streams_of(const DrawAttrs& a) { return a.sequential ? Streams::kSequential : Streams::kParallel; }
+
+void check_parameters(const DistributionInfo& d, const double* p, ErrorKind kind) {
+  if (d.valid(p)) [[likely]]
+    return;
+  if (d.parameters == 1) fail(kind, "random.{}: {}, got {}", d.name, d.condition, p[0]);
+  fail(kind, "random.{}: {}, got {} and {}", d.name, d.condition, p[0], p[1]);
+}
+
+void infer_draw(Infer& i, const DrawAttrs& a) {
+  const DistributionInfo& d = distribution_named(a.distribution);
+  Shape shape = i.input_count() > 0 ? i.shape(0) : Shape{};
+  if (i.input_count() == 0) {
+    i.require(a.parameters.size() == d.parameters, ErrorKind::kValue, "{} takes {} parameters, got {}", d.name,
+              d.parameters, a.parameters.size());
+    // MXNet's nd functions report bad numbers when the result is waited for, its np functions at once.
+    if (a.sequential) check_parameters(d, a.parameters.data(), ErrorKind::kValue);
+  } else {
+    i.require(i.input_count() == d.parameters, ErrorKind::kValue, "{} takes {} arrays of parameters, got {}", d.name,
+              d.parameters, i.input_count());
+    for (size_t k = 1; k < i.input_count(); ++k)
+      i.require(i.shape(k) == shape, ErrorKind::kValue, "the parameters have shapes {} and {}; they must be equal",
+                to_string(shape), to_string(i.shape(k)));
+  }
+  for (int64_t extent : a.shape) {
+    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(a.shape));
+    shape.push_back(extent);
+  }
+  i.output(shape, a.dtype);
+  if (a.ctx) i.device(parse_device(*a.ctx));
+  i.cost(100 + static_cast<double>(element_count(shape)) * 30);
+  generators().draw(i, streams_of(a));
+}
+
+template <class T>
+T sample_as(double value) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) return T(static_cast<float>(value));
+  else return static_cast<T>(value);
+}
+
+// The parameters of all sets, as doubles, set after set.
+std::vector<double> gather_parameters(const KernelContext& c) {
+  size_t count = c.input_count(), sets = static_cast<size_t>(c.input(0).size);
+  std::vector<double> values(sets * count);
+  for (size_t k = 0; k < count; ++k)
+    dispatch(c.input(k).dtype, [&]<class T>() {
+      for (size_t i = 0; i < sets; ++i) values[i * count + k] = static_cast<double>(c.input(k).as<T>()[i]);
+    });
+  return values;
+}
+
+void run_draw(KernelContext& c, const DrawAttrs& a) {
+  const DistributionInfo& d = distribution_named(a.distribution);
+  const Tensor& out = c.output(0);
+  std::vector<double> values = c.input_count() > 0 ? gather_parameters(c) : a.parameters;
+  int64_t sets = static_cast<int64_t>(values.size() / d.parameters);
+  if (out.size == 0) return;
+  for (int64_t i = 0; i < sets; ++i)
+    check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), ErrorKind::kRuntime);
+  int64_t per_set = out.size / sets, parameters = static_cast<int64_t>(d.parameters);
+  double* samples = out.dtype == DType::kFloat64 ? out.as<double>() : c.workspace<double>(out.size);
+  for_each_sample(c, streams_of(a), out.size, 30, [&](auto& stream, int64_t i) {
+    samples[i] = samplers::draw(d.kind, stream, values.data() + i / per_set * parameters);
+  });
+  if (out.dtype == DType::kFloat64) return;
+  dispatch(out.dtype, [&]<class T>() { std::transform(samples, samples + out.size, out.as<T>(), sample_as<T>); });
+}
+
+OpDef draw() {
+  return general<DrawAttrs>({
+      .name = "_draw",
+      .doc = R"(Samples of a distribution. Parameters are numbers, or arrays of one shape; then the result has that shape
+followed by `shape`, with as many samples for each set of parameters.)",
+      .inputs = {"parameters"},
+      .variadic = true,
+      .infer = infer_draw,
+      .kernel = run_draw,
+      .zero_gradient = true,
+      .saves_inputs = kNothing,
+      .is_random = true,
+  });
+}
+
+// --- legacy names ----------------------------------------------------------------------------------------------------
+
+// Numbers as parameters: _random_gamma(alpha, beta, shape, dtype, ctx).
+struct LamAttrs {
+  double lam = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&LamAttrs::lam, "lam", "Rate of the exponential, mean of the Poisson distribution."),
+             field(&LamAttrs::shape, "shape", "Shape of the result."),
+             field(&LamAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
+             field(&LamAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  Doubles numbers() const { return {lam}; }
+};
+
+struct GammaAttrs {
+  double alpha = 1, beta = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields = fields(field(&GammaAttrs::alpha, "alpha", "Shape of the distribution."),
+                                         field(&GammaAttrs::beta, "beta", "Scale of the distribution."),
+                                         field(&GammaAttrs::shape, "shape", "Shape of the result."),
+                                         field(&GammaAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
+                                         field(&GammaAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  Doubles numbers() const { return {alpha, beta}; }
+};
+
+struct NegativeBinomialAttrs {
+  int64_t k = 1;
+  double p = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&NegativeBinomialAttrs::k, "k", "Number of failures that end the experiment."),
+             field(&NegativeBinomialAttrs::p, "p", "Probability of failure."),
+             field(&NegativeBinomialAttrs::shape, "shape", "Shape of the result."),
+             field(&NegativeBinomialAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
+             field(&NegativeBinomialAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  Doubles numbers() const { return {static_cast<double>(k), p}; }
+};
+
+struct GeneralizedAttrs {
+  double mu = 1, alpha = 1;
+  Shape shape = {1};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&GeneralizedAttrs::mu, "mu", "Mean."), field(&GeneralizedAttrs::alpha, "alpha", "Dispersion."),
+             field(&GeneralizedAttrs::shape, "shape", "Shape of the result."),
+             field(&GeneralizedAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
+             field(&GeneralizedAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  Doubles numbers() const { return {mu, alpha}; }
+};
+
+template <class A>
+OpDef by_numbers(const char* distribution, const char* doc) {
+  std::string name = distribution;
+  return general<A>({
+      .name = "_random_" + name,
+      .aliases = {"random_" + name},
+      .python = {"nd.random_" + name},
+      .doc = doc,
+      .inputs = {},
+      .compose = [distribution](std::span<const NDArray>, const A& a) -> std::vector<NDArray> {
+        static const OpDef& op = find_op("_draw");
+        return {call(op,
+                     make_attrs(DrawAttrs{distribution, a.numbers(), a.shape, a.dtype.value_or(DType::kFloat32), false,
+                                          a.ctx}),
+                     {})};
+      },
+      .is_random = true,
+  });
+}
+
+// Arrays as parameters: _sample_gamma(alpha, beta, shape, dtype).
+struct SampleAttrs {
+  Shape shape = {};
+  std::optional<DType> dtype = {};
+  static constexpr auto kFields =
+      fields(field(&SampleAttrs::shape, "shape", "Samples for each set of parameters."),
+             field(&SampleAttrs::dtype, "dtype", "Dtype of the result; None: that of float parameters, or float32."));
+};
+
+OpDef by_arrays(const char* distribution, std::vector<std::string> parameters) {
+  std::string name = distribution;
+  return general<SampleAttrs>({
+      .name = "_sample_" + name,
+      .aliases = {"sample_" + name},
+      .python = {"nd.sample_" + name},
+      .doc = R"(Samples for arrays of parameters.
+
+The result has the shape of the parameters followed by `shape`. A parameter out of range is an MXNetError of the result.)",
+      .inputs = std::move(parameters),
+      .compose = [distribution](std::span<const NDArray> in, const SampleAttrs& a) -> std::vector<NDArray> {
+        static const OpDef& op = find_op("_draw");
+        DType natural = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;
+        return invoke_all(
+            op, make_attrs(DrawAttrs{distribution, {}, a.shape, a.dtype.value_or(natural), false, {}}), in);
+      },
+      .is_random = true,
+  });
+}
+
+}  // namespace
+
+const DistributionInfo& distribution_named(std::string_view name) {
+  for (const DistributionInfo& one : kDistributions)
+    if (one.name == name) return one;
+  fail(ErrorKind::kValue, "'{}' is no distribution", name);
+}
+
+std::vector<OpDef> draw_operators() {
+  return {
+      draw(),
+      by_numbers<LamAttrs>("exponential", "Samples of the exponential distribution with rate lam."),
+      by_numbers<LamAttrs>("poisson", "Samples of the Poisson distribution with mean lam."),
+      by_numbers<GammaAttrs>("gamma", "Samples of the gamma distribution with shape alpha and scale beta."),
+      by_numbers<NegativeBinomialAttrs>("negative_binomial", "Samples of the negative binomial distribution."),
+      by_numbers<GeneralizedAttrs>("generalized_negative_binomial",
+                                   "Samples of the negative binomial distribution given by mean and dispersion."),
+      by_arrays("uniform", {"low", "high"}),
+      by_arrays("normal", {"mu", "sigma"}),
+      by_arrays("exponential", {"lam"}),
+      by_arrays("gamma", {"alpha", "beta"}),
+      by_arrays("poisson", {"lam"}),
+      by_arrays("negative_binomial", {"k", "p"}),
+      by_arrays("generalized_negative_binomial", {"mu", "alpha"}),
+  };
+}
+
+}  // namespace headrace

@@ -1,0 +1,225 @@
+// Random integers, permutations and choices.
+
+#include <cstring>
+#include <numeric>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/random/sampling.h"
+
+namespace headrace {
+namespace {
+
+// --- randint ---------------------------------------------------------------------------------------------------------
+
+struct RandintAttrs {
+  int64_t low = 0, high = 0;
+  Shape shape = {1};
+  std::optional<DType> dtype;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&RandintAttrs::low, "low", "Smallest value.").required(),
+             field(&RandintAttrs::high, "high", "One above the largest value.").required(),
+             field(&RandintAttrs::shape, "shape", "Shape of the result."),
+             field(&RandintAttrs::dtype, "dtype", "An integer dtype; None: int32."),
+             field(&RandintAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+void infer_randint(Infer& i, const RandintAttrs& a) {
+  DType dtype = a.dtype.value_or(DType::kInt32);
+  i.require(is_integer(dtype), ErrorKind::kType, "dtype must be an integer dtype, got {}", dtype_name(dtype));
+  i.require(a.low < a.high, ErrorKind::kValue, "low must be below high, got {} and {}", a.low, a.high);
+  for (int64_t extent : a.shape)
+    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(a.shape));
+  i.output(a.shape, dtype);
+  if (a.ctx) i.device(parse_device(*a.ctx));
+  i.cost(100 + static_cast<double>(element_count(a.shape)) * 10);
+  generators().draw(i, Streams::kParallel);
+}
+
+// A 63-bit number from two words, as MXNet makes it.
+template <class Stream>
+uint64_t wide_word(Stream& stream) {
+  uint64_t high = static_cast<uint32_t>(stream());
+  return (high << 31) + static_cast<uint32_t>(stream());
+}
+
+OpDef randint() {
+  return general<RandintAttrs>({
+      .name = "_random_randint",
+      .aliases = {"random_randint", "_npi_random_randint"},
+      .python = {"nd.random_randint"},
+      .doc = "Integers uniform in [low, high). Raises ValueError unless low < high.",
+      .inputs = {},
+      .infer = infer_randint,
+      .kernel = [](KernelContext& c, const RandintAttrs& a) {
+        const Tensor& out = c.output(0);
+        uint64_t range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
+        dispatch(out.dtype, [&]<class T>() {
+          if constexpr (std::is_integral_v<T>)
+            for_each_sample(c, Streams::kParallel, out.size, 10, [&](auto& stream, int64_t i) {
+              out.as<T>()[i] = static_cast<T>(a.low + static_cast<int64_t>(wide_word(stream) % range));
+            });
+        });
+      },
+      .zero_gradient = true,
+      .is_random = true,
+  });
+}
+
+// --- shuffle ---------------------------------------------------------------------------------------------------------
+
+// An integer in [0, bound).
+template <class Stream>
+int64_t below(Stream& stream, int64_t bound) {
+  return static_cast<int64_t>(wide_word(stream) % static_cast<uint64_t>(bound));
+}
+
+// Calls use(stream) with the one stream of an operation that draws step after step.
+template <class Use>
+void with_stream(const KernelContext& c, const Use& use) {
+  if (c.ticket() == kMtTicket) {
+    use(generators().states(Streams::kSequential).at(0));
+  } else {
+    PhiloxStream stream(c.ticket(), 0);
+    use(stream);
+  }
+}
+
+// The first `count` entries of a random permutation of 0..n-1.
+std::vector<int64_t> permutation(const KernelContext& c, int64_t n, int64_t count) {
+  std::vector<int64_t> order(static_cast<size_t>(n));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  with_stream(c, [&](auto& stream) {
+    for (int64_t i = 0; i < count; ++i)
+      std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(i + below(stream, n - i))]);
+  });
+  order.resize(static_cast<size_t>(count));
+  return order;
+}
+
+OpDef shuffle() {
+  return general<NoAttrs>({
+      .name = "_shuffle",
+      .aliases = {"shuffle", "_npi_shuffle"},
+      .python = {"nd.random.shuffle", "nd.shuffle"},
+      .doc = "A new array with the entries of the first axis in random order.",
+      .infer = [](Infer& i, const NoAttrs&) {
+        i.require(!i.shape(0).empty(), ErrorKind::kValue, "at least one axis is needed, got shape ()");
+        i.output(i.shape(0), i.dtype(0));
+        generators().draw(i, Streams::kSequential);
+      },
+      .kernel = [](KernelContext& c, const NoAttrs&) {
+        const Tensor &from = c.input(0), &to = c.output(0);
+        int64_t rows = to.shape[0];
+        if (to.size == 0) return;
+        std::vector<int64_t> order = permutation(c, rows, rows);
+        size_t bytes = static_cast<size_t>(to.size / rows) * item_size(to.dtype);
+        parallel_for(rows, 16, static_cast<double>(to.size), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i)
+            std::memcpy(to.as<char>() + static_cast<size_t>(i) * bytes,
+                        from.as<char>() + static_cast<size_t>(order[static_cast<size_t>(i)]) * bytes, bytes);
+        });
+      },
+      .zero_gradient = true,
+      .saves_inputs = kNothing,
+      .is_random = true,
+  });
+}
+
+// --- choice ----------------------------------------------------------------------------------------------------------
+
+struct ChoiceAttrs {
+  int64_t a = 0;
+  Shape size = {};
+  bool replace = true;
+  std::optional<std::string> ctx;
+  static constexpr auto kFields =
+      fields(field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1.").required(),
+             field(&ChoiceAttrs::size, "size", "Shape of the result."),
+             field(&ChoiceAttrs::replace, "replace", "Whether an index may be drawn again."),
+             field(&ChoiceAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+};
+
+// Indices without replacement, by weights: the largest of log(u) / w.
+template <class Stream>
+std::vector<int64_t> weighted_order(Stream& stream, const std::vector<double>& weights, int64_t count) {
+  std::vector<std::pair<double, int64_t>> keys;
+  for (size_t i = 0; i < weights.size(); ++i)
+    keys.emplace_back(weights[i] > 0 ? std::log(1 - uniform01<double>(stream)) / weights[i] : -kInf,
+                      static_cast<int64_t>(i));
+  std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), std::greater<>());
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < count; ++i) order.push_back(keys[static_cast<size_t>(i)].second);
+  return order;
+}
+
+void run_choice(KernelContext& c, const ChoiceAttrs& a) {
+  const Tensor& out = c.output(0);
+  auto* indices = out.as<int64_t>();
+  if (c.input_count() == 0) {
+    if (!a.replace) {
+      std::vector<int64_t> order = permutation(c, a.a, out.size);
+      std::copy(order.begin(), order.end(), indices);
+      return;
+    }
+    for_each_sample(c, Streams::kSequential, out.size, 10,
+                    [&](auto& stream, int64_t i) { indices[i] = below(stream, a.a); });
+    return;
+  }
+  std::vector<double> weights(static_cast<size_t>(a.a));
+  dispatch(c.input(0).dtype, [&]<class T>() {
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(c.input(0).as<T>()[i]);
+  });
+  int64_t usable = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+  check(std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; }) && usable > 0, ErrorKind::kValue,
+        "{}: probabilities must not be negative and not all 0", c.name());
+  if (!a.replace) {
+    check(usable >= out.size, ErrorKind::kValue, "{}: {} different indices are wanted, but only {} have a probability",
+          c.name(), out.size, usable);
+    with_stream(c, [&](auto& stream) {
+      std::vector<int64_t> order = weighted_order(stream, weights, out.size);
+      std::copy(order.begin(), order.end(), indices);
+    });
+    return;
+  }
+  std::partial_sum(weights.begin(), weights.end(), weights.begin());
+  for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
+    double u = uniform01<double>(stream) * weights.back();
+    auto found = std::upper_bound(weights.begin(), weights.end(), u);
+    indices[i] = std::min<int64_t>(found - weights.begin(), a.a - 1);
+  });
+}
+
+OpDef choice() {
+  return general<ChoiceAttrs>({
+      .name = "_npi_choice",
+      .doc = "Indices drawn with or without replacement, uniformly or with given probabilities.",
+      .inputs = {"p"},
+      .optional_inputs = 1,
+      .infer = [](Infer& i, const ChoiceAttrs& a) {
+        int64_t count = element_count(a.size);
+        i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
+        i.require(a.replace || count <= a.a, ErrorKind::kValue,
+                  "{} different values cannot be drawn from {}; use replace=True", count, a.a);
+        if (i.input_count() > 0)
+          i.require(i.shape(0) == Shape{a.a}, ErrorKind::kValue, "p must have shape ({},), got {}", a.a,
+                    to_string(i.shape(0)));
+        i.output(a.size, DType::kInt64);
+        if (a.ctx) i.device(parse_device(*a.ctx));
+        generators().draw(i, Streams::kSequential);
+      },
+      .kernel = run_choice,
+      .zero_gradient = true,
+      .saves_inputs = kNothing,
+      .is_random = true,
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice()}; }
+
+}  // namespace headrace

@@ -1,0 +1,176 @@
+// Draws from categories with given probabilities.
+
+#include <numeric>
+
+#include "base/dtype_dispatch.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+#include "ops/random/sampling.h"
+
+namespace headrace {
+namespace {
+
+struct MultinomialAttrs {
+  Shape shape = {};
+  bool get_prob = false;
+  DType dtype = DType::kInt32;
+  static constexpr auto kFields =
+      fields(field(&MultinomialAttrs::shape, "shape", "Draws from each row of probabilities."),
+             field(&MultinomialAttrs::get_prob, "get_prob", "Whether to return the log likelihood of the draws too."),
+             field(&MultinomialAttrs::dtype, "dtype", "Dtype of the indices."));
+};
+
+struct CountsAttrs {
+  int64_t n = 1;
+  Shape size = {};
+  static constexpr auto kFields = fields(field(&CountsAttrs::n, "n", "Number of experiments.").required(),
+                                         field(&CountsAttrs::size, "size", "Shape of the draws."));
+};
+
+// Running sums of each row, in double.
+std::vector<double> cumulative(const Tensor& p, const char* name) {
+  std::vector<double> sums(static_cast<size_t>(p.size));
+  int64_t k = p.shape.back();
+  dispatch(p.dtype, [&]<class T>() {
+    for (int64_t row = 0; row < p.size / std::max<int64_t>(k, 1); ++row) {
+      double sum = 0;
+      for (int64_t i = row * k; i < (row + 1) * k; ++i) {
+        double value = static_cast<double>(p.as<T>()[i]);
+        check(value >= 0, ErrorKind::kRuntime, "{}: probabilities must not be negative, got {}", name, value);
+        sums[static_cast<size_t>(i)] = sum += value;
+      }
+    }
+  });
+  return sums;
+}
+
+template <class Stream>
+int64_t category(Stream& stream, const double* sums, int64_t k) {
+  double u = uniform01<double>(stream) * sums[k - 1];
+  return std::min<int64_t>(std::upper_bound(sums, sums + k, u) - sums, k - 1);
+}
+
+void infer_multinomial(Infer& i, const MultinomialAttrs& a) {
+  const Shape& p = i.shape(0);
+  i.require(!p.empty() && p.back() > 0, ErrorKind::kValue, "data must hold probabilities along its last axis, got shape {}",
+            to_string(p));
+  i.require(is_floating(i.dtype(0)), ErrorKind::kType, "data must be a float array, got {}", dtype_name(i.dtype(0)));
+  Shape shape(p.begin(), p.end() - 1);
+  for (int64_t extent : a.shape) shape.push_back(extent);
+  if (shape.empty()) shape = {1};
+  i.output(shape, a.dtype);
+  if (a.get_prob) i.output(shape, i.dtype(0));
+  i.cost(100 + static_cast<double>(i.size(0)) * 2 + static_cast<double>(element_count(shape)) * 30);
+  generators().draw(i, Streams::kParallel);
+}
+
+void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
+  const Tensor &p = c.input(0), &out = c.output(0);
+  if (out.size == 0) return;
+  std::vector<double> sums = cumulative(p, c.name());
+  int64_t k = p.shape.back(), draws = out.size / (p.size / k);
+  std::vector<int64_t> drawn(static_cast<size_t>(out.size));
+  for_each_sample(c, Streams::kParallel, out.size, 30, [&](auto& stream, int64_t i) {
+    drawn[static_cast<size_t>(i)] = category(stream, sums.data() + i / draws * k, k);
+  });
+  dispatch(out.dtype, [&]<class T>() {
+    for (int64_t i = 0; i < out.size; ++i) out.as<T>()[i] = static_cast<T>(drawn[static_cast<size_t>(i)]);
+  });
+  if (!a.get_prob) return;
+  dispatch(p.dtype, [&]<class T>() {
+    for (int64_t i = 0; i < out.size; ++i) {
+      double value = static_cast<double>(p.as<T>()[i / draws * k + drawn[static_cast<size_t>(i)]]);
+      c.output(1).as<T>()[i] = static_cast<T>(static_cast<float>(std::log(value)));
+    }
+  });
+}
+
+// d log p[index] / dp = 1 / p[index], at the drawn places.
+OpDef multinomial_back() {
+  return general<NoAttrs>({
+      .name = "_sample_multinomial_back",
+      .doc = "Gradient of the log likelihood of draws with respect to the probabilities.",
+      .inputs = {"head", "data", "drawn"},
+      .infer = [](Infer& i, const NoAttrs&) { i.output(i.shape(1), i.dtype(1)); },
+      .kernel = [](KernelContext& c, const NoAttrs&) {
+        const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
+        int64_t k = p.shape.back(), draws = head.size / std::max<int64_t>(1, p.size / k);
+        std::vector<double> sums(static_cast<size_t>(p.size));
+        dispatch(p.dtype, [&]<class T>() {
+          dispatch(drawn.dtype, [&]<class I>() {
+            for (int64_t i = 0; i < head.size; ++i) {
+              size_t at = static_cast<size_t>(i / draws * k + static_cast<int64_t>(drawn.as<I>()[i]));
+              sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
+            }
+          });
+          for (int64_t i = 0; i < p.size; ++i)
+            c.output(0).as<T>()[i] = static_cast<T>(static_cast<float>(sums[static_cast<size_t>(i)]));
+        });
+      },
+      .saves_inputs = kNothing,
+  });
+}
+
+OpDef sample_multinomial() {
+  return general<MultinomialAttrs>({
+      .name = "_sample_multinomial",
+      .aliases = {"sample_multinomial"},
+      .python = {"nd.random.multinomial", "nd.sample_multinomial"},
+      .doc = R"(Indices drawn with the probabilities in the last axis of data.
+
+data of shape (..., k) gives shape data.shape[:-1] + shape. With get_prob=True a second result holds the log likelihood
+of each draw; it can be differentiated with respect to data. A negative probability is an MXNetError of the result.)",
+      .outputs = 0,
+      .output_count = [](const MultinomialAttrs& a) -> size_t { return a.get_prob ? 2 : 1; },
+      .infer = infer_multinomial,
+      .kernel = run_multinomial,
+      .gradient = [](Gradient& g, const MultinomialAttrs& a) {
+        if (a.get_prob && g.has_head(1))
+          g.set(0, call("_sample_multinomial_back", {g.head(1), g.input(0), g.output(0)}));
+      },
+      .saves_outputs = 1,
+      .is_random = true,
+  });
+}
+
+OpDef np_multinomial() {
+  return general<CountsAttrs>({
+      .name = "_npi_multinomial",
+      .doc = "How often each category comes up in n experiments with probabilities pvals.",
+      .inputs = {"pvals"},
+      .infer = [](Infer& i, const CountsAttrs& a) {
+        i.require(i.shape(0).size() == 1, ErrorKind::kValue, "pvals must have one axis, got shape {}",
+                  to_string(i.shape(0)));
+        i.require(a.n >= 0, ErrorKind::kValue, "n must not be negative, got {}", a.n);
+        Shape shape = a.size;
+        shape.push_back(i.shape(0)[0]);
+        i.output(shape, DType::kInt64);
+        i.cost(100 + static_cast<double>(element_count(a.size)) * static_cast<double>(a.n) * 20);
+        generators().draw(i, Streams::kSequential);
+      },
+      .kernel = [](KernelContext& c, const CountsAttrs& a) {
+        const Tensor &p = c.input(0), &out = c.output(0);
+        int64_t k = p.size;
+        if (out.size == 0) return;
+        std::vector<double> sums = cumulative(p, c.name());
+        check(sums.back() <= 1 + 1e-5, ErrorKind::kValue, "{}: the probabilities sum to {}, more than 1", c.name(),
+              sums.back());
+        sums.back() = std::max(sums.back(), 1.0);
+        auto* counts = out.as<int64_t>();
+        std::fill(counts, counts + out.size, int64_t{0});
+        for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n),
+                        [&](auto& stream, int64_t i) {
+                          for (int64_t trial = 0; trial < a.n; ++trial) ++counts[i * k + category(stream, sums.data(), k)];
+                        });
+      },
+      .zero_gradient = true,
+      .saves_inputs = kNothing,
+      .is_random = true,
+  });
+}
+
+}  // namespace
+
+std::vector<OpDef> multinomial_operators() { return {sample_multinomial(), multinomial_back(), np_multinomial()}; }
+
+}  // namespace headrace
