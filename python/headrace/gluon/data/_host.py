@@ -1,17 +1,20 @@
-"""Where NumPy arrays of the data pipeline become Headrace arrays, and back.
+"""Where NumPy arrays of the data pipeline become arrays of the engine, and back.
 
-Everything between a dataset and a finished batch is NumPy; the two functions here are the only doors.
+Everything between a dataset and a finished batch is NumPy; the functions here are the only doors.
 """
 
 import numpy
 
-from ..._arrays import NDArray, NpArray, array
+from ... import _core
+from ..._arrays import NDArray, NpArray
+from ...context import current_context
+from ...util import is_np_array
 
 
 def to_array(host):
-    """An array of the current mode (`np` after `npx.set_np()`, else `nd`) with the values and dtype of
-    `host`.
+    """`host` as an array of the current mode (`np` after `npx.set_np()`, else `nd`), with its dtype.
 
+    The array takes over the memory of `host`, which nobody else may write to from now on.
     KeyError: the dtype of `host` has no counterpart, as for text, dictionaries or items of unequal shapes.
     """
     if host.dtype.kind not in "biuf":
@@ -19,27 +22,38 @@ def to_array(host):
             f"batchify: items of dtype {host.dtype} cannot become an array; expected numbers of equal shape. "
             "Give the DataLoader a batchify_fn that handles such items."
         )
-    return array(host, dtype=host.dtype)
+    host = numpy.ascontiguousarray(host, dtype=host.dtype.newbyteorder("="))
+    return _core.borrow(host, is_np_array()).as_in_context(current_context())
 
 
-def to_host(array):
-    """The values of `array` (NDArray or anything NumPy reads) as a NumPy array. Waits for pending writes."""
-    return array.asnumpy() if isinstance(array, NDArray) else numpy.asarray(array)
+def to_host(data):
+    """The values of `data`, an NDArray or anything that NumPy reads, as a NumPy array. Waits for writes."""
+    return data.asnumpy() if isinstance(data, NDArray) else numpy.asarray(data)
 
 
 def column_reader(data):
     """A function from row numbers (1-D integer NumPy array) to those rows of `data` as one NumPy array.
 
-    None when `data` is neither an NDArray nor a NumPy array of numbers with at least one axis.
+    It sees what is written to `data` later on. None when `data` is neither an NDArray nor a NumPy array of
+    numbers with at least one axis, or when NumPy cannot look into its memory.
     """
-    if isinstance(data, NDArray):
-        host = data.asnumpy()
-        if host.ndim == 1 and not isinstance(data, NpArray):
-            host = host.reshape(-1, 1)  # a legacy array has no zero-dimensional items
-    elif isinstance(data, numpy.ndarray) and data.dtype.kind in "biuf":
-        host = data
-    else:
+    if isinstance(data, numpy.ndarray):
+        return _rows_of(data) if data.ndim and data.dtype.kind in "biuf" else None
+    if not isinstance(data, NDArray) or data.ndim == 0:
         return None
-    if host.ndim == 0:
+    try:
+        host = numpy.asarray(memoryview(data))
+    except TypeError:  # a dtype that NumPy lacks, or memory of another device
         return None
+    if host.ndim == 1 and not isinstance(data, NpArray):
+        host = host.reshape(-1, 1)  # a legacy array has no zero-dimensional items
+
+    def read(rows):
+        data.wait_to_read()
+        return host.take(rows, axis=0)
+
+    return read
+
+
+def _rows_of(host):
     return lambda rows: host.take(rows, axis=0)

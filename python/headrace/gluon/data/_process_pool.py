@@ -50,12 +50,30 @@ class _Member:
             warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
             self.process.start()
         theirs.close()
+        self.alive = True
         self.orders = 0
         self.segments = {}
         self.free = deque()
 
-    def lease(self, number):
-        return Lease(self.segments[number], lambda: self.free.append(number))
+    def descriptors(self):
+        return self.connection.fileno(), self.process.sentinel
+
+    def take_in(self, body, number, spans, new_size, stale):
+        """The pickled batch of a message and the buffers that belong to it, which keep their segment in use.
+
+        `number` is that of the segment, or None when nothing was put into shared memory.
+        """
+        if number is None:
+            return body, ()
+        if new_size is not None:
+            descriptor = reduction.recv_handle(self.connection)
+            try:
+                self.segments[number] = Segment(descriptor, new_size)
+            finally:
+                os.close(descriptor)
+            self.segments.pop(stale, None)
+        memory = Lease(self.segments[number], lambda: self.free.append(number)).bytes()
+        return body, [memory[offset : offset + size] for offset, size in spans]
 
     def describe(self):
         return f"{self.process.name} (pid {self.process.pid})"
@@ -93,7 +111,7 @@ class ProcessPool:
         self._owner = os.getpid()
         self._tickets = itertools.count()
         self._where = {}  # ticket -> member that works on it
-        self._results = {}  # ticket -> (kind, content) received but not asked for yet
+        self._results = {}  # ticket -> (kind, content) received but not asked for yet; see `result`
         self._members = []
         self._poll = select.poll()
         self._by_descriptor = {}
@@ -101,37 +119,39 @@ class ProcessPool:
         for number in range(num_workers):
             member = _Member(number, fetch, seed)
             self._members.append(member)
-            for descriptor in (member.connection.fileno(), member.process.sentinel):
+            for descriptor in member.descriptors():
                 self._by_descriptor[descriptor] = member
                 self._poll.register(descriptor, select.POLLIN)
 
     def usable(self):
-        """Whether the workers run and are of this process."""
+        """Whether all workers run and are of this process."""
+        return all(member.alive for member in self._members) and self._running()
+
+    def _running(self):
         return bool(self._members) and self._owner == os.getpid()
 
     def submit(self, rows):
         """Orders the batch of `rows` from the worker with the fewest orders. Gives a ticket for `result`."""
+        self._check_running()
         ticket = next(self._tickets)
-        member = min(self._members, key=lambda m: m.orders)
+        member = min(self._members, key=lambda m: (not m.alive, m.orders))
+        self._where[ticket] = member
+        member.orders += 1
         free = member.free.popleft() if member.free else None
         try:
             member.connection.send((ticket, rows, is_np_array(), free))
         except OSError:
-            message = member.describe_death()
-            self.close()
-            raise RuntimeError(message) from None
-        member.orders += 1
-        self._where[ticket] = member
+            self._bury(member)
         return ticket
 
     def result(self, ticket, timeout):
         """The batch of `ticket`.
 
-        Raises what `fetch` raised, with the worker's traceback as its cause; RuntimeError when a worker died;
-        `multiprocessing.TimeoutError` after `timeout` seconds. The last two end the pool.
+        Raises what `fetch` raised, with the worker's traceback as its cause; RuntimeError when the worker
+        died that had this order; `multiprocessing.TimeoutError` after `timeout` seconds. The last two end the
+        pool.
         """
-        if not self._members:
-            raise RuntimeError("DataLoader: its worker processes have ended; start a new iteration")
+        self._check_running()
         try:
             self._receive_until(ticket, timeout)
         except BaseException:  # an interrupt may leave half a message unread
@@ -141,7 +161,11 @@ class ProcessPool:
         del self._where[ticket]
         if kind == "error":
             _raise_from_worker(*content)
-        return content
+        if kind == "death":
+            self.close()
+            raise RuntimeError(content)
+        body, buffers = content
+        return pickle.loads(body, buffers=buffers)
 
     def discard(self, ticket):
         """Nobody will ask for the result of `ticket`."""
@@ -183,26 +207,34 @@ class ProcessPool:
                 raise EOFError
             message = member.connection.recv_bytes()
         except (EOFError, OSError):
-            raise RuntimeError(member.describe_death()) from None
+            self._bury(member)
+            return
         ticket, kind, content, unused_segment = pickle.loads(message)
-        if kind == "shared":
-            content = self._unpack_shared(member, *content)
+        if kind == "batch":
+            content = member.take_in(*content)
         if unused_segment is not None:
             member.free.append(unused_segment)
         member.orders -= 1
         if ticket in self._where:
-            self._results[ticket] = (kind, pickle.loads(content) if kind == "inline" else content)
+            self._results[ticket] = (kind, content)
 
-    def _unpack_shared(self, member, body, number, spans, new_size, stale):
-        if new_size is not None:
-            descriptor = reduction.recv_handle(member.connection)
-            try:
-                member.segments[number] = Segment(descriptor, new_size)
-            finally:
-                os.close(descriptor)
-            member.segments.pop(stale, None)
-        memory = member.lease(number).bytes()
-        return pickle.loads(body, buffers=[memory[offset : offset + size] for offset, size in spans])
+    def _bury(self, member):
+        """Turns the outstanding orders of a worker that died into an error that says so.
+
+        It is raised when the first of these batches is asked for, after all batches before it.
+        """
+        if member.alive:
+            member.alive = False
+            for descriptor in member.descriptors():
+                self._poll.unregister(descriptor)
+        message = member.describe_death()
+        for ticket, where in self._where.items():
+            if where is member:
+                self._results.setdefault(ticket, ("death", message))
+
+    def _check_running(self):
+        if not self._running():
+            raise RuntimeError("DataLoader: its worker processes have ended; start a new iteration")
 
 
 def _raise_from_worker(body, summary, text):

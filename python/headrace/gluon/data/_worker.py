@@ -82,7 +82,8 @@ class Worker:
             body = _pickle(batch, lambda buffer: buffers.append(buffer.raw()))
             spans = layout(buffers)
             if not spans or sum(spans[-1]) < _INLINE_BYTES:
-                self._report(ticket, "inline", _pickle(batch) if buffers else body, free_segment)
+                body = _pickle(batch) if buffers else body
+                self._report(ticket, "batch", (body, None, (), None, None), free_segment)
             else:
                 self._share(ticket, body, buffers, sum(spans[-1]), free_segment)
         except Exception as error:
@@ -101,7 +102,7 @@ class Worker:
             self._segments[number] = segment
         try:
             spans = segment.write(buffers)
-            self._report(ticket, "shared", (body, number, spans, new_size, stale))
+            self._report(ticket, "batch", (body, number, spans, new_size, stale))
             if descriptor is not None:
                 reduction.send_handle(self._connection, descriptor, os.getppid())
         finally:

@@ -40,7 +40,7 @@ def _collate(items, stack, finish):
     if isinstance(first, numpy.ndarray):
         _check_shapes(items)
     try:
-        return finish(numpy.asarray(items))
+        return finish(numpy.array(items))
     except ValueError as error:
         raise ValueError(f"batchify: items of one batch must have one shape ({error})") from None
 
