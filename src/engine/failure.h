@@ -37,6 +37,10 @@ class FailureLog {
   // Takes out the oldest failure that has not been raised; null: there is none.
   FailurePtr take_first() noexcept;
 
+  // Around fork(): no other thread holds the lock while the process is copied.
+  void lock_for_fork() noexcept { lock_.lock(); }
+  void unlock_after_fork() noexcept { lock_.unlock(); }
+
  private:
   static constexpr size_t kMost = 1024;
   SpinLock lock_;

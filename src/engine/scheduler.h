@@ -97,6 +97,7 @@ class Scheduler {
   bool try_quiesce() noexcept;
   void drain() noexcept;
   void abandon_everything() noexcept;
+  void forget_lost_tasks() noexcept;
 
   // Constant after construction.
   const int64_t max_pending_;

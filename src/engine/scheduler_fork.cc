@@ -52,21 +52,26 @@ void Scheduler::before_fork() noexcept {
   }
   compute_.lock_for_fork();
   blocking_.lock_for_fork();
+  threads_.lock_for_fork();
+  failures_.lock_for_fork();
   slab_before_fork();
 }
 
 void Scheduler::after_fork(bool in_child) noexcept {
   if (fork_locked_) {
     slab_after_fork();
+    failures_.unlock_after_fork();
+    threads_.unlock_after_fork();
     blocking_.unlock_after_fork();
     compute_.unlock_after_fork();
-    registration_.unlock();
+    in_child ? registration_.reset() : registration_.unlock();
     control_.unlock();
   }
   if (in_child) {
     threads_.forget_other_threads();
     forget_other_threads();
     if (!fork_locked_) abandon_everything();
+    forget_lost_tasks();
   }
   if (fork_locked_ || in_child) {
     blocking_.allow_threads();
@@ -78,9 +83,6 @@ void Scheduler::after_fork(bool in_child) noexcept {
 void Scheduler::abandon_everything() noexcept {
   compute_.abandon_threads();
   blocking_.abandon_threads();
-  ThreadContext& own = threads_.current();
-  const int64_t outstanding = pending();
-  own.completed.fetch_add(outstanding - own.depth, std::memory_order_relaxed);
   const auto any = [](Task&) { return true; };
   while (compute_.queue().pop(any)) {
   }
@@ -91,6 +93,13 @@ void Scheduler::abandon_everything() noexcept {
     }
   });
   owner_.store(nullptr, std::memory_order_relaxed);
+}
+
+// In the child: what other threads had counted but not registered, or had registered and not run, is gone.
+void Scheduler::forget_lost_tasks() noexcept {
+  ThreadContext& own = threads_.current();
+  own.completed.fetch_add(pending() - own.depth, std::memory_order_relaxed);
+  pending_bytes_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace headrace

@@ -49,6 +49,9 @@ class ThreadRegistry {
     for (Node* node = newest_.load(std::memory_order_acquire); node; node = node->older) visit(*node->context);
   }
 
+  // Around fork(): no other thread holds the lock while the process is copied.
+  void lock_for_fork() noexcept { lock_.lock(); }
+  void unlock_after_fork() noexcept { lock_.unlock(); }
   // In a forked child: only the calling thread is left.
   void forget_other_threads() noexcept;
 

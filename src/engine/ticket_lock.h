@@ -23,6 +23,11 @@ class TicketLock {
     }
   }
   void unlock() noexcept { serving_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  // In a forked child, instead of unlock(): threads that waited for their turn are gone.
+  void reset() noexcept {
+    next_.store(0, std::memory_order_relaxed);
+    serving_.store(0, std::memory_order_release);
+  }
 
  private:
   std::atomic<uint32_t> next_{0};
