@@ -20,6 +20,9 @@ if not FOLDER.is_dir():
 CASES = json.loads((FOLDER / "index.json").read_text())["cases"]
 ARRAYS = numpy.load(FOLDER / "arrays.npz")
 
+# MXNet sends the gradient of np.where(condition, x, number) to the elements that were not chosen.
+WRONG_GRADIENTS = {"np_where_scalar"}
+
 
 def find(case):
     """The function of a case, or None."""
@@ -98,7 +101,8 @@ def test_gives_what_mxnet_gave(case):
     if "note" not in case:
         for output, key in zip(outputs, case["outputs"]):
             compare(output, key)
-        for number, key in case["gradients"].items():
+        gradients = {} if case["name"] in WRONG_GRADIENTS else case["gradients"]
+        for number, key in gradients.items():
             compare(inputs[int(number)].grad, key)
     for number, key in case.get("mutated", {}).items():
         compare(inputs[int(number)], key)
