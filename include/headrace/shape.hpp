@@ -16,8 +16,13 @@ int64_t element_count(const Shape& shape);
 // Row-major strides of a freshly made array.
 Strides contiguous_strides(const Shape& shape);
 bool is_contiguous(const Shape& shape, const Strides& strides);
-// "(2, 3)", "(4,)", "()": as Python prints a tuple.
-std::string to_string(const Shape& shape);
+// "(2, 3)", "(4,)", "()": as Python prints a tuple. The text is made when somebody reads it, so error checks may name
+// shapes at no cost; the shape must live as long as the ShapeText.
+struct ShapeText {
+  const Shape& shape;
+  operator std::string() const;
+};
+inline ShapeText to_string(const Shape& shape) noexcept { return {shape}; }
 // NumPy's broadcasting of two shapes; raises ValueError naming `operation` when they do not fit.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation);
 // Axis in [0, ndim); negative counts from the end. Raises ValueError naming `operation`.

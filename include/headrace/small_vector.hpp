@@ -89,7 +89,7 @@ class SmallVector {
     std::rotate(begin() + position, end() - 1, end());
   }
   void erase(size_t position) {
-    std::copy(begin() + position + 1, end(), begin() + position);
+    for (size_t i = position + 1; i < size_; ++i) data()[i - 1] = data()[i];
     --size_;
   }
 
@@ -108,6 +108,11 @@ class SmallVector {
     capacity_ = static_cast<uint32_t>(capacity);
   }
   void copy_from(const SmallVector& other) {
+    if (!other.heap_ && !heap_) {  // a fixed number of bytes: a few moves instead of a call
+      std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), sizeof(inline_));
+      size_ = other.size_;
+      return;
+    }
     reserve(other.size_);
     std::memcpy(static_cast<void*>(data()), other.data(), other.size_ * sizeof(T));
     size_ = other.size_;
@@ -116,7 +121,7 @@ class SmallVector {
     heap_ = std::exchange(other.heap_, nullptr);
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, N);
-    if (!heap_) std::memcpy(static_cast<void*>(inline_), other.inline_, size_ * sizeof(T));
+    if (!heap_) std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), sizeof(inline_));
   }
   void release() noexcept {
     delete[] heap_;

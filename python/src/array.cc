@@ -12,11 +12,6 @@
 
 namespace headrace::python {
 
-Classes& classes() {
-  static Classes instance;
-  return instance;
-}
-
 PyObject* wrap(NDArray array, bool np) {
   PyTypeObject* type = np ? classes().np : classes().nd;
   if (!type) type = classes().base;

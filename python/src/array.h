@@ -25,12 +25,20 @@ struct Classes {
   PyTypeObject* nd = nullptr;
   PyTypeObject* np = nullptr;
 };
-Classes& classes();
+inline Classes& classes() {
+  static constinit Classes instance;
+  return instance;
+}
 
-inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, classes().base); }
+inline bool is_array(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == classes().np || type == classes().nd || PyType_IsSubtype(type, classes().base);
+}
 inline NDArray& array_of(PyObject* object) { return reinterpret_cast<PyArray*>(object)->array; }
 inline bool is_np(PyObject* object) {
-  return Py_TYPE(object) == classes().np || (classes().np && PyType_IsSubtype(Py_TYPE(object), classes().np));
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == classes().np) return true;
+  return type != classes().nd && classes().np && PyType_IsSubtype(type, classes().np);
 }
 
 // A new reference to a new array object of the np or nd class.

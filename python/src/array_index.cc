@@ -102,6 +102,9 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
 }
 
 NDArray select(const NDArray& array, const BasicKey& key) {
+  const View& view = *array.view();
+  if (!thread_state().recording || !array.node())  // nothing to put on a tape
+    return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
   static const OpDef& op = find_op("_basic_index");
   NDArray result;
   invoke(op, headrace::make_attrs(BasicIndexAttrs{.key = key.steps, .shape = {}}), {&array, 1}, {&result, 1});

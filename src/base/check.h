@@ -6,6 +6,15 @@
 #include <utility>
 
 #include "headrace/error.hpp"
+#include "headrace/shape.hpp"
+
+template <>
+struct fmt::formatter<headrace::ShapeText> : fmt::formatter<std::string> {
+  template <class Context>
+  auto format(const headrace::ShapeText& text, Context& context) const {
+    return fmt::formatter<std::string>::format(std::string(text), context);
+  }
+};
 
 namespace headrace {
 

@@ -36,7 +36,7 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   return true;
 }
 
-std::string to_string(const Shape& shape) {
+ShapeText::operator std::string() const {
   if (shape.size() == 1) return fmt::format("({},)", shape[0]);
   return fmt::format("({})", fmt::join(shape, ", "));
 }

@@ -79,8 +79,8 @@ void check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDAr
     check(inputs.size() >= least && inputs.size() <= op.inputs.size(), ErrorKind::kType,
           "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    check(static_cast<bool>(inputs[i]), ErrorKind::kType, "{}: input {} is missing", op.name,
-          op.variadic ? std::to_string(i) : op.inputs[i]);
+    if (!inputs[i])
+      fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
   check_not_on_tape(op, outputs);
 }
 

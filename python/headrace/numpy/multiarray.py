@@ -130,10 +130,16 @@ class ndarray(NDArray):
 _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}
 
 
-def _module():
-    from .. import numpy
+_numpy_front_end = None
 
-    return numpy
+
+def _module():
+    global _numpy_front_end
+    if _numpy_front_end is None:
+        from .. import numpy
+
+        _numpy_front_end = numpy
+    return _numpy_front_end
 
 
 def _to_host(value):

@@ -7,8 +7,6 @@
 #include "ops/families.h"
 
 namespace headrace {
-namespace {
-
 Geometry indexed(const Geometry& in, const Shape& key) {
   Geometry out{{}, {}, in.offset};
   size_t axis = 0;
@@ -32,6 +30,8 @@ Geometry indexed(const Geometry& in, const Shape& key) {
   }
   return out;
 }
+
+namespace {
 
 Geometry indexed_packed(const Shape& shape, const Shape& key) {
   return indexed({shape, contiguous_strides(shape), 0}, key);

@@ -1,7 +1,7 @@
 // Basic indexing: integers, slices and new axes, as a view of the same storage.
 #pragma once
 
-#include "op/attrs.h"
+#include "op/op_def.h"
 
 namespace headrace {
 
@@ -16,5 +16,8 @@ struct BasicIndexAttrs {
   static constexpr auto kFields = fields(field(&BasicIndexAttrs::key, "key", "Encoded index."),
                                          field(&BasicIndexAttrs::shape, "shape", "Shape of the indexed array."));
 };
+
+// What `key` selects of a view, as a view.
+Geometry indexed(const Geometry& in, const Shape& key);
 
 }  // namespace headrace
