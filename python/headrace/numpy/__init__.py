@@ -11,7 +11,8 @@ from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classe
 from .multiarray import array, empty, ndarray
 from . import linalg, random
 from .functions import *  # noqa: F403
-from . import functions
+from .statistics import *  # noqa: F403
+from . import functions, statistics
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -25,4 +26,5 @@ uint8, uint16, uint32, uint64 = _numpy.uint8, _numpy.uint16, _numpy.uint32, _num
 bool_, bool = _numpy.bool_, _numpy.bool_
 dtype = _numpy.dtype
 
-__all__ = ["array", "empty", "ndarray", "linalg", "random", "newaxis", "pi", "e", "inf", "nan", *functions.__all__, *_names]
+__all__ = ["array", "empty", "ndarray", "linalg", "random", "newaxis", "pi", "e", "inf", "nan", *functions.__all__,
+           *statistics.__all__, *_names]
