@@ -254,7 +254,7 @@ TYPED_TEST(MachineTest, RandomProgramsAgreeWithNaiveEvaluation) {
     run_on_machine(machine);
     for (size_t o = 0; o < machine.outputs.size(); ++o) {
       ASSERT_EQ(machine.outputs[o].buffer, naive.outputs[o].buffer)
-          << "seed " << seed << ", shape " << to_string(machine.space) << ", output " << o << " of "
+          << "seed " << seed << ", shape " << std::string(to_string(machine.space)) << ", output " << o << " of "
           << dtype_name(machine.outputs[o].dtype) << (machine.alias[o] >= 0 ? " in place" : "");
     }
   }

@@ -27,7 +27,7 @@ TEST(ReshapeCodes, MeanWhatMxnetDocuments) {
       {{8, 6}, {-4, 2, -1, 0}, {2, 4, 6}, true},
   };
   for (const Case& c : cases)
-    EXPECT_EQ(resolve_nd_reshape(c.in, c.codes, c.reverse, "reshape"), c.expected) << to_string(c.codes);
+    EXPECT_EQ(resolve_nd_reshape(c.in, c.codes, c.reverse, "reshape"), c.expected) << std::string(to_string(c.codes));
 }
 
 TEST(ReshapeCodes, RaiseWhatDoesNotFit) {
