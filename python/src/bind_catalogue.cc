@@ -105,14 +105,20 @@ void update_many_from(const std::string& name, nb::handle tensors, nb::handle lr
   check(lr && wd, ErrorKind::kValue, "{}: not an update operator", name);
   std::vector<UpdateCall> calls;
   nb::object lr_items = nb::borrow(lrs), wd_items = nb::borrow(wds);
+  AttrsPtr shared;  // parameters with the rates of the one before use its attributes too
+  nb::object last_lr, last_wd;
   size_t i = 0;
   for (nb::handle tuple : tensors) {
-    AttrsPtr shared = attrs_from(op, attrs);
-    auto* own = const_cast<Attrs*>(shared.get());
     nb::object one_lr = lr_items[i], one_wd = wd_items[i];
-    lr->set(own->mutable_data(), to_attr_value(one_lr.ptr(), *lr, name.c_str()), *lr, name.c_str());
-    wd->set(own->mutable_data(), to_attr_value(one_wd.ptr(), *wd, name.c_str()), *wd, name.c_str());
-    calls.push_back({arrays_from(tuple), std::move(shared)});
+    if (!shared || !one_lr.equal(last_lr) || !one_wd.equal(last_wd)) {
+      shared = attrs_from(op, attrs);
+      auto* own = const_cast<Attrs*>(shared.get());
+      lr->set(own->mutable_data(), to_attr_value(one_lr.ptr(), *lr, name.c_str()), *lr, name.c_str());
+      wd->set(own->mutable_data(), to_attr_value(one_wd.ptr(), *wd, name.c_str()), *wd, name.c_str());
+      last_lr = std::move(one_lr);
+      last_wd = std::move(one_wd);
+    }
+    calls.push_back({arrays_from(tuple), shared});
     ++i;
   }
   update_many(op, calls);
