@@ -1,7 +1,6 @@
 """Random numbers: seeding, the choice of generator, and MXNet's ``mx.random`` functions."""
 
 from . import _core
-from ._catalogue import functions as _functions
 
 __all__ = ["seed", "set_generator", "generator"]
 
@@ -34,7 +33,8 @@ def generator():
 
 
 def __getattr__(name):
-    found = _functions("nd.random").get(name)
-    if found is None:
+    from .ndarray import random as samples
+
+    if name not in samples.__all__:
         raise AttributeError(f"module 'headrace.random' has no attribute {name!r}")
-    return found
+    return getattr(samples, name)

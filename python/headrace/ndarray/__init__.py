@@ -11,12 +11,13 @@ from .ndarray import *  # noqa: F403
 from .ndarray import NDArray
 from .counting import histogram
 from . import _internal, contrib, linalg, op, random
+from .parts import split_v2
 from .utils import load, load_frombuffer, save
 
 _add_methods(NDArray, "NDArray")
 _names = _populate(globals(), "nd")
 
-__all__ = [*ndarray.__all__, *_names, "random", "linalg", "contrib", "op", "load", "load_frombuffer", "save",
+__all__ = [*ndarray.__all__, *_names, "split_v2", "random", "linalg", "contrib", "op", "load", "load_frombuffer", "save",
            "histogram"]
 
 

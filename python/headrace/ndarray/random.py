@@ -1,46 +1,114 @@
-"""Random arrays of the legacy front end. Parameters may be numbers, or arrays that give one distribution each."""
+"""``nd.random``: samples of distributions whose parameters are numbers or arrays.
+
+With numbers the result has the given shape. With arrays of parameters (of one shape) the result has their shape followed
+by ``shape``: that many samples for each set of parameters.
+"""
 
 from .. import _core
 from .._catalogue import populate as _populate
-from .ndarray import NDArray
+from .ndarray import NDArray, array
 
-_populated = _populate(globals(), "nd.random")
+__all__ = ["uniform", "normal", "randn", "exponential", "gamma", "poisson", "negative_binomial",
+           "generalized_negative_binomial", "randint", "bernoulli", "uniform_like", "normal_like"]
+
+_OPERATORS = ("uniform", "normal", "exponential", "gamma", "poisson", "negative_binomial", "generalized_negative_binomial")
+_with_numbers = {name: _core.function("_random_" + name, False) for name in _OPERATORS}
+_with_arrays = {name: _core.function("_sample_" + name, False) for name in _OPERATORS}
+_randint = _core.function("_random_randint", False)
+_draw = _core.function("_draw", False)
 
 
-def _draw(distribution, parameters, shape, dtype, ctx, out):
-    """Samples of `_random_<distribution>`, or of `_sample_<distribution>` when parameters are arrays."""
-    arrays = [value for value in parameters.values() if isinstance(value, NDArray)]
-    options = {}
+def _shape_of(shape, out):
     if shape is not None:
-        options["shape"] = shape
-    if dtype is not None:
-        options["dtype"] = dtype
-    if arrays:
-        if len(arrays) != len(parameters):
-            raise ValueError(
-                f"random.{distribution}: the parameters {', '.join(parameters)} must all be numbers or all be arrays"
-            )
-        return _core.function("_sample_" + distribution, False)(*parameters.values(), out=out, **options)
-    if ctx is not None:
-        options["ctx"] = ctx
-    return _core.function("_random_" + distribution, False)(**parameters, out=out, **options)
+        return shape
+    return (1,) if out is None else out.shape
+
+
+def _as_arrays(name, parameters):
+    """All parameters as arrays of the shape that those given as arrays have."""
+    like = next(p for p in parameters if isinstance(p, NDArray))
+    for p in parameters:
+        if not isinstance(p, (NDArray, int, float)):
+            raise TypeError(f"random.{name}: parameters must be numbers or NDArrays, got {type(p).__name__}")
+    return [p if isinstance(p, NDArray) else array([p], like.context, like.dtype).broadcast_to((1,) * like.ndim)
+            .broadcast_to(like.shape) for p in parameters]
+
+
+def _sample(name, parameters, shape, dtype, ctx, out):
+    if any(isinstance(p, NDArray) for p in parameters):
+        return _with_arrays[name](*_as_arrays(name, parameters), shape=() if shape is None else shape, dtype=dtype, out=out)
+    if dtype is None and out is not None:
+        dtype = out.dtype
+    return _with_numbers[name](*parameters, shape=_shape_of(shape, out), dtype=dtype, ctx=ctx, out=out)
 
 
 def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """Samples of the uniform distribution on [low, high)."""
-    return _draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out)
+    """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise."""
+    return _sample("uniform", (low, high), shape, dtype, ctx, out)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """Samples of the normal distribution with mean ``loc`` and standard deviation ``scale``."""
-    if isinstance(loc, NDArray) or isinstance(scale, NDArray):
-        return _draw("normal", {"mu": loc, "sigma": scale}, shape, dtype, ctx, out)
-    return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out)
+    """Samples of the normal distribution. A negative ``scale`` is an MXNetError when the result is waited for."""
+    return _sample("normal", (loc, scale), shape, dtype, ctx, out)
 
 
 def randn(*shape, **kwargs):
-    """Samples of the normal distribution; ``loc``, ``scale``, ``dtype``, ``ctx`` and ``out`` are keywords."""
-    return normal(shape=shape or (1,), **kwargs)
+    """Samples of the normal distribution in the given shape; ``loc``, ``scale``, ``dtype`` and ``ctx`` as in normal."""
+    return normal(kwargs.pop("loc", 0), kwargs.pop("scale", 1), shape or None, **kwargs)
 
 
-__all__ = ["uniform", "normal", "randn", *_populated]
+def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Samples of the exponential distribution with mean ``scale``."""
+    return _sample("exponential", (1.0 / scale,), shape, dtype, ctx, out)
+
+
+def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Samples of the gamma distribution with shape ``alpha`` and scale ``beta``."""
+    return _sample("gamma", (alpha, beta), shape, dtype, ctx, out)
+
+
+def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Samples of the Poisson distribution with mean ``lam``, as floats."""
+    return _sample("poisson", (lam,), shape, dtype, ctx, out)
+
+
+def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Samples of the negative binomial distribution: ``k`` failures, probability ``p`` of failure."""
+    return _sample("negative_binomial", (k, p), shape, dtype, ctx, out)
+
+
+def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Samples of the negative binomial distribution with mean ``mu`` and dispersion ``alpha``."""
+    return _sample("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out)
+
+
+def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
+    """Integers uniform in [low, high), int32 unless ``dtype`` says otherwise.
+
+    Raises
+    ------
+    ValueError
+        Unless ``low < high``.
+    """
+    return _randint(low, high, shape=_shape_of(shape, out), dtype=dtype, ctx=ctx, out=out)
+
+
+def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None):
+    """Zeros and ones, ones with probability ``prob``; float32 unless ``dtype`` says otherwise."""
+    if isinstance(prob, NDArray):
+        return _draw(prob, distribution="bernoulli", shape=() if shape is None else shape, dtype=dtype or "float32", out=out)
+    return _draw(distribution="bernoulli", parameters=[prob], shape=_shape_of(shape, out), dtype=dtype or "float32",
+                 ctx=ctx, out=out)
+
+
+def uniform_like(data, low=0, high=1, out=None):
+    """Samples of the uniform distribution in the shape and dtype of ``data``."""
+    return uniform(low, high, data.shape, data.dtype, data.context, out)
+
+
+def normal_like(data, loc=0, scale=1, out=None):
+    """Samples of the normal distribution in the shape and dtype of ``data``."""
+    return normal(loc, scale, data.shape, data.dtype, data.context, out)
+
+
+__all__ += _populate(globals(), "nd.random")

@@ -11,8 +11,10 @@ from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classe
 from .multiarray import array, empty, ndarray
 from . import linalg, random
 from .functions import *  # noqa: F403
+from .parts import *  # noqa: F403
+from .products import *  # noqa: F403
 from .statistics import *  # noqa: F403
-from . import functions, statistics
+from . import functions, parts, products, statistics
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -27,4 +29,5 @@ bool_, bool = _numpy.bool_, _numpy.bool_
 dtype = _numpy.dtype
 
 __all__ = ["array", "empty", "ndarray", "linalg", "random", "newaxis", "pi", "e", "inf", "nan", *functions.__all__,
+           *parts.__all__, *products.__all__,
            *statistics.__all__, *_names]
