@@ -1,0 +1,78 @@
+"""Seeded random streams recorded from MXNet 1.9.1 on the CPU: the same numbers must come out of 'mt19937'."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy
+import pytest
+
+import headrace as mx
+from headrace import autograd, init, nd, np
+from headrace.gluon import nn
+from headrace.util import np_array, np_shape
+
+SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
+FOLDER = SHARED / "data" / "interop" / "random"
+
+if not FOLDER.is_dir():
+    pytest.skip(
+        f"there are no recorded numbers at {FOLDER}; put the folder `shared` beside the checkout, or let "
+        "HEADRACE_SHARED name it",
+        allow_module_level=True,
+    )
+
+RECORDED = numpy.load(FOLDER / "random.npz", allow_pickle=False)
+ROWS = {row["name"]: row for row in json.loads((FOLDER / "index.json").read_text())}
+
+
+def dense_weights():
+    first, second = nn.Dense(3, in_units=50), nn.Dense(2, in_units=4)
+    first.initialize()
+    second.initialize(init.Xavier())
+    return [first.weight.data(), second.weight.data()]
+
+
+def dropped():
+    with autograd.train_mode():
+        return [nd.Dropout(nd.ones((150,)), p=0.3)]
+
+
+DRAWS = {
+    "nd_uniform": lambda: [nd.random.uniform(shape=n) for n in (3, 3, 64, 65, 1000)],
+    "nd_uniform_range": lambda: [nd.random.uniform(-2, 5, shape=(4, 30))],
+    "nd_normal": lambda: [nd.random.normal(shape=n) for n in (5, 5, 200)] + [nd.random.normal(3, 2, shape=4)],
+    "nd_randint": lambda: [nd.random.randint(0, 100, shape=8), nd.random.randint(-5, 5, shape=80)],
+    "np_uniform": lambda: [np.random.uniform(size=n) for n in ((3,), (3,), (1000,))],
+    "np_normal": lambda: [np.random.normal(size=n) for n in ((5,), (5,), (200,))] + [np.random.normal(3, 2, (4,))],
+    "np_randint": lambda: [np.random.randint(0, 100, (8,)), np.random.randint(0, 7, (100,))],
+    "nd_dense_init": dense_weights,
+    "np_dense_init": dense_weights,
+    "dropout": dropped,
+    "unseeded": lambda: [nd.random.uniform(shape=4)],
+}
+
+
+@pytest.fixture(autouse=True)
+def mt19937():
+    before = mx.random.generator()
+    mx.random.set_generator("mt19937")
+    yield
+    mx.random.set_generator(before)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_numbers_are_those_of_mxnet(name):
+    is_np = ROWS[name]["mode"] == "np"
+    with np_shape(is_np), np_array(is_np):
+        mx.random.seed(ROWS[name]["seed"])
+        drawn = [array.asnumpy() for array in DRAWS[name]()]
+    keys = sorted((key for key in RECORDED.files if key.startswith(name + "/")), key=lambda k: int(k.split("/")[1]))
+    assert len(drawn) == len(keys)
+    for array, key in zip(drawn, keys):
+        expected = RECORDED[key]
+        assert array.dtype == expected.dtype
+        if "normal" in name:
+            numpy.testing.assert_allclose(array, expected, rtol=1e-6, atol=1e-6)
+        else:
+            numpy.testing.assert_array_equal(array, expected)
