@@ -70,16 +70,15 @@ class Call {
   PyObject* run() {
     if (f_.forms.both && inputs_.size() == 2 && inputs_[0] && inputs_[1] && (!is_array(inputs_[0]) || !is_array(inputs_[1])))
       if (is_array(inputs_[0]) || is_array(inputs_[1])) return run_with_number();
-    std::vector<NDArray> arrays;
-    arrays.reserve(inputs_.size());
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-      if (!inputs_[i]) {
-        check(!op_.variadic && i >= inputs_.size() - op_.optional_inputs, ErrorKind::kType,
-              "{}: argument '{}' is missing; give an array", name(), input_name(i));
-        break;
-      }
-      arrays.push_back(to_array(i));
-    }
+    constexpr size_t kFew = 4;
+    NDArray few[kFew];
+    std::vector<NDArray> many(inputs_.size() > kFew ? inputs_.size() : 0);
+    NDArray* first = many.empty() ? few : many.data();
+    size_t given = 0;
+    for (; given < inputs_.size() && inputs_[given]; ++given) first[given] = to_array(given);
+    if (given < inputs_.size() && (op_.variadic || given < inputs_.size() - op_.optional_inputs))
+      fail(ErrorKind::kType, "{}: argument '{}' is missing; give an array", name(), input_name(given));
+    std::span<const NDArray> arrays(first, given);
     if (const FieldInfo* field = op_.variadic ? op_.schema->find("num_args") : nullptr)
       field->set(writable(), static_cast<int64_t>(arrays.size()), *field, name());
     if (!attrs_) check_required();
@@ -243,7 +242,7 @@ class Call {
 
   const OpFunction& f_;
   const OpDef& op_;
-  std::vector<PyObject*> inputs_;  // borrowed
+  SmallVector<PyObject*, 8> inputs_;  // borrowed
   std::vector<Ref> held_;
   IntrusivePtr<Attrs> attrs_;
   uint64_t given_ = 0;

@@ -1,5 +1,6 @@
 #include "op/invoke.h"
 
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
@@ -118,6 +119,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
   op.infer(infer, *attrs);
   const auto& types = infer.outputs();
   Device device = infer.device() ? *infer.device() : device_of(inputs);
+  if (inputs.empty()) allocator_of(device);  // raises here, not later, when there is no such device
   bool fresh = true;
   std::vector<NDArray> late;  // given outputs that the kernel cannot write directly
   SmallVector<uint32_t, 8> late_index;

@@ -27,6 +27,7 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
+    __array_ufunc__ = None  # operators with NumPy arrays on the other side are refused, as in MXNet
 
     # --- what it is ---
 

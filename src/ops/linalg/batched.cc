@@ -109,6 +109,10 @@ shape () and when the inner extents differ.)",
         const NDArray &a = in[0], &b = in[1];
         check(a.ndim() > 0 && b.ndim() > 0, ErrorKind::kRuntime,
               "matmul: arrays of shape () cannot be multiplied as matrices; use *");
+        int64_t inner = b.ndim() > 1 ? b.shape()[b.ndim() - 2] : b.size();
+        check(a.shape().back() == inner, ErrorKind::kRuntime,
+              "matmul: the last axis of shape {} must have the extent of the rows of shape {}: {} and {} were given",
+              to_string(a.shape()), to_string(b.shape()), a.shape().back(), inner);
         if (a.ndim() > 1 && b.ndim() > 1) return {batched(a, b, false, false)};
         NDArray left = a.ndim() > 1 ? a : reshaped_to(a, {1, a.size()});
         NDArray right = b.ndim() > 1 ? b : reshaped_to(b, {b.size(), 1});

@@ -1,0 +1,181 @@
+"""Bad input: each call raises the right error, with a text that names the operation and what is wrong."""
+
+import numpy
+import pytest
+
+from headrace import MXNetError, autograd, context, gluon, init, metric, nd, np, npx, optimizer, random, util
+
+A23 = nd.ones((2, 3))
+A45 = nd.ones((4, 5))
+INTS = nd.ones((2, 3), dtype="int32")
+N23 = np.ones((2, 3))
+N45 = np.ones((4, 5))
+NET = gluon.nn.Dense(2, in_units=3)
+
+
+def recorded(write):
+    """Runs `write` on an array that belongs to a recorded graph."""
+    x = nd.ones((2, 3))
+    x.attach_grad()
+    with autograd.record():
+        y = x * 2
+        write(y)
+
+
+def iadd(y):
+    y += 1
+
+
+def assign(y):
+    y[0] = 1
+
+
+# (what is called, the error, words of its text)
+CASES = {
+    # shapes
+    "add of shapes": (lambda: A23 + A45, MXNetError, ["broadcast_add", "(2, 3)", "(4, 5)"]),
+    "np add of shapes": (lambda: N23 + N45, ValueError, ["(2, 3)", "(4, 5)"]),
+    "dot": (lambda: nd.dot(A23, A45), MXNetError, ["dot", "(2, 3)", "(4, 5)"]),
+    "np dot": (lambda: np.dot(N23, N45), MXNetError, ["dot", "(2, 3)", "(4, 5)"]),
+    "matmul": (lambda: N23 @ N45, MXNetError, ["matmul", "(2, 3)", "(4, 5)"]),
+    "batch_dot": (lambda: nd.batch_dot(A23, A23), MXNetError, ["batch_dot"]),
+    "reshape": (lambda: A23.reshape((2, 2)), ValueError, ["(2, 2)"]),
+    "np reshape": (lambda: N23.reshape(7), MXNetError, ["7"]),
+    "two unknown": (lambda: A23.reshape((-1, -1)), MXNetError, ["-1"]),
+    "concat": (lambda: nd.concat(A23, A45, dim=0), MXNetError, ["(2, 3)", "(4, 5)"]),
+    "np concatenate": (lambda: np.concatenate([N23, N45]), MXNetError, ["(2, 3)", "(4, 5)"]),
+    "stack": (lambda: nd.stack(A23, A45), MXNetError, ["(2, 3)", "(4, 5)"]),
+    "broadcast_to": (lambda: nd.broadcast_to(A23, shape=(4, 3)), MXNetError, ["(2, 3)", "(4, 3)"]),
+    "where": (lambda: nd.where(A23, A23, A45), MXNetError, ["(2, 3)", "(4, 5)"]),
+    "FullyConnected": (lambda: nd.FullyConnected(A23, A45, num_hidden=4, no_bias=True), MXNetError, ["FullyConnected"]),
+    "elemwise": (lambda: nd.elemwise_add(A23, nd.ones((2, 1))), MXNetError, ["elemwise_add", "(2, 1)"]),
+    "Dense input": (lambda: initialized(NET)(A45), MXNetError, ["(4, 5)"]),
+    # axes
+    "sum axis": (lambda: nd.sum(A23, axis=5), ValueError, ["sum", "axis 5", "2"]),
+    "np sum axis": (lambda: np.sum(N23, axis=-4), ValueError, ["axis -4", "2"]),
+    "softmax axis": (lambda: nd.softmax(A23, axis=3), ValueError, ["softmax", "axis 3"]),
+    "transpose axes": (lambda: nd.transpose(A23, axes=(0, 0)), MXNetError, ["transpose"]),
+    "expand_dims": (lambda: nd.expand_dims(A23, axis=7), MXNetError, ["7"]),
+    "squeeze": (lambda: np.squeeze(N23, axis=0), MXNetError, ["squeeze"]),
+    "argmax axis": (lambda: np.argmax(N23, axis=2), ValueError, ["axis 2"]),
+    "sort axis": (lambda: nd.sort(A23, axis=4), ValueError, ["sort", "axis 4"]),
+    # dtypes
+    "mixed dtypes": (lambda: A23 + INTS, MXNetError, ["broadcast_add", "float32", "int32", "astype"]),
+    "unknown dtype": (lambda: A23.astype("float99"), TypeError, ["float99"]),
+    "zeros dtype": (lambda: nd.zeros((2,), dtype="text"), TypeError, ["text"]),
+    "out dtype": (lambda: nd.exp(A23, out=INTS), TypeError, ["exp", "int32", "float32"]),
+    "out shape": (lambda: nd.exp(A23, out=A45), ValueError, ["exp", "(4, 5)", "(2, 3)"]),
+    # arguments
+    "unknown keyword": (lambda: nd.sum(A23, axes=1), TypeError, ["sum", "axes", "axis"]),
+    "missing array": (lambda: nd.dot(A23), TypeError, ["dot", "missing"]),
+    "missing number": (lambda: nd.clip(A23, a_min=0), TypeError, ["clip", "a_max"]),
+    "missing depth": (lambda: nd.one_hot(A23), TypeError, ["one_hot", "depth"]),
+    "too many": (lambda: nd.exp(A23, 1, 2, 3), TypeError, ["exp"]),
+    "no array": (lambda: nd.exp("text"), TypeError, ["exp", "str"]),
+    "bad choice": (lambda: nd.Activation(A23, act_type="rellu"), ValueError, ["Activation", "rellu", "relu"]),
+    "bad mode": (lambda: nd.take(A23, A23, mode="bounce"), ValueError, ["take", "bounce", "clip"]),
+    "number for text": (lambda: nd.sum(A23, keepdims=[1]), TypeError, ["sum", "keepdims"]),
+    "shape of text": (lambda: nd.zeros("abc"), TypeError, ["shape"]),
+    "negative shape": (lambda: nd.zeros((-2, 3)), MXNetError, ["-2"]),
+    # mixing front ends and types
+    "nd + np": (lambda: A23 + N23, TypeError, ["nd", "np"]),
+    "nd function": (lambda: nd.exp(N23), TypeError, ["exp", "np"]),
+    "np function": (lambda: np.exp(A23), TypeError, ["exp", "nd"]),
+    "nd + numpy": (lambda: A23 + numpy.ones((2, 3)), TypeError, ["NDArray"]),
+    "nd + text": (lambda: A23 + "a", TypeError, ["unsupported"]),
+    "== None": (lambda: np.array(nd.ones((1,))), ValueError, ["as_np_ndarray"]),
+    # indexing
+    "index": (lambda: A23[5], IndexError, ["index 5", "axis 0", "size 2"]),
+    "index in tuple": (lambda: A23[0, -4], IndexError, ["index -4", "axis 1", "size 3"]),
+    "too many indices": (lambda: A23[0, 0, 0], IndexError, ["too many indices"]),
+    "two ellipses": (lambda: N23[..., ...], IndexError, ["ellipsis"]),
+    "zero step": (lambda: A23[::0], ValueError, ["step"]),
+    "text key": (lambda: A23["a"], ValueError, ["'a'"]),
+    "assigned shape": (lambda: A23.__setitem__(0, nd.ones((4,))), ValueError, ["(4,)", "(3,)"]),
+    "assigned text": (lambda: A23.__setitem__(0, "abc"), TypeError, ["str"]),
+    "mask shape": (lambda: N23[np.ones((3,)) > 0], IndexError, ["(3,)", "(2, 3)"]),
+    "gathered index": (lambda: N23[[7]].asnumpy(), IndexError, ["7", "size 2"]),
+    # values
+    "truth": (lambda: bool(A23), ValueError, ["ambiguous"]),
+    "asscalar": (lambda: A23.asscalar(), ValueError, ["(2, 3)"]),
+    "item": (lambda: N23.item(), ValueError, ["(2, 3)"]),
+    "float": (lambda: float(N23), TypeError, ["(2, 3)"]),
+    "len": (lambda: len(np.array(1.0)), TypeError, ["unsized"]),
+    "hash": (lambda: hash(N23), TypeError, ["unhashable"]),
+    "strings": (lambda: nd.array(["a", "b"]), TypeError, ["numbers"]),
+    "ragged": (lambda: np.array([[1, 2], [3]]), TypeError, ["sequence"]),
+    # random
+    "seed": (lambda: random.seed(float("nan")), ValueError, ["nan"]),
+    "generator": (lambda: random.set_generator("dice"), ValueError, ["dice", "philox"]),
+    "np scale": (lambda: np.random.normal(0, -1, (2,)), ValueError, ["scale"]),
+    "nd scale": (lambda: nd.random.normal(0, -1, shape=(2,)).asnumpy(), MXNetError, ["scale"]),
+    # gradients
+    "not recorded": (lambda: nd.ones((1,)).backward(), MXNetError, ["computational graph"]),
+    "in place": (lambda: recorded(iadd), MXNetError, ["recording"]),
+    "assignment": (lambda: recorded(assign), MXNetError, ["recording"]),
+    "grad_req": (lambda: nd.ones((1,)).attach_grad("sum"), KeyError, ["sum", "write"]),
+    "no variables": (lambda: autograd.grad(A23, []), AssertionError, ["empty"]),
+    "numbers of heads": (lambda: autograd.backward([A23], [A23, A23]), AssertionError, ["1", "2"]),
+    # devices and modes
+    "device type": (lambda: context.Context("tpu", 0), ValueError, ["tpu", "cpu"]),
+    "no such gpu": (lambda: nd.ones((2,), ctx=context.gpu(7)), MXNetError, ["gpu"]),
+    "np mode": (lambda: util.set_np(shape=False, array=True), ValueError, ["shape"]),
+    "stype": (lambda: A23.tostype("csr"), MXNetError, ["csr"]),
+    # files
+    "missing file": (lambda: nd.load("/no/such/file"), MXNetError, ["/no/such/file", "No such file"]),
+    "broken bytes": (lambda: nd.load_frombuffer(b"abc"), MXNetError, ["Invalid NDArray file format"]),
+    "saved number": (lambda: nd.save("x", 3), ValueError, ["int"]),
+    "saved item": (lambda: nd.save("x", [3]), TypeError, ["int"]),
+    "saved nd by npx": (lambda: npx.save("x", A23), ValueError, ["array"]),
+    # Gluon
+    "optimizer": (lambda: optimizer.create("sgdd"), ValueError, ["sgdd"]),
+    "metric": (lambda: metric.create("accuracyy"), AssertionError, ["accuracyy"]),
+    "initializer": (lambda: init.Xavier()(init.InitDesc("a_weight"), nd.ones((3,))), ValueError, ["3"]),
+    "not initialized": (lambda: gluon.nn.Dense(2, in_units=3).weight.data(), RuntimeError, ["has not been initialized"]),
+    "trainer": (lambda: gluon.Trainer([3], "sgd"), ValueError, ["Parameters"]),
+    "loader": (lambda: gluon.data.DataLoader([1, 2]), ValueError, ["batch_size"]),
+}
+
+
+def initialized(block):
+    if block.weight._data is None:
+        block.initialize()
+    return block
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_says_what_is_wrong(case):
+    call, error, words = CASES[case]
+    with pytest.raises(error) as raised:
+        call()
+    text = str(raised.value)
+    for word in words:
+        assert word in text, f"{word!r} is missing in: {text}"
+
+
+def test_there_are_enough():
+    assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize("shape", [(1 << 40,), (1 << 20, 1 << 20), (1 << 31, 1 << 31, 1 << 31)])
+def test_huge_arrays_are_refused_and_life_goes_on(shape):
+    with pytest.raises(MemoryError):
+        nd.zeros(shape).wait_to_read()
+    assert nd.ones((2,)).sum().asscalar() == 2
+
+
+def test_an_asynchronous_error_stays_until_the_array_is_written():
+    bad = nd.random.normal(0, -1, shape=(2,))
+    depends = bad + 1
+    for _ in range(2):
+        with pytest.raises(MXNetError, match="scale"):
+            depends.asnumpy()
+    bad[:] = 3
+    assert bad.asnumpy().tolist() == [3, 3]
+
+
+def test_waitall_raises_an_error_once():
+    nd.random.normal(0, -1, shape=(2,))
+    with pytest.raises(MXNetError, match="scale"):
+        nd.waitall()
+    nd.waitall()
