@@ -52,7 +52,8 @@ def in_mode(array):
 
 
 def save(filename, named_arrays):
-    """Writes a dictionary of arrays in MXNet's `.params` format."""
+    """Writes a dictionary of arrays in MXNet's `.params` format, as arrays of the current mode."""
+    named_arrays = {name: in_mode(array) for name, array in named_arrays.items()}
     if is_np_array():
         npx.save(filename, named_arrays)
     else:

@@ -168,8 +168,8 @@ class Block:
             if any(_holds_block(item) and id(item) not in children for item in items):
                 warnings.warn(
                     f'"{type(self).__name__}.{name}" is an unregistered container with Blocks. Blocks inside '
-                    "a list, "
-                    "tuple or dict are not registered by themselves: use register_child() or nn.Sequential.",
+                    "a list, tuple or dict are not registered by themselves: use register_child() or "
+                    "nn.Sequential.",
                     stacklevel=4,
                 )
 
@@ -183,8 +183,7 @@ class Block:
         return found
 
     def initialize(self, init=None, ctx=None, verbose=False, force_reinit=False):
-        """Initializes all parameters with `init` (default Uniform(0.07)) on `ctx`; see "
-        "Parameter.initialize."""
+        """Initializes all parameters with `init` (default Uniform(0.07)); see Parameter.initialize."""
         self.collect_params().initialize(
             initializer.Uniform() if init is None else init, ctx, verbose, force_reinit
         )

@@ -1,6 +1,4 @@
-"""Parameter: a trainable array of a block, one replica per context, possibly of a shape that is not known
-yet.
-"""
+"""Parameter: a trainable array of a block, with a replica per context and a shape that may come later."""
 
 import warnings
 
@@ -166,17 +164,15 @@ class Parameter:
             default_init = initializer.Uniform()
         if init is None:
             init = default_init if self.init is None else self.init
-        request = (init, _context_list(ctx), default_init, None)
-        if not arrays.shape_is_known(self._shape):
-            if not self._allow_deferred_init:
-                raise ValueError(
-                    f"Cannot initialize Parameter '{self.name}' because it has invalid shape: "
-                    f"{self.shape}. Give every dimension, or set allow_deferred_init=True."
-                )
-            self._deferred = request
-            return
-        self._deferred = request
-        self._finish_deferred_init()
+        is_known = arrays.shape_is_known(self._shape)
+        if not is_known and not self._allow_deferred_init:
+            raise ValueError(
+                f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
+                "Give every dimension, or set allow_deferred_init=True."
+            )
+        self._deferred = (init, _context_list(ctx), default_init, None)
+        if is_known:
+            self._finish_deferred_init()
 
     def _finish_deferred_init(self):
         """Makes the arrays that `initialize` postponed; the shape must be known by now."""
@@ -190,9 +186,8 @@ class Parameter:
             )
         with autograd.pause():
             if data is None:
-                data = arrays.zeros(
-                    self._shape, contexts[0] if contexts[0].device_type == "cpu" else cpu(), self.dtype
-                )
+                home = contexts[0] if contexts[0].device_type == "cpu" else cpu()
+                data = arrays.zeros(self._shape, home, self.dtype)
                 description = initializer.InitDesc(self.name, {"__init__": init})
                 initializer.create(default_init)(description, data)
             self._make_replicas(data, contexts)
@@ -226,15 +221,13 @@ class Parameter:
         if self._deferred is not None:
             return DeferredInitializationError(
                 f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. "
-                "Actual "
-                "initialization happens during the first forward pass: pass one batch of data through the "
-                "network "
-                "first, or give in_units, in_channels, ... when the layer is made."
+                "Actual initialization happens during the first forward pass: pass one batch of data "
+                "through the network first, or give in_units, in_channels, ... when the layer is made."
             )
         return RuntimeError(
             f"Parameter '{self.name}' has not been initialized. Call initialize() first. Initialize, and "
-            "create the "
-            "Trainer, with Block.collect_params() rather than Block.params: the latter lacks the children's."
+            "create the Trainer, with Block.collect_params() rather than Block.params: the latter lacks the "
+            "children's."
         )
 
     def _pick(self, replicas, ctx):
@@ -288,8 +281,7 @@ class Parameter:
         return list(self._grad)
 
     def list_ctx(self):
-        """The contexts that hold (or, when deferred, will hold) the parameter. RuntimeError: not "
-        "initialized."""
+        """The contexts that hold, or will hold, the parameter. RuntimeError: not initialized."""
         if self._data is not None:
             return list(self._contexts)
         if self._deferred is not None:

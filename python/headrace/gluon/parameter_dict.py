@@ -13,8 +13,7 @@ _NAMING_HINT = (
 
 
 def _merged_shape(first, second):
-    """One shape from two that describe the same parameter (0 and -1 are unknown), or None when they "
-    "disagree."""
+    """One shape from two of the same parameter (0 and -1 are unknown), or None when they disagree."""
     if len(first) != len(second):
         return None
     merged = []
@@ -138,8 +137,7 @@ class ParameterDict:
         return param
 
     def update(self, other):
-        """Takes over all parameters of `other`. AssertionError: one name stands for two different "
-        "parameters."""
+        """Takes over all parameters of `other`. AssertionError: one name stands for two parameters."""
         for name, param in other.items():
             assert self._params.get(name, param) is param, (
                 "Cannot update self with other because they have different Parameters with the same name "
@@ -243,8 +241,7 @@ class ParameterDict:
             for name in self.keys():
                 assert name in loaded, (
                     f"Parameter '{name[len(restore_prefix) :]}' is missing in {source}, which contains "
-                    "parameters: "
-                    f"{brief_names(loaded)}. Set allow_missing=True to ignore it. {_NAMING_HINT}"
+                    f"parameters: {brief_names(loaded)}. Set allow_missing=True to ignore it. {_NAMING_HINT}"
                 )
         for name, value in loaded.items():
             if name in self._params:
@@ -252,9 +249,8 @@ class ParameterDict:
             else:
                 assert ignore_extra, (
                     f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in "
-                    "ParameterDict, "
-                    f"choices are: {brief_names(self.keys())}. Set ignore_extra=True to ignore it. "
-                    f"{_NAMING_HINT}"
+                    f"ParameterDict, choices are: {brief_names(self.keys())}. Set ignore_extra=True to "
+                    f"ignore it. {_NAMING_HINT}"
                 )
 
 

@@ -66,8 +66,7 @@ class Trainer:
             found = param.list_ctx()
             assert contexts is None or contexts == found, (
                 f"All Parameters must be initialized on the same set of contexts, but Parameter {param.name} "
-                "is "
-                f"initialized on {found} while previous Parameters are initialized on {contexts}."
+                f"is initialized on {found} while previous Parameters are initialized on {contexts}."
             )
             contexts = found
         if contexts is not None and len(contexts) > 1:
@@ -141,10 +140,9 @@ class Trainer:
         param = self._params[index]
         return UserWarning(
             f"Gradient of Parameter `{param.name}` on context {param.list_ctx()[0]} has not been updated by "
-            "backward "
-            "since last `step`. This could mean a bug in your model that made it only use a subset of the "
-            "Parameters "
-            "for this iteration. If that is intended, call step with ignore_stale_grad=True."
+            "backward since last `step`. This could mean a bug in your model that made it only use a subset "
+            "of the Parameters for this iteration. If that is intended, call step with "
+            "ignore_stale_grad=True."
         )
 
     def save_states(self, fname):

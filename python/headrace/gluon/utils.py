@@ -148,8 +148,9 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
 
 
 def _fetch(url, target, sha1_hash, verify_ssl):
-    """One attempt: into a temporary file, which replaces `target` when it is complete and has the right "
-    "SHA-1."""
+    """One attempt: into a temporary file, which replaces `target` when it is complete and has the right
+    SHA-1.
+    """
     import ssl
     import urllib.request
 

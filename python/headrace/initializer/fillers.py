@@ -247,8 +247,7 @@ class Load:
         if saved is not None:
             assert arr.shape == saved.shape, (
                 f"Parameter {name} cannot be initialized from loading. Shape mismatch, target {arr.shape} vs "
-                "loaded "
-                f"{saved.shape}"
+                f"loaded {saved.shape}"
             )
             arr[:] = _as_kind(saved, arr)
         else:

@@ -136,8 +136,8 @@ class Optimizer:
         if weight._dtype_name in _HALF_TYPES:
             warnings.warn(
                 f"Accumulating with {weight._dtype_name} in optimizer can lead to poor accuracy or slow "
-                "convergence. "
-                f"Consider using multi_precision=True option of the {type(self).__name__} optimizer",
+                f"convergence. Consider using multi_precision=True option of the {type(self).__name__} "
+                "optimizer",
                 stacklevel=2,
             )
         return self.create_state(index, weight)

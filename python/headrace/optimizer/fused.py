@@ -84,8 +84,7 @@ class FusedOptimizer(Optimizer):
 
 
 class _MomentumOptimizer(FusedOptimizer):
-    """A rule with one optional momentum array; multi_precision states are (momentum or None, float32 "
-    "copy)."""
+    """A rule with an optional momentum; multi_precision states are (momentum or None, float32 copy)."""
 
     _plain_operation = "sgd_update"
     _momentum_operation = ""
@@ -114,8 +113,7 @@ class _MomentumOptimizer(FusedOptimizer):
 
 @register
 class SGD(_MomentumOptimizer):
-    """`m = momentum m - lr (g + wd w); w += m` with `g = clip(rescale_grad grad)`; momentum 0 keeps no "
-    "state."""
+    """`m = momentum m - lr (g + wd w); w += m`, `g = clip(rescale_grad grad)`; momentum 0 keeps no state."""
 
     _momentum_operation = "sgd_mom_update"
 

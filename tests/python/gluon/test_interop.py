@@ -160,6 +160,12 @@ def test_files_of_either_mode_load_in_either_mode(interop, tmp_path):
             assert isinstance(param.data(), hr.np.ndarray)
             assert (param.data().asnumpy() == values[key]).all()
         net.save_parameters(str(tmp_path / "np.params"))
+        before = make_net()
+        npx.reset_np()
+        before.load_parameters(legacy)
+        npx.set_np()
+        before.save_parameters(str(tmp_path / "mixed.params"))
+        assert (npx.load(str(tmp_path / "mixed.params"))["0.weight"].asnumpy() == values["0.weight"]).all()
     finally:
         npx.reset_np()
     net = make_net()
