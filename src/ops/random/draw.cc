@@ -128,7 +128,7 @@ OpDef draw() {
       .name = "_draw",
       .doc = R"(Samples of a distribution. Parameters are numbers, or arrays of one shape; then the result has that shape
 followed by `shape`, with as many samples for each set of parameters.)",
-      .inputs = {"parameters"},
+      .inputs = {"arrays"},
       .variadic = true,
       .infer = infer_draw,
       .kernel = run_draw,
