@@ -144,6 +144,11 @@ void add_like(std::vector<OpDef>& operators) {
   };
   add_constant("zeros", 0, "Zeros in the shape of the input.");
   add_constant("ones", 1, "Ones in the shape of the input.");
+  PointwiseSpec empty = like("_np_empty_like", {"np.empty_like"}, "An array in the shape of the input; its elements are 0.",
+                             [](Expr) { return Expr(0.0); });
+  empty.np_inputs = {"prototype"};
+  empty.dtypes = like_dtypes<LikeAttrs>;
+  operators.push_back(pointwise<LikeAttrs>(std::move(empty)));
   PointwiseSpec full = like("_npi_full_like", {"np.full_like"}, "One value in the shape of the input.",
                             [](Expr, Expr value) { return value; });
   full.dtypes = like_dtypes<FullLikeAttrs>;

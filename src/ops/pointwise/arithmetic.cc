@@ -122,11 +122,43 @@ BinaryRow gcd_row() {
   return row;
 }
 
+// np's functions that nd does not have.
+std::vector<BinaryRow> np_rows() {
+  return {{.name = "fmod", .doc = "Remainder of the division, element by element, with the sign of the dividend.",
+           .formula = [](Expr a, Expr b) { return fmod(a, b); },
+           .np = "fmod", .np_python = {"np.fmod"}},
+          {.name = "float_power", .doc = "First array raised to the powers in the second, in floating point.",
+           .formula = [](Expr a, Expr b) { return pow(a, b); },
+           .np = "float_power", .np_python = {"np.float_power"},
+           .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float,
+           .low = 0.5},
+          {.name = "heaviside", .doc = "0 where the first array is negative, 1 where it is positive, else the second.",
+           .formula = [](Expr a, Expr b) { return select(isnan(a), a, select(a == 0, b, a > 0)); },
+           .np = "heaviside", .np_python = {"np.heaviside"},
+           .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float},
+          {.name = "fmax", .doc = "The larger of two elements; where one is NaN the other.",
+           .formula = [](Expr a, Expr b) { return select(isnan(a), b, select(isnan(b), a, max(a, b))); },
+           .swap = Swap::kCommutes, .np = "fmax", .np_python = {"np.fmax"}},
+          {.name = "fmin", .doc = "The smaller of two elements; where one is NaN the other.",
+           .formula = [](Expr a, Expr b) { return select(isnan(a), b, select(isnan(b), a, min(a, b))); },
+           .swap = Swap::kCommutes, .np = "fmin", .np_python = {"np.fmin"}},
+          {.name = "logaddexp", .doc = "log(exp(a) + exp(b)), element by element, without overflow.",
+           .formula = [](Expr a, Expr b) { return max(a, b) + log1p(exp(-abs(a - b))); },
+           .gradient = [](Expr a, Expr b, Expr y, Expr dy) -> std::vector<Expr> {
+             return {dy * exp(a - y), dy * exp(b - y)};
+           },
+           .swap = Swap::kCommutes, .np = "logaddexp", .np_python = {"np.logaddexp"},
+           .np_dtypes = dtype_rules::promoted_to_float, .np_scalar_dtypes = dtype_rules::with_scalar_to_float}};
+}
+
 }  // namespace
 
 std::vector<BinaryRow> arithmetic_rows() {
-  return {add(),     subtract(), multiply(),  divide(),  mod(),          floor_divide(), power(),  maximum(),
-          minimum(), hypot_row(), arctan2(), copysign_row(), ldexp_row(), lcm_row(),      gcd_row()};
+  std::vector<BinaryRow> rows = {add(),       subtract(), multiply(),     divide(),    mod(),     floor_divide(), power(),
+                                 maximum(),   minimum(),  hypot_row(),    arctan2(),   copysign_row(),
+                                 ldexp_row(), lcm_row(),  gcd_row()};
+  for (BinaryRow& row : np_rows()) rows.push_back(std::move(row));
+  return rows;
 }
 
 }  // namespace headrace

@@ -89,6 +89,7 @@ std::vector<OpDef> cast_operators() {
   operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
   operators.push_back(identity("_copy", {"identity"}, {"nd.identity", "nd._internal._copy"}));
   operators.push_back(identity("_np_copy", {}, {"np.copy"}));
+  operators.push_back(identity("_npi_positive", {}, {"np.positive"}));
   operators.push_back(gradient_sum());
   operators.push_back(multicast());
   return operators;

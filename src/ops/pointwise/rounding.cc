@@ -1,5 +1,8 @@
 // Rounding, and questions about single numbers. Their gradients are zero.
 
+#include <cmath>
+
+#include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
 
@@ -21,6 +24,68 @@ std::vector<UnaryRow> rounding_rows() {
       {.name = "rint", .doc = "The nearest integer, halves towards minus infinity, element by element.",
        .formula = [](Expr x) { return rint_down(x); }, .zero_gradient = true, .np_python = {"np.rint"}},
   };
+}
+
+struct AroundAttrs {
+  int64_t decimals = 0;
+  static constexpr auto kFields =
+      fields(field(&AroundAttrs::decimals, "decimals", "Digits after the point that stay; before it when negative."));
+};
+
+struct FactorAttrs {
+  double factor = 1;
+  static constexpr auto kFields = fields(field(&FactorAttrs::factor, "factor", "What is rounded is x * factor."));
+};
+
+// The nearest multiple of 1 / factor, halves to the even one.
+OpDef round_scaled() {
+  return pointwise<FactorAttrs>({.name = "_round_scaled",
+                                 .doc = "The nearest multiple of 1 / factor, halves to the even one.",
+                                 .formula = [](Expr x, Expr factor) { return rint(x * factor) / factor; },
+                                 .zero_gradient = true,
+                                 .dtypes = dtype_rules::numeric,
+                                 .samples = {uniform({2, 3}), values({0.5, 1.5, 2.5, -0.5})}});
+}
+
+std::vector<NDArray> around(std::span<const NDArray> in, const AroundAttrs& a) {
+  DType dtype = in[0].dtype();
+  if (!is_floating(dtype) && a.decimals >= 0) return {call("_copy", {in[0]})};
+  if (is_floating(dtype) && a.decimals >= 0)
+    return {call("_round_scaled", {in[0]}, {{"factor", std::pow(10.0, static_cast<double>(a.decimals))}})};
+  double unit = std::pow(10.0, static_cast<double>(-a.decimals));
+  NDArray tens = call("_div_scalar", {cast_to(in[0], DType::kFloat64)}, {{"scalar", unit}});
+  return {cast_to(call("_mul_scalar", {call("_round_scaled", {tens})}, {{"scalar", unit}}), dtype)};
+}
+
+OpDef around_operator() {
+  return general<AroundAttrs>({.name = "_npi_around",
+                               .python = {"np.around", "np.round", "np.round_", "ndarray.round"},
+                               .doc = "Rounded to `decimals` digits after the point, halves to the even digit.",
+                               .np_inputs = {"x"},
+                               .compose = around,
+                               .samples = {Sample({values({0.5, 1.5, 2.5, -0.5})}),
+                                           Sample({uniform({2, 3}, -200, 200)}, make_attrs(AroundAttrs{-1}))}});
+}
+
+// Bits of integers are inverted, truth values negated.
+std::vector<OpDef> bitwise_not() {
+  std::vector<OpDef> operators;
+  operators.push_back(pointwise({.name = "_bitwise_not",
+                                 .doc = "All bits inverted.",
+                                 .formula = [](Expr x) { return ~x; },
+                                 .zero_gradient = true,
+                                 .dtypes = dtype_rules::promoted_integers,
+                                 .samples = {integers({2, 3}, -5, 5)}}));
+  operators.push_back(general<NoAttrs>(
+      {.name = "_npi_bitwise_not",
+       .python = {"np.bitwise_not", "np.invert"},
+       .doc = "All bits inverted; `not` for bool. Raises TypeError for floats.",
+       .np_inputs = {"x"},
+       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+         return {call(in[0].dtype() == DType::kBool ? "_npi_logical_not" : "_bitwise_not", {in[0]})};
+       },
+       .samples = {integers({2, 3}, -5, 5)}}));
+  return operators;
 }
 
 OpDef question(std::string name, std::vector<std::string> python, const char* doc, FormulaFn formula) {
@@ -65,14 +130,11 @@ std::vector<OpDef> rounding_operators() {
                                  .formula = [](Expr x) { return logical_not(x); },
                                  .zero_gradient = true,
                                  .samples = {uniform({2, 3}), values({0, 1, -1})}}));
-  operators.push_back(pointwise({.name = "_npi_bitwise_not",
-                                 .python = {"np.bitwise_not", "np.invert"},
-                                 .doc = "All bits inverted; `not` for bool. Raises TypeError for floats.",
-                                 .np_inputs = {"x"},
-                                 .formula = [](Expr x) { return ~x; },
-                                 .zero_gradient = true,
-                                 .dtypes = dtype_rules::promoted_integers,
-                                 .samples = {integers({2, 3}, -5, 5)}}));
+  operators.push_back(question("_npi_signbit", {"np.signbit"}, "Whether the sign is minus, also that of -0 and NaN.",
+                               [](Expr x) { return copysign(1, x) < 0; }));
+  operators.push_back(round_scaled());
+  operators.push_back(around_operator());
+  for (OpDef& op : bitwise_not()) operators.push_back(std::move(op));
   return operators;
 }
 
