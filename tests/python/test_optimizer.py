@@ -406,6 +406,10 @@ class TestStates:
             b"cbuiltins\ngetattr\n.",
             b"cmxnet.ndarray.ndarray\nsave\n.",
             b"cmxnet\nnd\n.",
+            pickle.dumps({0: slice(1)}),
+            b"cbuiltins\nint\n.",
+            b"cnumpy\nvoid\n.",
+            b"cnumpy.core.multiarray\nzeros\n.",
         ],
     )
     def test_refuses_other_classes(self, data):
@@ -421,12 +425,47 @@ class TestStates:
             pickle.dumps(({}, 3)),
             pickle.dumps((1, 2, 3)),
             pickle.dumps({0: 1})[:-3],
+            b"cbuiltins\nbytearray\n(I9999999999\ntR.",
+            b"cnumpy\nndarray\n(I9999999999\ntR.",
+            b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I9999999999\ntI0\ntR.",
+            b"c_codecs\nencode\n(Vx\nVrot13\ntR.",
+            b"Nr\xff\xff\xff\xff.",
         ],
     )
     def test_broken_bytes(self, data):
         updater = Updater(optimizer.SGD())
         with pytest.raises(ValueError, match="optimizer states"):
             updater.set_states(data)
+        assert updater.states == {}
+
+    @pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+    def test_protocols(self, protocol):
+        state = {
+            0: (nd.array([1, 2]), None),
+            "x": numpy.arange(2),
+            2: [{3}, 1j, bytearray(b"\xff"), numpy.int8(4)],
+        }
+        updater = Updater(optimizer.SGD())
+        updater.set_states(pickle.dumps((state, optimizer.Adam(beta1=0.5)), protocol=protocol))
+        assert updater.optimizer.beta1 == 0.5
+        assert updater.states[0][0].asnumpy().tolist() == [1, 2] and updater.states["x"].tolist() == [0, 1]
+        assert updater.states[2] == [{3}, 1j, bytearray(b"\xff"), 4]
+
+    def test_random_damage(self):
+        updater = Updater(optimizer.Adam())
+        updater([0], [nd.ones((2,))], [nd.ones((2,))])
+        data = updater.get_states(dump_optimizer=True)
+        random = numpy.random.default_rng(11)
+        refused = 0
+        for _ in range(2000):
+            damaged = bytearray(data)
+            for place in random.integers(0, len(data), random.integers(1, 4)):
+                damaged[place] = random.integers(0, 256)
+            try:
+                Updater(optimizer.SGD()).set_states(bytes(damaged))
+            except ValueError:
+                refused += 1
+        assert refused > 500
 
     def test_truncated_at_every_byte(self):
         updater = Updater(optimizer.Adam())
