@@ -20,6 +20,7 @@ NDArray borrow_buffer(PyObject* object) {
     throw PythonError();
   }
   auto free_buffer = [](void* owner) {
+    if (!Py_IsInitialized()) return;  // at exit, after the interpreter: the process gives the memory back
     PyGILState_STATE state = PyGILState_Ensure();
     PyBuffer_Release(static_cast<Py_buffer*>(owner));
     delete static_cast<Py_buffer*>(owner);

@@ -94,7 +94,7 @@ NDArray from_dlpack(PyObject* capsule) {
   PyCapsule_SetName(capsule, "used_dltensor");
   auto release = [](void* owner) {
     auto* tensor = static_cast<DlManagedTensor*>(owner);
-    if (!tensor->deleter) return;
+    if (!tensor->deleter || !Py_IsInitialized()) return;
     PyGILState_STATE state = PyGILState_Ensure();  // the other library may need it
     tensor->deleter(tensor);
     PyGILState_Release(state);

@@ -22,4 +22,6 @@ NB_MODULE(_core, m) {
   bind_autograd(m);
   bind_engine(m);
   bind_files(m);
+  // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
+  nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
 }
