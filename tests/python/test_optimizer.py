@@ -135,6 +135,13 @@ def dcasgd(opt, t, w, g, state):
     return w + state["m"]
 
 
+def lars(opt, t, w, g, state):
+    norm, grad_norm = numpy.linalg.norm(w), numpy.linalg.norm(g * opt.rescale_grad)
+    rate = opt.lr * opt.eta * norm / (grad_norm + opt.wd * norm + opt.eps)
+    state["m"] = opt.momentum * state.get("m", 0) - rate * (clipped(g, opt) + opt.wd * w)
+    return w + state["m"]
+
+
 RULES = [
     ("sgd", {}, sgd),
     ("sgd", {"momentum": 0.9}, sgd),
@@ -155,6 +162,8 @@ ARRAY_RULES = [
     ("adamax", {}, adamax),
     ("lamb", {}, lamb),
     ("lamb", {"lower_bound": 1.0}, lamb),
+    ("lars", {"eta": 0.1}, lars),
+    ("lars", {"momentum": 0.9, "eta": 0.1, "eps": 0.1}, lars),
     ("dcasgd", {}, dcasgd),
     ("dcasgd", {"momentum": 0.5}, dcasgd),
 ]
@@ -227,6 +236,24 @@ def test_nadam():
         step = (1 - now) * g / (1 - schedule) + following * m / (1 - schedule * following)
         expected = expected - 0.1 * step / (numpy.sqrt(v / (1 - 0.999**t)) + 1e-8)
     numpy.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-4)
+
+
+def test_lars_momentum_follows_the_rate():
+    schedule = lr_scheduler.MultiFactorScheduler(step=[1], factor=0.5, base_lr=0.1)
+    opt = optimizer.create("lars", momentum=0.9, eta=1, lr_scheduler=schedule)
+    updater, weight, expected, m = optimizer.get_updater(opt), nd.array([1, -2]), numpy.array([1.0, -2.0]), 0
+    for rate, correction in ((0.1, 1), (0.05, 0.5), (0.05, 1)):
+        grad = RNG.standard_normal(2)
+        updater(0, nd.array(grad), weight)
+        trust = numpy.linalg.norm(expected) / numpy.linalg.norm(grad)
+        m = 0.9 * correction * m - rate * trust * grad
+        expected = expected + m
+        numpy.testing.assert_allclose(weight.asnumpy(), expected, rtol=1e-4)
+
+
+def test_lars_keeps_the_rate_of_biases():
+    opt = optimizer.create("lars", learning_rate=0.5, param_idx2name={0: "a_bias"}, eta=1e-9)
+    assert Stepper(opt)() == [0.5]
 
 
 def test_sgld_noise():
@@ -474,3 +501,9 @@ class TestStates:
         for end in range(len(data)):
             with pytest.raises(ValueError):
                 Updater(optimizer.SGD()).set_states(data[:end])
+
+
+def test_module_path_of_mxnet():
+    from headrace.optimizer import optimizer as module
+
+    assert module.SGD is optimizer.SGD and module.Updater is Updater

@@ -9,7 +9,6 @@ from .base import Optimizer, register
 __all__ = [
     "DCASGD",
     "FTML",
-    "LAMB",
     "SGLD",
     "AdaDelta",
     "AdaGrad",
@@ -21,14 +20,14 @@ __all__ = [
 ]
 
 
-def _plain(state):
+def plain(state):
     """`state` with np arrays seen as nd arrays of the same memory."""
     if isinstance(state, tuple):
-        return tuple(map(_plain, state))
+        return tuple(map(plain, state))
     return state.as_nd_ndarray() if isinstance(state, NpArray) else state
 
 
-def _decay(average, rate, value):
+def decay(average, rate, value):
     """`average = rate average + (1 - rate) value`, in place."""
     average[:] = rate * average + (1.0 - rate) * value
 
@@ -53,7 +52,7 @@ class ArrayOptimizer(Optimizer):
     def update(self, index, weight, grad, state):
         self._update_count(index)
         lr, wd = self._get_lr(index), self._get_wd(index)
-        w, g, state = _plain(weight), _plain(grad) * self.rescale_grad, _plain(state)
+        w, g, state = plain(weight), plain(grad) * self.rescale_grad, plain(state)
         if self._decays_gradient:
             g = g + wd * w
         self._apply(w, self._clip(g), state, lr, wd, self._index_update_count[index], index)
@@ -109,10 +108,10 @@ class RMSProp(ArrayOptimizer):
         return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
 
     def _apply(self, w, g, state, lr, wd, t, index):
-        _decay(state[0], self.gamma1, nd.square(g))
+        decay(state[0], self.gamma1, nd.square(g))
         if self.centered:
             square, mean, delta = state
-            _decay(mean, self.gamma1, g)
+            decay(mean, self.gamma1, g)
             spread = nd.sqrt(square - nd.square(mean) + self.epsilon)
             delta[:] = self.gamma2 * delta - lr * g / spread
             w += delta
@@ -136,9 +135,9 @@ class AdaDelta(ArrayOptimizer):
 
     def _apply(self, w, g, state, lr, wd, t, index):
         square, moved = state
-        _decay(square, self.rho, nd.square(g))
+        decay(square, self.rho, nd.square(g))
         delta = nd.sqrt(moved + self.epsilon) / nd.sqrt(square + self.epsilon) * g
-        _decay(moved, self.rho, nd.square(delta))
+        decay(moved, self.rho, nd.square(delta))
         w -= delta + wd * w
 
 
@@ -178,7 +177,7 @@ class FTML(ArrayOptimizer):
 
     def _apply(self, w, g, state, lr, wd, t, index):
         d, v, z = state
-        _decay(v, self.beta2, nd.square(g))
+        decay(v, self.beta2, nd.square(g))
         corrected = nd.sqrt(v / (1.0 - self.beta2**t)) + self.epsilon
         new_d = (1.0 - self.beta1**t) / lr * corrected
         z[:] = self.beta1 * z + (1.0 - self.beta1) * g - (new_d - self.beta1 * d) * w
@@ -221,7 +220,7 @@ class Adamax(ArrayOptimizer):
 
     def _apply(self, w, g, state, lr, wd, t, index):
         mean, largest = state
-        _decay(mean, self.beta1, g)
+        decay(mean, self.beta1, g)
         largest[:] = nd.maximum(self.beta2 * largest, nd.abs(g))
         w -= lr / (1.0 - self.beta1**t) * mean / largest
 
@@ -249,60 +248,11 @@ class Nadam(ArrayOptimizer):
         mean, square = state
         now, following = self._momentum(t), self._momentum(t + 1)
         self.m_schedule *= now
-        _decay(mean, self.beta1, g)
-        _decay(square, self.beta2, nd.square(g))
+        decay(mean, self.beta1, g)
+        decay(square, self.beta2, nd.square(g))
         step = (1.0 - now) / (1.0 - self.m_schedule) * g
         step = step + following / (1.0 - self.m_schedule * following) * mean
         w -= lr * step / (nd.sqrt(square / (1.0 - self.beta2**t)) + self.epsilon)
-
-
-@register
-class LAMB(ArrayOptimizer):
-    """Adam's step scaled by the norm of the weight over the norm of the step."""
-
-    _state_arrays = 2
-    _decays_gradient = False
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta1=0.9,
-        beta2=0.999,
-        epsilon=1e-6,
-        lower_bound=None,
-        upper_bound=None,
-        bias_correction=True,
-        **kwargs,
-    ):
-        super().__init__(learning_rate=learning_rate, **kwargs)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.lower_bound = lower_bound
-        self.upper_bound = upper_bound
-        self.bias_correction = bias_correction
-
-    def _apply(self, w, g, state, lr, wd, t, index):
-        mean, square = state
-        _decay(mean, self.beta1, g)
-        _decay(square, self.beta2, nd.square(g))
-        m, v = mean, square
-        if self.bias_correction:
-            m, v = m / (1.0 - self.beta1**t), v / (1.0 - self.beta2**t)
-        step = m / (nd.sqrt(v) + self.epsilon) + wd * w
-        weight_norm, step_norm = _norm(w), _norm(step)
-        if self.lower_bound:
-            weight_norm = nd.maximum(weight_norm, self.lower_bound)
-        if self.upper_bound:
-            weight_norm = nd.minimum(weight_norm, self.upper_bound)
-        both = (weight_norm > 0) * (step_norm > 0)
-        ratio = nd.where(both, weight_norm / step_norm, nd.ones_like(weight_norm))
-        w -= lr * ratio.reshape((1,) * len(w.shape)) * step
-
-
-def _norm(x):
-    """The 2-norm of all elements, as an array of one element."""
-    return nd.sqrt(nd.square(x).sum())
 
 
 @register

@@ -1,0 +1,105 @@
+"""Rules that scale the step of each array by the norm of its weight."""
+
+from .. import ndarray as nd
+from .._arrays import zeros_like
+from .adaptive import ArrayOptimizer, decay, plain
+from .base import register
+
+__all__ = ["LAMB", "LARS"]
+
+
+def _norm(x):
+    """The 2-norm of all elements, as an array of one element."""
+    return nd.sqrt(nd.square(x).sum())
+
+
+@register
+class LAMB(ArrayOptimizer):
+    """Adam's step scaled by the norm of the weight over the norm of the step."""
+
+    _state_arrays = 2
+    _decays_gradient = False
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-6,
+        lower_bound=None,
+        upper_bound=None,
+        bias_correction=True,
+        **kwargs,
+    ):
+        super().__init__(learning_rate=learning_rate, **kwargs)
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.lower_bound = lower_bound
+        self.upper_bound = upper_bound
+        self.bias_correction = bias_correction
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        mean, square = state
+        decay(mean, self.beta1, g)
+        decay(square, self.beta2, nd.square(g))
+        m, v = mean, square
+        if self.bias_correction:
+            m, v = m / (1.0 - self.beta1**t), v / (1.0 - self.beta2**t)
+        step = m / (nd.sqrt(v) + self.epsilon) + wd * w
+        weight_norm, step_norm = _norm(w), _norm(step)
+        if self.lower_bound:
+            weight_norm = nd.maximum(weight_norm, self.lower_bound)
+        if self.upper_bound:
+            weight_norm = nd.minimum(weight_norm, self.upper_bound)
+        both = (weight_norm > 0) * (step_norm > 0)
+        ratio = nd.where(both, weight_norm / step_norm, nd.ones_like(weight_norm))
+        w -= lr * ratio.reshape((1,) * len(w.shape)) * step
+
+
+@register
+class LARS(ArrayOptimizer):
+    """SGD whose rate is scaled per array by `eta` times the norm of the weight over that of its gradient.
+
+    Arrays whose names end in gamma, beta or bias (where `param_idx2name` tells) keep the plain rate. With
+    `momentum_correction` the momentum follows changes of the scheduled rate.
+    """
+
+    _decays_gradient = False
+
+    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+        super().__init__(**kwargs)
+        self.momentum = momentum
+        self.momentum_correction = momentum_correction
+        self.lazy_update = lazy_update
+        self.eta = eta
+        self.eps = eps
+        self.last_lr = None
+        self.cur_lr = None
+        self._rated_update = None  # the update that cur_lr is the rate of
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight)
+
+    def update(self, index, weight, grad, state):
+        self._update_count(index)
+        base = self.learning_rate
+        if self.num_update != self._rated_update:
+            self.last_lr, self.cur_lr = self.cur_lr or base, base
+            self._rated_update = self.num_update
+        w, g, state = plain(weight), plain(grad) * self.rescale_grad, plain(state)
+        lr, wd = self._get_lr(index), self._get_wd(index)
+        if not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias")):
+            lr = lr * self._trust(w, g, wd).reshape((1,) * len(w.shape))
+        step = lr * (self._clip(g) + wd * w)
+        if state is None:
+            w -= step
+            return
+        momentum = self.momentum * (base / self.last_lr if self.momentum_correction else 1.0)
+        state[:] = momentum * state - step
+        w += state
+
+    def _trust(self, w, g, wd):
+        weight_norm, grad_norm = _norm(w), _norm(g)
+        ratio = self.eta * weight_norm / (grad_norm + wd * weight_norm + self.eps)
+        return nd.where((weight_norm > 0) * (grad_norm > 0), ratio, nd.ones_like(ratio))
