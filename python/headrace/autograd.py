@@ -13,29 +13,10 @@ is_training = _core.is_training
 set_recording = _core.set_recording
 set_training = _core.set_training
 
-
-def _flag(value):
-    return -1 if value is None else int(bool(value))
-
-
-def record(train_mode=True):
-    """A block whose operations are recorded for ``backward``; in training mode unless ``train_mode`` is False."""
-    return _core.Scope(1, _flag(train_mode))
-
-
-def pause(train_mode=False):
-    """A block inside ``record`` whose operations are not recorded."""
-    return _core.Scope(0, _flag(train_mode))
-
-
-def train_mode():
-    """A block in which dropout, batch normalisation and the like behave as in training."""
-    return _core.Scope(-1, 1)
-
-
-def predict_mode():
-    """A block in which dropout, batch normalisation and the like behave as in inference."""
-    return _core.Scope(-1, 0)
+record = _core.record
+pause = _core.pause
+train_mode = _core.train_mode
+predict_mode = _core.predict_mode
 
 
 def _as_list(arrays):

@@ -4,29 +4,12 @@
 #include "base/check.h"
 #include "bindings.h"
 #include "op/thread_state.h"
+#include "scope.h"
 
 namespace nb = nanobind;
 
 namespace headrace::python {
 namespace {
-
-// Sets recording and training on entry and restores them on exit; cheaper than a Python context manager.
-struct Scope {
-  int recording, training;  // -1: leave as it is
-  bool saved_recording = false, saved_training = false;
-
-  void enter() {
-    ThreadState& state = thread_state();
-    saved_recording = state.recording;
-    saved_training = state.training;
-    if (recording >= 0) state.recording = recording != 0;
-    if (training >= 0) state.training = training != 0;
-  }
-  void exit() {
-    thread_state().recording = saved_recording;
-    thread_state().training = saved_training;
-  }
-};
 
 // Holds a Python callable on the tape; the last reference may go on any thread.
 class Callback {
@@ -68,10 +51,7 @@ GradReq request_of(const char* word) {
 }  // namespace
 
 void bind_autograd(nb::module_& m) {
-  nb::class_<Scope>(m, "Scope", "Context manager for the recording and training flags; -1 leaves one as it is.")
-      .def(nb::init<int, int>(), nb::arg("recording"), nb::arg("training"))
-      .def("__enter__", &Scope::enter)
-      .def("__exit__", [](Scope& scope, nb::args) { scope.exit(); });
+  if (!add_scopes(m.ptr())) throw nb::python_error();
   m.def("is_recording", [] { return thread_state().recording; });
   m.def("is_training", [] { return thread_state().training; });
   m.def("set_recording", [](bool on) { return std::exchange(thread_state().recording, on); });

@@ -141,7 +141,7 @@ class Walk {
       sum = std::move(gradient);
       return;
     }
-    const OpDef& plus = find_op("_grad_add");
+    static const OpDef& plus = find_op("_grad_add");
     NDArray inputs[2] = {sum, gradient};
     NDArray result = entry.owned && output == 0 && !create_graph_ ? sum : NDArray();
     invoke(plus, plus.default_attrs, inputs, {&result, 1});
@@ -157,7 +157,7 @@ class Walk {
     const NDArray& gradient = entry.heads.empty() ? none : entry.heads[0];
     if (leaf.request == GradReq::kAdd) {
       if (!gradient) return;
-      const OpDef& plus = find_op("_grad_add");
+      static const OpDef& plus = find_op("_grad_add");
       NDArray inputs[2] = {leaf.gradient, cast_to(gradient, leaf.gradient.dtype())};
       NDArray result = leaf.gradient;
       invoke(plus, plus.default_attrs, inputs, {&result, 1});

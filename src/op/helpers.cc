@@ -1,12 +1,16 @@
 // Small operations that dispatch, gradients and compositions share.
 
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "device/registry.h"
+#include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
 namespace headrace {
 
 void copy_into(const NDArray& destination, const NDArray& source) {
-  const OpDef& cast = find_op("Cast");
+  static const OpDef& cast = find_op("Cast");
   ThreadState& state = thread_state();
   bool recording = std::exchange(state.recording, false);
   NDArray target = destination.detach(), from = source.detach();
@@ -37,7 +41,21 @@ NDArray sum_to_shape(const NDArray& gradient, const Shape& shape) {
 }
 
 NDArray full(const Shape& shape, double value, DType dtype, Device device) {
-  return call("_full", {}, {{"shape", shape}, {"value", value}, {"dtype", dtype}, {"ctx", to_string(device)}});
+  allocator_of(device);  // raises here when there is no such device
+  NDArray result(make_view(shape, dtype, device));
+  Var* var = &result.view()->storage()->var();
+  int64_t bytes = result.size() * static_cast<int64_t>(item_size(dtype));
+  TaskSpec spec{.name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes),
+                .fresh_writes = true};
+  runtime().engine.push(spec, [view = result.view(), value] {
+    dispatch(view->dtype(), [&]<class T>() {
+      T* to = reinterpret_cast<T*>(view->data());
+      T element = static_cast<T>(value);
+      parallel_for(view->size(), 1 << 16, 0.05 * static_cast<double>(view->size() * sizeof(T)),
+                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
+    });
+  });
+  return result;
 }
 
 NDArray zeros_like(const NDArray& array) { return full(array.shape(), 0, array.dtype(), array.device()); }

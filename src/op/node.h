@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/slab.h"
 #include "headrace/ndarray.hpp"
 #include "ndarray/view.h"
 #include "op/attrs.h"
@@ -41,6 +42,9 @@ class Node {
   bool needs_gradient(size_t i) const noexcept { return static_cast<bool>(inputs[i].node()); }
   // Drops everything backward needs.
   void free() noexcept;
+
+  static void* operator new(size_t size) { return slab_allocate(size); }
+  static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
 
  private:
   static uint64_t next_sequence() noexcept;
