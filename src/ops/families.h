@@ -23,6 +23,7 @@ std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
 // optimizer/
 std::vector<OpDef> adaptive_operators();
+std::vector<OpDef> multi_update_operators();
 std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
@@ -90,6 +91,7 @@ inline constexpr Family kFamilies[] = {
     one_hot_operators,
     take_operators,
     adaptive_operators,
+    multi_update_operators,
     sgd_operators,
     activation_operators,
     add_n_operators,

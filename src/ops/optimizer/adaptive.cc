@@ -187,6 +187,58 @@ OpDef ftml() {
   return pointwise<FtmlAttrs>(std::move(spec));
 }
 
+struct LambDirectionAttrs {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, t = 1, bias_correction = 1, wd = 0, rescale_grad = 1,
+         clip_gradient = -1;
+  static constexpr auto kFields = fields(
+      field(&LambDirectionAttrs::beta1, "beta1", kBeta1Doc), field(&LambDirectionAttrs::beta2, "beta2", kBeta2Doc),
+      field(&LambDirectionAttrs::epsilon, "epsilon", kEpsilonDoc),
+      field(&LambDirectionAttrs::t, "t", "Number of this update, from 1.").required(),
+      field(&LambDirectionAttrs::bias_correction, "bias_correction", "Whether the young means are scaled up (1 or 0)."),
+      field(&LambDirectionAttrs::wd, "wd", kWdDoc),
+      field(&LambDirectionAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+      field(&LambDirectionAttrs::clip_gradient, "clip_gradient", kClipDoc));
+};
+
+OpDef lamb_direction() {
+  auto spec = update_spec("lamb_update_phase1",
+                          "The direction of a LAMB step: mean / (sqrt(var) + epsilon) + wd * weight, where mean and var are "
+                          "the decaying means of g = clip(rescale_grad * grad) and g^2.",
+                          {"weight", "grad", "mean", "var"}, {2, 3});
+  spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr beta1, Expr beta2, Expr epsilon, Expr t, Expr corrected,
+                    Expr wd, Expr rescale, Expr clip) -> std::vector<Expr> {
+    Expr g = clipped(rescale * grad, clip);
+    Expr m = blend(beta1, mean, g), v = blend(beta2, var, g * g);
+    Expr m_scale = select(corrected, 1 - pow(beta1, t), 1), v_scale = select(corrected, 1 - pow(beta2, t), 1);
+    return {m / m_scale / (sqrt(v / v_scale) + epsilon) + wd * w, m, v};
+  };
+  spec.samples[0].attrs = make_attrs(LambDirectionAttrs{.t = 2});
+  return pointwise<LambDirectionAttrs>(std::move(spec));
+}
+
+struct LambStepAttrs {
+  double lr = 0.01, lower_bound = -1, upper_bound = -1;
+  static constexpr auto kFields = fields(
+      field(&LambStepAttrs::lr, "lr", kLrDoc).required(),
+      field(&LambStepAttrs::lower_bound, "lower_bound", "Least norm of the weight that counts; negative: none."),
+      field(&LambStepAttrs::upper_bound, "upper_bound", "Largest norm of the weight that counts; negative: none."));
+};
+
+OpDef lamb_step() {
+  auto spec = update_spec("lamb_update_phase2",
+                          "weight - lr * r1 / r2 * g: a LAMB step along g, r1 and r2 being the norms of weight and g as "
+                          "arrays of one element. The ratio is 1 where a norm is 0.",
+                          {"weight", "g", "r1", "r2"}, {});
+  spec.equal_shapes = false;
+  spec.formula = [](Expr w, Expr g, Expr r1, Expr r2, Expr lr, Expr lower, Expr upper) {
+    Expr raised = select(lower >= 0, max(r1, lower), r1);
+    Expr norm = select(upper >= 0, min(raised, upper), raised);
+    return w - lr * select(logical_or(norm == 0, r2 == 0), 1, norm / r2) * g;
+  };
+  for (size_t i : {size_t{2}, size_t{3}}) spec.samples[0].inputs[i].shape = {1};
+  return pointwise<LambStepAttrs>(std::move(spec));
+}
+
 }  // namespace
 
 std::vector<OpDef> adaptive_operators() {
@@ -198,6 +250,8 @@ std::vector<OpDef> adaptive_operators() {
   operators.push_back(rmsprop_alex());
   operators.push_back(ftrl());
   operators.push_back(ftml());
+  operators.push_back(lamb_direction());
+  operators.push_back(lamb_step());
   return operators;
 }
 
