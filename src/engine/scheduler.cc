@@ -169,8 +169,8 @@ void Scheduler::submit(Task* task) {
     // The task is in the batch now, or waits in its chains; a little too much cost in the sum only flushes earlier.
     context.batch_cost_ns = context.batch.empty() ? 0 : context.batch_cost_ns + cost_ns;
     light_fence();
-    const double enough = static_cast<double>(spin_budget_.get().count());
-    if (urgent || context.batch.size() >= kBatchTasks || context.batch_cost_ns >= enough || drained_.has_sleepers())
+    if (urgent || context.batch.size() >= kBatchTasks || context.batch_cost_ns >= wake_cost_ns() ||
+        drained_.has_sleepers())
       flush(context);
   }
   throttle(context);

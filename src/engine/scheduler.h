@@ -84,7 +84,9 @@ class Scheduler {
                  FunctionRef<bool(Task&)> may_continue) noexcept;
   FailurePtr fail(const std::exception_ptr& error, const char* name) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
-  Task* place(TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
+  Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
+  void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
+  double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
   void announce_progress() noexcept;
   template <class Allowed>
   Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
@@ -92,7 +94,7 @@ class Scheduler {
 
   // Waiting (scheduler_wait.cc).
   bool help_until(ThreadContext& context, const Waiting& waiting);
-  void help_with(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> allowed) noexcept;
+  bool help(ThreadContext& context, const Waiting& waiting);
 
   bool try_quiesce() noexcept;
   void drain() noexcept;

@@ -1,6 +1,8 @@
 // Running a task, completing its accesses and passing on what became ready.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "base/fence.h"
 #include "device/cores.h"
@@ -26,6 +28,8 @@ FailurePtr Scheduler::fail(const std::exception_ptr& error, const char* name) no
 
 // Returns the successor that this thread should run next, or null.
 Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept {
+  // A long task must not hold up others that wait in this thread's batch.
+  if (task->cost_ns >= wake_cost_ns() && !context.batch.empty()) flush(context);
   FailurePtr failure = failure_of_inputs(*task);
   if (!failure) [[likely]] {
     const uint64_t start = trace::enabled() ? ticks() : 0;
@@ -59,7 +63,7 @@ Task* Scheduler::complete(ThreadContext& context, Task* task, const FailurePtr& 
   light_fence();
   if (drained_.has_sleepers() || relaxed_.has_sleepers()) [[unlikely]]
     announce_progress();
-  return ready.empty() ? nullptr : place(ready, may_continue);
+  return ready.empty() ? nullptr : place(context, ready, may_continue);
 }
 
 // Tells the waiting threads among the ready tasks; what else is ready goes to `work`.
@@ -80,10 +84,12 @@ void Scheduler::reach_waits(ChainEvents& events, TaskList& work) noexcept {
 }
 
 // Sends ready tasks where they will run; keeps the first of the highest priority for this thread if it may run it.
-Task* Scheduler::place(TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept {
+Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept {
   Task* next = nullptr;
   TaskList compute, blocking;
+  double cost_ns = 0;
   while (Task* task = ready.pop()) {
+    cost_ns += task->cost_ns;
     if (task->may_block) {
       blocking.push(task);
     } else if (!next && may_continue(*task)) {
@@ -99,7 +105,13 @@ Task* Scheduler::place(TaskList& ready, FunctionRef<bool(Task&)> may_continue) n
     compute.push(next);
     next = nullptr;
   }
-  compute_.enqueue_all(compute);
+  if (!compute.empty()) {
+    // What costs less than waking somebody waits for this thread, if it will look; who spins finds it anyway.
+    if (context.runs_on && cost_ns < wake_cost_ns())
+      context.batch.push_all(compute);
+    else
+      compute_.enqueue_all(compute);
+  }
   blocking_.enqueue_all(blocking);
   return next;
 }
@@ -157,8 +169,14 @@ void Scheduler::run_streak(ThreadContext& context, Task* task) noexcept {
     while (task) task = run(context, task, [](Task& next) { return next.cost_ns < Engine::kInlineCostNs; });
     return;
   }
+  run_on(context, task, [](Task&) { return true; });
+}
+
+void Scheduler::run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept {
   BusyThread busy;
-  while (task) task = run(context, task, [](Task&) { return true; });
+  const bool outer = std::exchange(context.runs_on, true);
+  while (task) task = run(context, task, may_continue);
+  context.runs_on = outer;
 }
 
 }  // namespace headrace

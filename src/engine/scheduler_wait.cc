@@ -19,23 +19,27 @@ std::chrono::nanoseconds until(Scheduler::Deadline deadline, Clock::time_point n
 
 }  // namespace
 
-void Scheduler::help_with(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> allowed) noexcept {
-  BusyThread busy;
-  while (task) task = run(context, task, allowed);
+// A thread that leaves hands over what it still has: others may wait for it.
+bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
+  const bool reached = help(context, waiting);
+  if (!context.batch.empty()) flush(context);
+  return reached;
 }
 
-bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
+bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
   const std::chrono::nanoseconds budget = spin_budget_.get();
-  Deadline spin_end = Clock::now() + budget;
+  Deadline spin_end = Deadline::min();  // not known before there was nothing to do
   for (;;) {
     if (waiting.done()) return true;
     if (Task* task = take_to_help(context, waiting.allowed)) {
-      help_with(context, task, waiting.allowed);
-      if (waiting.done()) return true;
-      spin_end = Clock::now() + budget;
+      run_on(context, task, waiting.allowed);
+      spin_end = Deadline::min();
+      if (waiting.deadline == kNever || Clock::now() < waiting.deadline) continue;
+      return waiting.done();
     }
     const Deadline now = Clock::now();
     if (now >= waiting.deadline) return false;
+    if (spin_end == Deadline::min()) spin_end = now + budget;
     if (now < spin_end && !wide_loop_runs()) {
       for (int i = 0; i < 32 && !waiting.done(); ++i) cpu_pause();
       continue;
@@ -45,6 +49,7 @@ bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
     if (is_worker) compute_.begin_blocked();
     waiting.sleep(until(waiting.deadline, now));
     if (is_worker) compute_.end_blocked();
+    spin_end = Deadline::min();
   }
 }
 

@@ -25,6 +25,7 @@ struct alignas(64) ThreadContext {
   int since_check = 0;                 // owner: registrations since back-pressure was looked at
   double batch_cost_ns = 0;            // owner: of what it put into the batch since the last flush
   std::atomic<bool> is_pusher{false};  // written by the owner under Scheduler::control_
+  bool runs_on = false;                // owner: it looks for more to run after the current task
   const WorkerGroup* group = nullptr;  // the group this thread works for, if any
 
   alignas(64) ReadyQueue batch;  // ready tasks not handed over yet; any thread may take from it
