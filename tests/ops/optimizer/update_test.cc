@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include "op/invoke.h"
+#include "op/pointwise.h"
+
+namespace headrace {
+namespace {
+
+NDArray vector_of(std::vector<float> values) {
+  return NDArray::from<float>(values, Shape{static_cast<int64_t>(values.size())});
+}
+
+// One update written into the weight, as frontends do.
+void update(const char* name, std::vector<NDArray> inputs, std::initializer_list<NamedAttr> attrs) {
+  const OpDef& op = find_op(name);
+  NDArray weight = inputs[0];
+  invoke(op, attrs_of(op, attrs), inputs, {&weight, 1});
+}
+
+TEST(Update, SgdDoesNotClipTheDecay) {
+  NDArray weight = vector_of({1, -1});
+  update("sgd_update", {weight, vector_of({10, -10})}, {{"lr", 0.1}, {"wd", 0.5}, {"clip_gradient", 1.0}});
+  std::vector<float> values = weight.to_vector<float>();
+  EXPECT_FLOAT_EQ(values[0], 1 - 0.1f * (1 + 0.5f));
+  EXPECT_FLOAT_EQ(values[1], -1 + 0.1f * (1 + 0.5f));
+}
+
+TEST(Update, StatesAreChangedInPlace) {
+  NDArray weight = vector_of({1}), momentum = vector_of({0.5});
+  update("sgd_mom_update", {weight, vector_of({2}), momentum}, {{"lr", 0.1}, {"momentum", 0.9}});
+  EXPECT_FLOAT_EQ(momentum.to_vector<float>()[0], 0.9f * 0.5f - 0.2f);
+  EXPECT_FLOAT_EQ(weight.to_vector<float>()[0], 1 + 0.9f * 0.5f - 0.2f);
+}
+
+TEST(Update, MasterCopyKeepsWhatHalfPrecisionLoses) {
+  NDArray master = vector_of({1});
+  NDArray weight = cast_to(master, DType::kFloat16), gradient = cast_to(vector_of({1}), DType::kFloat16);
+  for (int step = 0; step < 100; ++step) update("mp_sgd_update", {weight, gradient, master}, {{"lr", 1e-5}});
+  EXPECT_NEAR(master.to_vector<float>()[0], 1 - 1e-3, 1e-6);
+  EXPECT_EQ(weight.dtype(), DType::kFloat16);
+  EXPECT_NEAR(cast_to(weight, DType::kFloat32).to_vector<float>()[0], 1 - 1e-3, 5e-4);
+}
+
+TEST(Update, ManyInOneTaskAreAsOneByOne) {
+  const OpDef& op = find_op("adam_update");
+  std::vector<UpdateCall> calls;
+  std::vector<NDArray> together, apart;
+  for (float start : {1.0f, 2.0f, 3.0f}) {
+    AttrsPtr attrs = attrs_of(op, {{"lr", 0.1 * start}, {"wd", 0.01}});
+    std::vector<NDArray> one = {vector_of({start}), vector_of({-start}), vector_of({0}), vector_of({0})};
+    std::vector<NDArray> two = {vector_of({start}), vector_of({-start}), vector_of({0}), vector_of({0})};
+    calls.push_back({one, attrs});
+    together.push_back(one[0]);
+    NDArray weight = two[0];
+    invoke(op, attrs, two, {&weight, 1});
+    apart.push_back(weight);
+  }
+  update_many(op, calls);
+  for (size_t i = 0; i < apart.size(); ++i) EXPECT_EQ(together[i].to_vector<float>(), apart[i].to_vector<float>());
+}
+
+TEST(Update, RefusesOtherShapes) {
+  EXPECT_THROW(update("sgd_update", {vector_of({1, 2}), vector_of({1})}, {{"lr", 0.1}}), Error);
+  const OpDef& op = find_op("sgd_update");
+  UpdateCall call{{vector_of({1, 2}), vector_of({1})}, attrs_of(op, {{"lr", 0.1}})};
+  EXPECT_THROW(update_many(op, {&call, 1}), Error);
+}
+
+}  // namespace
+}  // namespace headrace
