@@ -1,5 +1,6 @@
 #include "array.h"
 
+#include <nanobind/nanobind.h>
 #include <structmember.h>
 
 #include <chrono>
@@ -66,6 +67,8 @@ PyObject* set_error() noexcept {
     throw;
   } catch (const PythonError&) {
     // already set
+  } catch (nanobind::python_error& error) {  // Python code that the library called, a custom backward step
+    error.restore();
   } catch (const Error& error) {
     raise_error(error.kind(), error.what());
   } catch (const std::bad_alloc&) {

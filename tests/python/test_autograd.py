@@ -1,0 +1,355 @@
+"""Recording, backward, grad, custom functions: values by hand or by NumPy."""
+
+import gc
+import weakref
+
+import numpy
+import pytest
+
+from headrace import MXNetError, autograd, nd, np
+
+
+def variable(values, req="write"):
+    x = nd.array(values)
+    x.attach_grad(req)
+    return x
+
+
+def gradient_of(function, values):
+    x = variable(values)
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    return x.grad.asnumpy()
+
+
+def test_flags():
+    assert not autograd.is_recording()
+    assert not autograd.is_training()
+    with autograd.record():
+        assert autograd.is_recording()
+        assert autograd.is_training()
+        with autograd.pause():
+            assert not autograd.is_recording()
+            assert not autograd.is_training()
+        with autograd.predict_mode():
+            assert autograd.is_recording()
+            assert not autograd.is_training()
+    with autograd.record(train_mode=False):
+        assert autograd.is_recording()
+        assert not autograd.is_training()
+    with autograd.train_mode():
+        assert not autograd.is_recording()
+        assert autograd.is_training()
+    with autograd.train_mode(), autograd.record(None):
+        assert autograd.is_training()
+    assert autograd.set_recording(True) is False
+    assert autograd.set_recording(False) is True
+    assert autograd.set_training(False) is False
+
+
+def test_flags_are_restored_after_an_error():
+    with pytest.raises(ZeroDivisionError), autograd.record():
+        raise ZeroDivisionError
+    assert not autograd.is_recording()
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: x * x * 2, [4, -8, 12]),
+        (lambda x: (x + 1) * (x - 1), [2, -4, 6]),
+        (lambda x: nd.exp(x), numpy.exp([1.0, -2, 3])),
+        (lambda x: x**3, [3, 12, 27]),
+        (lambda x: 1 / x, [-1, -0.25, -1 / 9]),
+        (lambda x: x.sum() * 2, [2, 2, 2]),
+        (lambda x: nd.relu(x), [1, 0, 1]),
+        (lambda x: x[1:] * 5, [0, 5, 5]),
+        (lambda x: x.reshape((3, 1)).T * 4, [4, 4, 4]),
+        (lambda x: nd.concat(x, x * 2, dim=0), [3, 3, 3]),
+        (lambda x: x.detach() * x, [1, -2, 3]),
+        (lambda x: nd.stop_gradient(x) + x, [1, 1, 1]),
+    ],
+)
+def test_gradients(function, expected):
+    numpy.testing.assert_allclose(gradient_of(function, [1, -2, 3]), expected, rtol=1e-5)
+
+
+def test_broadcast_gradients_are_summed():
+    a, b = variable(numpy.ones((2, 3))), variable(numpy.ones((1, 3)))
+    with autograd.record():
+        y = a * b + b
+    y.backward()
+    numpy.testing.assert_array_equal(a.grad.asnumpy(), numpy.ones((2, 3)))
+    numpy.testing.assert_array_equal(b.grad.asnumpy(), numpy.full((1, 3), 4))
+
+
+def test_head_gradients_scale():
+    x = variable([1, 2])
+    with autograd.record():
+        y = x * 3
+    y.backward(nd.array([10, 100]))
+    assert x.grad.asnumpy().tolist() == [30, 300]
+
+
+def test_several_heads():
+    x = variable([1.0, 2])
+    with autograd.record():
+        y, z = x * 2, x * x
+    autograd.backward([y, z], [None, nd.array([1, 10])])
+    assert x.grad.asnumpy().tolist() == [4, 42]
+
+
+def test_add_collects_and_write_replaces():
+    for req, expected in (("add", [6.0]), ("write", [2.0])):
+        x = variable([1], req)
+        for _ in range(3):
+            with autograd.record():
+                y = x * 2
+            y.backward()
+        assert x.grad.asnumpy().tolist() == expected
+
+
+def test_null_collects_nothing():
+    x, w = variable([1], "null"), variable([2])
+    with autograd.record():
+        y = x * w
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0]
+    assert w.grad.asnumpy().tolist() == [1]
+
+
+def test_the_gradient_array_stays_the_same_object():
+    x = variable([1.0, 2])
+    grad = x.grad
+    with autograd.record():
+        y = (x * x).sum()
+    y.backward()
+    assert x.grad is grad
+    assert grad.asnumpy().tolist() == [2, 4]
+
+
+def test_unreached_variables_keep_their_gradient():
+    x, other = variable([1]), variable([1])
+    other.grad[:] = 7
+    with autograd.record():
+        y = x * 2
+    y.backward()
+    assert other.grad.asnumpy().tolist() == [7]
+
+
+def test_structurally_zero_gradients_are_written():
+    x = variable([1.5])
+    x.grad[:] = 7
+    with autograd.record():
+        y = nd.floor(x)
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [0]
+
+
+def test_a_graph_is_used_once_unless_retained():
+    x = variable([3])
+    with autograd.record():
+        y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(MXNetError, match="retain_graph"):
+        y.backward()
+
+
+def test_nothing_to_differentiate():
+    with autograd.record():
+        y = nd.ones((1,)) * 2
+    with pytest.raises(MXNetError, match="computational graph"):
+        y.backward()
+
+
+def test_a_zero_gradient_by_definition_stops_nothing():
+    x = variable([3, 1, 2])
+    with autograd.record():
+        y = nd.shape_array(x).astype("float32") + x.sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [1, 1, 1]
+
+
+def test_writing_into_a_recorded_array_is_refused():
+    x = variable([1])
+    with autograd.record():
+        y = x * 2
+        with pytest.raises(MXNetError, match="recording"):
+            y += 1
+        with pytest.raises(MXNetError, match="recording"):
+            x[:] = 3
+    x -= 0.5  # outside of a recording it is an ordinary update
+    assert x.asnumpy().tolist() == [0.5]
+
+
+def test_assignment_of_recorded_values_passes_gradients():
+    x = variable([2.0])
+    with autograd.record():
+        y = nd.zeros((3,))
+        y[1:2] = x * 5
+        z = (y * y).sum()
+    z.backward()
+    assert x.grad.asnumpy().tolist() == [100]
+
+
+class TestGrad:
+    def test_returns_new_arrays(self):
+        x = variable([3])
+        with autograd.record():
+            y = x * x
+        (g,) = autograd.grad(y, [x])
+        assert g.asnumpy().tolist() == [6]
+        assert x.grad.asnumpy().tolist() == [0]
+
+    @pytest.mark.parametrize(
+        ("function", "third"),
+        [
+            (lambda x: x**4, lambda x: 24 * x),
+            (lambda x: nd.sin(x), lambda x: -numpy.cos(x)),
+            (lambda x: nd.exp(x * 2), lambda x: 8 * numpy.exp(2 * x)),
+            (lambda x: nd.sigmoid(x), None),
+            (lambda x: nd.dot(x.reshape((1, 1)), x.reshape((1, 1))) * x, lambda x: 6 + 0 * x),
+        ],
+    )
+    def test_any_order(self, function, third):
+        x = variable([0.7])
+        with autograd.record():
+            y = function(x)
+            for _ in range(2):
+                (y,) = autograd.grad(y, [x], create_graph=True)
+        y.backward()
+        value = x.asnumpy().astype("float64")
+        if third is None:
+            s = 1 / (1 + numpy.exp(-value))
+            expected = s * (1 - s) * (1 - 6 * s + 6 * s * s)
+        else:
+            expected = third(value)
+        numpy.testing.assert_allclose(x.grad.asnumpy(), expected, rtol=2e-4)
+
+    def test_variables_must_be_leaves(self):
+        x = variable([1])
+        with autograd.record():
+            y = x * 2
+            z = y * 3
+        with pytest.raises(MXNetError, match="1-th variable"):
+            autograd.grad(z, [y])
+
+
+class Sigmoid(autograd.Function):
+    def forward(self, x):
+        y = 1 / (1 + nd.exp(-x))
+        self.save_for_backward(y)
+        return y
+
+    def backward(self, dy):
+        (y,) = self.saved_tensors
+        return dy * y * (1 - y)
+
+
+class TestFunction:
+    @pytest.mark.parametrize("req", ["write", "add"])
+    def test_gradient(self, req):
+        x = variable([0.5, -1], req)
+        with autograd.record():
+            y = Sigmoid()(x) * 3
+        y.backward()
+        s = 1 / (1 + numpy.exp(-x.asnumpy()))
+        numpy.testing.assert_allclose(x.grad.asnumpy(), 3 * s * (1 - s), rtol=1e-5)
+
+    def test_used_once(self):
+        function = Sigmoid()
+        function(nd.ones((1,)))
+        with pytest.raises(AssertionError, match="once"):
+            function(nd.ones((1,)))
+
+    def test_an_error_in_backward_reaches_the_caller(self):
+        class Broken(autograd.Function):
+            def forward(self, x):
+                return x * 1
+
+            def backward(self, dy):
+                raise ValueError("broken on purpose")
+
+        x = variable([1])
+        with autograd.record():
+            y = Broken()(x)
+        with pytest.raises(ValueError, match="broken on purpose"):
+            y.backward()
+        assert (nd.ones((2,)) + 1).asnumpy().tolist() == [2, 2]
+
+    def test_a_wrong_number_of_gradients(self):
+        class Short(autograd.Function):
+            def forward(self, x, y):
+                return x + y
+
+            def backward(self, dy):
+                return dy
+
+        x = variable([1])
+        with autograd.record():
+            y = Short()(x, x)
+        with pytest.raises(MXNetError, match="2 gradients are needed"):
+            y.backward()
+
+
+def test_mark_variables():
+    x, grad = nd.array([1.0, 2]), nd.zeros((2,))
+    autograd.mark_variables([x], [grad])
+    with autograd.record():
+        y = x * x
+    y.backward()
+    assert grad.asnumpy().tolist() == [2, 4]
+    assert x.grad is grad
+
+
+def test_fresh_gradients_are_marked():
+    x = variable([1])
+    assert not x._fresh_grad
+    with autograd.record():
+        y = x * 2
+    y.backward()
+    assert x._fresh_grad
+    x._fresh_grad = False
+    assert not x._fresh_grad
+
+
+def test_long_tapes_are_freed_without_recursion():
+    x = variable([1])
+    with autograd.record():
+        y = x
+        for _ in range(100_000):
+            y = y + 1
+    del y
+    gc.collect()
+
+
+def test_what_is_recorded_keeps_only_what_backward_needs():
+    class Marked(autograd.Function):
+        def forward(self, x):
+            return x * 2
+
+        def backward(self, dy):
+            return dy * 2
+
+    function = Marked()
+    alive = weakref.ref(function)
+    x = variable([1])
+    with autograd.record():
+        y = function(x)
+    del function
+    assert alive() is not None
+    y.backward()
+    gc.collect()
+    assert alive() is None
+
+
+def test_np_arrays():
+    x = np.array([1.0, 2, 3])
+    x.attach_grad()
+    with autograd.record():
+        y = np.dot(x, x) / 2 + x[x > 1].sum()
+    y.backward()
+    assert type(x.grad) is np.ndarray
+    numpy.testing.assert_array_equal(x.grad.asnumpy(), [1, 3, 4])
