@@ -190,6 +190,25 @@ def test_workers_end_when_their_parent_is_killed():
     assert not any(is_running(pid) for pid in pids)
 
 
+LEAVING = """
+import numpy
+from headrace import nd
+from headrace.gluon.data import ArrayDataset, DataLoader
+product = nd.ones((1500, 1500))
+for batch in DataLoader(ArrayDataset(numpy.ones((9000, 1500), "float32")), 1500{more}):
+    product = nd.dot(product, batch)
+raise SystemExit(3)
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", num_workers=1"])
+def test_leaving_with_work_queued_on_batches(more):
+    run = subprocess.run(
+        [sys.executable, "-c", LEAVING.format(more=more)], stderr=subprocess.PIPE, check=False
+    )
+    assert (run.returncode, run.stderr) == (3, b"")
+
+
 def is_running(pid):
     try:
         with open(f"/proc/{pid}/stat") as stat:
