@@ -26,10 +26,11 @@ void leave(Access& access, ChainEvents& events) noexcept {
     Task::drop(access.task, 1);
 }
 
-// The access has just ended. Only this thread does something about it now.
-Duty end(Access& access, uint32_t flags, ChainEvents& events) noexcept {
+// The access has just ended. It is this thread's business, unless kReadOk is still being passed: then the passer goes
+// on, and the access may be gone.
+Duty end(Access& access, bool exclusive, uint32_t flags, ChainEvents& events) noexcept {
   if (has(flags, kLinked))
-    return access.exclusive || !has(flags, kNextShared) || has(flags, kPassed) ? Duty::kPassBoth : Duty::kNothing;
+    return exclusive || !has(flags, kNextShared) || has(flags, kPassed) ? Duty::kPassBoth : Duty::kNothing;
   Access* expected = &access;
   std::atomic<Access*>& tail = VarAccess::tail(*access.var);
   if (tail.load(std::memory_order_relaxed) == &access &&
@@ -48,7 +49,7 @@ Duty change(Access& access, uint32_t flags, ChainEvents& events) noexcept {
   const uint32_t needed = exclusive ? kBothOk : kReadOk;
   if (has(now, needed) && !has(before, needed)) end_wait(*access.task, events);
   if (has(now, kEnded)) {
-    if (!has(before, kEnded)) return end(access, now, events);
+    if (!has(before, kEnded)) return end(access, exclusive, now, events);
     // It ended before: the second of two, linker and ending thread, or passer and ending thread, goes on.
     return flags == kPassed || (has(flags, kLinked) && has(now, kOverrun)) ? Duty::kPassBoth : Duty::kNothing;
   }

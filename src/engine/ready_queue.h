@@ -1,8 +1,10 @@
-// Tasks that may run now, first in first out per priority. Any thread may call any function.
+// Tasks that may run now, oldest first per priority. Any thread may call any function.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
 
 #include "base/spin_lock.h"
@@ -12,6 +14,8 @@ namespace headrace {
 
 class ReadyQueue {
  public:
+  static constexpr int64_t kNoHorizon = std::numeric_limits<int64_t>::max();
+
   // Without the lock: a hint unless fences order it.
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
   int size() const noexcept { return size_.load(std::memory_order_relaxed); }
@@ -29,19 +33,25 @@ class ReadyQueue {
     while (Task* task = tasks.pop()) add(task);
   }
 
-  // The first task of the highest priority, if `allowed` agrees with it.
+  // Whether there is a task pushed up to `horizon`. A hint, as empty() is.
+  bool has_until(int64_t horizon) const noexcept {
+    return !empty() && oldest_.load(std::memory_order_relaxed) <= horizon;
+  }
+
+  // The oldest task of the highest priority among those pushed up to `horizon`, if `allowed` agrees with it.
   template <class Allowed>
-  Task* pop(const Allowed& allowed) noexcept {
+  Task* pop(const Allowed& allowed, int64_t horizon = kNoHorizon) noexcept {
     if (empty()) return nullptr;
     std::lock_guard guard(lock_);
     for (size_t i = 0; i < kPriorities; ++i) {
       Task* task = lists_[i].front();
-      if (!task) continue;
+      if (!task || task->sequence > horizon) continue;
       if (!allowed(*task)) return nullptr;
       lists_[i].pop();
       if (lists_[i].empty())
         present_.store(present_.load(std::memory_order_relaxed) & ~(1u << i), std::memory_order_relaxed);
       size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+      find_oldest();
       return task;
     }
     return nullptr;
@@ -57,6 +67,7 @@ class ReadyQueue {
       count = size_.load(std::memory_order_relaxed);
       size_.store(0, std::memory_order_relaxed);
       present_.store(0, std::memory_order_relaxed);
+      find_oldest();
     }
     if (count) other.push_all(all);
     return count;
@@ -67,14 +78,23 @@ class ReadyQueue {
 
   void add(Task* task) noexcept {
     const size_t index = static_cast<size_t>(task->priority);
-    lists_[index].push(task);
+    lists_[index].insert(task);
+    oldest_.store(std::min(oldest_.load(std::memory_order_relaxed), task->sequence), std::memory_order_relaxed);
     present_.store(present_.load(std::memory_order_relaxed) | 1u << index, std::memory_order_relaxed);
     size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  void find_oldest() noexcept {
+    int64_t oldest = kNoHorizon;
+    for (const TaskList& list : lists_)
+      if (!list.empty()) oldest = std::min(oldest, list.front()->sequence);
+    oldest_.store(oldest, std::memory_order_relaxed);
   }
 
   SpinLock lock_;
   std::array<TaskList, kPriorities> lists_;  // guarded by lock_
   std::atomic<int> size_{0};                 // written under lock_
+  std::atomic<int64_t> oldest_{kNoHorizon};  // smallest sequence; written under lock_
   std::atomic<unsigned> present_{0};         // bit per list that is not empty; written under lock_
 };
 

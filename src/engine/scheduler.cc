@@ -35,6 +35,7 @@ Scheduler::Scheduler(const Config& config)
     : max_pending_(config.max_pending),
       max_pending_bytes_(default_to(config.max_pending_bytes, physical_memory() / 4)),
       check_interval_(static_cast<int>(std::clamp<int64_t>(config.max_pending / 16, 1, 64))),
+      lookahead_(config.lookahead > 0 ? config.lookahead : ReadyQueue::kNoHorizon),
       spin_budget_(config.spin_us),
       compute_(*this, WorkerGroup::Kind::kCompute, static_cast<int>(default_to(config.workers, core_count()))),
       blocking_(*this, WorkerGroup::Kind::kBlocking, kMostBlockingThreads) {}
@@ -158,7 +159,9 @@ void Scheduler::submit(Task* task) {
   const double cost_ns = task->cost_ns;
   const bool urgent = task->priority == Priority::kHigh;
   if (task->host_bytes) pending_bytes_.fetch_add(task->host_bytes, std::memory_order_relaxed);
-  context.pushed.store(context.pushed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const int64_t sequence = context.pushed.load(std::memory_order_relaxed) + 1;
+  context.pushed.store(sequence, std::memory_order_relaxed);
+  if (owner_.load(std::memory_order_relaxed) == &context) task->sequence = sequence;
 
   if (register_task(context, *task, into_batch)) {
     if (cheap)

@@ -55,6 +55,7 @@ class Scheduler {
   ThreadContext& enter_worker(WorkerGroup& group, int number);
   Task* take_work(ThreadContext& context, WorkerGroup::Kind kind) noexcept;
   bool work_visible(WorkerGroup::Kind kind) const noexcept;
+  bool work_held_back(WorkerGroup::Kind kind) const noexcept;  // ready, but possibly beyond the horizon
   void run_streak(ThreadContext& context, Task* task) noexcept;
   SpinBudget& spin_budget() noexcept { return spin_budget_; }
 
@@ -88,6 +89,7 @@ class Scheduler {
   void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
   double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
   void announce_progress() noexcept;
+  int64_t horizon() const noexcept;
   template <class Allowed>
   Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
   Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;
@@ -105,6 +107,7 @@ class Scheduler {
   const int64_t max_pending_;
   const int64_t max_pending_bytes_;
   const int check_interval_;
+  const int64_t lookahead_;
 
   // The only pushing thread, if there is only one. It registers without a lock and runs cheap tasks without
   // registering, inside sections that it marks with ThreadContext::exclusive; a second one takes this away first.

@@ -61,6 +61,7 @@ Task* Scheduler::complete(ThreadContext& context, Task* task, const FailurePtr& 
 
   context.completed.store(context.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   light_fence();
+  if (!compute_.queue().empty()) compute_.pass_on();  // the horizon has moved
   if (drained_.has_sleepers() || relaxed_.has_sleepers()) [[unlikely]]
     announce_progress();
   return ready.empty() ? nullptr : place(context, ready, may_continue);
@@ -123,17 +124,32 @@ void Scheduler::announce_progress() noexcept {
     relaxed_.wake_all();
 }
 
+// Tasks pushed later than this do not begin yet: what is independent of all before it, a random batch of a later
+// training step, would otherwise run as soon as it is pushed and hold memory until its turn comes. The oldest task that
+// is not complete is always within the horizon; where the counts are of no use, nothing is held back.
+int64_t Scheduler::horizon() const noexcept {
+  const ThreadContext* const owner = owner_.load(std::memory_order_acquire);
+  if (!owner || lookahead_ == ReadyQueue::kNoHorizon || idle_cores() == core_count()) return ReadyQueue::kNoHorizon;
+  int64_t completed = 0, pushed_by_others = 0;
+  threads_.visit([&](const ThreadContext& context) {
+    completed += context.completed.load(std::memory_order_relaxed);
+    if (&context != owner) pushed_by_others += context.pushed.load(std::memory_order_relaxed);
+  });
+  return completed - pushed_by_others + lookahead_;
+}
+
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
-  if (Task* task = compute_.queue().pop(allowed)) return task;
-  if (Task* task = context.batch.pop(allowed)) return task;
+  const int64_t last = horizon();
+  if (Task* task = compute_.queue().pop(allowed, last)) return task;
+  if (Task* task = context.batch.pop(allowed, last)) return task;
   // Another thread's batch is taken as one.
   bool found = false;
   threads_.visit([&](ThreadContext& other) {
     if (&other != &context && !other.batch.empty()) found |= other.batch.move_to(compute_.queue()) > 0;
   });
   if (!found) return nullptr;
-  Task* task = compute_.queue().pop(allowed);
+  Task* task = compute_.queue().pop(allowed, last);
   compute_.pass_on();
   return task;
 }
@@ -149,9 +165,14 @@ Task* Scheduler::take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> a
 
 bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
   if (kind == WorkerGroup::Kind::kBlocking) return !blocking_.queue().empty();
-  bool found = !compute_.queue().empty();
-  if (!found) threads_.visit([&](const ThreadContext& context) { found |= !context.batch.empty(); });
+  const auto has_work = [this](const ReadyQueue& queue) { return !queue.empty() && queue.has_until(horizon()); };
+  bool found = has_work(compute_.queue());
+  if (!found) threads_.visit([&](const ThreadContext& context) { found |= has_work(context.batch); });
   return found;
+}
+
+bool Scheduler::work_held_back(WorkerGroup::Kind kind) const noexcept {
+  return kind == WorkerGroup::Kind::kCompute && !compute_.queue().empty();
 }
 
 ThreadContext& Scheduler::enter_worker(WorkerGroup& group, int number) {

@@ -54,7 +54,8 @@ struct Task {
   bool writes(const Var& var) noexcept;
   void destroy_body() noexcept;
 
-  Task* next = nullptr;  // in the one list that it is on
+  Task* next = nullptr;   // in the one list that it is on
+  int64_t sequence = 0;   // how many tasks its only pushing thread had pushed; 0 when several threads push
   const char* name = "";
   const BodyType* body_type = nullptr;  // null: no body (any more)
   void* body = nullptr;
@@ -90,6 +91,14 @@ class TaskList {
     task->next = nullptr;
     (head_ ? tail_->next : head_) = task;
     tail_ = task;
+  }
+  // Keeps a list that was only filled this way in the order in which the tasks were pushed to the engine.
+  void insert(Task* task) noexcept {
+    if (!head_ || tail_->sequence <= task->sequence) return push(task);
+    Task** place = &head_;
+    while ((*place)->sequence <= task->sequence) place = &(*place)->next;
+    task->next = *place;
+    *place = task;
   }
   Task* pop() noexcept {
     Task* task = head_;

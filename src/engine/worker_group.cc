@@ -17,6 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
+
 // Signals are for the program's own threads: a thread started meanwhile inherits the mask.
 class SignalsBlocked {
  public:
@@ -57,7 +59,8 @@ void WorkerGroup::notify() noexcept {
 }
 
 void WorkerGroup::pass_on() noexcept {
-  if (!queue_.empty() && spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+  if (idle_count_.load(std::memory_order_relaxed) == 0 && !may_grow()) return;
+  if (!queue_.empty() && scheduler_.work_visible(kind_) && spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
 }
 
 void WorkerGroup::begin_blocked() noexcept {
@@ -153,8 +156,21 @@ bool WorkerGroup::park(Worker& self) noexcept {
       return !stopping || scheduler_.work_visible(kind_);
     }
   }
-  // Whoever took this thread off the list signals it.
-  while (self.signal.load(std::memory_order_acquire) == 0) futex_wait(self.signal, 0);
+  // Whoever took this thread off the list signals it. Work that is held back comes into reach as other threads go on;
+  // one of them wakes this thread then, and if none does, it looks by itself.
+  while (self.signal.load(std::memory_order_acquire) == 0) {
+    if (!scheduler_.work_held_back(kind_)) {
+      futex_wait(self.signal, 0);
+      continue;
+    }
+    futex_wait(self.signal, 0, kHeldBackCheck);
+    if (!scheduler_.work_visible(kind_)) continue;
+    std::lock_guard guard(idle_lock_);
+    if (std::erase(idle_, &self)) {
+      idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
+      break;
+    }
+  }
   return !stopping_.load(std::memory_order_relaxed) || scheduler_.work_visible(kind_);
 }
 
