@@ -3,6 +3,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
+#include "ops/linalg/dense_gemm.h"
 #include "ops/linalg/onednn_matmul.h"
 #include "ops/linalg/plain_gemm.h"
 
@@ -10,7 +11,7 @@ namespace headrace {
 namespace {
 
 // Below this many multiplications the call of a library costs more than the work.
-constexpr double kTiny = 16 * 16 * 16;
+constexpr double kTiny = 1000;
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
 
@@ -95,7 +96,7 @@ bool library_gemm(KernelContext& context, Gemm g) {
 }  // namespace
 
 double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  double per_product = dtype == DType::kFloat32 ? 0.02 : is_half(dtype) ? 0.01 : 0.1;
+  double per_product = dtype == DType::kFloat64 ? 0.04 : dtype == DType::kFloat32 ? 0.02 : is_half(dtype) ? 0.01 : 0.5;
   return 200 + static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
                    per_product;
 }
@@ -105,10 +106,13 @@ void gemm(KernelContext& context, const Gemm& g) {
   if (batch == 0 || g.m == 0 || g.n == 0) return;
   double products = static_cast<double>(batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
                     static_cast<double>(g.k);
-  bool library = (g.dtype == DType::kFloat32 || is_half(g.dtype)) && products > kTiny;
-  if (library && library_gemm(context, g)) return;
-  if (library && g.dtype == DType::kFloat16) gemm_through_float<Float16>(context, g);
-  else if (library && g.dtype == DType::kBfloat16) gemm_through_float<Bfloat16>(context, g);
+  bool is_real = g.dtype == DType::kFloat32 || g.dtype == DType::kFloat64;
+  if (products <= kTiny || !(is_real || is_half(g.dtype))) return plain_gemm(g);
+  if (is_real && (g.m == 1 || g.n == 1) && matrix_vector(context, g)) return;
+  if (g.dtype == DType::kFloat64) return double_gemm(context, g);
+  if (library_gemm(context, g)) return;
+  if (g.dtype == DType::kFloat16) gemm_through_float<Float16>(context, g);
+  else if (g.dtype == DType::kBfloat16) gemm_through_float<Bfloat16>(context, g);
   else plain_gemm(g);
 }
 

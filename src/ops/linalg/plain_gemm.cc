@@ -2,6 +2,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "ops/linalg/dense_gemm.h"
 
 namespace headrace {
 namespace {
@@ -49,16 +50,6 @@ void rows(const Gemm& g, const T* a, const T* b, T* c, int64_t begin, int64_t en
       for (int64_t j = 0; j < count; ++j) c[i * g.n + first + j] = static_cast<T>(sums[j]);
     }
   }
-}
-
-// Where matrix `index` of a stack begins.
-int64_t batch_offset(const Shape& batch, const Strides& strides, int64_t index) {
-  int64_t offset = 0;
-  for (size_t i = batch.size(); i-- > 0;) {
-    offset += index % batch[i] * strides[i];
-    index /= batch[i];
-  }
-  return offset;
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Matrix products without a library: tiny ones, integers, and float64.
+// Matrix products without a library: tiny ones and integers.
 #pragma once
 
 #include "ops/linalg/gemm.h"
