@@ -32,4 +32,4 @@ install(DIRECTORY "${stubs}/headrace" DESTINATION . COMPONENT python OPTIONAL)
 
 # The wheel carries what pip cannot bring.
 install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
-install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy hwy::hwy_contrib LIBRARY DESTINATION headrace COMPONENT python)
+install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION headrace COMPONENT python)

@@ -83,7 +83,7 @@ OpDef scatter_operator(const char* name, std::vector<std::string> python, const 
        },
        .gradient = scatter_gradient,
        .saves_inputs = 1u << 1,
-       .samples = {Sample({uniform({3}), values({0, 2, 1}, DType::kInt32)}, make_attrs(ShapeAttrs{{4}}))}});
+       .samples = {Sample({uniform({3}), SampleArray{{1, 3}, DType::kInt32, 0, 0, {0, 2, 1}}}, make_attrs(ShapeAttrs{{4}}))}});
 }
 
 OpDef scatter_set_nd() {

@@ -19,6 +19,20 @@ bool beats(T x, T best, bool largest) noexcept {
   return (largest ? x > best : x < best) || (x != x && best == best);
 }
 
+// The first position from `i` on that holds `value` (any NaN for NaN); there is one before n.
+template <class T>
+int64_t find(const T* x, int64_t i, int64_t n, T value) noexcept {
+  constexpr int64_t kLanes = 32;
+  const bool nan = value != value;
+  for (; i + kLanes <= n; i += kLanes) {
+    bool found = false;
+    for (int64_t k = 0; k < kLanes; ++k) found |= nan ? x[i + k] != x[i + k] : x[i + k] == value;
+    if (found) break;
+  }
+  while (nan ? x[i] == x[i] : x[i] != value) ++i;
+  return i;
+}
+
 // One contiguous row. The extreme of a block is found at the speed of memory; its position only when it is a new one.
 template <class T>
 int64_t search_row(const T* x, int64_t n, bool largest, const CombineKernels& kernels) {
@@ -33,23 +47,29 @@ int64_t search_row(const T* x, int64_t n, bool largest, const CombineKernels& ke
     block_of_best = i;
     if (best != best) break;
   }
-  int64_t i = block_of_best;
-  while (!(x[i] == best || x[i] != x[i])) ++i;
-  return i;
+  return find(x, block_of_best, n, best);
 }
 
-// Rows [0, length) of `columns` neighbouring columns.
+// Rows [0, length) of `columns` neighbouring columns. Blocks of rows are combined side by side; only a block that holds
+// a new extreme of a column is looked at row by row.
 template <class T>
-void search_columns(const T* x, int64_t length, int64_t stride, int64_t columns, bool largest, int64_t* positions) {
-  T best[kColumns];
+void search_columns(const T* x, int64_t length, int64_t stride, int64_t columns, bool largest,
+                    const CombineKernels& kernels, int64_t* positions) {
+  constexpr int64_t kRows = 32;
+  T best[kColumns], extreme[kColumns];
   std::copy_n(x, columns, best);
   std::fill_n(positions, columns, int64_t{0});
-  for (int64_t i = 1; i < length; ++i) {
-    const T* row = x + i * stride;
+  for (int64_t i = 0; i < length; i += kRows) {
+    const int64_t rows = std::min(kRows, length - i);
+    std::copy_n(best, columns, extreme);
+    kernels.rows(extreme, x + i * stride, stride, rows, columns);
     for (int64_t j = 0; j < columns; ++j) {
-      const bool better = beats(row[j], best[j], largest);
-      best[j] = better ? row[j] : best[j];
-      positions[j] = better ? i : positions[j];
+      if (!beats(extreme[j], best[j], largest)) continue;
+      best[j] = extreme[j];
+      const bool nan = best[j] != best[j];
+      int64_t r = i;
+      while (nan ? x[r * stride + j] == x[r * stride + j] : x[r * stride + j] != best[j]) ++r;
+      positions[j] = r;
     }
   }
 }
@@ -84,7 +104,7 @@ void search(const Tensor& input, const AxisSpace& space, bool largest, ComputeTy
         stride = columns;
       }
       if (space.inner == 1) positions[0] = search_row(x, space.length, largest, kernels);
-      else search_columns(x, space.length, stride, columns, largest, positions);
+      else search_columns(x, space.length, stride, columns, largest, kernels, positions);
       store_positions(output, o * space.inner + column, positions, columns);
     }
   });

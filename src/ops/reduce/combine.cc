@@ -113,10 +113,39 @@ void run(void* accumulator, const void* data, int64_t n) noexcept {
   *static_cast<A*>(accumulator) = result;
 }
 
+// Rows of extremes: NaN keeps the compiler from making vectors of it.
+template <Combine how, class T>
+void extreme_rows(T* HWY_RESTRICT acc, const T* x, int64_t stride, int64_t count, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto width = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    const T *a = x + i * stride, *b = a + stride, *c = b + stride, *e = c + stride;
+    int64_t j = 0;
+    for (; j + width <= n; j += width) {
+      const auto left = combine_vectors<how>(d, hn::LoadU(d, a + j), hn::LoadU(d, b + j));
+      const auto right = combine_vectors<how>(d, hn::LoadU(d, c + j), hn::LoadU(d, e + j));
+      const auto both = combine_vectors<how>(d, left, right);
+      hn::StoreU(combine_vectors<how>(d, hn::LoadU(d, acc + j), both), d, acc + j);
+    }
+    for (; j < n; ++j)
+      for (const T* row : {a, b, c, e}) acc[j] = combine<how>(acc[j], row[j]);
+  }
+  for (; i < count; ++i) {
+    const T* a = x + i * stride;
+    int64_t j = 0;
+    for (; j + width <= n; j += width)
+      hn::StoreU(combine_vectors<how>(d, hn::LoadU(d, acc + j), hn::LoadU(d, a + j)), d, acc + j);
+    for (; j < n; ++j) acc[j] = combine<how>(acc[j], a[j]);
+  }
+}
+
 // Four rows at a time: the accumulators are read and written once for the four.
 template <Combine how, class T>
 void rows(void* accumulators, const void* data, int64_t stride, int64_t count, int64_t n) noexcept {
   using A = Accumulator<how, T>;
+  if constexpr (how == Combine::kMax || how == Combine::kMin)
+    return extreme_rows<how>(static_cast<T*>(accumulators), static_cast<const T*>(data), stride, count, n);
   // Within four rows a sum of floats may stay in the compute type: two roundings more.
   using Inner = std::conditional_t<how == Combine::kSum && std::is_floating_point_v<T>, T, A>;
   auto* HWY_RESTRICT acc = static_cast<A*>(accumulators);

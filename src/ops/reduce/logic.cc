@@ -25,6 +25,7 @@ OpDef quantifier(const char* name, std::vector<std::string> aliases, const char*
     i.output(a.result_shape(i.shape(0), a.axes(i.name(), i.shape(0).size())), DType::kBool);
     i.cost(streaming_cost(i));
   };
+  parts.strided_inputs = true;
   parts.kernel = [reduction](KernelContext& c, const NumpyReduceAttrs& a) {
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
   };

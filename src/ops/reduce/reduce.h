@@ -102,6 +102,7 @@ OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dty
     i.output(result, dtype(i.dtype(0), a));
     i.cost(streaming_cost(i));
   };
+  parts.strided_inputs = true;
   parts.kernel = [reduction](KernelContext& c, const A& a) {
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
   };

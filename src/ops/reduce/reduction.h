@@ -30,7 +30,7 @@ class Reduction {
   // of the result do not depend on the number of threads.
   void run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
            const Tensor& output, const ReductionOptions& options) const;
-  // The same over one packed input.
+  // The same over one array, of any strides.
   void run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
            const ReductionOptions& options = {}) const;
 

@@ -197,7 +197,9 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
   kernels.clear(results, output.size);
   const int64_t elements = element_count(space);
   if (elements > 0) {
-    const Program* program = has_prologue_ || inputs[0].dtype != dtype_of(type) ? &prologue(type) : nullptr;
+    const bool is_memory = !has_prologue_ && inputs[0].dtype == dtype_of(type) &&
+                           is_contiguous(space, Strides(inputs[0].strides, inputs[0].strides + space.size()));
+    const Program* program = is_memory ? nullptr : &prologue(type);
     const auto bytes = static_cast<double>(elements) * static_cast<double>(item_size(inputs[0].dtype));
     const double cost = bytes * kNsPerByte + (program ? cost_ns(*program, elements) : 0);
     const auto open = [&] { return Source(program, type, space, inputs); };
@@ -218,11 +220,38 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
   headrace::run(last, flat, {&from, 1}, {&to, 1}, {&count, static_cast<size_t>(last.num_parameters())});
 }
 
+namespace {
+
+// Dimensions in the order of memory, as far as that leaves the kept ones in their order; the order of the reduced ones
+// does not matter.
+SmallVector<size_t, 6> memory_order(const Tensor& input, AxisSet axes) {
+  SmallVector<size_t, 6> order;
+  for (size_t d = 0; d < input.shape.size(); ++d) order.push_back(d);
+  const SmallVector<size_t, 6> given = order;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return input.strides[a] > input.strides[b]; });
+  size_t last_kept = 0;
+  for (size_t d : order) {
+    if ((axes >> d) & 1 || input.shape[d] == 1) continue;
+    if (d < last_kept) return given;
+    last_kept = d;
+  }
+  return order;
+}
+
+}  // namespace
+
 void Reduction::run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
                     const ReductionOptions& options) const {
-  const Strides strides = contiguous_strides(input.shape);
+  Shape space;
+  Strides strides;
+  AxisSet reduced = 0;
+  for (size_t d : memory_order(input, axes)) {
+    reduced |= ((axes >> d) & 1) << space.size();
+    space.push_back(input.shape[d]);
+    strides.push_back(input.strides[d]);
+  }
   const Operand operand{input.data, input.dtype, strides.data()};
-  run(context, input.shape, {&operand, 1}, axes, output, options);
+  run(context, space, {&operand, 1}, reduced, output, options);
 }
 
 }  // namespace headrace

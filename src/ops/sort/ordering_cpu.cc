@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "base/check.h"
 #include "op/formula/transfer.h"
 #include "ops/reduce/combine.h"
 #include "ops/sort/ordering.h"
@@ -11,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr double kSortNsPerElement = 15, kSelectNsPerElement = 1;
-constexpr int64_t kBlock = 1024;     // elements looked at one by one only when one of them can be among the first
+constexpr int64_t kBlock = 128;      // elements looked at one by one only when one of them can be among the first
 constexpr int64_t kChunk = 1 << 17;  // of a long row, searched by one thread
 
 template <class F>
@@ -62,7 +63,7 @@ class Candidates {
         const Pair pair = K::pair(x[j], flip_, j);
         if (!full_ || pair < last_) pairs_.push_back(pair);
       }
-      if (pairs_.size() > 2 * k_ + kBlock) shrink();
+      if (pairs_.size() > 2 * k_ + (full_ ? kBlock : 0)) shrink();
     }
     if (pairs_.size() > k_) shrink();
   }
@@ -94,6 +95,7 @@ class Candidates {
 template <class T>
 std::vector<typename KeyOf<T>::Pair> first_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type) {
   using K = KeyOf<T>;
+  check(sizeof(T) == 8 || n <= int64_t{1} << 32, ErrorKind::kValue, "sort: {} elements along the axis are too many", n);
   std::vector<typename K::Pair> pairs;
   if (k * 8 >= n) {
     pairs.resize(static_cast<size_t>(n));
@@ -101,6 +103,7 @@ std::vector<typename KeyOf<T>::Pair> first_pairs(const T* x, int64_t n, int64_t 
     parallel_for(n, 1 << 15, static_cast<double>(n), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) pairs[static_cast<size_t>(i)] = K::pair(x[i], flip, i);
     });
+    sort_ascending(pairs.data(), n);
   } else {
     const CombineKernels& extreme = combine_kernels(ascending ? Combine::kMin : Combine::kMax, type);
     const int64_t chunks = std::max<int64_t>(1, n / std::max(kChunk, 16 * k));
@@ -113,8 +116,8 @@ std::vector<typename KeyOf<T>::Pair> first_pairs(const T* x, int64_t n, int64_t 
       }
     });
     for (auto& part : found) pairs.insert(pairs.end(), part.begin(), part.end());
+    std::sort(pairs.begin(), pairs.end());
   }
-  sort_ascending(pairs.data(), static_cast<int64_t>(pairs.size()));
   pairs.resize(static_cast<size_t>(k));
   return pairs;
 }
@@ -146,7 +149,7 @@ void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool a
       const T* x = call.in<T>(0);
       const auto pairs = first_pairs(x, space.length, k, ascending, type);
       for (int64_t i = 0; i < k; ++i) {
-        const int64_t position = KeyOf<T>::position(pairs[static_cast<size_t>(i)]);
+        const auto position = static_cast<int64_t>(pairs[static_cast<size_t>(i)].position);
         if (values) call.out<T>()[i] = x[position];
         if (positions) call.out<int64_t>(values ? 1 : 0)[i] = position;
       }
@@ -162,7 +165,7 @@ void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool asc
                  [&](const RowCall& call) {
                    const auto pairs = first_pairs(call.in<T>(0), space.length, k, ascending, type);
                    std::fill_n(call.out<T>(), space.length, T{0});
-                   for (const auto& pair : pairs) call.out<T>()[KeyOf<T>::position(pair)] = T{1};
+                   for (const auto& pair : pairs) call.out<T>()[pair.position] = T{1};
                  });
   });
 }

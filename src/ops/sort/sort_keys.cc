@@ -1,82 +1,105 @@
 #include "ops/sort/sort_keys.h"
 
-#include <hwy/contrib/sort/vqsort.h>
-
 #include <algorithm>
+#include <array>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "backend/cpu/parallel.h"
 
 namespace headrace {
 namespace {
 
-constexpr int64_t kSerial = 1 << 15;  // below, one thread sorts
-constexpr int64_t kInsertion = 24;    // below, a vector sort costs more than it saves
-constexpr double kNsPerKey = 12;
+constexpr int64_t kComparisons = 96;  // up to here comparing is quicker than counting digits
+constexpr int64_t kLong = 1 << 17;    // from here on wider digits save a pass over memory
+constexpr int64_t kPart = 1 << 16;    // keys that justify a thread
+constexpr double kNsPerKeyAndPass = 1.5;
 
-template <class K>
-void sort_part(K* keys, int64_t n) {
-  if (n <= kInsertion) {
-    std::sort(keys, keys + n);
-    return;
-  }
-  static const hwy::Sorter& sorter = *new hwy::Sorter();
-  const auto count = static_cast<size_t>(n);
-  if constexpr (std::is_same_v<K, KeyAndPosition64>) {
-    static_assert(sizeof(KeyAndPosition64) == sizeof(hwy::uint128_t));
-    sorter(reinterpret_cast<hwy::uint128_t*>(keys), count, hwy::SortAscending());
-  } else {
-    sorter(keys, count, hwy::SortAscending());
-  }
+inline uint64_t digits_of(uint32_t key) noexcept { return key; }
+inline uint64_t digits_of(uint64_t key) noexcept { return key; }
+template <class Key>
+uint64_t digits_of(const KeyAndPosition<Key>& pair) noexcept {
+  return pair.key;
 }
 
-// How many of the first `rank` elements of the merged ranges come from the first.
-template <class K>
-int64_t merge_split(const K* a, int64_t na, const K* b, int64_t nb, int64_t rank) {
-  int64_t low = std::max<int64_t>(0, rank - nb), high = std::min(rank, na);
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    if (b[rank - middle - 1] < a[middle]) high = middle;
-    else low = middle + 1;
+// One pass of a stable counting sort by digit `shift`, split into parts that each count and move their own stretch.
+template <int kBits, class K>
+class DigitPass {
+ public:
+  static constexpr size_t kBuckets = size_t{1} << kBits;
+
+  DigitPass(int64_t n, int64_t parts) : n_(n), parts_(parts), counts_(static_cast<size_t>(parts)) {}
+
+  // False when all keys have the same digit: nothing is to be moved.
+  bool run(const K* from, K* to, int shift) {
+    each_part([&](int64_t part, int64_t begin, int64_t end) {
+      Counts& counts = counts_[static_cast<size_t>(part)];
+      counts.fill(0);
+      for (int64_t i = begin; i < end; ++i) ++counts[digit(from[i], shift)];
+    });
+    if (!to_positions()) return false;
+    each_part([&](int64_t part, int64_t begin, int64_t end) {
+      Counts& next = counts_[static_cast<size_t>(part)];
+      for (int64_t i = begin; i < end; ++i) to[next[digit(from[i], shift)]++] = from[i];
+    });
+    return true;
   }
-  return low;
-}
 
-// a[0, na) and b[0, nb) into `to`, each thread making its own stretch of the result.
-template <class K>
-void merge_ranges(const K* a, int64_t na, const K* b, int64_t nb, K* to, double cost) {
-  parallel_for(na + nb, kSerial, cost, [&](int64_t begin, int64_t end) {
-    const int64_t i = merge_split(a, na, b, nb, begin), j = merge_split(a, na, b, nb, end);
-    std::merge(a + i, a + j, b + (begin - i), b + (end - j), to + begin);
-  });
-}
+ private:
+  using Counts = std::array<int64_t, kBuckets>;
 
-template <class K>
-void sort_all(K* keys, int64_t n) {
-  const double cost = static_cast<double>(n) * kNsPerKey;
+  static size_t digit(const K& key, int shift) noexcept { return (digits_of(key) >> shift) & (kBuckets - 1); }
+
+  // From how many there are to where the first of each goes.
+  bool to_positions() {
+    int64_t position = 0;
+    for (size_t b = 0; b < kBuckets; ++b) {
+      const int64_t before = position;
+      for (Counts& counts : counts_) position += std::exchange(counts[b], position);
+      if (position - before == n_) return false;
+    }
+    return true;
+  }
+
+  template <class F>
+  void each_part(F&& f) const {
+    parallel_for(parts_, 1, static_cast<double>(n_) * kNsPerKeyAndPass, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) f(p, p * n_ / parts_, (p + 1) * n_ / parts_);
+    });
+  }
+
+  int64_t n_, parts_;
+  std::vector<Counts> counts_;
+};
+
+template <int kBits, class K>
+void sort_by_digits(K* keys, int64_t n, int bits) {
   int64_t parts = 1;
-  if (n > kSerial)
-    while (parts * 2 <= threads_for(cost)) parts *= 2;
-  if (parts == 1) return sort_part(keys, n);
-  const auto bound = [&](int64_t part) { return part * n / parts; };
-  parallel_for(parts, 1, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) sort_part(keys + bound(p), bound(p + 1) - bound(p));
-  });
+  if (n >= 2 * kPart) parts = std::min<int64_t>(threads_for(static_cast<double>(n) * kNsPerKeyAndPass), n / kPart);
   const std::unique_ptr<K[]> spare(new K[static_cast<size_t>(n)]);
+  DigitPass<kBits, K> pass(n, parts);
   K *from = keys, *to = spare.get();
-  for (int64_t width = 1; width < parts; width *= 2, std::swap(from, to))
-    for (int64_t p = 0; p < parts; p += 2 * width)
-      merge_ranges(from + bound(p), bound(p + width) - bound(p), from + bound(p + width),
-                   bound(p + 2 * width) - bound(p + width), to + bound(p), cost / 4);
-  if (from != keys) {
-    parallel_for(n, kSerial, cost / 12, [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, keys + begin); });
-  }
+  for (int shift = 0; shift < bits; shift += kBits)
+    if (pass.run(from, to, shift)) std::swap(from, to);
+  if (from == keys) return;
+  parallel_for(n, kPart, static_cast<double>(n), [&](int64_t begin, int64_t end) {
+    std::copy(from + begin, from + end, keys + begin);
+  });
+}
+
+template <class K>
+void sort_keys(K* keys, int64_t n, int bits) {
+  if (n <= kComparisons) std::sort(keys, keys + n);
+  else if (n < kLong) sort_by_digits<8>(keys, n, bits);
+  else sort_by_digits<11>(keys, n, bits);
 }
 
 }  // namespace
 
-void sort_ascending(uint32_t* keys, int64_t n) { sort_all(keys, n); }
-void sort_ascending(uint64_t* keys, int64_t n) { sort_all(keys, n); }
-void sort_ascending(KeyAndPosition64* keys, int64_t n) { sort_all(keys, n); }
+void sort_ascending(uint32_t* keys, int64_t n) { sort_keys(keys, n, 32); }
+void sort_ascending(uint64_t* keys, int64_t n) { sort_keys(keys, n, 64); }
+void sort_ascending(KeyAndPosition<uint32_t>* pairs, int64_t n) { sort_keys(pairs, n, 32); }
+void sort_ascending(KeyAndPosition<uint64_t>* pairs, int64_t n) { sort_keys(pairs, n, 64); }
 
 }  // namespace headrace

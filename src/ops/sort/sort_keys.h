@@ -8,24 +8,26 @@
 
 namespace headrace {
 
-// A key with the position of its element: equal keys are ordered by position, so sorting is stable.
-struct KeyAndPosition64 {
-  uint64_t position, key;  // as the two halves of one 128-bit number
-  friend bool operator<(const KeyAndPosition64& a, const KeyAndPosition64& b) noexcept {
+// A key with the position of its element; the order is by key, then by position.
+template <class Key>
+struct KeyAndPosition {
+  Key position, key;
+  friend bool operator<(const KeyAndPosition& a, const KeyAndPosition& b) noexcept {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
   }
 };
-using KeyAndPosition32 = uint64_t;  // key in the upper half
 
 void sort_ascending(uint32_t* keys, int64_t n);
 void sort_ascending(uint64_t* keys, int64_t n);
-void sort_ascending(KeyAndPosition64* keys, int64_t n);
+// Pairs that stand in the order of their positions.
+void sort_ascending(KeyAndPosition<uint32_t>* pairs, int64_t n);
+void sort_ascending(KeyAndPosition<uint64_t>* pairs, int64_t n);
 
-// float, double, int32_t, int64_t: NaN is the largest value. `flip` turns the order round.
+// Keys of float, double, int32_t and int64_t values: NaN is the largest. `flip` turns the order round.
 template <class T>
 struct KeyOf {
   using Key = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-  using Pair = std::conditional_t<sizeof(T) == 4, KeyAndPosition32, KeyAndPosition64>;
+  using Pair = KeyAndPosition<Key>;
   static constexpr Key kSign = Key{1} << (8 * sizeof(T) - 1);
 
   static Key encode(T value, Key flip) noexcept {
@@ -49,13 +51,7 @@ struct KeyOf {
   }
   // Zeros of both signs are equal here.
   static Pair pair(T value, Key flip, int64_t position) noexcept {
-    const Key key = encode(value == T{0} ? T{0} : value, flip);
-    if constexpr (sizeof(T) == 4) return (uint64_t{key} << 32) | static_cast<uint32_t>(position);
-    else return {static_cast<uint64_t>(position), key};
-  }
-  static int64_t position(const Pair& pair) noexcept {
-    if constexpr (sizeof(T) == 4) return static_cast<int64_t>(static_cast<uint32_t>(pair));
-    else return static_cast<int64_t>(pair.position);
+    return {static_cast<Key>(position), encode(value == T{0} ? T{0} : value, flip)};
   }
 };
 
