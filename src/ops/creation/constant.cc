@@ -81,19 +81,22 @@ OpDef filled(std::string name, std::vector<std::string> aliases, std::vector<std
 template <class A>
 OpDef constant(std::string name, std::vector<std::string> aliases, std::vector<std::string> python, double value,
                const char* doc) {
-  return filled<A>(std::move(name), std::move(aliases), std::move(python), doc, [value](const A&) { return value; },
-                   A{.shape = {2, 3}});
+  return filled<A>(
+      std::move(name), std::move(aliases), std::move(python), doc, [value](const A&) { return value; },
+      A{.shape = {2, 3}});
 }
 
 template <class A>
 OpDef full_of(std::string name, std::vector<std::string> python) {
-  return filled<A>(std::move(name), {}, std::move(python), "An array of one value.",
-                   [](const A& a) { return a.value; }, A{.shape = {2, 3}, .value = 1.5});
+  return filled<A>(
+      std::move(name), {}, std::move(python), "An array of one value.", [](const A& a) { return a.value; },
+      A{.shape = {2, 3}, .value = 1.5});
 }
 
 template <class A>
 OpDef empty_of(std::string name, std::vector<std::string> python) {
-  OpDef op = constant<A>(std::move(name), {}, std::move(python), 0, "An array whose elements are whatever the memory holds.");
+  OpDef op =
+      constant<A>(std::move(name), {}, std::move(python), 0, "An array whose elements are whatever the memory holds.");
   op.kernel = [](KernelContext&, const Attrs&) {};
   op.samples = {};
   return op;
@@ -144,8 +147,8 @@ void add_like(std::vector<OpDef>& operators) {
   };
   add_constant("zeros", 0, "Zeros in the shape of the input.");
   add_constant("ones", 1, "Ones in the shape of the input.");
-  PointwiseSpec empty = like("_np_empty_like", {"np.empty_like"}, "An array in the shape of the input; its elements are 0.",
-                             [](Expr) { return Expr(0.0); });
+  PointwiseSpec empty = like("_np_empty_like", {"np.empty_like"},
+                             "An array in the shape of the input; its elements are 0.", [](Expr) { return Expr(0.0); });
   empty.np_inputs = {"prototype"};
   empty.dtypes = like_dtypes<LikeAttrs>;
   operators.push_back(pointwise<LikeAttrs>(std::move(empty)));

@@ -67,7 +67,8 @@ void fill_indices(const Tensor& output) {
     inner /= extent;
     Shape shape{grid};
     Strides strides{1};
-    Tensor part{output.as<unsigned char>() + static_cast<size_t>(axis * grid) * item, output.dtype, shape, strides, grid};
+    Tensor part{output.as<unsigned char>() + static_cast<size_t>(axis * grid) * item, output.dtype, shape, strides,
+                grid};
     fill_with(part, [&](int64_t first, int64_t count, double* values) {
       for (int64_t i = 0; i < count; ++i) values[i] = static_cast<double>((first + i) / inner % extent);
     });

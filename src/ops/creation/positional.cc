@@ -54,7 +54,10 @@ OpDef eye(std::string name, std::vector<std::string> python) {
                      .python = std::move(python),
                      .doc = "A matrix of zeros with ones on one diagonal.",
                      .inputs = {},
-                     .infer = [](Infer& infer, const A& a) { infer_made(infer, {a.N, a.columns()}, a.dtype, a.ctx); },
+                     .infer =
+                         [](Infer& infer, const A& a) {
+                           infer_made(infer, {a.N, a.columns()}, a.dtype, a.ctx);
+                         },
                      .kernel = [](KernelContext& c, const A& a) { fill_eye(c.output(0), a.k); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.N = 3}))}});
@@ -96,7 +99,8 @@ struct ArangeLikeAttrs {
   std::optional<std::string> ctx = {};
   std::optional<int64_t> axis = {};
   static constexpr auto kFields = fields(
-      field(&ArangeLikeAttrs::start, "start", "First value."), field(&ArangeLikeAttrs::step, "step", "Distance of the values."),
+      field(&ArangeLikeAttrs::start, "start", "First value."),
+      field(&ArangeLikeAttrs::step, "step", "Distance of the values."),
       field(&ArangeLikeAttrs::repeat, "repeat", "How often each value stands."),
       field(&ArangeLikeAttrs::ctx, "ctx", "Of no effect: the result lies where the input does."),
       field(&ArangeLikeAttrs::axis, "axis", "The result is as long as this axis; as large as the input when None."));
@@ -146,26 +150,24 @@ struct WindowAttrs {
 // a0 + a1 cos(t) + a2 cos(2 t), t from -pi to pi.
 OpDef window(const std::string& word, const char* doc, double a0, double a1, double a2) {
   using A = WindowAttrs;
-  return general<A>({.name = "_npi_" + word,
-                     .python = {"np." + word},
-                     .doc = doc,
-                     .inputs = {},
-                     .infer =
-                         [](Infer& infer, const A& a) {
-                           infer_made(infer, {std::max<int64_t>(a.M, 0)}, a.dtype, a.ctx);
-                         },
-                     .kernel =
-                         [=](KernelContext& c, const A& a) {
-                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
-                             for (int64_t i = 0; i < count; ++i) {
-                               double at = static_cast<double>(1 - a.M + 2 * (first + i));
-                               double t = a.M > 1 ? std::numbers::pi * at / static_cast<double>(a.M - 1) : 0;
-                               values[i] = a0 + a1 * std::cos(t) + a2 * std::cos(2 * t);
-                             }
-                           });
-                         },
-                     .zero_gradient = true,
-                     .samples = {Sample({}, make_attrs(A{.M = 5}))}});
+  return general<A>(
+      {.name = "_npi_" + word,
+       .python = {"np." + word},
+       .doc = doc,
+       .inputs = {},
+       .infer = [](Infer& infer, const A& a) { infer_made(infer, {std::max<int64_t>(a.M, 0)}, a.dtype, a.ctx); },
+       .kernel =
+           [=](KernelContext& c, const A& a) {
+             fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+               for (int64_t i = 0; i < count; ++i) {
+                 double at = static_cast<double>(1 - a.M + 2 * (first + i));
+                 double t = a.M > 1 ? std::numbers::pi * at / static_cast<double>(a.M - 1) : 0;
+                 values[i] = a0 + a1 * std::cos(t) + a2 * std::cos(2 * t);
+               }
+             });
+           },
+       .zero_gradient = true,
+       .samples = {Sample({}, make_attrs(A{.M = 5}))}});
 }
 
 }  // namespace
@@ -179,7 +181,8 @@ std::vector<OpDef> positional_operators() {
   operators.push_back(arange_like());
   operators.push_back(window("hanning", "Hann window: a raised cosine.", 0.5, 0.5, 0));
   operators.push_back(window("hamming", "Hamming window: a raised cosine on a pedestal.", 0.54, 0.46, 0));
-  operators.push_back(window("blackman", "Blackman window: a raised cosine with its double frequency.", 0.42, 0.5, 0.08));
+  operators.push_back(
+      window("blackman", "Blackman window: a raised cosine with its double frequency.", 0.42, 0.5, 0.08));
   return operators;
 }
 

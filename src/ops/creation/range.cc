@@ -50,8 +50,9 @@ OpDef arange(std::string name, std::vector<std::string> python) {
   return general<A>(
       {.name = std::move(name),
        .python = std::move(python),
-       .doc = "Values from `start` up to but without `stop`, `step` apart: arange(3) is [0, 1, 2]. Raises ValueError for "
-              "a step of 0.",
+       .doc =
+           "Values from `start` up to but without `stop`, `step` apart: arange(3) is [0, 1, 2]. Raises ValueError for "
+           "a step of 0.",
        .inputs = {},
        .infer =
            [](Infer& infer, const A& a) {
@@ -65,11 +66,13 @@ OpDef arange(std::string name, std::vector<std::string> python) {
        .kernel =
            [](KernelContext& c, const A& a) {
              fill_with(c.output(0), [start = first_of(a), &a](int64_t first, int64_t count, double* values) {
-               for (int64_t i = 0; i < count; ++i) values[i] = start + a.step * static_cast<double>((first + i) / a.repeat);
+               for (int64_t i = 0; i < count; ++i)
+                 values[i] = start + a.step * static_cast<double>((first + i) / a.repeat);
              });
            },
        .zero_gradient = true,
-       .samples = {Sample({}, make_attrs(A{.start = 5})), Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
+       .samples = {Sample({}, make_attrs(A{.start = 5})),
+                   Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
 }
 
 struct NdLinspaceAttrs {
@@ -112,15 +115,14 @@ struct LogspaceAttrs {
   std::optional<DType> dtype = {};
   int64_t axis = 0;
   std::optional<std::string> ctx = {};
-  static constexpr auto kFields =
-      fields(field(&LogspaceAttrs::start, "start", "Exponent of the first value.").required(),
-             field(&LogspaceAttrs::stop, "stop", "Exponent of the last value.").required(),
-             field(&LogspaceAttrs::num, "num", "How many values."),
-             field(&LogspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the exponents."),
-             field(&LogspaceAttrs::base, "base", "Base of the powers."),
-             field(&LogspaceAttrs::dtype, "dtype", kDtypeDoc),
-             field(&LogspaceAttrs::axis, "axis", "Where the values lie: 0 or -1, as start and stop are numbers."),
-             field(&LogspaceAttrs::ctx, "ctx", kCtxDoc));
+  static constexpr auto kFields = fields(
+      field(&LogspaceAttrs::start, "start", "Exponent of the first value.").required(),
+      field(&LogspaceAttrs::stop, "stop", "Exponent of the last value.").required(),
+      field(&LogspaceAttrs::num, "num", "How many values."),
+      field(&LogspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the exponents."),
+      field(&LogspaceAttrs::base, "base", "Base of the powers."), field(&LogspaceAttrs::dtype, "dtype", kDtypeDoc),
+      field(&LogspaceAttrs::axis, "axis", "Where the values lie: 0 or -1, as start and stop are numbers."),
+      field(&LogspaceAttrs::ctx, "ctx", kCtxDoc));
 };
 
 template <class A>
@@ -147,7 +149,8 @@ void infer_spaced(Infer& infer, const A& a) {
   infer_made(infer, {a.num}, a.dtype, a.ctx);
 }
 
-constexpr char kLinspaceDoc[] = "`num` evenly spaced values from `start` to `stop`. Raises ValueError for a negative `num`.";
+constexpr char kLinspaceDoc[] =
+    "`num` evenly spaced values from `start` to `stop`. Raises ValueError for a negative `num`.";
 
 OpDef nd_linspace() {
   using A = NdLinspaceAttrs;

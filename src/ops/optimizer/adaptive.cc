@@ -15,18 +15,20 @@ Expr blend(Expr kept, Expr old, Expr fresh) { return kept * old + (1 - kept) * f
 struct AdamAttrs {
   double lr = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, wd = 0, rescale_grad = 1, clip_gradient = -1;
   bool lazy_update = true;
-  static constexpr auto kFields = fields(
-      field(&AdamAttrs::lr, "lr", kLrDoc).required(), field(&AdamAttrs::beta1, "beta1", kBeta1Doc),
-      field(&AdamAttrs::beta2, "beta2", kBeta2Doc), field(&AdamAttrs::epsilon, "epsilon", kEpsilonDoc),
-      field(&AdamAttrs::wd, "wd", kWdDoc), field(&AdamAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-      field(&AdamAttrs::clip_gradient, "clip_gradient", kClipDoc), field(&AdamAttrs::lazy_update, "lazy_update", kLazyDoc));
+  static constexpr auto kFields =
+      fields(field(&AdamAttrs::lr, "lr", kLrDoc).required(), field(&AdamAttrs::beta1, "beta1", kBeta1Doc),
+             field(&AdamAttrs::beta2, "beta2", kBeta2Doc), field(&AdamAttrs::epsilon, "epsilon", kEpsilonDoc),
+             field(&AdamAttrs::wd, "wd", kWdDoc), field(&AdamAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&AdamAttrs::clip_gradient, "clip_gradient", kClipDoc),
+             field(&AdamAttrs::lazy_update, "lazy_update", kLazyDoc));
 };
 
 OpDef adam() {
-  auto spec = update_spec("adam_update",
-                          "g = clip(rescale_grad * grad + wd * weight); mean and var are the decaying means of g and g^2; "
-                          "weight -= lr * mean / (sqrt(var) + epsilon).",
-                          {"weight", "grad", "mean", "var"}, {2, 3});
+  auto spec =
+      update_spec("adam_update",
+                  "g = clip(rescale_grad * grad + wd * weight); mean and var are the decaying means of g and g^2; "
+                  "weight -= lr * mean / (sqrt(var) + epsilon).",
+                  {"weight", "grad", "mean", "var"}, {2, 3});
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr lr, Expr beta1, Expr beta2, Expr epsilon, Expr wd,
                     Expr rescale, Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad + wd * w, clip);
@@ -38,11 +40,12 @@ OpDef adam() {
 
 struct AdamWAttrs {
   double lr = 0.01, eta = 1, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, wd = 0, clip_gradient = -1;
-  static constexpr auto kFields = fields(
-      field(&AdamWAttrs::lr, "lr", kLrDoc).required(), field(&AdamWAttrs::eta, "eta", "Factor of the whole step.").required(),
-      field(&AdamWAttrs::beta1, "beta1", kBeta1Doc), field(&AdamWAttrs::beta2, "beta2", kBeta2Doc),
-      field(&AdamWAttrs::epsilon, "epsilon", kEpsilonDoc), field(&AdamWAttrs::wd, "wd", kWdDoc),
-      field(&AdamWAttrs::clip_gradient, "clip_gradient", kClipDoc));
+  static constexpr auto kFields =
+      fields(field(&AdamWAttrs::lr, "lr", kLrDoc).required(),
+             field(&AdamWAttrs::eta, "eta", "Factor of the whole step.").required(),
+             field(&AdamWAttrs::beta1, "beta1", kBeta1Doc), field(&AdamWAttrs::beta2, "beta2", kBeta2Doc),
+             field(&AdamWAttrs::epsilon, "epsilon", kEpsilonDoc), field(&AdamWAttrs::wd, "wd", kWdDoc),
+             field(&AdamWAttrs::clip_gradient, "clip_gradient", kClipDoc));
 };
 
 // {weight, mean, var}; all unchanged where the scale of the gradient is 0, infinite or NaN.
@@ -57,7 +60,8 @@ std::vector<Expr> adamw_step(Expr w, Expr grad, Expr mean, Expr var, Expr rescal
 
 constexpr char kAdamWDoc[] =
     "Adam with the weight decay beside the adaptive step: weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
-    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN the step is left out. The gradient "
+    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN the step is left out. The "
+    "gradient "
     "is rescaled in place.";
 
 OpDef adamw() {
@@ -76,8 +80,8 @@ OpDef mp_adamw() {
   auto spec = update_spec("_mp_adamw_update", "_adamw_update on the master copy weight32; the gradient stays.",
                           {"weight", "grad", "mean", "var", "weight32", "rescale_grad"}, {2, 3, 4});
   spec.equal_shapes = false;
-  spec.formula = [](Expr, Expr grad, Expr mean, Expr var, Expr w, Expr rescale, Expr lr, Expr eta, Expr beta1, Expr beta2,
-                    Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
+  spec.formula = [](Expr, Expr grad, Expr mean, Expr var, Expr w, Expr rescale, Expr lr, Expr eta, Expr beta1,
+                    Expr beta2, Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
     return {next[0], next[1], next[2], next[0]};
   };
@@ -87,19 +91,20 @@ OpDef mp_adamw() {
 
 struct RmsPropAttrs {
   double lr = 0.01, gamma1 = 0.95, epsilon = 1e-8, wd = 0, rescale_grad = 1, clip_gradient = -1, clip_weights = -1;
-  static constexpr auto kFields = fields(
-      field(&RmsPropAttrs::lr, "lr", kLrDoc).required(), field(&RmsPropAttrs::gamma1, "gamma1", kBeta2Doc),
-      field(&RmsPropAttrs::epsilon, "epsilon", kEpsilonDoc), field(&RmsPropAttrs::wd, "wd", kWdDoc),
-      field(&RmsPropAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-      field(&RmsPropAttrs::clip_gradient, "clip_gradient", kClipDoc),
-      field(&RmsPropAttrs::clip_weights, "clip_weights", "Bound of the absolute weight; negative: none."));
+  static constexpr auto kFields =
+      fields(field(&RmsPropAttrs::lr, "lr", kLrDoc).required(), field(&RmsPropAttrs::gamma1, "gamma1", kBeta2Doc),
+             field(&RmsPropAttrs::epsilon, "epsilon", kEpsilonDoc), field(&RmsPropAttrs::wd, "wd", kWdDoc),
+             field(&RmsPropAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&RmsPropAttrs::clip_gradient, "clip_gradient", kClipDoc),
+             field(&RmsPropAttrs::clip_weights, "clip_weights", "Bound of the absolute weight; negative: none."));
 };
 
 OpDef rmsprop() {
-  auto spec = update_spec("rmsprop_update",
-                          "g = clip(rescale_grad * grad + wd * weight); n is the decaying mean of g^2; weight -= lr * g / "
-                          "sqrt(n + epsilon).",
-                          {"weight", "grad", "n"}, {2});
+  auto spec =
+      update_spec("rmsprop_update",
+                  "g = clip(rescale_grad * grad + wd * weight); n is the decaying mean of g^2; weight -= lr * g / "
+                  "sqrt(n + epsilon).",
+                  {"weight", "grad", "n"}, {2});
   spec.formula = [](Expr w, Expr grad, Expr n, Expr lr, Expr gamma1, Expr epsilon, Expr wd, Expr rescale, Expr clip,
                     Expr bound) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad + wd * w, clip), mean = blend(gamma1, n, g * g);
@@ -121,10 +126,11 @@ struct RmsPropAlexAttrs {
 };
 
 OpDef rmsprop_alex() {
-  auto spec = update_spec("rmspropalex_update",
-                          "RMSProp as Alex Graves has it: the mean gradient g is taken off the second moment n, and delta "
-                          "= gamma2 * delta - lr * grad / sqrt(n - g^2 + epsilon); weight += delta.",
-                          {"weight", "grad", "n", "g", "delta"}, {2, 3, 4});
+  auto spec =
+      update_spec("rmspropalex_update",
+                  "RMSProp as Alex Graves has it: the mean gradient g is taken off the second moment n, and delta "
+                  "= gamma2 * delta - lr * grad / sqrt(n - g^2 + epsilon); weight += delta.",
+                  {"weight", "grad", "n", "g", "delta"}, {2, 3, 4});
   spec.formula = [](Expr w, Expr grad, Expr n, Expr g, Expr delta, Expr lr, Expr gamma1, Expr gamma2, Expr epsilon,
                     Expr wd, Expr rescale, Expr clip, Expr bound) -> std::vector<Expr> {
     Expr now = clipped(rescale * grad + wd * w, clip);
@@ -163,20 +169,21 @@ OpDef ftrl() {
 
 struct FtmlAttrs {
   double lr = 0.01, beta1 = 0.6, beta2 = 0.999, epsilon = 1e-8, t = 1, wd = 0, rescale_grad = 1, clip_grad = -1;
-  static constexpr auto kFields = fields(
-      field(&FtmlAttrs::lr, "lr", kLrDoc).required(), field(&FtmlAttrs::beta1, "beta1", kBeta1Doc),
-      field(&FtmlAttrs::beta2, "beta2", kBeta2Doc), field(&FtmlAttrs::epsilon, "epsilon", kEpsilonDoc),
-      field(&FtmlAttrs::t, "t", "Number of this update, from 1.").required(), field(&FtmlAttrs::wd, "wd", kWdDoc),
-      field(&FtmlAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-      field(&FtmlAttrs::clip_grad, "clip_grad", kClipDoc));
+  static constexpr auto kFields =
+      fields(field(&FtmlAttrs::lr, "lr", kLrDoc).required(), field(&FtmlAttrs::beta1, "beta1", kBeta1Doc),
+             field(&FtmlAttrs::beta2, "beta2", kBeta2Doc), field(&FtmlAttrs::epsilon, "epsilon", kEpsilonDoc),
+             field(&FtmlAttrs::t, "t", "Number of this update, from 1.").required(),
+             field(&FtmlAttrs::wd, "wd", kWdDoc), field(&FtmlAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&FtmlAttrs::clip_grad, "clip_grad", kClipDoc));
 };
 
 OpDef ftml() {
-  auto spec = update_spec("ftml_update",
-                          "Follow the moving leader: v is the decaying mean of g^2; d' = (1 - beta1^t) / lr * (sqrt(v / (1 "
-                          "- beta2^t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d' - beta1 * d) * weight; weight = "
-                          "-z / d'.",
-                          {"weight", "grad", "d", "v", "z"}, {2, 3, 4});
+  auto spec =
+      update_spec("ftml_update",
+                  "Follow the moving leader: v is the decaying mean of g^2; d' = (1 - beta1^t) / lr * (sqrt(v / (1 "
+                  "- beta2^t)) + epsilon); z = beta1 * z + (1 - beta1) * g - (d' - beta1 * d) * weight; weight = "
+                  "-z / d'.",
+                  {"weight", "grad", "d", "v", "z"}, {2, 3, 4});
   spec.formula = [](Expr w, Expr grad, Expr d, Expr v, Expr z, Expr lr, Expr beta1, Expr beta2, Expr epsilon, Expr t,
                     Expr wd, Expr rescale, Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad + wd * w, clip), mean = blend(beta2, v, g * g);
@@ -201,12 +208,13 @@ struct LambDirectionAttrs {
 };
 
 OpDef lamb_direction() {
-  auto spec = update_spec("lamb_update_phase1",
-                          "The direction of a LAMB step: mean / (sqrt(var) + epsilon) + wd * weight, where mean and var are "
-                          "the decaying means of g = clip(rescale_grad * grad) and g^2.",
-                          {"weight", "grad", "mean", "var"}, {2, 3});
-  spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr beta1, Expr beta2, Expr epsilon, Expr t, Expr corrected,
-                    Expr wd, Expr rescale, Expr clip) -> std::vector<Expr> {
+  auto spec =
+      update_spec("lamb_update_phase1",
+                  "The direction of a LAMB step: mean / (sqrt(var) + epsilon) + wd * weight, where mean and var are "
+                  "the decaying means of g = clip(rescale_grad * grad) and g^2.",
+                  {"weight", "grad", "mean", "var"}, {2, 3});
+  spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr beta1, Expr beta2, Expr epsilon, Expr t,
+                    Expr corrected, Expr wd, Expr rescale, Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad, clip);
     Expr m = blend(beta1, mean, g), v = blend(beta2, var, g * g);
     Expr m_scale = select(corrected, 1 - pow(beta1, t), 1), v_scale = select(corrected, 1 - pow(beta2, t), 1);
@@ -225,10 +233,11 @@ struct LambStepAttrs {
 };
 
 OpDef lamb_step() {
-  auto spec = update_spec("lamb_update_phase2",
-                          "weight - lr * r1 / r2 * g: a LAMB step along g, r1 and r2 being the norms of weight and g as "
-                          "arrays of one element. The ratio is 1 where a norm is 0.",
-                          {"weight", "g", "r1", "r2"}, {});
+  auto spec =
+      update_spec("lamb_update_phase2",
+                  "weight - lr * r1 / r2 * g: a LAMB step along g, r1 and r2 being the norms of weight and g as "
+                  "arrays of one element. The ratio is 1 where a norm is 0.",
+                  {"weight", "g", "r1", "r2"}, {});
   spec.equal_shapes = false;
   spec.formula = [](Expr w, Expr g, Expr r1, Expr r2, Expr lr, Expr lower, Expr upper) {
     Expr raised = select(lower >= 0, max(r1, lower), r1);

@@ -49,14 +49,15 @@ OpDef multi(std::string single, size_t arrays_per_weight, bool has_momentum) {
   return general<MultiAttrs>(
       {.name = name,
        .python = {"nd." + name},
-       .doc = single + " of several weights: the arrays of the first, then those of the second, and so on. Gives the new "
-                       "weights; states are changed in place. Raises ValueError when the numbers of arrays, rates and "
-                       "decays do not fit.",
+       .doc = single +
+              " of several weights: the arrays of the first, then those of the second, and so on. Gives the new "
+              "weights; states are changed in place. Raises ValueError when the numbers of arrays, rates and "
+              "decays do not fit.",
        .variadic = true,
        .output_count = [](const MultiAttrs& a) { return static_cast<size_t>(std::max<int64_t>(a.num_weights, 0)); },
        .compose = update_all,
-       .samples = {Sample(std::move(arrays),
-                          make_attrs(MultiAttrs{.lrs = {0.1, 0.2}, .wds = {0, 0.1}, .num_weights = 2}))}});
+       .samples = {
+           Sample(std::move(arrays), make_attrs(MultiAttrs{.lrs = {0.1, 0.2}, .wds = {0, 0.1}, .num_weights = 2}))}});
 }
 
 struct ResetAttrs {
@@ -65,17 +66,17 @@ struct ResetAttrs {
 };
 
 OpDef reset_arrays() {
-  return general<ResetAttrs>({.name = "reset_arrays",
-                              .python = {"nd.reset_arrays"},
-                              .doc = "Writes zeros into all arrays. Gives the last of them.",
-                              .variadic = true,
-                              .compose = [](std::span<const NDArray> in, const ResetAttrs&) -> std::vector<NDArray> {
-                                check(!in.empty(), ErrorKind::kValue, "reset_arrays: at least one array is needed");
-                                for (const NDArray& one : in)
-                                  copy_into(one, call("_broadcast_shape", {full({}, 0, one.dtype(), one.device())},
-                                                      {{"shape", one.shape()}}));
-                                return {in.back()};
-                              }});
+  return general<ResetAttrs>(
+      {.name = "reset_arrays",
+       .python = {"nd.reset_arrays"},
+       .doc = "Writes zeros into all arrays. Gives the last of them.",
+       .variadic = true,
+       .compose = [](std::span<const NDArray> in, const ResetAttrs&) -> std::vector<NDArray> {
+         check(!in.empty(), ErrorKind::kValue, "reset_arrays: at least one array is needed");
+         for (const NDArray& one : in)
+           copy_into(one, call("_broadcast_shape", {full({}, 0, one.dtype(), one.device())}, {{"shape", one.shape()}}));
+         return {in.back()};
+       }});
 }
 
 struct FiniteAttrs {
@@ -113,12 +114,12 @@ std::vector<OpDef> multi_update_operators() {
   operators.push_back(multi("mp_sgd_update", 3, false));
   operators.push_back(multi("mp_sgd_mom_update", 4, true));
   operators.push_back(reset_arrays());
-  operators.push_back(general<FiniteAttrs>(
-      {.name = "all_finite",
-       .python = {"nd.all_finite"},
-       .doc = kFiniteDoc,
-       .compose = [](std::span<const NDArray> in, const FiniteAttrs&) { return all_finite(in); },
-       .samples = {uniform({2, 3}), values({1, kInf})}}));
+  operators.push_back(
+      general<FiniteAttrs>({.name = "all_finite",
+                            .python = {"nd.all_finite"},
+                            .doc = kFiniteDoc,
+                            .compose = [](std::span<const NDArray> in, const FiniteAttrs&) { return all_finite(in); },
+                            .samples = {uniform({2, 3}), values({1, kInf})}}));
   operators.push_back(general<MultiFiniteAttrs>(
       {.name = "multi_all_finite",
        .python = {"nd.multi_all_finite"},

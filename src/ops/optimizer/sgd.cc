@@ -10,32 +10,32 @@ namespace {
 struct SgdAttrs {
   double lr = 0.01, wd = 0, rescale_grad = 1, clip_gradient = -1;
   bool lazy_update = true;
-  static constexpr auto kFields = fields(field(&SgdAttrs::lr, "lr", kLrDoc).required(),
-                                         field(&SgdAttrs::wd, "wd", kWdDoc),
-                                         field(&SgdAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-                                         field(&SgdAttrs::clip_gradient, "clip_gradient", kClipDoc),
-                                         field(&SgdAttrs::lazy_update, "lazy_update", kLazyDoc));
+  static constexpr auto kFields =
+      fields(field(&SgdAttrs::lr, "lr", kLrDoc).required(), field(&SgdAttrs::wd, "wd", kWdDoc),
+             field(&SgdAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&SgdAttrs::clip_gradient, "clip_gradient", kClipDoc),
+             field(&SgdAttrs::lazy_update, "lazy_update", kLazyDoc));
 };
 
 struct MomentumAttrs {
   double lr = 0.01, momentum = 0, wd = 0, rescale_grad = 1, clip_gradient = -1;
   bool lazy_update = true;
-  static constexpr auto kFields = fields(field(&MomentumAttrs::lr, "lr", kLrDoc).required(),
-                                         field(&MomentumAttrs::momentum, "momentum", "What is kept of the last step."),
-                                         field(&MomentumAttrs::wd, "wd", kWdDoc),
-                                         field(&MomentumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-                                         field(&MomentumAttrs::clip_gradient, "clip_gradient", kClipDoc),
-                                         field(&MomentumAttrs::lazy_update, "lazy_update", kLazyDoc));
+  static constexpr auto kFields =
+      fields(field(&MomentumAttrs::lr, "lr", kLrDoc).required(),
+             field(&MomentumAttrs::momentum, "momentum", "What is kept of the last step."),
+             field(&MomentumAttrs::wd, "wd", kWdDoc), field(&MomentumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&MomentumAttrs::clip_gradient, "clip_gradient", kClipDoc),
+             field(&MomentumAttrs::lazy_update, "lazy_update", kLazyDoc));
 };
 
 struct SignumAttrs {
   double lr = 0.01, momentum = 0, wd = 0, rescale_grad = 1, clip_gradient = -1, wd_lh = 0;
-  static constexpr auto kFields = fields(field(&SignumAttrs::lr, "lr", kLrDoc).required(),
-                                         field(&SignumAttrs::momentum, "momentum", "What is kept of the last step."),
-                                         field(&SignumAttrs::wd, "wd", kWdDoc),
-                                         field(&SignumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-                                         field(&SignumAttrs::clip_gradient, "clip_gradient", kClipDoc),
-                                         field(&SignumAttrs::wd_lh, "wd_lh", "Weight decay applied to the weight itself."));
+  static constexpr auto kFields =
+      fields(field(&SignumAttrs::lr, "lr", kLrDoc).required(),
+             field(&SignumAttrs::momentum, "momentum", "What is kept of the last step."),
+             field(&SignumAttrs::wd, "wd", kWdDoc), field(&SignumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+             field(&SignumAttrs::clip_gradient, "clip_gradient", kClipDoc),
+             field(&SignumAttrs::wd_lh, "wd_lh", "Weight decay applied to the weight itself."));
 };
 
 Expr sgd_step(Expr w, Expr g, Expr lr, Expr wd, Expr rescale, Expr clip) {
@@ -56,7 +56,8 @@ std::vector<Expr> nesterov_step(Expr w, Expr g, Expr m, Expr lr, Expr momentum, 
 }
 
 OpDef sgd() {
-  auto spec = update_spec("sgd_update", "weight - lr * (clip(rescale_grad * grad) + wd * weight).", {"weight", "grad"}, {});
+  auto spec =
+      update_spec("sgd_update", "weight - lr * (clip(rescale_grad * grad) + wd * weight).", {"weight", "grad"}, {});
   spec.formula = [](Expr w, Expr g, Expr lr, Expr wd, Expr rescale, Expr clip) {
     return sgd_step(w, g, lr, wd, rescale, clip);
   };
@@ -118,15 +119,16 @@ OpDef signum() {
 
 std::vector<OpDef> sgd_operators() {
   std::vector<OpDef> operators;
-  const char* momentum_doc =
-      "mom = momentum * mom - lr * wd * weight - lr * clip(rescale_grad * grad); weight += mom.";
+  const char* momentum_doc = "mom = momentum * mom - lr * wd * weight - lr * clip(rescale_grad * grad); weight += mom.";
   const char* nesterov_doc = "Nesterov's momentum: the step is taken from where the momentum leads.";
   operators.push_back(sgd());
   operators.push_back(mp_sgd());
   operators.push_back(with_momentum("sgd_mom_update", momentum_doc, momentum_step));
-  operators.push_back(mp_with_momentum("mp_sgd_mom_update", "sgd_mom_update on the master copy weight32.", momentum_step));
+  operators.push_back(
+      mp_with_momentum("mp_sgd_mom_update", "sgd_mom_update on the master copy weight32.", momentum_step));
   operators.push_back(with_momentum("nag_mom_update", nesterov_doc, nesterov_step));
-  operators.push_back(mp_with_momentum("mp_nag_mom_update", "nag_mom_update on the master copy weight32.", nesterov_step));
+  operators.push_back(
+      mp_with_momentum("mp_nag_mom_update", "nag_mom_update on the master copy weight32.", nesterov_step));
   operators.push_back(sign_sgd());
   operators.push_back(signum());
   return operators;

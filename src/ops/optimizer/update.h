@@ -22,8 +22,9 @@ inline PointwiseSpec update_spec(std::string name, const char* doc, std::vector<
   std::string path = name[0] == '_' ? "nd.contrib." + name.substr(1) : "nd." + name;
   return {.name = std::move(name),
           .python = {std::move(path)},
-          .doc = std::string(doc) + "\n\nGives the new weight; states are changed in place. All arrays have one shape. "
-                                    "Raises MXNetError when they do not.",
+          .doc = std::string(doc) +
+                 "\n\nGives the new weight; states are changed in place. All arrays have one shape. "
+                 "Raises MXNetError when they do not.",
           .inputs = std::move(inputs),
           .differentiable = false,
           .dtypes = dtype_rules::like_first,

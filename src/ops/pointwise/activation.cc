@@ -10,17 +10,23 @@ namespace {
 
 std::vector<UnaryRow> activation_rows() {
   return {
-      {.name = "relu", .doc = "max(x, 0), element by element. Its gradient at 0 is 0.",
+      {.name = "relu",
+       .doc = "max(x, 0), element by element. Its gradient at 0 is 0.",
        .formula = [](Expr x) { return max(x, 0); },
        .gradient = [](Expr, Expr y, Expr dy) { return select(y > 0, dy, 0); },
-       .np_python = {"npx.relu"}, .np_name = "_npx_relu"},
-      {.name = "sigmoid", .doc = "1 / (1 + exp(-x)), element by element.",
+       .np_python = {"npx.relu"},
+       .np_name = "_npx_relu"},
+      {.name = "sigmoid",
+       .doc = "1 / (1 + exp(-x)), element by element.",
        .formula = [](Expr x) { return 1 / (1 + exp(-x)); },
        .gradient = [](Expr, Expr y, Expr dy) { return dy * y * (1 - y); },
-       .np_python = {"npx.sigmoid"}, .np_name = "_npx_sigmoid"},
-      {.name = "softsign", .doc = "x / (1 + |x|), element by element.",
+       .np_python = {"npx.sigmoid"},
+       .np_name = "_npx_sigmoid"},
+      {.name = "softsign",
+       .doc = "x / (1 + |x|), element by element.",
        .formula = [](Expr x) { return x / (1 + abs(x)); },
-       .gradient = [](Expr x, Expr, Expr dy) { return dy / square(1 + abs(x)); }, .has_method = false},
+       .gradient = [](Expr x, Expr, Expr dy) { return dy / square(1 + abs(x)); },
+       .has_method = false},
   };
 }
 
@@ -81,13 +87,14 @@ std::vector<OpDef> rectifiers() {
        .gradient = [](Expr x, Expr y, Expr dy, Expr slope) { return select(x > 0, dy, dy * (y + slope)); },
        .samples = {uniform({2, 3})}}));
   static constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
-  // MXNet's gradient for negative elements is kScale * (kAlpha + y), y being scaled already; programs were trained with it.
-  operators.push_back(pointwise(
-      {.name = "_selu",
-       .doc = "Self-normalising exponential unit.",
-       .formula = [](Expr x) { return kScale * select(x > 0, x, kAlpha * expm1(x)); },
-       .gradient = [](Expr x, Expr y, Expr dy) { return dy * kScale * select(x > 0, 1, y + kAlpha); },
-       .samples = {uniform({2, 3}, 0.1, 2), values({-2, -1, 1})}}));
+  // MXNet's gradient for negative elements is kScale * (kAlpha + y), y being scaled already; programs were trained with
+  // it.
+  operators.push_back(
+      pointwise({.name = "_selu",
+                 .doc = "Self-normalising exponential unit.",
+                 .formula = [](Expr x) { return kScale * select(x > 0, x, kAlpha * expm1(x)); },
+                 .gradient = [](Expr x, Expr y, Expr dy) { return dy * kScale * select(x > 0, 1, y + kAlpha); },
+                 .samples = {uniform({2, 3}, 0.1, 2), values({-2, -1, 1})}}));
   static constexpr double kHalfRoot = 0.70710678118654752440;
   operators.push_back(pointwise({.name = "_gelu",
                                  .doc = "x * P(X <= x) with X normally distributed.",
@@ -118,8 +125,11 @@ NDArray channel_column(const NDArray& data, const NDArray& gamma) {
 
 NDArray random_slopes(const NDArray& data, const LeakyReluAttrs& a) {
   return call("_random_uniform", {},
-              {{"low", a.lower_bound}, {"high", a.upper_bound}, {"shape", data.shape()},
-               {"ctx", to_string(data.device())}, {"dtype", std::string(dtype_name(data.dtype()))}});
+              {{"low", a.lower_bound},
+               {"high", a.upper_bound},
+               {"shape", data.shape()},
+               {"ctx", to_string(data.device())},
+               {"dtype", std::string(dtype_name(data.dtype()))}});
 }
 
 OpDef leaky_relu() {
@@ -128,10 +138,11 @@ OpDef leaky_relu() {
       {.name = "LeakyReLU",
        .aliases = {"_npx_leaky_relu"},
        .python = {"nd.LeakyReLU", "npx.leaky_relu"},
-       .doc = "Rectifiers that do not cut off: x where it is positive; elsewhere slope * x (leaky), gamma * x with one "
-              "learned gamma per channel (prelu), slope * (exp(x) - 1) (elu), the self-normalising form of that (selu), "
-              "a slope drawn from [lower_bound, upper_bound) while training and their mean otherwise (rrelu). gelu is "
-              "x * P(X <= x) with X normally distributed.",
+       .doc =
+           "Rectifiers that do not cut off: x where it is positive; elsewhere slope * x (leaky), gamma * x with one "
+           "learned gamma per channel (prelu), slope * (exp(x) - 1) (elu), the self-normalising form of that (selu), "
+           "a slope drawn from [lower_bound, upper_bound) while training and their mean otherwise (rrelu). gelu is "
+           "x * P(X <= x) with X normally distributed.",
        .inputs = {"data", "gamma"},
        .optional_inputs = 1,
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
@@ -157,8 +168,8 @@ OpDef leaky_relu() {
 
 struct HardSigmoidAttrs {
   double alpha = 0.2, beta = 0.5;
-  static constexpr auto kFields = fields(field(&HardSigmoidAttrs::alpha, "alpha", "Slope."),
-                                         field(&HardSigmoidAttrs::beta, "beta", "Value at 0."));
+  static constexpr auto kFields =
+      fields(field(&HardSigmoidAttrs::alpha, "alpha", "Slope."), field(&HardSigmoidAttrs::beta, "beta", "Value at 0."));
 };
 
 OpDef hard_sigmoid() {
@@ -167,14 +178,15 @@ OpDef hard_sigmoid() {
        .python = {"nd.hard_sigmoid"},
        .doc = "alpha * x + beta cut off at 0 and 1, element by element.",
        .formula = [](Expr x, Expr alpha, Expr beta) { return min(max(alpha * x + beta, 0), 1); },
-       .gradient =
-           [](Expr, Expr y, Expr dy, Expr alpha, Expr) { return select(logical_and(y > 0, y < 1), dy * alpha, 0); },
+       .gradient = [](Expr, Expr y, Expr dy, Expr alpha,
+                      Expr) { return select(logical_and(y > 0, y < 1), dy * alpha, 0); },
        .samples = {uniform({2, 3})}});
 }
 
 struct SmoothL1Attrs {
   double scalar = 1;
-  static constexpr auto kFields = fields(field(&SmoothL1Attrs::scalar, "scalar", "Where the parabola ends: 1 / scalar^2."));
+  static constexpr auto kFields =
+      fields(field(&SmoothL1Attrs::scalar, "scalar", "Where the parabola ends: 1 / scalar^2."));
 };
 
 OpDef smooth_l1() {

@@ -15,8 +15,10 @@ std::string camel(const std::string& word, const std::string& joint) {
   std::string text;
   bool start = true;
   for (char c : word) {
-    if (c == '_') text += joint;
-    else text += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    if (c == '_')
+      text += joint;
+    else
+      text += start ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     start = c == '_';
   }
   return text;
@@ -38,9 +40,12 @@ ScalarForms scalar_forms(const BinaryRow& row, const std::string& word, const st
                          std::string (*name)(const std::string&)) {
   if (word.empty()) return {};
   switch (row.swap) {
-    case Swap::kCommutes: return {name(word), name(word)};
-    case Swap::kOwn: return {name(word), name(fmt::format("r{}", word))};
-    case Swap::kMirror: return {name(word), name(mirror)};
+    case Swap::kCommutes:
+      return {name(word), name(word)};
+    case Swap::kOwn:
+      return {name(word), name(fmt::format("r{}", word))};
+    case Swap::kMirror:
+      return {name(word), name(mirror)};
   }
   return {};
 }
@@ -49,8 +54,9 @@ std::string array_doc(const BinaryRow& row, const char* shapes, const char* dtyp
   return fmt::format("{}\n\n{}\n{}", row.doc, shapes, dtypes);
 }
 
-const char* kBroadcastDoc = "The shapes are broadcast against each other: they are aligned at the last axis, and an axis "
-                            "of length 1 is repeated. Raises MXNetError when they do not fit.";
+const char* kBroadcastDoc =
+    "The shapes are broadcast against each other: they are aligned at the last axis, and an axis "
+    "of length 1 is repeated. Raises MXNetError when they do not fit.";
 
 std::vector<Sample> array_samples(const BinaryRow& row, bool broadcast) {
   auto left = [&](Shape shape) { return uniform(std::move(shape), row.low, row.high, row.sample_dtype); };
@@ -76,8 +82,10 @@ FormulaFn scalar_gradient(const FormulaFn& gradient, int place) {
 OpDef scalar_form(const BinaryRow& row, std::string name, int place, DTypeRule dtypes) {
   FormulaFn formula = row.formula;
   PointwiseSpec spec{.name = std::move(name), .np_inputs = {"x"}};
-  spec.doc = fmt::format("{}\n\nThe {} operand is the number `scalar`. Arrays of integers keep their dtype: the number is "
-                         "truncated to it.", row.doc, place == 0 ? "second" : "first");
+  spec.doc = fmt::format(
+      "{}\n\nThe {} operand is the number `scalar`. Arrays of integers keep their dtype: the number is "
+      "truncated to it.",
+      row.doc, place == 0 ? "second" : "first");
   spec.formula = [formula, place](Expr x, Expr number) {
     const Expr arguments[] = {place == 0 ? x : number, place == 0 ? number : x};
     return formula(arguments)[0];
@@ -138,16 +146,18 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
     operators.push_back(std::move(op));
   };
   add_scalar(row.nd_scalar, fmt::format("_{}Scalar", camel(row.nd_scalar, "")), 0);
-  if (row.swap == Swap::kOwn) add_scalar(fmt::format("r{}", row.nd_scalar), fmt::format("_R{}Scalar", camel(row.nd_scalar, "")), 1);
+  if (row.swap == Swap::kOwn)
+    add_scalar(fmt::format("r{}", row.nd_scalar), fmt::format("_R{}Scalar", camel(row.nd_scalar, "")), 1);
 }
 
 void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   if (row.np.empty()) return;
   PointwiseSpec spec = array_form(row, np_name(row), row.np_dtypes);
   spec.python = row.np_python;
-  spec.doc = array_doc(row, kBroadcastDoc,
-                       "Either argument may be a number. Different dtypes are promoted: the wider float; a float before "
-                       "any integer; else the wider integer.");
+  spec.doc =
+      array_doc(row, kBroadcastDoc,
+                "Either argument may be a number. Different dtypes are promoted: the wider float; a float before "
+                "any integer; else the wider integer.");
   spec.scalar_forms = scalar_forms(row, row.np, row.np_mirror, np_scalar_name);
   spec.samples = array_samples(row, true);
   operators.push_back(pointwise(std::move(spec)));

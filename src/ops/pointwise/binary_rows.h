@@ -16,10 +16,10 @@ enum class Swap : uint8_t {
 };
 
 struct BinaryRow {
-  std::string name;          // np's name: what find_binary() takes
-  std::string doc;           // one sentence
-  FormulaFn formula;         // of (a, b)
-  FormulaFn gradient = {};   // of (a, b, y, dy): both gradients; derived when missing
+  std::string name;         // np's name: what find_binary() takes
+  std::string doc;          // one sentence
+  FormulaFn formula;        // of (a, b)
+  FormulaFn gradient = {};  // of (a, b, y, dy): both gradients; derived when missing
   bool zero_gradient = false;
   Swap swap = Swap::kOwn;
 

@@ -25,13 +25,18 @@ BinaryRow bitwise(std::string name, const char* word, FormulaFn formula, Swap sw
 }  // namespace
 
 std::vector<BinaryRow> bitwise_rows() {
-  return {bitwise("bitwise_and", "Bitwise and", [](Expr a, Expr b) { return a & b; }, Swap::kCommutes),
-          bitwise("bitwise_or", "Bitwise or", [](Expr a, Expr b) { return a | b; }, Swap::kCommutes),
-          bitwise("bitwise_xor", "Bitwise exclusive or", [](Expr a, Expr b) { return a ^ b; }, Swap::kCommutes),
-          bitwise("left_shift", "The first moved left by the bits in the second,", [](Expr a, Expr b) { return a << b; },
-                  Swap::kOwn),
-          bitwise("right_shift", "The first moved right by the bits in the second,", [](Expr a, Expr b) { return a >> b; },
-                  Swap::kOwn)};
+  return {bitwise(
+              "bitwise_and", "Bitwise and", [](Expr a, Expr b) { return a & b; }, Swap::kCommutes),
+          bitwise(
+              "bitwise_or", "Bitwise or", [](Expr a, Expr b) { return a | b; }, Swap::kCommutes),
+          bitwise(
+              "bitwise_xor", "Bitwise exclusive or", [](Expr a, Expr b) { return a ^ b; }, Swap::kCommutes),
+          bitwise(
+              "left_shift", "The first moved left by the bits in the second,", [](Expr a, Expr b) { return a << b; },
+              Swap::kOwn),
+          bitwise(
+              "right_shift", "The first moved right by the bits in the second,", [](Expr a, Expr b) { return a >> b; },
+              Swap::kOwn)};
 }
 
 }  // namespace headrace

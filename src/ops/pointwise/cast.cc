@@ -64,20 +64,22 @@ OpDef multicast() {
   using A = MulticastAttrs;
   return general<A>({.name = "amp_multicast",
                      .python = {"nd.amp_multicast"},
-                     .doc = "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
-                            "num_outputs arrays.",
+                     .doc =
+                         "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
+                         "num_outputs arrays.",
                      .variadic = true,
                      .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
-                     .compose = [](std::span<const NDArray> in, const A& a) {
-                       check(static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
-                             "amp_multicast: num_outputs is {}, but there are {} arrays", a.num_outputs, in.size());
-                       DType dtype = in[0].dtype();
-                       for (const NDArray& one : in)
-                         if ((item_size(one.dtype()) < item_size(dtype)) == a.cast_narrow) dtype = one.dtype();
-                       std::vector<NDArray> results;
-                       for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
-                       return results;
-                     },
+                     .compose =
+                         [](std::span<const NDArray> in, const A& a) {
+                           check(static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
+                                 "amp_multicast: num_outputs is {}, but there are {} arrays", a.num_outputs, in.size());
+                           DType dtype = in[0].dtype();
+                           for (const NDArray& one : in)
+                             if ((item_size(one.dtype()) < item_size(dtype)) == a.cast_narrow) dtype = one.dtype();
+                           std::vector<NDArray> results;
+                           for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
+                           return results;
+                         },
                      .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
 }
 

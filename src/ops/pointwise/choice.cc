@@ -14,8 +14,9 @@ namespace {
 OpDef where_arrays(std::string name, std::vector<std::string> python, DTypeRule dtypes) {
   return pointwise({.name = std::move(name),
                     .python = std::move(python),
-                    .doc = "x where the condition is not zero, y elsewhere, element by element. The shapes are broadcast "
-                           "against each other. The gradient goes to the array that was chosen.",
+                    .doc =
+                        "x where the condition is not zero, y elsewhere, element by element. The shapes are broadcast "
+                        "against each other. The gradient goes to the array that was chosen.",
                     .inputs = {"condition", "x", "y"},
                     .formula = [](Expr condition, Expr x, Expr y) { return select(condition, x, y); },
                     .dtypes = dtypes,
@@ -105,35 +106,35 @@ struct ClipMethodAttrs {
                                          field(&ClipMethodAttrs::high, "max", "Upper bound; None: there is none."));
 };
 
-constexpr char kClipDoc[] = "Every element moved into [a_min, a_max]. The gradient passes inside of the closed interval.";
+constexpr char kClipDoc[] =
+    "Every element moved into [a_min, a_max]. The gradient passes inside of the closed interval.";
 
 OpDef clip() {
-  return pointwise<ClipAttrs>(
-      {.name = "clip",
-       .python = {"nd.clip", "NDArray.clip"},
-       .doc = kClipDoc,
-       .formula = [](Expr x, Expr low, Expr high) { return min(max(x, low), high); },
-       .gradient =
-           [](Expr x, Expr, Expr dy, Expr low, Expr high) { return select(logical_and(x >= low, x <= high), dy, 0); },
-       .dtypes = dtype_rules::numeric,
-       .samples = {Sample({uniform({2, 3})}, make_attrs(ClipAttrs{-1, 1})),
-                   Sample({values({-1, 0, 1, kInf})}, make_attrs(ClipAttrs{-1, 1}))}});
+  return pointwise<ClipAttrs>({.name = "clip",
+                               .python = {"nd.clip", "NDArray.clip"},
+                               .doc = kClipDoc,
+                               .formula = [](Expr x, Expr low, Expr high) { return min(max(x, low), high); },
+                               .gradient = [](Expr x, Expr, Expr dy, Expr low,
+                                              Expr high) { return select(logical_and(x >= low, x <= high), dy, 0); },
+                               .dtypes = dtype_rules::numeric,
+                               .samples = {Sample({uniform({2, 3})}, make_attrs(ClipAttrs{-1, 1})),
+                                           Sample({values({-1, 0, 1, kInf})}, make_attrs(ClipAttrs{-1, 1}))}});
 }
 
 template <class A>
 OpDef optional_clip(std::string name, std::vector<std::string> python) {
-  return general<A>({.name = std::move(name),
-                     .python = std::move(python),
-                     .doc = fmt::format("{} Raises ValueError when both bounds are None.", kClipDoc),
-                     .np_inputs = {"a"},
-                     .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
-                       check(a.low || a.high, ErrorKind::kValue, "clip: one of the bounds must be given");
-                       if (a.low && a.high) return {call("clip", {in[0]}, {{"a_min", *a.low}, {"a_max", *a.high}})};
-                       if (a.low) return {call("_npi_maximum_scalar", {in[0]}, {{"scalar", *a.low}})};
-                       return {call("_npi_minimum_scalar", {in[0]}, {{"scalar", *a.high}})};
-                     },
-                     .samples = {Sample({uniform({2, 3})}, make_attrs(A{-1, 1})),
-                                 Sample({uniform({2, 3})}, make_attrs(A{{}, 1}))}});
+  return general<A>(
+      {.name = std::move(name),
+       .python = std::move(python),
+       .doc = fmt::format("{} Raises ValueError when both bounds are None.", kClipDoc),
+       .np_inputs = {"a"},
+       .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
+         check(a.low || a.high, ErrorKind::kValue, "clip: one of the bounds must be given");
+         if (a.low && a.high) return {call("clip", {in[0]}, {{"a_min", *a.low}, {"a_max", *a.high}})};
+         if (a.low) return {call("_npi_maximum_scalar", {in[0]}, {{"scalar", *a.low}})};
+         return {call("_npi_minimum_scalar", {in[0]}, {{"scalar", *a.high}})};
+       },
+       .samples = {Sample({uniform({2, 3})}, make_attrs(A{-1, 1})), Sample({uniform({2, 3})}, make_attrs(A{{}, 1}))}});
 }
 
 // --- nan_to_num ------------------------------------------------------------------------------------------------------
@@ -158,10 +159,14 @@ struct NanToNumAttrs {
 
 double largest(DType dtype) {
   switch (dtype) {
-    case DType::kFloat64: return std::numeric_limits<double>::max();
-    case DType::kFloat16: return 65504;
-    case DType::kBfloat16: return 0x1.FEp127;
-    default: return std::numeric_limits<float>::max();
+    case DType::kFloat64:
+      return std::numeric_limits<double>::max();
+    case DType::kFloat16:
+      return 65504;
+    case DType::kBfloat16:
+      return 0x1.FEp127;
+    default:
+      return std::numeric_limits<float>::max();
   }
 }
 
@@ -186,8 +191,9 @@ OpDef nan_to_num() {
          DType dtype = in[0].dtype();
          if (!is_floating(dtype)) return {a.copy ? call("_copy", {in[0]}) : in[0]};
          double most = largest(dtype);
-         NDArray result = call("_nan_to_num", {in[0]},
-                               {{"nan", a.nan}, {"posinf", a.posinf.value_or(most)}, {"neginf", a.neginf.value_or(-most)}});
+         NDArray result =
+             call("_nan_to_num", {in[0]},
+                  {{"nan", a.nan}, {"posinf", a.posinf.value_or(most)}, {"neginf", a.neginf.value_or(-most)}});
          if (a.copy) return {result};
          copy_into(in[0], result);
          return {in[0]};

@@ -11,18 +11,35 @@ namespace {
 
 std::vector<UnaryRow> rounding_rows() {
   return {
-      {.name = "floor", .doc = "Largest integer not above x, element by element.",
-       .formula = [](Expr x) { return floor(x); }, .zero_gradient = true, .np_python = {"np.floor"}},
-      {.name = "ceil", .doc = "Smallest integer not below x, element by element.",
-       .formula = [](Expr x) { return ceil(x); }, .zero_gradient = true, .np_python = {"np.ceil"}},
-      {.name = "trunc", .doc = "x without its fraction, element by element.",
-       .formula = [](Expr x) { return trunc(x); }, .zero_gradient = true, .np_python = {"np.trunc"}},
-      {.name = "fix", .doc = "The integer next to x towards zero, element by element.",
-       .formula = [](Expr x) { return trunc(x); }, .zero_gradient = true, .np_python = {"np.fix"}},
-      {.name = "round", .doc = "The nearest integer, halves away from zero, element by element.",
-       .formula = [](Expr x) { return round(x); }, .zero_gradient = true},
-      {.name = "rint", .doc = "The nearest integer, halves towards minus infinity, element by element.",
-       .formula = [](Expr x) { return rint_down(x); }, .zero_gradient = true, .np_python = {"np.rint"}},
+      {.name = "floor",
+       .doc = "Largest integer not above x, element by element.",
+       .formula = [](Expr x) { return floor(x); },
+       .zero_gradient = true,
+       .np_python = {"np.floor"}},
+      {.name = "ceil",
+       .doc = "Smallest integer not below x, element by element.",
+       .formula = [](Expr x) { return ceil(x); },
+       .zero_gradient = true,
+       .np_python = {"np.ceil"}},
+      {.name = "trunc",
+       .doc = "x without its fraction, element by element.",
+       .formula = [](Expr x) { return trunc(x); },
+       .zero_gradient = true,
+       .np_python = {"np.trunc"}},
+      {.name = "fix",
+       .doc = "The integer next to x towards zero, element by element.",
+       .formula = [](Expr x) { return trunc(x); },
+       .zero_gradient = true,
+       .np_python = {"np.fix"}},
+      {.name = "round",
+       .doc = "The nearest integer, halves away from zero, element by element.",
+       .formula = [](Expr x) { return round(x); },
+       .zero_gradient = true},
+      {.name = "rint",
+       .doc = "The nearest integer, halves towards minus infinity, element by element.",
+       .formula = [](Expr x) { return rint_down(x); },
+       .zero_gradient = true,
+       .np_python = {"np.rint"}},
   };
 }
 
@@ -76,15 +93,15 @@ std::vector<OpDef> bitwise_not() {
                                  .zero_gradient = true,
                                  .dtypes = dtype_rules::promoted_integers,
                                  .samples = {integers({2, 3}, -5, 5)}}));
-  operators.push_back(general<NoAttrs>(
-      {.name = "_npi_bitwise_not",
-       .python = {"np.bitwise_not", "np.invert"},
-       .doc = "All bits inverted; `not` for bool. Raises TypeError for floats.",
-       .np_inputs = {"x"},
-       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
-         return {call(in[0].dtype() == DType::kBool ? "_npi_logical_not" : "_bitwise_not", {in[0]})};
-       },
-       .samples = {integers({2, 3}, -5, 5)}}));
+  operators.push_back(
+      general<NoAttrs>({.name = "_npi_bitwise_not",
+                        .python = {"np.bitwise_not", "np.invert"},
+                        .doc = "All bits inverted; `not` for bool. Raises TypeError for floats.",
+                        .np_inputs = {"x"},
+                        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+                          return {call(in[0].dtype() == DType::kBool ? "_npi_logical_not" : "_bitwise_not", {in[0]})};
+                        },
+                        .samples = {integers({2, 3}, -5, 5)}}));
   return operators;
 }
 
@@ -114,10 +131,12 @@ void add_question(const char* word, const char* doc, FormulaFn formula, std::vec
 
 std::vector<OpDef> rounding_operators() {
   std::vector<OpDef> operators = make_unary(rounding_rows());
-  add_question("isnan", "Whether the element is NaN.", [](Expr x) { return isnan(x); }, operators);
-  add_question("isinf", "Whether the element is infinite.", [](Expr x) { return isinf(x); }, operators);
-  add_question("isfinite", "Whether the element is neither infinite nor NaN.", [](Expr x) { return isfinite(x); },
-               operators);
+  add_question(
+      "isnan", "Whether the element is NaN.", [](Expr x) { return isnan(x); }, operators);
+  add_question(
+      "isinf", "Whether the element is infinite.", [](Expr x) { return isinf(x); }, operators);
+  add_question(
+      "isfinite", "Whether the element is neither infinite nor NaN.", [](Expr x) { return isfinite(x); }, operators);
   operators.push_back(question("_npi_isposinf", {"np.isposinf"}, "Whether the element is plus infinity.",
                                [](Expr x) { return isinf(x) * (x > 0); }));
   operators.push_back(question("_npi_isneginf", {"np.isneginf"}, "Whether the element is minus infinity.",

@@ -59,8 +59,9 @@ OpDef make_loss_layer() {
   using A = MakeLossAttrs;
   return general<A>({.name = "MakeLoss",
                      .python = {"nd.MakeLoss"},
-                     .doc = "A copy of the array whose gradient is grad_scale, divided as `normalization` says, whatever "
-                            "the gradient of the result.",
+                     .doc =
+                         "A copy of the array whose gradient is grad_scale, divided as `normalization` says, whatever "
+                         "the gradient of the result.",
                      .compose = [](std::span<const NDArray> in, const A&) -> std::vector<NDArray> {
                        return {call("_copy", {in[0]})};
                      },
@@ -119,9 +120,10 @@ std::vector<OpDef> steering_operators() {
   operators.push_back(make_loss());
   operators.push_back(make_loss_layer());
   operators.push_back(gradient_multiplier());
-  operators.push_back(straight_through("round_ste", "Rounding whose gradient is that of x.",
-                                       [](Expr x) { return round(x); }));
-  operators.push_back(straight_through("sign_ste", "Sign whose gradient is that of x.", [](Expr x) { return sign(x); }));
+  operators.push_back(
+      straight_through("round_ste", "Rounding whose gradient is that of x.", [](Expr x) { return round(x); }));
+  operators.push_back(
+      straight_through("sign_ste", "Sign whose gradient is that of x.", [](Expr x) { return sign(x); }));
   operators.push_back(quadratic());
   operators.push_back(divided_by_root());
   return operators;

@@ -5,8 +5,9 @@ namespace {
 
 PointwiseSpec common_spec(const UnaryRow& row, std::string name, DTypeRule dtypes) {
   return {.name = std::move(name),
-          .doc = row.doc + "\n\nThe result has the shape of the input. Integers are computed in floating point and "
-                           "truncated to their dtype where the function is not an integer one.",
+          .doc = row.doc +
+                 "\n\nThe result has the shape of the input. Integers are computed in floating point and "
+                 "truncated to their dtype where the function is not an integer one.",
           .np_inputs = {"x"},
           .formula = row.formula,
           .gradient = row.gradient,

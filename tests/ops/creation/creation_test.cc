@@ -28,7 +28,8 @@ TEST(Creation, WrongCallsAreRefusedAtOnce) {
 TEST(Creation, DevicesAreRead) {
   EXPECT_EQ(parse_device("cpu"), Device{});
   EXPECT_EQ(parse_device("gpu(3)"), (Device{DeviceType::kGpu, 3}));
-  for (const char* text : {"", "cpu(", "cpu(1", "cpu(-1)", "cpu(1)x", "tpu(0)"}) EXPECT_THROW(parse_device(text), Error);
+  for (const char* text : {"", "cpu(", "cpu(1", "cpu(-1)", "cpu(1)x", "tpu(0)"})
+    EXPECT_THROW(parse_device(text), Error);
 }
 
 }  // namespace

@@ -94,14 +94,25 @@ def test_gives_the_same_again(op, sample):
 @pytest.mark.parametrize("op, sample", samples(lambda op, s: s["inputs"] and not op["is_random"]))
 def test_strides_do_not_matter(op, sample):
     packed = device_arrays(host_arrays(op, sample))
-    strided = [x if (op["mutates"] >> i) & 1 else with_steps(x) for i, x in enumerate(device_arrays(host_arrays(op, sample)))]
+    strided = [
+        x if (op["mutates"] >> i) & 1 else with_steps(x)
+        for i, x in enumerate(device_arrays(host_arrays(op, sample)))
+    ]
     for a, b in zip(invoke(op, packed, sample), invoke(op, strided, sample)):
         numpy.testing.assert_array_equal(host(a), host(b))
 
 
 def is_smooth(op, sample):
-    has_float = any(one["dtype"] in FLOATS and not one["values"] and 0 not in one["shape"] for one in sample["inputs"])
-    return op["differentiable"] and not op["zero_gradient"] and not op["is_random"] and not op["mutates"] and has_float
+    has_float = any(
+        one["dtype"] in FLOATS and not one["values"] and 0 not in one["shape"] for one in sample["inputs"]
+    )
+    return (
+        op["differentiable"]
+        and not op["zero_gradient"]
+        and not op["is_random"]
+        and not op["mutates"]
+        and has_float
+    )
 
 
 @pytest.mark.parametrize("op, sample", samples(is_smooth))
@@ -129,7 +140,9 @@ def test_gradient_is_the_slope(op, sample):
         numpy.testing.assert_allclose((host(inputs[i].grad) * direction).sum(), slope, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+@pytest.mark.parametrize(
+    "op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"])
+)
 def test_empty_arrays_work(op, sample):
     inputs = [headrace.np.zeros((0, 3), dtype=one["dtype"]) for one in sample["inputs"]]
     for output in invoke(op, inputs, sample):
@@ -137,17 +150,25 @@ def test_empty_arrays_work(op, sample):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-5), ("float16", 4e-3), ("bfloat16", 4e-2)])
-@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+@pytest.mark.parametrize(
+    "op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"])
+)
 def test_every_float_agrees_with_float32(op, sample, dtype, tolerance):
     narrow = [(v, d) for v, d in host_arrays(op, sample, dtype)]
     rounded = [host(x) for x in device_arrays(narrow)]
     single = [(r, "float32" if d == dtype else d) for r, (_, d) in zip(rounded, narrow)]
     for a, b in zip(invoke(op, device_arrays(narrow), sample), invoke(op, device_arrays(single), sample)):
-        numpy.testing.assert_allclose(host(a).astype("float64"), host(b).astype("float64"), tolerance, tolerance)
+        numpy.testing.assert_allclose(
+            host(a).astype("float64"), host(b).astype("float64"), tolerance, tolerance
+        )
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"])
-@pytest.mark.parametrize("op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"]))
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"]
+)
+@pytest.mark.parametrize(
+    "op, sample", samples(lambda op, s: op["is_pointwise"] and not op["mutates"] and s["inputs"])
+)
 def test_integers_work_or_are_refused(op, sample, dtype):
     inputs = [headrace.np.ones(one["shape"], dtype=dtype) for one in sample["inputs"]]
     try:

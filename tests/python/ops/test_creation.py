@@ -17,7 +17,9 @@ def test_constant_arrays(name, value):
     assert getattr(np, name)(()).shape == () and getattr(np, name)((0, 3)).shape == (0, 3)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "uint64", "bool"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float64", "int8", "uint8", "int32", "uint64", "bool"]
+)
 def test_every_dtype_is_filled(dtype):
     filled = np.full((1000,), 1, dtype=dtype).astype("float64").asnumpy()
     assert filled.min() == filled.max() == 1
@@ -64,9 +66,14 @@ def test_long_arange_is_exact():
 @pytest.mark.parametrize("num", [0, 1, 2, 7, 1000])
 def test_linspace_and_logspace(num, endpoint):
     numpy.testing.assert_allclose(
-        np.linspace(-1, 2, num, endpoint).asnumpy(), numpy.linspace(-1, 2, num, endpoint), rtol=1e-6, atol=1e-6)
+        np.linspace(-1, 2, num, endpoint).asnumpy(),
+        numpy.linspace(-1, 2, num, endpoint),
+        rtol=1e-6,
+        atol=1e-6,
+    )
     numpy.testing.assert_allclose(
-        np.logspace(0, 2, num, endpoint, 2).asnumpy(), numpy.logspace(0, 2, num, endpoint, 2), rtol=1e-6)
+        np.logspace(0, 2, num, endpoint, 2).asnumpy(), numpy.logspace(0, 2, num, endpoint, 2), rtol=1e-6
+    )
     assert nd.linspace(-1, 2, num, endpoint).shape == (num,)
 
 

@@ -13,7 +13,10 @@ import headrace
 from headrace import autograd, npx, util
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDER = next((f for f in (ROOT / "shared", ROOT.parent / "shared") if f.is_dir()), ROOT) / "data/interop/operators"
+FOLDER = (
+    next((f for f in (ROOT / "shared", ROOT.parent / "shared") if f.is_dir()), ROOT)
+    / "data/interop/operators"
+)
 if not FOLDER.is_dir():
     pytest.skip("the interoperability files are not beside the repository", allow_module_level=True)
 

@@ -9,18 +9,58 @@ import headrace
 from headrace import autograd, nd, np, npx
 
 UNARY = {
-    "negative": numpy.negative, "abs": numpy.abs, "sign": numpy.sign, "square": numpy.square,
-    "reciprocal": numpy.reciprocal, "sqrt": numpy.sqrt, "cbrt": numpy.cbrt, "exp": numpy.exp, "expm1": numpy.expm1,
-    "log": numpy.log, "log2": numpy.log2, "log10": numpy.log10, "log1p": numpy.log1p, "sin": numpy.sin,
-    "cos": numpy.cos, "tan": numpy.tan, "arcsin": numpy.arcsin, "arccos": numpy.arccos, "arctan": numpy.arctan,
-    "sinh": numpy.sinh, "cosh": numpy.cosh, "tanh": numpy.tanh, "arcsinh": numpy.arcsinh, "arctanh": numpy.arctanh,
-    "degrees": numpy.degrees, "radians": numpy.radians, "floor": numpy.floor, "ceil": numpy.ceil,
-    "trunc": numpy.trunc, "fix": numpy.trunc,
-}  # fmt: skip
-BINARY = ["add", "subtract", "multiply", "mod", "power", "maximum", "minimum", "hypot", "arctan2", "copysign",
-          "floor_divide"]  # fmt: skip
-COMPARISONS = {"equal": "equal", "not_equal": "not_equal", "less": "lesser", "less_equal": "lesser_equal",
-               "greater": "greater", "greater_equal": "greater_equal"}  # fmt: skip
+    "negative": numpy.negative,
+    "abs": numpy.abs,
+    "sign": numpy.sign,
+    "square": numpy.square,
+    "reciprocal": numpy.reciprocal,
+    "sqrt": numpy.sqrt,
+    "cbrt": numpy.cbrt,
+    "exp": numpy.exp,
+    "expm1": numpy.expm1,
+    "log": numpy.log,
+    "log2": numpy.log2,
+    "log10": numpy.log10,
+    "log1p": numpy.log1p,
+    "sin": numpy.sin,
+    "cos": numpy.cos,
+    "tan": numpy.tan,
+    "arcsin": numpy.arcsin,
+    "arccos": numpy.arccos,
+    "arctan": numpy.arctan,
+    "sinh": numpy.sinh,
+    "cosh": numpy.cosh,
+    "tanh": numpy.tanh,
+    "arcsinh": numpy.arcsinh,
+    "arctanh": numpy.arctanh,
+    "degrees": numpy.degrees,
+    "radians": numpy.radians,
+    "floor": numpy.floor,
+    "ceil": numpy.ceil,
+    "trunc": numpy.trunc,
+    "fix": numpy.trunc,
+}
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "mod",
+    "power",
+    "maximum",
+    "minimum",
+    "hypot",
+    "arctan2",
+    "copysign",
+    "floor_divide",
+]
+COMPARISONS = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "less": "lesser",
+    "less_equal": "lesser_equal",
+    "greater": "greater",
+    "greater_equal": "greater_equal",
+}
 
 
 def values(shape, low=0.1, high=0.9, seed=0, dtype="float32"):
@@ -41,7 +81,9 @@ def test_unary_function_is_numpys(name, dtype):
         close(result, UNARY[name](x))
 
 
-@pytest.mark.parametrize("name, reference", [("erf", math.erf), ("gamma", math.gamma), ("gammaln", math.lgamma)])
+@pytest.mark.parametrize(
+    "name, reference", [("erf", math.erf), ("gamma", math.gamma), ("gammaln", math.lgamma)]
+)
 def test_special_function(name, reference):
     x = values((40,), 0.2, 6)
     close(getattr(nd, name)(nd.array(x)), numpy.vectorize(reference)(x), rtol=2e-5)
@@ -92,10 +134,17 @@ def test_nd_refuses_mixed_dtypes():
         nd.ones((2,)) + nd.ones((2,), dtype="int32")
 
 
-@pytest.mark.parametrize("left, right, result", [
-    ("float32", "float64", "float64"), ("float16", "int64", "float16"), ("int32", "int64", "int64"),
-    ("bool", "uint8", "uint8"), ("bool", "float32", "float32"), ("int8", "int32", "int32"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "left, right, result",
+    [
+        ("float32", "float64", "float64"),
+        ("float16", "int64", "float16"),
+        ("int32", "int64", "int64"),
+        ("bool", "uint8", "uint8"),
+        ("bool", "float32", "float32"),
+        ("int8", "int32", "int32"),
+    ],
+)
 def test_np_promotes(left, right, result):
     assert (np.ones((2,), dtype=left) + np.ones((2,), dtype=right)).dtype == result
 
@@ -145,7 +194,9 @@ def test_questions():
     x = np.array([0, math.inf, -math.inf, math.nan])
     for name in ("isnan", "isinf", "isfinite", "isposinf", "isneginf"):
         result = getattr(np, name)(x)
-        assert result.dtype == bool and result.asnumpy().tolist() == getattr(numpy, name)(x.asnumpy()).tolist()
+        assert (
+            result.dtype == bool and result.asnumpy().tolist() == getattr(numpy, name)(x.asnumpy()).tolist()
+        )
     assert nd.contrib.isnan(nd.array([1, math.nan])).asnumpy().tolist() == [0, 1]
 
 
@@ -192,10 +243,16 @@ def test_nan_to_num():
     assert x.asnumpy().tolist() == [0, 65504, -65504, 1]
 
 
-@pytest.mark.parametrize("act_type, reference", [
-    ("relu", lambda x: numpy.maximum(x, 0)), ("sigmoid", lambda x: 1 / (1 + numpy.exp(-x))), ("tanh", numpy.tanh),
-    ("softrelu", lambda x: numpy.log1p(numpy.exp(x))), ("softsign", lambda x: x / (1 + abs(x))),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "act_type, reference",
+    [
+        ("relu", lambda x: numpy.maximum(x, 0)),
+        ("sigmoid", lambda x: 1 / (1 + numpy.exp(-x))),
+        ("tanh", numpy.tanh),
+        ("softrelu", lambda x: numpy.log1p(numpy.exp(x))),
+        ("softsign", lambda x: x / (1 + abs(x))),
+    ],
+)
 def test_activation(act_type, reference):
     x = values((4, 5), -3, 3)
     close(nd.Activation(nd.array(x), act_type=act_type), reference(x))
@@ -227,10 +284,15 @@ def test_leaky_relu_forms():
 
 def test_gradient_at_the_edge_is_mxnets():
     for function, expected in [
-        (nd.relu, [0.0]), (nd.abs, [0.0]), (lambda x: nd.maximum(x, 0), [1.0]), (lambda x: nd.minimum(x, 0), [1.0]),
-        (nd.floor, [0.0]), (nd.sign, [0.0]), (lambda x: nd.LeakyReLU(x, slope=0.3), [0.3]),
+        (nd.relu, [0.0]),
+        (nd.abs, [0.0]),
+        (lambda x: nd.maximum(x, 0), [1.0]),
+        (lambda x: nd.minimum(x, 0), [1.0]),
+        (nd.floor, [0.0]),
+        (nd.sign, [0.0]),
+        (lambda x: nd.LeakyReLU(x, slope=0.3), [0.3]),
         (lambda x: nd.LeakyReLU(x, act_type="elu", slope=2.0), [2.0]),
-    ]:  # fmt: skip
+    ]:
         x = nd.array([0.0])
         x.attach_grad()
         with autograd.record():
@@ -297,9 +359,11 @@ def test_casts():
 def test_gradient_stops_and_losses():
     x = nd.array([1.0, 2])
     for function, expected in [
-        (nd.BlockGrad, [0, 0]), (nd.make_loss, [1, 1]), (lambda v: nd.MakeLoss(v, grad_scale=3), [3, 3]),
+        (nd.BlockGrad, [0, 0]),
+        (nd.make_loss, [1, 1]),
+        (lambda v: nd.MakeLoss(v, grad_scale=3), [3, 3]),
         (lambda v: nd.contrib.gradientmultiplier(v, scalar=5), [10, 10]),
-    ]:  # fmt: skip
+    ]:
         x.attach_grad()
         with autograd.record():
             y = function(x) * 2
