@@ -90,6 +90,7 @@ class Scheduler {
   double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
   void announce_progress() noexcept;
   int64_t horizon() const noexcept;
+  int64_t horizon_to_take() const noexcept;
   template <class Allowed>
   Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
   Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/config.h"
 #include "base/fence.h"
 #include "device/cores.h"
 #include "engine/scheduler.h"
@@ -86,6 +87,8 @@ void Scheduler::reach_waits(ChainEvents& events, TaskList& work) noexcept {
 
 // Sends ready tasks where they will run; keeps the first of the highest priority for this thread if it may run it.
 Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept {
+  const int64_t last = horizon();
+  const auto may_run = [&](Task& task) { return task.sequence <= last && may_continue(task); };
   Task* next = nullptr;
   TaskList compute, blocking;
   double cost_ns = 0;
@@ -93,9 +96,9 @@ Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool
     cost_ns += task->cost_ns;
     if (task->may_block) {
       blocking.push(task);
-    } else if (!next && may_continue(*task)) {
+    } else if (!next && may_run(*task)) {
       next = task;
-    } else if (next && task->priority < next->priority && may_continue(*task)) {
+    } else if (next && task->priority < next->priority && may_run(*task)) {
       compute.push(next);
       next = task;
     } else {
@@ -126,10 +129,10 @@ void Scheduler::announce_progress() noexcept {
 
 // Tasks pushed later than this do not begin yet: what is independent of all before it, a random batch of a later
 // training step, would otherwise run as soon as it is pushed and hold memory until its turn comes. The oldest task that
-// is not complete is always within the horizon; where the counts are of no use, nothing is held back.
+// is not complete is always within the horizon. When several threads push, nothing is held back.
 int64_t Scheduler::horizon() const noexcept {
   const ThreadContext* const owner = owner_.load(std::memory_order_acquire);
-  if (!owner || lookahead_ == ReadyQueue::kNoHorizon || idle_cores() == core_count()) return ReadyQueue::kNoHorizon;
+  if (!owner || lookahead_ == ReadyQueue::kNoHorizon) return ReadyQueue::kNoHorizon;
   int64_t completed = 0, pushed_by_others = 0;
   threads_.visit([&](const ThreadContext& context) {
     completed += context.completed.load(std::memory_order_relaxed);
@@ -138,9 +141,15 @@ int64_t Scheduler::horizon() const noexcept {
   return completed - pushed_by_others + lookahead_;
 }
 
+// The horizon of a thread that looks for work. Where nobody else is at work nothing is held back, so that no slip in
+// the counts can stop the engine.
+int64_t Scheduler::horizon_to_take() const noexcept {
+  return idle_cores() == core_count() ? ReadyQueue::kNoHorizon : horizon();
+}
+
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
-  const int64_t last = horizon();
+  const int64_t last = horizon_to_take();
   if (Task* task = compute_.queue().pop(allowed, last)) return task;
   if (Task* task = context.batch.pop(allowed, last)) return task;
   // Another thread's batch is taken as one.
@@ -165,7 +174,7 @@ Task* Scheduler::take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> a
 
 bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
   if (kind == WorkerGroup::Kind::kBlocking) return !blocking_.queue().empty();
-  const auto has_work = [this](const ReadyQueue& queue) { return !queue.empty() && queue.has_until(horizon()); };
+  const auto has_work = [this](const ReadyQueue& queue) { return !queue.empty() && queue.has_until(horizon_to_take()); };
   bool found = has_work(compute_.queue());
   if (!found) threads_.visit([&](const ThreadContext& context) { found |= has_work(context.batch); });
   return found;

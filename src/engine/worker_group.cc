@@ -59,8 +59,10 @@ void WorkerGroup::notify() noexcept {
 }
 
 void WorkerGroup::pass_on() noexcept {
-  if (idle_count_.load(std::memory_order_relaxed) == 0 && !may_grow()) return;
-  if (!queue_.empty() && scheduler_.work_visible(kind_) && spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+  const bool has_thread = idle_count_.load(std::memory_order_relaxed) > 0 ||
+                          thread_count_.load(std::memory_order_relaxed) < limit_;
+  if (!has_thread || queue_.empty() || !scheduler_.work_visible(kind_)) return;
+  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
 }
 
 void WorkerGroup::begin_blocked() noexcept {
