@@ -133,9 +133,8 @@ PyType_Slot slot(int id, F* function) {
 }  // namespace
 
 PyTypeObject* make_array_type() {
-  static PyMemberDef members[] = {
-      {"__weaklistoffset__", T_PYSSIZET, offsetof(PyArray, weakrefs), READONLY, nullptr},
-      {nullptr, 0, 0, 0, nullptr}};
+  static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyArray, weakrefs), READONLY, nullptr},
+                                  {nullptr, 0, 0, 0, nullptr}};
   PyType_Slot slots[64];
   int n = 0;
   auto add = [&](int id, auto* function) { slots[n++] = slot(id, function); };

@@ -13,9 +13,8 @@
 namespace headrace::python {
 
 struct PyArray {
-  PyObject_HEAD
-  NDArray array;
-  PyObject* grad;      // the array object of the gradient buffer, or null
+  PyObject_HEAD NDArray array;
+  PyObject* grad;  // the array object of the gradient buffer, or null
   PyObject* weakrefs;
 };
 

@@ -13,10 +13,10 @@ namespace headrace::python {
 namespace {
 
 struct BasicKey {
-  Shape steps;       // BasicIndexAttrs::key
-  size_t axes = 0;   // axes consumed
-  size_t kept = 0;   // dimensions of the result that the key makes
-  bool whole = true; // selects everything in order
+  Shape steps;        // BasicIndexAttrs::key
+  size_t axes = 0;    // axes consumed
+  size_t kept = 0;    // dimensions of the result that the key makes
+  bool whole = true;  // selects everything in order
 };
 
 enum class Parsed { kBasic, kAdvanced };
@@ -32,8 +32,8 @@ void add_integer(BasicKey& key, const Shape& shape, PyObject* item) {
   check(key.axes < shape.size(), ErrorKind::kIndex, "index: too many indices: the array has {} dimension(s), shape {}",
         shape.size(), to_string(shape));
   int64_t extent = shape[key.axes];
-  check(i >= -extent && i < extent, ErrorKind::kIndex, "index {} is out of bounds for axis {} with size {}", i, key.axes,
-        extent);
+  check(i >= -extent && i < extent, ErrorKind::kIndex, "index {} is out of bounds for axis {} with size {}", i,
+        key.axes, extent);
   for (int64_t word : {int64_t{0}, i < 0 ? i + extent : i, int64_t{1}, int64_t{1}}) key.steps.push_back(word);
   ++key.axes;
   key.whole = false;
@@ -85,9 +85,12 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
   size_t consumed = 0, ellipses = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PyTuple_GET_ITEM(object, i);
-    if (item == Py_Ellipsis) ++ellipses;
-    else if (is_index_integer(item) || PySlice_Check(item)) ++consumed;
-    else if (item != Py_None) return Parsed::kAdvanced;
+    if (item == Py_Ellipsis)
+      ++ellipses;
+    else if (is_index_integer(item) || PySlice_Check(item))
+      ++consumed;
+    else if (item != Py_None)
+      return Parsed::kAdvanced;
   }
   check(ellipses <= 1, ErrorKind::kIndex, "index: only one ellipsis ('...') is allowed in an index");
   check(consumed <= shape.size(), ErrorKind::kIndex,
@@ -95,8 +98,10 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
         to_string(shape));
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* item = PyTuple_GET_ITEM(object, i);
-    if (item == Py_Ellipsis) add_whole_axes(key, shape, shape.size() - consumed);
-    else add_item(key, shape, item);
+    if (item == Py_Ellipsis)
+      add_whole_axes(key, shape, shape.size() - consumed);
+    else
+      add_item(key, shape, item);
   }
   return Parsed::kBasic;
 }

@@ -195,12 +195,18 @@ PyObject* as_index(PyObject* self) {
 PyObject* array_richcompare(PyObject* a, PyObject* b, int operation) {
   return guarded([&]() -> PyObject* {
     switch (operation) {
-      case Py_EQ: return operate<"equal">(a, b, nullptr);
-      case Py_NE: return operate<"not_equal">(a, b, nullptr);
-      case Py_LT: return operate<"less">(a, b, nullptr);
-      case Py_LE: return operate<"less_equal">(a, b, nullptr);
-      case Py_GT: return operate<"greater">(a, b, nullptr);
-      default: return operate<"greater_equal">(a, b, nullptr);
+      case Py_EQ:
+        return operate<"equal">(a, b, nullptr);
+      case Py_NE:
+        return operate<"not_equal">(a, b, nullptr);
+      case Py_LT:
+        return operate<"less">(a, b, nullptr);
+      case Py_LE:
+        return operate<"less_equal">(a, b, nullptr);
+      case Py_GT:
+        return operate<"greater">(a, b, nullptr);
+      default:
+        return operate<"greater_equal">(a, b, nullptr);
     }
   });
 }

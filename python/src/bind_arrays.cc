@@ -48,60 +48,78 @@ Device to_device(int type, int id) { return {static_cast<DeviceType>(type), id};
 }  // namespace
 
 void bind_arrays(nb::module_& m) {
-  m.def("set_classes", [](nb::handle nd, nb::handle np) {
-    classes().nd = reinterpret_cast<PyTypeObject*>(nd.inc_ref().ptr());
-    classes().np = reinterpret_cast<PyTypeObject*>(np.inc_ref().ptr());
-  }, "Says which subclasses of Array results have.");
-  m.def("array", [](nb::handle object, nb::object dtype, bool np) {
-    return translated([&] {
-      std::optional<DType> wanted;
-      if (!dtype.is_none()) wanted = to_dtype(dtype.ptr());
-      NDArray made;
-      if (is_array(object.ptr())) {
-        made = call("_copy", {array_of(object.ptr()).detach()});
-      } else {
-        made = from_object(object.ptr(), wanted);
-      }
-      if (wanted) made = cast_to(made, *wanted);
-      return wrapped(std::move(made), np);
-    });
-  }, nb::arg("object"), nb::arg("dtype").none(), nb::arg("np"),
-     "A new array with a copy of the values of anything NumPy understands.");
-  m.def("borrow", [](nb::handle object, bool np) {
-    return translated([&] { return wrapped(borrow_buffer(object.ptr()), np); });
-  }, "An array over the memory of an object with the buffer protocol, without a copy.");
-  m.def("empty", [](nb::handle shape, nb::handle dtype, int device_type, int device_id, bool np) {
-    return translated([&] {
-      NDArray array = NDArray::empty(to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr()),
-                                     to_device(device_type, device_id));
-      return wrapped(std::move(array), np);
-    });
-  }, "An array whose values are undefined.");
-  m.def("copy_into", [](nb::handle destination, nb::handle source) {
-    translated([&] {
-      const NDArray& to = array_from(destination);
-      const NDArray& from = array_from(source);
-      check(to.shape() == from.shape(), ErrorKind::kValue,
-            "copyto: the source has shape {}, but the destination has shape {}", to_string(from.shape()),
-            to_string(to.shape()));
-      copy_into(to, from);
-      return 0;
-    });
-  }, "Writes the values of `source`, cast to its dtype, into `destination`.");
-  m.def("share_storage", [](nb::handle a, nb::handle b) {
-    return array_from(a).view()->storage() == array_from(b).view()->storage();
-  }, "Whether two arrays are views of one storage.");
-  m.def("set_device", [](int type, int id) { thread_state().device = to_device(type, id); },
-        "Sets the device on which this thread's creation functions put arrays.");
+  m.def(
+      "set_classes",
+      [](nb::handle nd, nb::handle np) {
+        classes().nd = reinterpret_cast<PyTypeObject*>(nd.inc_ref().ptr());
+        classes().np = reinterpret_cast<PyTypeObject*>(np.inc_ref().ptr());
+      },
+      "Says which subclasses of Array results have.");
+  m.def(
+      "array",
+      [](nb::handle object, nb::object dtype, bool np) {
+        return translated([&] {
+          std::optional<DType> wanted;
+          if (!dtype.is_none()) wanted = to_dtype(dtype.ptr());
+          NDArray made;
+          if (is_array(object.ptr())) {
+            made = call("_copy", {array_of(object.ptr()).detach()});
+          } else {
+            made = from_object(object.ptr(), wanted);
+          }
+          if (wanted) made = cast_to(made, *wanted);
+          return wrapped(std::move(made), np);
+        });
+      },
+      nb::arg("object"), nb::arg("dtype").none(), nb::arg("np"),
+      "A new array with a copy of the values of anything NumPy understands.");
+  m.def(
+      "borrow",
+      [](nb::handle object, bool np) { return translated([&] { return wrapped(borrow_buffer(object.ptr()), np); }); },
+      "An array over the memory of an object with the buffer protocol, without a copy.");
+  m.def(
+      "empty",
+      [](nb::handle shape, nb::handle dtype, int device_type, int device_id, bool np) {
+        return translated([&] {
+          NDArray array =
+              NDArray::empty(to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr()), to_device(device_type, device_id));
+          return wrapped(std::move(array), np);
+        });
+      },
+      "An array whose values are undefined.");
+  m.def(
+      "copy_into",
+      [](nb::handle destination, nb::handle source) {
+        translated([&] {
+          const NDArray& to = array_from(destination);
+          const NDArray& from = array_from(source);
+          check(to.shape() == from.shape(), ErrorKind::kValue,
+                "copyto: the source has shape {}, but the destination has shape {}", to_string(from.shape()),
+                to_string(to.shape()));
+          copy_into(to, from);
+          return 0;
+        });
+      },
+      "Writes the values of `source`, cast to its dtype, into `destination`.");
+  m.def(
+      "share_storage",
+      [](nb::handle a, nb::handle b) { return array_from(a).view()->storage() == array_from(b).view()->storage(); },
+      "Whether two arrays are views of one storage.");
+  m.def(
+      "set_device", [](int type, int id) { thread_state().device = to_device(type, id); },
+      "Sets the device on which this thread's creation functions put arrays.");
   m.def("set_grad_object", [](nb::handle array, nb::handle gradient) {
     auto* object = reinterpret_cast<PyArray*>(array.ptr());
     PyObject* old = object->grad;
     object->grad = gradient.is_none() ? nullptr : Py_NewRef(gradient.ptr());
     Py_XDECREF(old);
   });
-  m.def("dtype_name", [](nb::handle dtype) {
-    return translated([&] { return nb::str(std::string(dtype_name(to_dtype(dtype.ptr()))).c_str()); });
-  }, "The library's name of anything that means a dtype.");
+  m.def(
+      "dtype_name",
+      [](nb::handle dtype) {
+        return translated([&] { return nb::str(std::string(dtype_name(to_dtype(dtype.ptr()))).c_str()); });
+      },
+      "The library's name of anything that means a dtype.");
 }
 
 }  // namespace headrace::python

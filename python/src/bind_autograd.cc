@@ -15,8 +15,12 @@ namespace {
 class Callback {
  public:
   explicit Callback(nb::handle function) : function_(function.inc_ref().ptr()) {}
-  Callback(const Callback& other) : function_(other.function_) { locked([&] { Py_INCREF(function_); }); }
-  ~Callback() { locked([&] { Py_DECREF(function_); }); }
+  Callback(const Callback& other) : function_(other.function_) {
+    locked([&] { Py_INCREF(function_); });
+  }
+  ~Callback() {
+    locked([&] { Py_DECREF(function_); });
+  }
   Callback& operator=(const Callback&) = delete;
 
   std::vector<NDArray> operator()(std::span<const NDArray> heads) const {
@@ -56,14 +60,17 @@ void bind_autograd(nb::module_& m) {
   m.def("is_training", [] { return thread_state().training; });
   m.def("set_recording", [](bool on) { return std::exchange(thread_state().recording, on); });
   m.def("set_training", [](bool on) { return std::exchange(thread_state().training, on); });
-  m.def("mark_variable", [](nb::handle variable, nb::handle gradient, const char* request) {
-    translated([&] {
-      array_from(variable);
-      NDArray collected = gradient.is_none() ? NDArray() : array_from(gradient);
-      autograd::mark_variable(array_of(variable.ptr()), collected, request_of(request));
-      return 0;
-    });
-  }, nb::arg("variable"), nb::arg("gradient").none(), nb::arg("request"));
+  m.def(
+      "mark_variable",
+      [](nb::handle variable, nb::handle gradient, const char* request) {
+        translated([&] {
+          array_from(variable);
+          NDArray collected = gradient.is_none() ? NDArray() : array_from(gradient);
+          autograd::mark_variable(array_of(variable.ptr()), collected, request_of(request));
+          return 0;
+        });
+      },
+      nb::arg("variable"), nb::arg("gradient").none(), nb::arg("request"));
   m.def("set_grad_req", [](nb::handle variable, const char* request) {
     translated([&] {
       const NodePtr& node = array_from(variable).node();
@@ -72,40 +79,49 @@ void bind_autograd(nb::module_& m) {
       return 0;
     });
   });
-  m.def("backward", [](nb::handle heads, nb::handle head_gradients, bool retain_graph, bool train_mode) {
-    translated([&] {
-      std::vector<NDArray> gradients;
-      if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
-      autograd::backward(arrays_from(heads), gradients, retain_graph, train_mode);
-      return 0;
-    });
-  }, nb::arg("heads"), nb::arg("head_gradients").none(), nb::arg("retain_graph"), nb::arg("train_mode"));
-  m.def("grad", [](nb::handle heads, nb::handle variables, nb::handle head_gradients, bool retain_graph,
-                   bool create_graph, bool train_mode) {
-    return translated([&] {
-      std::vector<NDArray> gradients;
-      if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
-      std::vector<NDArray> wanted = arrays_from(variables);
-      std::vector<NDArray> results =
-          autograd::grad(arrays_from(heads), wanted, gradients, retain_graph, create_graph, train_mode);
-      nb::list list;
-      size_t i = 0;
-      for (nb::handle variable : variables) list.append(wrapped(std::move(results[i++]), is_np(variable.ptr())));
-      return list;
-    });
-  }, nb::arg("heads"), nb::arg("variables"), nb::arg("head_gradients").none(), nb::arg("retain_graph"),
-     nb::arg("create_graph"), nb::arg("train_mode"));
-  m.def("record_custom", [](nb::handle inputs, nb::handle outputs, nb::handle step, bool np) {
-    translated([&] {
-      std::vector<NDArray> results = arrays_from(outputs);
-      Callback callback(step);
-      callback.np_ = np;
-      autograd::record_custom(arrays_from(inputs), results, callback);
-      size_t i = 0;
-      for (nb::handle output : outputs) array_of(output.ptr()) = results[i++];
-      return 0;
-    });
-  }, "Puts custom code on the tape: `step(list of output gradients)` gives the input gradients.");
+  m.def(
+      "backward",
+      [](nb::handle heads, nb::handle head_gradients, bool retain_graph, bool train_mode) {
+        translated([&] {
+          std::vector<NDArray> gradients;
+          if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
+          autograd::backward(arrays_from(heads), gradients, retain_graph, train_mode);
+          return 0;
+        });
+      },
+      nb::arg("heads"), nb::arg("head_gradients").none(), nb::arg("retain_graph"), nb::arg("train_mode"));
+  m.def(
+      "grad",
+      [](nb::handle heads, nb::handle variables, nb::handle head_gradients, bool retain_graph, bool create_graph,
+         bool train_mode) {
+        return translated([&] {
+          std::vector<NDArray> gradients;
+          if (!head_gradients.is_none()) gradients = arrays_from(head_gradients);
+          std::vector<NDArray> wanted = arrays_from(variables);
+          std::vector<NDArray> results =
+              autograd::grad(arrays_from(heads), wanted, gradients, retain_graph, create_graph, train_mode);
+          nb::list list;
+          size_t i = 0;
+          for (nb::handle variable : variables) list.append(wrapped(std::move(results[i++]), is_np(variable.ptr())));
+          return list;
+        });
+      },
+      nb::arg("heads"), nb::arg("variables"), nb::arg("head_gradients").none(), nb::arg("retain_graph"),
+      nb::arg("create_graph"), nb::arg("train_mode"));
+  m.def(
+      "record_custom",
+      [](nb::handle inputs, nb::handle outputs, nb::handle step, bool np) {
+        translated([&] {
+          std::vector<NDArray> results = arrays_from(outputs);
+          Callback callback(step);
+          callback.np_ = np;
+          autograd::record_custom(arrays_from(inputs), results, callback);
+          size_t i = 0;
+          for (nb::handle output : outputs) array_of(output.ptr()) = results[i++];
+          return 0;
+        });
+      },
+      "Puts custom code on the tape: `step(list of output gradients)` gives the input gradients.");
 }
 
 }  // namespace headrace::python

@@ -127,43 +127,58 @@ void update_many_from(const std::string& name, nb::handle tensors, nb::handle lr
 }  // namespace
 
 void bind_catalogue(nb::module_& m) {
-  m.def("functions", [] {
-    return translated([] {
-      nb::list all;
-      for (const OpDef& op : catalogue().all())
-        for (const std::string& path : op.python) {
-          std::string name = path.substr(path.rfind('.') + 1);
-          all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), is_np_path(path)))));
-        }
-      return all;
-    });
-  }, "Pairs of a path ('nd.exp', 'np.linalg.norm', 'NDArray.exp') and the callable that belongs there.");
-  m.def("catalogue", [] {
-    return translated([] {
-      nb::list all;
-      for (const OpDef& op : catalogue().all()) all.append(describe(op));
-      return all;
-    });
-  }, "A description of every operator.");
-  m.def("invoke", [](nb::str name, nb::handle inputs, nb::handle attrs, bool np) {
-    return translated([&] {
-      const OpDef& op = find_op(name.c_str());
-      nb::list results;
-      for (NDArray& one : invoke_all(op, attrs_from(op, attrs), arrays_from(inputs)))
-        results.append(wrapped(std::move(one), np));
-      return results;
-    });
-  }, "All results of the operator with this registered name.");
-  m.def("function", [](nb::str name, bool np) {
-    return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np)); });
-  }, "The callable of a registered operator.");
-  m.def("update_many", [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {
-    translated([&] {
-      update_many_from(name.c_str(), tensors, lrs, wds, attrs);
-      return 0;
-    });
-  }, nb::arg("name"), nb::arg("tensors"), nb::arg("lrs"), nb::arg("wds"), nb::arg("attrs"),
-     "Applies an update operator in place to many (weight, gradient, *states) tuples in one engine task.");
+  m.def(
+      "functions",
+      [] {
+        return translated([] {
+          nb::list all;
+          for (const OpDef& op : catalogue().all())
+            for (const std::string& path : op.python) {
+              std::string name = path.substr(path.rfind('.') + 1);
+              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), is_np_path(path)))));
+            }
+          return all;
+        });
+      },
+      "Pairs of a path ('nd.exp', 'np.linalg.norm', 'NDArray.exp') and the callable that belongs there.");
+  m.def(
+      "catalogue",
+      [] {
+        return translated([] {
+          nb::list all;
+          for (const OpDef& op : catalogue().all()) all.append(describe(op));
+          return all;
+        });
+      },
+      "A description of every operator.");
+  m.def(
+      "invoke",
+      [](nb::str name, nb::handle inputs, nb::handle attrs, bool np) {
+        return translated([&] {
+          const OpDef& op = find_op(name.c_str());
+          nb::list results;
+          for (NDArray& one : invoke_all(op, attrs_from(op, attrs), arrays_from(inputs)))
+            results.append(wrapped(std::move(one), np));
+          return results;
+        });
+      },
+      "All results of the operator with this registered name.");
+  m.def(
+      "function",
+      [](nb::str name, bool np) {
+        return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np)); });
+      },
+      "The callable of a registered operator.");
+  m.def(
+      "update_many",
+      [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {
+        translated([&] {
+          update_many_from(name.c_str(), tensors, lrs, wds, attrs);
+          return 0;
+        });
+      },
+      nb::arg("name"), nb::arg("tensors"), nb::arg("lrs"), nb::arg("wds"), nb::arg("attrs"),
+      "Applies an update operator in place to many (weight, gradient, *states) tuples in one engine task.");
 }
 
 }  // namespace headrace::python

@@ -17,60 +17,94 @@ namespace nb = nanobind;
 namespace headrace::python {
 
 void bind_engine(nb::module_& m) {
-  m.def("wait_all", [] {
-    translated([] {
-      while (true) {
-        bool done = false;
-        std::exception_ptr failure;
-        {
-          nb::gil_scoped_release unlocked;
-          try {
-            done = runtime().engine.wait_all_for(std::chrono::milliseconds(50));
-          } catch (...) {
-            failure = std::current_exception();
+  m.def(
+      "wait_all",
+      [] {
+        translated([] {
+          while (true) {
+            bool done = false;
+            std::exception_ptr failure;
+            {
+              nb::gil_scoped_release unlocked;
+              try {
+                done = runtime().engine.wait_all_for(std::chrono::milliseconds(50));
+              } catch (...) {
+                failure = std::current_exception();
+              }
+            }
+            if (failure) std::rethrow_exception(failure);
+            if (done) return 0;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
           }
-        }
-        if (failure) std::rethrow_exception(failure);
-        if (done) return 0;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      }
-    });
-  }, "Waits for all operations; raises the first error that no wait has raised yet.");
-  m.def("shutdown", [] {
-    nb::gil_scoped_release unlocked;
-    runtime().shutdown();
-  }, "Runs everything queued and ends the worker threads; later work starts them again.");
+        });
+      },
+      "Waits for all operations; raises the first error that no wait has raised yet.");
+  m.def(
+      "shutdown",
+      [] {
+        nb::gil_scoped_release unlocked;
+        runtime().shutdown();
+      },
+      "Runs everything queued and ends the worker threads; later work starts them again.");
   m.def("worker_count", [] { return runtime().engine.worker_count(); });
   m.def("is_serial", [] { return runtime().engine.serial(); });
   m.def("pending_tasks", [] { return runtime().engine.pending(); });
   m.def("device_count", [](int type) { return device_count(static_cast<DeviceType>(type)); });
-  m.def("memory_stats", [](int type, int id) {
-    return translated([&] {
-      MemoryStats stats = allocator_of({static_cast<DeviceType>(type), id}).stats();
-      nb::dict d;
-      d["live"] = stats.live;
-      d["peak"] = stats.peak;
-      d["pooled"] = stats.pooled;
-      return d;
-    });
-  }, nb::arg("type") = 1, nb::arg("id") = 0, "Bytes of a device's memory: in use, most ever in use, kept for reuse.");
-  m.def("trim_memory", [](int type, int id) {
-    translated([&] {
-      allocator_of({static_cast<DeviceType>(type), id}).trim();
-      return 0;
-    });
-  }, nb::arg("type") = 1, nb::arg("id") = 0, "Gives pooled memory back to the system.");
-  m.def("trace_start", [] { trace::start(); }, "Starts recording the timeline, dropping an earlier one.");
-  m.def("trace_stop", [] { trace::stop(); }, "Stops recording the timeline.");
-  m.def("trace_resume", [] { trace::resume(); }, "Goes on recording, keeping what was recorded.");
-  m.def("save_timeline", [](const char* path) {
-    translated([&] {
-      profiler::save_chrome_trace(path);
-      return 0;
-    });
-  }, "Writes what was recorded as a Chrome trace.");
-  m.def("trace_summary", [] { return profiler::summary_table(profiler::summarize(trace::collect())); },
-        "A table of the recorded tasks.");
+  m.def(
+      "memory_stats",
+      [](int type, int id) {
+        return translated([&] {
+          MemoryStats stats = allocator_of({static_cast<DeviceType>(type), id}).stats();
+          nb::dict d;
+          d["live"] = stats.live;
+          d["peak"] = stats.peak;
+          d["pooled"] = stats.pooled;
+          return d;
+        });
+      },
+      nb::arg("type") = 1, nb::arg("id") = 0, "Bytes of a device's memory: in use, most ever in use, kept for reuse.");
+  m.def(
+      "trim_memory",
+      [](int type, int id) {
+        translated([&] {
+          allocator_of({static_cast<DeviceType>(type), id}).trim();
+          return 0;
+        });
+      },
+      nb::arg("type") = 1, nb::arg("id") = 0, "Gives pooled memory back to the system.");
+  m.def(
+      "config_variables",
+      [] {
+        nb::list rows;
+        for (const ConfigVariable& v : config_variables())
+          rows.append(nb::make_tuple(v.name, v.default_text, v.meaning));
+        return rows;
+      },
+      "Environment variables: name, default, meaning.");
+}
+
+void bind_timeline(nb::module_& m) {
+  m.def(
+      "trace_start", [] { trace::start(); }, "Starts recording the timeline, dropping an earlier one.");
+  m.def(
+      "trace_stop", [] { trace::stop(); }, "Stops recording the timeline.");
+  m.def(
+      "trace_resume", [] { trace::resume(); }, "Goes on recording, keeping what was recorded.");
+  m.def(
+      "save_timeline",
+      [](const char* path) {
+        translated([&] {
+          profiler::save_chrome_trace(path);
+          return 0;
+        });
+      },
+      "Writes what was recorded as a Chrome trace.");
+  m.def(
+      "trace_summary", [] { return profiler::summary_table(profiler::summarize(trace::collect())); },
+      "A table of the recorded tasks.");
+}
+
+void bind_random(nb::module_& m) {
   m.def("seed", [](int64_t value, int device_id) {
     translated([&] {
       (void)device_id;  // the generators of the host are one for all its ids
@@ -85,11 +119,6 @@ void bind_engine(nb::module_& m) {
     });
   });
   m.def("generator", [] { return random::generator() == random::Generator::kPhilox ? "philox" : "mt19937"; });
-  m.def("config_variables", [] {
-    nb::list rows;
-    for (const ConfigVariable& v : config_variables()) rows.append(nb::make_tuple(v.name, v.default_text, v.meaning));
-    return rows;
-  }, "Environment variables: name, default, meaning.");
 }
 
 }  // namespace headrace::python

@@ -33,38 +33,47 @@ std::vector<std::string> names_from(nb::handle names) {
 }  // namespace
 
 void bind_files(nb::module_& m) {
-  m.def("save", [](const char* path, nb::handle arrays, nb::handle names) {
-    translated([&] {
-      std::vector<NDArray> values = arrays_from(arrays);
-      bool np = false;
-      for (nb::handle one : arrays) np |= is_np(one.ptr());
-      for (const NDArray& value : values)
-        if (!wait_to_read(value)) throw nb::python_error();
-      std::vector<std::string> texts = names_from(names);
-      nb::gil_scoped_release unlocked;
-      save_arrays(path, values, texts, np);
-      return 0;
-    });
-  }, "Writes arrays, with names or without, in MXNet's format.");
-  m.def("load", [](const char* path, bool np) {
-    return translated([&] {
-      NamedArrays loaded;
-      {
-        nb::gil_scoped_release unlocked;
-        loaded = load_arrays(path);
-      }
-      return to_python(std::move(loaded), np);
-    });
-  }, "(arrays, names) of a file in MXNet's format.");
+  m.def(
+      "save",
+      [](const char* path, nb::handle arrays, nb::handle names) {
+        translated([&] {
+          std::vector<NDArray> values = arrays_from(arrays);
+          bool np = false;
+          for (nb::handle one : arrays) np |= is_np(one.ptr());
+          for (const NDArray& value : values)
+            if (!wait_to_read(value)) throw nb::python_error();
+          std::vector<std::string> texts = names_from(names);
+          nb::gil_scoped_release unlocked;
+          save_arrays(path, values, texts, np);
+          return 0;
+        });
+      },
+      "Writes arrays, with names or without, in MXNet's format.");
+  m.def(
+      "load",
+      [](const char* path, bool np) {
+        return translated([&] {
+          NamedArrays loaded;
+          {
+            nb::gil_scoped_release unlocked;
+            loaded = load_arrays(path);
+          }
+          return to_python(std::move(loaded), np);
+        });
+      },
+      "(arrays, names) of a file in MXNet's format.");
   m.def("load_frombuffer", [](nb::bytes data, bool np) {
     return translated([&] { return to_python(parse_arrays({data.c_str(), data.size()}), np); });
   });
-  m.def("to_record", [](nb::handle array, bool np) {
-    return translated([&] {
-      std::string record = serialize_record(array_from(array), np);
-      return nb::bytes(record.data(), record.size());
-    });
-  }, "The array as a bare record, as pickles hold it.");
+  m.def(
+      "to_record",
+      [](nb::handle array, bool np) {
+        return translated([&] {
+          std::string record = serialize_record(array_from(array), np);
+          return nb::bytes(record.data(), record.size());
+        });
+      },
+      "The array as a bare record, as pickles hold it.");
   m.def("set_from_record", [](nb::handle array, nb::bytes record) {
     translated([&] {
       array_from(array);
@@ -72,16 +81,20 @@ void bind_files(nb::module_& m) {
       return 0;
     });
   });
-  m.def("to_dlpack", [](nb::handle array) {
-    return translated([&] {
-      const NDArray& shared = array_from(array);
-      if (!wait_to_read(shared)) throw nb::python_error();
-      return nb::steal(to_dlpack(shared));
-    });
-  }, "A DLPack capsule over the array's memory.");
-  m.def("from_dlpack", [](nb::handle capsule, bool np) {
-    return translated([&] { return wrapped(from_dlpack(capsule.ptr()), np); });
-  }, "An array over the memory of a DLPack capsule.");
+  m.def(
+      "to_dlpack",
+      [](nb::handle array) {
+        return translated([&] {
+          const NDArray& shared = array_from(array);
+          if (!wait_to_read(shared)) throw nb::python_error();
+          return nb::steal(to_dlpack(shared));
+        });
+      },
+      "A DLPack capsule over the array's memory.");
+  m.def(
+      "from_dlpack",
+      [](nb::handle capsule, bool np) { return translated([&] { return wrapped(from_dlpack(capsule.ptr()), np); }); },
+      "An array over the memory of a DLPack capsule.");
 }
 
 }  // namespace headrace::python

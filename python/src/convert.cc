@@ -84,8 +84,10 @@ DType to_dtype(PyObject* object) {
   if (!dtype) {
     PyErr_Clear();
     Ref text(PyObject_Str(object));
-    fail(ErrorKind::kType, "'{}' is not a dtype; known are float16, bfloat16, float32, float64, the signed and "
-         "unsigned integers of 8 to 64 bits and bool", text ? PyUnicode_AsUTF8(text.get()) : "?");
+    fail(ErrorKind::kType,
+         "'{}' is not a dtype; known are float16, bfloat16, float32, float64, the signed and "
+         "unsigned integers of 8 to 64 bits and bool",
+         text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
   Ref name(checked(PyObject_GetAttrString(dtype.get(), "name")));
   return parse_dtype(PyUnicode_AsUTF8(name.get()));
@@ -105,9 +107,8 @@ PyObject* numpy_dtype(DType dtype) {
     static PyObject* make_dtype = numpy_name("dtype");
     // NumPy has no bfloat16; its bits travel as a structured dtype, as in MXNet.
     const std::string name = dtype == DType::kBfloat16 ? "" : std::string(dtype_name(dtype));
-    slot = dtype == DType::kBfloat16
-               ? checked(PyObject_CallFunction(make_dtype, "[(ss)]", "bfloat16", "u2"))
-               : checked(PyObject_CallFunction(make_dtype, "s", name.c_str()));
+    slot = dtype == DType::kBfloat16 ? checked(PyObject_CallFunction(make_dtype, "[(ss)]", "bfloat16", "u2"))
+                                     : checked(PyObject_CallFunction(make_dtype, "s", name.c_str()));
   }
   return slot;
 }
@@ -121,12 +122,13 @@ AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* op
     return std::string(PyUnicode_AsUTF8(text.get()));
   }
   if (PyBool_Check(object)) return object == Py_True;
-  bool is_list = field.kind == FieldKind::kShape || field.kind == FieldKind::kOptionalInts ||
-                 field.kind == FieldKind::kDoubles;
+  bool is_list =
+      field.kind == FieldKind::kShape || field.kind == FieldKind::kOptionalInts || field.kind == FieldKind::kDoubles;
   if (!is_array(object) || !is_list) {
     if (is_array(object)) {
-      check(array_of(object).size() == 1, ErrorKind::kType, "{}: argument '{}' must be a number, got an array of shape {}",
-            operation, field.name, to_string(array_of(object).shape()));
+      check(array_of(object).size() == 1, ErrorKind::kType,
+            "{}: argument '{}' must be a number, got an array of shape {}", operation, field.name,
+            to_string(array_of(object).shape()));
       return array_of(object).item();
     }
     if (PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object))) return to_int(object, field.name);
@@ -137,16 +139,20 @@ AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* op
   if (field.kind == FieldKind::kDoubles) {
     Doubles numbers;
     for_each_item(object, field.name, [&](PyObject* item) {
-      if (auto number = as_number(item)) numbers.push_back(number->value);
-      else fail(ErrorKind::kType, "{}: argument '{}' must hold numbers", operation, field.name);
+      if (auto number = as_number(item))
+        numbers.push_back(number->value);
+      else
+        fail(ErrorKind::kType, "{}: argument '{}' must hold numbers", operation, field.name);
     });
     return numbers;
   }
   if (field.kind == FieldKind::kOptionalInts) {
     OptionalInts items;
     for_each_item(object, field.name, [&](PyObject* item) {
-      if (item == Py_None) items.push_back(std::nullopt);
-      else items.push_back(to_int(item, field.name));
+      if (item == Py_None)
+        items.push_back(std::nullopt);
+      else
+        items.push_back(to_int(item, field.name));
     });
     return items;
   }
@@ -181,19 +187,32 @@ PyObject* from_attr_value(const AttrValue& value) {
 
 const char* buffer_format(DType dtype) {
   switch (dtype) {
-    case DType::kFloat32: return "f";
-    case DType::kFloat64: return "d";
-    case DType::kFloat16: return "e";
-    case DType::kInt8: return "b";
-    case DType::kInt16: return "h";
-    case DType::kInt32: return "i";
-    case DType::kInt64: return "q";
-    case DType::kUint8: return "B";
-    case DType::kUint16: return "H";
-    case DType::kUint32: return "I";
-    case DType::kUint64: return "Q";
-    case DType::kBool: return "?";
-    case DType::kBfloat16: return nullptr;
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kFloat16:
+      return "e";
+    case DType::kInt8:
+      return "b";
+    case DType::kInt16:
+      return "h";
+    case DType::kInt32:
+      return "i";
+    case DType::kInt64:
+      return "q";
+    case DType::kUint8:
+      return "B";
+    case DType::kUint16:
+      return "H";
+    case DType::kUint32:
+      return "I";
+    case DType::kUint64:
+      return "Q";
+    case DType::kBool:
+      return "?";
+    case DType::kBfloat16:
+      return nullptr;
   }
   return nullptr;
 }
@@ -211,8 +230,10 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   if (!converted) throw PythonError();
   // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
   if (PyObject_IsInstance(object, array_class) == 1 || PySequence_Check(object)) was_scalar = false;
-  if (Ref ndim(PyObject_GetAttrString(object, "ndim")); ndim) was_scalar = PyLong_AsLong(ndim.get()) == 0;
-  else PyErr_Clear();
+  if (Ref ndim(PyObject_GetAttrString(object, "ndim")); ndim)
+    was_scalar = PyLong_AsLong(ndim.get()) == 0;
+  else
+    PyErr_Clear();
   Ref own_dtype(checked(PyObject_GetAttrString(converted.get(), "dtype")));
   DType stored;
   try {

@@ -21,6 +21,8 @@ NB_MODULE(_core, m) {
   bind_catalogue(m);
   bind_autograd(m);
   bind_engine(m);
+  bind_timeline(m);
+  bind_random(m);
   bind_files(m);
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));

@@ -5,21 +5,20 @@
 #include "array.h"
 #include "base/check.h"
 #include "convert.h"
-#include "op/invoke.h"
 #include "op/catalogue.h"
+#include "op/invoke.h"
 
 namespace headrace::python {
 namespace {
 
 struct OpFunction {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const OpDef* op;
-  PairForms forms;                       // of an operator on two arrays for which a number may stand in
+  PairForms forms;  // of an operator on two arrays for which a number may stand in
   bool np;
   PyObject* name;
   PyObject* dict;
-  std::vector<PyObject*>* input_names;   // interned
+  std::vector<PyObject*>* input_names;  // interned
   std::vector<PyObject*>* field_names;
 };
 
@@ -68,7 +67,8 @@ class Call {
   }
 
   PyObject* run() {
-    if (f_.forms.both && inputs_.size() == 2 && inputs_[0] && inputs_[1] && (!is_array(inputs_[0]) || !is_array(inputs_[1])))
+    if (f_.forms.both && inputs_.size() == 2 && inputs_[0] && inputs_[1] &&
+        (!is_array(inputs_[0]) || !is_array(inputs_[1])))
       if (is_array(inputs_[0]) || is_array(inputs_[1])) return run_with_number();
     constexpr size_t kFew = 4;
     NDArray few[kFew];
@@ -278,7 +278,8 @@ std::string signature_text(const OpFunction& f) {
   bool starred = op.variadic && !op.list_input;
   for (size_t i = 0; i < names.size(); ++i) {
     bool optional = i >= names.size() - op.optional_inputs;
-    text += std::string(starred && i + 1 == names.size() ? "*" : "") + names[i] + (optional && !starred ? "=None, " : ", ");
+    text +=
+        std::string(starred && i + 1 == names.size() ? "*" : "") + names[i] + (optional && !starred ? "=None, " : ", ");
   }
   IntrusivePtr<Attrs> defaults = op.make_attrs();
   bool needs_default = op.optional_inputs > 0 && !starred;

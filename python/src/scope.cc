@@ -7,8 +7,7 @@ namespace headrace::python {
 namespace {
 
 struct Scope {
-  PyObject_HEAD
-  signed char recording, training;  // -1: left as it is
+  PyObject_HEAD signed char recording, training;  // -1: left as it is
   bool saved_recording, saved_training;
 };
 
