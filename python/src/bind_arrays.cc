@@ -87,6 +87,9 @@ void bind_arrays(nb::module_& m) {
         });
       },
       "An array whose values are undefined.");
+}
+
+void bind_array_helpers(nb::module_& m) {
   m.def(
       "copy_into",
       [](nb::handle destination, nb::handle source) {

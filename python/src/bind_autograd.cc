@@ -79,6 +79,9 @@ void bind_autograd(nb::module_& m) {
       return 0;
     });
   });
+}
+
+void bind_backward(nb::module_& m) {
   m.def(
       "backward",
       [](nb::handle heads, nb::handle head_gradients, bool retain_graph, bool train_mode) {

@@ -49,6 +49,9 @@ void bind_engine(nb::module_& m) {
   m.def("worker_count", [] { return runtime().engine.worker_count(); });
   m.def("is_serial", [] { return runtime().engine.serial(); });
   m.def("pending_tasks", [] { return runtime().engine.pending(); });
+}
+
+void bind_memory(nb::module_& m) {
   m.def("device_count", [](int type) { return device_count(static_cast<DeviceType>(type)); });
   m.def(
       "memory_stats",

@@ -81,6 +81,9 @@ void bind_files(nb::module_& m) {
       return 0;
     });
   });
+}
+
+void bind_dlpack(nb::module_& m) {
   m.def(
       "to_dlpack",
       [](nb::handle array) {

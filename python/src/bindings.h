@@ -15,6 +15,10 @@ void bind_engine(nanobind::module_& m);
 void bind_timeline(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
+void bind_dlpack(nanobind::module_& m);
+void bind_memory(nanobind::module_& m);
+void bind_backward(nanobind::module_& m);
+void bind_array_helpers(nanobind::module_& m);
 
 // Calls `body`, turning the library's errors into Python's.
 template <class F>

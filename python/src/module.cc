@@ -24,6 +24,10 @@ NB_MODULE(_core, m) {
   bind_timeline(m);
   bind_random(m);
   bind_files(m);
+  bind_dlpack(m);
+  bind_memory(m);
+  bind_backward(m);
+  bind_array_helpers(m);
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
 }
