@@ -1,8 +1,8 @@
 """Are reductions, sorting, running sums and softmax no slower than in NumPy and PyTorch?
 
-``python benchmarks/reduce/compare_reductions.py [case ...]`` runs the three libraries in turn, each in its own
-process with two threads, round after round, and prints the best time of each and the ratio to the faster peer.
-PyTorch is found in .peers (made by ``./dev peers``).
+``python benchmarks/reduce/compare_reductions.py [case ...]`` runs the three libraries in turn, each in its
+own process with two threads, round after round, and prints the best time of each and the ratio to the faster
+peer. PyTorch is found in .peers (made by ``./dev peers``).
 """
 
 import json

@@ -1,7 +1,7 @@
 """Headrace: an asynchronous deep-learning engine that speaks the language of Apache MXNet 1.9.
 
-``from headrace import np, npx, nd, autograd, gluon`` works as it does with MXNet; ``python -m headrace.mxnet program.py``
-runs an unmodified MXNet program. Modules are loaded when they are first used.
+``from headrace import np, npx, nd, autograd, gluon`` works as it does with MXNet; ``python -m headrace.mxnet
+program.py`` runs an unmodified MXNet program. Modules are loaded when they are first used.
 """
 
 import importlib as _importlib
@@ -12,16 +12,33 @@ from ._core import __version__
 _MODULES = {
     name: name
     for name in (
-        "autograd", "base", "context", "engine", "gluon", "initializer", "lr_scheduler", "metric", "name", "ndarray",
-        "numpy", "numpy_extension", "optimizer", "profiler", "random", "runtime", "util",
+        "autograd",
+        "base",
+        "context",
+        "engine",
+        "gluon",
+        "initializer",
+        "lr_scheduler",
+        "metric",
+        "name",
+        "ndarray",
+        "numpy",
+        "numpy_extension",
+        "optimizer",
+        "profiler",
+        "random",
+        "runtime",
+        "util",
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer")
 
 # Attribute to (module, name there).
 _NAMES = {
-    **{name: ("context", name) for name in
-       ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")},
+    **{
+        name: ("context", name)
+        for name in ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")
+    },
     "MXNetError": ("base", "MXNetError"),
     "waitall": ("engine", "waitall"),
 }

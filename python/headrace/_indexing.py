@@ -1,4 +1,5 @@
-"""Indexing by arrays and masks. Integers, slices, None and Ellipsis alone are handled in python/src/array_index.cc."""
+"""Indexing by arrays and masks. Integers, slices, None and Ellipsis alone are handled in
+python/src/array_index.cc."""
 
 import numpy as _numpy
 
@@ -30,15 +31,19 @@ def _integers(item, np):
             raise ArrayValue("a boolean NDArray is an index in np mode only; use nd.contrib.boolean_mask")
         return item if item._dtype_name == "int64" else item.astype("int64")
     try:
-        host = _numpy.asarray([i.asscalar() if isinstance(i, NDArray) else i for i in item]
-                              if isinstance(item, (list, tuple)) else item)
+        host = _numpy.asarray(
+            [i.asscalar() if isinstance(i, NDArray) else i for i in item]
+            if isinstance(item, (list, tuple))
+            else item
+        )
         if host.size == 0:
             host = host.astype("int64")
         if host.dtype.kind not in "iubf":
             raise TypeError
     except (TypeError, ValueError):
         raise ArrayValue(
-            f"an index of type {type(item).__name__} is not supported; use integers, slices, None, Ellipsis, or arrays "
+            f"an index of type {type(item).__name__} is not supported; use integers, slices, None, "
+            "Ellipsis, or arrays "
             "or lists of integers or truth values"
         ) from None
     return _core.array(host.astype("int64"), "int64", np)
@@ -83,7 +88,9 @@ class _Key:
             if _is_mask(item, np):
                 host = item.asnumpy() if isinstance(item, NDArray) else _numpy.asarray(item)
                 if host.ndim == 0:
-                    raise ArrayValue("a single truth value is not supported as an index; use None or an empty slice")
+                    raise ArrayValue(
+                        "a single truth value is not supported as an index; use None or an empty slice"
+                    )
                 expanded.extend(_Mask(i, host.shape, axis) for axis, i in enumerate(_numpy.nonzero(host)))
             else:
                 expanded.append(item)
@@ -93,7 +100,9 @@ class _Key:
     def _expand_ellipsis(items, ndim):
         used = sum(1 for item in items if item is not None and item is not Ellipsis)
         if used > ndim:
-            raise ArrayIndexError(f"index: too many indices: {used} were given, but the array has {ndim} dimension(s)")
+            raise ArrayIndexError(
+                f"index: too many indices: {used} were given, but the array has {ndim} dimension(s)"
+            )
         places = [i for i, item in enumerate(items) if item is Ellipsis]
         if len(places) > 1:
             raise ArrayIndexError("index: only one ellipsis ('...') is allowed in an index")
@@ -122,19 +131,26 @@ class _Mask(_numpy.ndarray):
 
 
 def _is_integer(item):
-    return not isinstance(item, (list, tuple, NDArray)) and hasattr(item, "__index__") and _numpy.ndim(item) == 0
+    return (
+        not isinstance(item, (list, tuple, NDArray)) and hasattr(item, "__index__") and _numpy.ndim(item) == 0
+    )
 
 
 def _parse(array, key):
-    if isinstance(key, (str, float)) or (isinstance(key, tuple) and any(isinstance(k, (str, float)) for k in key)):
-        raise ArrayValue(f"arrays do not support indexing with key {key!r}; use integers, slices, None, Ellipsis or "
-                         "arrays of integers or truth values")
+    if isinstance(key, (str, float)) or (
+        isinstance(key, tuple) and any(isinstance(k, (str, float)) for k in key)
+    ):
+        raise ArrayValue(
+            f"arrays do not support indexing with key {key!r}; use integers, slices, None, Ellipsis or "
+            "arrays of integers or truth values"
+        )
     for item in key if isinstance(key, tuple) else (key,):
         if _is_mask(item, array._is_np) and not isinstance(key, tuple):
             shape = item.shape if hasattr(item, "shape") else _numpy.shape(item)
             if tuple(shape) != array.shape[: len(shape)]:
                 raise ArrayIndexError(
-                    f"index: a mask of shape {tuple(shape)} does not fit an array of shape {array.shape}; their leading "
+                    f"index: a mask of shape {tuple(shape)} does not fit an array of shape {array.shape}; "
+                    "their leading "
                     "extents must agree"
                 )
     return _Key(array, key)
@@ -154,8 +170,9 @@ def assign(array, key, value):
     target = parsed.source(array)
     if isinstance(value, NDArray):
         if value._is_np != np:
-            raise TypeError("assignment: cannot mix nd and np arrays; convert one with as_np_ndarray() or "
-                            "as_nd_ndarray()")
+            raise TypeError(
+                "assignment: cannot mix nd and np arrays; convert one with as_np_ndarray() or as_nd_ndarray()"
+            )
         given = value
     else:
         given = _core.array(value, array._dtype_name, np)

@@ -4,8 +4,18 @@ from . import _core
 from .base import MXNetError
 
 __all__ = [
-    "record", "pause", "train_mode", "predict_mode", "is_recording", "is_training", "set_recording", "set_training",
-    "mark_variables", "backward", "grad", "Function",
+    "record",
+    "pause",
+    "train_mode",
+    "predict_mode",
+    "is_recording",
+    "is_training",
+    "set_recording",
+    "set_training",
+    "mark_variables",
+    "backward",
+    "grad",
+    "Function",
 ]
 
 is_recording = _core.is_recording
@@ -32,7 +42,8 @@ def mark_variables(variables, gradients, grad_reqs="write"):
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
     if not len(variables) == len(gradients) == len(reqs):
         raise ValueError(
-            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} grad_reqs were "
+            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients and {len(reqs)} "
+            "grad_reqs were "
             "given; the numbers must agree"
         )
     for variable, gradient, req in zip(variables, gradients, reqs):
@@ -45,7 +56,8 @@ def _head_gradients(heads, head_grads, name):
         return None
     head_grads = _as_list(head_grads)
     assert len(head_grads) == len(heads), (
-        f"{name}: {len(heads)} heads but {len(head_grads)} head gradients were given; give one for each, or None"
+        f"{name}: {len(heads)} heads but {len(head_grads)} head gradients were given; "
+        "give one for each, or None"
     )
     return head_grads
 
@@ -53,10 +65,13 @@ def _head_gradients(heads, head_grads, name):
 def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     """Computes the gradients of ``heads`` with respect to all variables they were recorded from.
 
-    ``head_grads``: one array per head, or None for ones. Without ``retain_graph`` the recorded graph is freed.
+    ``head_grads``: one array per head, or None for ones. Without ``retain_graph`` the recorded graph is
+    freed.
     """
     heads = _as_list(heads)
-    _core.backward(heads, _head_gradients(heads, head_grads, "backward"), bool(retain_graph), bool(train_mode))
+    _core.backward(
+        heads, _head_gradients(heads, head_grads, "backward"), bool(retain_graph), bool(train_mode)
+    )
 
 
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
@@ -75,8 +90,9 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
 class Function:
     """A differentiable operation written in Python.
 
-    Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_gradients)``, which returns one gradient
-    for each input. ``save_for_backward(*arrays)`` keeps arrays in ``saved_tensors``. An object is called once.
+    Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_gradients)``, which returns one
+    gradient for each input. ``save_for_backward(*arrays)`` keeps arrays in ``saved_tensors``.
+    An object is called once.
     """
 
     def __init__(self):
@@ -122,7 +138,8 @@ class _Step:
         gradients = [gradients] if not isinstance(gradients, (list, tuple)) else list(gradients)
         if len(gradients) != self._inputs:
             raise MXNetError(
-                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for each input of "
+                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for each "
+                "input of "
                 f"forward, but {len(gradients)} were returned"
             )
         return gradients

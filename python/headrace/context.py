@@ -4,14 +4,23 @@ import threading
 
 from . import _core
 
-__all__ = ["Context", "cpu", "gpu", "cpu_pinned", "cpu_shared", "current_context", "num_gpus", "gpu_memory_info"]
+__all__ = [
+    "Context",
+    "cpu",
+    "gpu",
+    "cpu_pinned",
+    "cpu_shared",
+    "current_context",
+    "num_gpus",
+    "gpu_memory_info",
+]
 
 
 class Context:
     """A place with memory and queues of work: ``Context('cpu', 0)``, ``Context('gpu', 1)``.
 
-    Equal when type and id are equal; usable as a ``with`` block, inside which creation functions of this thread put
-    their arrays there.
+    Equal when type and id are equal; usable as a ``with`` block, inside which creation functions of this
+    thread put their arrays there.
 
     Raises
     ------
@@ -30,7 +39,9 @@ class Context:
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
             if device_type not in self.devstr2type:
-                raise ValueError(f"unknown device type {device_type!r}; known are {', '.join(self.devstr2type)}")
+                raise ValueError(
+                    f"unknown device type {device_type!r}; known are {', '.join(self.devstr2type)}"
+                )
             self.device_typeid = self.devstr2type[device_type]
             self.device_id = int(device_id)
         self._previous = []

@@ -1,7 +1,9 @@
 """The timeline of the engine: what ran when, on which thread.
 
-``set_config(filename=...)``, ``set_state('run')``, the work to look at, ``set_state('stop')``, ``dump()`` write a Chrome
-trace that chrome://tracing and ui.perfetto.dev show: one lane per thread, one bar per task. ``dumps()`` gives a table.
+``set_config(filename=...)``, ``set_state('run')``, the work to look at, ``set_state('stop')``, ``dump()``
+write a Chrome
+trace that chrome://tracing and ui.perfetto.dev show: one lane per thread, one bar per task. ``dumps()``
+gives a table.
 """
 
 from . import _core
@@ -34,7 +36,9 @@ def set_config(**kwargs):
     """
     for name, value in kwargs.items():
         if name not in _OPTIONS:
-            raise MXNetError(f"profiler.set_config: there is no option {name!r}; known are {', '.join(_OPTIONS)}")
+            raise MXNetError(
+                f"profiler.set_config: there is no option {name!r}; known are {', '.join(_OPTIONS)}"
+            )
         _config[name] = value
 
 

@@ -4,8 +4,21 @@ import functools
 import threading
 
 __all__ = [
-    "is_np_array", "is_np_shape", "set_np", "reset_np", "set_np_shape", "np_array", "np_shape", "use_np", "use_np_array",
-    "use_np_shape", "getenv", "setenv", "get_gpu_count", "get_gpu_memory", "default_array",
+    "is_np_array",
+    "is_np_shape",
+    "set_np",
+    "reset_np",
+    "set_np_shape",
+    "np_array",
+    "np_shape",
+    "use_np",
+    "use_np_array",
+    "use_np_shape",
+    "getenv",
+    "setenv",
+    "get_gpu_count",
+    "get_gpu_memory",
+    "default_array",
 ]
 
 
@@ -30,7 +43,9 @@ def is_np_shape():
 def set_np_shape(active):
     """Switches NumPy shape semantics; returns the previous setting."""
     if not active and _state.array:
-        raise ValueError("set_np_shape: NumPy array semantics need NumPy shape semantics; call reset_np() to end both")
+        raise ValueError(
+            "set_np_shape: NumPy array semantics need NumPy shape semantics; call reset_np() to end both"
+        )
     previous, _state.shape = _state.shape, bool(active)
     return previous
 
@@ -75,7 +90,11 @@ class _Scope:
 def _decorate(target, flags):
     if isinstance(target, type):
         for name, value in list(vars(target).items()):
-            if callable(value) and not isinstance(value, type) and (not name.startswith("__") or name in _WRAPPED):
+            if (
+                callable(value)
+                and not isinstance(value, type)
+                and (not name.startswith("__") or name in _WRAPPED)
+            ):
                 setattr(target, name, _decorate(value, flags))
         return target
 

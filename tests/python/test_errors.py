@@ -47,7 +47,11 @@ CASES = {
     "stack": (lambda: nd.stack(A23, A45), MXNetError, ["(2, 3)", "(4, 5)"]),
     "broadcast_to": (lambda: nd.broadcast_to(A23, shape=(4, 3)), MXNetError, ["(2, 3)", "(4, 3)"]),
     "where": (lambda: nd.where(A23, A23, A45), MXNetError, ["(2, 3)", "(4, 5)"]),
-    "FullyConnected": (lambda: nd.FullyConnected(A23, A45, num_hidden=4, no_bias=True), MXNetError, ["FullyConnected"]),
+    "FullyConnected": (
+        lambda: nd.FullyConnected(A23, A45, num_hidden=4, no_bias=True),
+        MXNetError,
+        ["FullyConnected"],
+    ),
     "elemwise": (lambda: nd.elemwise_add(A23, nd.ones((2, 1))), MXNetError, ["elemwise_add", "(2, 1)"]),
     "Dense input": (lambda: initialized(NET)(A45), MXNetError, ["(4, 5)"]),
     # axes
@@ -131,7 +135,11 @@ CASES = {
     "optimizer": (lambda: optimizer.create("sgdd"), ValueError, ["sgdd"]),
     "metric": (lambda: metric.create("accuracyy"), AssertionError, ["accuracyy"]),
     "initializer": (lambda: init.Xavier()(init.InitDesc("a_weight"), nd.ones((3,))), ValueError, ["3"]),
-    "not initialized": (lambda: gluon.nn.Dense(2, in_units=3).weight.data(), RuntimeError, ["has not been initialized"]),
+    "not initialized": (
+        lambda: gluon.nn.Dense(2, in_units=3).weight.data(),
+        RuntimeError,
+        ["has not been initialized"],
+    ),
     "trainer": (lambda: gluon.Trainer([3], "sgd"), ValueError, ["Parameters"]),
     "loader": (lambda: gluon.data.DataLoader([1, 2]), ValueError, ["batch_size"]),
 }

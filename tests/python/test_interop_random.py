@@ -44,7 +44,9 @@ DRAWS = {
     "nd_normal": lambda: [nd.random.normal(shape=n) for n in (5, 5, 200)] + [nd.random.normal(3, 2, shape=4)],
     "nd_randint": lambda: [nd.random.randint(0, 100, shape=8), nd.random.randint(-5, 5, shape=80)],
     "np_uniform": lambda: [np.random.uniform(size=n) for n in ((3,), (3,), (1000,))],
-    "np_normal": lambda: [np.random.normal(size=n) for n in ((5,), (5,), (200,))] + [np.random.normal(3, 2, (4,))],
+    "np_normal": lambda: (
+        [np.random.normal(size=n) for n in ((5,), (5,), (200,))] + [np.random.normal(3, 2, (4,))]
+    ),
     "np_randint": lambda: [np.random.randint(0, 100, (8,)), np.random.randint(0, 7, (100,))],
     "nd_dense_init": dense_weights,
     "np_dense_init": dense_weights,
@@ -67,7 +69,9 @@ def test_numbers_are_those_of_mxnet(name):
     with np_shape(is_np), np_array(is_np):
         mx.random.seed(ROWS[name]["seed"])
         drawn = [array.asnumpy() for array in DRAWS[name]()]
-    keys = sorted((key for key in RECORDED.files if key.startswith(name + "/")), key=lambda k: int(k.split("/")[1]))
+    keys = sorted(
+        (key for key in RECORDED.files if key.startswith(name + "/")), key=lambda k: int(k.split("/")[1])
+    )
     assert len(drawn) == len(keys)
     for array, key in zip(drawn, keys):
         expected = RECORDED[key]

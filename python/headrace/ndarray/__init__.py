@@ -17,8 +17,19 @@ from .utils import load, load_frombuffer, save
 _add_methods(NDArray, "NDArray")
 _names = _populate(globals(), "nd")
 
-__all__ = [*ndarray.__all__, *_names, "split_v2", "random", "linalg", "contrib", "op", "load", "load_frombuffer", "save",
-           "histogram"]
+__all__ = [
+    *ndarray.__all__,
+    *_names,
+    "split_v2",
+    "random",
+    "linalg",
+    "contrib",
+    "op",
+    "load",
+    "load_frombuffer",
+    "save",
+    "histogram",
+]
 
 
 def _complete():

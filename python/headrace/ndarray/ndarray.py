@@ -9,8 +9,17 @@ from ..base import MXNetError
 from ..context import Context, context_of, current_context
 
 __all__ = [
-    "NDArray", "array", "empty", "from_numpy", "from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write", "waitall",
-    "concatenate", "moveaxis", "onehot_encode",
+    "NDArray",
+    "array",
+    "empty",
+    "from_numpy",
+    "from_dlpack",
+    "to_dlpack_for_read",
+    "to_dlpack_for_write",
+    "waitall",
+    "concatenate",
+    "moveaxis",
+    "onehot_encode",
 ]
 
 _reshape = _core.function("Reshape", False)
@@ -21,8 +30,8 @@ waitall = _core.wait_all
 class NDArray(_core.Array):
     """A multi-dimensional array whose operations run asynchronously.
 
-    Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values. Made by
-    ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
+    Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values.
+    Made by ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
     """
 
     __slots__ = ()
@@ -86,7 +95,8 @@ class NDArray(_core.Array):
         return self._copy()
 
     def copyto(self, other):
-        """Copies the values into an array (cast to its dtype), which is returned, or to a device, giving a new array.
+        """Copies the values into an array (cast to its dtype), which is returned, or to a device, giving a
+        new array.
 
         Raises
         ------
@@ -104,7 +114,8 @@ class NDArray(_core.Array):
             _core.copy_into(other, self)
             return other
         if isinstance(other, Context):
-            made = _core.empty(self.shape, self._dtype_name, other.device_typeid, other.device_id, self._is_np)
+            place = other.device_typeid, other.device_id
+            made = _core.empty(self.shape, self._dtype_name, *place, self._is_np)
             _core.copy_into(made, self)
             return made
         raise TypeError(f"copyto: the destination must be an array or a Context, got {type(other).__name__}")
@@ -129,7 +140,9 @@ class NDArray(_core.Array):
         ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
         """
         if stype not in (None, "default"):
-            raise MXNetError(f"attach_grad: storage type {stype!r} is not there; gradients are dense ('default')")
+            raise MXNetError(
+                f"attach_grad: storage type {stype!r} is not there; gradients are dense ('default')"
+            )
         _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
@@ -137,8 +150,8 @@ class NDArray(_core.Array):
     def reshape(self, *shape, **kwargs):
         """The same values in another shape, sharing memory when the array is packed.
 
-        Codes: 0 copies a dimension, -1 is inferred, -2 copies all remaining ones, -3 merges two, -4 splits one into the
-        next two numbers; with ``reverse=True`` they are matched from the right.
+        Codes: 0 copies a dimension, -1 is inferred, -2 copies all remaining ones, -3 merges two, -4 splits
+        one into the next two numbers; with ``reverse=True`` they are matched from the right.
 
         Raises
         ------
@@ -228,7 +241,9 @@ def array(source_array, ctx=None, dtype=None):
     except (ValueError, TypeError) as error:
         if isinstance(error, MXNetError):
             raise
-        raise TypeError(f"array: the source must be an array or a nested sequence of numbers: {error}") from None
+        raise TypeError(
+            f"array: the source must be an array or a nested sequence of numbers: {error}"
+        ) from None
     return _placed(made, ctx)
 
 
@@ -245,7 +260,8 @@ def empty(shape, ctx=None, dtype=None):
 
 
 def from_numpy(ndarray, zero_copy=True):
-    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side; a copy if ``zero_copy`` is False.
+    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side; a copy if
+    ``zero_copy`` is False.
 
     Raises
     ------
@@ -255,8 +271,10 @@ def from_numpy(ndarray, zero_copy=True):
     if not zero_copy:
         return array(ndarray, dtype=ndarray.dtype)
     if not ndarray.flags["C_CONTIGUOUS"]:
-        raise ValueError("from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
-                         "zero_copy=False")
+        raise ValueError(
+            "from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
+            "zero_copy=False"
+        )
     made = _core.borrow(ndarray, False)
     ndarray.flags["WRITEABLE"] = False
     return made
@@ -297,7 +315,9 @@ def _moved_axes(ndim, source, destination):
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
-        raise ValueError(f"moveaxis: {len(source)} source axes but {len(destination)} destinations were given")
+        raise ValueError(
+            f"moveaxis: {len(source)} source axes but {len(destination)} destinations were given"
+        )
     for axis in source + destination:
         if not -ndim <= axis < ndim:
             raise ValueError(f"moveaxis: axis {axis} is out of range for an array of {ndim} dimensions")
@@ -311,4 +331,3 @@ def _moved_axes(ndim, source, destination):
 def onehot_encode(indices, out):
     """Writes the one-hot rows of ``indices`` into ``out`` (n, depth), which is returned."""
     return sys.modules[__package__].one_hot(indices, depth=out.shape[1], out=out)
-

@@ -1,17 +1,37 @@
 """``nd.random``: samples of distributions whose parameters are numbers or arrays.
 
-With numbers the result has the given shape. With arrays of parameters (of one shape) the result has their shape followed
-by ``shape``: that many samples for each set of parameters.
+With numbers the result has the given shape. With arrays of parameters (of one shape) the result has their
+shape followed by ``shape``: that many samples for each set of parameters.
 """
 
 from .. import _core
 from .._catalogue import populate as _populate
 from .ndarray import NDArray, array
 
-__all__ = ["uniform", "normal", "randn", "exponential", "gamma", "poisson", "negative_binomial",
-           "generalized_negative_binomial", "randint", "bernoulli", "uniform_like", "normal_like"]
+__all__ = [
+    "uniform",
+    "normal",
+    "randn",
+    "exponential",
+    "gamma",
+    "poisson",
+    "negative_binomial",
+    "generalized_negative_binomial",
+    "randint",
+    "bernoulli",
+    "uniform_like",
+    "normal_like",
+]
 
-_OPERATORS = ("uniform", "normal", "exponential", "gamma", "poisson", "negative_binomial", "generalized_negative_binomial")
+_OPERATORS = (
+    "uniform",
+    "normal",
+    "exponential",
+    "gamma",
+    "poisson",
+    "negative_binomial",
+    "generalized_negative_binomial",
+)
 _with_numbers = {name: _core.function("_random_" + name, False) for name in _OPERATORS}
 _with_arrays = {name: _core.function("_sample_" + name, False) for name in _OPERATORS}
 _randint = _core.function("_random_randint", False)
@@ -30,13 +50,19 @@ def _as_arrays(name, parameters):
     for p in parameters:
         if not isinstance(p, (NDArray, int, float)):
             raise TypeError(f"random.{name}: parameters must be numbers or NDArrays, got {type(p).__name__}")
-    return [p if isinstance(p, NDArray) else array([p], like.context, like.dtype).broadcast_to((1,) * like.ndim)
-            .broadcast_to(like.shape) for p in parameters]
+    return [
+        p
+        if isinstance(p, NDArray)
+        else array([p], like.context, like.dtype).broadcast_to((1,) * like.ndim).broadcast_to(like.shape)
+        for p in parameters
+    ]
 
 
 def _sample(name, parameters, shape, dtype, ctx, out):
     if any(isinstance(p, NDArray) for p in parameters):
-        return _with_arrays[name](*_as_arrays(name, parameters), shape=() if shape is None else shape, dtype=dtype, out=out)
+        return _with_arrays[name](
+            *_as_arrays(name, parameters), shape=() if shape is None else shape, dtype=dtype, out=out
+        )
     if dtype is None and out is not None:
         dtype = out.dtype
     return _with_numbers[name](*parameters, shape=_shape_of(shape, out), dtype=dtype, ctx=ctx, out=out)
@@ -48,12 +74,14 @@ def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """Samples of the normal distribution. A negative ``scale`` is an MXNetError when the result is waited for."""
+    """Samples of the normal distribution. A negative ``scale`` is an MXNetError when the result is waited
+    for."""
     return _sample("normal", (loc, scale), shape, dtype, ctx, out)
 
 
 def randn(*shape, **kwargs):
-    """Samples of the normal distribution in the given shape; ``loc``, ``scale``, ``dtype`` and ``ctx`` as in normal."""
+    """Samples of the normal distribution in the given shape; ``loc``, ``scale``, ``dtype`` and ``ctx`` as in
+    normal."""
     return normal(kwargs.pop("loc", 0), kwargs.pop("scale", 1), shape or None, **kwargs)
 
 
@@ -96,9 +124,21 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None):
     """Zeros and ones, ones with probability ``prob``; float32 unless ``dtype`` says otherwise."""
     if isinstance(prob, NDArray):
-        return _draw(prob, distribution="bernoulli", shape=() if shape is None else shape, dtype=dtype or "float32", out=out)
-    return _draw(distribution="bernoulli", parameters=[prob], shape=_shape_of(shape, out), dtype=dtype or "float32",
-                 ctx=ctx, out=out)
+        return _draw(
+            prob,
+            distribution="bernoulli",
+            shape=() if shape is None else shape,
+            dtype=dtype or "float32",
+            out=out,
+        )
+    return _draw(
+        distribution="bernoulli",
+        parameters=[prob],
+        shape=_shape_of(shape, out),
+        dtype=dtype or "float32",
+        ctx=ctx,
+        out=out,
+    )
 
 
 def uniform_like(data, low=0, high=1, out=None):

@@ -28,6 +28,20 @@ uint8, uint16, uint32, uint64 = _numpy.uint8, _numpy.uint16, _numpy.uint32, _num
 bool_, bool = _numpy.bool_, _numpy.bool_
 dtype = _numpy.dtype
 
-__all__ = ["array", "empty", "ndarray", "linalg", "random", "newaxis", "pi", "e", "inf", "nan", *functions.__all__,
-           *parts.__all__, *products.__all__,
-           *statistics.__all__, *_names]
+__all__ = [
+    "array",
+    "empty",
+    "ndarray",
+    "linalg",
+    "random",
+    "newaxis",
+    "pi",
+    "e",
+    "inf",
+    "nan",
+    *functions.__all__,
+    *parts.__all__,
+    *products.__all__,
+    *statistics.__all__,
+    *_names,
+]

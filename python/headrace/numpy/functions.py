@@ -7,16 +7,32 @@ from ..context import current_context
 from ..ndarray.ndarray import NDArray
 from .multiarray import array, ndarray
 
-__all__ = ["asarray", "shape", "ndim", "size", "meshgrid", "may_share_memory", "shares_memory", "array_equal", "allclose",
-           "isscalar", "result_type", "full", "where"]
+__all__ = [
+    "asarray",
+    "shape",
+    "ndim",
+    "size",
+    "meshgrid",
+    "may_share_memory",
+    "shares_memory",
+    "array_equal",
+    "allclose",
+    "isscalar",
+    "result_type",
+    "full",
+    "where",
+]
 
 _full = _core.function("_npi_full", True)
-_where = {kind: _core.function(name, True) for kind, name in {
-    (False, False): "_npi_where",
-    (True, False): "_npi_where_lscalar",
-    (False, True): "_npi_where_rscalar",
-    (True, True): "_npi_where_scalar2",
-}.items()}
+_where = {
+    kind: _core.function(name, True)
+    for kind, name in {
+        (False, False): "_npi_where",
+        (True, False): "_npi_where_lscalar",
+        (False, True): "_npi_where_rscalar",
+        (True, True): "_npi_where_scalar2",
+    }.items()
+}
 
 
 def _np():
@@ -55,7 +71,8 @@ def isscalar(element):
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
-    """An array of one value, or of an array's values repeated to ``shape``; float32, of a bool bool, unless ``dtype``.
+    """An array of one value, or of an array's values repeated to ``shape``; float32, of a bool bool, unless
+    ``dtype``.
 
     Raises ValueError for a negative extent or an array that does not broadcast to ``shape``.
     """
@@ -70,8 +87,10 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
 def where(condition, x=None, y=None):
     """x where the condition is not zero, y elsewhere; the shapes are broadcast against each other.
 
-    x and y may be numbers, which take the dtype of the other one. Without both: the indices of the elements that are
-    not zero, one array per axis. The gradient goes to what was chosen. Raises ValueError when only one is given.
+    x and y may be numbers, which take the dtype of the other one. Without both: the indices of the elements
+    that are not zero, one array per axis. The gradient goes to what was chosen. Raises ValueError when only
+    one is
+    given.
     """
     if x is None and y is None:
         return _np().nonzero(condition)
@@ -93,7 +112,11 @@ def meshgrid(*xi, **kwargs):
 
     ``indexing``: 'xy' (default) or 'ij'; ``sparse`` and ``copy`` as in NumPy. Returns a list of arrays.
     """
-    indexing, sparse, copy = kwargs.pop("indexing", "xy"), kwargs.pop("sparse", False), kwargs.pop("copy", True)
+    indexing, sparse, copy = (
+        kwargs.pop("indexing", "xy"),
+        kwargs.pop("sparse", False),
+        kwargs.pop("copy", True),
+    )
     if kwargs:
         raise TypeError(f"meshgrid: unexpected arguments {sorted(kwargs)}")
     if indexing not in ("xy", "ij"):

@@ -146,7 +146,8 @@ def _to_host(value):
     if isinstance(value, NDArray):
         if value._on_tape and _core.is_recording():
             raise MXNetError(
-                "a NumPy function without a counterpart here was called on an array that is being recorded; its "
+                "a NumPy function without a counterpart here was called on an array that is being "
+                "recorded; its "
                 "gradient is not known. Call it outside of autograd.record(), or on array.detach()"
             )
         return value.asnumpy()
@@ -188,7 +189,9 @@ def array(object, dtype=None, ctx=None):
     except (ValueError, TypeError) as error:
         if isinstance(error, MXNetError):
             raise
-        raise TypeError(f"array: the source must be an array or a nested sequence of numbers: {error}") from None
+        raise TypeError(
+            f"array: the source must be an array or a nested sequence of numbers: {error}"
+        ) from None
     return _placed(made, ctx)
 
 

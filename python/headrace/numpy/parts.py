@@ -68,15 +68,21 @@ def dsplit(ary, indices_or_sections):
 def pad(x, pad_width, mode="constant", **kwargs):
     """The array with a border around it.
 
-    ``pad_width`` is ((before, after), ...) for each axis, (before, after) for all, or one number. Modes: 'constant'
-    (with ``constant_values``, one number), 'edge', 'reflect', 'symmetric', 'wrap', 'maximum', 'minimum' and 'mean'.
+    ``pad_width`` is ((before, after), ...) for each axis, (before, after) for all, or one number.
+    Modes: 'constant'
+    (with ``constant_values``, one number), 'edge', 'reflect', 'symmetric', 'wrap', 'maximum', 'minimum' and
+    'mean'.
 
     Raises
     ------
     ValueError
         For an unknown mode or argument, or widths that do not fit the array.
     """
-    allowed = {"constant": {"constant_values"}, "reflect": {"reflect_type"}, "symmetric": {"reflect_type"}}.get(mode, set())
+    allowed = {
+        "constant": {"constant_values"},
+        "reflect": {"reflect_type"},
+        "symmetric": {"reflect_type"},
+    }.get(mode, set())
     unknown = set(kwargs) - allowed
     if unknown:
         raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {sorted(unknown)}")

@@ -12,9 +12,9 @@ _by_count = _core.function("_npi_tensordot_int_axes", True)
 def einsum(subscripts, *operands, out=None, optimize=False):
     """Sums of products by Einstein's convention: ``einsum('ij,jk->ik', a, b)`` is the matrix product.
 
-    Labels name the axes of each array; those that the part after -> does not name are summed. Without -> the result has
-    the labels that appear once, in alphabetical order; '...' stands for axes that are broadcast. ``optimize`` is accepted;
-    arrays are contracted from left to right.
+    Labels name the axes of each array; those that the part after -> does not name are summed. Without -> the
+    result has the labels that appear once, in alphabetical order; '...' stands for axes that are broadcast.
+    ``optimize`` is accepted; arrays are contracted from left to right.
 
     Raises
     ------
@@ -27,8 +27,8 @@ def einsum(subscripts, *operands, out=None, optimize=False):
 def tensordot(a, b, axes=2):
     """The sum of products over pairs of axes.
 
-    ``axes`` is a number (that many last axes of ``a`` with the first of ``b``) or a pair of axes or sequences of axes. The
-    result has the other axes of ``a``, then those of ``b``.
+    ``axes`` is a number (that many last axes of ``a`` with the first of ``b``) or a pair of axes or
+    sequences of axes. The result has the other axes of ``a``, then those of ``b``.
 
     Raises
     ------

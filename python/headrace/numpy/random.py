@@ -9,9 +9,30 @@ from .. import _core
 from .._catalogue import populate as _populate
 from .multiarray import array, ndarray
 
-__all__ = ["uniform", "normal", "lognormal", "logistic", "gumbel", "laplace", "rayleigh", "weibull", "pareto", "power",
-           "exponential", "gamma", "beta", "chisquare", "poisson", "randint", "rand", "randn", "choice", "shuffle",
-           "multinomial", "multivariate_normal"]
+__all__ = [
+    "uniform",
+    "normal",
+    "lognormal",
+    "logistic",
+    "gumbel",
+    "laplace",
+    "rayleigh",
+    "weibull",
+    "pareto",
+    "power",
+    "exponential",
+    "gamma",
+    "beta",
+    "chisquare",
+    "poisson",
+    "randint",
+    "rand",
+    "randn",
+    "choice",
+    "shuffle",
+    "multinomial",
+    "multivariate_normal",
+]
 
 _uniform = _core.function("_npi_uniform", True)
 _normal = _core.function("_npi_normal", True)
@@ -32,7 +53,9 @@ def _np():
 def _shape(size, *parameters):
     if size is not None:
         return (size,) if hasattr(size, "__index__") else tuple(size)
-    return _numpy.broadcast_shapes(*(p.shape if isinstance(p, ndarray) else _numpy.shape(p) for p in parameters))
+    return _numpy.broadcast_shapes(
+        *(p.shape if isinstance(p, ndarray) else _numpy.shape(p) for p in parameters)
+    )
 
 
 def _has_arrays(parameters):
@@ -53,7 +76,8 @@ def _affine(standard, offset, factor, size, dtype, ctx, out, check_scale=None):
     if check_scale and not isinstance(factor, ndarray) and _numpy.any(_numpy.asarray(factor) < 0):
         raise ValueError(f"random.{check_scale}: scale must not be negative")
     shape = _shape(size, offset, factor)
-    offset, factor = (p if isinstance(p, (ndarray, int, float)) else array(p, dtype=dtype) for p in (offset, factor))
+    plain = (ndarray, int, float)
+    offset, factor = (p if isinstance(p, plain) else array(p, dtype=dtype) for p in (offset, factor))
     return _into(out, standard(None, None, shape) * factor + offset)
 
 
@@ -94,8 +118,15 @@ def _distribution(name, parameters, size, dtype, ctx, out):
     """Samples of a named distribution, drawn for each set of parameters."""
     dtype = dtype or "float32"
     if not _has_arrays(parameters):
-        return _draw(distribution=name, parameters=list(parameters), shape=_shape(size), dtype=dtype, sequential=True,
-                     ctx=ctx, out=out)
+        return _draw(
+            distribution=name,
+            parameters=list(parameters),
+            shape=_shape(size),
+            dtype=dtype,
+            sequential=True,
+            ctx=ctx,
+            out=out,
+        )
     shape = _shape(size, *parameters)
     arrays = [_broadcast_to(p if isinstance(p, ndarray) else array(p), shape) for p in parameters]
     return _draw(*arrays, distribution=name, dtype=dtype, sequential=True, out=out)
@@ -122,12 +153,14 @@ def rayleigh(scale=1.0, size=None, ctx=None, out=None):
 
 
 def weibull(a, size=None, ctx=None, out=None):
-    """Samples of the Weibull distribution with shape ``a`` and scale 1. Raises ValueError unless ``a`` is positive."""
+    """Samples of the Weibull distribution with shape ``a`` and scale 1. Raises ValueError unless ``a`` is
+    positive."""
     return _distribution("weibull", (a,), size, None, ctx, out)
 
 
 def pareto(a, size=None, ctx=None, out=None):
-    """Samples of the Pareto II (Lomax) distribution with shape ``a``. Raises ValueError unless ``a`` is positive."""
+    """Samples of the Pareto II (Lomax) distribution with shape ``a``. Raises ValueError unless ``a`` is
+    positive."""
     return _distribution("pareto", (a,), size, None, ctx, out)
 
 
@@ -137,7 +170,8 @@ def power(a, size=None, ctx=None, out=None):
 
 
 def exponential(scale=1.0, size=None, ctx=None, out=None):
-    """Samples of the exponential distribution with mean ``scale``. Raises ValueError for a negative ``scale``."""
+    """Samples of the exponential distribution with mean ``scale``. Raises ValueError for a negative
+    ``scale``."""
     if not _has_arrays((scale,)):
         if scale < 0:
             raise ValueError(f"random.exponential: scale must not be negative, got {scale}")
@@ -167,7 +201,8 @@ def poisson(lam=1.0, size=None, ctx=None, out=None):
 
 
 def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
-    """Integers uniform in [low, high), or in [0, low) with one argument; int64 unless ``dtype`` says otherwise.
+    """Integers uniform in [low, high), or in [0, low) with one argument; int64 unless ``dtype`` says
+    otherwise.
 
     Raises
     ------

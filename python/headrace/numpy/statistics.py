@@ -7,7 +7,15 @@ from ..ndarray.ndarray import NDArray
 from .multiarray import array, ndarray
 
 __all__ = [
-    "average", "median", "quantile", "percentile", "ptp", "nonzero", "flatnonzero", "argwhere", "histogram",
+    "average",
+    "median",
+    "quantile",
+    "percentile",
+    "ptp",
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "histogram",
 ]
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

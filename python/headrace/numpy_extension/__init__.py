@@ -28,5 +28,23 @@ def from_numpy(array, zero_copy=True):
     return make(array, zero_copy).as_np_ndarray()
 
 
-__all__ = ["set_np", "reset_np", "is_np_array", "is_np_shape", "use_np", "cpu", "gpu", "cpu_pinned", "num_gpus",
-           "current_context", "waitall", "load", "save", "random", "seed", "from_dlpack", "from_numpy", *_names]
+__all__ = [
+    "set_np",
+    "reset_np",
+    "is_np_array",
+    "is_np_shape",
+    "use_np",
+    "cpu",
+    "gpu",
+    "cpu_pinned",
+    "num_gpus",
+    "current_context",
+    "waitall",
+    "load",
+    "save",
+    "random",
+    "seed",
+    "from_dlpack",
+    "from_numpy",
+    *_names,
+]

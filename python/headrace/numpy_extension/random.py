@@ -12,7 +12,8 @@ _sigmoid = _core.function("sigmoid", True)
 
 
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
-    """Zeros and ones, ones with probability ``prob`` or ``sigmoid(logit)``; float32 unless ``dtype`` says otherwise.
+    """Zeros and ones, ones with probability ``prob`` or ``sigmoid(logit)``; float32 unless ``dtype`` says
+    otherwise.
 
     Raises
     ------

@@ -197,6 +197,7 @@ def test_softmax_can_be_differentiated_twice():
     x = np.array(RNG.uniform(-1, 1, (2, 3)))
     x.attach_grad()
     for function in (npx.softmax, npx.log_softmax):
+
         def first(a, function=function):
             a.attach_grad()
             with autograd.record():
