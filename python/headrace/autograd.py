@@ -138,8 +138,7 @@ class _Step:
         gradients = [gradients] if not isinstance(gradients, (list, tuple)) else list(gradients)
         if len(gradients) != self._inputs:
             raise MXNetError(
-                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for each "
-                "input of "
-                f"forward, but {len(gradients)} were returned"
+                f"{type(self._function).__name__}.backward: {self._inputs} gradients are needed, one for "
+                f"each input of forward, but {len(gradients)} were returned"
             )
         return gradients
