@@ -93,7 +93,9 @@ Raises MXNetError when shapes or dtypes do not fit.)",
   });
 }
 
-NDArray reshaped_to(const NDArray& array, Shape shape) { return call("_reshape_to", {array}, {{"shape", std::move(shape)}}); }
+NDArray reshaped_to(const NDArray& array, Shape shape) {
+  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
+}
 
 OpDef matmul() {
   return general<NoAttrs>({
@@ -122,7 +124,8 @@ shape () and when the inner extents differ.)",
         if (a.ndim() == 1) shape.erase(shape.size() - (b.ndim() == 1 ? 1 : 2));
         return {reshaped_to(result, shape)};
       },
-      .samples = {std::vector{uniform({2, 1, 2, 3}), uniform({3, 3, 2})}, std::vector{uniform({3}), uniform({2, 3, 2})}},
+      .samples = {std::vector{uniform({2, 1, 2, 3}), uniform({3, 3, 2})},
+                  std::vector{uniform({3}), uniform({2, 3, 2})}},
   });
 }
 
@@ -132,23 +135,21 @@ struct Gemm2Attrs {
   bool transpose_a = false, transpose_b = false;
   double alpha = 1;
   int64_t axis = -2;
-  static constexpr auto kFields =
-      fields(field(&Gemm2Attrs::transpose_a, "transpose_a", "Whether A is transposed."),
-             field(&Gemm2Attrs::transpose_b, "transpose_b", "Whether B is transposed."),
-             field(&Gemm2Attrs::alpha, "alpha", "Factor of the product."),
-             field(&Gemm2Attrs::axis, "axis", "The axis of the matrix rows."));
+  static constexpr auto kFields = fields(field(&Gemm2Attrs::transpose_a, "transpose_a", "Whether A is transposed."),
+                                         field(&Gemm2Attrs::transpose_b, "transpose_b", "Whether B is transposed."),
+                                         field(&Gemm2Attrs::alpha, "alpha", "Factor of the product."),
+                                         field(&Gemm2Attrs::axis, "axis", "The axis of the matrix rows."));
 };
 
 struct GemmAttrs {
   bool transpose_a = false, transpose_b = false;
   double alpha = 1, beta = 1;
   int64_t axis = -2;
-  static constexpr auto kFields =
-      fields(field(&GemmAttrs::transpose_a, "transpose_a", "Whether A is transposed."),
-             field(&GemmAttrs::transpose_b, "transpose_b", "Whether B is transposed."),
-             field(&GemmAttrs::alpha, "alpha", "Factor of the product."),
-             field(&GemmAttrs::beta, "beta", "Factor of C."),
-             field(&GemmAttrs::axis, "axis", "The axis of the matrix rows."));
+  static constexpr auto kFields = fields(field(&GemmAttrs::transpose_a, "transpose_a", "Whether A is transposed."),
+                                         field(&GemmAttrs::transpose_b, "transpose_b", "Whether B is transposed."),
+                                         field(&GemmAttrs::alpha, "alpha", "Factor of the product."),
+                                         field(&GemmAttrs::beta, "beta", "Factor of C."),
+                                         field(&GemmAttrs::axis, "axis", "The axis of the matrix rows."));
 };
 
 struct SyrkAttrs {

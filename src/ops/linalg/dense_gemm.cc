@@ -60,15 +60,16 @@ void multiply(KernelContext& context, const Gemm& g, const MatrixVector& mv) {
 
 // --- float64 ---------------------------------------------------------------------------------------------------------
 
-constexpr int64_t kDepth = 256;       // of the panels that are packed at a time
-constexpr int64_t kRowPanels = 16;    // micro tiles that one packed block of a holds
+constexpr int64_t kDepth = 256;     // of the panels that are packed at a time
+constexpr int64_t kRowPanels = 16;  // micro tiles that one packed block of a holds
 
 // `k` rows of `width` consecutive columns, the missing ones zero.
 void pack_panel(const double* from, int64_t row_stride, int64_t column_stride, int64_t k, int64_t there, int64_t width,
                 double* to) {
   for (int64_t p = 0; p < k; ++p, to += width) {
     const double* row = from + p * row_stride;
-    if (column_stride == 1) std::copy(row, row + there, to);
+    if (column_stride == 1)
+      std::copy(row, row + there, to);
     else
       for (int64_t j = 0; j < there; ++j) to[j] = row[j * column_stride];
     std::fill(to + there, to + width, 0.0);
@@ -122,8 +123,10 @@ class DoubleProduct {
         const double *x = left + (i - begin) * depth, *y = packed_ + j * depth;
         double* to = c + i * g_.n + j;
         int64_t height = std::min(kMicroRows, end - i);
-        if (height == kMicroRows && width == columns_) kernels_.micro_tile(depth, x, y, to, g_.n, add);
-        else edge_tile(depth, x, y, to, height, width, add);
+        if (height == kMicroRows && width == columns_)
+          kernels_.micro_tile(depth, x, y, to, g_.n, add);
+        else
+          edge_tile(depth, x, y, to, height, width, add);
       }
     }
   }
@@ -134,8 +137,7 @@ class DoubleProduct {
     double tile[kMicroRows * kMostColumns];
     kernels_.micro_tile(depth, x, y, tile, columns_, false);
     for (int64_t r = 0; r < height; ++r)
-      for (int64_t j = 0; j < width; ++j)
-        to[r * g_.n + j] = (add ? to[r * g_.n + j] : 0) + tile[r * columns_ + j];
+      for (int64_t j = 0; j < width; ++j) to[r * g_.n + j] = (add ? to[r * g_.n + j] : 0) + tile[r * columns_ + j];
   }
 
   const Gemm& g_;
@@ -149,8 +151,10 @@ class DoubleProduct {
 bool matrix_vector(KernelContext& context, const Gemm& g) {
   MatrixVector mv = as_matrix_vector(g);
   if (mv.matrix.column_stride != 1 && mv.matrix.row_stride != 1 && mv.k != 1) return false;
-  if (g.dtype == DType::kFloat32) multiply<float>(context, g, mv);
-  else multiply<double>(context, g, mv);
+  if (g.dtype == DType::kFloat32)
+    multiply<float>(context, g, mv);
+  else
+    multiply<double>(context, g, mv);
   return true;
 }
 

@@ -72,13 +72,17 @@ void dot_back(Gradient& g, const DotAttrs& a) {
   NDArray head = matrix_of(g.head(), m, n);
   if (g.wants(0)) {
     NDArray b = a.transpose_b ? matrix_of(rhs, n, k) : matrix_of(rhs, k, n);
-    if (a.transpose_a) set_product(g, 0, b, head, a.transpose_b, true);
-    else set_product(g, 0, head, b, false, !a.transpose_b);
+    if (a.transpose_a)
+      set_product(g, 0, b, head, a.transpose_b, true);
+    else
+      set_product(g, 0, head, b, false, !a.transpose_b);
   }
   if (g.wants(1)) {
     NDArray l = a.transpose_a ? matrix_of(lhs, k, m) : matrix_of(lhs, m, k);
-    if (a.transpose_b) set_product(g, 1, head, l, true, a.transpose_a);
-    else set_product(g, 1, l, head, !a.transpose_a, false);
+    if (a.transpose_b)
+      set_product(g, 1, head, l, true, a.transpose_a);
+    else
+      set_product(g, 1, l, head, !a.transpose_a, false);
   }
 }
 
@@ -176,7 +180,8 @@ OpDef np_dot() {
   return general<NoAttrs>({
       .name = "_np_dot",
       .python = {"np.dot", "ndarray.dot"},
-      .doc = R"(Product of two arrays: the last axis of a is contracted with the last but one of b (its only one if 1-D).
+      .doc =
+          R"(Product of two arrays: the last axis of a is contracted with the last but one of b (its only one if 1-D).
 
 Two vectors give a 0-d array, an array of shape () scales the other. For more axes the result has shape
 a.shape[:-1] + b.shape[:-2] + b.shape[-1:]. Raises MXNetError when the contracted extents differ.)",

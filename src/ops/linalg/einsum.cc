@@ -25,7 +25,9 @@ struct EinsumAttrs {
 // Letters are labels by themselves; axes under an ellipsis get the labels -1, -2, ..., the last axis -1.
 using Labels = SmallVector<int, 8>;
 
-bool contains(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+bool contains(const Labels& labels, int label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
 
 struct Term {
   NDArray array;
@@ -109,7 +111,9 @@ class Parser {
   std::optional<std::string> output_;
 };
 
-NDArray reshaped_to(const NDArray& array, Shape shape) { return call("_reshape_to", {array}, {{"shape", std::move(shape)}}); }
+NDArray reshaped_to(const NDArray& array, Shape shape) {
+  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
+}
 
 // One axis for every label: a label that appears twice stands for the diagonal.
 Term with_distinct_labels(Term term) {
@@ -120,8 +124,8 @@ Term with_distinct_labels(Term term) {
       check(term.array.shape()[i] == term.array.shape()[k], ErrorKind::kValue,
             "einsum: label '{}' stands for extents {} and {}", static_cast<char>(label), term.array.shape()[i],
             term.array.shape()[k]);
-      term.array = call("_np_diagonal", {term.array},
-                        {{"axis1", static_cast<int64_t>(i)}, {"axis2", static_cast<int64_t>(k)}});
+      term.array =
+          call("_np_diagonal", {term.array}, {{"axis1", static_cast<int64_t>(i)}, {"axis2", static_cast<int64_t>(k)}});
       term.labels.erase(k);
       term.labels.erase(i);
       term.labels.push_back(label);
@@ -136,8 +140,10 @@ Term summed(Term term, const Labels& keep) {
   Shape axes;
   Labels kept;
   for (size_t i = 0; i < term.labels.size(); ++i) {
-    if (contains(keep, term.labels[i])) kept.push_back(term.labels[i]);
-    else axes.push_back(static_cast<int64_t>(i));
+    if (contains(keep, term.labels[i]))
+      kept.push_back(term.labels[i]);
+    else
+      axes.push_back(static_cast<int64_t>(i));
   }
   if (!axes.empty()) term.array = call("_sum_axes", {term.array}, {{"axis", axes}});
   term.labels = kept;
@@ -153,8 +159,8 @@ Term ordered(Term term, const Labels& order) {
 }
 
 int64_t extent_of(const Term& term, int label) {
-  return term.array.shape()[static_cast<size_t>(std::find(term.labels.begin(), term.labels.end(), label) -
-                                               term.labels.begin())];
+  return term.array
+      .shape()[static_cast<size_t>(std::find(term.labels.begin(), term.labels.end(), label) - term.labels.begin())];
 }
 
 // Drops axes of extent 1 that the other term repeats.
@@ -164,8 +170,10 @@ Term without_repeated(Term term, const Term& other) {
   for (size_t i = 0; i < term.labels.size(); ++i) {
     int label = term.labels[i];
     bool repeated = contains(other.labels, label) && term.array.shape()[i] == 1 && extent_of(other, label) != 1;
-    if (repeated) axes.push_back(static_cast<int64_t>(i));
-    else kept.push_back(label);
+    if (repeated)
+      axes.push_back(static_cast<int64_t>(i));
+    else
+      kept.push_back(label);
   }
   if (!axes.empty()) term.array = call("_np_squeeze", {term.array}, {{"axis", axes}});
   term.labels = kept;
@@ -177,8 +185,10 @@ Term contract(Term a, Term b, const Labels& needed) {
   Term left = without_repeated(a, b), right = without_repeated(b, a);
   Labels batch, inner, outer_a, outer_b;
   for (int label : left.labels) {
-    if (!contains(right.labels, label)) outer_a.push_back(label);
-    else (contains(needed, label) ? batch : inner).push_back(label);
+    if (!contains(right.labels, label))
+      outer_a.push_back(label);
+    else
+      (contains(needed, label) ? batch : inner).push_back(label);
   }
   for (int label : right.labels)
     if (!contains(left.labels, label)) outer_b.push_back(label);

@@ -104,24 +104,26 @@ double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
 void gemm(KernelContext& context, const Gemm& g) {
   int64_t batch = element_count(g.batch);
   if (batch == 0 || g.m == 0 || g.n == 0) return;
-  double products = static_cast<double>(batch) * static_cast<double>(g.m) * static_cast<double>(g.n) *
-                    static_cast<double>(g.k);
+  double products =
+      static_cast<double>(batch) * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   bool is_real = g.dtype == DType::kFloat32 || g.dtype == DType::kFloat64;
   if (products <= kTiny || !(is_real || is_half(g.dtype))) return plain_gemm(g);
   if (is_real && (g.m == 1 || g.n == 1) && matrix_vector(context, g)) return;
   if (g.dtype == DType::kFloat64) return double_gemm(context, g);
   if (library_gemm(context, g)) return;
-  if (g.dtype == DType::kFloat16) gemm_through_float<Float16>(context, g);
-  else if (g.dtype == DType::kBfloat16) gemm_through_float<Bfloat16>(context, g);
-  else plain_gemm(g);
+  if (g.dtype == DType::kFloat16)
+    gemm_through_float<Float16>(context, g);
+  else if (g.dtype == DType::kBfloat16)
+    gemm_through_float<Bfloat16>(context, g);
+  else
+    plain_gemm(g);
 }
 
 MatrixStack matrix_stack(const Tensor& tensor, bool transpose, const Shape& batch) {
   size_t ndim = tensor.shape.size(), lead = batch.size() - (ndim - 2);
   MatrixStack stack{tensor.data, tensor.strides[ndim - 2], tensor.strides[ndim - 1], Strides(batch.size(), 0)};
   if (transpose) std::swap(stack.row_stride, stack.column_stride);
-  for (size_t i = 0; i + 2 < ndim; ++i)
-    stack.batch_strides[lead + i] = tensor.shape[i] == 1 ? 0 : tensor.strides[i];
+  for (size_t i = 0; i + 2 < ndim; ++i) stack.batch_strides[lead + i] = tensor.shape[i] == 1 ? 0 : tensor.strides[i];
   return stack;
 }
 

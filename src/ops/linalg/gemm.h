@@ -16,10 +16,10 @@ struct MatrixStack {
 struct Gemm {
   DType dtype = DType::kFloat32;  // of a, b, bias and c
   int64_t m = 1, n = 1, k = 1;
-  Shape batch = {};     // leading axes of c
-  MatrixStack a = {};   // m x k
-  MatrixStack b = {};   // k x n
-  void* c = nullptr;    // packed: (batch..., m, n)
+  Shape batch = {};            // leading axes of c
+  MatrixStack a = {};          // m x k
+  MatrixStack b = {};          // k x n
+  void* c = nullptr;           // packed: (batch..., m, n)
   const void* bias = nullptr;  // n packed values added to every row
 };
 

@@ -30,15 +30,25 @@ struct Matmul {
 
 memory::data_type type_of(DType dtype) {
   switch (dtype) {
-    case DType::kBfloat16: return memory::data_type::bf16;
-    case DType::kFloat16: return memory::data_type::f16;
-    default: return memory::data_type::f32;
+    case DType::kBfloat16:
+      return memory::data_type::bf16;
+    case DType::kFloat16:
+      return memory::data_type::f16;
+    default:
+      return memory::data_type::f32;
   }
 }
 
 Key key_of(const Gemm& g) {
-  Key key{static_cast<int64_t>(g.dtype), g.bias != nullptr, g.m, g.n, g.k, g.a.row_stride, g.a.column_stride,
-          g.b.row_stride, g.b.column_stride};
+  Key key{static_cast<int64_t>(g.dtype),
+          g.bias != nullptr,
+          g.m,
+          g.n,
+          g.k,
+          g.a.row_stride,
+          g.a.column_stride,
+          g.b.row_stride,
+          g.b.column_stride};
   for (size_t i = 0; i < g.batch.size(); ++i) {
     key.push_back(g.batch[i]);
     key.push_back(g.a.batch_strides[i]);

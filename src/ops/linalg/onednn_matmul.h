@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Whether oneDNN could do it: false when it has no kernel for this dtype on this machine. Each matrix must have a row or
-// column stride of 1. Uses as many threads as the calling arena has.
+// Whether oneDNN could do it: false when it has no kernel for this dtype on this machine. Each matrix must have a row
+// or column stride of 1. Uses as many threads as the calling arena has.
 bool onednn_matmul(KernelContext& context, const Gemm& g);
 
 }  // namespace headrace

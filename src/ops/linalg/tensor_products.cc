@@ -17,8 +17,8 @@ struct TensordotAttrs {
 
 struct TensordotCountAttrs {
   int64_t axes = 2;
-  static constexpr auto kFields = fields(
-      field(&TensordotCountAttrs::axes, "axes", "How many of a's last axes are contracted with b's first."));
+  static constexpr auto kFields =
+      fields(field(&TensordotCountAttrs::axes, "axes", "How many of a's last axes are contracted with b's first."));
 };
 
 struct CountAttrs {
@@ -27,7 +27,9 @@ struct CountAttrs {
       fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
 };
 
-NDArray reshaped_to(const NDArray& array, Shape shape) { return call("_reshape_to", {array}, {{"shape", std::move(shape)}}); }
+NDArray reshaped_to(const NDArray& array, Shape shape) {
+  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
+}
 
 // `array` as a matrix whose rows are the axes not in `summed` and whose columns are those in `summed`, or the reverse.
 NDArray contraction_matrix(const NDArray& array, const Shape& summed, bool summed_first, Shape& kept) {
@@ -41,8 +43,10 @@ NDArray contraction_matrix(const NDArray& array, const Shape& summed, bool summe
   }
   for (int64_t axis : summed) inner *= array.shape()[static_cast<size_t>(axis)];
   for (size_t i = 0; i < summed.size(); ++i) {
-    if (summed_first) order.insert(i, summed[i]);
-    else order.push_back(summed[i]);
+    if (summed_first)
+      order.insert(i, summed[i]);
+    else
+      order.push_back(summed[i]);
   }
   NDArray turned = call("transpose", {array}, {{"axes", order}});
   int64_t outer = element_count(kept);
@@ -52,7 +56,8 @@ NDArray contraction_matrix(const NDArray& array, const Shape& summed, bool summe
 std::vector<NDArray> tensordot(const NDArray& a, const NDArray& b, const Shape& a_axes, const Shape& b_axes) {
   check(a_axes.size() == b_axes.size(), ErrorKind::kValue,
         "tensordot: the axes {} of a and {} of b must be equally many", to_string(a_axes), to_string(b_axes));
-  Shape a_summed = normalize_axes(a_axes, a.ndim(), "tensordot"), b_summed = normalize_axes(b_axes, b.ndim(), "tensordot");
+  Shape a_summed = normalize_axes(a_axes, a.ndim(), "tensordot"),
+        b_summed = normalize_axes(b_axes, b.ndim(), "tensordot");
   for (size_t i = 0; i < a_summed.size(); ++i)
     check(a.shape()[static_cast<size_t>(a_summed[i])] == b.shape()[static_cast<size_t>(b_summed[i])],
           ErrorKind::kRuntime, "tensordot: axis {} of shape {} and axis {} of shape {} differ in extent", a_summed[i],
@@ -73,9 +78,8 @@ OpDef tensordot_axes() {
       .name = "_npi_tensordot",
       .doc = "The sum of products over pairs of axes; the other axes of a come first, then those of b.",
       .inputs = {"a", "b"},
-      .compose = [](std::span<const NDArray> in, const TensordotAttrs& a) {
-        return tensordot(in[0], in[1], a.a_axes_summed, a.b_axes_summed);
-      },
+      .compose = [](std::span<const NDArray> in,
+                    const TensordotAttrs& a) { return tensordot(in[0], in[1], a.a_axes_summed, a.b_axes_summed); },
       .samples = {{{uniform({2, 3, 4}), uniform({4, 3, 2})}, make_attrs(TensordotAttrs{{1, 2}, {1, 0}})}},
   });
 }
@@ -85,18 +89,19 @@ OpDef tensordot_count() {
       .name = "_npi_tensordot_int_axes",
       .doc = "The sum of products over the last axes of a and the first of b.",
       .inputs = {"a", "b"},
-      .compose = [](std::span<const NDArray> in, const TensordotCountAttrs& a) {
-        int64_t ndim = static_cast<int64_t>(in[0].ndim());
-        check(a.axes >= 0 && a.axes <= std::min(ndim, static_cast<int64_t>(in[1].ndim())), ErrorKind::kValue,
-              "tensordot: {} axes cannot be contracted of shapes {} and {}", a.axes, to_string(in[0].shape()),
-              to_string(in[1].shape()));
-        Shape left, right;
-        for (int64_t i = 0; i < a.axes; ++i) {
-          left.push_back(ndim - a.axes + i);
-          right.push_back(i);
-        }
-        return tensordot(in[0], in[1], left, right);
-      },
+      .compose =
+          [](std::span<const NDArray> in, const TensordotCountAttrs& a) {
+            int64_t ndim = static_cast<int64_t>(in[0].ndim());
+            check(a.axes >= 0 && a.axes <= std::min(ndim, static_cast<int64_t>(in[1].ndim())), ErrorKind::kValue,
+                  "tensordot: {} axes cannot be contracted of shapes {} and {}", a.axes, to_string(in[0].shape()),
+                  to_string(in[1].shape()));
+            Shape left, right;
+            for (int64_t i = 0; i < a.axes; ++i) {
+              left.push_back(ndim - a.axes + i);
+              right.push_back(i);
+            }
+            return tensordot(in[0], in[1], left, right);
+          },
       .samples = {std::vector{uniform({2, 3, 4}), uniform({3, 4, 2})}},
   });
 }
@@ -107,10 +112,11 @@ OpDef inner() {
       .python = {"np.inner"},
       .doc = "The sum of products over the last axes of both arrays; an array of shape () scales the other.",
       .inputs = {"a", "b"},
-      .compose = [](std::span<const NDArray> in, const NoAttrs&) {
-        if (in[0].ndim() == 0 || in[1].ndim() == 0) return tensordot(in[0], in[1], {}, {});
-        return tensordot(in[0], in[1], {-1}, {-1});
-      },
+      .compose =
+          [](std::span<const NDArray> in, const NoAttrs&) {
+            if (in[0].ndim() == 0 || in[1].ndim() == 0) return tensordot(in[0], in[1], {}, {});
+            return tensordot(in[0], in[1], {-1}, {-1});
+          },
       .samples = {std::vector{uniform({2, 3}), uniform({4, 3})}},
   });
 }

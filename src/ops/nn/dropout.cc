@@ -1,12 +1,11 @@
 // Dropout: while training, elements are zeroed at random and the others scaled up.
 
-#include "backend/cpu/parallel.h"
-#include "base/dtype_dispatch.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
-#include "ops/random/fill.h"
+#include "ops/random/philox_fill.h"
+#include "ops/random/sampling.h"
 
 namespace headrace {
 namespace {
@@ -16,12 +15,11 @@ struct DropoutAttrs {
   std::string mode = "training";
   Shape axes = {};
   std::optional<bool> cudnn_off = {};
-  static constexpr auto kFields =
-      fields(field(&DropoutAttrs::p, "p", "Fraction of elements that are zeroed, in [0, 1]."),
-             field(&DropoutAttrs::mode, "mode", "Whether to drop only while training, or always.")
-                 .one_of("training|always"),
-             field(&DropoutAttrs::axes, "axes", "Axes along which one choice holds for all elements."),
-             field(&DropoutAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."));
+  static constexpr auto kFields = fields(
+      field(&DropoutAttrs::p, "p", "Fraction of elements that are zeroed, in [0, 1]."),
+      field(&DropoutAttrs::mode, "mode", "Whether to drop only while training, or always.").one_of("training|always"),
+      field(&DropoutAttrs::axes, "axes", "Axes along which one choice holds for all elements."),
+      field(&DropoutAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."));
 };
 
 struct ScaleAttrs {
@@ -33,18 +31,29 @@ double keep_scale(double p) { return p < 1 ? 1 / (1 - p) : 0; }
 
 Shape mask_shape(const Shape& data, const Shape& axes, const char* name) {
   Shape shape = data;
-  for (int64_t axis : axes) shape[static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(data.size()), name))] = 1;
+  for (int64_t axis : axes)
+    shape[static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(data.size()), name))] = 1;
   return shape;
 }
 
 // 1 where the uniform number of the element is below 1 - p.
 void draw_mask(KernelContext& c, const Tensor& mask, double p) {
-  float keep = static_cast<float>(1 - p);
-  float* uniforms = c.workspace<float>(mask.size);
-  fill_uniform(c, Streams::kParallel, uniforms, mask.size);
+  const float keep = static_cast<float>(1 - p);
   auto* kept = mask.as<uint8_t>();
-  parallel_for(mask.size, 4096, static_cast<double>(mask.size) * 0.3, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) kept[i] = uniforms[i] < keep;
+  if (c.ticket() == kMtTicket) {
+    for_each_sample(c, Streams::kParallel, mask.size, 4,
+                    [&](auto& stream, int64_t i) { kept[i] = uniform01<float>(stream) < keep; });
+    return;
+  }
+  constexpr int64_t kBlock = 16 * kPhiloxTile;
+  int64_t blocks = (mask.size + kBlock - 1) / kBlock;
+  parallel_for(blocks, 1, static_cast<double>(mask.size), [&](int64_t begin, int64_t end) {
+    float uniforms[kBlock];
+    for (int64_t first = begin * kBlock; first < std::min(mask.size, end * kBlock); first += kBlock) {
+      int64_t count = std::min(kBlock, mask.size - first);
+      philox_uniform(c.ticket(), first, count, 0.0f, 1.0f, uniforms);
+      for (int64_t i = 0; i < count; ++i) kept[first + i] = uniforms[i] < keep;
+    }
   });
 }
 
@@ -52,12 +61,13 @@ OpDef dropout_mask() {
   return general<DropoutAttrs>({
       .name = "_dropout_mask",
       .doc = "The mask of a dropout: uint8, 1 where an element is kept.",
-      .infer = [](Infer& i, const DropoutAttrs& a) {
-        Shape shape = mask_shape(i.shape(0), a.axes, i.name());
-        i.output(shape, DType::kUint8);
-        i.cost(100 + static_cast<double>(element_count(shape)));
-        generators().draw(i, Streams::kParallel);
-      },
+      .infer =
+          [](Infer& i, const DropoutAttrs& a) {
+            Shape shape = mask_shape(i.shape(0), a.axes, i.name());
+            i.output(shape, DType::kUint8);
+            i.cost(100 + static_cast<double>(element_count(shape)));
+            generators().draw(i, Streams::kParallel);
+          },
       .kernel = [](KernelContext& c, const DropoutAttrs& a) { draw_mask(c, c.output(0), a.p); },
       .zero_gradient = true,
       .saves_inputs = kNothing,

@@ -12,23 +12,23 @@
 namespace headrace {
 
 enum class Distribution : uint8_t {
-  kUniform,                     // low, high
-  kNormal,                      // mean, standard deviation
-  kExponential,                 // rate
-  kGamma,                       // shape, scale
-  kBeta,                        // a, b
-  kChisquare,                   // degrees of freedom
-  kPoisson,                     // mean
-  kNegativeBinomial,            // number of failures, probability of success
-  kGeneralizedNegativeBinomial, // mean, dispersion
-  kBernoulli,                   // probability
-  kGumbel,                      // location, scale
-  kLaplace,                     // location, scale
-  kLogistic,                    // location, scale
-  kPareto,                      // shape
-  kPower,                       // shape
-  kRayleigh,                    // scale
-  kWeibull,                     // shape
+  kUniform,                      // low, high
+  kNormal,                       // mean, standard deviation
+  kExponential,                  // rate
+  kGamma,                        // shape, scale
+  kBeta,                         // a, b
+  kChisquare,                    // degrees of freedom
+  kPoisson,                      // mean
+  kNegativeBinomial,             // number of failures, probability of success
+  kGeneralizedNegativeBinomial,  // mean, dispersion
+  kBernoulli,                    // probability
+  kGumbel,                       // location, scale
+  kLaplace,                      // location, scale
+  kLogistic,                     // location, scale
+  kPareto,                       // shape
+  kPower,                        // shape
+  kRayleigh,                     // scale
+  kWeibull,                      // shape
 };
 
 struct DistributionInfo {
@@ -94,21 +94,30 @@ double poisson(Stream& stream, double mean) {
 template <class Stream>
 double draw(Distribution kind, Stream& stream, const double* p) {
   switch (kind) {
-    case Distribution::kUniform: return p[0] + (p[1] - p[0]) * uniform01<float>(stream);
-    case Distribution::kNormal: return p[0] + p[1] * normal01<float>(stream);
-    case Distribution::kExponential: return -std::log(positive(stream)) / p[0];
-    case Distribution::kGamma: return gamma(stream, p[0]) * p[1];
+    case Distribution::kUniform:
+      return p[0] + (p[1] - p[0]) * uniform01<float>(stream);
+    case Distribution::kNormal:
+      return p[0] + p[1] * normal01<float>(stream);
+    case Distribution::kExponential:
+      return -std::log(positive(stream)) / p[0];
+    case Distribution::kGamma:
+      return gamma(stream, p[0]) * p[1];
     case Distribution::kBeta: {
       double x = gamma(stream, p[0]), y = gamma(stream, p[1]);
       return x / (x + y);
     }
-    case Distribution::kChisquare: return 2 * gamma(stream, p[0] / 2);
-    case Distribution::kPoisson: return poisson(stream, p[0]);
-    case Distribution::kNegativeBinomial: return poisson(stream, gamma(stream, p[0]) * (1 - p[1]) / p[1]);
+    case Distribution::kChisquare:
+      return 2 * gamma(stream, p[0] / 2);
+    case Distribution::kPoisson:
+      return poisson(stream, p[0]);
+    case Distribution::kNegativeBinomial:
+      return poisson(stream, gamma(stream, p[0]) * (1 - p[1]) / p[1]);
     case Distribution::kGeneralizedNegativeBinomial:
       return p[1] == 0 ? poisson(stream, p[0]) : poisson(stream, gamma(stream, 1 / p[1]) * p[0] * p[1]);
-    case Distribution::kBernoulli: return uniform01<float>(stream) < p[0];
-    case Distribution::kGumbel: return p[0] - p[1] * std::log(-std::log(std::min(positive(stream), 1 - 0x1p-53)));
+    case Distribution::kBernoulli:
+      return uniform01<float>(stream) < p[0];
+    case Distribution::kGumbel:
+      return p[0] - p[1] * std::log(-std::log(std::min(positive(stream), 1 - 0x1p-53)));
     case Distribution::kLaplace: {
       double u = uniform01<double>(stream) - 0.5, depth = -std::log1p(-2 * std::min(std::abs(u), 0.5 - 0x1p-53));
       return p[0] + p[1] * std::copysign(depth, u);
@@ -117,10 +126,14 @@ double draw(Distribution kind, Stream& stream, const double* p) {
       double u = std::min(positive(stream), 1 - 0x1p-53);
       return p[0] + p[1] * (std::log(u) - std::log1p(-u));
     }
-    case Distribution::kPareto: return std::expm1(-std::log(positive(stream)) / p[0]);
-    case Distribution::kPower: return std::pow(uniform01<double>(stream), 1 / p[0]);
-    case Distribution::kRayleigh: return p[0] * std::sqrt(-2 * std::log(positive(stream)));
-    case Distribution::kWeibull: return std::pow(-std::log(positive(stream)), 1 / p[0]);
+    case Distribution::kPareto:
+      return std::expm1(-std::log(positive(stream)) / p[0]);
+    case Distribution::kPower:
+      return std::pow(uniform01<double>(stream), 1 / p[0]);
+    case Distribution::kRayleigh:
+      return p[0] * std::sqrt(-2 * std::log(positive(stream)));
+    case Distribution::kWeibull:
+      return std::pow(-std::log(positive(stream)), 1 / p[0]);
   }
   return 0;
 }

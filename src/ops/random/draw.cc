@@ -91,8 +91,10 @@ void infer_draw(Infer& i, const DrawAttrs& a) {
 
 template <class T>
 T sample_as(double value) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) return T(static_cast<float>(value));
-  else return static_cast<T>(value);
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>)
+    return T(static_cast<float>(value));
+  else
+    return static_cast<T>(value);
 }
 
 // The parameters of all sets, as doubles, set after set.
@@ -126,7 +128,8 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
 OpDef draw() {
   return general<DrawAttrs>({
       .name = "_draw",
-      .doc = R"(Samples of a distribution. Parameters are numbers, or arrays of one shape; then the result has that shape
+      .doc =
+          R"(Samples of a distribution. Parameters are numbers, or arrays of one shape; then the result has that shape
 followed by `shape`, with as many samples for each set of parameters.)",
       .inputs = {"arrays"},
       .variadic = true,
@@ -159,11 +162,12 @@ struct GammaAttrs {
   Shape shape = {1};
   std::optional<DType> dtype = {};
   std::optional<std::string> ctx = {};
-  static constexpr auto kFields = fields(field(&GammaAttrs::alpha, "alpha", "Shape of the distribution."),
-                                         field(&GammaAttrs::beta, "beta", "Scale of the distribution."),
-                                         field(&GammaAttrs::shape, "shape", "Shape of the result."),
-                                         field(&GammaAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
-                                         field(&GammaAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  static constexpr auto kFields =
+      fields(field(&GammaAttrs::alpha, "alpha", "Shape of the distribution."),
+             field(&GammaAttrs::beta, "beta", "Scale of the distribution."),
+             field(&GammaAttrs::shape, "shape", "Shape of the result."),
+             field(&GammaAttrs::dtype, "dtype", "Dtype of the result; None: float32."),
+             field(&GammaAttrs::ctx, "ctx", "Device of the result; None: the current one."));
   Doubles numbers() const { return {alpha, beta}; }
 };
 
@@ -206,10 +210,10 @@ OpDef by_numbers(const char* distribution, const char* doc) {
       .inputs = {},
       .compose = [distribution](std::span<const NDArray>, const A& a) -> std::vector<NDArray> {
         static const OpDef& op = find_op("_draw");
-        return {call(op,
-                     make_attrs(DrawAttrs{distribution, a.numbers(), a.shape, a.dtype.value_or(DType::kFloat32), false,
-                                          a.ctx}),
-                     {})};
+        return {call(
+            op,
+            make_attrs(DrawAttrs{distribution, a.numbers(), a.shape, a.dtype.value_or(DType::kFloat32), false, a.ctx}),
+            {})};
       },
       .is_random = true,
   });
@@ -237,8 +241,8 @@ The result has the shape of the parameters followed by `shape`. A parameter out 
       .compose = [distribution](std::span<const NDArray> in, const SampleAttrs& a) -> std::vector<NDArray> {
         static const OpDef& op = find_op("_draw");
         DType natural = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;
-        return invoke_all(
-            op, make_attrs(DrawAttrs{distribution, {}, a.shape, a.dtype.value_or(natural), false, {}}), in);
+        return invoke_all(op, make_attrs(DrawAttrs{distribution, {}, a.shape, a.dtype.value_or(natural), false, {}}),
+                          in);
       },
       .is_random = true,
   });

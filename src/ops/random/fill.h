@@ -1,16 +1,18 @@
-// Standard uniforms and normals in bulk: what most programs draw. Runs on the thread of a task.
+// Uniforms and normals in bulk: what most programs draw. Runs on the thread of a task.
 #pragma once
 
 #include "ops/random/generator.h"
 
 namespace headrace {
 
-// values[i] uniform in [0, 1). `Real` is float or double.
+// values[i] = offset + factor * v with v uniform in [0, 1). `Real` is float or double.
 template <class Real>
-void fill_uniform(const KernelContext& context, Streams streams, Real* values, int64_t n);
+void fill_uniform(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset = 0,
+                  Real factor = 1);
 
-// values[i] normal with mean 0 and standard deviation 1.
+// values[i] = offset + factor * v with v normal, of mean 0 and standard deviation 1.
 template <class Real>
-void fill_normal(const KernelContext& context, Streams streams, Real* values, int64_t n);
+void fill_normal(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset = 0,
+                 Real factor = 1);
 
 }  // namespace headrace

@@ -1,10 +1,10 @@
-// The generators behind all operators that draw. Which one an operation uses, and where in its stream it begins, is fixed
-// when the operation is issued.
+// The generators behind all operators that draw. Which one an operation uses, and where in its stream it begins, is
+// fixed when the operation is issued.
 //
-// philox: each operation gets a key of its own, its ticket; element i depends on the key and i alone, so elements may be
-// computed in any order by any number of threads.
-// mt19937: MXNet's states. nd operators draw from up to 1024 parallel states, np operators from one sequential state;
-// operations take turns in the order of issue, through a Var for each kind.
+// philox: each operation gets a key of its own, its ticket; element i depends on the key and i alone, so elements may
+// be computed in any order by any number of threads. mt19937: MXNet's states. nd operators draw from up to 1024
+// parallel states, np operators from one sequential state; operations take turns in the order of issue, through a Var
+// for each kind.
 #pragma once
 
 #include <memory>

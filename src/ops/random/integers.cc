@@ -54,16 +54,17 @@ OpDef randint() {
       .doc = "Integers uniform in [low, high). Raises ValueError unless low < high.",
       .inputs = {},
       .infer = infer_randint,
-      .kernel = [](KernelContext& c, const RandintAttrs& a) {
-        const Tensor& out = c.output(0);
-        uint64_t range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
-        dispatch(out.dtype, [&]<class T>() {
-          if constexpr (std::is_integral_v<T>)
-            for_each_sample(c, Streams::kParallel, out.size, 10, [&](auto& stream, int64_t i) {
-              out.as<T>()[i] = static_cast<T>(a.low + static_cast<int64_t>(wide_word(stream) % range));
+      .kernel =
+          [](KernelContext& c, const RandintAttrs& a) {
+            const Tensor& out = c.output(0);
+            uint64_t range = static_cast<uint64_t>(a.high) - static_cast<uint64_t>(a.low);
+            dispatch(out.dtype, [&]<class T>() {
+              if constexpr (std::is_integral_v<T>)
+                for_each_sample(c, Streams::kParallel, out.size, 10, [&](auto& stream, int64_t i) {
+                  out.as<T>()[i] = static_cast<T>(a.low + static_cast<int64_t>(wide_word(stream) % range));
+                });
             });
-        });
-      },
+          },
       .zero_gradient = true,
       .is_random = true,
   });
@@ -106,23 +107,25 @@ OpDef shuffle() {
       .aliases = {"shuffle", "_npi_shuffle"},
       .python = {"nd.random.shuffle", "nd.shuffle"},
       .doc = "A new array with the entries of the first axis in random order.",
-      .infer = [](Infer& i, const NoAttrs&) {
-        i.require(!i.shape(0).empty(), ErrorKind::kValue, "at least one axis is needed, got shape ()");
-        i.output(i.shape(0), i.dtype(0));
-        generators().draw(i, Streams::kSequential);
-      },
-      .kernel = [](KernelContext& c, const NoAttrs&) {
-        const Tensor &from = c.input(0), &to = c.output(0);
-        int64_t rows = to.shape[0];
-        if (to.size == 0) return;
-        std::vector<int64_t> order = permutation(c, rows, rows);
-        size_t bytes = static_cast<size_t>(to.size / rows) * item_size(to.dtype);
-        parallel_for(rows, 16, static_cast<double>(to.size), [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i)
-            std::memcpy(to.as<char>() + static_cast<size_t>(i) * bytes,
-                        from.as<char>() + static_cast<size_t>(order[static_cast<size_t>(i)]) * bytes, bytes);
-        });
-      },
+      .infer =
+          [](Infer& i, const NoAttrs&) {
+            i.require(!i.shape(0).empty(), ErrorKind::kValue, "at least one axis is needed, got shape ()");
+            i.output(i.shape(0), i.dtype(0));
+            generators().draw(i, Streams::kSequential);
+          },
+      .kernel =
+          [](KernelContext& c, const NoAttrs&) {
+            const Tensor &from = c.input(0), &to = c.output(0);
+            int64_t rows = to.shape[0];
+            if (to.size == 0) return;
+            std::vector<int64_t> order = permutation(c, rows, rows);
+            size_t bytes = static_cast<size_t>(to.size / rows) * item_size(to.dtype);
+            parallel_for(rows, 16, static_cast<double>(to.size), [&](int64_t begin, int64_t end) {
+              for (int64_t i = begin; i < end; ++i)
+                std::memcpy(to.as<char>() + static_cast<size_t>(i) * bytes,
+                            from.as<char>() + static_cast<size_t>(order[static_cast<size_t>(i)]) * bytes, bytes);
+            });
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
@@ -199,18 +202,19 @@ OpDef choice() {
       .doc = "Indices drawn with or without replacement, uniformly or with given probabilities.",
       .inputs = {"p"},
       .optional_inputs = 1,
-      .infer = [](Infer& i, const ChoiceAttrs& a) {
-        int64_t count = element_count(a.size);
-        i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
-        i.require(a.replace || count <= a.a, ErrorKind::kValue,
-                  "{} different values cannot be drawn from {}; use replace=True", count, a.a);
-        if (i.input_count() > 0)
-          i.require(i.shape(0) == Shape{a.a}, ErrorKind::kValue, "p must have shape ({},), got {}", a.a,
-                    to_string(i.shape(0)));
-        i.output(a.size, DType::kInt64);
-        if (a.ctx) i.device(parse_device(*a.ctx));
-        generators().draw(i, Streams::kSequential);
-      },
+      .infer =
+          [](Infer& i, const ChoiceAttrs& a) {
+            int64_t count = element_count(a.size);
+            i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
+            i.require(a.replace || count <= a.a, ErrorKind::kValue,
+                      "{} different values cannot be drawn from {}; use replace=True", count, a.a);
+            if (i.input_count() > 0)
+              i.require(i.shape(0) == Shape{a.a}, ErrorKind::kValue, "p must have shape ({},), got {}", a.a,
+                        to_string(i.shape(0)));
+            i.output(a.size, DType::kInt64);
+            if (a.ctx) i.device(parse_device(*a.ctx));
+            generators().draw(i, Streams::kSequential);
+          },
       .kernel = run_choice,
       .zero_gradient = true,
       .saves_inputs = kNothing,

@@ -52,8 +52,8 @@ int64_t category(Stream& stream, const double* sums, int64_t k) {
 
 void infer_multinomial(Infer& i, const MultinomialAttrs& a) {
   const Shape& p = i.shape(0);
-  i.require(!p.empty() && p.back() > 0, ErrorKind::kValue, "data must hold probabilities along its last axis, got shape {}",
-            to_string(p));
+  i.require(!p.empty() && p.back() > 0, ErrorKind::kValue,
+            "data must hold probabilities along its last axis, got shape {}", to_string(p));
   i.require(is_floating(i.dtype(0)), ErrorKind::kType, "data must be a float array, got {}", dtype_name(i.dtype(0)));
   Shape shape(p.begin(), p.end() - 1);
   for (int64_t extent : a.shape) shape.push_back(extent);
@@ -92,21 +92,22 @@ OpDef multinomial_back() {
       .doc = "Gradient of the log likelihood of draws with respect to the probabilities.",
       .inputs = {"head", "data", "drawn"},
       .infer = [](Infer& i, const NoAttrs&) { i.output(i.shape(1), i.dtype(1)); },
-      .kernel = [](KernelContext& c, const NoAttrs&) {
-        const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
-        int64_t k = p.shape.back(), draws = head.size / std::max<int64_t>(1, p.size / k);
-        std::vector<double> sums(static_cast<size_t>(p.size));
-        dispatch(p.dtype, [&]<class T>() {
-          dispatch(drawn.dtype, [&]<class I>() {
-            for (int64_t i = 0; i < head.size; ++i) {
-              size_t at = static_cast<size_t>(i / draws * k + static_cast<int64_t>(drawn.as<I>()[i]));
-              sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
-            }
-          });
-          for (int64_t i = 0; i < p.size; ++i)
-            c.output(0).as<T>()[i] = static_cast<T>(static_cast<float>(sums[static_cast<size_t>(i)]));
-        });
-      },
+      .kernel =
+          [](KernelContext& c, const NoAttrs&) {
+            const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
+            int64_t k = p.shape.back(), draws = head.size / std::max<int64_t>(1, p.size / k);
+            std::vector<double> sums(static_cast<size_t>(p.size));
+            dispatch(p.dtype, [&]<class T>() {
+              dispatch(drawn.dtype, [&]<class I>() {
+                for (int64_t i = 0; i < head.size; ++i) {
+                  size_t at = static_cast<size_t>(i / draws * k + static_cast<int64_t>(drawn.as<I>()[i]));
+                  sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
+                }
+              });
+              for (int64_t i = 0; i < p.size; ++i)
+                c.output(0).as<T>()[i] = static_cast<T>(static_cast<float>(sums[static_cast<size_t>(i)]));
+            });
+          },
       .saves_inputs = kNothing,
   });
 }
@@ -124,10 +125,11 @@ of each draw; it can be differentiated with respect to data. A negative probabil
       .output_count = [](const MultinomialAttrs& a) -> size_t { return a.get_prob ? 2 : 1; },
       .infer = infer_multinomial,
       .kernel = run_multinomial,
-      .gradient = [](Gradient& g, const MultinomialAttrs& a) {
-        if (a.get_prob && g.has_head(1))
-          g.set(0, call("_sample_multinomial_back", {g.head(1), g.input(0), g.output(0)}));
-      },
+      .gradient =
+          [](Gradient& g, const MultinomialAttrs& a) {
+            if (a.get_prob && g.has_head(1))
+              g.set(0, call("_sample_multinomial_back", {g.head(1), g.input(0), g.output(0)}));
+          },
       .saves_outputs = 1,
       .is_random = true,
   });
@@ -138,31 +140,34 @@ OpDef np_multinomial() {
       .name = "_npi_multinomial",
       .doc = "How often each category comes up in n experiments with probabilities pvals.",
       .inputs = {"pvals"},
-      .infer = [](Infer& i, const CountsAttrs& a) {
-        i.require(i.shape(0).size() == 1, ErrorKind::kValue, "pvals must have one axis, got shape {}",
-                  to_string(i.shape(0)));
-        i.require(a.n >= 0, ErrorKind::kValue, "n must not be negative, got {}", a.n);
-        Shape shape = a.size;
-        shape.push_back(i.shape(0)[0]);
-        i.output(shape, DType::kInt64);
-        i.cost(100 + static_cast<double>(element_count(a.size)) * static_cast<double>(a.n) * 20);
-        generators().draw(i, Streams::kSequential);
-      },
-      .kernel = [](KernelContext& c, const CountsAttrs& a) {
-        const Tensor &p = c.input(0), &out = c.output(0);
-        int64_t k = p.size;
-        if (out.size == 0) return;
-        std::vector<double> sums = cumulative(p, c.name());
-        check(sums.back() <= 1 + 1e-5, ErrorKind::kValue, "{}: the probabilities sum to {}, more than 1", c.name(),
-              sums.back());
-        sums.back() = std::max(sums.back(), 1.0);
-        auto* counts = out.as<int64_t>();
-        std::fill(counts, counts + out.size, int64_t{0});
-        for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n),
-                        [&](auto& stream, int64_t i) {
-                          for (int64_t trial = 0; trial < a.n; ++trial) ++counts[i * k + category(stream, sums.data(), k)];
-                        });
-      },
+      .infer =
+          [](Infer& i, const CountsAttrs& a) {
+            i.require(i.shape(0).size() == 1, ErrorKind::kValue, "pvals must have one axis, got shape {}",
+                      to_string(i.shape(0)));
+            i.require(a.n >= 0, ErrorKind::kValue, "n must not be negative, got {}", a.n);
+            Shape shape = a.size;
+            shape.push_back(i.shape(0)[0]);
+            i.output(shape, DType::kInt64);
+            i.cost(100 + static_cast<double>(element_count(a.size)) * static_cast<double>(a.n) * 20);
+            generators().draw(i, Streams::kSequential);
+          },
+      .kernel =
+          [](KernelContext& c, const CountsAttrs& a) {
+            const Tensor &p = c.input(0), &out = c.output(0);
+            int64_t k = p.size;
+            if (out.size == 0) return;
+            std::vector<double> sums = cumulative(p, c.name());
+            check(sums.back() <= 1 + 1e-5, ErrorKind::kValue, "{}: the probabilities sum to {}, more than 1", c.name(),
+                  sums.back());
+            sums.back() = std::max(sums.back(), 1.0);
+            auto* counts = out.as<int64_t>();
+            std::fill(counts, counts + out.size, int64_t{0});
+            for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n),
+                            [&](auto& stream, int64_t i) {
+                              for (int64_t trial = 0; trial < a.n; ++trial)
+                                ++counts[i * k + category(stream, sums.data(), k)];
+                            });
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,

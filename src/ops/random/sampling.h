@@ -42,7 +42,8 @@ void for_each_sample(const KernelContext& context, Streams streams, int64_t n, d
   });
 }
 
-// --- variates every distribution is built from ------------------------------------------------------------------------
+// --- variates every distribution is built from
+// ------------------------------------------------------------------------
 
 // Uniform in [0, 1), from one word (float) or two (double), as the C++ standard library makes it of mt19937.
 template <class Real, class Stream>

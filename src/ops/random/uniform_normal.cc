@@ -1,7 +1,6 @@
 // uniform and normal of nd and np with numbers as parameters.
 
-#include "backend/cpu/parallel.h"
-#include "base/dtype_dispatch.h"
+#include "op/simd/array.h"
 #include "ops/families.h"
 #include "ops/random/fill.h"
 
@@ -85,13 +84,11 @@ enum class Kind { kUniform, kNormal };
 
 template <Kind kKind, class Real>
 void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, const Plan& plan) {
-  if constexpr (kKind == Kind::kUniform) fill_uniform(c, streams, values, n);
-  else fill_normal(c, streams, values, n);
-  Real factor = static_cast<Real>(plan.factor), offset = static_cast<Real>(plan.offset);
-  if (factor == 1 && offset == 0) return;
-  parallel_for(n, 4096, static_cast<double>(n) * 0.2, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) values[i] = offset + factor * values[i];
-  });
+  Real offset = static_cast<Real>(plan.offset), factor = static_cast<Real>(plan.factor);
+  if constexpr (kKind == Kind::kUniform)
+    fill_uniform(c, streams, values, n, offset, factor);
+  else
+    fill_normal(c, streams, values, n, offset, factor);
 }
 
 template <Kind kKind, class A, Streams kStreams>
@@ -104,8 +101,7 @@ void run_draw(KernelContext& c, const A& a) {
   if (out.dtype == DType::kFloat64) return draw<kKind>(c, kStreams, out.as<double>(), out.size, plan);
   float* values = c.workspace<float>(out.size);
   draw<kKind>(c, kStreams, values, out.size, plan);
-  if (out.dtype == DType::kFloat16) std::transform(values, values + out.size, out.as<Float16>(), [](float v) { return Float16(v); });
-  else std::transform(values, values + out.size, out.as<Bfloat16>(), [](float v) { return Bfloat16(v); });
+  simd::convert(values, DType::kFloat32, out.data, out.dtype, out.size);
 }
 
 template <Kind kKind, Streams kStreams, class A>
@@ -135,7 +131,8 @@ std::vector<OpDef> uniform_normal_operators() {
       drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
           {.name = "_npi_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
       drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
-          {.name = "_npi_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
+          {.name = "_npi_normal",
+           .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
   };
 }
 

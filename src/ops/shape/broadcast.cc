@@ -72,8 +72,8 @@ Expansion to_shape(const char* name, const Geometry& in, const Shape& shape) {
 Expansion expand(const char* name, const Geometry& in, const ShapeAttrs& a) { return to_shape(name, in, a.shape); }
 
 Expansion expand(const char* name, const Geometry& in, const BroadcastToAttrs& a) {
-  check(a.shape.size() == in.shape.size(), ErrorKind::kValue,
-        "{}: shape {} must have as many axes as the array {}", name, to_string(a.shape), to_string(in.shape));
+  check(a.shape.size() == in.shape.size(), ErrorKind::kValue, "{}: shape {} must have as many axes as the array {}",
+        name, to_string(a.shape), to_string(in.shape));
   Shape shape = a.shape;
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] == 0) shape[i] = in.shape[i];
@@ -138,9 +138,7 @@ void sum_back(Gradient& g, const A& a) {
 
 template <class A>
 OpDef expanding(General<A> g) {
-  g.infer = [](Infer& i, const A& a) {
-    i.output(expand(i.name(), packed_geometry(i.shape(0)), a).shape, i.dtype(0));
-  };
+  g.infer = [](Infer& i, const A& a) { i.output(expand(i.name(), packed_geometry(i.shape(0)), a).shape, i.dtype(0)); };
   g.kernel = [](KernelContext& c, const A& a) {
     const Tensor& from = c.input(0);
     copy_viewed(from, expand(c.name(), {from.shape, from.strides, 0}, a).view, c.output(0));
@@ -184,9 +182,7 @@ Raises ValueError when an extent is neither 1 nor the one wanted.)",
         }
         return {call("_np_broadcast_to", {in[0]}, {{"shape", shape}})};
       },
-      .gradient = [](Gradient& g, const BroadcastLikeAttrs&) {
-        g.set(0, sum_to_shape(g.head(), g.input(0).shape()));
-      },
+      .gradient = [](Gradient& g, const BroadcastLikeAttrs&) { g.set(0, sum_to_shape(g.head(), g.input(0).shape())); },
       .saves_inputs = kNothing,
       .samples = {std::vector{uniform({1, 3}), uniform({2, 3})}},
   });
@@ -207,11 +203,12 @@ std::vector<OpDef> broadcast_operators() {
                              .doc = "A new array with the elements repeated to a shape, by NumPy's broadcasting rules.",
                              .inputs = {"array"},
                              .samples = {{{uniform({1, 3})}, make_attrs(ShapeAttrs{{2, 2, 3}})}}}),
-      expanding<BroadcastAxisAttrs>({.name = "broadcast_axis",
-                                     .aliases = {"broadcast_axes"},
-                                     .python = {"nd.broadcast_axis", "nd.broadcast_axes", "NDArray.broadcast_axes"},
-                                     .doc = "A new array with the given axes, of extent 1, repeated to the given sizes.",
-                                     .samples = {{{uniform({1, 3})}, make_attrs(BroadcastAxisAttrs{{0}, {2}})}}}),
+      expanding<BroadcastAxisAttrs>(
+          {.name = "broadcast_axis",
+           .aliases = {"broadcast_axes"},
+           .python = {"nd.broadcast_axis", "nd.broadcast_axes", "NDArray.broadcast_axes"},
+           .doc = "A new array with the given axes, of extent 1, repeated to the given sizes.",
+           .samples = {{{uniform({1, 3})}, make_attrs(BroadcastAxisAttrs{{0}, {2}})}}}),
       broadcast_like(),
       expanding<TileAttrs>({.name = "tile",
                             .aliases = {"_npi_tile"},

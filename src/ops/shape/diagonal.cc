@@ -21,10 +21,9 @@ struct DiagonalAttrs {
 
 struct DiagAttrs {
   int64_t k = 0, axis1 = 0, axis2 = 1;
-  static constexpr auto kFields =
-      fields(field(&DiagAttrs::k, "k", "Diagonal above (positive) or below the main one."),
-             field(&DiagAttrs::axis1, "axis1", "First axis of the matrices."),
-             field(&DiagAttrs::axis2, "axis2", "Second axis of the matrices."));
+  static constexpr auto kFields = fields(field(&DiagAttrs::k, "k", "Diagonal above (positive) or below the main one."),
+                                         field(&DiagAttrs::axis1, "axis1", "First axis of the matrices."),
+                                         field(&DiagAttrs::axis2, "axis2", "Second axis of the matrices."));
 };
 
 struct OffsetAttrs {
@@ -50,7 +49,8 @@ Geometry diagonal_of(const char* name, const Geometry& in, int64_t offset, int64
   size_t row = static_cast<size_t>(normalize_axis(axis1, ndim, name));
   size_t column = static_cast<size_t>(normalize_axis(axis2, ndim, name));
   check(row != column, ErrorKind::kValue, "{}: axis1 and axis2 are both {}", name, axis1);
-  int64_t rows = in.shape[row] - std::max<int64_t>(0, -offset), columns = in.shape[column] - std::max<int64_t>(0, offset);
+  int64_t rows = in.shape[row] - std::max<int64_t>(0, -offset),
+          columns = in.shape[column] - std::max<int64_t>(0, offset);
   int64_t length = std::max<int64_t>(0, std::min(rows, columns));
   Geometry out{{}, {}, in.offset};
   if (length > 0) out.offset += offset > 0 ? offset * in.strides[column] : -offset * in.strides[row];
@@ -70,10 +70,12 @@ OpDef diagonal() {
        .python = {"np.diagonal", "ndarray.diagonal"},
        .doc = "A view of a diagonal of the matrices in axis1 and axis2; it becomes the last axis.",
        .inputs = {"a"},
-       .gradient = [](Gradient& g, const DiagonalAttrs& a) {
-         g.set(0, call("_diagonal_scatter", {g.head()}, {{"shape", g.input(0).shape()}, {"offset", a.offset},
-                                                         {"axis1", a.axis1}, {"axis2", a.axis2}}));
-       },
+       .gradient =
+           [](Gradient& g, const DiagonalAttrs& a) {
+             g.set(0,
+                   call("_diagonal_scatter", {g.head()},
+                        {{"shape", g.input(0).shape()}, {"offset", a.offset}, {"axis1", a.axis1}, {"axis2", a.axis2}}));
+           },
        .samples = {{{uniform({3, 4})}, make_attrs(DiagonalAttrs{.offset = 1})}, uniform({2, 3, 2})}},
       [](const char* name, const Geometry& in, Geometry& out, const DiagonalAttrs& a) {
         out = diagonal_of(name, in, a.offset, a.axis1, a.axis2);
@@ -85,23 +87,25 @@ OpDef diagonal_scatter() {
   return general<ScatterAttrs>({
       .name = "_diagonal_scatter",
       .doc = "Zeros of a shape with the input on a diagonal: the transpose of diagonal.",
-      .infer = [](Infer& i, const ScatterAttrs& a) {
-        Shape place = diagonal_of(i.name(), packed_geometry(a.shape), a.offset, a.axis1, a.axis2).shape;
-        i.require(place == i.shape(0), ErrorKind::kValue, "the diagonal of shape {} has shape {}, got {}",
-                  to_string(a.shape), to_string(place), to_string(i.shape(0)));
-        i.output(a.shape, i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const ScatterAttrs& a) {
-        const Tensor &from = c.input(0), &to = c.output(0);
-        std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
-        Geometry place = diagonal_of(c.name(), packed_geometry(to.shape), a.offset, a.axis1, a.axis2);
-        strided_copy(to.as<char>() + place.offset * static_cast<int64_t>(item_size(to.dtype)), place.strides, from.data,
-                     from.strides, from.shape, to.dtype);
-      },
-      .gradient = [](Gradient& g, const ScatterAttrs& a) {
-        g.set(0, call("_np_diagonal", {g.head()},
-                      {{"offset", a.offset}, {"axis1", a.axis1}, {"axis2", a.axis2}}));
-      },
+      .infer =
+          [](Infer& i, const ScatterAttrs& a) {
+            Shape place = diagonal_of(i.name(), packed_geometry(a.shape), a.offset, a.axis1, a.axis2).shape;
+            i.require(place == i.shape(0), ErrorKind::kValue, "the diagonal of shape {} has shape {}, got {}",
+                      to_string(a.shape), to_string(place), to_string(i.shape(0)));
+            i.output(a.shape, i.dtype(0));
+          },
+      .kernel =
+          [](KernelContext& c, const ScatterAttrs& a) {
+            const Tensor &from = c.input(0), &to = c.output(0);
+            std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+            Geometry place = diagonal_of(c.name(), packed_geometry(to.shape), a.offset, a.axis1, a.axis2);
+            strided_copy(to.as<char>() + place.offset * static_cast<int64_t>(item_size(to.dtype)), place.strides,
+                         from.data, from.strides, from.shape, to.dtype);
+          },
+      .gradient =
+          [](Gradient& g, const ScatterAttrs& a) {
+            g.set(0, call("_np_diagonal", {g.head()}, {{"offset", a.offset}, {"axis1", a.axis1}, {"axis2", a.axis2}}));
+          },
       .saves_inputs = kNothing,
       .strided_inputs = true,
   });
@@ -109,8 +113,7 @@ OpDef diagonal_scatter() {
 
 // A matrix with the vector on diagonal k, or diagonal k of the matrices.
 std::vector<NDArray> diag(const NDArray& array, int64_t k, int64_t axis1, int64_t axis2) {
-  if (array.ndim() != 1)
-    return {call("_np_diagonal", {array}, {{"offset", k}, {"axis1", axis1}, {"axis2", axis2}})};
+  if (array.ndim() != 1) return {call("_np_diagonal", {array}, {{"offset", k}, {"axis1", axis1}, {"axis2", axis2}})};
   int64_t size = array.size() + std::abs(k);
   return {call("_diagonal_scatter", {array}, {{"shape", Shape{size, size}}, {"offset", k}})};
 }
@@ -142,9 +145,10 @@ OpDef np_diagflat() {
       .python = {"np.diagflat"},
       .doc = "The matrix with the flattened array on diagonal k.",
       .inputs = {"v"},
-      .compose = [](std::span<const NDArray> in, const OffsetAttrs& a) {
-        return diag(call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}}), a.k, 0, 1);
-      },
+      .compose =
+          [](std::span<const NDArray> in, const OffsetAttrs& a) {
+            return diag(call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}}), a.k, 0, 1);
+          },
       .samples = {uniform({2, 2})},
   });
 }
@@ -173,27 +177,32 @@ OpDef triangle() {
       .python = {kLower ? "np.tril" : "np.triu"},
       .doc = kLower ? "The matrices with zeros above diagonal k." : "The matrices with zeros below diagonal k.",
       .inputs = {"m"},
-      .infer = [](Infer& i, const OffsetAttrs&) {
-        i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "at least two axes are needed, got shape {}",
-                  to_string(i.shape(0)));
-        i.output(i.shape(0), i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const OffsetAttrs& a) {
-        const Tensor &from = c.input(0), &to = c.output(0);
-        int64_t columns = to.shape.back(), rows = to.shape[to.shape.size() - 2];
-        if (to.size == 0) return;
-        dispatch_size(to.dtype, [&]<class T>() {
-          const T* in = from.as<T>();
-          T* out = to.as<T>();
-          for (int64_t line = 0; line < to.size / columns; ++line, in += columns, out += columns) {
-            int64_t edge = std::clamp(line % rows + a.k + (kLower ? 1 : 0), int64_t{0}, columns);
-            int64_t first = kLower ? 0 : edge, last = kLower ? edge : columns;
-            for (int64_t column = first; column < last; ++column) out[column] = in[column];
-            std::fill(kLower ? out + edge : out, kLower ? out + columns : out + edge, T{0});
-          }
-        });
-      },
-      .gradient = [name](Gradient& g, const OffsetAttrs& a) { g.set(0, call(name, {g.head()}, {{"k", a.k}})); },
+      .infer =
+          [](Infer& i, const OffsetAttrs&) {
+            i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "at least two axes are needed, got shape {}",
+                      to_string(i.shape(0)));
+            i.output(i.shape(0), i.dtype(0));
+          },
+      .kernel =
+          [](KernelContext& c, const OffsetAttrs& a) {
+            const Tensor &from = c.input(0), &to = c.output(0);
+            int64_t columns = to.shape.back(), rows = to.shape[to.shape.size() - 2];
+            if (to.size == 0) return;
+            dispatch_size(to.dtype, [&]<class T>() {
+              const T* in = from.as<T>();
+              T* out = to.as<T>();
+              for (int64_t line = 0; line < to.size / columns; ++line, in += columns, out += columns) {
+                int64_t edge = std::clamp(line % rows + a.k + (kLower ? 1 : 0), int64_t{0}, columns);
+                int64_t first = kLower ? 0 : edge, last = kLower ? edge : columns;
+                for (int64_t column = first; column < last; ++column) out[column] = in[column];
+                std::fill(kLower ? out + edge : out, kLower ? out + columns : out + edge, T{0});
+              }
+            });
+          },
+      .gradient =
+          [name](Gradient& g, const OffsetAttrs& a) {
+            g.set(0, call(name, {g.head()}, {{"k", a.k}}));
+          },
       .saves_inputs = kNothing,
       .samples = {uniform({3, 4}), {{uniform({2, 3, 3})}, make_attrs(OffsetAttrs{1})}},
   });
@@ -202,8 +211,8 @@ OpDef triangle() {
 }  // namespace
 
 std::vector<OpDef> diagonal_operators() {
-  return {diagonal(), diagonal_scatter(), nd_diag(),       np_diag(),
-          np_diagflat(), trace(),         triangle<true>(), triangle<false>()};
+  return {diagonal(), diagonal_scatter(), nd_diag(),        np_diag(), np_diagflat(),
+          trace(),    triangle<true>(),   triangle<false>()};
 }
 
 }  // namespace headrace

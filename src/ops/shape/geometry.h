@@ -51,8 +51,10 @@ OpDef view_operator(General<A> g, ViewRule<A> rule, bool copies = false) {
   g.kernel = [rule](KernelContext& c, const A& a) {
     const Tensor& from = c.input(0);
     Geometry out;
-    if (rule(c.name(), {from.shape, from.strides, 0}, out, a)) copy_viewed(from, out, c.output(0));
-    else copy_in_order(from, c.output(0));
+    if (rule(c.name(), {from.shape, from.strides, 0}, out, a))
+      copy_viewed(from, out, c.output(0));
+    else
+      copy_in_order(from, c.output(0));
   };
   if (!copies)
     g.as_view = [rule, name](const Geometry& in, Geometry& out, const A& a) { return rule(name.c_str(), in, out, a); };

@@ -19,9 +19,9 @@ struct ConcatAttrs {
 struct ConcatenateAttrs {
   std::optional<int64_t> axis = 0;
   int64_t num_args = 0;
-  static constexpr auto kFields =
-      fields(field(&ConcatenateAttrs::axis, "axis", "The axis along which the arrays are joined; None: flattened first."),
-             field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+  static constexpr auto kFields = fields(
+      field(&ConcatenateAttrs::axis, "axis", "The axis along which the arrays are joined; None: flattened first."),
+      field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
 };
 
 struct StackAttrs {
@@ -64,7 +64,8 @@ void infer_join(Infer& i, int64_t axis, bool stacked) {
   if (stacked) {
     shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(i.input_count()));
   } else {
-    for (size_t k = 1; k < i.input_count(); ++k) shape[static_cast<size_t>(axis)] += i.shape(k)[static_cast<size_t>(axis)];
+    for (size_t k = 1; k < i.input_count(); ++k)
+      shape[static_cast<size_t>(axis)] += i.shape(k)[static_cast<size_t>(axis)];
   }
   i.output(std::move(shape), i.dtype(0));
 }
@@ -143,9 +144,10 @@ Raises ValueError for shapes that do not fit.)",
       .inputs = {"seq"},
       .variadic = true,
       .list_input = true,
-      .compose = [](std::span<const NDArray> in, const ConcatenateAttrs& a) {
-        return a.axis ? concat_along(in, *a.axis) : concat_along(flattened(in), 0);
-      },
+      .compose =
+          [](std::span<const NDArray> in, const ConcatenateAttrs& a) {
+            return a.axis ? concat_along(in, *a.axis) : concat_along(flattened(in), 0);
+          },
       .samples = {std::vector{uniform({2, 3}), uniform({1, 3})}},
   });
 }
@@ -179,12 +181,13 @@ OpDef np_join(const char* name, const char* python, const char* argument, const 
       .inputs = {argument},
       .variadic = true,
       .list_input = true,
-      .compose = [prepare, axis_of](std::span<const NDArray> in, const CountAttrs&) {
-        std::vector<NDArray> arrays;
-        for (const NDArray& one : in) arrays.push_back(prepare(one));
-        check(!arrays.empty(), ErrorKind::kValue, "at least one array is needed to join");
-        return concat_along(arrays, axis_of(arrays[0]));
-      },
+      .compose =
+          [prepare, axis_of](std::span<const NDArray> in, const CountAttrs&) {
+            std::vector<NDArray> arrays;
+            for (const NDArray& one : in) arrays.push_back(prepare(one));
+            check(!arrays.empty(), ErrorKind::kValue, "at least one array is needed to join");
+            return concat_along(arrays, axis_of(arrays[0]));
+          },
       .samples = {std::vector{uniform({2, 3}), uniform({2, 3})}},
   });
 }
@@ -201,15 +204,19 @@ std::vector<OpDef> join_operators() {
       concatenate(),
       stack<false>(),
       stack<true>(),
-      np_join("_npi_vstack", "np.vstack", "arrays", "Arrays joined along the first axis; vectors become rows.",
-              [](const NDArray& a) { return call("_np_atleast_2d", {a}); }, [](const NDArray&) { return int64_t{0}; }),
-      np_join("_npi_hstack", "np.hstack", "arrays", "Arrays joined along the second axis, vectors along the first.",
-              [](const NDArray& a) { return call("_np_atleast_1d", {a}); },
-              [](const NDArray& first) { return first.ndim() == 1 ? int64_t{0} : int64_t{1}; }),
-      np_join("_npi_dstack", "np.dstack", "arrays", "Arrays joined along the third axis.",
-              [](const NDArray& a) { return call("_np_atleast_3d", {a}); }, [](const NDArray&) { return int64_t{2}; }),
-      np_join("_npi_column_stack", "np.column_stack", "tup", "Arrays joined along the second axis; vectors become columns.",
-              column, [](const NDArray&) { return int64_t{1}; }),
+      np_join(
+          "_npi_vstack", "np.vstack", "arrays", "Arrays joined along the first axis; vectors become rows.",
+          [](const NDArray& a) { return call("_np_atleast_2d", {a}); }, [](const NDArray&) { return int64_t{0}; }),
+      np_join(
+          "_npi_hstack", "np.hstack", "arrays", "Arrays joined along the second axis, vectors along the first.",
+          [](const NDArray& a) { return call("_np_atleast_1d", {a}); },
+          [](const NDArray& first) { return first.ndim() == 1 ? int64_t{0} : int64_t{1}; }),
+      np_join(
+          "_npi_dstack", "np.dstack", "arrays", "Arrays joined along the third axis.",
+          [](const NDArray& a) { return call("_np_atleast_3d", {a}); }, [](const NDArray&) { return int64_t{2}; }),
+      np_join("_npi_column_stack", "np.column_stack", "tup",
+              "Arrays joined along the second axis; vectors become columns.", column,
+              [](const NDArray&) { return int64_t{1}; }),
   };
 }
 

@@ -1,5 +1,5 @@
-// Padding: every element of the result is a constant or a copy of an element of the input, so each axis has a table that
-// says which one.
+// Padding: every element of the result is a constant or a copy of an element of the input, so each axis has a table
+// that says which one.
 
 #include <cmath>
 
@@ -16,11 +16,10 @@ struct PadAttrs {
   std::string mode = "constant";
   Shape pad_width;
   double constant_value = 0;
-  static constexpr auto kFields =
-      fields(field(&PadAttrs::mode, "mode", "What the border holds.").required().one_of("constant|edge|reflect"),
-             field(&PadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.")
-                 .required(),
-             field(&PadAttrs::constant_value, "constant_value", "The border's value with mode='constant'."));
+  static constexpr auto kFields = fields(
+      field(&PadAttrs::mode, "mode", "What the border holds.").required().one_of("constant|edge|reflect"),
+      field(&PadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.").required(),
+      field(&PadAttrs::constant_value, "constant_value", "The border's value with mode='constant'."));
 };
 
 struct NpPadAttrs {
@@ -28,11 +27,13 @@ struct NpPadAttrs {
   std::string mode = "constant";
   double constant_values = 0;
   std::string reflect_type = "even";
-  static constexpr auto kFields = fields(
-      field(&NpPadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.").required(),
-      field(&NpPadAttrs::mode, "mode", "What the border holds.").one_of("constant|edge|reflect|symmetric|wrap|maximum|minimum|mean"),
-      field(&NpPadAttrs::constant_values, "constant_values", "The border's value with mode='constant'."),
-      field(&NpPadAttrs::reflect_type, "reflect_type", "How reflections look; only 'even'.").one_of("even"));
+  static constexpr auto kFields =
+      fields(field(&NpPadAttrs::pad_width, "pad_width", "Elements before and after each axis, two numbers per axis.")
+                 .required(),
+             field(&NpPadAttrs::mode, "mode", "What the border holds.")
+                 .one_of("constant|edge|reflect|symmetric|wrap|maximum|minimum|mean"),
+             field(&NpPadAttrs::constant_values, "constant_values", "The border's value with mode='constant'."),
+             field(&NpPadAttrs::reflect_type, "reflect_type", "How reflections look; only 'even'.").one_of("even"));
 };
 
 struct PadBackAttrs {
@@ -58,9 +59,12 @@ int64_t source(Border border, int64_t i, int64_t extent) {
   if (i >= 0 && i < extent) return i;
   auto modulo = [](int64_t a, int64_t b) { return (a % b + b) % b; };
   switch (border) {
-    case Border::kConstant: return kOutside;
-    case Border::kEdge: return i < 0 ? 0 : extent - 1;
-    case Border::kWrap: return modulo(i, extent);
+    case Border::kConstant:
+      return kOutside;
+    case Border::kEdge:
+      return i < 0 ? 0 : extent - 1;
+    case Border::kWrap:
+      return modulo(i, extent);
     case Border::kReflect: {
       if (extent == 1) return 0;
       int64_t place = modulo(i, 2 * (extent - 1));
@@ -153,14 +157,15 @@ void pad_into(const Tensor& from, const Tensor& to, const Shape& width, Border b
 
 template <class T>
 T constant_as(double value) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) return T(static_cast<float>(value));
-  else return static_cast<T>(value);
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>)
+    return T(static_cast<float>(value));
+  else
+    return static_cast<T>(value);
 }
 
 void run_pad(KernelContext& c, const Shape& width, Border border, double value) {
-  dispatch(c.output(0).dtype, [&]<class T>() {
-    pad_into<T>(c.input(0), c.output(0), width, border, constant_as<T>(value));
-  });
+  dispatch(c.output(0).dtype,
+           [&]<class T>() { pad_into<T>(c.input(0), c.output(0), width, border, constant_as<T>(value)); });
 }
 
 void pad_back(Gradient& g, const Shape& width, const std::string& mode) {
@@ -186,12 +191,12 @@ OpDef nd_pad() {
 
 pad_width holds the widths before and after each axis, (before_0, after_0, before_1, ...). Raises ValueError when it
 does not fit the array.)",
-      .infer = [](Infer& i, const PadAttrs& a) {
-        i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const PadAttrs& a) {
-        run_pad(c, a.pad_width, border_of(a.mode), a.constant_value);
-      },
+      .infer =
+          [](Infer& i, const PadAttrs& a) {
+            i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
+          },
+      .kernel = [](KernelContext& c,
+                   const PadAttrs& a) { run_pad(c, a.pad_width, border_of(a.mode), a.constant_value); },
       .gradient = [](Gradient& g, const PadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({1, 1, 2, 3})}, make_attrs(PadAttrs{"reflect", {0, 0, 0, 0, 1, 1, 2, 2}})}},
@@ -218,13 +223,14 @@ NDArray pad_with_statistic(const NDArray& array, const NpPadAttrs& a) {
 OpDef np_pad() {
   return general<NpPadAttrs>({
       .name = "_npi_pad",
-      .doc = R"(The array with a border. Modes: constant, edge, reflect (mirrored without the edge), symmetric (mirrored with
+      .doc =
+          R"(The array with a border. Modes: constant, edge, reflect (mirrored without the edge), symmetric (mirrored with
 it), wrap, and maximum, minimum, mean of each line.)",
       .inputs = {"array"},
       .compose = [](std::span<const NDArray> in, const NpPadAttrs& a) -> std::vector<NDArray> {
         if (a.mode == "maximum" || a.mode == "minimum" || a.mode == "mean") return {pad_with_statistic(in[0], a)};
-        return {call("_pad", {in[0]}, {{"pad_width", a.pad_width}, {"mode", a.mode},
-                                       {"constant_values", a.constant_values}})};
+        return {call("_pad", {in[0]},
+                     {{"pad_width", a.pad_width}, {"mode", a.mode}, {"constant_values", a.constant_values}})};
       },
   });
 }
@@ -233,12 +239,12 @@ OpDef pad() {
   return general<NpPadAttrs>({
       .name = "_pad",
       .doc = "The array with a border of constants or of copies of its elements.",
-      .infer = [](Infer& i, const NpPadAttrs& a) {
-        i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const NpPadAttrs& a) {
-        run_pad(c, a.pad_width, border_of(a.mode), a.constant_values);
-      },
+      .infer =
+          [](Infer& i, const NpPadAttrs& a) {
+            i.output(padded_shape(i.name(), i.shape(0), a.pad_width, border_of(a.mode)), i.dtype(0));
+          },
+      .kernel = [](KernelContext& c,
+                   const NpPadAttrs& a) { run_pad(c, a.pad_width, border_of(a.mode), a.constant_values); },
       .gradient = [](Gradient& g, const NpPadAttrs& a) { pad_back(g, a.pad_width, a.mode); },
       .saves_inputs = kNothing,
       .samples = {{{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 1, 2, 2}, "symmetric"})}},
@@ -250,37 +256,41 @@ OpDef pad_back_op() {
   return general<PadBackAttrs>({
       .name = "_pad_back",
       .doc = "The transpose of padding with copies of elements.",
-      .infer = [](Infer& i, const PadBackAttrs& a) {
-        i.require(is_floating(i.dtype(0)), ErrorKind::kType, "a float array is needed, got {}", dtype_name(i.dtype(0)));
-        Shape shape = i.shape(0);
-        for (size_t k = 0; k < shape.size(); ++k) shape[k] -= a.pad_width[2 * k] + a.pad_width[2 * k + 1];
-        i.output(shape, i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const PadBackAttrs& a) {
-        const Tensor &from = c.input(0), &to = c.output(0);
-        dispatch(to.dtype, [&]<class T>() {
-          if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-            using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
-            std::vector<Sum> sums(static_cast<size_t>(to.size));
-            if (to.shape.empty()) {
-              sums[0] = static_cast<Sum>(*from.as<T>());
-            } else {
-              Tables tables(to.shape, a.pad_width, border_of(a.mode));
-              const std::vector<int64_t>& inner = tables.axes.back();
-              int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
-              for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
-                for (size_t k = 0; k < inner.size(); ++k)
-                  sums[static_cast<size_t>(line + inner[k])] +=
-                      static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
-              });
-            }
-            for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
-          }
-        });
-      },
-      .gradient = [](Gradient& g, const PadBackAttrs& a) {
-        g.set(0, call("_pad", {g.head()}, {{"pad_width", a.pad_width}, {"mode", a.mode}}));
-      },
+      .infer =
+          [](Infer& i, const PadBackAttrs& a) {
+            i.require(is_floating(i.dtype(0)), ErrorKind::kType, "a float array is needed, got {}",
+                      dtype_name(i.dtype(0)));
+            Shape shape = i.shape(0);
+            for (size_t k = 0; k < shape.size(); ++k) shape[k] -= a.pad_width[2 * k] + a.pad_width[2 * k + 1];
+            i.output(shape, i.dtype(0));
+          },
+      .kernel =
+          [](KernelContext& c, const PadBackAttrs& a) {
+            const Tensor &from = c.input(0), &to = c.output(0);
+            dispatch(to.dtype, [&]<class T>() {
+              if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+                using Sum = std::conditional_t<std::is_same_v<T, double>, double, float>;
+                std::vector<Sum> sums(static_cast<size_t>(to.size));
+                if (to.shape.empty()) {
+                  sums[0] = static_cast<Sum>(*from.as<T>());
+                } else {
+                  Tables tables(to.shape, a.pad_width, border_of(a.mode));
+                  const std::vector<int64_t>& inner = tables.axes.back();
+                  int64_t lines = inner.empty() ? 0 : from.size / static_cast<int64_t>(inner.size());
+                  for_each_line(tables, to.shape, 0, lines, [&](int64_t at, int64_t line) {
+                    for (size_t k = 0; k < inner.size(); ++k)
+                      sums[static_cast<size_t>(line + inner[k])] +=
+                          static_cast<Sum>(from.as<T>()[at + static_cast<int64_t>(k)]);
+                  });
+                }
+                for (int64_t i = 0; i < to.size; ++i) to.as<T>()[i] = static_cast<T>(sums[static_cast<size_t>(i)]);
+              }
+            });
+          },
+      .gradient =
+          [](Gradient& g, const PadBackAttrs& a) {
+            g.set(0, call("_pad", {g.head()}, {{"pad_width", a.pad_width}, {"mode", a.mode}}));
+          },
       .saves_inputs = kNothing,
   });
 }

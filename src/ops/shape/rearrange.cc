@@ -7,7 +7,9 @@
 namespace headrace {
 namespace {
 
-NDArray reshape(const NDArray& array, Shape shape) { return call("_reshape_to", {array}, {{"shape", std::move(shape)}}); }
+NDArray reshape(const NDArray& array, Shape shape) {
+  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
+}
 
 NDArray flip(const NDArray& array, int64_t axis) { return call("_npi_flip", {array}, {{"axis", Shape{axis}}}); }
 
@@ -165,12 +167,12 @@ OpDef shape_array() {
       .aliases = {"_npx_shape_array"},
       .python = {"nd.shape_array", "npx.shape_array", "NDArray.shape_array"},
       .doc = "The extents of the array, as an int64 vector.",
-      .infer = [](Infer& i, const NoAttrs&) {
-        i.output(Shape{static_cast<int64_t>(i.shape(0).size())}, DType::kInt64);
-      },
-      .kernel = [](KernelContext& c, const NoAttrs&) {
-        std::copy(c.input(0).shape.begin(), c.input(0).shape.end(), c.output(0).as<int64_t>());
-      },
+      .infer = [](Infer& i,
+                  const NoAttrs&) { i.output(Shape{static_cast<int64_t>(i.shape(0).size())}, DType::kInt64); },
+      .kernel =
+          [](KernelContext& c, const NoAttrs&) {
+            std::copy(c.input(0).shape.begin(), c.input(0).shape.end(), c.output(0).as<int64_t>());
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .strided_inputs = true,

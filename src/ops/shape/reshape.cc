@@ -18,12 +18,11 @@ struct ReshapeAttrs {
   bool reverse = false;
   Shape target_shape = {};
   bool keep_highest = false;
-  static constexpr auto kFields =
-      fields(field(&ReshapeAttrs::shape, "shape", "The new shape, with codes."),
-             field(&ReshapeAttrs::reverse, "reverse", "Whether codes are matched from the last axis backwards."),
-             field(&ReshapeAttrs::target_shape, "target_shape", "Deprecated: the new shape, 0 meaning inferred."),
-             field(&ReshapeAttrs::keep_highest, "keep_highest",
-                   "Deprecated: whether target_shape leaves axis 0 as it is."));
+  static constexpr auto kFields = fields(
+      field(&ReshapeAttrs::shape, "shape", "The new shape, with codes."),
+      field(&ReshapeAttrs::reverse, "reverse", "Whether codes are matched from the last axis backwards."),
+      field(&ReshapeAttrs::target_shape, "target_shape", "Deprecated: the new shape, 0 meaning inferred."),
+      field(&ReshapeAttrs::keep_highest, "keep_highest", "Deprecated: whether target_shape leaves axis 0 as it is."));
 };
 
 struct NpReshapeAttrs {
@@ -84,14 +83,14 @@ Shape deprecated_target(const Shape& in, const ReshapeAttrs& a) {
 }
 
 OpDef reshape_to() {
-  return reshape_operator<ShapeAttrs>(
-      {.name = "_reshape_to", .doc = "The same elements under exactly this shape."},
-      [](const char* name, const Geometry& in, Geometry& out, const ShapeAttrs& a) {
-        check(element_count(in.shape) == element_count(a.shape), ErrorKind::kRuntime,
-              "{}: shape {} holds {} elements, but the array {} has {}", name, to_string(a.shape),
-              element_count(a.shape), to_string(in.shape), element_count(in.shape));
-        return reshaped(in, a.shape, out);
-      });
+  return reshape_operator<ShapeAttrs>({.name = "_reshape_to", .doc = "The same elements under exactly this shape."},
+                                      [](const char* name, const Geometry& in, Geometry& out, const ShapeAttrs& a) {
+                                        check(element_count(in.shape) == element_count(a.shape), ErrorKind::kRuntime,
+                                              "{}: shape {} holds {} elements, but the array {} has {}", name,
+                                              to_string(a.shape), element_count(a.shape), to_string(in.shape),
+                                              element_count(in.shape));
+                                        return reshaped(in, a.shape, out);
+                                      });
 }
 
 OpDef nd_reshape() {
@@ -205,13 +204,12 @@ Geometry squeezed(const char* name, const Geometry& in, const std::optional<Shap
     drop = normalize_axes(*axis, in.shape.size(), name);
     for (int64_t d : drop)
       check(in.shape[static_cast<size_t>(d)] == 1, ErrorKind::kRuntime,
-            "{}: axis {} of shape {} has extent {}; only axes of extent 1 can be dropped", name, d,
-            to_string(in.shape), in.shape[static_cast<size_t>(d)]);
+            "{}: axis {} of shape {} has extent {}; only axes of extent 1 can be dropped", name, d, to_string(in.shape),
+            in.shape[static_cast<size_t>(d)]);
   }
   Geometry out{{}, {}, in.offset};
   for (size_t i = 0; i < in.shape.size(); ++i) {
-    bool dropped = axis ? std::find(drop.begin(), drop.end(), static_cast<int64_t>(i)) != drop.end()
-                        : in.shape[i] == 1;
+    bool dropped = axis ? std::find(drop.begin(), drop.end(), static_cast<int64_t>(i)) != drop.end() : in.shape[i] == 1;
     if (dropped) continue;
     out.shape.push_back(in.shape[i]);
     out.strides.push_back(in.strides[i]);
@@ -310,11 +308,11 @@ Shape padded_to(const Shape& in, size_t ndim) {
 
 template <size_t kAxes>
 OpDef atleast(const char* name, const char* python, const char* doc) {
-  return reshape_operator<NoAttrs>({.name = name, .python = {python}, .doc = doc, .inputs = {"ary"},
-                                    .samples = {uniform({3}), uniform({})}},
-                                   [](const char*, const Geometry& in, Geometry& out, const NoAttrs&) {
-                                     return reshaped(in, padded_to(in.shape, kAxes), out);
-                                   });
+  return reshape_operator<NoAttrs>(
+      {.name = name, .python = {python}, .doc = doc, .inputs = {"ary"}, .samples = {uniform({3}), uniform({})}},
+      [](const char*, const Geometry& in, Geometry& out, const NoAttrs&) {
+        return reshaped(in, padded_to(in.shape, kAxes), out);
+      });
 }
 
 }  // namespace

@@ -12,11 +12,16 @@ enum class Code { kLiteral, kInfer, kCopy, kDropOne, kCopyRest, kMerge, kSplit }
 
 Code nd_code(int64_t code, const char* operation) {
   switch (code) {
-    case 0: return Code::kCopy;
-    case -1: return Code::kInfer;
-    case -2: return Code::kCopyRest;
-    case -3: return Code::kMerge;
-    case -4: return Code::kSplit;
+    case 0:
+      return Code::kCopy;
+    case -1:
+      return Code::kInfer;
+    case -2:
+      return Code::kCopyRest;
+    case -3:
+      return Code::kMerge;
+    case -4:
+      return Code::kSplit;
     default:
       check(code > 0, ErrorKind::kRuntime, "{}: {} is no reshape code; use 0, -1, -2, -3, -4 or an extent", operation,
             code);
@@ -26,12 +31,18 @@ Code nd_code(int64_t code, const char* operation) {
 
 Code npx_code(int64_t code, const char* operation) {
   switch (code) {
-    case -1: return Code::kInfer;
-    case -2: return Code::kCopy;
-    case -3: return Code::kDropOne;
-    case -4: return Code::kCopyRest;
-    case -5: return Code::kMerge;
-    case -6: return Code::kSplit;
+    case -1:
+      return Code::kInfer;
+    case -2:
+      return Code::kCopy;
+    case -3:
+      return Code::kDropOne;
+    case -4:
+      return Code::kCopyRest;
+    case -5:
+      return Code::kMerge;
+    case -6:
+      return Code::kSplit;
     default:
       check(code >= 0, ErrorKind::kRuntime, "{}: {} is no reshape code; use -1 to -6 or an extent", operation, code);
       return Code::kLiteral;
@@ -78,7 +89,9 @@ class Resolver {
         ++position_;
         out_.push_back(1);
         break;
-      case Code::kCopy: out_.push_back(next()); break;
+      case Code::kCopy:
+        out_.push_back(next());
+        break;
       case Code::kDropOne: {
         int64_t extent = next();
         check(extent == 1, ErrorKind::kRuntime, "{}: code -3 drops an axis of extent 1, but it is {} in {}", operation_,
@@ -93,7 +106,9 @@ class Resolver {
         out_.push_back(first * next());
         break;
       }
-      case Code::kSplit: split(item); break;
+      case Code::kSplit:
+        split(item);
+        break;
     }
   }
 

@@ -8,12 +8,12 @@
 
 namespace headrace {
 
-// nd.reshape: 0 copies an extent, -1 is inferred, -2 copies all the rest, -3 merges two, -4 splits one into the next two
-// (one of which may be -1). With `reverse`, codes are matched from the last axis backwards.
+// nd.reshape: 0 copies an extent, -1 is inferred, -2 copies all the rest, -3 merges two, -4 splits one into the next
+// two (one of which may be -1). With `reverse`, codes are matched from the last axis backwards.
 Shape resolve_nd_reshape(const Shape& in, const Shape& codes, bool reverse, const char* operation);
 
-// npx.reshape: -1 is inferred, -2 copies an extent, -3 drops an axis of extent 1, -4 copies all the rest, -5 merges two,
-// -6 splits one into the next two.
+// npx.reshape: -1 is inferred, -2 copies an extent, -3 drops an axis of extent 1, -4 copies all the rest, -5 merges
+// two, -6 splits one into the next two.
 Shape resolve_npx_reshape(const Shape& in, const Shape& codes, bool reverse, const char* operation);
 
 // np.reshape: only -1.

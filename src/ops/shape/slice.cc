@@ -45,8 +45,7 @@ struct SliceAxisAttrs {
 
 struct SliceLikeAttrs {
   Shape axes;
-  static constexpr auto kFields =
-      fields(field(&SliceLikeAttrs::axes, "axes", "Axes to slice; empty: all."));
+  static constexpr auto kFields = fields(field(&SliceLikeAttrs::axes, "axes", "Axes to slice; empty: all."));
 };
 
 struct FlipAttrs {
@@ -68,9 +67,7 @@ Ranges whole(const Shape& shape) {
   return ranges;
 }
 
-std::optional<int64_t> entry(const OptionalInts& list, size_t i) {
-  return i < list.size() ? list[i] : std::nullopt;
-}
+std::optional<int64_t> entry(const OptionalInts& list, size_t i) { return i < list.size() ? list[i] : std::nullopt; }
 
 Ranges ranges_of(const SliceAttrs& a, const Shape& shape, const char* name) {
   check(a.begin.size() <= shape.size() && a.begin.size() == a.end.size(), ErrorKind::kRuntime,
@@ -172,11 +169,12 @@ Raises MXNetError when shape_like is longer on such an axis.)",
         Ranges ranges = ranges_like(a, in[0].shape(), in[1].shape());
         return {call("_basic_index", {in[0]}, {{"key", index_key(ranges)}})};
       },
-      .gradient = [](Gradient& g, const SliceLikeAttrs& a) {
-        const Shape& shape = g.input(0).shape();
-        g.set(0, call("_basic_index_scatter", {g.head()},
-                      {{"key", index_key(ranges_like(a, shape, g.input(1).shape()))}, {"shape", shape}}));
-      },
+      .gradient =
+          [](Gradient& g, const SliceLikeAttrs& a) {
+            const Shape& shape = g.input(0).shape();
+            g.set(0, call("_basic_index_scatter", {g.head()},
+                          {{"key", index_key(ranges_like(a, shape, g.input(1).shape()))}, {"shape", shape}}));
+          },
       .saves_inputs = kNothing,
       .samples = {std::vector{uniform({3, 4}), uniform({2, 3})}},
   });
@@ -187,12 +185,11 @@ Raises MXNetError when shape_like is longer on such an axis.)",
 struct SliceAssignScalarAttrs {
   double scalar = 0;
   OptionalInts begin, end, step;
-  static constexpr auto kFields =
-      fields(field(&SliceAssignScalarAttrs::scalar, "scalar", "The value to write."),
-             field(&SliceAssignScalarAttrs::begin, "begin", "First index on each axis; None: from the edge.").required(),
-             field(&SliceAssignScalarAttrs::end, "end", "Index after the last on each axis; None: to the edge.")
-                 .required(),
-             field(&SliceAssignScalarAttrs::step, "step", "Step on each axis; None: 1."));
+  static constexpr auto kFields = fields(
+      field(&SliceAssignScalarAttrs::scalar, "scalar", "The value to write."),
+      field(&SliceAssignScalarAttrs::begin, "begin", "First index on each axis; None: from the edge.").required(),
+      field(&SliceAssignScalarAttrs::end, "end", "Index after the last on each axis; None: to the edge.").required(),
+      field(&SliceAssignScalarAttrs::step, "step", "Step on each axis; None: 1."));
 };
 
 Shape assign_key(const OptionalInts& begin, const OptionalInts& end, const OptionalInts& step, const Shape& shape,
@@ -234,13 +231,14 @@ OpDef slice_assign_scalar() {
 
 std::vector<OpDef> slice_operators() {
   return {
-      slicing<SliceAttrs>({.name = "slice",
-                           .aliases = {"crop", "_npx_slice"},
-                           .python = {"nd.slice", "nd.crop", "npx.slice", "NDArray.slice"},
-                           .doc = R"(A view of the elements begin:end:step along the first axes, with Python's slice rules.
+      slicing<SliceAttrs>(
+          {.name = "slice",
+           .aliases = {"crop", "_npx_slice"},
+           .python = {"nd.slice", "nd.crop", "npx.slice", "NDArray.slice"},
+           .doc = R"(A view of the elements begin:end:step along the first axes, with Python's slice rules.
 
 Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(None, -1)) is x[0:2, ::-1].)",
-                           .samples = {{{uniform({3, 4})}, make_attrs(SliceAttrs{{0, 3}, {2, {}}, {{}, -2}})}}}),
+           .samples = {{{uniform({3, 4})}, make_attrs(SliceAttrs{{0, 3}, {2, {}}, {{}, -2}})}}}),
       slicing<SliceAxisAttrs>({.name = "slice_axis",
                                .aliases = {"_npi_slice_axis"},
                                .python = {"nd.slice_axis", "NDArray.slice_axis"},

@@ -34,9 +34,8 @@ struct SplitAttrs {
 struct ArraySplitAttrs {
   int64_t sections = 1;
   int64_t axis = 0;
-  static constexpr auto kFields =
-      fields(field(&ArraySplitAttrs::sections, "sections", "Number of parts.").required(),
-             field(&ArraySplitAttrs::axis, "axis", "The axis to cut."));
+  static constexpr auto kFields = fields(field(&ArraySplitAttrs::sections, "sections", "Number of parts.").required(),
+                                         field(&ArraySplitAttrs::axis, "axis", "The axis to cut."));
 };
 
 // Positions on the axis: part i is [edges[i], edges[i + 1]).
@@ -72,7 +71,8 @@ Parts parts_of(const SplitAttrs& a, const Shape& shape, const char* name) {
   Parts parts{axis, a.squeeze_axis, {}};
   // A leading 0 only says where the first part begins, as symbol files write it.
   if (a.indices.empty() || a.indices[0] != 0) parts.edges.push_back(0);
-  for (int64_t index : a.indices) parts.edges.push_back(std::clamp(index < 0 ? index + extent : index, int64_t{0}, extent));
+  for (int64_t index : a.indices)
+    parts.edges.push_back(std::clamp(index < 0 ? index + extent : index, int64_t{0}, extent));
   parts.edges.push_back(extent);
   check(std::is_sorted(parts.edges.begin(), parts.edges.end()), ErrorKind::kValue,
         "{}: the indices {} must not descend", name, to_string(a.indices));
@@ -143,13 +143,14 @@ OpDef splitting(General<A> g) {
 
 std::vector<OpDef> split_operators() {
   return {
-      splitting<SliceChannelAttrs>({.name = "SliceChannel",
-                                    .aliases = {"split"},
-                                    .python = {"nd.split", "nd.SliceChannel", "NDArray.split"},
-                                    .doc = R"(Views of equal parts of the array along one axis; a list when there are several.
+      splitting<SliceChannelAttrs>(
+          {.name = "SliceChannel",
+           .aliases = {"split"},
+           .python = {"nd.split", "nd.SliceChannel", "NDArray.split"},
+           .doc = R"(Views of equal parts of the array along one axis; a list when there are several.
 
 Raises ValueError unless num_outputs divides the extent of the axis.)",
-                                    .samples = {{{uniform({2, 6})}, make_attrs(SliceChannelAttrs{.num_outputs = 3})}}}),
+           .samples = {{{uniform({2, 6})}, make_attrs(SliceChannelAttrs{.num_outputs = 3})}}}),
       splitting<SplitAttrs>({.name = "_split_v2",
                              .aliases = {"_npi_split"},
                              .python = {"nd._internal._split_v2"},

@@ -9,8 +9,8 @@ namespace {
 
 struct TransposeAttrs {
   Shape axes;
-  static constexpr auto kFields =
-      fields(field(&TransposeAttrs::axes, "axes", "Axis k of the result is axis axes[k]; empty: all in reverse order."));
+  static constexpr auto kFields = fields(
+      field(&TransposeAttrs::axes, "axes", "Axis k of the result is axis axes[k]; empty: all in reverse order."));
 };
 
 struct NpTransposeAttrs {
@@ -47,8 +47,8 @@ struct RollAttrs {
 };
 
 Shape full_axes(const Shape& axes, size_t ndim, const char* name) {
-  check(axes.size() == ndim, ErrorKind::kValue, "{}: axes {} name {} axes, but the array has {}", name,
-        to_string(axes), axes.size(), ndim);
+  check(axes.size() == ndim, ErrorKind::kValue, "{}: axes {} name {} axes, but the array has {}", name, to_string(axes),
+        axes.size(), ndim);
   return normalize_axes(axes, ndim, name);
 }
 
@@ -123,12 +123,13 @@ std::vector<OpDef> transpose_operators() {
                                    .python = {"nd.transpose", "NDArray.transpose"},
                                    .doc = "A view with the axes in the given order. Raises ValueError for wrong axes.",
                                    .samples = {uniform({2, 3, 4})}}),
-      transposing<NpTransposeAttrs>({.name = "_np_transpose",
-                                     .aliases = {"_npi_transpose"},
-                                     .python = {"np.transpose", "ndarray.transpose"},
-                                     .doc = "A view with the axes in the given order. Raises ValueError for wrong axes.",
-                                     .inputs = {"a"},
-                                     .samples = {uniform({2, 3, 4})}}),
+      transposing<NpTransposeAttrs>(
+          {.name = "_np_transpose",
+           .aliases = {"_npi_transpose"},
+           .python = {"np.transpose", "ndarray.transpose"},
+           .doc = "A view with the axes in the given order. Raises ValueError for wrong axes.",
+           .inputs = {"a"},
+           .samples = {uniform({2, 3, 4})}}),
       transposing<SwapAttrs>({.name = "SwapAxis",
                               .aliases = {"swapaxes"},
                               .python = {"nd.swapaxes", "nd.SwapAxis", "NDArray.swapaxes"},
@@ -139,12 +140,13 @@ std::vector<OpDef> transpose_operators() {
                                 .doc = "A view in which two axes have changed places.",
                                 .inputs = {"a"},
                                 .samples = {{{uniform({2, 3, 4})}, make_attrs(NpSwapAttrs{0, 2})}}}),
-      transposing<MoveAttrs>({.name = "_np_moveaxis",
-                              .aliases = {"moveaxis"},
-                              .python = {"nd.moveaxis", "np.moveaxis"},
-                              .doc = "A view in which the source axes stand at their destinations; the others keep order.",
-                              .np_inputs = {"a"},
-                              .samples = {{{uniform({2, 3, 4})}, make_attrs(MoveAttrs{{0}, {-1}})}}}),
+      transposing<MoveAttrs>(
+          {.name = "_np_moveaxis",
+           .aliases = {"moveaxis"},
+           .python = {"nd.moveaxis", "np.moveaxis"},
+           .doc = "A view in which the source axes stand at their destinations; the others keep order.",
+           .np_inputs = {"a"},
+           .samples = {{{uniform({2, 3, 4})}, make_attrs(MoveAttrs{{0}, {-1}})}}}),
       transposing<RollAttrs>({.name = "_npi_rollaxis",
                               .python = {"np.rollaxis"},
                               .doc = "A view in which `axis` lies before `start`.",

@@ -35,8 +35,15 @@ std::vector<float> expected(const std::vector<float>& a, const std::vector<float
 class DotOf : public testing::TestWithParam<DType> {};
 
 TEST_P(DotOf, EverySizeAndTranspose) {
-  for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1}, {3, 4, 5}, {1, 40, 7}, {40, 1, 7}, {33, 17, 65}, {64, 48, 1},
-                         {1, 300, 200}, {300, 1, 200}, {70, 90, 50}}) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                         {3, 4, 5},
+                         {1, 40, 7},
+                         {40, 1, 7},
+                         {33, 17, 65},
+                         {64, 48, 1},
+                         {1, 300, 200},
+                         {300, 1, 200},
+                         {70, 90, 50}}) {
     for (int flags = 0; flags < 4; ++flags) {
       bool ta = flags & 1, tb = flags & 2;
       NDArray a = random_array(ta ? Shape{k, m} : Shape{m, k}, GetParam(), 1);

@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "op/invoke.h"
 #include "headrace/random.hpp"
+#include "op/invoke.h"
 
 namespace headrace {
 namespace {

@@ -1,0 +1,18 @@
+// Philox in bulk, for the best instruction set of this machine. Element i of a key depends on key and i alone: not on
+// the range it is computed in, nor on the vector width. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// Elements come in tiles; a range begins at a multiple of this.
+inline constexpr int64_t kPhiloxTile = 64;
+
+// values[k] = offset + factor * v for the elements first + k, k < n; v is uniform in [0, 1), or normal.
+template <class Real>  // float or double
+void philox_uniform(uint64_t key, int64_t first, int64_t n, Real offset, Real factor, Real* values);
+template <class Real>
+void philox_normal(uint64_t key, int64_t first, int64_t n, Real offset, Real factor, Real* values);
+
+}  // namespace headrace
