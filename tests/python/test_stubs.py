@@ -1,64 +1,35 @@
-"""tools/make_stubs.py writes stubs that parse and have every public name with its real parameters."""
+"""Stubs and signatures follow from the catalogue."""
 
 import ast
-import importlib
 import inspect
-import pathlib
 import subprocess
 import sys
+from pathlib import Path
 
-import pytest
+from headrace import nd, np
 
-import headrace
-
-TOOL = pathlib.Path(__file__).parents[2] / "tools" / "make_stubs.py"
-
-
-@pytest.fixture(scope="module")
-def stubs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stubs")
-    packages = pathlib.Path(headrace.__file__).parents[1]
-    subprocess.run([sys.executable, str(TOOL), str(packages), str(folder)], check=True, timeout=120)
-    return folder
+ROOT = Path(__file__).resolve().parents[2]
 
 
-def definitions(path):
-    tree = ast.parse(path.read_text())
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+def test_stubs_are_python_and_hold_the_operators(tmp_path):
+    subprocess.run([sys.executable, ROOT / "tools/generate_stubs.py", tmp_path], check=True)
+    found = {}
+    for path in tmp_path.rglob("*.pyi"):
+        tree = ast.parse(path.read_text())
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found[path.relative_to(tmp_path).as_posix()] = {node.name: node for node in functions}
+    dot = found["ndarray/__init__.pyi"]["dot"]
+    assert [a.arg for a in dot.args.args][:4] == ["lhs", "rhs", "transpose_a", "transpose_b"]
+    assert "sum" in found["numpy/__init__.pyi"]
+    assert all(ast.get_docstring(f) for functions in found.values() for f in functions.values())
 
 
-@pytest.mark.parametrize("name", ["ndarray", "numpy", "numpy_extension"])
-def test_every_function_with_its_parameters(stubs, name):
-    module = importlib.import_module(f"headrace.{name}")
-    found = definitions(stubs / "headrace" / name / "__init__.pyi")
-    compared = 0
-    for key in set(module.__all__) & set(found):
-        try:
-            real = inspect.signature(getattr(module, key)).parameters.values()
-        except ValueError:
-            continue  # functions of nanobind do not tell
-        node = found[key].args
-        written = [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
-        assert written == [p.name for p in real if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)], key
-        compared += 1
-    assert compared > 40
+def test_signatures_are_real():
+    assert str(inspect.signature(nd.softmax)).startswith("(data")
+    assert "axis" in inspect.signature(np.sum).parameters
+    assert inspect.signature(nd.clip).parameters["a_min"].default is inspect.Parameter.empty
 
 
-def test_types_defaults_and_documentation(stubs):
-    found = definitions(stubs / "headrace" / "ndarray" / "__init__.pyi")["dot"]
-    assert ast.unparse(found.returns) == "NDArray"
-    types = {argument.arg: ast.unparse(argument.annotation) for argument in found.args.args}
-    assert types["transpose_a"] == "builtins.bool"
-    assert types["lhs"].startswith("NDArray")
-    assert "transpose_a" in ast.get_docstring(found)
-
-
-def test_methods_of_arrays(stubs):
-    array = definitions(stubs / "headrace" / "ndarray" / "ndarray.pyi")["NDArray"]
-    methods = {node.name for node in array.body if isinstance(node, ast.FunctionDef)}
-    assert {"asnumpy", "reshape", "sum", "attach_grad", "shape", "__add__"} <= methods
-
-
-def test_every_stub_is_python(stubs):
-    for path in stubs.rglob("*.pyi"):
-        ast.parse(path.read_text())
+def test_docstrings_list_parameters():
+    assert "axis" in nd.softmax.__doc__
+    assert "Parameters" in nd.softmax.__doc__
