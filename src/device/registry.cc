@@ -30,10 +30,11 @@ Backend* backend_of(DeviceType type) {
 Allocator& allocator_of(Device device) {
   Backend* backend = backend_of(device.type);
   const int count = backend ? backend->device_count() : 0;
-  check(device.id >= 0 && device.id < count, ErrorKind::kRuntime,
-        "{}: no such device; this machine has {} of that type. Use one that headrace.context lists, for example "
-        "cpu(0).",
-        to_string(device), count);
+  if (device.id < 0 || device.id >= count) [[unlikely]]  // not check(): naming the device costs more than a tiny task
+    fail(ErrorKind::kRuntime,
+         "{}: no such device; this machine has {} of that type. Use one that headrace.context lists, for example "
+         "cpu(0).",
+         to_string(device), count);
   return backend->allocator(device.id);
 }
 
