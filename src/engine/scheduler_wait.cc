@@ -19,10 +19,14 @@ std::chrono::nanoseconds until(Scheduler::Deadline deadline, Clock::time_point n
 
 }  // namespace
 
-// A thread that leaves hands over what it still has: others may wait for it.
+// A thread that leaves hands over what it still has, and what the workers left to it because it was at work: others may
+// wait for either.
 bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
   const bool reached = help(context, waiting);
-  if (!context.batch.empty()) flush(context);
+  if (!context.batch.empty())
+    flush(context);
+  else
+    compute_.pass_on();
   return reached;
 }
 

@@ -556,6 +556,24 @@ TEST(Engine, ParkedWorkersWakeUp) {
   EXPECT_EQ(runs, 200);
 }
 
+// Many tasks are ready; a thread waits for the first and leaves. The others run without any further wait.
+TEST(Engine, WaitForOneTaskDoesNotStrandTheOthers) {
+  Config config = config_with(2);
+  config.spin_us = 0;
+  Engine engine(config);
+  std::vector<Var> vars(200);
+  std::atomic<int> runs{0};
+  for (int round = 1; round <= 20; ++round) {
+    for (Var& var : vars) {
+      std::array<Var*, 1> writes{&var};
+      engine.push({.name = "task", .writes = writes, .cost_ns = 20'000}, [&] { ++runs; });
+    }
+    engine.wait_to_read(vars[static_cast<size_t>(round)]);
+    for (int i = 0; engine.pending() > 0 && i < 10'000; ++i) std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_EQ(runs, 200 * round);
+  }
+}
+
 TEST(Engine, FailureLogDropsTheNewestBeyondItsLimit) {
   Engine engine(config_with(1));
   for (int i = 0; i < 1500; ++i) engine.push({.name = "task"}, [i] { throw std::runtime_error(std::to_string(i)); });
