@@ -1,181 +1,183 @@
-"""Indexing by arrays and masks. Integers, slices, None and Ellipsis alone are handled in
-python/src/array_index.cc."""
+"""Indexing by arrays and masks. Keys of integers, slices, None and Ellipsis: python/src/array_index.cc."""
 
 import numpy as _numpy
 
 from . import _core
-from .base import ArrayIndexError, MXNetError
+from .base import ArrayIndexError, ArrayValueError
 from .ndarray.ndarray import NDArray
 
 _advanced = {np: _core.function("_advanced_index", np) for np in (False, True)}
 _assign = {np: _core.function("_advanced_index_assign", np) for np in (False, True)}
 
 
-def _is_mask(item, np):
-    """Whether an index selects by truth values. Legacy arrays take booleans as integers."""
-    if not np:
-        return False
-    if isinstance(item, NDArray):
-        return item._dtype_name == "bool"
-    if isinstance(item, _numpy.ndarray):
-        return item.dtype == bool
-    if isinstance(item, (bool, _numpy.bool_)):
-        return True
-    return isinstance(item, list) and len(item) > 0 and _numpy.asarray(item).dtype == bool
-
-
-def _integers(item, np):
-    """An index as an int64 array."""
-    if isinstance(item, NDArray):
-        if item._dtype_name == "bool" and not np:
-            raise ArrayValue("a boolean NDArray is an index in np mode only; use nd.contrib.boolean_mask")
-        return item if item._dtype_name == "int64" else item.astype("int64")
-    try:
-        host = _numpy.asarray(
-            [i.asscalar() if isinstance(i, NDArray) else i for i in item]
-            if isinstance(item, (list, tuple))
-            else item
-        )
-        if host.size == 0:
-            host = host.astype("int64")
-        if host.dtype.kind not in "iubf":
-            raise TypeError
-    except (TypeError, ValueError):
-        raise ArrayValue(
-            f"an index of type {type(item).__name__} is not supported; use integers, slices, None, "
-            "Ellipsis, or arrays "
-            "or lists of integers or truth values"
-        ) from None
-    return _core.array(host.astype("int64"), "int64", np)
-
-
-class ArrayValue(MXNetError, ValueError):
-    """An index that means nothing."""
-
-
-class _Key:
-    """A key taken apart: one basic part, then integer arrays for some axes of what that part leaves."""
-
-    def __init__(self, array, key):
-        np = array._is_np
-        items = list(key) if isinstance(key, tuple) else [key]
-        items = self._expand_masks(items, np)
-        items = self._expand_ellipsis(items, array.ndim)
-        self.basic, self.arrays, self.axes = [], [], []
-        axis = 0  # of the result of the basic part
-        positions = []
-        for place, item in enumerate(items):
-            if item is None:
-                self.basic.append(None)
-                axis += 1
-            elif isinstance(item, slice):
-                self.basic.append(item)
-                axis += 1
-            else:
-                self.basic.append(slice(None))
-                self.arrays.append(_integers([item] if _is_integer(item) else item, np))
-                if _is_integer(item):
-                    self.arrays[-1] = self.arrays[-1].reshape(()) if np else self.arrays[-1]
-                self.axes.append(axis)
-                positions.append(place)
-                axis += 1
-        self.basic = tuple(self.basic)
-
-    @staticmethod
-    def _expand_masks(items, np):
-        expanded = []
-        for item in items:
-            if _is_mask(item, np):
-                host = item.asnumpy() if isinstance(item, NDArray) else _numpy.asarray(item)
-                if host.ndim == 0:
-                    raise ArrayValue(
-                        "a single truth value is not supported as an index; use None or an empty slice"
-                    )
-                expanded.extend(_Mask(i, host.shape, axis) for axis, i in enumerate(_numpy.nonzero(host)))
-            else:
-                expanded.append(item)
-        return expanded
-
-    @staticmethod
-    def _expand_ellipsis(items, ndim):
-        used = sum(1 for item in items if item is not None and item is not Ellipsis)
-        if used > ndim:
-            raise ArrayIndexError(
-                f"index: too many indices: {used} were given, but the array has {ndim} dimension(s)"
-            )
-        places = [i for i, item in enumerate(items) if item is Ellipsis]
-        if len(places) > 1:
-            raise ArrayIndexError("index: only one ellipsis ('...') is allowed in an index")
-        fill = [slice(None)] * (ndim - used)
-        if not places:
-            return items + fill
-        return items[: places[0]] + fill + items[places[0] + 1 :]
-
-    def check_masks(self, array):
-        """Raises when a mask does not fit the axes it selects from."""
-
-    def source(self, array):
-        return array[self.basic] if self.basic else array
-
-
-class _Mask(_numpy.ndarray):
-    """Indices along one axis that a mask selects; remembers the mask's extent there."""
-
-    def __new__(cls, indices, shape, axis):
-        made = _numpy.asarray(indices).view(cls)
-        made.extent = shape[axis]
-        return made
-
-    def __array_finalize__(self, source):
-        self.extent = getattr(source, "extent", None)
-
-
-def _is_integer(item):
-    return (
-        not isinstance(item, (list, tuple, NDArray)) and hasattr(item, "__index__") and _numpy.ndim(item) == 0
-    )
-
-
-def _parse(array, key):
-    if isinstance(key, (str, float)) or (
-        isinstance(key, tuple) and any(isinstance(k, (str, float)) for k in key)
-    ):
-        raise ArrayValue(
-            f"arrays do not support indexing with key {key!r}; use integers, slices, None, Ellipsis or "
-            "arrays of integers or truth values"
-        )
-    for item in key if isinstance(key, tuple) else (key,):
-        if _is_mask(item, array._is_np) and not isinstance(key, tuple):
-            shape = item.shape if hasattr(item, "shape") else _numpy.shape(item)
-            if tuple(shape) != array.shape[: len(shape)]:
-                raise ArrayIndexError(
-                    f"index: a mask of shape {tuple(shape)} does not fit an array of shape {array.shape}; "
-                    "their leading "
-                    "extents must agree"
-                )
-    return _Key(array, key)
-
-
 def get(array, key):
-    """``array[key]``: a copy of the selected elements."""
-    parsed = _parse(array, key)
-    source = parsed.source(array)
-    return _advanced[array._is_np](source, *parsed.arrays, axes=tuple(parsed.axes))
+    """``array[key]``: a copy of the selected elements, or a view where ``key`` is basic after all."""
+    parsed = _Key(array, key)
+    if not parsed.arrays:
+        return array[parsed.basic]
+    selected = _advanced[array._is_np](array[parsed.basic], *parsed.arrays, axes=tuple(parsed.axes))
+    return selected if selected.ndim or array._is_np else selected.reshape((1,))
 
 
 def assign(array, key, value):
     """``array[key] = value`` in place."""
-    np = array._is_np
-    parsed = _parse(array, key)
-    target = parsed.source(array)
+    parsed = _Key(array, key)
+    if not parsed.arrays:
+        array[parsed.basic] = value
+        return
+    given = _without_leading_ones(_value(array, value), parsed.ndim, array._is_np)
+    # The task reads these while it writes the array.
+    given, *indices = (
+        read.copy() if _core.share_storage(read, array) else read for read in (given, *parsed.arrays)
+    )
+    _assign[array._is_np](array[parsed.basic], given, *indices, axes=tuple(parsed.axes))
+
+
+class _Key:
+    """A key taken apart: a basic key, then integer arrays that select along some axes of what it leaves.
+
+    Without integer arrays the whole key is basic.
+    """
+
+    def __init__(self, array, key):
+        items = [_item(item, array._is_np) for item in (key if isinstance(key, tuple) else (key,))]
+        items = _without_ellipsis(items, array.ndim)
+        basic, self.arrays, self.axes = [], [], []
+        if any(isinstance(item, (NDArray, _Mask)) for item in items):
+            axis = 0  # of the array
+            for item in items:
+                if item is None or isinstance(item, slice):
+                    basic.append(item)
+                else:
+                    for index in _index_arrays(item, array, axis):
+                        self.arrays.append(index)
+                        self.axes.append(len(basic))
+                        basic.append(slice(None))
+                axis += _consumed(item)
+        self.basic = tuple(basic or items)
+
+    @property
+    def ndim(self):
+        """Number of dimensions of what a key with integer arrays selects."""
+        return len(self.basic) - len(self.arrays) + max(index.ndim for index in self.arrays)
+
+
+class _Mask:
+    """A host array of truth values that selects from as many axes as it has."""
+
+    def __init__(self, truth):
+        self.truth = truth
+
+    def indices(self, shape, axis):
+        """The selected positions: one NumPy array per axis, from `axis` of an array of `shape` on."""
+        have, need = self.truth.shape, shape[axis : axis + self.truth.ndim]
+        if have != need:
+            raise ArrayIndexError(
+                f"index: a mask of shape {have} does not fit an array of shape {shape} from axis {axis} on; "
+                f"expected shape {need}"
+            )
+        return _numpy.nonzero(self.truth)
+
+
+def _item(item, np):
+    """One entry of a key as None, Ellipsis, a slice, a Python integer, an integer array or a mask."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (str, float)):
+        raise ArrayValueError(
+            f"arrays do not support indexing with key {item!r}; use integers, slices, None, Ellipsis or "
+            "arrays of integers or truth values"
+        )
+    if isinstance(item, NDArray):
+        if item._dtype_name != "bool":
+            return item if item._dtype_name == "int64" else item.astype("int64")
+        if not np:
+            raise ArrayValueError(
+                "a boolean NDArray is an index in np mode only; use nd.contrib.boolean_mask"
+            )
+        return _mask(item.asnumpy())
+    values = _host_values(item)
+    if np and values.dtype == bool:
+        return _mask(values)
+    if values.ndim == 0 and values.dtype.kind in "iub":
+        return int(values)
+    return _core.array(values.astype("int64"), "int64", np)
+
+
+def _mask(truth):
+    if truth.ndim == 0:
+        raise ArrayValueError("a single truth value is not supported as an index; use None or an empty slice")
+    return _Mask(truth)
+
+
+def _host_values(item):
+    """An index that is no array of ours as a NumPy array of numbers or truth values."""
+    try:
+        if isinstance(item, (list, tuple)):
+            item = [one.asnumpy().item() if isinstance(one, NDArray) else one for one in item]
+        values = _numpy.asarray(item)
+        if values.dtype.kind in "iubf":
+            return values
+    except (TypeError, ValueError):
+        pass
+    raise ArrayValueError(
+        f"an index of type {type(item).__name__} is not supported; use integers, slices, None, Ellipsis, or "
+        "arrays or lists of integers or truth values"
+    )
+
+
+def _consumed(item):
+    """How many axes of an array an entry of a key uses up."""
+    if isinstance(item, _Mask):
+        return item.truth.ndim
+    return 0 if item is None or item is Ellipsis else 1
+
+
+def _without_ellipsis(items, ndim):
+    """The entries with full slices for the axes that Ellipsis, or nothing, stands for."""
+    used = sum(_consumed(item) for item in items)
+    if used > ndim:
+        raise ArrayIndexError(
+            f"index: too many indices: {used} were given, but the array has {ndim} dimension(s)"
+        )
+    places = [place for place, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise ArrayIndexError("index: only one ellipsis ('...') is allowed in an index")
+    place = places[0] if places else len(items)
+    return items[:place] + [slice(None)] * (ndim - used) + items[place + 1 :]
+
+
+def _index_arrays(item, array, axis):
+    """The index arrays that an integer, an integer array or a mask amounts to."""
+    if isinstance(item, NDArray):
+        return [item]
+    hosts = item.indices(array.shape, axis) if isinstance(item, _Mask) else [_numpy.asarray(item)]
+    return [_core.array(host, "int64", array._is_np) for host in hosts]
+
+
+def _value(array, value):
+    """What is assigned, as an array of the destination's class and dtype."""
     if isinstance(value, NDArray):
-        if value._is_np != np:
+        if value._is_np != array._is_np:
             raise TypeError(
                 "assignment: cannot mix nd and np arrays; convert one with as_np_ndarray() or as_nd_ndarray()"
             )
-        given = value
-    else:
-        given = _core.array(value, array._dtype_name, np)
-    if given._dtype_name != array._dtype_name:
-        given = given.astype(array._dtype_name)
-    _assign[np](target, given, *parsed.arrays, axes=tuple(parsed.axes))
+        return value.astype(array._dtype_name, copy=False)
+    try:
+        host = _numpy.asarray(value)
+    except ValueError:
+        host = None
+    if host is None or host.dtype.kind not in "iubf":
+        raise TypeError(
+            f"assignment: a value of type {type(value).__name__} cannot be assigned to an array of "
+            f"{array._dtype_name}; use numbers, arrays or nested sequences of numbers"
+        )
+    return _core.array(value, array._dtype_name, array._is_np)
+
+
+def _without_leading_ones(value, ndim, np):
+    """`value` without axes of extent 1 that the `ndim` dimensions of a selection do not have."""
+    ndim = ndim if np else max(ndim, 1)
+    while value.ndim > ndim and value.shape[0] == 1:
+        value = value[0]
+    return value

@@ -27,7 +27,7 @@ bool is_index_integer(PyObject* item) {
 }
 
 void add_integer(BasicKey& key, const Shape& shape, PyObject* item) {
-  int64_t i = PyLong_Check(item) ? PyLong_AsLongLong(item) : PyNumber_AsSsize_t(item, PyExc_IndexError);
+  int64_t i = PyNumber_AsSsize_t(item, PyExc_IndexError);  // an integer beyond 64 bits is out of bounds
   if (i == -1 && PyErr_Occurred()) throw PythonError();
   check(key.axes < shape.size(), ErrorKind::kIndex, "index: too many indices: the array has {} dimension(s), shape {}",
         shape.size(), to_string(shape));
