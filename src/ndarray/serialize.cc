@@ -94,8 +94,24 @@ struct SparseParts {
   std::vector<NDArray> indices;  // row_sparse: row numbers; csr: row starts, column numbers
 };
 
+// A sparse record may stand for a dense array far larger than the file. One that is small either way is made; a larger
+// one must not be more than this many times the file's own values, so that a damaged shape cannot claim the memory.
+constexpr uint64_t kSmallDense = uint64_t{64} << 20;
+constexpr uint64_t kMostExpansion = 1024;
+
+void check_dense_size(const SparseParts& parts, const Shape& shape) {
+  uint64_t bytes = item_size(parts.values.dtype());
+  bool fits = true;
+  for (int64_t extent : shape)
+    fits &= extent >= 0 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes);
+  uint64_t stored = static_cast<uint64_t>(parts.values.size()) * item_size(parts.values.dtype());
+  if (!fits || (bytes > kSmallDense && bytes / kMostExpansion > stored))
+    invalid("a sparse array of an impossible shape, or too large to be made dense");
+}
+
 // The dense array that a sparse record stands for.
 NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type) {
+  check_dense_size(parts, shape);
   NDArray dense = NDArray::empty(shape, parts.values.dtype());
   size_t item = item_size(dense.dtype());
   char* to = dense.view()->data();
