@@ -27,8 +27,7 @@ void count(benchmark::State& state) {
 // Range 0: the axis, or -1 for all.
 void reduce(benchmark::State& state, const char* name) {
   const OpDef& op = find_op(name);
-  const AttrsPtr attrs =
-      state.range(0) < 0 ? op.default_attrs : attrs_of(op, {{"axis", Shape{state.range(0)}}});
+  const AttrsPtr attrs = state.range(0) < 0 ? op.default_attrs : attrs_of(op, {{"axis", Shape{state.range(0)}}});
   for (auto _ : state) call(op, attrs, {matrix()}).wait_to_read();
   count(state);
 }

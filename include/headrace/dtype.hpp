@@ -25,10 +25,10 @@ enum class DType : uint8_t {
 inline constexpr int kDTypeCount = 13;
 
 size_t item_size(DType dtype) noexcept;
-std::string_view dtype_name(DType dtype) noexcept;    // NumPy's names: "float32", "bool", "bfloat16"
-DType parse_dtype(std::string_view name);             // raises TypeError for an unknown name
+std::string_view dtype_name(DType dtype) noexcept;  // NumPy's names: "float32", "bool", "bfloat16"
+DType parse_dtype(std::string_view name);           // raises TypeError for an unknown name
 bool is_floating(DType dtype) noexcept;
-bool is_integer(DType dtype) noexcept;                // signed or unsigned, not bool
-bool is_signed(DType dtype) noexcept;                 // signed integers and floats
+bool is_integer(DType dtype) noexcept;  // signed or unsigned, not bool
+bool is_signed(DType dtype) noexcept;   // signed integers and floats
 
 }  // namespace headrace

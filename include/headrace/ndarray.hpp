@@ -72,19 +72,33 @@ class NDArray {
 template <class T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<float>() { return DType::kFloat32; }
+constexpr DType dtype_of<float>() {
+  return DType::kFloat32;
+}
 template <>
-constexpr DType dtype_of<double>() { return DType::kFloat64; }
+constexpr DType dtype_of<double>() {
+  return DType::kFloat64;
+}
 template <>
-constexpr DType dtype_of<int32_t>() { return DType::kInt32; }
+constexpr DType dtype_of<int32_t>() {
+  return DType::kInt32;
+}
 template <>
-constexpr DType dtype_of<int64_t>() { return DType::kInt64; }
+constexpr DType dtype_of<int64_t>() {
+  return DType::kInt64;
+}
 template <>
-constexpr DType dtype_of<uint8_t>() { return DType::kUint8; }
+constexpr DType dtype_of<uint8_t>() {
+  return DType::kUint8;
+}
 template <>
-constexpr DType dtype_of<int8_t>() { return DType::kInt8; }
+constexpr DType dtype_of<int8_t>() {
+  return DType::kInt8;
+}
 template <>
-constexpr DType dtype_of<bool>() { return DType::kBool; }
+constexpr DType dtype_of<bool>() {
+  return DType::kBool;
+}
 
 void check_dtype(const NDArray& array, DType expected, const char* operation);  // raises TypeError
 

@@ -27,10 +27,7 @@ class SmallVector {
   SmallVector(std::initializer_list<T> items) { assign(items.begin(), items.end()); }
   explicit SmallVector(std::span<const T> items) { assign(items.begin(), items.end()); }
   template <class It>
-    requires(!std::is_integral_v<It>)
-  SmallVector(It first, It last) {
-    assign(first, last);
-  }
+  requires(!std::is_integral_v<It>) SmallVector(It first, It last) { assign(first, last); }
   SmallVector(const SmallVector& other) { copy_from(other); }
   SmallVector(SmallVector&& other) noexcept { steal(other); }
   SmallVector& operator=(const SmallVector& other) {

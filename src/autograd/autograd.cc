@@ -37,11 +37,11 @@ class ScopedState {
 
 // What the walk knows of one node.
 struct Entry {
-  NodePtr node;                 // kept: freeing the graph drops the links that hold it
-  std::vector<NDArray> heads;   // gradient of each output, none while nothing arrived
-  uint32_t uses = 0;            // edges that lead here from visited nodes and heads
-  bool owned = false;           // heads[0] is a sum made here, so it may be added to in place
-  bool useful = false;          // leads to a leaf that wants its gradient
+  NodePtr node;                // kept: freeing the graph drops the links that hold it
+  std::vector<NDArray> heads;  // gradient of each output, none while nothing arrived
+  uint32_t uses = 0;           // edges that lead here from visited nodes and heads
+  bool owned = false;          // heads[0] is a sum made here, so it may be added to in place
+  bool useful = false;         // leads to a leaf that wants its gradient
 };
 
 class Walk {
@@ -69,8 +69,10 @@ class Walk {
   void run() {
     for (Entry& entry : entries_) {
       if (!entry.useful) continue;
-      if (entry.node->is_leaf) finish_leaf(entry);
-      else step(entry);
+      if (entry.node->is_leaf)
+        finish_leaf(entry);
+      else
+        step(entry);
     }
   }
 
@@ -95,8 +97,10 @@ class Walk {
       return entries_[found->second];
     }
     entries_.push_back({NodePtr(node), {}});
-    if (!index_.empty()) index_.emplace(node, entries_.size() - 1);
-    else if (entries_.size() > kLinear) build_index();
+    if (!index_.empty())
+      index_.emplace(node, entries_.size() - 1);
+    else if (entries_.size() > kLinear)
+      build_index();
     return entries_.back();
   }
 
@@ -123,9 +127,8 @@ class Walk {
       Entry& entry = entries_[i];
       if (entry.node->is_leaf) {
         entry.useful = to_leaves_ ? entry.node->request != GradReq::kNull
-                                  : std::any_of(variables.begin(), variables.end(), [&](const NDArray& v) {
-                                      return v.node() == entry.node;
-                                    });
+                                  : std::any_of(variables.begin(), variables.end(),
+                                                [&](const NDArray& v) { return v.node() == entry.node; });
         reaches_leaf_ |= entry.useful;
       } else {
         for (const NDArray& input : entry.node->inputs)
@@ -191,8 +194,10 @@ class Walk {
       wanted[i] = source.useful;
       if (source.useful) targets[i] = target_for(*source.node, source);
     }
-    if (node.custom) results = run_custom(node, heads);
-    else run_rule(node, heads, results, targets, wanted);
+    if (node.custom)
+      results = run_custom(node, heads);
+    else
+      run_rule(node, heads, results, targets, wanted);
     for (size_t i = 0; i < count; ++i)
       if (wanted[i] && results[i])
         add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results[i]));

@@ -42,8 +42,10 @@ bool is_signed(DType dtype) noexcept { return row(dtype).is_signed; }
 DType parse_dtype(std::string_view name) {
   for (size_t i = 0; i < kRows.size(); ++i)
     if (kRows[i].name == name) return static_cast<DType>(i);
-  fail(ErrorKind::kType, "unknown dtype '{}'; known are float16, bfloat16, float32, float64, int8, int16, int32, int64, "
-       "uint8, uint16, uint32, uint64 and bool", name);
+  fail(ErrorKind::kType,
+       "unknown dtype '{}'; known are float16, bfloat16, float32, float64, int8, int16, int32, int64, "
+       "uint8, uint16, uint32, uint64 and bool",
+       name);
 }
 
 }  // namespace headrace

@@ -48,9 +48,10 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* operation) {
   size_t lead = longer.size() - shorter.size();
   for (size_t i = 0; i < shorter.size(); ++i) {
     int64_t x = longer[lead + i], y = shorter[i];
-    check(x == y || x == 1 || y == 1, ErrorKind::kValue,
-          "{}: shapes {} and {} do not broadcast together: axis {} has extents {} and {}; equal extents or 1 are needed",
-          operation, to_string(a), to_string(b), lead + i, x, y);
+    check(
+        x == y || x == 1 || y == 1, ErrorKind::kValue,
+        "{}: shapes {} and {} do not broadcast together: axis {} has extents {} and {}; equal extents or 1 are needed",
+        operation, to_string(a), to_string(b), lead + i, x, y);
     result[lead + i] = x == 1 ? y : x;
   }
   return result;

@@ -174,7 +174,9 @@ Task* Scheduler::take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> a
 
 bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
   if (kind == WorkerGroup::Kind::kBlocking) return !blocking_.queue().empty();
-  const auto has_work = [this](const ReadyQueue& queue) { return !queue.empty() && queue.has_until(horizon_to_take()); };
+  const auto has_work = [this](const ReadyQueue& queue) {
+    return !queue.empty() && queue.has_until(horizon_to_take());
+  };
   bool found = has_work(compute_.queue());
   if (!found) threads_.visit([&](const ThreadContext& context) { found |= has_work(context.batch); });
   return found;

@@ -54,8 +54,8 @@ struct Task {
   bool writes(const Var& var) noexcept;
   void destroy_body() noexcept;
 
-  Task* next = nullptr;   // in the one list that it is on
-  int64_t sequence = 0;   // how many tasks its only pushing thread had pushed; 0 when several threads push
+  Task* next = nullptr;  // in the one list that it is on
+  int64_t sequence = 0;  // how many tasks its only pushing thread had pushed; 0 when several threads push
   const char* name = "";
   const BodyType* body_type = nullptr;  // null: no body (any more)
   void* body = nullptr;

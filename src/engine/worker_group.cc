@@ -59,8 +59,8 @@ void WorkerGroup::notify() noexcept {
 }
 
 void WorkerGroup::pass_on() noexcept {
-  const bool has_thread = idle_count_.load(std::memory_order_relaxed) > 0 ||
-                          thread_count_.load(std::memory_order_relaxed) < limit_;
+  const bool has_thread =
+      idle_count_.load(std::memory_order_relaxed) > 0 || thread_count_.load(std::memory_order_relaxed) < limit_;
   if (!has_thread || queue_.empty() || !scheduler_.work_visible(kind_)) return;
   if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
 }

@@ -45,10 +45,36 @@ void copy_line(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t
   }
 }
 
+// A plane of which the destination runs along `inner` and the source along `outer`, both packed there: whole cache
+// lines are read, turned in a small buffer and written.
+template <class T>
+void transpose_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
+  constexpr int64_t kLine = 64 / sizeof(T), kDepth = 4 * kLine;  // several lines of one source row share its page
+  alignas(64) T tile[kDepth][kLine];
+  for (int64_t i = 0; i < outer.extent; i += kDepth) {
+    const int64_t height = std::min(kDepth, outer.extent - i);
+    for (int64_t j = 0; j < inner.extent; j += kLine) {
+      const int64_t width = std::min(kLine, inner.extent - j);
+      for (int64_t b = 0; b < width; ++b) {
+        const T* row = from + (j + b) * inner.from + i;
+        for (int64_t a = 0; a < height; ++a) tile[a][b] = row[a];
+      }
+      for (int64_t a = 0; a < height; ++a) {
+        T* row = to + (i + a) * outer.to + j;
+        if (width == kLine)
+          std::memcpy(row, tile[a], sizeof(tile[a]));
+        else
+          std::memcpy(row, tile[a], static_cast<size_t>(width) * sizeof(T));
+      }
+    }
+  }
+}
+
 // A plane whose destination runs along `inner` and whose source runs along `outer`: copied in square blocks, so that
 // both sides use whole cache lines.
 template <class T>
 void copy_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
+  if (outer.from == 1 && inner.to == 1) return transpose_plane(to, from, outer, inner);
   constexpr int64_t kBlock = 32;
   for (int64_t i = 0; i < outer.extent; i += kBlock) {
     int64_t i_end = std::min(i + kBlock, outer.extent);

@@ -23,7 +23,6 @@ void* Storage::allocate() {
   return expected;
 }
 
-
 View::View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset)
     : storage_(std::move(storage)),
       shape_(shape),

@@ -29,7 +29,9 @@ class View final {
   bool is_contiguous() const noexcept { return contiguous_; }
 
   // Address of the first element; allocates. Only while holding access to the storage's Var.
-  char* data() const { return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_)); }
+  char* data() const {
+    return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_));
+  }
 
   static void* operator new(size_t size) { return slab_allocate(size); }
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }

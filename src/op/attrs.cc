@@ -17,14 +17,22 @@ namespace {
 
 const char* kind_name(FieldKind kind) {
   switch (kind) {
-    case FieldKind::kBool: return "a bool";
-    case FieldKind::kInt: return "an integer";
-    case FieldKind::kDouble: return "a number";
-    case FieldKind::kString: return "a string";
-    case FieldKind::kDType: return "a dtype";
-    case FieldKind::kShape: return "an integer or a tuple of integers";
-    case FieldKind::kOptionalInts: return "a tuple of integers or None";
-    case FieldKind::kDoubles: return "a list of numbers";
+    case FieldKind::kBool:
+      return "a bool";
+    case FieldKind::kInt:
+      return "an integer";
+    case FieldKind::kDouble:
+      return "a number";
+    case FieldKind::kString:
+      return "a string";
+    case FieldKind::kDType:
+      return "a dtype";
+    case FieldKind::kShape:
+      return "an integer or a tuple of integers";
+    case FieldKind::kOptionalInts:
+      return "a tuple of integers or None";
+    case FieldKind::kDoubles:
+      return "a list of numbers";
   }
   return "";
 }
@@ -71,11 +79,12 @@ std::optional<OptionalInts> parse_ints(std::string_view text) {
 }
 
 // What the text form of an attribute means for a field of this kind.
-AttrValue from_text(const std::string& text, const FieldInfo& field, const AttrValue& original,
-                    const char* operation) {
+AttrValue from_text(const std::string& text, const FieldInfo& field, const AttrValue& original, const char* operation) {
   switch (field.kind) {
-    case FieldKind::kString: return text;
-    case FieldKind::kDType: return parse_dtype(text);
+    case FieldKind::kString:
+      return text;
+    case FieldKind::kDType:
+      return parse_dtype(text);
     case FieldKind::kBool:
       if (text == "True" || text == "true" || text == "1") return true;
       if (text == "False" || text == "false" || text == "0") return false;

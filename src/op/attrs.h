@@ -1,5 +1,5 @@
-// Typed operator attributes with one field list each. Keyword arguments, text forms (symbol JSON), defaults, documentation,
-// equality and hash all follow from the list:
+// Typed operator attributes with one field list each. Keyword arguments, text forms (symbol JSON), defaults,
+// documentation, equality and hash all follow from the list:
 //
 //   struct ClipAttrs {
 //     double a_min = 0, a_max = 0;
@@ -68,9 +68,7 @@ class Attrs {
   explicit Attrs(const AttrSchema* schema) noexcept : schema_(schema) {}
 
  private:
-  friend void add_reference(const Attrs* attrs) noexcept {
-    attrs->references_.fetch_add(1, std::memory_order_relaxed);
-  }
+  friend void add_reference(const Attrs* attrs) noexcept { attrs->references_.fetch_add(1, std::memory_order_relaxed); }
   friend void release_reference(const Attrs* attrs) noexcept {
     if (attrs->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete attrs;
   }
@@ -142,14 +140,22 @@ struct Strip<std::optional<T>> {
 
 template <class T>
 constexpr FieldKind kind_of() {
-  if constexpr (std::is_same_v<T, bool>) return FieldKind::kBool;
-  else if constexpr (std::is_same_v<T, int64_t>) return FieldKind::kInt;
-  else if constexpr (std::is_same_v<T, double>) return FieldKind::kDouble;
-  else if constexpr (std::is_same_v<T, std::string>) return FieldKind::kString;
-  else if constexpr (std::is_same_v<T, DType>) return FieldKind::kDType;
-  else if constexpr (std::is_same_v<T, Shape>) return FieldKind::kShape;
-  else if constexpr (std::is_same_v<T, OptionalInts>) return FieldKind::kOptionalInts;
-  else if constexpr (std::is_same_v<T, Doubles>) return FieldKind::kDoubles;
+  if constexpr (std::is_same_v<T, bool>)
+    return FieldKind::kBool;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return FieldKind::kInt;
+  else if constexpr (std::is_same_v<T, double>)
+    return FieldKind::kDouble;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return FieldKind::kString;
+  else if constexpr (std::is_same_v<T, DType>)
+    return FieldKind::kDType;
+  else if constexpr (std::is_same_v<T, Shape>)
+    return FieldKind::kShape;
+  else if constexpr (std::is_same_v<T, OptionalInts>)
+    return FieldKind::kOptionalInts;
+  else if constexpr (std::is_same_v<T, Doubles>)
+    return FieldKind::kDoubles;
 }
 
 // Converts a value to the field's kind (int to double, text to anything, int to 1-tuple ...). Raises TypeError or
@@ -169,8 +175,8 @@ FieldInfo describe() {
   info.required = f.is_required;
   info.choices = f.allowed;
   static const A sample{};
-  info.offset = static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) -
-                                    reinterpret_cast<const char*>(&sample));
+  info.offset =
+      static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) - reinterpret_cast<const char*>(&sample));
   info.get = [](const void* attrs) -> AttrValue {
     const auto& member = static_cast<const A*>(attrs)->*std::get<kIndex>(A::kFields).member;
     if constexpr (Strip<Member>::kNullable) {
@@ -200,9 +206,8 @@ template <class A>
 const AttrSchema& schema_of() {
   static const AttrSchema schema = [] {
     AttrSchema s;
-    [&]<size_t... I>(std::index_sequence<I...>) {
-      (s.fields.push_back(attrs_detail::describe<A, I>()), ...);
-    }(std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(A::kFields)>>>{});
+    [&]<size_t... I>(std::index_sequence<I...>) { (s.fields.push_back(attrs_detail::describe<A, I>()), ...); }
+    (std::make_index_sequence<std::tuple_size_v<std::remove_cvref_t<decltype(A::kFields)>>>{});
     return s;
   }();
   return schema;

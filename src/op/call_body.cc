@@ -61,8 +61,10 @@ void CallBody::operator()() const {
     const View& view = *all[i];
     bool needs_packing = i < input_count && !op->strided_inputs && !view.is_contiguous() &&
                          !((op->mutates >> std::min<size_t>(i, 31)) & 1u);
-    if (needs_packing) tensors.push_back(packed.pack(view));
-    else tensors.push_back({view.data(), view.dtype(), view.shape(), view.strides(), view.size()});
+    if (needs_packing)
+      tensors.push_back(packed.pack(view));
+    else
+      tensors.push_back({view.data(), view.dtype(), view.shape(), view.strides(), view.size()});
   }
   std::span<const Tensor> every(tensors);
   KernelContext context(*op, every.first(input_count), every.subspan(input_count), ticket);

@@ -17,8 +17,7 @@ struct OpDef;
 class ViewList {
  public:
   ViewList() noexcept = default;
-  ViewList(ViewList&& other) noexcept
-      : count_(std::exchange(other.count_, 0)), heap_(std::move(other.heap_)) {
+  ViewList(ViewList&& other) noexcept : count_(std::exchange(other.count_, 0)), heap_(std::move(other.heap_)) {
     for (size_t i = 0; i < kInline; ++i) inline_[i] = std::exchange(other.inline_[i], nullptr);
   }
   ViewList& operator=(ViewList&&) = delete;

@@ -45,8 +45,8 @@ NDArray full(const Shape& shape, double value, DType dtype, Device device) {
   NDArray result(make_view(shape, dtype, device));
   Var* var = &result.view()->storage()->var();
   int64_t bytes = result.size() * static_cast<int64_t>(item_size(dtype));
-  TaskSpec spec{.name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes),
-                .fresh_writes = true};
+  TaskSpec spec{
+      .name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes), .fresh_writes = true};
   runtime().engine.push(spec, [view = result.view(), value] {
     dispatch(view->dtype(), [&]<class T>() {
       T* to = reinterpret_cast<T*>(view->data());

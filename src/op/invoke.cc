@@ -12,7 +12,9 @@ namespace headrace {
 const char* Infer::name() const noexcept { return op_.name.c_str(); }
 const char* KernelContext::name() const noexcept { return op_.name.c_str(); }
 
-size_t output_count(const OpDef& op, const Attrs& attrs) { return op.output_count ? op.output_count(attrs) : op.outputs; }
+size_t output_count(const OpDef& op, const Attrs& attrs) {
+  return op.output_count ? op.output_count(attrs) : op.outputs;
+}
 
 namespace dispatch_detail {
 
@@ -56,8 +58,10 @@ void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
   node->outputs.reserve(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     bool saved = i < 32 && ((saves_outputs >> i) & 1u);
-    if (saved) node->outputs.push_back(outputs[i].view());
-    else if (outputs.size() > 1) node->outputs.push_back(abstract_of(outputs[i]).view());
+    if (saved)
+      node->outputs.push_back(outputs[i].view());
+    else if (outputs.size() > 1)
+      node->outputs.push_back(abstract_of(outputs[i]).view());
   }
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i].set_node(node, static_cast<uint32_t>(i));
 }
@@ -108,8 +112,11 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
   }
   if (resource) writes.push_back(resource);
   if (cost < 0) cost = 50 + bytes * 0.1;
-  TaskSpec spec{.name = op.name.c_str(), .reads = {reads.data(), reads.size()}, .writes = {writes.data(), writes.size()},
-                .cost_ns = cost, .fresh_writes = fresh && !resource && op.mutates == kNothing};
+  TaskSpec spec{.name = op.name.c_str(),
+                .reads = {reads.data(), reads.size()},
+                .writes = {writes.data(), writes.size()},
+                .cost_ns = cost,
+                .fresh_writes = fresh && !resource && op.mutates == kNothing};
   runtime().engine.push(spec, std::move(body));
 }
 
@@ -229,8 +236,8 @@ NDArray call(std::string_view name, std::initializer_list<NDArray> inputs, std::
 
 NDArray view_of(const NDArray& array, const Geometry& geometry) {
   const View& view = *array.view();
-  return NDArray(ViewPtr(
-      new View(view.storage_ptr(), view.dtype(), geometry.shape, geometry.strides, geometry.offset)));
+  return NDArray(
+      ViewPtr(new View(view.storage_ptr(), view.dtype(), geometry.shape, geometry.strides, geometry.offset)));
 }
 
 }  // namespace headrace

@@ -31,8 +31,7 @@ struct NamedAttr {
   const char* name;
   AttrValue value;
 };
-NDArray call(std::string_view name, std::initializer_list<NDArray> inputs,
-             std::initializer_list<NamedAttr> attrs = {});
+NDArray call(std::string_view name, std::initializer_list<NDArray> inputs, std::initializer_list<NamedAttr> attrs = {});
 AttrsPtr attrs_of(const OpDef& op, std::initializer_list<NamedAttr> attrs);
 
 // A view of the same storage with other geometry; recorded nowhere.

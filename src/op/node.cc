@@ -39,8 +39,6 @@ void Node::free() noexcept {
   is_freed = true;
 }
 
-NDArray abstract_of(const NDArray& array) {
-  return NDArray(ViewPtr(new View(nullptr, array.dtype(), array.shape())));
-}
+NDArray abstract_of(const NDArray& array) { return NDArray(ViewPtr(new View(nullptr, array.dtype(), array.shape()))); }
 
 }  // namespace headrace

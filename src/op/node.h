@@ -31,12 +31,12 @@ class Node {
   std::vector<NDArray> inputs;   // with their own places on the tape; abstract where the gradient needs only the type
   std::vector<ViewPtr> outputs;  // kept where the gradient needs them, abstract otherwise
   Custom custom;
-  bool is_freed = false;         // backward went through it without retain_graph
+  bool is_freed = false;  // backward went through it without retain_graph
 
   bool is_leaf = false;
-  NDArray gradient;              // of a leaf
+  NDArray gradient;  // of a leaf
   GradReq request = GradReq::kNull;
-  bool is_fresh = false;         // the gradient was written since it was last used
+  bool is_fresh = false;  // the gradient was written since it was last used
 
   // An input that leads to a leaf.
   bool needs_gradient(size_t i) const noexcept { return static_cast<bool>(inputs[i].node()); }

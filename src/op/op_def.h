@@ -175,8 +175,8 @@ struct Geometry {
 struct SampleArray {
   Shape shape;
   DType dtype = DType::kFloat32;
-  double low = -2, high = 2;    // values are uniform in [low, high) unless listed
-  std::vector<double> values;   // listed values, row-major
+  double low = -2, high = 2;   // values are uniform in [low, high) unless listed
+  std::vector<double> values;  // listed values, row-major
 };
 inline SampleArray uniform(Shape shape, double low = -2, double high = 2, DType dtype = DType::kFloat32) {
   return {std::move(shape), dtype, low, high, {}};
@@ -209,8 +209,8 @@ struct ScalarForms {
 };
 
 struct OpDef {
-  std::string name;                   // registered name, as in MXNet's symbol JSON
-  std::vector<std::string> aliases;   // further registered names
+  std::string name;                  // registered name, as in MXNet's symbol JSON
+  std::vector<std::string> aliases;  // further registered names
   // Where Python shows it: "nd.dot", "np.dot", "npx.relu", "nd.random.uniform", "NDArray.exp" (method of nd arrays),
   // "ndarray.exp" (method of np arrays).
   std::vector<std::string> python;
@@ -238,12 +238,12 @@ struct OpDef {
   std::shared_ptr<const Pointwise> pointwise = {};
 
   std::function<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
-  bool zero_gradient = false;       // differentiable, with gradient zero everywhere
-  uint32_t saves_inputs = kEverything;   // bit i: the gradient reads input i (others: shape and dtype only)
+  bool zero_gradient = false;                                  // differentiable, with gradient zero everywhere
+  uint32_t saves_inputs = kEverything;  // bit i: the gradient reads input i (others: shape and dtype only)
   uint32_t saves_outputs = kNothing;
-  uint32_t mutates = kNothing;      // bit i: the kernel changes input i in place
-  bool strided_inputs = false;      // the kernel reads inputs of any strides; otherwise they are packed before it runs
-  bool is_random = false;           // draws random numbers: never merged or reordered by graph passes
+  uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place
+  bool strided_inputs = false;  // the kernel reads inputs of any strides; otherwise they are packed before it runs
+  bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
 };
 

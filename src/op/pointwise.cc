@@ -63,8 +63,8 @@ PointwiseGradient make_gradient(const OpDef& op, const Pointwise& body, int i) {
   }
   std::unordered_map<const void*, Expr> done;
   auto derived = std::make_shared<Pointwise>();
-  derived->formula = {static_cast<int>(result.sources.size()), body.formula.num_parameters,
-                      {renumber(formula, map, done)}};
+  derived->formula = {
+      static_cast<int>(result.sources.size()), body.formula.num_parameters, {renumber(formula, map, done)}};
   derived->dtypes = dtype_rules::promoted;
   derived->parameter_offsets = body.parameter_offsets;
   auto* made = new OpDef;  // lives as long as the operator it belongs to: for ever
@@ -100,8 +100,10 @@ void gradient_of_pointwise(Gradient& g) {
       arguments.push_back(source(k));
       direct &= arguments.back().dtype() == dtype;
     }
-    if (direct) g.set(i, *one.op, g.attrs(), arguments);
-    else g.set(i, cast_to(sum_to_shape(invoke_all(*one.op, g.attrs(), arguments)[0], shape), dtype));
+    if (direct)
+      g.set(i, *one.op, g.attrs(), arguments);
+    else
+      g.set(i, cast_to(sum_to_shape(invoke_all(*one.op, g.attrs(), arguments)[0], shape), dtype));
   }
 }
 
@@ -158,8 +160,10 @@ const Pointwise::Gradients& Pointwise::gradients(const OpDef& op) const {
       PointwiseGradient one = op.zero_gradient ? PointwiseGradient{} : make_gradient(op, *this, static_cast<int>(i));
       if (one.pass >= 0) one.sources = {static_cast<uint32_t>(one.pass)};
       for (uint32_t k : one.sources) {
-        if (k < inputs) gradients_.saves_inputs |= 1u << k;
-        else if (k < inputs + outputs) gradients_.saves_outputs |= 1u << (k - inputs);
+        if (k < inputs)
+          gradients_.saves_inputs |= 1u << k;
+        else if (k < inputs + outputs)
+          gradients_.saves_outputs |= 1u << (k - inputs);
       }
       gradients_.of_input.push_back(std::move(one));
     }

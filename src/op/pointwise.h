@@ -31,8 +31,7 @@ class FormulaFn {
  public:
   FormulaFn() = default;
   template <class F>
-    requires(!std::is_same_v<std::decay_t<F>, FormulaFn>)
-  FormulaFn(F f) : FormulaFn(std::move(f), &F::operator()) {}
+  requires(!std::is_same_v<std::decay_t<F>, FormulaFn>) FormulaFn(F f) : FormulaFn(std::move(f), &F::operator()) {}
 
   explicit operator bool() const noexcept { return static_cast<bool>(build_); }
   size_t arity() const noexcept { return arity_; }
@@ -42,10 +41,13 @@ class FormulaFn {
   template <class F, class R, class C, class... E>
   FormulaFn(F f, R (C::*)(E...) const) : arity_(sizeof...(E)) {
     build_ = [f = std::move(f)](std::span<const Expr> a) {
-      return [&]<size_t... I>(std::index_sequence<I...>) -> std::vector<Expr> {
-        if constexpr (std::is_same_v<R, Expr>) return {f(a[I]...)};
-        else return f(a[I]...);
-      }(std::index_sequence_for<E...>{});
+      return [&]<size_t... I>(std::index_sequence<I...>)->std::vector<Expr> {
+        if constexpr (std::is_same_v<R, Expr>)
+          return {f(a[I]...)};
+        else
+          return f(a[I]...);
+      }
+      (std::index_sequence_for<E...>{});
     };
   }
   size_t arity_ = 0;
@@ -61,10 +63,10 @@ struct PointwiseSpec {
   std::vector<std::string> np_inputs = {};
   FormulaFn formula = {};
   FormulaFn gradient = {};
-  bool zero_gradient = false;     // gradient zero everywhere (comparisons, rounding)
+  bool zero_gradient = false;  // gradient zero everywhere (comparisons, rounding)
   bool differentiable = true;
   DTypeRule dtypes = dtype_rules::same;
-  bool equal_shapes = false;      // inputs are not broadcast: their shapes must agree
+  bool equal_shapes = false;  // inputs are not broadcast: their shapes must agree
   ScalarForms scalar_forms = {};
   // Results after the first are written back into these inputs (optimizer states), and the first into input 0 when an
   // update asks for it.
@@ -74,8 +76,8 @@ struct PointwiseSpec {
 
 // One gradient of a pointwise operator, itself a pointwise operator over some of (inputs, outputs, heads).
 struct PointwiseGradient {
-  const OpDef* op = nullptr;       // null: zero, or `pass` says which source it equals
-  std::vector<uint32_t> sources;   // what the gradient operator reads: inputs, then outputs, then heads
+  const OpDef* op = nullptr;      // null: zero, or `pass` says which source it equals
+  std::vector<uint32_t> sources;  // what the gradient operator reads: inputs, then outputs, then heads
   int pass = -1;
 };
 
@@ -117,8 +119,7 @@ OpDef pointwise(PointwiseSpec spec) {
 // Issues a pointwise operation (invoke() calls it) and runs it (tasks call it).
 void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                       std::span<NDArray> outputs);
-void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs,
-                   std::span<View* const> outputs);
+void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs);
 
 // Applies one update operator to many parameters in a single task. Each call is (inputs, attributes) as for `op`; the
 // first result of each goes into its first input.

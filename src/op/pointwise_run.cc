@@ -49,8 +49,10 @@ bool can_write_directly(std::span<const NDArray> inputs, const NDArray& output) 
 void broadcast_strides(const View& view, const Shape& space, int64_t* strides) {
   size_t lead = space.size() - view.shape().size();
   for (size_t i = 0; i < space.size(); ++i) {
-    if (i < lead) strides[i] = 0;
-    else strides[i] = view.shape()[i - lead] == 1 && space[i] != 1 ? 0 : view.strides()[i - lead];
+    if (i < lead)
+      strides[i] = 0;
+    else
+      strides[i] = view.shape()[i - lead] == 1 && space[i] != 1 ? 0 : view.strides()[i - lead];
   }
 }
 
@@ -112,8 +114,7 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
   }
 }
 
-void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs,
-                   std::span<View* const> outputs) {
+void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs) {
   const Pointwise& body = *op.pointwise;
   ComputeType compute = types_of(op, inputs, attrs).compute;
   SmallVector<View*, kMaxOperands> written(outputs.begin(), outputs.end());

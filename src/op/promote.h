@@ -35,8 +35,8 @@ PointwiseTypes promoted_numeric(const char* operation, std::span<const DType> in
 PointwiseTypes promoted_integers(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
 // np comparisons and logic: promoted while computing, the result bool.
 PointwiseTypes predicate(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
-// An array with a scalar (ScalarAttrs): the array's dtype; bool becomes int64. Where the call says that the scalar is no
-// integer, arrays of integers and bool become float64.
+// An array with a scalar (ScalarAttrs): the array's dtype; bool becomes int64. Where the call says that the scalar is
+// no integer, arrays of integers and bool become float64.
 PointwiseTypes with_scalar(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
 // np division by a scalar: floats keep their dtype, all else gives float32.
 PointwiseTypes with_scalar_to_float(const char* operation, std::span<const DType> inputs, const Attrs& attrs);

@@ -23,7 +23,6 @@ inline constexpr bool kHostMemoryIsPooled = true;
 // There is one per process: host_allocator().
 class HostAllocator final : public Allocator {
  public:
-
   void* allocate(size_t bytes) override;
   void release(void* block, size_t bytes) noexcept override;
   void trim() noexcept override;

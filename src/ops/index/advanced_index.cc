@@ -12,8 +12,8 @@ namespace {
 
 struct AdvancedIndexAttrs {
   Shape axes;
-  static constexpr auto kFields =
-      fields(field(&AdvancedIndexAttrs::axes, "axes", "The axes indexed, ascending: one for each index array.").required());
+  static constexpr auto kFields = fields(
+      field(&AdvancedIndexAttrs::axes, "axes", "The axes indexed, ascending: one for each index array.").required());
 };
 
 struct AdvancedIndexAddAttrs {
@@ -54,30 +54,36 @@ std::vector<NDArray> inputs_from(std::span<const NDArray> all, size_t first) {
   return {all.begin() + static_cast<int64_t>(first), all.end()};
 }
 
-std::span<const NDArray> all_inputs(const Infer& i, size_t first) { return {&i.input(0) + first, i.input_count() - first}; }
+std::span<const NDArray> all_inputs(const Infer& i, size_t first) {
+  return {&i.input(0) + first, i.input_count() - first};
+}
 
 OpDef advanced_index() {
   return general<AdvancedIndexAttrs>(
       {.name = "_advanced_index",
-       .doc = "data[..., indices_0, indices_1, ...] with broadcast index arrays at `axes`. Negative indices count from the "
+       .doc = "data[..., indices_0, indices_1, ...] with broadcast index arrays at `axes`. Negative indices count from "
+              "the "
               "end; those out of bounds raise IndexError when the result is read.",
        .inputs = {"data", "indices"},
        .variadic = true,
-       .infer = [](Infer& i, const AdvancedIndexAttrs& a) {
-         const Shape result = selected_shape(i.name(), i.shape(0), a.axes, all_inputs(i, 1));
-         i.output(result, i.dtype(0));
-         i.cost(200 + static_cast<double>(element_count(result)) * 2);
-       },
-       .kernel = [](KernelContext& c, const AdvancedIndexAttrs& a) {
-         gather(Selection(c.name(), c.input(0).shape, a.axes, index_tensors(c, 1)), c.input(0).data, c.output(0).data,
-                item(c.input(0)));
-       },
-       .gradient = [](Gradient& g, const AdvancedIndexAttrs& a) {
-         if (!g.wants(0)) return;
-         const OpDef& add = find_op("_advanced_index_add");
-         g.set(0, invoke_all(add, make_attrs(AdvancedIndexAddAttrs{a.axes, g.input(0).shape()}),
-                             with_indices(g.head(), g, 1))[0]);
-       },
+       .infer =
+           [](Infer& i, const AdvancedIndexAttrs& a) {
+             const Shape result = selected_shape(i.name(), i.shape(0), a.axes, all_inputs(i, 1));
+             i.output(result, i.dtype(0));
+             i.cost(200 + static_cast<double>(element_count(result)) * 2);
+           },
+       .kernel =
+           [](KernelContext& c, const AdvancedIndexAttrs& a) {
+             gather(Selection(c.name(), c.input(0).shape, a.axes, index_tensors(c, 1)), c.input(0).data,
+                    c.output(0).data, item(c.input(0)));
+           },
+       .gradient =
+           [](Gradient& g, const AdvancedIndexAttrs& a) {
+             if (!g.wants(0)) return;
+             const OpDef& add = find_op("_advanced_index_add");
+             g.set(0, invoke_all(add, make_attrs(AdvancedIndexAddAttrs{a.axes, g.input(0).shape()}),
+                                 with_indices(g.head(), g, 1))[0]);
+           },
        .saves_inputs = kEverything & ~1u});
 }
 
@@ -87,24 +93,27 @@ OpDef advanced_index_add() {
        .doc = "Zeros of the given shape to whose selected places the values are added, in the order of the indices.",
        .inputs = {"values", "indices"},
        .variadic = true,
-       .infer = [](Infer& i, const AdvancedIndexAddAttrs& a) {
-         const Shape expected = selected_shape(i.name(), a.shape, a.axes, all_inputs(i, 1));
-         i.require(i.shape(0) == expected, ErrorKind::kValue, "expected values of shape {}, got {}", to_string(expected),
-                   to_string(i.shape(0)));
-         i.output(a.shape, i.dtype(0));
-         i.cost(200 + static_cast<double>(element_count(a.shape)) * 0.2 + static_cast<double>(i.size(0)) * 2);
-       },
-       .kernel = [](KernelContext& c, const AdvancedIndexAddAttrs& a) {
-         const Tensor& to = c.output(0);
-         const Selection selection(c.name(), a.shape, a.axes, index_tensors(c, 1));
-         std::memset(to.data, 0, static_cast<size_t>(to.size * item(to)));
-         scatter_add(selection, c.input(0), to);
-       },
-       .gradient = [](Gradient& g, const AdvancedIndexAddAttrs& a) {
-         if (g.wants(0))
-           g.set(0, invoke_all(find_op("_advanced_index"), make_attrs(AdvancedIndexAttrs{a.axes}),
-                               with_indices(g.head(), g, 1))[0]);
-       },
+       .infer =
+           [](Infer& i, const AdvancedIndexAddAttrs& a) {
+             const Shape expected = selected_shape(i.name(), a.shape, a.axes, all_inputs(i, 1));
+             i.require(i.shape(0) == expected, ErrorKind::kValue, "expected values of shape {}, got {}",
+                       to_string(expected), to_string(i.shape(0)));
+             i.output(a.shape, i.dtype(0));
+             i.cost(200 + static_cast<double>(element_count(a.shape)) * 0.2 + static_cast<double>(i.size(0)) * 2);
+           },
+       .kernel =
+           [](KernelContext& c, const AdvancedIndexAddAttrs& a) {
+             const Tensor& to = c.output(0);
+             const Selection selection(c.name(), a.shape, a.axes, index_tensors(c, 1));
+             std::memset(to.data, 0, static_cast<size_t>(to.size * item(to)));
+             scatter_add(selection, c.input(0), to);
+           },
+       .gradient =
+           [](Gradient& g, const AdvancedIndexAddAttrs& a) {
+             if (g.wants(0))
+               g.set(0, invoke_all(find_op("_advanced_index"), make_attrs(AdvancedIndexAttrs{a.axes}),
+                                   with_indices(g.head(), g, 1))[0]);
+           },
        .saves_inputs = kEverything & ~1u});
 }
 
@@ -116,29 +125,31 @@ OpDef advanced_index_put() {
        .inputs = {"data", "value", "indices"},
        .variadic = true,
        .outputs = 0,
-       .infer = [](Infer& i, const AdvancedIndexAttrs& a) {
-         const Shape selected = selected_shape(i.name(), i.shape(0), a.axes, all_inputs(i, 2));
-         i.cost(200 + static_cast<double>(element_count(selected)) * 2);
-       },
-       .kernel = [](KernelContext& c, const AdvancedIndexAttrs& a) {
-         const Tensor &data = c.input(0), &value = c.input(1);
-         const Selection selection(c.name(), data.shape, a.axes, index_tensors(c, 2));
-         Shape index_shape;
-         for (size_t i = 2; i < c.input_count(); ++i)
-           index_shape = broadcast_shapes(index_shape, c.input(i).shape, c.name());
-         const Shape selected = advanced_index_shape(data.shape, a.axes, index_shape);
-         const void* values = value.data;
-         if (value.shape != selected) {
-           void* whole = c.workspace(static_cast<size_t>(element_count(selected) * item(value)));
-           const Strides packed = contiguous_strides(value.shape);
-           Strides strides(selected.size(), 0);
-           const size_t lead = selected.size() - value.shape.size();
-           for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : packed[d];
-           strided_copy(whole, contiguous_strides(selected), value.data, strides, selected, value.dtype);
-           values = whole;
-         }
-         scatter(selection, values, data.data, item(data));
-       },
+       .infer =
+           [](Infer& i, const AdvancedIndexAttrs& a) {
+             const Shape selected = selected_shape(i.name(), i.shape(0), a.axes, all_inputs(i, 2));
+             i.cost(200 + static_cast<double>(element_count(selected)) * 2);
+           },
+       .kernel =
+           [](KernelContext& c, const AdvancedIndexAttrs& a) {
+             const Tensor &data = c.input(0), &value = c.input(1);
+             const Selection selection(c.name(), data.shape, a.axes, index_tensors(c, 2));
+             Shape index_shape;
+             for (size_t i = 2; i < c.input_count(); ++i)
+               index_shape = broadcast_shapes(index_shape, c.input(i).shape, c.name());
+             const Shape selected = advanced_index_shape(data.shape, a.axes, index_shape);
+             const void* values = value.data;
+             if (value.shape != selected) {
+               void* whole = c.workspace(static_cast<size_t>(element_count(selected) * item(value)));
+               const Strides packed = contiguous_strides(value.shape);
+               Strides strides(selected.size(), 0);
+               const size_t lead = selected.size() - value.shape.size();
+               for (size_t d = 0; d < value.shape.size(); ++d) strides[lead + d] = value.shape[d] == 1 ? 0 : packed[d];
+               strided_copy(whole, contiguous_strides(selected), value.data, strides, selected, value.dtype);
+               values = whole;
+             }
+             scatter(selection, values, data.data, item(data));
+           },
        .mutates = 1});
 }
 
@@ -155,8 +166,9 @@ class WithoutRecording {
 OpDef advanced_index_assign() {
   return general<AdvancedIndexAttrs>(
       {.name = "_advanced_index_assign",
-       .doc = "data[..., indices_0, indices_1, ...] = value in place, value being broadcast to the selection. Gives data. "
-              "Raises ValueError when the shapes do not fit and MXNetError when data belongs to a recorded graph.",
+       .doc =
+           "data[..., indices_0, indices_1, ...] = value in place, value being broadcast to the selection. Gives data. "
+           "Raises ValueError when the shapes do not fit and MXNetError when data belongs to a recorded graph.",
        .inputs = {"data", "value", "indices"},
        .variadic = true,
        .compose = [](std::span<const NDArray> in, const AdvancedIndexAttrs& a) -> std::vector<NDArray> {

@@ -52,49 +52,58 @@ int64_t axis_of(const char* name, const Shape& shape, int64_t axis) {
 OpDef take_along_axis() {
   return general<AlongAttrs>(
       {.name = "_take_along_axis",
-       .doc = "result[..., i, ...] = data[..., indices[..., i, ...], ...] along one axis. Positions out of bounds raise "
-              "IndexError when the result is read.",
+       .doc =
+           "result[..., i, ...] = data[..., indices[..., i, ...], ...] along one axis. Positions out of bounds raise "
+           "IndexError when the result is read.",
        .inputs = {"data", "indices"},
-       .infer = [](Infer& i, const AlongAttrs& a) {
-         check_shapes(i, i.shape(0), i.shape(1), axis_of(i.name(), i.shape(0), a.axis));
-         i.output(i.shape(1), i.dtype(0));
-       },
-       .kernel = [](KernelContext& c, const AlongAttrs& a) {
-         const Tensor& data = c.input(0);
-         dispatch_size(data.dtype, [&]<class T>() {
-           for_each_place(c.name(), data.shape, axis_of(c.name(), data.shape, a.axis), c.input(1),
-                          [&](int64_t at, int64_t k) { c.output(0).as<T>()[k] = data.as<T>()[at]; });
-         });
-       },
-       .gradient = [](Gradient& g, const AlongAttrs& a) {
-         if (g.wants(0))
-           g.set(0, call("_put_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}, {"shape", g.input(0).shape()}}));
-       },
+       .infer =
+           [](Infer& i, const AlongAttrs& a) {
+             check_shapes(i, i.shape(0), i.shape(1), axis_of(i.name(), i.shape(0), a.axis));
+             i.output(i.shape(1), i.dtype(0));
+           },
+       .kernel =
+           [](KernelContext& c, const AlongAttrs& a) {
+             const Tensor& data = c.input(0);
+             dispatch_size(data.dtype, [&]<class T>() {
+               for_each_place(c.name(), data.shape, axis_of(c.name(), data.shape, a.axis), c.input(1),
+                              [&](int64_t at, int64_t k) { c.output(0).as<T>()[k] = data.as<T>()[at]; });
+             });
+           },
+       .gradient =
+           [](Gradient& g, const AlongAttrs& a) {
+             if (g.wants(0))
+               g.set(0, call("_put_along_axis", {g.head(), g.input(1)},
+                             {{"axis", a.axis}, {"shape", g.input(0).shape()}}));
+           },
        .saves_inputs = 1u << 1});
 }
 
 OpDef put_along_axis() {
   return general<PutAttrs>(
       {.name = "_put_along_axis",
-       .doc = "Zeros of the given shape with result[..., indices[..., i, ...], ...] = values[..., i, ...] along one axis; "
-              "positions are all different.",
+       .doc =
+           "Zeros of the given shape with result[..., indices[..., i, ...], ...] = values[..., i, ...] along one axis; "
+           "positions are all different.",
        .inputs = {"values", "indices"},
-       .infer = [](Infer& i, const PutAttrs& a) {
-         check_shapes(i, a.shape, i.shape(1), axis_of(i.name(), a.shape, a.axis));
-         i.output(a.shape, i.dtype(0));
-       },
-       .kernel = [](KernelContext& c, const PutAttrs& a) {
-         const Tensor &values = c.input(0), &to = c.output(0);
-         std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
-         if (values.size == 0) return;
-         dispatch_size(to.dtype, [&]<class T>() {
-           for_each_place(c.name(), a.shape, axis_of(c.name(), a.shape, a.axis), c.input(1),
-                          [&](int64_t at, int64_t k) { to.as<T>()[at] = values.as<T>()[k]; });
-         });
-       },
-       .gradient = [](Gradient& g, const PutAttrs& a) {
-         if (g.wants(0)) g.set(0, call("_take_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}}));
-       },
+       .infer =
+           [](Infer& i, const PutAttrs& a) {
+             check_shapes(i, a.shape, i.shape(1), axis_of(i.name(), a.shape, a.axis));
+             i.output(a.shape, i.dtype(0));
+           },
+       .kernel =
+           [](KernelContext& c, const PutAttrs& a) {
+             const Tensor &values = c.input(0), &to = c.output(0);
+             std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+             if (values.size == 0) return;
+             dispatch_size(to.dtype, [&]<class T>() {
+               for_each_place(c.name(), a.shape, axis_of(c.name(), a.shape, a.axis), c.input(1),
+                              [&](int64_t at, int64_t k) { to.as<T>()[at] = values.as<T>()[k]; });
+             });
+           },
+       .gradient =
+           [](Gradient& g, const PutAttrs& a) {
+             if (g.wants(0)) g.set(0, call("_take_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}}));
+           },
        .saves_inputs = 1u << 1});
 }
 

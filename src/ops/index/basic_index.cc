@@ -45,22 +45,24 @@ OpDef basic_index() {
   return general<BasicIndexAttrs>({
       .name = "_basic_index",
       .doc = "A view of the elements that integers, slices and new axes select.",
-      .infer = [](Infer& i, const BasicIndexAttrs& a) {
-        i.output(indexed_packed(i.shape(0), a.key).shape, i.dtype(0));
-      },
-      .kernel = [](KernelContext& c, const BasicIndexAttrs& a) {
-        Geometry from = indexed_packed(c.input(0).shape, a.key);
-        const Tensor& to = c.output(0);
-        strided_copy(to.data, contiguous_strides(to.shape), at(c.input(0), from.offset), from.strides, from.shape,
-                     to.dtype);
-      },
-      .as_view = [](const Geometry& in, Geometry& out, const BasicIndexAttrs& a) {
-        out = indexed(in, a.key);
-        return true;
-      },
-      .gradient = [](Gradient& g, const BasicIndexAttrs& a) {
-        g.set(0, call("_basic_index_scatter", {g.head()}, {{"key", a.key}, {"shape", g.input(0).shape()}}));
-      },
+      .infer = [](Infer& i,
+                  const BasicIndexAttrs& a) { i.output(indexed_packed(i.shape(0), a.key).shape, i.dtype(0)); },
+      .kernel =
+          [](KernelContext& c, const BasicIndexAttrs& a) {
+            Geometry from = indexed_packed(c.input(0).shape, a.key);
+            const Tensor& to = c.output(0);
+            strided_copy(to.data, contiguous_strides(to.shape), at(c.input(0), from.offset), from.strides, from.shape,
+                         to.dtype);
+          },
+      .as_view =
+          [](const Geometry& in, Geometry& out, const BasicIndexAttrs& a) {
+            out = indexed(in, a.key);
+            return true;
+          },
+      .gradient =
+          [](Gradient& g, const BasicIndexAttrs& a) {
+            g.set(0, call("_basic_index_scatter", {g.head()}, {{"key", a.key}, {"shape", g.input(0).shape()}}));
+          },
       .saves_inputs = kNothing,
   });
 }
@@ -70,17 +72,19 @@ OpDef basic_index_scatter() {
       .name = "_basic_index_scatter",
       .doc = "Zeros of the given shape with the input at the indexed places: the transpose of _basic_index.",
       .infer = [](Infer& i, const BasicIndexAttrs& a) { i.output(a.shape, i.dtype(0)); },
-      .kernel = [](KernelContext& c, const BasicIndexAttrs& a) {
-        const Tensor& from = c.input(0);
-        const Tensor& to = c.output(0);
-        std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
-        Geometry place = indexed_packed(to.shape, a.key);
-        strided_copy(at(to, place.offset), place.strides, from.data, contiguous_strides(from.shape), from.shape,
-                     to.dtype);
-      },
-      .gradient = [](Gradient& g, const BasicIndexAttrs& a) {
-        g.set(0, call("_basic_index", {g.head()}, {{"key", a.key}}));
-      },
+      .kernel =
+          [](KernelContext& c, const BasicIndexAttrs& a) {
+            const Tensor& from = c.input(0);
+            const Tensor& to = c.output(0);
+            std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+            Geometry place = indexed_packed(to.shape, a.key);
+            strided_copy(at(to, place.offset), place.strides, from.data, contiguous_strides(from.shape), from.shape,
+                         to.dtype);
+          },
+      .gradient =
+          [](Gradient& g, const BasicIndexAttrs& a) {
+            g.set(0, call("_basic_index", {g.head()}, {{"key", a.key}}));
+          },
       .saves_inputs = kNothing,
   });
 }
@@ -92,26 +96,28 @@ OpDef basic_index_assign() {
       .doc = "A copy of data in which the indexed places hold value (broadcast to them).",
       .inputs = {"data", "value"},
       .infer = [](Infer& i, const BasicIndexAttrs&) { i.output(i.shape(0), i.dtype(0)); },
-      .kernel = [](KernelContext& c, const BasicIndexAttrs& a) {
-        const Tensor& to = c.output(0);
-        std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size) * item_size(to.dtype));
-        Geometry place = indexed_packed(to.shape, a.key);
-        const Tensor& value = c.input(1);
-        Strides strides(place.shape.size(), 0);
-        Strides packed = contiguous_strides(value.shape);
-        size_t lead = place.shape.size() - value.shape.size();
-        for (size_t k = 0; k < value.shape.size(); ++k) strides[lead + k] = value.shape[k] == 1 ? 0 : packed[k];
-        strided_copy(at(to, place.offset), place.strides, value.data, strides, place.shape, to.dtype);
-      },
-      .gradient = [](Gradient& g, const BasicIndexAttrs& a) {
-        const NDArray& head = g.head();
-        NDArray there = call("_basic_index", {head}, {{"key", a.key}});
-        if (g.wants(1)) g.set(1, cast_to(sum_to_shape(there, g.input(1).shape()), g.input(1).dtype()));
-        if (g.wants(0)) {
-          NDArray kept = call("_basic_index_scatter", {there}, {{"key", a.key}, {"shape", head.shape()}});
-          g.set(0, call("broadcast_sub", {head, kept}));
-        }
-      },
+      .kernel =
+          [](KernelContext& c, const BasicIndexAttrs& a) {
+            const Tensor& to = c.output(0);
+            std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size) * item_size(to.dtype));
+            Geometry place = indexed_packed(to.shape, a.key);
+            const Tensor& value = c.input(1);
+            Strides strides(place.shape.size(), 0);
+            Strides packed = contiguous_strides(value.shape);
+            size_t lead = place.shape.size() - value.shape.size();
+            for (size_t k = 0; k < value.shape.size(); ++k) strides[lead + k] = value.shape[k] == 1 ? 0 : packed[k];
+            strided_copy(at(to, place.offset), place.strides, value.data, strides, place.shape, to.dtype);
+          },
+      .gradient =
+          [](Gradient& g, const BasicIndexAttrs& a) {
+            const NDArray& head = g.head();
+            NDArray there = call("_basic_index", {head}, {{"key", a.key}});
+            if (g.wants(1)) g.set(1, cast_to(sum_to_shape(there, g.input(1).shape()), g.input(1).dtype()));
+            if (g.wants(0)) {
+              NDArray kept = call("_basic_index_scatter", {there}, {{"key", a.key}, {"shape", head.shape()}});
+              g.set(0, call("broadcast_sub", {head, kept}));
+            }
+          },
       .saves_inputs = kNothing,
   });
 }

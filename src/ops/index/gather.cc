@@ -83,7 +83,8 @@ Shape advanced_index_shape(const Shape& shape, const Shape& axes, const Shape& i
   const bool first = !neighbours(axes);
   if (first) result = index_shape;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (!contains(axes, d)) result.push_back(shape[d]);
+    if (!contains(axes, d))
+      result.push_back(shape[d]);
     else if (!first && static_cast<int64_t>(d) == axes[0])
       for (int64_t extent : index_shape) result.push_back(extent);
   }
@@ -134,9 +135,8 @@ void gather(const Selection& s, const void* data, void* result, int64_t item_siz
   const auto* from = static_cast<const char*>(data);
   auto* to = static_cast<char*>(result);
   if (s.inner == 1 && item_size == 4) {
-    return for_each_run(s, item_size, [&](int64_t place, int64_t position) {
-      std::memcpy(to + position * 4, from + place * 4, 4);
-    });
+    return for_each_run(s, item_size,
+                        [&](int64_t place, int64_t position) { std::memcpy(to + position * 4, from + place * 4, 4); });
   }
   const auto bytes = static_cast<size_t>(s.inner * item_size);
   for_each_run(s, item_size, [&](int64_t place, int64_t position) {

@@ -17,11 +17,16 @@ constexpr int64_t kGrain = 1 << 14;
 template <class F>
 void with_copy(int64_t bytes, F&& f) {
   switch (bytes) {
-    case 1: return f([](char* to, const char* from) { std::memcpy(to, from, 1); });
-    case 2: return f([](char* to, const char* from) { std::memcpy(to, from, 2); });
-    case 4: return f([](char* to, const char* from) { std::memcpy(to, from, 4); });
-    case 8: return f([](char* to, const char* from) { std::memcpy(to, from, 8); });
-    default: return f([bytes](char* to, const char* from) { std::memcpy(to, from, static_cast<size_t>(bytes)); });
+    case 1:
+      return f([](char* to, const char* from) { std::memcpy(to, from, 1); });
+    case 2:
+      return f([](char* to, const char* from) { std::memcpy(to, from, 2); });
+    case 4:
+      return f([](char* to, const char* from) { std::memcpy(to, from, 4); });
+    case 8:
+      return f([](char* to, const char* from) { std::memcpy(to, from, 8); });
+    default:
+      return f([bytes](char* to, const char* from) { std::memcpy(to, from, static_cast<size_t>(bytes)); });
   }
 }
 
@@ -77,7 +82,8 @@ std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, 
   std::vector<int64_t> result(static_cast<size_t>(indices.size));
   if (result.empty()) return result;
   load_function(indices.dtype, ComputeType::kInt64)(result.data(), indices.data, 1, indices.size);
-  check(extent > 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size 0", operation, result[0], axis);
+  check(extent > 0, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size 0", operation, result[0],
+        axis);
   for (int64_t& i : result) {
     if (static_cast<uint64_t>(i) < static_cast<uint64_t>(extent)) continue;
     if (mode == IndexMode::kClip) {

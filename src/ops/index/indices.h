@@ -28,8 +28,8 @@ struct IndexSpace {
 // to[o, k, :] = from[o, indices[k], :]; element bytes only.
 void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,
                    int64_t item_size);
-// to[o, indices[k], :] += from[o, k, :] in the dtype (halves are accumulated in float32). The order of additions is that
-// of k, whatever the number of threads. `to` is cleared first.
+// to[o, indices[k], :] += from[o, k, :] in the dtype (halves are accumulated in float32). The order of additions is
+// that of k, whatever the number of threads. `to` is cleared first.
 void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& space,
                         const std::vector<int64_t>& indices);
 

@@ -39,15 +39,17 @@ OpDef boolean_mask() {
       {.name = "_contrib_boolean_mask",
        .aliases = {"_npi_boolean_mask"},
        .python = {"nd.contrib.boolean_mask"},
-       .doc = "Slices of data along `axis` where index is not 0. Waits for index, on whose values the shape depends. Raises "
+       .doc = "Slices of data along `axis` where index is not 0. Waits for index, on whose values the shape depends. "
+              "Raises "
               "ValueError for an axis out of range or an index array that is not one-dimensional of the axis's extent.",
        .inputs = {"data", "index"},
        .compose = [](std::span<const NDArray> in, const AxisAttrs& a) -> std::vector<NDArray> {
          const Shape& shape = in[0].shape();
          const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "boolean_mask");
          const Shape expected{shape[static_cast<size_t>(axis)]};
-         check(in[1].shape() == expected, ErrorKind::kValue, "boolean_mask: expected an index array of shape {}, got {}",
-               to_string(expected), to_string(in[1].shape()));
+         check(in[1].shape() == expected, ErrorKind::kValue,
+               "boolean_mask: expected an index array of shape {}, got {}", to_string(expected),
+               to_string(in[1].shape()));
          const std::vector<int64_t> chosen = nonzero_positions(in[1]);
          NDArray rows = int64_array(chosen, {static_cast<int64_t>(chosen.size())}, in[0].device());
          return {call("take", {in[0], rows}, {{"axis", axis}})};
@@ -56,25 +58,25 @@ OpDef boolean_mask() {
 }
 
 OpDef nonzero() {
-  return general(
-      {.name = "_npx_nonzero",
-       .aliases = {"_npi_nonzero"},
-       .python = {"npx.nonzero"},
-       .doc = "Coordinates of the elements that are not 0, as int64 of shape (count, dimensions), in row-major order. Waits "
-              "for the array.",
-       .inputs = {"x"},
-       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
-         const Shape& shape = in[0].shape();
-         const Strides strides = contiguous_strides(shape);
-         std::vector<int64_t> coordinates;
-         int64_t count = 0;
-         for (int64_t position : nonzero_positions(in[0])) {
-           ++count;
-           for (size_t d = 0; d < shape.size(); ++d) coordinates.push_back(position / strides[d] % shape[d]);
-         }
-         return {int64_array(coordinates, {count, static_cast<int64_t>(shape.size())}, in[0].device())};
-       },
-       .samples = {values({0, 2, 3, 0})}});
+  return general({.name = "_npx_nonzero",
+                  .aliases = {"_npi_nonzero"},
+                  .python = {"npx.nonzero"},
+                  .doc = "Coordinates of the elements that are not 0, as int64 of shape (count, dimensions), in "
+                         "row-major order. Waits "
+                         "for the array.",
+                  .inputs = {"x"},
+                  .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+                    const Shape& shape = in[0].shape();
+                    const Strides strides = contiguous_strides(shape);
+                    std::vector<int64_t> coordinates;
+                    int64_t count = 0;
+                    for (int64_t position : nonzero_positions(in[0])) {
+                      ++count;
+                      for (size_t d = 0; d < shape.size(); ++d) coordinates.push_back(position / strides[d] % shape[d]);
+                    }
+                    return {int64_array(coordinates, {count, static_cast<int64_t>(shape.size())}, in[0].device())};
+                  },
+                  .samples = {values({0, 2, 3, 0})}});
 }
 
 struct AssignScalarAttrs {
@@ -128,7 +130,8 @@ OpDef assign_scalar() {
 OpDef assign_tensor() {
   return general<AssignTensorAttrs>(
       {.name = "_npi_boolean_mask_assign_tensor",
-       .doc = "A copy of data whose elements where mask, covering the axes from start_axis on, is true are those of value, "
+       .doc = "A copy of data whose elements where mask, covering the axes from start_axis on, is true are those of "
+              "value, "
               "which broadcasts to the selection. Waits for mask.",
        .inputs = {"data", "mask", "value"},
        .compose = [](std::span<const NDArray> in, const AssignTensorAttrs& a) -> std::vector<NDArray> {

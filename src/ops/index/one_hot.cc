@@ -33,69 +33,78 @@ struct OneHotAttrs {
 };
 
 OpDef one_hot() {
-  return general<OneHotAttrs>(
-      {.name = "one_hot",
-       .aliases = {"_npx_one_hot"},
-       .python = {"nd.one_hot", "npx.one_hot", "NDArray.one_hot"},
-       .doc = "Rows of off_value with on_value at each index, of shape indices.shape + (depth,). An index out of range gives "
-              "a row of off_value. Raises ValueError for a negative depth.",
-       .inputs = {"indices"},
-       .infer = [](Infer& i, const OneHotAttrs& a) {
-         i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}", a.depth);
-         Shape result = i.shape(0);
-         result.push_back(a.depth);
-         i.output(result, a.dtype);
-         i.cost(100 + static_cast<double>(element_count(result)) * 0.4);
-       },
-       .kernel = [](KernelContext& c, const OneHotAttrs& a) {
-         const std::vector<int64_t> indices = integers_of(c.input(0));
-         dispatch(a.dtype, [&]<class T>() {
-           T* out = c.output(0).as<T>();
-           const T on = numeric_cast<T>(a.on_value);
-           std::fill_n(out, c.output(0).size, numeric_cast<T>(a.off_value));
-           for (size_t i = 0; i < indices.size(); ++i)
-             if (indices[i] >= 0 && indices[i] < a.depth) out[static_cast<int64_t>(i) * a.depth + indices[i]] = on;
-         });
-       },
-       .zero_gradient = true,
-       .saves_inputs = kNothing,
-       .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
+  return general<OneHotAttrs>({.name = "one_hot",
+                               .aliases = {"_npx_one_hot"},
+                               .python = {"nd.one_hot", "npx.one_hot", "NDArray.one_hot"},
+                               .doc = "Rows of off_value with on_value at each index, of shape indices.shape + "
+                                      "(depth,). An index out of range gives "
+                                      "a row of off_value. Raises ValueError for a negative depth.",
+                               .inputs = {"indices"},
+                               .infer =
+                                   [](Infer& i, const OneHotAttrs& a) {
+                                     i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}",
+                                               a.depth);
+                                     Shape result = i.shape(0);
+                                     result.push_back(a.depth);
+                                     i.output(result, a.dtype);
+                                     i.cost(100 + static_cast<double>(element_count(result)) * 0.4);
+                                   },
+                               .kernel =
+                                   [](KernelContext& c, const OneHotAttrs& a) {
+                                     const std::vector<int64_t> indices = integers_of(c.input(0));
+                                     dispatch(a.dtype, [&]<class T>() {
+                                       T* out = c.output(0).as<T>();
+                                       const T on = numeric_cast<T>(a.on_value);
+                                       std::fill_n(out, c.output(0).size, numeric_cast<T>(a.off_value));
+                                       for (size_t i = 0; i < indices.size(); ++i)
+                                         if (indices[i] >= 0 && indices[i] < a.depth)
+                                           out[static_cast<int64_t>(i) * a.depth + indices[i]] = on;
+                                     });
+                                   },
+                               .zero_gradient = true,
+                               .saves_inputs = kNothing,
+                               .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
 }
 
 OpDef index_copy() {
   return general(
       {.name = "_contrib_index_copy",
        .python = {"nd.contrib.index_copy"},
-       .doc = "A copy of old_tensor whose rows at index_vector are those of new_tensor. Raises ValueError unless index_vector "
-              "has one dimension and new_tensor one row for each index, TypeError for different dtypes, and IndexError, when "
+       .doc = "A copy of old_tensor whose rows at index_vector are those of new_tensor. Raises ValueError unless "
+              "index_vector "
+              "has one dimension and new_tensor one row for each index, TypeError for different dtypes, and "
+              "IndexError, when "
               "the result is read, for an index out of bounds.",
        .inputs = {"old_tensor", "index_vector", "new_tensor"},
-       .infer = [](Infer& i, const NoAttrs&) {
-         Shape expected = i.shape(0);
-         i.require(!expected.empty() && i.shape(1).size() == 1, ErrorKind::kValue,
-                   "expected an array and a vector of indices, got shapes {} and {}", to_string(i.shape(0)),
-                   to_string(i.shape(1)));
-         expected[0] = i.shape(1)[0];
-         i.require(i.shape(2) == expected, ErrorKind::kValue, "expected new_tensor of shape {}, got {}",
-                   to_string(expected), to_string(i.shape(2)));
-         i.require(i.dtype(2) == i.dtype(0), ErrorKind::kType, "expected new_tensor of dtype {}, got {}",
-                   dtype_name(i.dtype(0)), dtype_name(i.dtype(2)));
-         i.output(i.shape(0), i.dtype(0));
-       },
-       .kernel = [](KernelContext& c, const NoAttrs&) {
-         const Tensor& to = c.output(0);
-         const auto bytes = static_cast<size_t>(to.size) * item_size(to.dtype);
-         const std::vector<int64_t> rows = read_indices(c.name(), c.input(1), to.shape[0], IndexMode::kRaise, 0);
-         std::memcpy(to.data, c.input(0).data, bytes);
-         const size_t row = rows.empty() ? 0 : bytes / static_cast<size_t>(to.shape[0]);
-         for (size_t k = 0; k < rows.size(); ++k)
-           std::memcpy(to.as<char>() + static_cast<size_t>(rows[k]) * row, c.input(2).as<char>() + k * row, row);
-       },
-       .gradient = [](Gradient& g, const NoAttrs&) {
-         const NDArray &head = g.head(), &index = g.input(1);
-         if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {head, index, zeros_like(g.input(2))}));
-         if (g.wants(2)) g.set(2, call("take", {head, index}, {{"mode", std::string("wrap")}}));
-       },
+       .infer =
+           [](Infer& i, const NoAttrs&) {
+             Shape expected = i.shape(0);
+             i.require(!expected.empty() && i.shape(1).size() == 1, ErrorKind::kValue,
+                       "expected an array and a vector of indices, got shapes {} and {}", to_string(i.shape(0)),
+                       to_string(i.shape(1)));
+             expected[0] = i.shape(1)[0];
+             i.require(i.shape(2) == expected, ErrorKind::kValue, "expected new_tensor of shape {}, got {}",
+                       to_string(expected), to_string(i.shape(2)));
+             i.require(i.dtype(2) == i.dtype(0), ErrorKind::kType, "expected new_tensor of dtype {}, got {}",
+                       dtype_name(i.dtype(0)), dtype_name(i.dtype(2)));
+             i.output(i.shape(0), i.dtype(0));
+           },
+       .kernel =
+           [](KernelContext& c, const NoAttrs&) {
+             const Tensor& to = c.output(0);
+             const auto bytes = static_cast<size_t>(to.size) * item_size(to.dtype);
+             const std::vector<int64_t> rows = read_indices(c.name(), c.input(1), to.shape[0], IndexMode::kRaise, 0);
+             std::memcpy(to.data, c.input(0).data, bytes);
+             const size_t row = rows.empty() ? 0 : bytes / static_cast<size_t>(to.shape[0]);
+             for (size_t k = 0; k < rows.size(); ++k)
+               std::memcpy(to.as<char>() + static_cast<size_t>(rows[k]) * row, c.input(2).as<char>() + k * row, row);
+           },
+       .gradient =
+           [](Gradient& g, const NoAttrs&) {
+             const NDArray &head = g.head(), &index = g.input(1);
+             if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {head, index, zeros_like(g.input(2))}));
+             if (g.wants(2)) g.set(2, call("take", {head, index}, {{"mode", std::string("wrap")}}));
+           },
        .saves_inputs = 1u << 1,
        .samples = {Sample({uniform({4, 3}), values({1, 3}, DType::kInt64), uniform({2, 3})})}});
 }
@@ -104,8 +113,9 @@ OpDef batch_take() {
   return general(
       {.name = "batch_take",
        .python = {"nd.batch_take"},
-       .doc = "One element of each row: result[i] = a[i, indices[i]]; indices out of range are clipped. Raises ValueError "
-              "unless a has two dimensions and indices one entry per row.",
+       .doc =
+           "One element of each row: result[i] = a[i, indices[i]]; indices out of range are clipped. Raises ValueError "
+           "unless a has two dimensions and indices one entry per row.",
        .inputs = {"a", "indices"},
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          check(in[0].ndim() == 2, ErrorKind::kValue, "batch_take: expected an array of two dimensions, got shape {}",
@@ -117,7 +127,8 @@ OpDef batch_take() {
 
 struct GridAttrs {
   Shape shape;
-  static constexpr auto kFields = fields(field(&GridAttrs::shape, "shape", "Shape of the array that is indexed.").required());
+  static constexpr auto kFields =
+      fields(field(&GridAttrs::shape, "shape", "Shape of the array that is indexed.").required());
 };
 
 OpDef ravel() {
@@ -125,22 +136,25 @@ OpDef ravel() {
       {.name = "_ravel_multi_index",
        .aliases = {"ravel_multi_index"},
        .python = {"nd.ravel_multi_index"},
-       .doc = "Flat row-major indices from coordinates: data (dimensions, ...) gives (...). Raises ValueError unless data has "
+       .doc = "Flat row-major indices from coordinates: data (dimensions, ...) gives (...). Raises ValueError unless "
+              "data has "
               "one row per dimension of `shape`.",
-       .infer = [](Infer& i, const GridAttrs& a) {
-         i.require(!i.shape(0).empty() && i.shape(0)[0] == static_cast<int64_t>(a.shape.size()), ErrorKind::kValue,
-                   "expected {} rows of coordinates for shape {}, got data of shape {}", a.shape.size(), to_string(a.shape),
-                   to_string(i.shape(0)));
-         i.output(Shape(i.shape(0).begin() + 1, i.shape(0).end()), i.dtype(0));
-       },
-       .kernel = [](KernelContext& c, const GridAttrs& a) {
-         const std::vector<int64_t> from = integers_of(c.input(0));
-         const auto n = static_cast<size_t>(c.output(0).size);
-         std::vector<int64_t> to(n, 0);
-         for (size_t d = 0; d < a.shape.size(); ++d)
-           for (size_t i = 0; i < n; ++i) to[i] = to[i] * a.shape[d] + from[d * n + i];
-         store_integers(to, c.output(0));
-       },
+       .infer =
+           [](Infer& i, const GridAttrs& a) {
+             i.require(!i.shape(0).empty() && i.shape(0)[0] == static_cast<int64_t>(a.shape.size()), ErrorKind::kValue,
+                       "expected {} rows of coordinates for shape {}, got data of shape {}", a.shape.size(),
+                       to_string(a.shape), to_string(i.shape(0)));
+             i.output(Shape(i.shape(0).begin() + 1, i.shape(0).end()), i.dtype(0));
+           },
+       .kernel =
+           [](KernelContext& c, const GridAttrs& a) {
+             const std::vector<int64_t> from = integers_of(c.input(0));
+             const auto n = static_cast<size_t>(c.output(0).size);
+             std::vector<int64_t> to(n, 0);
+             for (size_t d = 0; d < a.shape.size(); ++d)
+               for (size_t i = 0; i < n; ++i) to[i] = to[i] * a.shape[d] + from[d * n + i];
+             store_integers(to, c.output(0));
+           },
        .zero_gradient = true,
        .samples = {Sample({integers({2, 5}, 0, 3)}, make_attrs(GridAttrs{{3, 4}}))}});
 }
@@ -150,26 +164,30 @@ OpDef unravel() {
       {.name = "_unravel_index",
        .aliases = {"unravel_index"},
        .python = {"nd.unravel_index"},
-       .doc = "Coordinates from flat row-major indices: data (...) gives (dimensions, ...). The first coordinate takes what "
+       .doc = "Coordinates from flat row-major indices: data (...) gives (dimensions, ...). The first coordinate takes "
+              "what "
               "is out of range. Raises ValueError for a shape with an extent of 0.",
-       .infer = [](Infer& i, const GridAttrs& a) {
-         i.require(element_count(a.shape) > 0, ErrorKind::kValue, "there are no coordinates in shape {}", to_string(a.shape));
-         Shape result = i.shape(0);
-         result.insert(0, static_cast<int64_t>(a.shape.size()));
-         i.output(result, i.dtype(0));
-       },
-       .kernel = [](KernelContext& c, const GridAttrs& a) {
-         std::vector<int64_t> rest = integers_of(c.input(0));
-         const size_t n = rest.size();
-         std::vector<int64_t> to(n * a.shape.size());
-         for (size_t d = a.shape.size(); d-- > 0;) {
-           for (size_t i = 0; i < n; ++i) {
-             to[d * n + i] = d == 0 ? rest[i] : rest[i] % a.shape[d];
-             rest[i] /= a.shape[d];
-           }
-         }
-         store_integers(to, c.output(0));
-       },
+       .infer =
+           [](Infer& i, const GridAttrs& a) {
+             i.require(element_count(a.shape) > 0, ErrorKind::kValue, "there are no coordinates in shape {}",
+                       to_string(a.shape));
+             Shape result = i.shape(0);
+             result.insert(0, static_cast<int64_t>(a.shape.size()));
+             i.output(result, i.dtype(0));
+           },
+       .kernel =
+           [](KernelContext& c, const GridAttrs& a) {
+             std::vector<int64_t> rest = integers_of(c.input(0));
+             const size_t n = rest.size();
+             std::vector<int64_t> to(n * a.shape.size());
+             for (size_t d = a.shape.size(); d-- > 0;) {
+               for (size_t i = 0; i < n; ++i) {
+                 to[d * n + i] = d == 0 ? rest[i] : rest[i] % a.shape[d];
+                 rest[i] /= a.shape[d];
+               }
+             }
+             store_integers(to, c.output(0));
+           },
        .zero_gradient = true,
        .samples = {Sample({integers({5}, 0, 12, DType::kFloat32)}, make_attrs(GridAttrs{{3, 4}}))}});
 }
@@ -184,30 +202,33 @@ OpDef index_array() {
   return general<IndexArrayAttrs>(
       {.name = "_contrib_index_array",
        .python = {"nd.contrib.index_array"},
-       .doc = "The coordinates of every element, as int64: shape data.shape + (number of axes,). Raises ValueError for an axis "
+       .doc = "The coordinates of every element, as int64: shape data.shape + (number of axes,). Raises ValueError for "
+              "an axis "
               "out of range.",
-       .infer = [](Infer& i, const IndexArrayAttrs& a) {
-         Shape result = i.shape(0);
-         const auto ndim = static_cast<int64_t>(result.size());
-         if (a.axes)
-           for (int64_t axis : *a.axes) normalize_axis(axis, ndim, i.name());
-         result.push_back(a.axes ? static_cast<int64_t>(a.axes->size()) : ndim);
-         i.output(result, DType::kInt64);
-       },
-       .kernel = [](KernelContext& c, const IndexArrayAttrs& a) {
-         const Shape& shape = c.input(0).shape;
-         const auto ndim = static_cast<int64_t>(shape.size());
-         const Strides strides = contiguous_strides(shape);
-         Shape axes;
-         for (int64_t d = 0; d < (a.axes ? static_cast<int64_t>(a.axes->size()) : ndim); ++d)
-           axes.push_back(a.axes ? normalize_axis((*a.axes)[static_cast<size_t>(d)], ndim, c.name()) : d);
-         int64_t* out = c.output(0).as<int64_t>();
-         for (int64_t i = 0; i < c.input(0).size; ++i)
-           for (int64_t axis : axes) {
-             const auto d = static_cast<size_t>(axis);
-             *out++ = i / strides[d] % shape[d];
-           }
-       },
+       .infer =
+           [](Infer& i, const IndexArrayAttrs& a) {
+             Shape result = i.shape(0);
+             const auto ndim = static_cast<int64_t>(result.size());
+             if (a.axes)
+               for (int64_t axis : *a.axes) normalize_axis(axis, ndim, i.name());
+             result.push_back(a.axes ? static_cast<int64_t>(a.axes->size()) : ndim);
+             i.output(result, DType::kInt64);
+           },
+       .kernel =
+           [](KernelContext& c, const IndexArrayAttrs& a) {
+             const Shape& shape = c.input(0).shape;
+             const auto ndim = static_cast<int64_t>(shape.size());
+             const Strides strides = contiguous_strides(shape);
+             Shape axes;
+             for (int64_t d = 0; d < (a.axes ? static_cast<int64_t>(a.axes->size()) : ndim); ++d)
+               axes.push_back(a.axes ? normalize_axis((*a.axes)[static_cast<size_t>(d)], ndim, c.name()) : d);
+             int64_t* out = c.output(0).as<int64_t>();
+             for (int64_t i = 0; i < c.input(0).size; ++i)
+               for (int64_t axis : axes) {
+                 const auto d = static_cast<size_t>(axis);
+                 *out++ = i / strides[d] % shape[d];
+               }
+           },
        .zero_gradient = true,
        .saves_inputs = kNothing,
        .samples = {uniform({2, 3})}});

@@ -60,18 +60,20 @@ void take_kernel(KernelContext& c, const TakeAttrs& a) {
 
 void take_gradient(Gradient& g, const TakeAttrs& a) {
   if (!g.wants(0)) return;
-  g.set(0, call(find_op("_backward_take"),
-                make_attrs(BackwardTakeAttrs{a.axis, a.mode, g.input(0).shape()}), {g.head(), g.input(1)}));
+  g.set(0, call(find_op("_backward_take"), make_attrs(BackwardTakeAttrs{a.axis, a.mode, g.input(0).shape()}),
+                {g.head(), g.input(1)}));
 }
 
 OpDef take() {
   return general<TakeAttrs>(
       {.name = "take",
        .python = {"nd.take", "NDArray.take"},
-       .doc = "Slices of `a` along `axis` at the given indices (of any dtype, truncated): the shape of the result is that of "
-              "a with `axis` replaced by the shape of indices.\n\n"
-              "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
-              "index out of range. The gradient of `a` sums what was taken from each slice.",
+       .doc =
+           "Slices of `a` along `axis` at the given indices (of any dtype, truncated): the shape of the result is that "
+           "of "
+           "a with `axis` replaced by the shape of indices.\n\n"
+           "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
+           "index out of range. The gradient of `a` sums what was taken from each slice.",
        .inputs = {"a", "indices"},
        .infer = infer_take,
        .kernel = take_kernel,
@@ -85,9 +87,10 @@ OpDef numpy_take() {
   return general<NumpyTakeAttrs>(
       {.name = "_npi_take",
        .python = {"np.take", "ndarray.take"},
-       .doc = "Slices of `a` along `axis` at the given indices; without an axis elements of the flattened array.\n\n"
-              "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
-              "index out of range.",
+       .doc =
+           "Slices of `a` along `axis` at the given indices; without an axis elements of the flattened array.\n\n"
+           "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
+           "index out of range.",
        .inputs = {"a", "indices"},
        .compose = [](std::span<const NDArray> in, const NumpyTakeAttrs& a) -> std::vector<NDArray> {
          NDArray from = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
@@ -99,22 +102,26 @@ OpDef numpy_take() {
 OpDef backward_take() {
   return general<BackwardTakeAttrs>(
       {.name = "_backward_take",
-       .doc = "Zeros of the given shape, to whose slices the slices of the gradient are added in the order of the indices.",
+       .doc = "Zeros of the given shape, to whose slices the slices of the gradient are added in the order of the "
+              "indices.",
        .inputs = {"gradient", "indices"},
-       .infer = [](Infer& i, const BackwardTakeAttrs& a) {
-         i.output(a.shape, i.dtype(0));
-         i.cost(100 + static_cast<double>(element_count(a.shape) + i.size(0)) * 0.5);
-       },
-       .kernel = [](KernelContext& c, const BackwardTakeAttrs& a) {
-         const int64_t axis = axis_of(c, a.shape, a.axis);
-         const IndexSpace space = IndexSpace::along(a.shape, axis);
-         scatter_add_slices(c.input(0), c.output(0), space,
-                            read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));
-       },
-       .gradient = [](Gradient& g, const BackwardTakeAttrs& a) {
-         if (g.wants(0))
-           g.set(0, call(find_op("take"), make_attrs(TakeAttrs{a.axis, a.mode}), {g.head(), g.input(1)}));
-       },
+       .infer =
+           [](Infer& i, const BackwardTakeAttrs& a) {
+             i.output(a.shape, i.dtype(0));
+             i.cost(100 + static_cast<double>(element_count(a.shape) + i.size(0)) * 0.5);
+           },
+       .kernel =
+           [](KernelContext& c, const BackwardTakeAttrs& a) {
+             const int64_t axis = axis_of(c, a.shape, a.axis);
+             const IndexSpace space = IndexSpace::along(a.shape, axis);
+             scatter_add_slices(c.input(0), c.output(0), space,
+                                read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));
+           },
+       .gradient =
+           [](Gradient& g, const BackwardTakeAttrs& a) {
+             if (g.wants(0))
+               g.set(0, call(find_op("take"), make_attrs(TakeAttrs{a.axis, a.mode}), {g.head(), g.input(1)}));
+           },
        .saves_inputs = 1u << 1});
 }
 
@@ -134,29 +141,33 @@ OpDef embedding() {
       {.name = "Embedding",
        .aliases = {"_npx_embedding"},
        .python = {"nd.Embedding", "npx.embedding"},
-       .doc = "Rows of a table: weight[data[...]], of shape data.shape + (output_dim,). Indices out of range are clipped to "
+       .doc = "Rows of a table: weight[data[...]], of shape data.shape + (output_dim,). Indices out of range are "
+              "clipped to "
               "the ends. The gradient of `weight` sums the rows that each index took.\n\n"
               "Raises ValueError unless weight has shape (input_dim, output_dim).",
        .inputs = {"data", "weight"},
-       .infer = [](Infer& i, const EmbeddingAttrs& a) {
-         i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,
-                   "expected a weight of shape {} (input_dim, output_dim), got {}",
-                   to_string(Shape{a.input_dim, a.output_dim}), to_string(i.shape(1)));
-         Shape result = i.shape(0);
-         result.push_back(a.output_dim);
-         i.output(result, i.dtype(1));
-         i.cost(100 + static_cast<double>(i.size(0)) * (4 + static_cast<double>(a.output_dim) * 0.5));
-       },
-       .kernel = [](KernelContext& c, const EmbeddingAttrs& a) {
-         gather_slices(c.input(1).data, c.output(0).data, {1, a.input_dim, a.output_dim},
-                       read_indices(c.name(), c.input(0), a.input_dim, IndexMode::kClip, 0),
-                       static_cast<int64_t>(item_size(c.input(1).dtype)));
-       },
-       .gradient = [](Gradient& g, const EmbeddingAttrs&) {
-         if (g.wants(1))
-           g.set(1, call(find_op("_backward_take"), make_attrs(BackwardTakeAttrs{0, "clip", g.input(1).shape()}),
-                         {g.head(), g.input(0)}));
-       },
+       .infer =
+           [](Infer& i, const EmbeddingAttrs& a) {
+             i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,
+                       "expected a weight of shape {} (input_dim, output_dim), got {}",
+                       to_string(Shape{a.input_dim, a.output_dim}), to_string(i.shape(1)));
+             Shape result = i.shape(0);
+             result.push_back(a.output_dim);
+             i.output(result, i.dtype(1));
+             i.cost(100 + static_cast<double>(i.size(0)) * (4 + static_cast<double>(a.output_dim) * 0.5));
+           },
+       .kernel =
+           [](KernelContext& c, const EmbeddingAttrs& a) {
+             gather_slices(c.input(1).data, c.output(0).data, {1, a.input_dim, a.output_dim},
+                           read_indices(c.name(), c.input(0), a.input_dim, IndexMode::kClip, 0),
+                           static_cast<int64_t>(item_size(c.input(1).dtype)));
+           },
+       .gradient =
+           [](Gradient& g, const EmbeddingAttrs&) {
+             if (g.wants(1))
+               g.set(1, call(find_op("_backward_take"), make_attrs(BackwardTakeAttrs{0, "clip", g.input(1).shape()}),
+                             {g.head(), g.input(0)}));
+           },
        .saves_inputs = 1,
        .samples = {Sample({integers({2, 3}, 0, 5), uniform({5, 4})},
                           make_attrs(EmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
@@ -168,10 +179,10 @@ struct PickAttrs {
   std::optional<int64_t> axis = -1;
   bool keepdims = false;
   std::string mode = "clip";
-  static constexpr auto kFields =
-      fields(field(&PickAttrs::axis, "axis", "Axis to pick along; None: the flattened array."),
-             field(&PickAttrs::keepdims, "keepdims", "Keep the axis with length 1."),
-             field(&PickAttrs::mode, "mode", "Indices out of range: clip to the ends or wrap around.").one_of("clip|wrap"));
+  static constexpr auto kFields = fields(
+      field(&PickAttrs::axis, "axis", "Axis to pick along; None: the flattened array."),
+      field(&PickAttrs::keepdims, "keepdims", "Keep the axis with length 1."),
+      field(&PickAttrs::mode, "mode", "Indices out of range: clip to the ends or wrap around.").one_of("clip|wrap"));
 };
 
 struct BackwardPickAttrs {
@@ -204,7 +215,8 @@ void infer_pick(Infer& i, const PickAttrs& a) {
   i.require(i.shape(1) == gone || i.shape(1) == kept || (gone.empty() && i.size(1) == 1), ErrorKind::kValue,
             "expected indices of shape {} (data {} without the axis), got {}; give one index per row", to_string(gone),
             to_string(shape), to_string(i.shape(1)));
-  i.require(rows == 0 || i.size(0) > 0, ErrorKind::kValue, "there is nothing to pick from in shape {}", to_string(shape));
+  i.require(rows == 0 || i.size(0) > 0, ErrorKind::kValue, "there is nothing to pick from in shape {}",
+            to_string(shape));
   i.output(a.keepdims ? kept : gone.empty() ? i.shape(1) : gone, i.dtype(0));
   i.cost(100 + static_cast<double>(rows) * 4);
 }
@@ -221,38 +233,47 @@ void for_each_picked(const char* name, const IndexSpace& space, const Tensor& in
 template <class F>
 void with_item(DType dtype, F&& f) {
   switch (item_size(dtype)) {
-    case 1: return f(uint8_t{});
-    case 2: return f(uint16_t{});
-    case 4: return f(uint32_t{});
-    default: return f(uint64_t{});
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    default:
+      return f(uint64_t{});
   }
 }
 
 OpDef pick() {
-  return general<PickAttrs>(
-      {.name = "pick",
-       .aliases = {"_npx_pick", "choose_element_0index"},
-       .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
-       .doc = "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has the shape of data without the "
-              "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
-              "Raises ValueError for an axis out of range or an index array of another shape.",
-       .inputs = {"data", "index"},
-       .infer = infer_pick,
-       .kernel = [](KernelContext& c, const PickAttrs& a) {
-         const Tensor &data = c.input(0), &out = c.output(0);
-         with_item(data.dtype, [&]<class T>(T) {
-           for_each_picked(c.name(), pick_space(c.name(), data.shape, a.axis), c.input(1), a.mode,
-                           [&](size_t k, int64_t at) { out.as<T>()[k] = data.as<T>()[at]; });
-         });
-       },
-       .gradient = [](Gradient& g, const PickAttrs& a) {
-         if (g.wants(0))
-           g.set(0, call(find_op("_backward_pick"), make_attrs(BackwardPickAttrs{a.axis, a.mode, g.input(0).shape()}),
-                         {g.head(), g.input(1)}));
-       },
-       .saves_inputs = 1u << 1,
-       .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
-                   Sample({uniform({3, 4}), integers({1, 4}, 0, 3)}, make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
+  return general<PickAttrs>({.name = "pick",
+                             .aliases = {"_npx_pick", "choose_element_0index"},
+                             .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
+                             .doc = "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has "
+                                    "the shape of data without the "
+                                    "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
+                                    "Raises ValueError for an axis out of range or an index array of another shape.",
+                             .inputs = {"data", "index"},
+                             .infer = infer_pick,
+                             .kernel =
+                                 [](KernelContext& c, const PickAttrs& a) {
+                                   const Tensor &data = c.input(0), &out = c.output(0);
+                                   with_item(data.dtype, [&]<class T>(T) {
+                                     for_each_picked(c.name(), pick_space(c.name(), data.shape, a.axis), c.input(1),
+                                                     a.mode,
+                                                     [&](size_t k, int64_t at) { out.as<T>()[k] = data.as<T>()[at]; });
+                                   });
+                                 },
+                             .gradient =
+                                 [](Gradient& g, const PickAttrs& a) {
+                                   if (g.wants(0))
+                                     g.set(0, call(find_op("_backward_pick"),
+                                                   make_attrs(BackwardPickAttrs{a.axis, a.mode, g.input(0).shape()}),
+                                                   {g.head(), g.input(1)}));
+                                 },
+                             .saves_inputs = 1u << 1,
+                             .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
+                                         Sample({uniform({3, 4}), integers({1, 4}, 0, 3)},
+                                                make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
 }
 
 OpDef backward_pick() {
@@ -260,24 +281,28 @@ OpDef backward_pick() {
       {.name = "_backward_pick",
        .doc = "Zeros of the given shape with the gradient at the picked elements.",
        .inputs = {"gradient", "index"},
-       .infer = [](Infer& i, const BackwardPickAttrs& a) {
-         i.output(a.shape, i.dtype(0));
-         i.cost(100 + static_cast<double>(element_count(a.shape)) * 0.1 + static_cast<double>(i.size(1)) * 4);
-       },
-       .kernel = [](KernelContext& c, const BackwardPickAttrs& a) {
-         const Tensor &from = c.input(0), &out = c.output(0);
-         with_item(out.dtype, [&]<class T>(T) {
-           std::fill_n(out.as<T>(), out.size, T{0});
-           for_each_picked(c.name(), pick_space(c.name(), a.shape, a.axis), c.input(1), a.mode,
-                           [&](size_t k, int64_t at) { out.as<T>()[at] = from.as<T>()[k]; });
-         });
-       },
-       .gradient = [](Gradient& g, const BackwardPickAttrs& a) {
-         if (!g.wants(0)) return;
-         NDArray picked = call(find_op("pick"), make_attrs(PickAttrs{a.axis, false, a.mode}), {g.head(), g.input(1)});
-         const Shape& shape = g.input(0).shape();
-         g.set(0, picked.shape() == shape ? picked : call("_reshape_to", {picked}, {{"shape", shape}}));
-       },
+       .infer =
+           [](Infer& i, const BackwardPickAttrs& a) {
+             i.output(a.shape, i.dtype(0));
+             i.cost(100 + static_cast<double>(element_count(a.shape)) * 0.1 + static_cast<double>(i.size(1)) * 4);
+           },
+       .kernel =
+           [](KernelContext& c, const BackwardPickAttrs& a) {
+             const Tensor &from = c.input(0), &out = c.output(0);
+             with_item(out.dtype, [&]<class T>(T) {
+               std::fill_n(out.as<T>(), out.size, T{0});
+               for_each_picked(c.name(), pick_space(c.name(), a.shape, a.axis), c.input(1), a.mode,
+                               [&](size_t k, int64_t at) { out.as<T>()[at] = from.as<T>()[k]; });
+             });
+           },
+       .gradient =
+           [](Gradient& g, const BackwardPickAttrs& a) {
+             if (!g.wants(0)) return;
+             NDArray picked =
+                 call(find_op("pick"), make_attrs(PickAttrs{a.axis, false, a.mode}), {g.head(), g.input(1)});
+             const Shape& shape = g.input(0).shape();
+             g.set(0, picked.shape() == shape ? picked : call("_reshape_to", {picked}, {{"shape", shape}}));
+           },
        .saves_inputs = 1u << 1});
 }
 

@@ -29,9 +29,10 @@ void infer(Infer& i, const A& a) {
   if (a.axis) axes = axis_set(i.name(), {*a.axis}, shape.size());
   Shape result = without_axes(shape, axes, a.keepdims);
   if (legacy) result = legacy_shape(result);
-  i.require(reduced_count(shape, axes) > 0 || element_count(result) == 0, ErrorKind::kValue,
-            "an empty sequence has no largest or smallest element: shape {}; give an array with elements along the axis",
-            to_string(shape));
+  i.require(
+      reduced_count(shape, axes) > 0 || element_count(result) == 0, ErrorKind::kValue,
+      "an empty sequence has no largest or smallest element: shape {}; give an array with elements along the axis",
+      to_string(shape));
   i.output(result, legacy ? DType::kFloat32 : DType::kInt64);
   i.cost(streaming_cost(i));
 }
@@ -58,17 +59,19 @@ OpDef legacy(const char* name, bool largest) {
        .kernel = kernel<ArgReduceAttrs>(largest),
        .zero_gradient = true,
        .saves_inputs = kNothing,
-       .samples = {uniform({3, 4}), Sample({uniform({3, 4})}, make_attrs(ArgReduceAttrs{.axis = 1, .keepdims = true}))}});
+       .samples = {uniform({3, 4}),
+                   Sample({uniform({3, 4})}, make_attrs(ArgReduceAttrs{.axis = 1, .keepdims = true}))}});
 }
 
 OpDef numpy(const char* name, bool largest) {
   return general<NumpyArgReduceAttrs>(
       {.name = fmt::format("_npi_{}", name),
        .python = {fmt::format("np.{}", name), fmt::format("ndarray.{}", name)},
-       .doc = fmt::format("Position of the {} element along `axis`, as int64; the first one of several. NaN wins. Without "
-                          "an axis the array is flattened and the result has shape (). Raises ValueError for an axis out "
-                          "of range or an empty array.",
-                          largest ? "largest" : "smallest"),
+       .doc =
+           fmt::format("Position of the {} element along `axis`, as int64; the first one of several. NaN wins. Without "
+                       "an axis the array is flattened and the result has shape (). Raises ValueError for an axis out "
+                       "of range or an empty array.",
+                       largest ? "largest" : "smallest"),
        .inputs = {"a"},
        .infer = infer<NumpyArgReduceAttrs, false>,
        .kernel = kernel<NumpyArgReduceAttrs>(largest),
@@ -81,16 +84,19 @@ OpDef argmax_channel() {
   return general(
       {.name = "argmax_channel",
        .python = {"nd.argmax_channel", "NDArray.argmax_channel"},
-       .doc = "Position of the largest element along axis 1 of an array (batch, channels, ...), as float32: shape (batch, "
-              "...). Raises ValueError for an array of fewer than two dimensions.",
-       .infer = [](Infer& i, const NoAttrs&) {
-         i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",
-                   to_string(i.shape(0)));
-         infer<ArgReduceAttrs, true>(i, {.axis = 1});
-       },
-       .kernel = [](KernelContext& c, const NoAttrs&) {
-         arg_reduce(c.input(0), AxisSpace::along(c.input(0).shape, 1), true, c.output(0));
-       },
+       .doc =
+           "Position of the largest element along axis 1 of an array (batch, channels, ...), as float32: shape (batch, "
+           "...). Raises ValueError for an array of fewer than two dimensions.",
+       .infer =
+           [](Infer& i, const NoAttrs&) {
+             i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",
+                       to_string(i.shape(0)));
+             infer<ArgReduceAttrs, true>(i, {.axis = 1});
+           },
+       .kernel =
+           [](KernelContext& c, const NoAttrs&) {
+             arg_reduce(c.input(0), AxisSpace::along(c.input(0).shape, 1), true, c.output(0));
+           },
        .zero_gradient = true,
        .saves_inputs = kNothing,
        .samples = {uniform({3, 4})}});

@@ -75,8 +75,11 @@ void search_columns(const T* x, int64_t length, int64_t stride, int64_t columns,
 }
 
 void store_positions(const Tensor& output, int64_t first, const int64_t* positions, int64_t n) {
-  if (output.dtype == DType::kInt64) std::copy_n(positions, n, output.as<int64_t>() + first);
-  else std::transform(positions, positions + n, output.as<float>() + first, [](int64_t p) { return static_cast<float>(p); });
+  if (output.dtype == DType::kInt64)
+    std::copy_n(positions, n, output.as<int64_t>() + first);
+  else
+    std::transform(positions, positions + n, output.as<float>() + first,
+                   [](int64_t p) { return static_cast<float>(p); });
 }
 
 template <class T>
@@ -86,7 +89,8 @@ void search(const Tensor& input, const AxisSpace& space, bool largest, ComputeTy
   const auto item = static_cast<int64_t>(item_size(input.dtype));
   const CombineKernels& kernels = combine_kernels(largest ? Combine::kMax : Combine::kMin, type);
   const int64_t width = std::min(space.inner, kColumns), blocks = (space.inner + width - 1) / width;
-  const double cost = static_cast<double>(input.size * item) * kNsPerByte + (direct ? 0 : static_cast<double>(input.size));
+  const double cost =
+      static_cast<double>(input.size * item) * kNsPerByte + (direct ? 0 : static_cast<double>(input.size));
   const int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(1, space.length * width));
   parallel_for(space.outer * blocks, grain, cost, [&](int64_t begin, int64_t end) {
     std::vector<T> converted(direct ? 0 : static_cast<size_t>(space.length * width));
@@ -103,8 +107,10 @@ void search(const Tensor& input, const AxisSpace& space, bool largest, ComputeTy
         x = converted.data();
         stride = columns;
       }
-      if (space.inner == 1) positions[0] = search_row(x, space.length, largest, kernels);
-      else search_columns(x, space.length, stride, columns, largest, kernels, positions);
+      if (space.inner == 1)
+        positions[0] = search_row(x, space.length, largest, kernels);
+      else
+        search_columns(x, space.length, stride, columns, largest, kernels, positions);
       store_positions(output, o * space.inner + column, positions, columns);
     }
   });
@@ -116,10 +122,14 @@ void arg_reduce(const Tensor& input, const AxisSpace& space, bool largest, const
   if (output.size == 0) return;
   const ComputeType type = compute_type_of(input.dtype);
   switch (type) {
-    case ComputeType::kFloat32: return search<float>(input, space, largest, type, output);
-    case ComputeType::kFloat64: return search<double>(input, space, largest, type, output);
-    case ComputeType::kInt32: return search<int32_t>(input, space, largest, type, output);
-    case ComputeType::kInt64: return search<int64_t>(input, space, largest, type, output);
+    case ComputeType::kFloat32:
+      return search<float>(input, space, largest, type, output);
+    case ComputeType::kFloat64:
+      return search<double>(input, space, largest, type, output);
+    case ComputeType::kInt32:
+      return search<int32_t>(input, space, largest, type, output);
+    case ComputeType::kInt64:
+      return search<int64_t>(input, space, largest, type, output);
   }
 }
 

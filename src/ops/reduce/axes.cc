@@ -28,8 +28,10 @@ AxisSet numpy_axes(const char* operation, const std::optional<Shape>& axis, size
 Shape without_axes(const Shape& shape, AxisSet axes, bool keepdims) {
   Shape result;
   for (size_t d = 0; d < shape.size(); ++d) {
-    if (!((axes >> d) & 1)) result.push_back(shape[d]);
-    else if (keepdims) result.push_back(1);
+    if (!((axes >> d) & 1))
+      result.push_back(shape[d]);
+    else if (keepdims)
+      result.push_back(1);
   }
   return result;
 }

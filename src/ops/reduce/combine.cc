@@ -54,63 +54,87 @@ HWY_INLINE V combine_vectors(D, V a, V x) {
   } else {
     const auto better = how == Combine::kMax ? hn::Gt(x, a) : hn::Lt(x, a);
     if constexpr (std::is_floating_point_v<hn::TFromD<D>>) {
-      return hn::IfThenElse(hn::Or(better, hn::Ne(x, x)), x, a);
+      return hn::IfThenElse(hn::Or(better, hn::IsNaN(x)), x, a);
     } else {
       return hn::IfThenElse(better, x, a);
     }
   }
 }
 
-// Elements that lanes of the compute type may take up before they are added to the accumulator: bounds the error of
-// float sums, whatever the length.
+// Elements that lanes may take up before they are added to the accumulator: bounds the error of float64 sums, whatever
+// their length.
 constexpr int64_t kBlock = 1024;
+
+// As many elements as a vector of accumulators has, in the accumulators' type.
+template <class DA, class T>
+HWY_INLINE hn::Vec<DA> load_as(DA d, const T* x) {
+  if constexpr (std::is_same_v<hn::TFromD<DA>, T>)
+    return hn::LoadU(d, x);
+  else
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<T, DA>(), x));
+}
 
 // Lanes side by side in registers, folded pairwise.
 template <Combine how, class T>
 HWY_INLINE Accumulator<how, T> combine_block(const T* x, size_t n) {
-  const hn::ScalableTag<T> d;
+  using A = Accumulator<how, T>;
+  const hn::ScalableTag<A> d;
   const size_t width = hn::Lanes(d);
-  auto v0 = hn::Set(d, identity<how, T>()), v1 = v0, v2 = v0, v3 = v0;
+  auto v0 = hn::Set(d, identity<how, A>()), v1 = v0, v2 = v0, v3 = v0;
   size_t i = 0;
   for (; i + 4 * width <= n; i += 4 * width) {
-    v0 = combine_vectors<how>(d, v0, hn::LoadU(d, x + i));
-    v1 = combine_vectors<how>(d, v1, hn::LoadU(d, x + i + width));
-    v2 = combine_vectors<how>(d, v2, hn::LoadU(d, x + i + 2 * width));
-    v3 = combine_vectors<how>(d, v3, hn::LoadU(d, x + i + 3 * width));
+    v0 = combine_vectors<how>(d, v0, load_as(d, x + i));
+    v1 = combine_vectors<how>(d, v1, load_as(d, x + i + width));
+    v2 = combine_vectors<how>(d, v2, load_as(d, x + i + 2 * width));
+    v3 = combine_vectors<how>(d, v3, load_as(d, x + i + 3 * width));
   }
-  for (; i + width <= n; i += width) v0 = combine_vectors<how>(d, v0, hn::LoadU(d, x + i));
-  alignas(64) T lanes[hn::MaxLanes(d)];
+  for (; i + width <= n; i += width) v0 = combine_vectors<how>(d, v0, load_as(d, x + i));
+  alignas(64) A lanes[hn::MaxLanes(d)];
   hn::Store(combine_vectors<how>(d, combine_vectors<how>(d, v0, v1), combine_vectors<how>(d, v2, v3)), d, lanes);
-  using A = Accumulator<how, T>;
   A result = identity<how, A>();
-  for (size_t k = 0; k < width; ++k) result = combine<how>(result, static_cast<A>(lanes[k]));
+  for (size_t k = 0; k < width; ++k) result = combine<how>(result, lanes[k]);
   for (; i < n; ++i) result = combine<how>(result, static_cast<A>(x[i]));
   return result;
 }
 
-// Vectors of the compute type where its range is enough, otherwise lanes of the accumulator that the compiler
-// vectorises.
+// Integer products have no vector instruction everywhere: lanes that the compiler makes vectors of where it can.
+template <Combine how, class T>
+HWY_INLINE Accumulator<how, T> combine_lanes(const T* x, int64_t n) {
+  using A = Accumulator<how, T>;
+  constexpr int64_t kLanes = 16;
+  A lanes[kLanes];
+  std::fill(lanes, lanes + kLanes, identity<how, A>());
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int64_t k = 0; k < kLanes; ++k) lanes[k] = combine<how>(lanes[k], static_cast<A>(x[i + k]));
+  for (; i < n; ++i) lanes[0] = combine<how>(lanes[0], static_cast<A>(x[i]));
+  A result = identity<how, A>();
+  for (A lane : lanes) result = combine<how>(result, lane);
+  return result;
+}
+
 template <Combine how, class T>
 void run(void* accumulator, const void* data, int64_t n) noexcept {
-  using A = Accumulator<how, T>;
   const auto* x = static_cast<const T*>(data);
-  A result = *static_cast<A*>(accumulator);
-  constexpr bool kInComputeType =
-      (how == Combine::kSum && std::is_floating_point_v<T>) || std::is_same_v<A, T>;
-  if constexpr (kInComputeType && !(how == Combine::kProd && std::is_integral_v<T>)) {
+  auto& result = *static_cast<Accumulator<how, T>*>(accumulator);
+  if constexpr (how == Combine::kProd && std::is_integral_v<T>) {
+    result = combine<how>(result, combine_lanes<how>(x, n));
+  } else {
     for (int64_t i = 0; i < n; i += kBlock)
       result = combine<how>(result, combine_block<how>(x + i, static_cast<size_t>(std::min(kBlock, n - i))));
-  } else {
-    constexpr int64_t kLanes = 16;
-    A lanes[kLanes];
-    std::fill(lanes, lanes + kLanes, identity<how, A>());
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      for (int64_t k = 0; k < kLanes; ++k) lanes[k] = combine<how>(lanes[k], static_cast<A>(x[i + k]));
-    for (; i < n; ++i) result = combine<how>(result, static_cast<A>(x[i]));
-    for (A lane : lanes) result = combine<how>(result, lane);
   }
-  *static_cast<A*>(accumulator) = result;
+}
+
+template <Combine how, class T>
+void runs(void* accumulators, const void* data, int64_t n, int64_t count) noexcept {
+  using A = Accumulator<how, T>;
+  auto* acc = static_cast<A*>(accumulators);
+  const auto* x = static_cast<const T*>(data);
+  for (int64_t i = 0; i < count; ++i, x += n) {
+    A result = acc[i];
+    for (int64_t k = 0; k < n; ++k) result = combine<how>(result, static_cast<A>(x[k]));
+    acc[i] = result;
+  }
 }
 
 // Rows of extremes: NaN keeps the compiler from making vectors of it.
@@ -146,18 +170,16 @@ void rows(void* accumulators, const void* data, int64_t stride, int64_t count, i
   using A = Accumulator<how, T>;
   if constexpr (how == Combine::kMax || how == Combine::kMin)
     return extreme_rows<how>(static_cast<T*>(accumulators), static_cast<const T*>(data), stride, count, n);
-  // Within four rows a sum of floats may stay in the compute type: two roundings more.
-  using Inner = std::conditional_t<how == Combine::kSum && std::is_floating_point_v<T>, T, A>;
   auto* HWY_RESTRICT acc = static_cast<A*>(accumulators);
   const auto* x = static_cast<const T*>(data);
   int64_t i = 0;
   for (; i + 4 <= count; i += 4) {
     const T *HWY_RESTRICT a = x + i * stride, *HWY_RESTRICT b = a + stride, *HWY_RESTRICT c = b + stride,
-            *HWY_RESTRICT e = c + stride;
+                          *HWY_RESTRICT e = c + stride;
     for (int64_t j = 0; j < n; ++j) {
-      const Inner left = combine<how>(static_cast<Inner>(a[j]), static_cast<Inner>(b[j]));
-      const Inner right = combine<how>(static_cast<Inner>(c[j]), static_cast<Inner>(e[j]));
-      acc[j] = combine<how>(acc[j], static_cast<A>(combine<how>(left, right)));
+      const A left = combine<how>(static_cast<A>(a[j]), static_cast<A>(b[j]));
+      const A right = combine<how>(static_cast<A>(c[j]), static_cast<A>(e[j]));
+      acc[j] = combine<how>(acc[j], combine<how>(left, right));
     }
   }
   for (; i < count; ++i) {
@@ -176,10 +198,10 @@ using Table = std::array<std::array<CombineKernels, kComputeTypeCount>, kCombine
 
 template <Combine how>
 constexpr std::array<CombineKernels, kComputeTypeCount> kernels_of() {
-  return {CombineKernels{&run<how, float>, &rows<how, float>, &clear<how, float>},
-          CombineKernels{&run<how, double>, &rows<how, double>, &clear<how, double>},
-          CombineKernels{&run<how, int32_t>, &rows<how, int32_t>, &clear<how, int32_t>},
-          CombineKernels{&run<how, int64_t>, &rows<how, int64_t>, &clear<how, int64_t>}};
+  return {CombineKernels{&run<how, float>, &runs<how, float>, &rows<how, float>, &clear<how, float>},
+          CombineKernels{&run<how, double>, &runs<how, double>, &rows<how, double>, &clear<how, double>},
+          CombineKernels{&run<how, int32_t>, &runs<how, int32_t>, &rows<how, int32_t>, &clear<how, int32_t>},
+          CombineKernels{&run<how, int64_t>, &runs<how, int64_t>, &rows<how, int64_t>, &clear<how, int64_t>}};
 }
 
 }  // namespace

@@ -18,6 +18,8 @@ ComputeType accumulator_type(Combine combine, ComputeType elements) noexcept;
 struct CombineKernels {
   // *accumulator combined with x[0 .. n)
   void (*run)(void* accumulator, const void* x, int64_t n) noexcept;
+  // accumulators[i] combined with x[i * n .. (i + 1) * n) for every i < count; for short runs
+  void (*runs)(void* accumulators, const void* x, int64_t n, int64_t count) noexcept;
   // accumulators[j] combined with x[i * stride + j] for every i < rows, for j < n
   void (*rows)(void* accumulators, const void* x, int64_t stride, int64_t rows, int64_t n) noexcept;
   // accumulators[j] = what changes nothing, for j < n

@@ -24,19 +24,22 @@ OpDef scan() {
   return general<ScanAttrs>(
       {.name = "_cumulative_sum",
        .doc = "Running sum along one axis, from either end.",
-       .infer = [](Infer& i, const ScanAttrs& a) {
-         normalize_axis(a.axis, static_cast<int64_t>(i.shape(0).size()), i.name());
-         i.output(i.shape(0), i.dtype(0));
-         i.cost(100 + static_cast<double>(i.size(0)) * 0.7);
-       },
-       .kernel = [](KernelContext& c, const ScanAttrs& a) {
-         const Shape& shape = c.input(0).shape;
-         const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
-         cumulative_sum(c.input(0), AxisSpace::along(shape, axis), a.reverse, c.output(0));
-       },
-       .gradient = [](Gradient& g, const ScanAttrs& a) {
-         g.set(0, call(g.op(), make_attrs(ScanAttrs{a.axis, !a.reverse}), {g.head()}));
-       },
+       .infer =
+           [](Infer& i, const ScanAttrs& a) {
+             normalize_axis(a.axis, static_cast<int64_t>(i.shape(0).size()), i.name());
+             i.output(i.shape(0), i.dtype(0));
+             i.cost(100 + static_cast<double>(i.size(0)) * 0.7);
+           },
+       .kernel =
+           [](KernelContext& c, const ScanAttrs& a) {
+             const Shape& shape = c.input(0).shape;
+             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
+             cumulative_sum(c.input(0), AxisSpace::along(shape, axis), a.reverse, c.output(0));
+           },
+       .gradient =
+           [](Gradient& g, const ScanAttrs& a) {
+             g.set(0, call(g.op(), make_attrs(ScanAttrs{a.axis, !a.reverse}), {g.head()}));
+           },
        .saves_inputs = kNothing,
        .samples = {uniform({5}), Sample({uniform({2, 3, 4})}, make_attrs(ScanAttrs{.axis = 1}))}});
 }
@@ -45,7 +48,8 @@ OpDef cumsum(const char* name, std::vector<std::string> python, const char* inpu
   return general<CumsumAttrs>(
       {.name = name,
        .python = std::move(python),
-       .doc = "Running sum along `axis`: result[i] = a[0] + ... + a[i]. Without an axis the array is flattened first. Raises "
+       .doc = "Running sum along `axis`: result[i] = a[0] + ... + a[i]. Without an axis the array is flattened first. "
+              "Raises "
               "ValueError for an axis out of range.",
        .inputs = {input},
        .compose = [](std::span<const NDArray> in, const CumsumAttrs& a) -> std::vector<NDArray> {

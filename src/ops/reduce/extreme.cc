@@ -19,9 +19,10 @@ OpDef legacy(Combine combine, const char* name, const char* word) {
       {.name = name,
        .aliases = {fmt::format("{}_axis", name)},
        .python = {fmt::format("nd.{}", name), fmt::format("nd.{}_axis", name), fmt::format("NDArray.{}", name)},
-       .doc = fmt::format("{} element along `axis` (an integer, a tuple, or None for all axes: shape (1,)). NaN wins. The "
-                          "gradient goes to every element that ties. Raises ValueError when there is nothing to reduce.",
-                          word),
+       .doc =
+           fmt::format("{} element along `axis` (an integer, a tuple, or None for all axes: shape (1,)). NaN wins. The "
+                       "gradient goes to every element that ties. Raises ValueError when there is nothing to reduce.",
+                       word),
        .gradient = elementwise_gradient<LegacyReduceAttrs>("_extreme_gradient"),
        .saves_outputs = kEverything,
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{1}}))}});
@@ -33,9 +34,10 @@ OpDef numpy(Combine combine, const char* name, const char* word) {
       {.name = fmt::format("_np_{}", name),
        .aliases = {fmt::format("_np_a{}", name), fmt::format("_npi_{}", name)},
        .python = {fmt::format("np.{}", name), fmt::format("np.a{}", name), fmt::format("ndarray.{}", name)},
-       .doc = fmt::format("{} element along `axis` (an integer, a tuple, or None for all axes: shape ()). NaN wins. The "
-                          "gradient goes to every element that ties. Raises ValueError when there is nothing to reduce.",
-                          word),
+       .doc =
+           fmt::format("{} element along `axis` (an integer, a tuple, or None for all axes: shape ()). NaN wins. The "
+                       "gradient goes to every element that ties. Raises ValueError when there is nothing to reduce.",
+                       word),
        .inputs = {"a"},
        .gradient = elementwise_gradient<NumpyReduceAttrs>("_extreme_gradient"),
        .saves_outputs = kEverything,
@@ -45,11 +47,8 @@ OpDef numpy(Combine combine, const char* name, const char* word) {
 }  // namespace
 
 std::vector<OpDef> extreme_operators() {
-  return {extreme_gradient(),
-          legacy(Combine::kMax, "max", "Largest"),
-          legacy(Combine::kMin, "min", "Smallest"),
-          numpy(Combine::kMax, "max", "Largest"),
-          numpy(Combine::kMin, "min", "Smallest")};
+  return {extreme_gradient(), legacy(Combine::kMax, "max", "Largest"), legacy(Combine::kMin, "min", "Smallest"),
+          numpy(Combine::kMax, "max", "Largest"), numpy(Combine::kMin, "min", "Smallest")};
 }
 
 }  // namespace headrace

@@ -41,7 +41,9 @@ void composed_gradient(Gradient& g, int64_t axis, double eps) {
   NDArray along_z = call("broadcast_mul", {z, mean_of(call("broadcast_mul", {weighted, z}))});
   NDArray difference = call("broadcast_sub", {call("broadcast_sub", {weighted, mean_of(weighted)}), along_z});
   g.set(0, call("broadcast_mul", {difference, scale}));
-  const auto sum_rows = [axis](const NDArray& v) { return call("sum", {v}, {{"axis", Shape{axis}}, {"exclude", true}}); };
+  const auto sum_rows = [axis](const NDArray& v) {
+    return call("sum", {v}, {{"axis", Shape{axis}}, {"exclude", true}});
+  };
   if (g.wants(1)) g.set(1, sum_rows(call("broadcast_mul", {dy, z})));
   if (g.wants(2)) g.set(2, sum_rows(dy));
 }
@@ -77,18 +79,21 @@ OpDef layer_norm() {
       {.name = "LayerNorm",
        .aliases = {"_npx_layer_norm"},
        .python = {"nd.LayerNorm", "npx.layer_norm"},
-       .doc = "(x - mean) / sqrt(variance + eps) * gamma + beta with mean and variance along one axis; gamma and beta have "
-              "the extent of that axis.\n\n"
-              "Raises ValueError for an axis out of range or parameters of another shape, TypeError for data that are not "
-              "floats.",
+       .doc =
+           "(x - mean) / sqrt(variance + eps) * gamma + beta with mean and variance along one axis; gamma and beta "
+           "have "
+           "the extent of that axis.\n\n"
+           "Raises ValueError for an axis out of range or parameters of another shape, TypeError for data that are not "
+           "floats.",
        .inputs = {"data", "gamma", "beta"},
        .output_count = result_count,
        .infer = infer,
-       .kernel = [](KernelContext& c, const LayerNormAttrs& a) {
-         const Shape& shape = c.input(0).shape;
-         const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
-         layer_norm_forward(c, AxisSpace::along(shape, axis), a.eps);
-       },
+       .kernel =
+           [](KernelContext& c, const LayerNormAttrs& a) {
+             const Shape& shape = c.input(0).shape;
+             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
+             layer_norm_forward(c, AxisSpace::along(shape, axis), a.eps);
+           },
        .gradient = gradient,
        .saves_inputs = 0b011,
        .samples = {Sample({uniform({2, 4}), uniform({4}), uniform({4})}),
@@ -100,12 +105,13 @@ OpDef rows_backward() {
                             .doc = "Gradients of layer normalisation along the last axis: of data, gamma and beta.",
                             .inputs = {"gradient", "data", "gamma"},
                             .outputs = 3,
-                            .infer = [](Infer& i, const EpsAttrs&) {
-                              i.output(i.shape(1), i.dtype(1));
-                              i.output(i.shape(2), i.dtype(2));
-                              i.output(i.shape(2), i.dtype(2));
-                              i.cost(100 + static_cast<double>(i.size(0)));
-                            },
+                            .infer =
+                                [](Infer& i, const EpsAttrs&) {
+                                  i.output(i.shape(1), i.dtype(1));
+                                  i.output(i.shape(2), i.dtype(2));
+                                  i.output(i.shape(2), i.dtype(2));
+                                  i.cost(100 + static_cast<double>(i.size(0)));
+                                },
                             .kernel = [](KernelContext& c, const EpsAttrs& a) { layer_norm_backward(c, a.eps); }});
 }
 

@@ -10,7 +10,7 @@ namespace headrace {
 namespace {
 
 constexpr double kNsPerElement = 0.5;
-constexpr int64_t kMostParts = 16;     // partial sums of the parameters' gradients
+constexpr int64_t kMostParts = 16;  // partial sums of the parameters' gradients
 constexpr int64_t kPartElements = 1 << 15;
 
 // Rows of a packed array in the compute type: the memory itself, or one row converted at a time. One per thread.
@@ -69,7 +69,8 @@ void backward(KernelContext& c, double eps, ComputeType type) {
   const int64_t n = c.input(2).size, rows = n == 0 ? 0 : data.size / n;
   const LayerNormKernels<T>& kernels = layer_norm_kernels(T{});
   // The number of parts follows from the size alone, so that the sums do not depend on the threads.
-  const int64_t parts = std::clamp<int64_t>(data.size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(rows, 1)));
+  const int64_t parts =
+      std::clamp<int64_t>(data.size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(rows, 1)));
   T* sums = c.workspace<T>(2 * parts * n);
   std::fill_n(sums, 2 * parts * n, T{0});
   const double cost = static_cast<double>(data.size) * 2 * kNsPerElement;
@@ -94,13 +95,17 @@ void backward(KernelContext& c, double eps, ComputeType type) {
 }  // namespace
 
 void layer_norm_forward(KernelContext& c, const AxisSpace& space, double eps) {
-  if (c.input(0).dtype == DType::kFloat64) forward<double>(c, space, eps, ComputeType::kFloat64);
-  else forward<float>(c, space, eps, ComputeType::kFloat32);
+  if (c.input(0).dtype == DType::kFloat64)
+    forward<double>(c, space, eps, ComputeType::kFloat64);
+  else
+    forward<float>(c, space, eps, ComputeType::kFloat32);
 }
 
 void layer_norm_backward(KernelContext& c, double eps) {
-  if (c.input(1).dtype == DType::kFloat64) backward<double>(c, eps, ComputeType::kFloat64);
-  else backward<float>(c, eps, ComputeType::kFloat32);
+  if (c.input(1).dtype == DType::kFloat64)
+    backward<double>(c, eps, ComputeType::kFloat64);
+  else
+    backward<float>(c, eps, ComputeType::kFloat32);
 }
 
 }  // namespace headrace

@@ -48,13 +48,15 @@ OpDef count_nonzero() {
 }  // namespace
 
 std::vector<OpDef> logic_operators() {
-  return {quantifier("_np_all", {}, "all", Combine::kProd,
-                     "Whether all elements along `axis` are true (not 0), as bool; true of nothing. Raises ValueError for "
-                     "an axis out of range."),
-          quantifier("_np_any", {"_np_sometrue"}, "any", Combine::kSum,
-                     "Whether any element along `axis` is true (not 0), as bool; false of nothing. Raises ValueError for an "
-                     "axis out of range."),
-          count_nonzero()};
+  return {
+      quantifier("_np_all", {}, "all", Combine::kProd,
+                 "Whether all elements along `axis` are true (not 0), as bool; true of nothing. Raises ValueError for "
+                 "an axis out of range."),
+      quantifier(
+          "_np_any", {"_np_sometrue"}, "any", Combine::kSum,
+          "Whether any element along `axis` is true (not 0), as bool; false of nothing. Raises ValueError for an "
+          "axis out of range."),
+      count_nonzero()};
 }
 
 }  // namespace headrace

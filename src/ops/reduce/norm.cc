@@ -37,23 +37,28 @@ OpDef norm() {
   return general<NormAttrs>(
       {.name = "norm",
        .python = {"nd.norm", "NDArray.norm"},
-       .doc = "Norm of the vectors along `axis` (an integer, a tuple, or None for all elements: shape (1,)). The gradient of "
+       .doc = "Norm of the vectors along `axis` (an integer, a tuple, or None for all elements: shape (1,)). The "
+              "gradient of "
               "the Euclidean norm at 0 is NaN.\n\n"
               "Raises ValueError for an `ord` other than 1 and 2 or an axis out of range.",
-       .infer = [](Infer& i, const NormAttrs& a) {
-         i.require(a.ord == 1 || a.ord == 2, ErrorKind::kValue, "ord must be 1 or 2, got {}", a.ord);
-         const Shape result = without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims);
-         i.output(legacy_shape(result), a.out_dtype.value_or(i.dtype(0)));
-         i.cost(streaming_cost(i));
-       },
-       .kernel = [](KernelContext& c, const NormAttrs& a) {
-         const Reduction& reduction = a.ord == 1 ? absolute_sum() : euclidean();
-         reduction.run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
-       },
-       .gradient = [](Gradient& g, const NormAttrs& a) {
-         elementwise_gradient<NormAttrs>(a.ord == 1 ? "_norm1_gradient" : "_norm2_gradient")(g, a);
-       },
+       .infer =
+           [](Infer& i, const NormAttrs& a) {
+             i.require(a.ord == 1 || a.ord == 2, ErrorKind::kValue, "ord must be 1 or 2, got {}", a.ord);
+             const Shape result = without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims);
+             i.output(legacy_shape(result), a.out_dtype.value_or(i.dtype(0)));
+             i.cost(streaming_cost(i));
+           },
+       .kernel =
+           [](KernelContext& c, const NormAttrs& a) {
+             const Reduction& reduction = a.ord == 1 ? absolute_sum() : euclidean();
+             reduction.run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
+           },
+       .gradient =
+           [](Gradient& g, const NormAttrs& a) {
+             elementwise_gradient<NormAttrs>(a.ord == 1 ? "_norm1_gradient" : "_norm2_gradient")(g, a);
+           },
        .saves_outputs = 1,
+       .strided_inputs = true,
        .samples = {uniform({2, 3, 4}, 0.5, 2),
                    Sample({uniform({2, 3}, 0.5, 2)}, make_attrs(NormAttrs{.ord = 1, .axis = Shape{1}}))}});
 }
@@ -81,20 +86,22 @@ OpDef multi_sum_sq() {
        .doc = "Sum of squares of each array, as one float32 array of shape (num_arrays,). Raises ValueError unless "
               "num_arrays arrays are given.",
        .variadic = true,
-       .infer = [](Infer& i, const MultiSumSqAttrs& a) {
-         i.require(static_cast<int64_t>(i.input_count()) == a.num_arrays, ErrorKind::kValue,
-                   "expected num_arrays={} arrays, got {}", a.num_arrays, i.input_count());
-         i.output({a.num_arrays}, DType::kFloat32);
-       },
-       .kernel = [](KernelContext& c, const MultiSumSqAttrs&) {
-         static const Reduction reduction(Combine::kSum, [](Expr x) { return square(x); });
-         const Shape one{};
-         const Strides none{};
-         for (size_t i = 0; i < c.input_count(); ++i) {
-           const Tensor result{c.output(0).as<float>() + i, DType::kFloat32, one, none, 1};
-           reduction.run(c, c.input(i), all_axes(c.input(i).shape.size()), result);
-         }
-       },
+       .infer =
+           [](Infer& i, const MultiSumSqAttrs& a) {
+             i.require(static_cast<int64_t>(i.input_count()) == a.num_arrays, ErrorKind::kValue,
+                       "expected num_arrays={} arrays, got {}", a.num_arrays, i.input_count());
+             i.output({a.num_arrays}, DType::kFloat32);
+           },
+       .kernel =
+           [](KernelContext& c, const MultiSumSqAttrs&) {
+             static const Reduction reduction(Combine::kSum, [](Expr x) { return square(x); });
+             const Shape one{};
+             const Strides none{};
+             for (size_t i = 0; i < c.input_count(); ++i) {
+               const Tensor result{c.output(0).as<float>() + i, DType::kFloat32, one, none, 1};
+               reduction.run(c, c.input(i), all_axes(c.input(i).shape.size()), result);
+             }
+           },
        .zero_gradient = true,
        .samples = {Sample({uniform({3}), uniform({2, 2})}, make_attrs(MultiSumSqAttrs{.num_arrays = 2}))}});
 }
@@ -105,11 +112,13 @@ struct NumpyNormAttrs {
   std::optional<std::string> ord = {};
   std::optional<Shape> axis = {};
   bool keepdims = false;
-  static constexpr auto kFields = fields(
-      field(&NumpyNormAttrs::ord, "ord", "None: root of the sum of squares; a number or inf for vectors; 1, -1, inf, -inf or "
-                                         "'fro' for matrices."),
-      field(&NumpyNormAttrs::axis, "axis", "An axis: norms of vectors; two axes: norms of matrices; None: of the whole array."),
-      field(&NumpyNormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
+  static constexpr auto kFields =
+      fields(field(&NumpyNormAttrs::ord, "ord",
+                   "None: root of the sum of squares; a number or inf for vectors; 1, -1, inf, -inf or "
+                   "'fro' for matrices."),
+             field(&NumpyNormAttrs::axis, "axis",
+                   "An axis: norms of vectors; two axes: norms of matrices; None: of the whole array."),
+             field(&NumpyNormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
 };
 
 NDArray reduce(const char* op, const NDArray& x, const Shape& axis, bool keepdims) {
@@ -160,9 +169,10 @@ OpDef numpy_norm() {
   return general<NumpyNormAttrs>(
       {.name = "_npi_norm",
        .python = {"np.linalg.norm"},
-       .doc = "Norm of vectors or matrices. The gradient of the Euclidean norm at 0 is NaN.\n\n"
-              "Raises ValueError for an `ord` that is no norm of what `axis` names, and NotImplementedError for norms of "
-              "matrices by singular values.",
+       .doc =
+           "Norm of vectors or matrices. The gradient of the Euclidean norm at 0 is NaN.\n\n"
+           "Raises ValueError for an `ord` that is no norm of what `axis` names, and NotImplementedError for norms of "
+           "matrices by singular values.",
        .inputs = {"x"},
        .compose = [](std::span<const NDArray> in, const NumpyNormAttrs& a) -> std::vector<NDArray> {
          NDArray x = is_floating(in[0].dtype()) ? in[0] : cast_to(in[0], DType::kFloat32);
@@ -201,17 +211,17 @@ OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
 }  // namespace
 
 std::vector<OpDef> norm_operators() {
-  return {gradient_operator("_norm1_gradient", "gradient * sign(data)",
-                            [](Expr x, Expr, Expr dy) { return dy * sign(x); }),
-          gradient_operator("_norm2_gradient", "gradient * data / result",
-                            [](Expr x, Expr y, Expr dy) { return dy * (x / y); }),
-          gradient_operator("_square_sum_gradient", "2 * gradient * data",
-                            [](Expr x, Expr, Expr dy) { return 2 * dy * x; }),
-          norm(),
-          square_sum("_square_sum"),
-          multi_sum_sq(),
-          euclidean_norm_operator(),
-          numpy_norm()};
+  return {
+      gradient_operator("_norm1_gradient", "gradient * sign(data)", [](Expr x, Expr, Expr dy) { return dy * sign(x); }),
+      gradient_operator("_norm2_gradient", "gradient * data / result",
+                        [](Expr x, Expr y, Expr dy) { return dy * (x / y); }),
+      gradient_operator("_square_sum_gradient", "2 * gradient * data",
+                        [](Expr x, Expr, Expr dy) { return 2 * dy * x; }),
+      norm(),
+      square_sum("_square_sum"),
+      multi_sum_sq(),
+      euclidean_norm_operator(),
+      numpy_norm()};
 }
 
 }  // namespace headrace

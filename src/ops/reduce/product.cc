@@ -18,7 +18,8 @@ ReductionPtr nan_product() {
 }
 
 const char* kAxisNote =
-    "\n\nReduces over `axis` (an integer, a tuple, or None for all axes). The dtype is kept. Raises ValueError for an axis "
+    "\n\nReduces over `axis` (an integer, a tuple, or None for all axes). The dtype is kept. Raises ValueError for an "
+    "axis "
     "that is out of range or named twice.";
 
 OpDef legacy(const char* name, ReductionPtr reduction, const char* doc, const char* gradient) {

@@ -15,10 +15,11 @@ struct LegacyReduceAttrs {
   std::optional<Shape> axis = {};
   bool keepdims = false;
   bool exclude = false;
-  static constexpr auto kFields = fields(
-      field(&LegacyReduceAttrs::axis, "axis", "Axis or axes to reduce; None or () means all, negative counts from the end."),
-      field(&LegacyReduceAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."),
-      field(&LegacyReduceAttrs::exclude, "exclude", "Reduce all axes but those named."));
+  static constexpr auto kFields =
+      fields(field(&LegacyReduceAttrs::axis, "axis",
+                   "Axis or axes to reduce; None or () means all, negative counts from the end."),
+             field(&LegacyReduceAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."),
+             field(&LegacyReduceAttrs::exclude, "exclude", "Reduce all axes but those named."));
 
   AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axis, exclude, ndim); }
   Shape result_shape(const Shape& shape, AxisSet set) const { return legacy_shape(without_axes(shape, set, keepdims)); }

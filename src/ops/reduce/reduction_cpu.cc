@@ -7,10 +7,11 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kChunk = 1 << 16;         // elements that one thread combines into one partial result
-constexpr int64_t kColumns = 1024;          // accumulators that stay in the first-level cache
-constexpr int64_t kEnoughResults = 16;      // so many independent results need no splitting
-constexpr int64_t kMostPartials = 32;       // per result, when rows are combined side by side
+constexpr int64_t kChunk = 1 << 16;     // elements that one thread combines into one partial result
+constexpr int64_t kColumns = 1024;      // accumulators that stay in the first-level cache
+constexpr int64_t kShortRun = 16;       // runs so short are combined many at a time
+constexpr int64_t kEnoughResults = 16;  // so many independent results need no splitting
+constexpr int64_t kMostPartials = 32;   // per result, when rows are combined side by side
 constexpr double kNsPerByte = 0.08;
 
 // The space as an innermost run of one kind (kept or reduced) and the dimensions around it.
@@ -30,8 +31,10 @@ struct Layout {
     for (size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
       if (shape[d] == 1) continue;
       const bool goes = (axes >> d) & 1;
-      if (!runs.empty() && runs.back().reduced == goes) runs.back().extent *= shape[d];
-      else runs.push_back({shape[d], stride, goes});
+      if (!runs.empty() && runs.back().reduced == goes)
+        runs.back().extent *= shape[d];
+      else
+        runs.push_back({shape[d], stride, goes});
     }
     if (runs.empty()) return;
     inner = runs[0].extent;
@@ -52,9 +55,7 @@ struct Layout {
   int64_t kept_offset(int64_t index) const { return offset(index, kept, kept_strides); }
   int64_t reduced_offset(int64_t index) const { return offset(index, reduced, reduced_strides); }
   // Rows that lie one after another, or 0 when they do not follow one stride.
-  int64_t row_stride() const {
-    return reduced.empty() ? inner : reduced.size() == 1 ? reduced_strides[0] : 0;
-  }
+  int64_t row_stride() const { return reduced.empty() ? inner : reduced.size() == 1 ? reduced_strides[0] : 0; }
 };
 
 // Elements after the prologue: the memory itself where nothing is to be computed. Belongs to one thread.
@@ -62,8 +63,10 @@ class Source {
  public:
   Source(const Program* program, ComputeType type, const Shape& space, std::span<const Operand> inputs)
       : item_(static_cast<int64_t>(item_size(type))) {
-    if (program) tiles_.emplace(*program, space, inputs, std::span<const double>{});
-    else memory_ = static_cast<const char*>(inputs[0].data);
+    if (program)
+      tiles_.emplace(*program, space, inputs, std::span<const double>{});
+    else
+      memory_ = static_cast<const char*>(inputs[0].data);
   }
   bool is_memory() const noexcept { return memory_ != nullptr; }
   const void* memory(int64_t first) const noexcept { return memory_ + first * item_; }
@@ -108,8 +111,23 @@ void combine_range(const Job& job, Source& source, int64_t o, int64_t begin, int
   }
 }
 
+// One short run for each result, all of them one after another in the space.
+void reduce_short_runs(const Job& job) {
+  const int64_t n = job.layout.inner, group = kTile / n;
+  parallel_for(job.layout.kept_count, kChunk / n, job.cost, [&](int64_t begin, int64_t end) {
+    Source source = job.open();
+    const int64_t step = source.is_memory() ? end - begin : group;
+    for (int64_t o = begin; o < end; o += step) {
+      const int64_t count = std::min(step, end - o);
+      source.for_each(o * n, count * n,
+                      [&](const void* x, int64_t, int64_t) { job.kernels.runs(job.result(o), x, n, count); });
+    }
+  });
+}
+
 void reduce_runs(KernelContext& context, const Job& job) {
   const int64_t results = job.layout.kept_count, per_result = job.layout.reduced_count * job.layout.inner;
+  if (job.layout.reduced.empty() && job.layout.inner <= kShortRun && results > 1) return reduce_short_runs(job);
   if (results >= kEnoughResults || per_result < 2 * kChunk) {
     parallel_for(results, std::max<int64_t>(1, kChunk / std::max<int64_t>(per_result, 1)), job.cost,
                  [&](int64_t begin, int64_t end) {
@@ -204,8 +222,10 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
     const double cost = bytes * kNsPerByte + (program ? cost_ns(*program, elements) : 0);
     const auto open = [&] { return Source(program, type, space, inputs); };
     const Job job{layout, kernels, merge, open, static_cast<int64_t>(item_size(held)), cost, results};
-    if (layout.inner_reduced) reduce_runs(context, job);
-    else reduce_rows(context, job);
+    if (layout.inner_reduced)
+      reduce_runs(context, job);
+    else
+      reduce_rows(context, job);
   }
   if (options.initial) {
     const Program::Scalar seed = epilogue(held).to_scalar(*options.initial);

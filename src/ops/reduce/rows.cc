@@ -10,7 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kColumns = 16;    // neighbouring columns taken together: a cache line of float32
+constexpr int64_t kColumns = 16;     // neighbouring columns taken together: a cache line of float32
 constexpr int64_t kGrain = 1 << 14;  // elements
 
 // One array of the call, seen by one thread.
@@ -25,8 +25,8 @@ class RowBuffer {
         direct_(inner == 1 && array.tensor.dtype == dtype_of(array.type)),
         load_(load_function(array.tensor.dtype, array.type)),
         store_(store_function(array.type, array.tensor.dtype)) {
-    if (!direct_) buffer_ = std::make_unique<char[]>(static_cast<size_t>(std::min(inner, kColumns) * length_ *
-                                                                        compute_item_));
+    if (!direct_)
+      buffer_ = std::make_unique<char[]>(static_cast<size_t>(std::min(inner, kColumns) * length_ * compute_item_));
   }
 
   // Where column c of the block that starts at (outer, column) has its row.
@@ -64,12 +64,16 @@ class RowBuffer {
     const auto each = [&]<class T>(T* across) {
       T* rows = reinterpret_cast<T*>(buffer_.get()) + i;
       for (int64_t c = 0; c < columns; ++c) {
-        if (into_rows) rows[c * length_] = across[c];
-        else across[c] = rows[c * length_];
+        if (into_rows)
+          rows[c * length_] = across[c];
+        else
+          across[c] = rows[c * length_];
       }
     };
-    if (compute_item_ == 4) each(reinterpret_cast<uint32_t*>(line));
-    else each(reinterpret_cast<uint64_t*>(line));
+    if (compute_item_ == 4)
+      each(reinterpret_cast<uint32_t*>(line));
+    else
+      each(reinterpret_cast<uint64_t*>(line));
   }
 
   char* data_;

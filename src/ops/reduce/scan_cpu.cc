@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kBlock = 1 << 16;   // elements of a long row that one thread sums at a time
+constexpr int64_t kBlock = 1 << 16;  // elements of a long row that one thread sums at a time
 constexpr int64_t kColumns = 512;
 constexpr double kNsPerElement = 0.7;
 
@@ -18,14 +18,18 @@ using Sum = std::conditional_t<is_real<T>, double, uint64_t>;
 
 template <class T>
 T rounded(Sum<T> sum) noexcept {
-  if constexpr (std::is_same_v<T, bool>) return sum != 0;
-  else return numeric_cast<T>(sum);
+  if constexpr (std::is_same_v<T, bool>)
+    return sum != 0;
+  else
+    return numeric_cast<T>(sum);
 }
 
 template <class T>
 Sum<T> term(T x) noexcept {
-  if constexpr (is_real<T>) return static_cast<double>(x);
-  else return static_cast<uint64_t>(x);
+  if constexpr (is_real<T>)
+    return static_cast<double>(x);
+  else
+    return static_cast<uint64_t>(x);
 }
 
 // Four elements at a time, so that additions wait for the running sum only once in four.
@@ -33,7 +37,7 @@ template <class T, int step>
 Sum<T> scan(const T* x, T* y, int64_t n, Sum<T> sum) noexcept {
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    const T *a = x + i * step;
+    const T* a = x + i * step;
     T* b = y + i * step;
     const Sum<T> s0 = term(a[0]), s1 = s0 + term(a[step]);
     const Sum<T> tail = term(a[2 * step]), s2 = s1 + tail, s3 = s1 + (tail + term(a[3 * step]));
@@ -77,8 +81,10 @@ void scan_long_row(const T* x, T* y, int64_t n, bool reverse) {
   parallel_for(blocks, 1, cost, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
       const int64_t count = last(b) - first(b);
-      if (reverse) scan<T, -1>(x + last(b) - 1, y + last(b) - 1, count, starts[static_cast<size_t>(b)]);
-      else scan<T, 1>(x + first(b), y + first(b), count, starts[static_cast<size_t>(b)]);
+      if (reverse)
+        scan<T, -1>(x + last(b) - 1, y + last(b) - 1, count, starts[static_cast<size_t>(b)]);
+      else
+        scan<T, 1>(x + first(b), y + first(b), count, starts[static_cast<size_t>(b)]);
     }
   });
 }
@@ -93,8 +99,10 @@ void scan_rows(const T* x, T* y, const AxisSpace& space, bool reverse) {
   const double cost = static_cast<double>(space.outer * n) * kNsPerElement;
   parallel_for(space.outer, std::max<int64_t>(1, 8192 / n), cost, [&](int64_t begin, int64_t end) {
     for (int64_t o = begin; o < end; ++o) {
-      if (reverse) scan<T, -1>(x + (o + 1) * n - 1, y + (o + 1) * n - 1, n, {});
-      else scan<T, 1>(x + o * n, y + o * n, n, {});
+      if (reverse)
+        scan<T, -1>(x + (o + 1) * n - 1, y + (o + 1) * n - 1, n, {});
+      else
+        scan<T, 1>(x + o * n, y + o * n, n, {});
     }
   });
 }
@@ -128,8 +136,10 @@ void scan_columns(const T* x, T* y, const AxisSpace& space, bool reverse) {
 void cumulative_sum(const Tensor& input, const AxisSpace& space, bool reverse, const Tensor& output) {
   if (input.size == 0) return;
   dispatch(input.dtype, [&]<class T>() {
-    if (space.inner == 1) scan_rows(input.as<T>(), output.as<T>(), space, reverse);
-    else scan_columns(input.as<T>(), output.as<T>(), space, reverse);
+    if (space.inner == 1)
+      scan_rows(input.as<T>(), output.as<T>(), space, reverse);
+    else
+      scan_columns(input.as<T>(), output.as<T>(), space, reverse);
   });
 }
 

@@ -24,8 +24,8 @@ void infer(Infer& i, const SoftmaxAttrs& a) {
       rows.erase(static_cast<size_t>(axis));
       i.require(a.use_length, ErrorKind::kValue, "an array `length` was given; pass use_length=True to use it");
       i.require(i.shape(1) == rows, ErrorKind::kValue,
-                "expected `length` of shape {} (data {} without axis {}), got {}; give one length per row", to_string(rows),
-                to_string(shape), axis, to_string(i.shape(1)));
+                "expected `length` of shape {} (data {} without axis {}), got {}; give one length per row",
+                to_string(rows), to_string(shape), axis, to_string(i.shape(1)));
     }
   }
   i.require(!a.use_length || i.input_count() > 1, ErrorKind::kValue,
@@ -56,8 +56,8 @@ OpDef forward(SoftmaxKind kind, General<SoftmaxAttrs> parts, const char* backwar
     const OpDef& op = find_op(backward);
     const AttrsPtr attrs = make_attrs(BackwardAttrs{a.axis, softmax_scale(a, negate)});
     const NDArray head = cast_to(g.head(), g.output().dtype());
-    NDArray dx = g.input_count() > 1 ? call(op, attrs, {head, g.output(), g.input(1)})
-                                     : call(op, attrs, {head, g.output()});
+    NDArray dx =
+        g.input_count() > 1 ? call(op, attrs, {head, g.output(), g.input(1)}) : call(op, attrs, {head, g.output()});
     g.set(0, cast_to(dx, g.input(0).dtype()));
   };
   parts.saves_inputs = 1u << 1;
@@ -76,7 +76,8 @@ void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
   const NDArray &dy = g.input(0), &y = g.input(1), &v = g.head();
   if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {v, y}));
   if (!g.wants(1)) return;
-  NDArray first = call("broadcast_mul", {v, call("broadcast_sub", {dy, row_sum(call("broadcast_mul", {dy, y}), a.axis)})});
+  NDArray first =
+      call("broadcast_mul", {v, call("broadcast_sub", {dy, row_sum(call("broadcast_mul", {dy, y}), a.axis)})});
   NDArray second = call("broadcast_mul", {dy, row_sum(call("broadcast_mul", {v, y}), a.axis)});
   g.set(1, call("_mul_scalar", {call("broadcast_sub", {first, second})}, {{"scalar", a.scale}}));
 }
@@ -92,15 +93,14 @@ void log_softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
 }
 
 OpDef backward(const char* name, SoftmaxKind kind, const char* doc, void (*gradient)(Gradient&, const BackwardAttrs&)) {
-  return general<BackwardAttrs>({.name = name,
-                                 .doc = doc,
-                                 .inputs = {"gradient", "result", "length"},
-                                 .optional_inputs = 1,
-                                 .infer = infer_backward,
-                                 .kernel = [kind](KernelContext& c, const BackwardAttrs& a) {
-                                   softmax_backward(c, kind, a.axis, a.scale);
-                                 },
-                                 .gradient = gradient});
+  return general<BackwardAttrs>(
+      {.name = name,
+       .doc = doc,
+       .inputs = {"gradient", "result", "length"},
+       .optional_inputs = 1,
+       .infer = infer_backward,
+       .kernel = [kind](KernelContext& c, const BackwardAttrs& a) { softmax_backward(c, kind, a.axis, a.scale); },
+       .gradient = gradient});
 }
 
 const char* kDetails =
@@ -111,16 +111,18 @@ const char* kDetails =
 
 struct ActivationAttrs {
   std::string mode = "instance";
-  static constexpr auto kFields = fields(
-      field(&ActivationAttrs::mode, "mode", "instance: over all but axis 0; channel: over axis 1.").one_of("instance|channel"));
+  static constexpr auto kFields =
+      fields(field(&ActivationAttrs::mode, "mode", "instance: over all but axis 0; channel: over axis 1.")
+                 .one_of("instance|channel"));
 };
 
 OpDef softmax_activation() {
   return general<ActivationAttrs>(
       {.name = "SoftmaxActivation",
        .python = {"nd.SoftmaxActivation"},
-       .doc = "Softmax over all elements of each instance (axis 0), or over the channels (axis 1). Raises ValueError for "
-              "mode 'channel' and fewer than two dimensions.",
+       .doc =
+           "Softmax over all elements of each instance (axis 0), or over the channels (axis 1). Raises ValueError for "
+           "mode 'channel' and fewer than two dimensions.",
        .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
          const Shape& shape = in[0].shape();
          if (a.mode == "channel") return {call("softmax", {in[0]}, {{"axis", int64_t{1}}})};
@@ -128,8 +130,7 @@ OpDef softmax_activation() {
          NDArray flat = call("_reshape_to", {in[0]}, {{"shape", Shape{rows, row}}});
          return {call("_reshape_to", {call("softmax", {flat})}, {{"shape", shape}})};
        },
-       .samples = {uniform({2, 3, 4}),
-                   Sample({uniform({2, 3, 4})}, make_attrs(ActivationAttrs{.mode = "channel"}))}});
+       .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(ActivationAttrs{.mode = "channel"}))}});
 }
 
 OpDef softmax_cross_entropy() {

@@ -10,11 +10,12 @@ struct SoftmaxAttrs {
   std::optional<double> temperature = {};
   std::optional<DType> dtype = {};
   bool use_length = false;
-  static constexpr auto kFields = fields(
-      field(&SoftmaxAttrs::axis, "axis", "Axis to normalise along; negative counts from the end."),
-      field(&SoftmaxAttrs::temperature, "temperature", "Divides the elements first; None: 1."),
-      field(&SoftmaxAttrs::dtype, "dtype", "dtype of the result; None: that of the input."),
-      field(&SoftmaxAttrs::use_length, "use_length", "Take only so many leading elements of each row as `length` says."));
+  static constexpr auto kFields =
+      fields(field(&SoftmaxAttrs::axis, "axis", "Axis to normalise along; negative counts from the end."),
+             field(&SoftmaxAttrs::temperature, "temperature", "Divides the elements first; None: 1."),
+             field(&SoftmaxAttrs::dtype, "dtype", "dtype of the result; None: that of the input."),
+             field(&SoftmaxAttrs::use_length, "use_length",
+                   "Take only so many leading elements of each row as `length` says."));
 };
 
 enum class SoftmaxKind : uint8_t { kSoftmax, kLogSoftmax };

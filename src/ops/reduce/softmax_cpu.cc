@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
 #include "ops/reduce/rows.h"
 #include "ops/reduce/softmax.h"
@@ -28,8 +29,29 @@ void masked(const RowCall& call, const std::vector<int64_t>& lengths, int64_t le
   std::fill(call.out<T>() + n, call.out<T>() + length, T{0});
 }
 
+// Down the columns of memory that is in the compute type already.
+template <class T>
+void forward_columns(KernelContext& c, SoftmaxKind kind, const AxisSpace& space, double scale) {
+  const SoftmaxKernels<T>& kernels = softmax_kernels(T{});
+  const auto run = kind == SoftmaxKind::kSoftmax ? kernels.softmax_columns : kernels.log_softmax_columns;
+  const int64_t blocks = (space.inner + kSoftmaxColumns - 1) / kSoftmaxColumns;
+  const int64_t grain = std::max<int64_t>(1, 8192 / (space.length * kSoftmaxColumns));
+  const double cost = static_cast<double>(c.output(0).size) * kNsPerElement;
+  parallel_for(space.outer * blocks, grain, cost, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t column = i % blocks * kSoftmaxColumns, first = i / blocks * space.length * space.inner + column;
+      run(c.input(0).as<T>() + first, c.output(0).as<T>() + first, space.length, space.inner,
+          std::min(kSoftmaxColumns, space.inner - column), scale);
+    }
+  });
+}
+
 template <class T>
 void forward(KernelContext& c, SoftmaxKind kind, const AxisSpace& space, double scale, ComputeType type) {
+  if (space.length == 0) return;
+  const DType native = dtype_of(type);
+  if (space.inner > 1 && c.input_count() == 1 && c.input(0).dtype == native && c.output(0).dtype == native)
+    return forward_columns<T>(c, kind, space, scale);
   const std::vector<int64_t> lengths = row_lengths(c, 1, space);
   const SoftmaxKernels<T>& kernels = softmax_kernels(T{});
   const auto run = kind == SoftmaxKind::kSoftmax ? kernels.softmax : kernels.log_softmax;
@@ -67,14 +89,18 @@ AxisSpace space_of(const KernelContext& c, int64_t axis) {
 
 void softmax_forward(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
   const ComputeType type = type_for(c.input(0), c.output(0));
-  if (type == ComputeType::kFloat64) forward<double>(c, kind, space_of(c, axis), scale, type);
-  else forward<float>(c, kind, space_of(c, axis), scale, type);
+  if (type == ComputeType::kFloat64)
+    forward<double>(c, kind, space_of(c, axis), scale, type);
+  else
+    forward<float>(c, kind, space_of(c, axis), scale, type);
 }
 
 void softmax_backward(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
   const ComputeType type = type_for(c.input(0), c.output(0));
-  if (type == ComputeType::kFloat64) backward<double>(c, kind, space_of(c, axis), scale, type);
-  else backward<float>(c, kind, space_of(c, axis), scale, type);
+  if (type == ComputeType::kFloat64)
+    backward<double>(c, kind, space_of(c, axis), scale, type);
+  else
+    backward<float>(c, kind, space_of(c, axis), scale, type);
 }
 
 }  // namespace headrace

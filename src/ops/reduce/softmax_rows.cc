@@ -8,6 +8,8 @@
 #define HWY_TARGET_INCLUDE "ops/reduce/softmax_rows.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+// After the target is known.
 #include <hwy/contrib/math/math-inl.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -55,12 +57,12 @@ HWY_INLINE T largest(const T* x, size_t n, T scale) {
   const size_t width = hn::Lanes(d);
   const auto factor = hn::Set(d, scale);
   auto best = hn::Set(d, -INFINITY);
-  auto has_nan = hn::Ne(best, best);
+  auto has_nan = hn::IsNaN(best);
   size_t i = 0;
   for (; i + width <= n; i += width) {
     const auto z = hn::Mul(hn::LoadU(d, x + i), factor);
     best = hn::Max(best, z);
-    has_nan = hn::Or(has_nan, hn::Ne(z, z));
+    has_nan = hn::Or(has_nan, hn::IsNaN(z));
   }
   T result = hn::AllFalse(d, has_nan) ? hn::GetLane(hn::MaxOfLanes(d, best)) : static_cast<T>(NAN);
   for (; i < n; ++i) {
@@ -80,9 +82,8 @@ void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
     return e;
   });
   const T share = top == top ? static_cast<T>(1 / sum) : top;
-  for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
-    hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i);
-  });
+  for_vectors<T>(
+      0, n, [&](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i); });
 }
 
 template <class T>
@@ -99,11 +100,59 @@ void log_softmax(const T* x, T* y, int64_t count, double scale) noexcept {
   });
 }
 
+// All columns advance together, a row at a time.
+template <bool log, class T>
+void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width, double scale) noexcept {
+  constexpr int64_t kRows = 256;  // summed in the compute type before the sum goes on in double
+  const auto columns = static_cast<size_t>(width);
+  const T factor = static_cast<T>(scale);
+  alignas(64) T top[kSoftmaxColumns], sum[kSoftmaxColumns];
+  double total[kSoftmaxColumns] = {};
+  for (T& t : top) t = static_cast<T>(-INFINITY);
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = x + i * stride;
+    for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+      const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor)), best = hn::LoadU(d, top + j);
+      hn::StoreU(hn::IfThenElse(hn::Or(hn::Gt(z, best), hn::IsNaN(z)), z, best), d, top + j);
+    });
+  }
+  for (int64_t begin = 0; begin < n; begin += kRows) {
+    for (T& s : sum) s = 0;
+    for (int64_t i = begin; i < n && i < begin + kRows; ++i) {
+      const T* row = x + i * stride;
+      T* to = y + i * stride;
+      for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+        const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
+        const auto e = hn::Exp(d, hn::Sub(z, hn::LoadU(d, top + j)));
+        hn::StoreU(hn::Add(hn::LoadU(d, sum + j), e), d, sum + j);
+        if constexpr (!log) hn::StoreU(e, d, to + j);
+      });
+    }
+    for (size_t j = 0; j < columns; ++j) total[j] += static_cast<double>(sum[j]);
+  }
+  for (size_t j = 0; j < columns; ++j) {
+    const double last = log ? std::log(total[j]) : 1 / total[j];
+    sum[j] = top[j] == top[j] ? static_cast<T>(last) : top[j];
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const T* row = x + i * stride;
+    T* to = y + i * stride;
+    for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
+      if constexpr (log) {
+        const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
+        hn::StoreU(hn::Sub(hn::Sub(z, hn::LoadU(d, top + j)), hn::LoadU(d, sum + j)), d, to + j);
+      } else {
+        hn::StoreU(hn::Mul(hn::LoadU(d, to + j), hn::LoadU(d, sum + j)), d, to + j);
+      }
+    });
+  }
+}
+
 template <class T>
 void softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
-  const T dot = static_cast<T>(sum_of<T>(
-      n, [&](auto d, size_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, y + i)); }));
+  const T dot = static_cast<T>(
+      sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, y + i)); }));
   const T factor = static_cast<T>(scale);
   for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
     const auto difference = hn::Sub(hn::LoadU(d, dy + i), hn::Set(d, dot));
@@ -125,10 +174,17 @@ void log_softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double 
 }  // namespace
 
 SoftmaxKernels<float> float_kernels() {
-  return {softmax<float>, log_softmax<float>, softmax_gradient<float>, log_softmax_gradient<float>};
+  return {
+      softmax<float>,          log_softmax<float>,         softmax_columns<false, float>, softmax_columns<true, float>,
+      softmax_gradient<float>, log_softmax_gradient<float>};
 }
 SoftmaxKernels<double> double_kernels() {
-  return {softmax<double>, log_softmax<double>, softmax_gradient<double>, log_softmax_gradient<double>};
+  return {softmax<double>,
+          log_softmax<double>,
+          softmax_columns<false, double>,
+          softmax_columns<true, double>,
+          softmax_gradient<double>,
+          log_softmax_gradient<double>};
 }
 
 }  // namespace headrace::HWY_NAMESPACE

@@ -86,7 +86,8 @@ OpDef legacy_mean() {
        .doc = std::string("Arithmetic mean. Means of integers are integers, truncated.") + kAxisNote,
        .gradient = mean_gradient<LegacyReduceAttrs>,
        .saves_inputs = kNothing,
-       .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{-1}}))}});
+       .samples = {uniform({2, 3, 4}),
+                   Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{-1}}))}});
 }
 
 OpDef numpy_mean() {
@@ -103,8 +104,6 @@ OpDef numpy_mean() {
 
 }  // namespace
 
-std::vector<OpDef> sum_operators() {
-  return {sum_axes(), legacy_sum(), numpy_sum(), legacy_mean(), numpy_mean()};
-}
+std::vector<OpDef> sum_operators() { return {sum_axes(), legacy_sum(), numpy_sum(), legacy_mean(), numpy_mean()}; }
 
 }  // namespace headrace

@@ -21,8 +21,9 @@ struct VarianceAttrs {
 struct MomentsAttrs {
   std::optional<Shape> axes_ = {};
   bool keepdims = false;
-  static constexpr auto kFields = fields(field(&MomentsAttrs::axes_, "axes", "Axis or axes to reduce; None means all."),
-                                         field(&MomentsAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
+  static constexpr auto kFields =
+      fields(field(&MomentsAttrs::axes_, "axes", "Axis or axes to reduce; None means all."),
+             field(&MomentsAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
   AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axes_, false, ndim); }
 };
 
@@ -71,10 +72,11 @@ struct ScaleAttrs {
 };
 
 OpDef distance_gradient() {
-  return pointwise<ScaleAttrs>({.name = "_variance_gradient",
-                                .doc = "scale * gradient * (data - mean)",
-                                .inputs = {"data", "mean", "gradient"},
-                                .formula = [](Expr x, Expr mean, Expr dy, Expr scale) { return scale * dy * (x - mean); }});
+  return pointwise<ScaleAttrs>(
+      {.name = "_variance_gradient",
+       .doc = "scale * gradient * (data - mean)",
+       .inputs = {"data", "mean", "gradient"},
+       .formula = [](Expr x, Expr mean, Expr dy, Expr scale) { return scale * dy * (x - mean); }});
 }
 
 // scale * head * (x - mean(x)), head lacking the reduced axes.
@@ -91,61 +93,73 @@ OpDef variance(const char* name, const char* python, const char* what) {
   return general<VarianceAttrs>(
       {.name = name,
        .python = {fmt::format("np.{}", python), fmt::format("ndarray.{}", python)},
-       .doc = fmt::format("{} along `axis` (an integer, a tuple, or None for all axes): the mean of squared distances from the "
-                          "mean{}. Integers give integers unless dtype says otherwise. Raises ValueError for an axis out of "
-                          "range.",
-                          what, root ? ", its root" : ""),
+       .doc = fmt::format(
+           "{} along `axis` (an integer, a tuple, or None for all axes): the mean of squared distances from the "
+           "mean{}. Integers give integers unless dtype says otherwise. Raises ValueError for an axis out of "
+           "range.",
+           what, root ? ", its root" : ""),
        .inputs = {"a"},
-       .infer = [](Infer& i, const VarianceAttrs& a) {
-         i.output(without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims), a.dtype.value_or(i.dtype(0)));
-         i.cost(3 * streaming_cost(i));
-       },
-       .kernel = [](KernelContext& c, const VarianceAttrs& a) {
-         const AxisSet axes = a.axes(c.name(), c.input(0).shape.size());
-         spread_around_mean(c, root ? deviation_reduction() : variance_reduction(), axes, a.ddof, nullptr, c.output(0));
-       },
-       .gradient = [](Gradient& g, const VarianceAttrs& a) {
-         const NDArray& x = g.input(0);
-         const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
-         const double count = static_cast<double>(reduced_count(x.shape(), axes)) - a.ddof;
-         const NDArray head = root ? call("broadcast_div", {cast_to(g.head(), x.dtype()), cast_to(g.output(), x.dtype())})
-                                   : g.head();
-         g.set(0, around_mean(x, head, axes, (root ? 1 : 2) / count));
-       },
+       .infer =
+           [](Infer& i, const VarianceAttrs& a) {
+             i.output(without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims),
+                      a.dtype.value_or(i.dtype(0)));
+             i.cost(3 * streaming_cost(i));
+           },
+       .kernel =
+           [](KernelContext& c, const VarianceAttrs& a) {
+             const AxisSet axes = a.axes(c.name(), c.input(0).shape.size());
+             spread_around_mean(c, root ? deviation_reduction() : variance_reduction(), axes, a.ddof, nullptr,
+                                c.output(0));
+           },
+       .gradient =
+           [](Gradient& g, const VarianceAttrs& a) {
+             const NDArray& x = g.input(0);
+             const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
+             const double count = static_cast<double>(reduced_count(x.shape(), axes)) - a.ddof;
+             const NDArray head =
+                 root ? call("broadcast_div", {cast_to(g.head(), x.dtype()), cast_to(g.output(), x.dtype())})
+                      : g.head();
+             g.set(0, around_mean(x, head, axes, (root ? 1 : 2) / count));
+           },
        .saves_outputs = root ? 1u : kNothing,
-       .samples = {uniform({2, 3, 4}), Sample({uniform({2, 4})}, make_attrs(VarianceAttrs{.axis = Shape{1}, .ddof = 1}))}});
+       .samples = {uniform({2, 3, 4}),
+                   Sample({uniform({2, 4})}, make_attrs(VarianceAttrs{.axis = Shape{1}, .ddof = 1}))}});
 }
 
 OpDef moments() {
   return general<MomentsAttrs>(
       {.name = "moments",
        .python = {"nd.moments"},
-       .doc = "Mean and variance along `axes` (an integer, a tuple, or None for all axes: shape (1,)). Raises ValueError for "
+       .doc = "Mean and variance along `axes` (an integer, a tuple, or None for all axes: shape (1,)). Raises "
+              "ValueError for "
               "an axis out of range.",
        .outputs = 2,
-       .infer = [](Infer& i, const MomentsAttrs& a) {
-         const AxisSet axes = a.axes(i.name(), i.shape(0).size());
-         const Shape result = legacy_shape(without_axes(i.shape(0), axes, a.keepdims));
-         i.output(result, i.dtype(0));
-         i.output(result, i.dtype(0));
-         i.cost(4 * streaming_cost(i));
-       },
-       .kernel = [](KernelContext& c, const MomentsAttrs& a) {
-         const AxisSet axes = a.axes(c.name(), c.input(0).shape.size());
-         spread_around_mean(c, variance_reduction(), axes, 0, &c.output(0), c.output(1));
-       },
-       .gradient = [](Gradient& g, const MomentsAttrs& a) {
-         const NDArray& x = g.input(0);
-         const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
-         const double share = 1.0 / static_cast<double>(reduced_count(x.shape(), axes));
-         NDArray sum;
-         if (g.has_head(0)) sum = spread(call("_mul_scalar", {g.head(0)}, {{"scalar", share}}), x.shape(), axes);
-         if (g.has_head(1)) {
-           NDArray second = around_mean(x, g.head(1), axes, 2 * share);
-           sum = sum ? call("_grad_add", {sum, second}) : second;
-         }
-         g.set(0, sum);
-       },
+       .infer =
+           [](Infer& i, const MomentsAttrs& a) {
+             const AxisSet axes = a.axes(i.name(), i.shape(0).size());
+             const Shape result = legacy_shape(without_axes(i.shape(0), axes, a.keepdims));
+             i.output(result, i.dtype(0));
+             i.output(result, i.dtype(0));
+             i.cost(4 * streaming_cost(i));
+           },
+       .kernel =
+           [](KernelContext& c, const MomentsAttrs& a) {
+             const AxisSet axes = a.axes(c.name(), c.input(0).shape.size());
+             spread_around_mean(c, variance_reduction(), axes, 0, &c.output(0), c.output(1));
+           },
+       .gradient =
+           [](Gradient& g, const MomentsAttrs& a) {
+             const NDArray& x = g.input(0);
+             const AxisSet axes = a.axes(g.op().name.c_str(), x.ndim());
+             const double share = 1.0 / static_cast<double>(reduced_count(x.shape(), axes));
+             NDArray sum;
+             if (g.has_head(0)) sum = spread(call("_mul_scalar", {g.head(0)}, {{"scalar", share}}), x.shape(), axes);
+             if (g.has_head(1)) {
+               NDArray second = around_mean(x, g.head(1), axes, 2 * share);
+               sum = sum ? call("_grad_add", {sum, second}) : second;
+             }
+             g.set(0, sum);
+           },
        .samples = {uniform({3, 4}), Sample({uniform({3, 4})}, make_attrs(MomentsAttrs{.axes_ = Shape{0}}))}});
 }
 

@@ -14,14 +14,19 @@ namespace {
 constexpr double kSortNsPerElement = 15, kSelectNsPerElement = 1;
 constexpr int64_t kBlock = 128;      // elements looked at one by one only when one of them can be among the first
 constexpr int64_t kChunk = 1 << 17;  // of a long row, searched by one thread
+constexpr int64_t kGrain = 1 << 15;  // elements that justify a thread
 
 template <class F>
 void with_type(ComputeType type, F&& f) {
   switch (type) {
-    case ComputeType::kFloat32: return f(float{});
-    case ComputeType::kFloat64: return f(double{});
-    case ComputeType::kInt32: return f(int32_t{});
-    case ComputeType::kInt64: return f(int64_t{});
+    case ComputeType::kFloat32:
+      return f(float{});
+    case ComputeType::kFloat64:
+      return f(double{});
+    case ComputeType::kInt32:
+      return f(int32_t{});
+    case ComputeType::kInt64:
+      return f(int64_t{});
   }
 }
 
@@ -36,11 +41,11 @@ void sort_row(const T* x, T* y, int64_t n, bool ascending) {
   const auto flip = flip_for<T>(ascending);
   auto* keys = reinterpret_cast<typename K::Key*>(y);
   const double cost = static_cast<double>(n);
-  parallel_for(n, 1 << 15, cost, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kGrain, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) keys[i] = K::encode(x[i], flip);
   });
   sort_ascending(keys, n);
-  parallel_for(n, 1 << 15, cost, [&](int64_t begin, int64_t end) {
+  parallel_for(n, kGrain, cost, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) y[i] = K::decode(keys[i], flip);
   });
 }
@@ -51,6 +56,7 @@ class Candidates {
  public:
   using K = KeyOf<T>;
   using Pair = typename K::Pair;
+  static constexpr size_t kSlack = 16;
 
   Candidates(int64_t k, bool ascending, const CombineKernels& extreme)
       : k_(static_cast<size_t>(k)), flip_(flip_for<T>(ascending)), extreme_(extreme) {}
@@ -60,16 +66,19 @@ class Candidates {
       const int64_t stop = std::min(end, i + kBlock);
       if (full_ && !promising(x + i, stop - i, i)) continue;
       for (int64_t j = i; j < stop; ++j) {
+        if (full_ && is_worse(x[j])) continue;
         const Pair pair = K::pair(x[j], flip_, j);
         if (!full_ || pair < last_) pairs_.push_back(pair);
       }
-      if (pairs_.size() > 2 * k_ + (full_ ? kBlock : 0)) shrink();
+      if (pairs_.size() > 2 * k_ + kSlack) shrink();
     }
     if (pairs_.size() > k_) shrink();
   }
   std::vector<Pair> take() { return std::move(pairs_); }
 
  private:
+  // Than the last of the first k found so far; what is equal to it, or NaN, is not.
+  bool is_worse(T value) const noexcept { return flip_ == 0 ? value > limit_ : value < limit_; }
   bool promising(const T* x, int64_t n, int64_t first) const {
     T best;
     extreme_.clear(&best, 1);
@@ -80,6 +89,7 @@ class Candidates {
     std::nth_element(pairs_.begin(), pairs_.begin() + static_cast<int64_t>(k_) - 1, pairs_.end());
     pairs_.resize(k_);
     last_ = pairs_.back();
+    limit_ = K::decode(last_.key, flip_);
     full_ = true;
   }
 
@@ -88,38 +98,47 @@ class Candidates {
   const CombineKernels& extreme_;
   std::vector<Pair> pairs_;
   Pair last_{};
+  T limit_{};
   bool full_ = false;
 };
 
-// The first k pairs of a row in order.
+// The pairs of a whole row in order.
+template <class T, class Pair>
+void sort_pairs(const T* x, int64_t n, bool ascending, Pair* pairs) {
+  const auto flip = flip_for<T>(ascending);
+  parallel_for(n, kGrain, static_cast<double>(n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) pairs[i] = KeyOf<T>::pair(x[i], flip, i);
+  });
+  sort_ascending(pairs, n);
+}
+
+// The first k pairs of a long row in order, k being much less than n.
 template <class T>
-std::vector<typename KeyOf<T>::Pair> first_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type) {
-  using K = KeyOf<T>;
-  check(sizeof(T) == 8 || n <= int64_t{1} << 32, ErrorKind::kValue, "sort: {} elements along the axis are too many", n);
-  std::vector<typename K::Pair> pairs;
-  if (k * 8 >= n) {
-    pairs.resize(static_cast<size_t>(n));
-    const auto flip = flip_for<T>(ascending);
-    parallel_for(n, 1 << 15, static_cast<double>(n), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) pairs[static_cast<size_t>(i)] = K::pair(x[i], flip, i);
-    });
-    sort_ascending(pairs.data(), n);
-  } else {
-    const CombineKernels& extreme = combine_kernels(ascending ? Combine::kMin : Combine::kMax, type);
-    const int64_t chunks = std::max<int64_t>(1, n / std::max(kChunk, 16 * k));
-    std::vector<std::vector<typename K::Pair>> found(static_cast<size_t>(chunks));
-    parallel_for(chunks, 1, static_cast<double>(n) * kSelectNsPerElement, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        Candidates<T> candidates(k, ascending, extreme);
-        candidates.search(x, c * n / chunks, (c + 1) * n / chunks);
-        found[static_cast<size_t>(c)] = candidates.take();
-      }
-    });
-    for (auto& part : found) pairs.insert(pairs.end(), part.begin(), part.end());
-    std::sort(pairs.begin(), pairs.end());
-  }
-  pairs.resize(static_cast<size_t>(k));
+std::vector<typename KeyOf<T>::Pair> select_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type) {
+  const CombineKernels& extreme = combine_kernels(ascending ? Combine::kMin : Combine::kMax, type);
+  const int64_t chunks = std::max<int64_t>(1, n / std::max(kChunk, 16 * k));
+  std::vector<std::vector<typename KeyOf<T>::Pair>> found(static_cast<size_t>(chunks));
+  parallel_for(chunks, 1, static_cast<double>(n) * kSelectNsPerElement, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      Candidates<T> candidates(k, ascending, extreme);
+      candidates.search(x, c * n / chunks, (c + 1) * n / chunks);
+      found[static_cast<size_t>(c)] = candidates.take();
+    }
+  });
+  std::vector<typename KeyOf<T>::Pair> pairs = std::move(found[0]);
+  for (size_t c = 1; c < found.size(); ++c) pairs.insert(pairs.end(), found[c].begin(), found[c].end());
+  std::sort(pairs.begin(), pairs.end());
   return pairs;
+}
+
+// Calls f(pairs), of which the first k are valid.
+template <class T, class F>
+void with_first_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type, F&& f) {
+  check(sizeof(T) == 8 || n <= int64_t{1} << 32, ErrorKind::kValue, "sort: {} elements along the axis are too many", n);
+  if (k * 8 < n) return f(select_pairs(x, n, k, ascending, type).data());
+  Scratch<typename KeyOf<T>::Pair> pairs(n);
+  sort_pairs(x, n, ascending, pairs.data());
+  f(pairs.data());
 }
 
 double select_cost(const AxisSpace& space, int64_t k) {
@@ -145,15 +164,19 @@ void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool a
   if (values) out.push_back({*values, type, k});
   if (positions) out.push_back({*positions, ComputeType::kInt64, k});
   with_type(type, [&]<class T>(T) {
-    for_each_row(space.outer, space.inner, {&in, 1}, out, space.length, select_cost(space, k), [&](const RowCall& call) {
-      const T* x = call.in<T>(0);
-      const auto pairs = first_pairs(x, space.length, k, ascending, type);
-      for (int64_t i = 0; i < k; ++i) {
-        const auto position = static_cast<int64_t>(pairs[static_cast<size_t>(i)].position);
-        if (values) call.out<T>()[i] = x[position];
-        if (positions) call.out<int64_t>(values ? 1 : 0)[i] = position;
-      }
-    });
+    for_each_row(space.outer, space.inner, {&in, 1}, out, space.length, select_cost(space, k),
+                 [&](const RowCall& call) {
+                   const T* x = call.in<T>(0);
+                   with_first_pairs(x, space.length, k, ascending, type, [&](const auto* pairs) {
+                     parallel_for(k, kGrain, static_cast<double>(k) * 2, [&](int64_t begin, int64_t end) {
+                       for (int64_t i = begin; i < end; ++i) {
+                         const auto position = static_cast<int64_t>(pairs[i].position);
+                         if (values) call.out<T>()[i] = x[position];
+                         if (positions) call.out<int64_t>(values ? 1 : 0)[i] = position;
+                       }
+                     });
+                   });
+                 });
   });
 }
 
@@ -163,9 +186,10 @@ void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool asc
   with_type(type, [&]<class T>(T) {
     for_each_row(space.outer, space.inner, {&in, 1}, {&out, 1}, space.length, select_cost(space, k),
                  [&](const RowCall& call) {
-                   const auto pairs = first_pairs(call.in<T>(0), space.length, k, ascending, type);
                    std::fill_n(call.out<T>(), space.length, T{0});
-                   for (const auto& pair : pairs) call.out<T>()[pair.position] = T{1};
+                   with_first_pairs(call.in<T>(0), space.length, k, ascending, type, [&](const auto* pairs) {
+                     for (int64_t i = 0; i < k; ++i) call.out<T>()[pairs[i].position] = T{1};
+                   });
                  });
   });
 }

@@ -9,8 +9,9 @@ namespace {
 struct SortAttrs {
   std::optional<int64_t> axis = -1;
   bool is_ascend = true;
-  static constexpr auto kFields = fields(field(&SortAttrs::axis, "axis", "Axis to sort along; None: the flattened array."),
-                                         field(&SortAttrs::is_ascend, "is_ascend", "Smallest first."));
+  static constexpr auto kFields =
+      fields(field(&SortAttrs::axis, "axis", "Axis to sort along; None: the flattened array."),
+             field(&SortAttrs::is_ascend, "is_ascend", "Smallest first."));
 };
 
 struct ArgsortAttrs {
@@ -39,13 +40,14 @@ struct TopkAttrs {
   std::string ret_typ = "indices";
   bool is_ascend = false;
   DType dtype = DType::kFloat32;
-  static constexpr auto kFields = fields(
-      field(&TopkAttrs::axis, "axis", "Axis to search; None: the flattened array."),
-      field(&TopkAttrs::k, "k", "How many; less than 1: all."),
-      field(&TopkAttrs::ret_typ, "ret_typ", "What is given: the values, their indices, both, or a mask of the input's shape.")
-          .one_of("value|indices|mask|both"),
-      field(&TopkAttrs::is_ascend, "is_ascend", "The smallest instead of the largest."),
-      field(&TopkAttrs::dtype, "dtype", "dtype of the indices."));
+  static constexpr auto kFields =
+      fields(field(&TopkAttrs::axis, "axis", "Axis to search; None: the flattened array."),
+             field(&TopkAttrs::k, "k", "How many; less than 1: all."),
+             field(&TopkAttrs::ret_typ, "ret_typ",
+                   "What is given: the values, their indices, both, or a mask of the input's shape.")
+                 .one_of("value|indices|mask|both"),
+             field(&TopkAttrs::is_ascend, "is_ascend", "The smallest instead of the largest."),
+             field(&TopkAttrs::dtype, "dtype", "dtype of the indices."));
 };
 
 // The axis of a call, on the array itself or on its flattened form.
@@ -70,7 +72,8 @@ int64_t topk_count(const TopkAttrs& a, const AxisSpace& space) { return a.k < 1 
 void put_back(Gradient& g, const NDArray& head, const std::optional<int64_t>& axis, int64_t k, bool ascending) {
   const OpDef& topk = find_op("topk");
   const Shape& shape = g.input(0).shape();
-  NDArray positions = call(topk, make_attrs(TopkAttrs{axis, k, "indices", ascending, DType::kInt64}), {g.input(0).detach()});
+  NDArray positions =
+      call(topk, make_attrs(TopkAttrs{axis, k, "indices", ascending, DType::kInt64}), {g.input(0).detach()});
   NDArray flat = call("_put_along_axis", {head, positions},
                       {{"axis", axis.value_or(0)}, {"shape", axis ? shape : Shape{g.input(0).size()}}});
   g.set(0, axis ? flat : call("_reshape_to", {flat}, {{"shape", shape}}));
@@ -82,13 +85,16 @@ OpDef sort() {
        .python = {"nd.sort", "NDArray.sort"},
        .doc = "A sorted copy along `axis`; NaN counts as the largest value. The gradient follows the elements. Raises "
               "ValueError for an axis out of range.",
-       .infer = [](Infer& i, const SortAttrs& a) {
-         i.output(result_shape(i.name(), i.shape(0), a.axis, space_of(i.name(), i.shape(0), a.axis).length), i.dtype(0));
-         i.cost(sort_cost(i));
-       },
-       .kernel = [](KernelContext& c, const SortAttrs& a) {
-         sort_values(c.input(0), space_of(c.name(), c.input(0).shape, a.axis), a.is_ascend, c.output(0));
-       },
+       .infer =
+           [](Infer& i, const SortAttrs& a) {
+             i.output(result_shape(i.name(), i.shape(0), a.axis, space_of(i.name(), i.shape(0), a.axis).length),
+                      i.dtype(0));
+             i.cost(sort_cost(i));
+           },
+       .kernel =
+           [](KernelContext& c, const SortAttrs& a) {
+             sort_values(c.input(0), space_of(c.name(), c.input(0).shape, a.axis), a.is_ascend, c.output(0));
+           },
        .gradient = [](Gradient& g, const SortAttrs& a) { put_back(g, g.head(), a.axis, 0, a.is_ascend); },
        .samples = {uniform({2, 5}), Sample({uniform({3, 4})}, make_attrs(SortAttrs{.axis = 0, .is_ascend = false}))}});
 }
@@ -97,16 +103,20 @@ OpDef argsort() {
   return general<ArgsortAttrs>(
       {.name = "argsort",
        .python = {"nd.argsort", "NDArray.argsort"},
-       .doc = "The positions that sort along `axis`; equal values keep their order, NaN counts as the largest value. Raises "
+       .doc = "The positions that sort along `axis`; equal values keep their order, NaN counts as the largest value. "
+              "Raises "
               "ValueError for an axis out of range.",
-       .infer = [](Infer& i, const ArgsortAttrs& a) {
-         i.output(result_shape(i.name(), i.shape(0), a.axis, space_of(i.name(), i.shape(0), a.axis).length), a.dtype);
-         i.cost(sort_cost(i));
-       },
-       .kernel = [](KernelContext& c, const ArgsortAttrs& a) {
-         const AxisSpace space = space_of(c.name(), c.input(0).shape, a.axis);
-         if (space.length > 0) select_first(c.input(0), space, space.length, a.is_ascend, nullptr, &c.output(0));
-       },
+       .infer =
+           [](Infer& i, const ArgsortAttrs& a) {
+             i.output(result_shape(i.name(), i.shape(0), a.axis, space_of(i.name(), i.shape(0), a.axis).length),
+                      a.dtype);
+             i.cost(sort_cost(i));
+           },
+       .kernel =
+           [](KernelContext& c, const ArgsortAttrs& a) {
+             const AxisSpace space = space_of(c.name(), c.input(0).shape, a.axis);
+             if (space.length > 0) select_first(c.input(0), space, space.length, a.is_ascend, nullptr, &c.output(0));
+           },
        .zero_gradient = true,
        .saves_inputs = kNothing,
        .samples = {uniform({2, 5})}});
@@ -120,7 +130,8 @@ OpDef numpy_sort() {
   return general<NumpySortAttrs>(
       {.name = "_npi_sort",
        .python = {"np.sort"},
-       .doc = "A sorted copy along `axis`; NaN comes last. The gradient follows the elements. Raises ValueError for an axis "
+       .doc = "A sorted copy along `axis`; NaN comes last. The gradient follows the elements. Raises ValueError for an "
+              "axis "
               "out of range.",
        .inputs = {"a"},
        .compose = [](std::span<const NDArray> in, const NumpySortAttrs& a) -> std::vector<NDArray> {
@@ -163,7 +174,9 @@ void topk_kernel(KernelContext& c, const TopkAttrs& a) {
   if (a.ret_typ == "mask") return mark_first(c.input(0), space, k, a.is_ascend, c.output(0));
   const bool both = a.ret_typ == "both";
   select_first(c.input(0), space, k, a.is_ascend, a.ret_typ == "indices" ? nullptr : &c.output(0),
-               both ? &c.output(1) : a.ret_typ == "indices" ? &c.output(0) : nullptr);
+               both                     ? &c.output(1)
+               : a.ret_typ == "indices" ? &c.output(0)
+                                        : nullptr);
 }
 
 OpDef topk() {
@@ -171,20 +184,24 @@ OpDef topk() {
       {.name = "topk",
        .aliases = {"_npx_topk"},
        .python = {"nd.topk", "npx.topk", "NDArray.topk"},
-       .doc = "The k largest elements along `axis`, largest first (smallest with is_ascend=True); NaN counts as the largest "
+       .doc = "The k largest elements along `axis`, largest first (smallest with is_ascend=True); NaN counts as the "
+              "largest "
               "value, and of equal values the first come first.\n\n"
-              "`ret_typ` says what is given: 'indices' (of dtype `dtype`), 'value', 'both' (values, indices), or 'mask' (1 at "
-              "the chosen elements). The gradient of the values goes to the chosen elements. Raises ValueError for an axis "
+              "`ret_typ` says what is given: 'indices' (of dtype `dtype`), 'value', 'both' (values, indices), or "
+              "'mask' (1 at "
+              "the chosen elements). The gradient of the values goes to the chosen elements. Raises ValueError for an "
+              "axis "
               "out of range or a k larger than its extent.",
        .output_count = [](const TopkAttrs& a) -> size_t { return a.ret_typ == "both" ? 2 : 1; },
        .infer = infer_topk,
        .kernel = topk_kernel,
-       .gradient = [](Gradient& g, const TopkAttrs& a) {
-         if ((a.ret_typ == "value" || a.ret_typ == "both") && g.has_head(0))
-           put_back(g, g.head(0), a.axis, a.k, a.is_ascend);
-         else
-           g.set(0, zeros_like(g.input(0)));
-       },
+       .gradient =
+           [](Gradient& g, const TopkAttrs& a) {
+             if ((a.ret_typ == "value" || a.ret_typ == "both") && g.has_head(0))
+               put_back(g, g.head(0), a.axis, a.k, a.is_ascend);
+             else
+               g.set(0, zeros_like(g.input(0)));
+           },
        .samples = {uniform({2, 5}), Sample({uniform({2, 5})}, make_attrs(TopkAttrs{.k = 2, .ret_typ = "value"}))}});
 }
 

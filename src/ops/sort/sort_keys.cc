@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -73,26 +72,46 @@ class DigitPass {
   std::vector<Counts> counts_;
 };
 
+// One thread: the digits of all passes are counted in one.
 template <int kBits, class K>
-void sort_by_digits(K* keys, int64_t n, int bits) {
-  int64_t parts = 1;
-  if (n >= 2 * kPart) parts = std::min<int64_t>(threads_for(static_cast<double>(n) * kNsPerKeyAndPass), n / kPart);
-  const std::unique_ptr<K[]> spare(new K[static_cast<size_t>(n)]);
+void sort_in_one_part(K* keys, K* spare, int64_t n, int bits) {
+  constexpr size_t kBuckets = size_t{1} << kBits, kMostPasses = (64 + kBits - 1) / kBits;
+  const auto passes = static_cast<size_t>((bits + kBits - 1) / kBits);
+  uint32_t counts[kMostPasses][kBuckets];
+  std::fill_n(&counts[0][0], passes * kBuckets, 0u);
+  for (int64_t i = 0; i < n; ++i)
+    for (size_t p = 0; p < passes; ++p) ++counts[p][(digits_of(keys[i]) >> (p * kBits)) & (kBuckets - 1)];
+  K *from = keys, *to = spare;
+  for (size_t p = 0; p < passes; ++p) {
+    uint32_t* next = counts[p];
+    const auto digit = [&](const K& key) { return (digits_of(key) >> (p * kBits)) & (kBuckets - 1); };
+    if (next[digit(from[0])] == static_cast<uint32_t>(n)) continue;
+    uint32_t position = 0;
+    for (size_t b = 0; b < kBuckets; ++b) position += std::exchange(next[b], position);
+    for (int64_t i = 0; i < n; ++i) to[next[digit(from[i])]++] = from[i];
+    std::swap(from, to);
+  }
+  if (from != keys) std::copy(from, from + n, keys);
+}
+
+template <int kBits, class K>
+void sort_in_parts(K* keys, K* spare, int64_t n, int64_t parts, int bits) {
   DigitPass<kBits, K> pass(n, parts);
-  K *from = keys, *to = spare.get();
+  K *from = keys, *to = spare;
   for (int shift = 0; shift < bits; shift += kBits)
     if (pass.run(from, to, shift)) std::swap(from, to);
   if (from == keys) return;
-  parallel_for(n, kPart, static_cast<double>(n), [&](int64_t begin, int64_t end) {
-    std::copy(from + begin, from + end, keys + begin);
-  });
+  parallel_for(n, kPart, static_cast<double>(n),
+               [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, keys + begin); });
 }
 
 template <class K>
 void sort_keys(K* keys, int64_t n, int bits) {
-  if (n <= kComparisons) std::sort(keys, keys + n);
-  else if (n < kLong) sort_by_digits<8>(keys, n, bits);
-  else sort_by_digits<11>(keys, n, bits);
+  if (n <= kComparisons) return std::sort(keys, keys + n);
+  Scratch<K> spare(n);
+  if (n < kLong) return sort_in_one_part<8>(keys, spare.data(), n, bits);
+  const auto parts = std::min<int64_t>(threads_for(static_cast<double>(n) * kNsPerKeyAndPass), n / kPart);
+  sort_in_parts<11>(keys, spare.data(), n, parts, bits);
 }
 
 }  // namespace

@@ -75,9 +75,11 @@ OpDef unique() {
   return general<UniqueAttrs>(
       {.name = "_npi_unique",
        .python = {"np.unique"},
-       .doc = "The sorted different elements of an array; along an axis its different slices. On request also, as int64, where "
-              "each first occurs, the place of every element among them, and how often each occurs. Waits for the array. "
-              "Raises ValueError for an axis out of range.",
+       .doc =
+           "The sorted different elements of an array; along an axis its different slices. On request also, as int64, "
+           "where "
+           "each first occurs, the place of every element among them, and how often each occurs. Waits for the array. "
+           "Raises ValueError for an axis out of range.",
        .inputs = {"ar"},
        .output_count = [](const UniqueAttrs& a) -> size_t {
          return 1 + size_t{a.return_index} + size_t{a.return_inverse} + size_t{a.return_counts};
@@ -109,8 +111,10 @@ OpDef bincount() {
   return general<BincountAttrs>(
       {.name = "_npi_bincount",
        .python = {"np.bincount"},
-       .doc = "How often each of 0, 1, 2 ... occurs, as int32; with `weights` the sum of the weights at each, in their dtype. "
-              "Waits for the arrays. Raises ValueError for negative or non-integer values, or weights of another shape.",
+       .doc =
+           "How often each of 0, 1, 2 ... occurs, as int32; with `weights` the sum of the weights at each, in their "
+           "dtype. "
+           "Waits for the arrays. Raises ValueError for negative or non-integer values, or weights of another shape.",
        .inputs = {"x", "weights"},
        .optional_inputs = 1,
        .compose = [](std::span<const NDArray> in, const BincountAttrs& a) -> std::vector<NDArray> {
@@ -118,7 +122,8 @@ OpDef bincount() {
                "bincount: expected integers of one dimension, got {} of shape {}", dtype_name(in[0].dtype()),
                to_string(in[0].shape()));
          check(in.size() == 1 || in[1].shape() == in[0].shape(), ErrorKind::kValue,
-               "bincount: expected weights of shape {}, got {}", to_string(in[0].shape()), to_string(in.back().shape()));
+               "bincount: expected weights of shape {}, got {}", to_string(in[0].shape()),
+               to_string(in.back().shape()));
          check(a.minlength >= 0, ErrorKind::kValue, "bincount: minlength must not be negative, got {}", a.minlength);
          const std::vector<int64_t> x = values_of<int64_t>(in[0], ComputeType::kInt64);
          int64_t length = a.minlength;
@@ -175,7 +180,8 @@ OpDef histogram() {
   return general<HistogramAttrs>(
       {.name = "_histogram",
        .aliases = {"_npi_histogram"},
-       .doc = "How many elements fall into each bin, as int64, and the bin edges. The last bin includes its upper edge. Waits "
+       .doc = "How many elements fall into each bin, as int64, and the bin edges. The last bin includes its upper "
+              "edge. Waits "
               "for the arrays. Raises ValueError for edges that fall or a number of bins that is not positive.",
        .inputs = {"data", "bins"},
        .optional_inputs = 1,
@@ -190,11 +196,13 @@ OpDef histogram() {
            ++counts[static_cast<size_t>(std::min<int64_t>(after - 1, static_cast<int64_t>(counts.size()) - 1))];
          }
          const Device device = in[0].device();
-         NDArray bounds = NDArray::from_host(edges.data(), {static_cast<int64_t>(edges.size())}, DType::kFloat64, device);
+         NDArray bounds =
+             NDArray::from_host(edges.data(), {static_cast<int64_t>(edges.size())}, DType::kFloat64, device);
          const DType dtype = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;
          return {int64_vector(counts, device), cast_to(bounds, dtype)};
        },
-       .samples = {Sample({values({0.1, 0.5, 2.5})}, make_attrs(HistogramAttrs{.bin_cnt = 3, .range = Doubles{0, 3}}))}});
+       .samples = {
+           Sample({values({0.1, 0.5, 2.5})}, make_attrs(HistogramAttrs{.bin_cnt = 3, .range = Doubles{0, 3}}))}});
 }
 
 }  // namespace

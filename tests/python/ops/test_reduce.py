@@ -117,6 +117,16 @@ def test_nan_wins():
     check(np.max(np.array(x), axis=1), [numpy.nan, 6])
     check(np.min(np.array(x), axis=0), [1, numpy.nan, 3])
     assert np.argmax(np.array(x), axis=1).asnumpy().tolist() == [1, 2]
+    for place in (0, 40, 3000):
+        x = numpy.arange(6000, dtype="float32").reshape(3000, 2)
+        x.ravel()[place] = numpy.nan
+        for axis in (None, 0, 1):
+            check(np.max(np.array(x), axis=axis), x.max(axis=axis))
+            assert (np.argmin(np.array(x), axis=axis).asnumpy() == x.argmin(axis=axis)).all()
+        for axis in (0, 1):
+            expected = numpy.isnan(x).any(axis=axis, keepdims=True) & numpy.ones_like(x, dtype=bool)
+            assert (numpy.isnan(npx.softmax(np.array(x), axis=axis).asnumpy()) == expected).all()
+            assert (numpy.isnan(npx.log_softmax(np.array(x), axis=axis).asnumpy()) == expected).all()
 
 
 @pytest.mark.parametrize("shape,axis", [((5000,), None), ((3, 5000), 1), ((300, 40), 0), ((4, 50, 6), 1)])
