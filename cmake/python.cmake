@@ -11,7 +11,7 @@ target_link_libraries(_core PRIVATE headrace_internal)
 target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
 # Inline variables and schemas are one with the library's.
 set_target_properties(_core PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
-set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}" INSTALL_RPATH "$ORIGIN")
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}" INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
 
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${package_source}" "${package_source}/*")
 list(FILTER package_entries EXCLUDE REGEX "^__pycache__$|\\.so$")
