@@ -1,0 +1,85 @@
+#include "autograd/autograd.h"
+
+#include <gtest/gtest.h>
+
+#include "headrace/error.hpp"
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace {
+namespace {
+
+class Autograd : public testing::Test {
+ protected:
+  ~Autograd() override { thread_state().recording = false; }
+
+  static NDArray variable(std::vector<float> values, GradReq request = GradReq::kWrite) {
+    Shape shape{static_cast<int64_t>(values.size())};
+    NDArray x = NDArray::from_host(values.data(), shape, DType::kFloat32);
+    autograd::mark_variable(x, zeros_like(x), request);
+    return x;
+  }
+  static std::vector<float> gradient(const NDArray& x) { return x.node()->gradient.to_vector<float>(); }
+  static void backward(const NDArray& head, bool retain = false) {
+    thread_state().recording = false;
+    autograd::backward({&head, 1}, {}, retain, true);
+  }
+};
+
+TEST_F(Autograd, ProductsPassGradientsToBothSides) {
+  NDArray x = variable({1, 2}), y = variable({3, 4});
+  thread_state().recording = true;
+  backward(call("broadcast_mul", {x, y}));
+  EXPECT_EQ(gradient(x), (std::vector<float>{3, 4}));
+  EXPECT_EQ(gradient(y), (std::vector<float>{1, 2}));
+}
+
+TEST_F(Autograd, PathsAreSummed) {
+  NDArray x = variable({3});
+  thread_state().recording = true;
+  NDArray square = call("broadcast_mul", {x, x});
+  backward(call("broadcast_add", {square, x}));
+  EXPECT_EQ(gradient(x), (std::vector<float>{7}));
+}
+
+TEST_F(Autograd, AddCollects) {
+  NDArray x = variable({3}, GradReq::kAdd);
+  for (int i = 0; i < 2; ++i) {
+    thread_state().recording = true;
+    backward(call("broadcast_mul", {x, x}));
+  }
+  EXPECT_EQ(gradient(x), (std::vector<float>{12}));
+}
+
+TEST_F(Autograd, AGraphServesOnceUnlessRetained) {
+  NDArray x = variable({3});
+  thread_state().recording = true;
+  NDArray y = call("broadcast_mul", {x, x});
+  backward(y, true);
+  backward(y);
+  EXPECT_THROW(backward(y), Error);
+}
+
+TEST_F(Autograd, SecondDerivatives) {
+  NDArray x = variable({2});
+  thread_state().recording = true;
+  NDArray cube = call("broadcast_mul", {call("broadcast_mul", {x, x}), x});
+  NDArray first = autograd::grad({&cube, 1}, {&x, 1}, {}, true, true, true)[0];
+  EXPECT_EQ(first.to_vector<float>(), (std::vector<float>{12}));
+  backward(first);
+  EXPECT_EQ(gradient(x), (std::vector<float>{12}));
+}
+
+TEST_F(Autograd, CustomStepsTakePart) {
+  NDArray x = variable({1, 2});
+  thread_state().recording = true;
+  NDArray y = call("_copy", {x.detach()});
+  autograd::record_custom({&x, 1}, {&y, 1}, [](std::span<const NDArray> heads) {
+    return std::vector<NDArray>{call("_mul_scalar", {heads[0]}, {{"scalar", 5.0}})};
+  });
+  backward(call("_mul_scalar", {y}, {{"scalar", 2.0}}));
+  EXPECT_EQ(gradient(x), (std::vector<float>{10, 10}));
+}
+
+}  // namespace
+}  // namespace headrace
