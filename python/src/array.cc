@@ -18,7 +18,8 @@ PyObject* wrap(NDArray array, bool np) {
   if (!type) type = classes().base;
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
   if (!object) return nullptr;
-  new (&object->array) NDArray(std::move(array));
+  // Every array object has an array: what a file calls "none" is an empty one.
+  new (&object->array) NDArray(array ? std::move(array) : NDArray::empty({0}));
   return reinterpret_cast<PyObject*>(object);
 }
 
@@ -83,7 +84,7 @@ namespace {
 
 PyObject* array_new(PyTypeObject* type, PyObject*, PyObject*) {
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
-  if (object) new (&object->array) NDArray();
+  if (object) new (&object->array) NDArray(NDArray::empty({0}));
   return reinterpret_cast<PyObject*>(object);
 }
 

@@ -77,7 +77,8 @@ void bind_files(nb::module_& m) {
   m.def("set_from_record", [](nb::handle array, nb::bytes record) {
     translated([&] {
       array_from(array);
-      array_of(array.ptr()) = parse_record({record.c_str(), record.size()}, nullptr);
+      NDArray parsed = parse_record({record.c_str(), record.size()}, nullptr);
+      array_of(array.ptr()) = parsed ? parsed : NDArray::empty({0});
       return 0;
     });
   });

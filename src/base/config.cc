@@ -104,10 +104,14 @@ const Config& config() {
 
 std::span<const ConfigVariable> config_variables() { return kVariables; }
 
+// Asked once: the answer costs a system call, and idle threads use it all the time.
 int core_count() noexcept {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  static const int count = [] {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }();
+  return count;
 }
 
 int64_t physical_memory() noexcept {

@@ -1,6 +1,7 @@
 // Issuing and running pointwise operators.
 
 #include "engine/runtime.h"
+#include "ndarray/strided_copy.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
@@ -60,6 +61,12 @@ PointwiseTypes types_of(const OpDef& op, std::span<View* const> inputs, const At
   DTypes dtypes;
   for (const View* view : inputs) dtypes.push_back(view->dtype());
   return op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
+}
+
+// A formula that gives its one input back, without a change of dtype.
+bool is_plain_copy(const Pointwise& body, std::span<View* const> inputs, std::span<View* const> written) {
+  return inputs.size() == 1 && written.size() == 1 && body.formula.outputs[0].kind() == Expr::Kind::kInput &&
+         inputs[0]->dtype() == written[0]->dtype() && inputs[0]->storage() != written[0]->storage();
 }
 
 double cost_of(const OpDef& op, ComputeType type, int64_t elements) {
@@ -124,6 +131,12 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> i
   bool flat = true;  // all arrays packed and of one shape: one dimension
   for (const View* view : inputs) flat &= view->is_contiguous() && view->shape() == *space;
   for (const View* view : written) flat &= view->is_contiguous() && view->shape() == *space;
+  if (!flat && is_plain_copy(body, inputs, {written.data(), written.size()})) {
+    Strides from(space->size());
+    broadcast_strides(*inputs[0], *space, from.data());
+    strided_copy(written[0]->data(), written[0]->strides(), inputs[0]->data(), from, *space, inputs[0]->dtype());
+    return;
+  }
   Shape line{written[0]->size()};
   size_t ndim = flat ? 1 : space->size();
   static constexpr int64_t kOne = 1;
