@@ -535,3 +535,13 @@ def test_deepcopy_of_containers(module):
     made = copy.deepcopy({"a": [array]})
     made["a"][0][:] = 0
     same(array, host())
+
+
+def test_iterating_over_a_scalar_array_is_refused():
+    with pytest.raises(TypeError, match="0-d"):
+        list(np.array(3))
+
+
+def test_bfloat16_dtype_is_that_of_asnumpy():
+    array = nd.ones((2,)).astype("bfloat16")
+    assert array.dtype == array.asnumpy().dtype

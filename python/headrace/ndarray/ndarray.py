@@ -43,7 +43,8 @@ class NDArray(_core.Array):
     @property
     def dtype(self):
         """NumPy's scalar type of the elements (``numpy.float32``)."""
-        return self._numpy_dtype.type
+        dtype = self._numpy_dtype
+        return dtype if dtype.names else dtype.type  # bfloat16 is a structured dtype there
 
     @property
     def context(self):
@@ -171,6 +172,11 @@ class NDArray(_core.Array):
 
     def __len__(self):
         return _core.Array.__len__(self)
+
+    def __iter__(self):
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
 
     # --- NumPy and other libraries ---
 
