@@ -24,6 +24,7 @@ find_package(dnnl 3.2 CONFIG REQUIRED)
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
 find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
 
 # libdnnl needs libimf and libintlc without saying where they are; a library that names all four finds them for it.
 find_library(HEADRACE_IMF imf PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)

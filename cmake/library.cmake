@@ -10,7 +10,8 @@ add_library(headrace SHARED ${library_sources})
 target_include_directories(headrace
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   PRIVATE "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy headrace_onednn Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy headrace_onednn ZLIB::ZLIB
+  Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(headrace PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
@@ -18,4 +19,5 @@ set_target_properties(headrace PROPERTIES
 # What a program needs that looks inside: the tests, the benchmarks and the Python module.
 add_library(headrace_internal INTERFACE)
 target_include_directories(headrace_internal INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
-target_link_libraries(headrace_internal INTERFACE headrace headrace_flags fmt::fmt hwy::hwy headrace_onednn Threads::Threads)
+target_link_libraries(headrace_internal INTERFACE headrace headrace_flags fmt::fmt hwy::hwy headrace_onednn ZLIB::ZLIB
+  Threads::Threads)
