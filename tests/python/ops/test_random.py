@@ -1,0 +1,163 @@
+"""Random operators: moments of every distribution, seeds, shapes, dtypes, errors."""
+
+import math
+
+import numpy
+import pytest
+
+import headrace as mx
+from headrace import autograd, nd, np, npx
+from headrace.base import MXNetError
+
+N = 40_000
+EULER = 0.5772156649
+
+# Draws, mean and standard deviation.
+MOMENTS = {
+    "nd uniform": (lambda: nd.random.uniform(-1, 3, shape=N), 1, 4 / math.sqrt(12)),
+    "nd normal": (lambda: nd.random.normal(2, 3, shape=N), 2, 3),
+    "nd exponential": (lambda: nd.random.exponential(2, shape=N), 2, 2),
+    "nd gamma": (lambda: nd.random.gamma(3, 2, shape=N), 6, math.sqrt(12)),
+    "nd gamma below 1": (lambda: nd.random.gamma(0.5, 1, shape=N), 0.5, math.sqrt(0.5)),
+    "nd poisson": (lambda: nd.random.poisson(4, shape=N), 4, 2),
+    "nd poisson, large": (lambda: nd.random.poisson(50, shape=N), 50, math.sqrt(50)),
+    "nd negative_binomial": (lambda: nd.random.negative_binomial(4, 0.5, shape=N), 4, math.sqrt(8)),
+    "nd generalized": (lambda: nd.random.generalized_negative_binomial(4, 0.5, shape=N), 4, math.sqrt(12)),
+    "nd randint": (lambda: nd.random.randint(-5, 5, shape=N), -0.5, math.sqrt(99 / 12)),
+    "nd bernoulli": (lambda: nd.random.bernoulli(0.3, shape=N), 0.3, math.sqrt(0.21)),
+    "np uniform": (lambda: np.random.uniform(-1, 3, N), 1, 4 / math.sqrt(12)),
+    "np normal": (lambda: np.random.normal(2, 3, N), 2, 3),
+    "np lognormal": (
+        lambda: np.random.lognormal(0, 0.5, N),
+        math.exp(0.125),
+        math.exp(0.125) * math.sqrt(math.expm1(0.25)),
+    ),
+    "np logistic": (lambda: np.random.logistic(1, 2, N), 1, 2 * math.pi / math.sqrt(3)),
+    "np gumbel": (lambda: np.random.gumbel(1, 2, N), 1 + 2 * EULER, 2 * math.pi / math.sqrt(6)),
+    "np laplace": (lambda: np.random.laplace(1, 2, N), 1, 2 * math.sqrt(2)),
+    "np rayleigh": (
+        lambda: np.random.rayleigh(2, N),
+        2 * math.sqrt(math.pi / 2),
+        2 * math.sqrt(2 - math.pi / 2),
+    ),
+    "np weibull": (lambda: np.random.weibull(2, N), math.gamma(1.5), math.sqrt(1 - math.gamma(1.5) ** 2)),
+    "np pareto": (lambda: np.random.pareto(6, N), 1 / 5, math.sqrt(6 / (25 * 4))),
+    "np power": (lambda: np.random.power(3, N), 0.75, math.sqrt(3 / (16 * 5))),
+    "np exponential": (lambda: np.random.exponential(2, N), 2, 2),
+    "np gamma": (lambda: np.random.gamma(3, 2, N), 6, math.sqrt(12)),
+    "np beta": (lambda: np.random.beta(2, 3, N), 0.4, 0.2),
+    "np chisquare": (lambda: np.random.chisquare(5, N), 5, math.sqrt(10)),
+    "np poisson": (lambda: np.random.poisson(4, N), 4, 2),
+    "np choice": (lambda: np.random.choice(3, N, p=[0.5, 0.25, 0.25]), 0.75, math.sqrt(0.6875)),
+    "npx bernoulli": (lambda: npx.random.bernoulli(logit=0.0, size=N), 0.5, 0.5),
+}
+
+
+@pytest.fixture(params=["philox", "mt19937"])
+def generator(request):
+    mx.random.set_generator(request.param)
+    mx.random.seed(11)
+    yield request.param
+    mx.random.set_generator("philox")
+    mx.random.seed(0)
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_mean_and_deviation(name, generator):
+    draw, mean, deviation = MOMENTS[name]
+    samples = draw().asnumpy().astype("float64")
+    assert samples.shape == (N,)
+    assert abs(samples.mean() - mean) < 5 * deviation / math.sqrt(N)
+    assert abs(samples.std() - deviation) < 0.06 * deviation
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_a_seed_gives_the_same_numbers(name, generator):
+    draw = MOMENTS[name][0]
+    runs = []
+    for _ in range(2):
+        mx.random.seed(5)
+        runs.append((draw().asnumpy(), draw().asnumpy()))
+    numpy.testing.assert_array_equal(runs[0], runs[1])
+    assert (runs[0][0] != runs[0][1]).any()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_dtypes(dtype, generator):
+    for samples in (nd.random.uniform(shape=(100,), dtype=dtype), np.random.normal(size=(100,), dtype=dtype)):
+        assert samples.dtype == numpy.dtype(dtype)
+        assert numpy.isfinite(samples.asnumpy()).all()
+
+
+def test_arrays_of_parameters(generator):
+    low, high = nd.array([0.0, 10.0]), nd.array([1.0, 20.0])
+    samples = nd.random.uniform(low, high, shape=1000).asnumpy()
+    assert samples.shape == (2, 1000)
+    assert samples[0].max() < 1 and samples[1].min() >= 10 and samples[1].max() < 20
+    loc = np.array([0.0, 100.0])
+    loc.attach_grad()
+    with autograd.record():
+        drawn = np.random.normal(loc, 2.0, size=(500, 2))
+    drawn.backward()
+    assert loc.grad.asnumpy().tolist() == [500, 500]
+    assert abs(drawn.asnumpy().mean(0) - [0, 100]).max() < 0.5
+    assert np.random.gamma(np.ones((3, 1)), np.ones((4,))).shape == (3, 4)
+    assert npx.random.normal_n(np.zeros((2,)), 1.0, batch_shape=(3,)).shape == (3, 2)
+
+
+def test_multinomial_draws_and_log_likelihood(generator):
+    p = nd.array([[0.0, 0.25, 0.75], [1.0, 0.0, 0.0]])
+    p.attach_grad()
+    with autograd.record():
+        drawn, logs = nd.random.multinomial(p, shape=400, get_prob=True)
+    logs.backward()
+    drawn = drawn.asnumpy()
+    assert drawn.shape == (2, 400) and drawn.dtype == numpy.int32
+    counts = numpy.bincount(drawn[0], minlength=3)
+    assert counts[0] == 0 and abs(counts[2] / 400 - 0.75) < 0.12
+    assert (drawn[1] == 0).all()
+    numpy.testing.assert_allclose(p.grad.asnumpy()[0], [0, counts[1] / 0.25, counts[2] / 0.75], rtol=1e-5)
+    totals = np.random.multinomial(50, [0.2, 0.8], size=(7,)).asnumpy()
+    assert totals.shape == (7, 2) and (totals.sum(1) == 50).all()
+
+
+def test_shuffle_and_choice_keep_the_entries(generator):
+    x = np.arange(200).reshape(100, 2)
+    before = x.asnumpy().copy()
+    np.random.shuffle(x)
+    after = x.asnumpy()
+    assert (after != before).any()
+    assert sorted(map(tuple, after)) == sorted(map(tuple, before))
+    chosen = np.random.choice(50, 50, replace=False).asnumpy()
+    assert sorted(chosen) == list(range(50))
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda: np.random.normal(0, -1, 3), ValueError),
+        (lambda: np.random.gamma(-1.0, 1.0, 3), ValueError),
+        (lambda: np.random.randint(5, 5), ValueError),
+        (lambda: nd.random.randint(3, 1, shape=2), ValueError),
+        (lambda: nd.random.uniform(shape=(-1,)), ValueError),
+        (lambda: nd.random.uniform(shape=2, dtype="int32"), TypeError),
+        (lambda: np.random.choice(3, 5, replace=False), ValueError),
+        (lambda: npx.random.bernoulli(0.5, 0.5), ValueError),
+        (lambda: mx.random.set_generator("nonsense"), ValueError),
+        (lambda: nd.Dropout(nd.ones((2,)), p=1.5), ValueError),
+    ],
+)
+def test_bad_calls_raise_at_once(call, error):
+    with pytest.raises(error):
+        call()
+
+
+def test_nd_reports_bad_numbers_when_the_result_is_read():
+    samples = nd.random.normal(0, -1, shape=3)
+    with pytest.raises(MXNetError, match="scale"):
+        samples.asnumpy()
+
+
+def test_empty_results():
+    assert np.random.uniform(size=(0, 3)).shape == (0, 3)
+    assert np.random.poisson(3, size=(0,)).shape == (0,)
