@@ -159,7 +159,10 @@ Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
   });
   if (!found) return nullptr;
   Task* task = compute_.queue().pop(allowed, last);
-  compute_.pass_on();
+  if (task)
+    compute_.pass_on();
+  else
+    compute_.notify();  // held back, or not for this thread: somebody has to look for it
   return task;
 }
 
@@ -183,7 +186,10 @@ bool Scheduler::work_visible(WorkerGroup::Kind kind) const noexcept {
 }
 
 bool Scheduler::work_held_back(WorkerGroup::Kind kind) const noexcept {
-  return kind == WorkerGroup::Kind::kCompute && !compute_.queue().empty();
+  if (kind == WorkerGroup::Kind::kBlocking) return false;
+  bool found = !compute_.queue().empty();
+  if (!found) threads_.visit([&](const ThreadContext& context) { found |= !context.batch.empty(); });
+  return found;
 }
 
 ThreadContext& Scheduler::enter_worker(WorkerGroup& group, int number) {

@@ -48,6 +48,8 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
       for (int i = 0; i < 32 && !waiting.done(); ++i) cpu_pause();
       continue;
     }
+    // What is held back in the batch of a sleeping thread nobody would look for.
+    if (!context.batch.empty()) flush(context);
     // A compute thread that sleeps inside a task leaves its place to another one.
     const bool is_worker = context.group == &compute_;
     if (is_worker) compute_.begin_blocked();
