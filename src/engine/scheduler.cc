@@ -66,6 +66,7 @@ void Scheduler::become_pusher(ThreadContext& context) {
   context.is_pusher.store(true, std::memory_order_relaxed);
   ThreadContext* const owner = owner_.load(std::memory_order_relaxed);
   if (owner == &context) return;
+  if (owner || has_other_pusher(context)) has_had_several_pushers_.store(true, std::memory_order_relaxed);
   if (owner) {
     owner_.store(nullptr, std::memory_order_seq_cst);
     heavy_fence();

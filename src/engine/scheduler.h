@@ -114,6 +114,9 @@ class Scheduler {
   // registering, inside sections that it marks with ThreadContext::exclusive; a second one takes this away first.
   alignas(64) std::atomic<ThreadContext*> owner_{nullptr};
   std::atomic<int64_t> pending_bytes_{0};
+  // Set for good when a second thread has pushed: numbers of tasks of different threads do not compare, so nothing is
+  // held back from then on.
+  std::atomic<bool> has_had_several_pushers_{false};
 
   alignas(64) TicketLock registration_;  // held while registering, when there is no owner
   std::mutex control_;                   // guards changes of owner_ and of is_pusher

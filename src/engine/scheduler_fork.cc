@@ -77,6 +77,7 @@ void Scheduler::after_fork(bool in_child) noexcept {
     blocking_.allow_threads();
     compute_.allow_threads();
   }
+  if (in_child) has_had_several_pushers_.store(true, std::memory_order_relaxed);  // the counts are not its own
 }
 
 // The child of a fork from inside a task has copies of tasks that other threads were running. They are left alone.

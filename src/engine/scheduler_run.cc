@@ -129,10 +129,11 @@ void Scheduler::announce_progress() noexcept {
 
 // Tasks pushed later than this do not begin yet: what is independent of all before it, a random batch of a later
 // training step, would otherwise run as soon as it is pushed and hold memory until its turn comes. The oldest task that
-// is not complete is always within the horizon. When several threads push, nothing is held back.
+// is not complete is always within the horizon. Once several threads have pushed, nothing is held back.
 int64_t Scheduler::horizon() const noexcept {
   const ThreadContext* const owner = owner_.load(std::memory_order_acquire);
-  if (!owner || lookahead_ == ReadyQueue::kNoHorizon) return ReadyQueue::kNoHorizon;
+  if (!owner || lookahead_ == ReadyQueue::kNoHorizon || has_had_several_pushers_.load(std::memory_order_relaxed))
+    return ReadyQueue::kNoHorizon;
   int64_t completed = 0, pushed_by_others = 0;
   threads_.visit([&](const ThreadContext& context) {
     completed += context.completed.load(std::memory_order_relaxed);
