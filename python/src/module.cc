@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "bindings.h"
 #include "op_call.h"
+#include "profiler/chrome_trace.h"
 
 namespace nb = nanobind;
 using namespace headrace::python;
@@ -28,6 +29,7 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_backward(m);
   bind_array_helpers(m);
+  headrace::profiler::start_if_configured();
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
 }
