@@ -1,6 +1,7 @@
 // Data sets, loaders, and files that lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -22,7 +23,9 @@ class File {
   std::string path() const { return path_.string(); }
 
  private:
-  std::filesystem::path path_ = std::filesystem::path(::testing::TempDir()) / "headrace_data_test.idx";
+  // Tests run in several processes at a time.
+  std::filesystem::path path_ =
+      std::filesystem::path(::testing::TempDir()) / ("headrace_data_test_" + std::to_string(getpid()) + ".idx");
 };
 
 std::string zipped(const std::string& bytes) {
