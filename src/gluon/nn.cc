@@ -42,7 +42,12 @@ NDArray Dense::forward(const NDArray& x) {
   }
   AttrsPtr attrs =
       attrs_of(op, {{"num_hidden", units_}, {"no_bias", !options_.use_bias}, {"flatten", options_.flatten}});
-  NDArray y = bias_ ? call(op, attrs, {x, weight_->data(), bias_->data()}) : call(op, attrs, {x, weight_->data()});
+  // data() may raise: before the lists, because g++ 12 mistreats a throw inside a list that is an arm of `?:`.
+  NDArray weight = weight_->data(), bias = bias_ ? bias_->data() : NDArray(), y;
+  if (bias)
+    y = call(op, attrs, {x, weight, bias});
+  else
+    y = call(op, attrs, {x, weight});
   return options_.activation.empty() ? y : activated(y, options_.activation);
 }
 
