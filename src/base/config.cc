@@ -68,7 +68,7 @@ constexpr Entry kTable[] = {
      parse_integer<&Config::spin_us, -1>},
     {{"HEADRACE_MAX_PENDING", "4096", "queued tasks above which pushing helps instead of queueing more"},
      parse_integer<&Config::max_pending, 1>},
-    {{"HEADRACE_LOOKAHEAD", "0", "how many tasks earlier than its turn a task may begin; 0: any number"},
+    {{"HEADRACE_LOOKAHEAD", "16", "how many tasks earlier than its turn a task may begin; 0: any number"},
      parse_integer<&Config::lookahead, 0>},
     {{"HEADRACE_MAX_PENDING_BYTES", "0", "the same for host bytes of queued tasks; 0: a quarter of the memory"},
      parse_integer<&Config::max_pending_bytes, 0>},

@@ -13,7 +13,7 @@ struct Config {
   int64_t workers = 0;             // threads that run tasks; 0: one per core
   int64_t spin_us = -1;            // how long an idle thread spins before it parks; -1: measured
   int64_t max_pending = 4096;      // queued tasks above which pushing helps instead of queueing
-  int64_t lookahead = 0;           // how many tasks a task may begin before its turn; 0: any number
+  int64_t lookahead = 16;          // how many tasks a task may begin before its turn; 0: any number
   int64_t max_pending_bytes = 0;   // host bytes held by queued tasks, likewise; 0: a quarter of the memory
   int64_t memory_watermark = 0;    // free pooled bytes below which nothing returns to the system; 0: half the memory
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
