@@ -80,8 +80,10 @@ void deliver(Access* access, uint32_t flags, ChainEvents& events) noexcept {
 
 }  // namespace
 
-bool register_accesses(Task& task, ChainEvents& events) noexcept {
-  // One more wait than accesses: the task cannot become ready elsewhere before the last line.
+bool register_accesses(Task& task) noexcept {
+  // What an earlier access passes on ends at ours, and one more wait than accesses keeps the task from becoming ready
+  // before the last line: so no task appears among these events.
+  ChainEvents events;
   const int32_t count = static_cast<int32_t>(task.access_count);
   task.waits.store(count + 1, std::memory_order_relaxed);
   int32_t satisfied = 0;

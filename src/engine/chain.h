@@ -36,7 +36,7 @@ struct ChainEvents {
 
 // Appends the accesses of a task to their chains. Returns true when none has to wait; if not, the task appears among
 // the ready ones of whoever completes the last access it waits for. Callers keep invariant 1.
-bool register_accesses(Task& task, ChainEvents& events) noexcept;
+bool register_accesses(Task& task) noexcept;
 
 // Marks the accesses of `task` done. The caller holds the reason "run" of the task.
 void complete_accesses(Task& task, ChainEvents& events) noexcept;

@@ -125,8 +125,7 @@ void Scheduler::promote(ThreadContext& context) {
   InlineFrame& frame = *context.frame;
   Task* task = Task::make_begun(*frame.spec);
   context.pushed.store(context.pushed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  ChainEvents events;
-  register_accesses(*task, events);
+  register_accesses(*task);
   frame.promoted = task;
   ++context.depth;
   leave_exclusive(context);
@@ -139,9 +138,8 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
     promote(context);
   if (!context.is_pusher.load(std::memory_order_relaxed)) [[unlikely]]
     become_pusher(context);
-  ChainEvents events;
   if (enter_exclusive(context)) {
-    bool ready = register_accesses(task, events);
+    bool ready = register_accesses(task);
     if (ready && into_batch) {
       context.batch.push(&task);
       ready = false;
@@ -150,7 +148,7 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
     return ready;
   }
   std::lock_guard guard(registration_);
-  return register_accesses(task, events);
+  return register_accesses(task);
 }
 
 void Scheduler::submit(Task* task) {

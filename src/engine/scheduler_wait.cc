@@ -69,8 +69,9 @@ bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
   if (register_task(context, *task, false)) {
     ChainEvents events;
     events.ready.push(task);
-    TaskList none;
-    reach_waits(events, none);
+    TaskList ready;  // what another thread pushed behind the wait
+    reach_waits(events, ready);
+    if (!ready.empty()) place(context, ready, [](Task&) { return false; });
   }
   const auto done = [&] { return task->wait_state.load(std::memory_order_acquire) == Task::kReached; };
   const auto allowed = [&](Task& other) {
