@@ -167,5 +167,3 @@ BENCHMARK(BM_TinyAddParameter)->Arg(1)->Arg(10)->Arg(64);
 
 }  // namespace
 }  // namespace headrace
-
-BENCHMARK_MAIN();

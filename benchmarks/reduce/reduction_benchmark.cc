@@ -49,5 +49,3 @@ BENCHMARK(read_once)->UseRealTime();
 
 }  // namespace
 }  // namespace headrace
-
-BENCHMARK_MAIN();

@@ -74,7 +74,7 @@ TEST(RunInArena, SeveralThreadsAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
-      run_in_arena(0, [&] {
+      run_in_arena_of(1, [&] {
         ++inside;
         while (inside < kThreads) std::this_thread::yield();
       });
@@ -85,7 +85,7 @@ TEST(RunInArena, SeveralThreadsAtOnce) {
 }
 
 TEST(RunInArena, PassesExceptionsOn) {
-  EXPECT_THROW(run_in_arena(kDear, [] { throw std::runtime_error("inside"); }), std::runtime_error);
+  EXPECT_THROW(run_in_arena_of(threads_for(kDear), [] { throw std::runtime_error("inside"); }), std::runtime_error);
 }
 
 }  // namespace

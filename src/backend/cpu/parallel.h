@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
-#include <utility>
 
 #include "base/function_ref.h"
 #include "device/cores.h"
@@ -27,10 +25,5 @@ void run_in_arena_of(int threads, FunctionRef<void()> body);
 // other users of oneTBB keep them, loops in the child run in one thread.
 void parallel_before_fork() noexcept;
 void parallel_after_fork(bool in_child) noexcept;
-
-template <class F>
-void run_in_arena(double total_cost_ns, F&& body) {
-  run_in_arena_of(threads_for(total_cost_ns), body);
-}
 
 }  // namespace headrace

@@ -88,8 +88,9 @@ void gemm_through_float(KernelContext& context, const Gemm& g) {
 bool library_gemm(KernelContext& context, Gemm g) {
   g.a = with_unit_stride(context, g, g.a, g.m, g.k);
   g.b = with_unit_stride(context, g, g.b, g.k, g.n);
+  const int threads = threads_for(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k));
   bool done = false;
-  run_in_arena(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k), [&] { done = onednn_matmul(context, g); });
+  run_in_arena_of(threads, [&] { done = onednn_matmul(context, g, threads); });
   return done;
 }
 

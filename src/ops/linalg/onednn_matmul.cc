@@ -39,8 +39,10 @@ memory::data_type type_of(DType dtype) {
   }
 }
 
-Key key_of(const Gemm& g) {
-  Key key{static_cast<int64_t>(g.dtype),
+// oneDNN lays out the work for the number of threads that it sees when a primitive is made.
+Key key_of(const Gemm& g, int threads) {
+  Key key{threads,
+          static_cast<int64_t>(g.dtype),
           g.bias != nullptr,
           g.m,
           g.n,
@@ -122,8 +124,8 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
 // The primitives that this thread has used. Bounded: a program with ever new shapes must not grow for ever.
 class ThreadCache {
  public:
-  Matmul* get(const Gemm& g) {
-    Key key = key_of(g);
+  Matmul* get(const Gemm& g, int threads) {
+    Key key = key_of(g, threads);
     if (auto found = known_.find(key); found != known_.end()) return found->second.get();
     if (known_.size() >= kMost) known_.clear();
     return known_.emplace(std::move(key), make_matmul(g)).first->second.get();
@@ -138,9 +140,9 @@ class ThreadCache {
 
 }  // namespace
 
-bool onednn_matmul(KernelContext& context, const Gemm& g) {
+bool onednn_matmul(KernelContext& context, const Gemm& g, int threads) {
   static thread_local ThreadCache cache;
-  Matmul* matmul = cache.get(g);
+  Matmul* matmul = cache.get(g, threads);
   if (!matmul) return false;
   matmul->a.set_data_handle(const_cast<void*>(g.a.data));
   matmul->b.set_data_handle(const_cast<void*>(g.b.data));
