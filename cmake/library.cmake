@@ -12,6 +12,7 @@ target_include_directories(headrace
   PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy headrace_onednn ZLIB::ZLIB
   Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(headrace PRIVATE -Wl,-Bsymbolic-functions)
 set_target_properties(headrace PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")

@@ -20,8 +20,8 @@ NDArray matrix(int64_t n, DType dtype) {
 }
 
 void count(benchmark::State& state, int64_t n) {
-  state.counters["flops"] = benchmark::Counter(2.0 * static_cast<double>(n * n * n * state.iterations()),
-                                               benchmark::Counter::kIsRate);
+  state.counters["flops"] =
+      benchmark::Counter(2.0 * static_cast<double>(n * n * n * state.iterations()), benchmark::Counter::kIsRate);
 }
 
 void headrace_dot(benchmark::State& state, DType dtype) {
@@ -49,9 +49,7 @@ void onednn_alone(benchmark::State& state, memory::data_type type) {
   count(state, n);
 }
 
-void sizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->RangeMultiplier(2)->Range(64, 2048)->UseRealTime();
-}
+void sizes(benchmark::internal::Benchmark* benchmark) { benchmark->RangeMultiplier(2)->Range(64, 2048)->UseRealTime(); }
 BENCHMARK_CAPTURE(headrace_dot, float32, DType::kFloat32)->Apply(sizes);
 BENCHMARK_CAPTURE(onednn_alone, float32, memory::data_type::f32)->Apply(sizes);
 BENCHMARK_CAPTURE(headrace_dot, bfloat16, DType::kBfloat16)->Apply(sizes);

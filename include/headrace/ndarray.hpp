@@ -64,6 +64,9 @@ class NDArray {
   }
 
  private:
+  template <size_t N>
+  friend class BorrowedArrays;
+
   IntrusivePtr<View> view_;
   IntrusivePtr<Node> node_;
   uint32_t output_index_ = 0;

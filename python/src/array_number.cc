@@ -3,6 +3,7 @@
 #include "array.h"
 #include "base/check.h"
 #include "convert.h"
+#include "op/borrowed_arrays.h"
 #include "op/invoke.h"
 #include "op_call.h"
 #include "ops/pointwise/binary.h"
@@ -14,8 +15,7 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
   NDArray result;
   if (out) result = array_of(out);
   if (a_is_array && b_is_array) {
-    NDArray inputs[2] = {array_of(a), array_of(b)};
-    invoke(*forms.both, forms.both->default_attrs, inputs, {&result, 1});
+    invoke(*forms.both, forms.both->default_attrs, BorrowedArrays(array_of(a), array_of(b)), {&result, 1});
     return finish(std::move(result), forms.np, out);
   }
   PyObject* other = a_is_array ? b : a;
@@ -29,7 +29,7 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
   // NumPy arrays join np arrays; nd arrays mix with nothing else.
   if (!forms.np || !PyObject_HasAttrString(other, "__array_interface__")) Py_RETURN_NOTIMPLEMENTED;
   NDArray converted = from_object(other, std::nullopt);
-  NDArray inputs[2] = {a_is_array ? array_of(a) : converted, a_is_array ? converted : array_of(b)};
+  const BorrowedArrays inputs(a_is_array ? array_of(a) : converted, a_is_array ? converted : array_of(b));
   invoke(*forms.both, forms.both->default_attrs, inputs, {&result, 1});
   return finish(std::move(result), forms.np, out);
 }
@@ -130,8 +130,8 @@ PyObject* matrix_multiply(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     if (!is_array(a) || !is_array(b) || !is_np(a) || !is_np(b)) Py_RETURN_NOTIMPLEMENTED;
     static const OpDef& op = find_op("_npi_matmul");
-    NDArray inputs[2] = {array_of(a), array_of(b)}, result;
-    invoke(op, op.default_attrs, inputs, {&result, 1});
+    NDArray result;
+    invoke(op, op.default_attrs, BorrowedArrays(array_of(a), array_of(b)), {&result, 1});
     return wrap(std::move(result), true);
   });
 }

@@ -8,6 +8,24 @@
 
 namespace headrace {
 
+namespace detail {
+
+// Whoever holds the only reference, or makes the first, is alone with the count: a load and a store do, where an atomic
+// change costs as much as a small kernel.
+inline void add_count(std::atomic<uint32_t>& references) noexcept {
+  if (references.load(std::memory_order_relaxed) == 0)
+    references.store(1, std::memory_order_relaxed);
+  else
+    references.fetch_add(1, std::memory_order_relaxed);
+}
+
+// True when it was the last one.
+inline bool drop_count(std::atomic<uint32_t>& references) noexcept {
+  return references.load(std::memory_order_acquire) == 1 || references.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+}  // namespace detail
+
 template <class Derived>
 class RefCounted {
  public:
@@ -17,10 +35,10 @@ class RefCounted {
   uint32_t reference_count() const noexcept { return references_.load(std::memory_order_acquire); }
 
   friend void add_reference(const Derived* object) noexcept {
-    static_cast<const RefCounted*>(object)->references_.fetch_add(1, std::memory_order_relaxed);
+    detail::add_count(static_cast<const RefCounted*>(object)->references_);
   }
   friend void release_reference(const Derived* object) noexcept {
-    if (static_cast<const RefCounted*>(object)->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (detail::drop_count(static_cast<const RefCounted*>(object)->references_))
       Derived::destroy(const_cast<Derived*>(object));
   }
   // Derived may hide this with its own way of giving memory back.

@@ -9,8 +9,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual int device_count() const noexcept = 0;
-  // `id` is below device_count().
-  virtual Allocator& allocator(int id) = 0;
+  // Null when there is no such device.
+  virtual Allocator* allocator(int id) noexcept = 0;
   // Called in the forking thread while no task runs; a backend stops its own threads in the first and may start
   // them again in the second.
   virtual void before_fork() noexcept {}

@@ -29,13 +29,13 @@ Backend* backend_of(DeviceType type) {
 
 Allocator& allocator_of(Device device) {
   Backend* backend = backend_of(device.type);
-  const int count = backend ? backend->device_count() : 0;
-  if (device.id < 0 || device.id >= count) [[unlikely]]  // not check(): naming the device costs more than a tiny task
+  Allocator* allocator = backend ? backend->allocator(device.id) : nullptr;
+  if (!allocator) [[unlikely]]  // not check(): naming the device costs more than a tiny task
     fail(ErrorKind::kRuntime,
          "{}: no such device; this machine has {} of that type. Use one that headrace.context lists, for example "
          "cpu(0).",
-         to_string(device), count);
-  return backend->allocator(device.id);
+         to_string(device), device_count(device.type));
+  return *allocator;
 }
 
 int device_count(DeviceType type) noexcept {

@@ -71,14 +71,21 @@ class Engine {
   // Vars it writes. Raises nothing but std::bad_alloc and what moving the body raises.
   template <class Body>
   void push(const TaskSpec& spec, Body&& body) {
-    using Stored = std::decay_t<Body>;
+    std::decay_t<Body> local(std::forward<Body>(body));
+    push(spec, local, [&]() -> std::decay_t<Body> { return std::move(local); });
+  }
+
+  // The same for a body that is dear to make: `now()` does the work within this call, on what the caller holds; only
+  // when the work has to be queued, `make_body()` gives the body that will do it.
+  template <class Now, class MakeBody>
+  void push(const TaskSpec& spec, Now&& now, MakeBody&& make_body) {
+    using Stored = std::invoke_result_t<MakeBody>;
     static_assert(std::is_nothrow_move_constructible_v<Stored>);
-    Stored local(std::forward<Body>(body));
     InlineFrame frame;
     switch (begin_inline(spec, frame)) {
       case Inline::kRun:
         try {
-          local();
+          now();
         } catch (...) {
           end_inline(frame, std::current_exception());
           return;
@@ -90,8 +97,9 @@ class Engine {
       case Inline::kNo:
         break;
     }
+    Stored body = make_body();
     const Pending pending = make_task(spec, kBodyType<Stored>, sizeof(Stored), alignof(Stored));
-    new (pending.body_place) Stored(std::move(local));
+    new (pending.body_place) Stored(std::move(body));
     submit(pending.task);
   }
 

@@ -9,6 +9,7 @@
 
 #include "base/ref_counted.h"
 #include "base/slab.h"
+#include "device/allocator.h"
 #include "engine/var.h"
 #include "headrace/device.hpp"
 
@@ -17,7 +18,8 @@ namespace headrace {
 class Storage final : public RefCounted<Storage> {
  public:
   // Bytes that come from the device's allocator at first use.
-  Storage(Device device, size_t bytes) noexcept : device_(device), bytes_(bytes) {}
+  Storage(Allocator& allocator, Device device, size_t bytes) noexcept
+      : device_(device), bytes_(bytes), allocator_(&allocator) {}
 
   // Borrowed memory: `free_owner(owner)` is called, on any thread, when the last reference is gone.
   Storage(Device device, size_t bytes, void* data, void* owner, void (*free_owner)(void*)) noexcept
@@ -34,6 +36,8 @@ class Storage final : public RefCounted<Storage> {
     return pointer ? pointer : allocate();
   }
   bool is_borrowed() const noexcept { return free_owner_ != nullptr; }
+  // Null for borrowed memory.
+  Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
 
   static void* operator new(size_t size) { return slab_allocate(size); }
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
@@ -45,7 +49,10 @@ class Storage final : public RefCounted<Storage> {
   Device device_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};
-  void* owner_ = nullptr;
+  union {
+    Allocator* allocator_;
+    void* owner_;  // of borrowed memory
+  };
   void (*free_owner_)(void*) = nullptr;
 };
 

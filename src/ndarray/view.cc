@@ -11,15 +11,15 @@ Storage::~Storage() {
   if (free_owner_) {
     free_owner_(owner_);
   } else if (void* pointer = data_.load(std::memory_order_relaxed)) {
-    allocator_of(device_).release(pointer, bytes_);
+    allocator_->release(pointer, bytes_);
   }
 }
 
 void* Storage::allocate() {
-  void* mine = allocator_of(device_).allocate(bytes_);
+  void* mine = allocator_->allocate(bytes_);
   void* expected = nullptr;
   if (data_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) return mine;
-  allocator_of(device_).release(mine, bytes_);
+  allocator_->release(mine, bytes_);
   return expected;
 }
 
@@ -40,15 +40,31 @@ View::View(StoragePtr storage, DType dtype, const Shape& shape)
       dtype_(dtype),
       contiguous_(true) {}
 
-void add_reference(const View* view) noexcept { view->references_.fetch_add(1, std::memory_order_relaxed); }
+void add_reference(const View* view) noexcept { detail::add_count(view->references_); }
 
 void release_reference(const View* view) noexcept {
-  if (view->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete view;
+  if (detail::drop_count(view->references_)) delete view;
+}
+
+View::View(StoragePtr storage, DType dtype, const View& like)
+    : storage_(std::move(storage)),
+      shape_(like.shape_),
+      strides_(like.strides_),
+      size_(like.size_),
+      dtype_(dtype),
+      contiguous_(true) {}
+
+ViewPtr make_view_like(const View& like, DType dtype) {
+  const Device device = like.storage()->device();
+  Allocator* const allocator = like.storage()->allocator();
+  if (!allocator || !like.is_contiguous() || dtype != like.dtype()) return make_view(like.shape(), dtype, device);
+  const size_t bytes = static_cast<size_t>(like.size()) * item_size(dtype);
+  return ViewPtr(new View(StoragePtr(new Storage(*allocator, device, bytes)), dtype, like));
 }
 
 ViewPtr make_view(const Shape& shape, DType dtype, Device device) {
   size_t bytes = static_cast<size_t>(element_count(shape)) * item_size(dtype);
-  return ViewPtr(new View(StoragePtr(new Storage(device, bytes)), dtype, shape));
+  return ViewPtr(new View(StoragePtr(new Storage(allocator_of(device), device, bytes)), dtype, shape));
 }
 
 }  // namespace headrace

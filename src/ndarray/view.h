@@ -18,6 +18,8 @@ class View final {
   View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset);
   // Row-major over the whole of a new storage.
   View(StoragePtr storage, DType dtype, const Shape& shape);
+  // The same, shaped like a row-major view.
+  View(StoragePtr storage, DType dtype, const View& like);
 
   Storage* storage() const noexcept { return storage_.get(); }
   const StoragePtr& storage_ptr() const noexcept { return storage_; }
@@ -52,7 +54,10 @@ class View final {
 
 using ViewPtr = IntrusivePtr<View>;
 
-// A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed.
+// A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed, RuntimeError when
+// there is no such device.
 ViewPtr make_view(const Shape& shape, DType dtype, Device device);
+// The same, with the shape and device of a view that has storage: cheaper.
+ViewPtr make_view_like(const View& like, DType dtype);
 
 }  // namespace headrace

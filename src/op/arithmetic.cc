@@ -1,14 +1,21 @@
 #include "headrace/arithmetic.hpp"
 
+#include "op/borrowed_arrays.h"
 #include "op/invoke.h"
 
 namespace headrace {
 namespace {
 
-NDArray apply(const OpDef& op, const NDArray& x, const NDArray& y) { return call(op, op.default_attrs, {x, y}); }
+NDArray apply(const OpDef& op, const NDArray& x, const NDArray& y) {
+  NDArray result;
+  invoke(op, op.default_attrs, BorrowedArrays(x, y), {&result, 1});
+  return result;
+}
 
 NDArray apply(const OpDef& op, const NDArray& x, Scalar y) {
-  return call(op, make_attrs(ScalarAttrs{y.value, y.is_integer}), {x});
+  NDArray result;
+  invoke(op, make_attrs(ScalarAttrs{y.value, y.is_integer}), {&x, 1}, {&result, 1});
+  return result;
 }
 
 }  // namespace

@@ -47,28 +47,28 @@ void* KernelContext::workspace(size_t bytes) {
   return data;
 }
 
-void CallBody::operator()() const {
-  auto all = views.views();
-  auto inputs = all.first(input_count), outputs = all.subspan(input_count);
-  if (op->pointwise) {
-    run_pointwise(*op, *attrs, inputs, outputs);
+void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+              uint64_t ticket) {
+  if (op.pointwise) {
+    run_pointwise(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
     return;
   }
   PackedCopies packed;
   std::vector<Tensor> tensors;
-  tensors.reserve(all.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    const View& view = *all[i];
-    bool needs_packing = i < input_count && !op->strided_inputs && !view.is_contiguous() &&
-                         !((op->mutates >> std::min<size_t>(i, 31)) & 1u);
-    if (needs_packing)
-      tensors.push_back(packed.pack(view));
-    else
-      tensors.push_back({view.data(), view.dtype(), view.shape(), view.strides(), view.size()});
+  tensors.reserve(inputs.size() + outputs.size());
+  const auto as_it_lies = [](const View& view) -> Tensor {
+    return {view.data(), view.dtype(), view.shape(), view.strides(), view.size()};
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const View& view = *inputs[i];
+    const bool mutated = (op.mutates >> std::min<size_t>(i, 31)) & 1u;
+    const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !mutated;
+    tensors.push_back(needs_packing ? packed.pack(view) : as_it_lies(view));
   }
+  for (const View* view : outputs) tensors.push_back(as_it_lies(*view));
   std::span<const Tensor> every(tensors);
-  KernelContext context(*op, every.first(input_count), every.subspan(input_count), ticket);
-  op->kernel(context, *attrs);
+  KernelContext context(op, every.first(inputs.size()), every.subspan(inputs.size()), ticket);
+  op.kernel(context, attrs);
 }
 
 }  // namespace headrace

@@ -28,9 +28,9 @@ class ViewList {
     if (count > kInline) heap_ = std::make_unique<View*[]>(count);
   }
   // At most as many as reserved.
-  void add(const ViewPtr& view) noexcept {
-    add_reference(view.get());
-    data()[count_++] = view.get();
+  void add(View* view) noexcept {
+    add_reference(view);
+    data()[count_++] = view;
   }
   std::span<View* const> views() const noexcept { return {heap_ ? heap_.get() : inline_, count_}; }
 
@@ -43,6 +43,10 @@ class ViewList {
   std::unique_ptr<View*[]> heap_;
 };
 
+// Computes the outputs, in a task that holds access to all storages.
+void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+              uint64_t ticket);
+
 struct CallBody {
   const OpDef* op;
   AttrsPtr attrs;
@@ -50,7 +54,10 @@ struct CallBody {
   uint32_t input_count;
   uint64_t ticket;
 
-  void operator()() const;
+  void operator()() const {
+    const std::span<View* const> all = views.views();
+    run_call(*op, *attrs, all.first(input_count), all.subspan(input_count), ticket);
+  }
 };
 
 }  // namespace headrace

@@ -1,6 +1,5 @@
 #include "op/invoke.h"
 
-#include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
@@ -66,6 +65,44 @@ void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i].set_node(node, static_cast<uint32_t>(i));
 }
 
+void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+               std::span<const NDArray> outputs, const PushOptions& options) {
+  SmallVector<View*, 8> views;
+  SmallVector<Var*, 8> reads, writes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    View* view = inputs[i].view().get();
+    views.push_back(view);
+    const bool mutated = i < 32 && ((op.mutates >> i) & 1u);
+    (mutated ? writes : reads).push_back(&view->storage()->var());
+  }
+  for (const NDArray& output : outputs) {
+    View* view = output.view().get();
+    views.push_back(view);
+    writes.push_back(&view->storage()->var());
+  }
+  if (options.resource) writes.push_back(options.resource);
+  double cost = options.cost_ns;
+  if (cost < 0) {
+    cost = 50;
+    for (const View* view : views)
+      cost += 0.1 * static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
+  }
+  const std::span<View* const> all(views.data(), views.size());
+  runtime().engine.push(
+      TaskSpec{.name = op.name.c_str(),
+               .reads = {reads.data(), reads.size()},
+               .writes = {writes.data(), writes.size()},
+               .cost_ns = cost,
+               .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing},
+      [&] { run_call(op, *attrs, all.first(inputs.size()), all.subspan(inputs.size()), options.ticket); },
+      [&] {
+        CallBody body{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), options.ticket};
+        body.views.reserve(all.size());
+        for (View* view : all) body.views.add(view);
+        return body;
+      });
+}
+
 }  // namespace dispatch_detail
 
 namespace {
@@ -89,44 +126,12 @@ void check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDAr
   check_not_on_tape(op, outputs);
 }
 
-// Gathers what the task reads and writes and hands it to the engine.
-void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
-               std::span<const NDArray> outputs, double cost, bool fresh, Var* resource = nullptr,
-               uint64_t ticket = 0) {
-  CallBody body{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), ticket};
-  body.views.reserve(inputs.size() + outputs.size());
-  SmallVector<Var*, 8> reads, writes;
-  double bytes = 0;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const ViewPtr& view = inputs[i].view();
-    body.views.add(view);
-    bool mutated = i < 32 && ((op.mutates >> i) & 1u);
-    (mutated ? writes : reads).push_back(&view->storage()->var());
-    bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
-  }
-  for (const NDArray& output : outputs) {
-    const ViewPtr& view = output.view();
-    body.views.add(view);
-    writes.push_back(&view->storage()->var());
-    bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
-  }
-  if (resource) writes.push_back(resource);
-  if (cost < 0) cost = 50 + bytes * 0.1;
-  TaskSpec spec{.name = op.name.c_str(),
-                .reads = {reads.data(), reads.size()},
-                .writes = {writes.data(), writes.size()},
-                .cost_ns = cost,
-                .fresh_writes = fresh && !resource && op.mutates == kNothing};
-  runtime().engine.push(spec, std::move(body));
-}
-
 void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                    std::span<NDArray> outputs) {
   Infer infer(op, inputs);
   op.infer(infer, *attrs);
   const auto& types = infer.outputs();
   Device device = infer.device() ? *infer.device() : device_of(inputs);
-  if (inputs.empty()) allocator_of(device);  // raises here, not later, when there is no such device
   bool fresh = true;
   std::vector<NDArray> late;  // given outputs that the kernel cannot write directly
   SmallVector<uint32_t, 8> late_index;
@@ -144,7 +149,8 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
     }
     outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device));
   }
-  push_call(op, attrs, inputs, outputs, infer.cost(), fresh, infer.resource(), infer.ticket());
+  push_call(op, attrs, inputs, outputs,
+            {.cost_ns = infer.cost(), .fresh = fresh, .resource = infer.resource(), .ticket = infer.ticket()});
   for (size_t k = 0; k < late.size(); ++k) {
     copy_into(late[k], outputs[late_index[k]]);
     outputs[late_index[k]] = late[k];

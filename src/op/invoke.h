@@ -55,6 +55,15 @@ void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DTy
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs);
 // Raises when a recorded graph would be written over.
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs);
+struct PushOptions {
+  double cost_ns = -1;      // negative: estimated from the bytes
+  bool fresh = false;       // no other handle to the outputs exists yet
+  Var* resource = nullptr;  // what the operation changes beside its outputs
+  uint64_t ticket = 0;      // for KernelContext
+};
+// Hands the operation to the engine: what it reads and writes, and how it runs.
+void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+               std::span<const NDArray> outputs, const PushOptions& options);
 inline bool overlaps(const View& a, const View& b) noexcept { return a.storage() == b.storage(); }
 
 }  // namespace dispatch_detail

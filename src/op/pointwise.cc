@@ -147,10 +147,14 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
   return op;
 }
 
-const Program& Pointwise::program(ComputeType type) const {
+Pointwise::~Pointwise() {
+  for (auto& program : programs_) delete program.load();
+}
+
+const Program& Pointwise::compile(ComputeType type) const {
   size_t slot = static_cast<size_t>(type);
-  std::call_once(program_once_[slot], [&] { programs_[slot] = std::make_unique<const Program>(formula, type); });
-  return *programs_[slot];
+  std::call_once(program_once_[slot], [&] { programs_[slot].store(new Program(formula, type)); });
+  return *programs_[slot].load();
 }
 
 const Pointwise::Gradients& Pointwise::gradients(const OpDef& op) const {

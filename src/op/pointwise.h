@@ -12,6 +12,7 @@
 // expression, or one per input.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -90,7 +91,11 @@ struct Pointwise {
   FormulaFn gradient;
 
   // The program for one compute type, compiled at first use. Any thread.
-  const Program& program(ComputeType type) const;
+  const Program& program(ComputeType type) const {
+    const Program* known = programs_[static_cast<size_t>(type)].load(std::memory_order_acquire);
+    return known ? *known : compile(type);
+  }
+  ~Pointwise();
   // Gradients of all inputs, derived at first use. Any thread.
   struct Gradients {
     std::vector<PointwiseGradient> of_input;
@@ -99,8 +104,10 @@ struct Pointwise {
   const Gradients& gradients(const OpDef& op) const;
 
  private:
+  const Program& compile(ComputeType type) const;
+
   mutable std::once_flag program_once_[kComputeTypeCount];
-  mutable std::unique_ptr<const Program> programs_[kComputeTypeCount];
+  mutable std::atomic<const Program*> programs_[kComputeTypeCount] = {};  // owned
   mutable std::once_flag gradients_once_;
   mutable Gradients gradients_;
 };
@@ -119,7 +126,8 @@ OpDef pointwise(PointwiseSpec spec) {
 // Issues a pointwise operation (invoke() calls it) and runs it (tasks call it).
 void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                       std::span<NDArray> outputs);
-void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs);
+void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
+                   std::span<View* const> outputs);
 
 // Applies one update operator to many parameters in a single task. Each call is (inputs, attributes) as for `op`; the
 // first result of each goes into its first input.

@@ -2,7 +2,7 @@
 
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
-#include "op/call_body.h"
+#include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 
@@ -15,16 +15,18 @@ constexpr size_t kMaxOperands = 16;
 using DTypes = SmallVector<DType, 8>;
 using Parameters = SmallVector<double, 8>;
 
-Shape iteration_space(const OpDef& op, std::span<const NDArray> inputs) {
-  Shape space = inputs[0].shape();
+// The shape of the results; `made` is where it lies when it is not that of the first input.
+const Shape& iteration_space(const OpDef& op, std::span<const NDArray> inputs, Shape& made) {
+  const Shape* space = &inputs[0].shape();
   for (const NDArray& input : inputs.subspan(1)) {
-    if (input.shape() == space) continue;
+    if (input.shape() == *space) continue;
     check(!op.pointwise->equal_shapes, ErrorKind::kRuntime,
           "{}: arrays of one shape are needed, got {} and {}; a broadcasting operator takes different shapes", op.name,
-          to_string(space), to_string(input.shape()));
-    space = broadcast_shapes(space, input.shape(), op.name.c_str());
+          to_string(*space), to_string(input.shape()));
+    made = broadcast_shapes(*space, input.shape(), op.name.c_str());
+    space = &made;
   }
-  return space;
+  return *space;
 }
 
 Parameters parameters_of(const Pointwise& body, const Attrs& attrs) {
@@ -57,12 +59,6 @@ void broadcast_strides(const View& view, const Shape& space, int64_t* strides) {
   }
 }
 
-PointwiseTypes types_of(const OpDef& op, std::span<View* const> inputs, const Attrs& attrs) {
-  DTypes dtypes;
-  for (const View* view : inputs) dtypes.push_back(view->dtype());
-  return op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
-}
-
 // A formula that gives its one input back, without a change of dtype.
 bool is_plain_copy(const Pointwise& body, std::span<View* const> inputs, std::span<View* const> written) {
   return inputs.size() == 1 && written.size() == 1 && body.formula.outputs[0].kind() == Expr::Kind::kInput &&
@@ -73,16 +69,36 @@ double cost_of(const OpDef& op, ComputeType type, int64_t elements) {
   return cost_ns(op.pointwise->program(type), elements);
 }
 
+// All arrays packed and of one shape.
+bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
+  const Shape& space = written[0]->shape();
+  const auto packed = [&](const View* view) { return view->is_contiguous() && view->shape() == space; };
+  return std::ranges::all_of(inputs, packed) && std::ranges::all_of(written, packed);
+}
+
+bool run_flat(const Program& program, std::span<View* const> inputs, std::span<View* const> written,
+              std::span<const double> parameters) {
+  const DType dtype = dtype_of(program.compute_type());
+  SmallVector<void*, kMaxOperands> data;
+  for (const std::span<View* const> views : {inputs, written}) {
+    for (const View* view : views) {
+      if (view->dtype() != dtype) return false;
+      data.push_back(view->data());
+    }
+  }
+  return run_packed(program, written[0]->size(), {data.data(), data.size()}, parameters);
+}
+
 }  // namespace
 
 void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                       std::span<NDArray> outputs) {
   const Pointwise& body = *op.pointwise;
-  Shape space = iteration_space(op, inputs);
+  Shape made;
+  const Shape& space = iteration_space(op, inputs, made);
   DTypes dtypes;
   for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
   PointwiseTypes types = body.dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *attrs);
-  Device device = inputs[0].device();
   bool fresh = op.mutates == kNothing;
   NDArray late;  // an out= that overlaps an input: computed beside it, then copied
   for (NDArray& output : outputs) {
@@ -94,51 +110,45 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
       }
       late = output.detach();
     }
-    output = NDArray(make_view(space, types.result, device));
+    const View& first = *inputs[0].view();
+    output = NDArray(&space != &made ? make_view_like(first, types.result)
+                                     : make_view(space, types.result, inputs[0].device()));
   }
-  CallBody call{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), 0};
-  call.views.reserve(inputs.size() + outputs.size());
-  SmallVector<Var*, 8> reads, writes;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    call.views.add(inputs[i].view());
-    Var* var = &inputs[i].view()->storage()->var();
-    ((op.mutates >> i) & 1u ? writes : reads).push_back(var);
-  }
-  for (const NDArray& output : outputs) {
-    call.views.add(output.view());
-    writes.push_back(&output.view()->storage()->var());
-  }
-  int64_t elements = outputs.empty() ? inputs[0].size() : outputs[0].size();
-  TaskSpec spec{.name = op.name.c_str(),
-                .reads = {reads.data(), reads.size()},
-                .writes = {writes.data(), writes.size()},
-                .cost_ns = cost_of(op, types.compute, elements),
-                .fresh_writes = fresh};
-  runtime().engine.push(spec, std::move(call));
+  const int64_t elements = (outputs.empty() ? inputs[0] : outputs[0]).view()->size();
+  push_call(op, attrs, inputs, outputs,
+            {.cost_ns = cost_of(op, types.compute, elements),
+             .fresh = fresh,
+             .ticket = static_cast<uint64_t>(types.compute)});
   if (late) {
     copy_into(late, outputs[0]);
     outputs[0] = late;
   }
 }
 
-void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs) {
+void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
+                   std::span<View* const> outputs) {
   const Pointwise& body = *op.pointwise;
-  ComputeType compute = types_of(op, inputs, attrs).compute;
-  SmallVector<View*, kMaxOperands> written(outputs.begin(), outputs.end());
-  for (uint32_t state : body.state_inputs) written.push_back(inputs[state]);
+  SmallVector<View*, kMaxOperands> all_written;
+  std::span<View* const> written = outputs;
+  if (!body.state_inputs.empty()) {
+    all_written.assign(outputs.begin(), outputs.end());
+    for (uint32_t state : body.state_inputs) all_written.push_back(inputs[state]);
+    written = {all_written.data(), all_written.size()};
+  }
+  const Parameters parameters = parameters_of(body, attrs);
+  const Program& program = body.program(compute);
+  const bool flat = is_flat(inputs, written);
+  if (flat && run_flat(program, inputs, written, parameters)) return;
 
-  const Shape* space = &written[0]->shape();
-  bool flat = true;  // all arrays packed and of one shape: one dimension
-  for (const View* view : inputs) flat &= view->is_contiguous() && view->shape() == *space;
-  for (const View* view : written) flat &= view->is_contiguous() && view->shape() == *space;
-  if (!flat && is_plain_copy(body, inputs, {written.data(), written.size()})) {
-    Strides from(space->size());
-    broadcast_strides(*inputs[0], *space, from.data());
-    strided_copy(written[0]->data(), written[0]->strides(), inputs[0]->data(), from, *space, inputs[0]->dtype());
+  const Shape& space = written[0]->shape();
+  if (!flat && is_plain_copy(body, inputs, written)) {
+    Strides from(space.size());
+    broadcast_strides(*inputs[0], space, from.data());
+    strided_copy(written[0]->data(), written[0]->strides(), inputs[0]->data(), from, space, inputs[0]->dtype());
     return;
   }
-  Shape line{written[0]->size()};
-  size_t ndim = flat ? 1 : space->size();
+  const Shape line{written[0]->size()};  // one dimension does for flat arrays
+  const size_t ndim = flat ? 1 : space.size();
   static constexpr int64_t kOne = 1;
   SmallVector<int64_t, 48> strides;
   if (!flat) strides.resize(ndim * (inputs.size() + written.size()));
@@ -147,31 +157,34 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, std::span<View* const> i
   auto add = [&](const View& view) {
     const int64_t* steps = &kOne;
     if (!flat) {
-      broadcast_strides(view, *space, strides.data() + ndim * count);
+      broadcast_strides(view, space, strides.data() + ndim * count);
       steps = strides.data() + ndim * count;
     }
     operands[count++] = {view.data(), view.dtype(), steps};
   };
   for (const View* view : inputs) add(*view);
   for (const View* view : written) add(*view);
-  Parameters parameters = parameters_of(body, attrs);
   std::span<const Operand> all(operands, count);
-  run(body.program(compute), flat ? line : *space, all.first(inputs.size()), all.subspan(inputs.size()),
-      {parameters.data(), parameters.size()});
+  run(program, flat ? line : space, all.first(inputs.size()), all.subspan(inputs.size()), parameters);
 }
 
 namespace {
 
 // What one task of update_many owns.
 struct UpdateBody {
+  struct Update {
+    UpdateCall call;
+    ComputeType compute;
+  };
   const OpDef* op;
-  std::vector<UpdateCall> calls;
+  std::vector<Update> updates;
+
   void operator()() const {
-    for (const UpdateCall& call : calls) {
+    for (const Update& update : updates) {
       SmallVector<View*, kMaxOperands> views;
-      for (const NDArray& input : call.inputs) views.push_back(input.view().get());
+      for (const NDArray& input : update.call.inputs) views.push_back(input.view().get());
       std::span<View* const> all(views.data(), views.size());
-      run_pointwise(*op, *call.attrs, all, all.first(1));
+      run_pointwise(*op, *update.call.attrs, update.compute, all, all.first(1));
     }
   }
 };
@@ -199,7 +212,7 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
     }
     PointwiseTypes types = op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs);
     cost += cost_of(op, types.compute, call.inputs[0].size());
-    body.calls.push_back(std::move(kept));
+    body.updates.push_back({std::move(kept), types.compute});
   }
   runtime().engine.push(TaskSpec{.name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost},
                         std::move(body));

@@ -11,7 +11,7 @@ namespace {
 class HostBackend final : public Backend {
  public:
   int device_count() const noexcept override { return std::numeric_limits<int>::max(); }
-  Allocator& allocator(int) override { return host_allocator(); }
+  Allocator* allocator(int id) noexcept override { return id >= 0 ? &host_allocator() : nullptr; }
   void before_fork() noexcept override {
     parallel_before_fork();
     host_allocator().lock_for_fork();

@@ -39,9 +39,7 @@ Scalars compute_scalars(const Program& program, std::span<const double> paramete
 bool overwrites_pending_input(const Program& program, std::span<const Operand> inputs, const Operand& output,
                               int number) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].data == output.data &&
-        program.last_use_of_input(static_cast<int>(i)) > program.definition_of_output(number))
-      return true;
+    if (inputs[i].data == output.data && needed_after(program, i, static_cast<size_t>(number))) return true;
   }
   return false;
 }

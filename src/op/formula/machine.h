@@ -22,6 +22,10 @@ Scalars compute_scalars(const Program& program, std::span<const double> paramete
 // Whether writing output number `number` in place would destroy an input that later instructions still read.
 bool overwrites_pending_input(const Program& program, std::span<const Operand> inputs, const Operand& output,
                               int number);
+// Whether output `output` is there before input `input` has been read for the last time.
+inline bool needed_after(const Program& program, size_t input, size_t output) {
+  return program.last_use_of_input(static_cast<int>(input)) > program.definition_of_output(static_cast<int>(output));
+}
 
 class Machine {
  public:

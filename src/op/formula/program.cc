@@ -240,7 +240,8 @@ Program::Program(const Formula& formula, ComputeType type)
     : type_(type),
       num_inputs_(formula.num_inputs),
       num_parameters_(formula.num_parameters),
-      num_outputs_(static_cast<int>(formula.outputs.size())) {
+      num_outputs_(static_cast<int>(formula.outputs.size())),
+      bytes_per_element_(static_cast<double>(num_inputs_ + num_outputs_) * static_cast<double>(item_size(type))) {
   check(!formula.outputs.empty(), ErrorKind::kValue, "formula: expected at least one output, got none");
   ProgramBuilder(*this).build(formula);
 }

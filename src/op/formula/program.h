@@ -58,6 +58,8 @@ class Program {
   int last_use_of_input(int i) const noexcept { return input_last_use_[i]; }
   int definition_of_output(int o) const noexcept { return output_definition_[o]; }
   double cost_per_element() const noexcept { return cost_per_element_; }
+  // Of all inputs and outputs.
+  double bytes_per_element() const noexcept { return bytes_per_element_; }
 
   Scalar to_scalar(double value) const noexcept;
 
@@ -72,6 +74,7 @@ class Program {
   std::vector<Fill> fills_;
   std::vector<int> input_last_use_, output_definition_;
   double cost_per_element_ = 0;
+  double bytes_per_element_;
 };
 
 }  // namespace headrace

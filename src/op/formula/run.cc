@@ -16,7 +16,7 @@ constexpr int kSmallSlots = 64, kSmallScalars = 32;
 constexpr size_t kSmallBytes = 16 * 1024;
 constexpr double kCallNs = 30;
 constexpr double kNsPerCachedByte = 0.01, kNsPerByte = 0.06;
-constexpr int64_t kCacheBytes = int64_t{1} << 20;
+constexpr double kCacheBytes = 1 << 20;
 
 void check_counts(const Program& program, size_t inputs, size_t outputs, size_t parameters) {
   const auto expected_inputs = static_cast<size_t>(program.num_inputs());
@@ -43,50 +43,20 @@ bool all_dense(const Program& program, const Shape& space, std::span<const Opera
                      [&](const Operand& operand) { return operand.dtype == dtype && is_dense(operand, space); });
 }
 
-// Small dense arrays of the compute type: the kernels alone, on the memory itself, without any machinery. False when
-// that is not what the call is.
 bool run_small(const Program& program, const Shape& space, int64_t count, std::span<const Operand> inputs,
                std::span<const Operand> outputs, std::span<const double> parameters) {
-  const size_t tiles = program.fills().size() + static_cast<size_t>(program.num_registers());
-  const size_t tile_bytes = (static_cast<size_t>(count) * item_size(program.compute_type()) + 63) / 64 * 64;
-  if (program.num_slots() > kSmallSlots || program.num_scalars() > kSmallScalars || tiles * tile_bytes > kSmallBytes ||
-      !all_dense(program, space, inputs) || !all_dense(program, space, outputs))
-    return false;
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    if (overwrites_pending_input(program, inputs, outputs[o], static_cast<int>(o))) return false;
-  }
-  Program::Scalar scalars[kSmallScalars];
-  void* slots[kSmallSlots];
-  alignas(64) std::byte memory[kSmallBytes];
-  void** next = slots;
-  const std::span<const Program::Scalar> constants = program.constants();
-  for (const Program::Scalar& constant : constants) *next++ = const_cast<Program::Scalar*>(&constant);
-  for (size_t k = constants.size(); k < static_cast<size_t>(program.num_scalars()); ++k) {
-    if (k - constants.size() < parameters.size()) scalars[k] = program.to_scalar(parameters[k - constants.size()]);
-    *next++ = &scalars[k];
-  }
-  for (const Operand& operand : inputs) *next++ = operand.data;
-  for (const Operand& operand : outputs) *next++ = operand.data;
-  for (size_t i = 0; i < tiles; ++i) *next++ = memory + i * tile_bytes;
-  const auto call = [&slots](const Program::Instruction& item, int64_t n) {
-    item.kernel(slots[item.result], slots[item.arguments[0]], slots[item.arguments[1]], slots[item.arguments[2]], n);
-  };
-  for (const Program::Instruction& item : program.prologue()) call(item, 1);
-  if (!program.fills().empty()) {
-    const Kernel fill = kernels(program.compute_type()).get(Opcode::kCopy, 1);
-    for (const Program::Fill& item : program.fills())
-      fill(slots[item.result], slots[item.scalar], nullptr, nullptr, count);
-  }
-  for (const Program::Instruction& item : program.instructions()) call(item, count);
-  return true;
+  if (!all_dense(program, space, inputs) || !all_dense(program, space, outputs)) return false;
+  SmallVector<void*, 16> data;
+  for (const Operand& operand : inputs) data.push_back(operand.data);
+  for (const Operand& operand : outputs) data.push_back(operand.data);
+  return run_packed(program, count, {data.data(), data.size()}, parameters);
 }
 
 }  // namespace
 
 double cost_ns(const Program& program, int64_t elements) {
-  const int64_t operands = program.num_inputs() + program.num_outputs();
-  const int64_t bytes = elements * operands * static_cast<int64_t>(item_size(program.compute_type()));
-  const double memory = static_cast<double>(bytes) * (bytes < kCacheBytes ? kNsPerCachedByte : kNsPerByte);
+  const double bytes = static_cast<double>(elements) * program.bytes_per_element();
+  const double memory = bytes * (bytes < kCacheBytes ? kNsPerCachedByte : kNsPerByte);
   return kCallNs + std::max(memory, static_cast<double>(elements) * program.cost_per_element());
 }
 
@@ -109,6 +79,42 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
   } else {
     parallel_for(count, kTile * 16, cost, body);
   }
+}
+
+bool run_packed(const Program& program, int64_t count, std::span<void* const> data,
+                std::span<const double> parameters) {
+  const size_t tiles = program.fills().size() + static_cast<size_t>(program.num_registers());
+  const size_t tile_bytes = (static_cast<size_t>(count) * item_size(program.compute_type()) + 63) / 64 * 64;
+  if (count > kSmallCount || program.num_slots() > kSmallSlots || program.num_scalars() > kSmallScalars ||
+      tiles * tile_bytes > kSmallBytes)
+    return false;
+  const size_t inputs = static_cast<size_t>(program.num_inputs());
+  for (size_t o = inputs; o < data.size(); ++o)
+    for (size_t i = 0; i < inputs; ++i)
+      if (data[i] == data[o] && needed_after(program, i, o - inputs)) return false;
+  Program::Scalar scalars[kSmallScalars];
+  void* slots[kSmallSlots];
+  alignas(64) std::byte memory[kSmallBytes];
+  void** next = slots;
+  const std::span<const Program::Scalar> constants = program.constants();
+  for (const Program::Scalar& constant : constants) *next++ = const_cast<Program::Scalar*>(&constant);
+  for (size_t k = constants.size(); k < static_cast<size_t>(program.num_scalars()); ++k) {
+    if (k - constants.size() < parameters.size()) scalars[k] = program.to_scalar(parameters[k - constants.size()]);
+    *next++ = &scalars[k];
+  }
+  for (void* operand : data) *next++ = operand;
+  for (size_t i = 0; i < tiles; ++i) *next++ = memory + i * tile_bytes;
+  const auto call = [&slots](const Program::Instruction& item, int64_t n) {
+    item.kernel(slots[item.result], slots[item.arguments[0]], slots[item.arguments[1]], slots[item.arguments[2]], n);
+  };
+  for (const Program::Instruction& item : program.prologue()) call(item, 1);
+  if (!program.fills().empty()) {
+    const Kernel fill = kernels(program.compute_type()).get(Opcode::kCopy, 1);
+    for (const Program::Fill& item : program.fills())
+      fill(slots[item.result], slots[item.scalar], nullptr, nullptr, count);
+  }
+  for (const Program::Instruction& item : program.instructions()) call(item, count);
+  return true;
 }
 
 struct TileReader::State {

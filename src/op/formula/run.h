@@ -25,6 +25,10 @@ struct Operand {
 void run(const Program& program, const Shape& space, std::span<const Operand> inputs, std::span<const Operand> outputs,
          std::span<const double> parameters);
 
+// The same for a few packed elements of the compute type: `data` holds the inputs, then the outputs. Costs little more
+// than its kernels. False, with nothing done, when that is not what the call is.
+bool run_packed(const Program& program, int64_t count, std::span<void* const> data, std::span<const double> parameters);
+
 // Estimated time of one thread for so many elements.
 double cost_ns(const Program& program, int64_t elements);
 
