@@ -98,6 +98,44 @@ void array_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
+// Memory of array objects that are gone, for the next ones. Guarded by the GIL.
+class UsedObjects {
+ public:
+  void* take() noexcept {
+    if (!first_) return PyObject_Malloc(sizeof(PyArray));
+    --count_;
+    return std::exchange(first_, first_->next);
+  }
+  void give(void* memory) noexcept {
+    if (count_ >= kMost) return PyObject_Free(memory);
+    ++count_;
+    first_ = new (memory) Used{first_};
+  }
+
+ private:
+  static constexpr int kMost = 256;
+  struct Used {
+    Used* next;
+  };
+  Used* first_ = nullptr;
+  int count_ = 0;
+};
+
+UsedObjects& used_objects() {
+  static constinit UsedObjects instance;
+  return instance;
+}
+
+PyObject* take_object(PyTypeObject* type, Py_ssize_t) {
+  void* memory = used_objects().take();
+  if (!memory) return PyErr_NoMemory();
+  auto* object = static_cast<PyArray*>(memory);
+  object->grad = object->weakrefs = nullptr;
+  return PyObject_Init(reinterpret_cast<PyObject*>(object), type);
+}
+
+void give_object(void* object) { used_objects().give(object); }
+
 Py_ssize_t array_length(PyObject* self) {
   const NDArray& array = array_of(self);
   if (array && array.ndim() > 0) return static_cast<Py_ssize_t>(array.shape()[0]);
@@ -132,6 +170,16 @@ PyType_Slot slot(int id, F* function) {
 }
 
 }  // namespace
+
+void adopt_class(PyTypeObject* type) {
+#if !defined(Py_GIL_DISABLED)
+  // Not for a class whose objects have more than an array has.
+  if (type->tp_basicsize != sizeof(PyArray) || PyType_IS_GC(type)) return;
+  type->tp_alloc = take_object;
+  type->tp_free = give_object;
+  type->tp_dealloc = array_dealloc;
+#endif
+}
 
 PyTypeObject* make_array_type() {
   static PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyArray, weakrefs), READONLY, nullptr},

@@ -40,6 +40,9 @@ inline bool is_np(PyObject* object) {
   return type != classes().nd && classes().np && PyType_IsSubtype(type, classes().np);
 }
 
+// Makes `type` the class of results: its objects come from a list of used ones.
+void adopt_class(PyTypeObject* type);
+
 // A new reference to a new array object of the np or nd class.
 PyObject* wrap(NDArray array, bool np);
 

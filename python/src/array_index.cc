@@ -39,15 +39,25 @@ void add_integer(BasicKey& key, const Shape& shape, PyObject* item) {
   key.whole = false;
 }
 
+struct Range {
+  Py_ssize_t start, step, count;
+  bool whole;
+};
+
+Range range_of(PyObject* slice, int64_t extent) {
+  Py_ssize_t start, stop, step;
+  if (PySlice_Unpack(slice, &start, &stop, &step) != 0) throw PythonError();
+  const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(extent), &start, &stop, step);
+  return {count == 0 ? 0 : start, step, count, count == extent && step == 1};
+}
+
 void add_slice(BasicKey& key, const Shape& shape, PyObject* item) {
   check(key.axes < shape.size(), ErrorKind::kIndex, "index: too many indices: the array has {} dimension(s), shape {}",
         shape.size(), to_string(shape));
-  Py_ssize_t start, stop, step;
-  if (PySlice_Unpack(item, &start, &stop, &step) != 0) throw PythonError();
-  Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(shape[key.axes]), &start, &stop, step);
-  if (count == 0) start = 0;
-  for (int64_t word : {int64_t{1}, int64_t{start}, int64_t{step}, int64_t{count}}) key.steps.push_back(word);
-  key.whole &= count == shape[key.axes] && step == 1;
+  const Range range = range_of(item, shape[key.axes]);
+  for (int64_t word : {int64_t{1}, int64_t{range.start}, int64_t{range.step}, int64_t{range.count}})
+    key.steps.push_back(word);
+  key.whole &= range.whole;
   ++key.axes;
   ++key.kept;
 }
@@ -106,9 +116,11 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
   return Parsed::kBasic;
 }
 
+bool is_recorded(const NDArray& array) { return thread_state().recording && array.node(); }
+
 NDArray select(const NDArray& array, const BasicKey& key) {
   const View& view = *array.view();
-  if (!thread_state().recording || !array.node())  // nothing to put on a tape
+  if (!is_recorded(array))
     return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
   static const OpDef& op = find_op("_basic_index");
   NDArray result;
@@ -182,6 +194,11 @@ void assign(PyObject* self, const BasicKey& key, PyObject* value) {
 PyObject* array_subscript(PyObject* self, PyObject* object) {
   return guarded([&]() -> PyObject* {
     const NDArray& array = array_of(self);
+    if (PySlice_Check(object) && array.ndim() > 0 && !is_recorded(array)) {  // the commonest key: batches, rows
+      const Range range = range_of(object, array.shape()[0]);
+      if (range.whole) return Py_NewRef(self);
+      return wrap(NDArray(ViewPtr(new View(*array.view(), range.start, range.step, range.count))), is_np(self));
+    }
     BasicKey key;
     if (parse(key, array.shape(), object) == Parsed::kAdvanced) return advanced("get", self, object, nullptr);
     if (PySlice_Check(object) && key.whole) return Py_NewRef(self);

@@ -53,6 +53,8 @@ void bind_arrays(nb::module_& m) {
       [](nb::handle nd, nb::handle np) {
         classes().nd = reinterpret_cast<PyTypeObject*>(nd.inc_ref().ptr());
         classes().np = reinterpret_cast<PyTypeObject*>(np.inc_ref().ptr());
+        adopt_class(classes().nd);
+        adopt_class(classes().np);
       },
       "Says which subclasses of Array results have.");
   m.def(

@@ -46,6 +46,18 @@ void release_reference(const View* view) noexcept {
   if (detail::drop_count(view->references_)) delete view;
 }
 
+View::View(const View& base, int64_t start, int64_t step, int64_t count)
+    : storage_(base.storage_),
+      shape_(base.shape_),
+      strides_(base.strides_),
+      offset_(base.offset_ + start * base.strides_[0]),
+      dtype_(base.dtype_) {
+  shape_[0] = count;
+  strides_[0] *= step;
+  size_ = element_count(shape_);
+  contiguous_ = headrace::is_contiguous(shape_, strides_);
+}
+
 View::View(StoragePtr storage, DType dtype, const View& like)
     : storage_(std::move(storage)),
       shape_(like.shape_),

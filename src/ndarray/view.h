@@ -18,7 +18,9 @@ class View final {
   View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset);
   // Row-major over the whole of a new storage.
   View(StoragePtr storage, DType dtype, const Shape& shape);
-  // The same, shaped like a row-major view.
+  // Every `step`-th of `count` entries of `base` along its first axis, from `start` on.
+  View(const View& base, int64_t start, int64_t step, int64_t count);
+  // Row-major over a new storage, shaped like a row-major view.
   View(StoragePtr storage, DType dtype, const View& like);
 
   Storage* storage() const noexcept { return storage_.get(); }
