@@ -1,9 +1,8 @@
 """The timeline of the engine: what ran when, on which thread.
 
 ``set_config(filename=...)``, ``set_state('run')``, the work to look at, ``set_state('stop')``, ``dump()``
-write a Chrome
-trace that chrome://tracing and ui.perfetto.dev show: one lane per thread, one bar per task. ``dumps()``
-gives a table.
+write a Chrome trace that chrome://tracing and ui.perfetto.dev show: one lane per thread, one bar per task.
+``dumps()`` gives a table.
 """
 
 from . import _core
@@ -95,7 +94,11 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     ------
     MXNetError
         Unless ``set_config(aggregate_stats=True)`` was called.
+    ValueError
+        For a format other than ``'table'``.
     """
+    if format != "table":
+        raise ValueError(f"profiler.dumps: the format must be 'table', got {format!r}; dump() writes JSON")
     if not _config["aggregate_stats"]:
         raise MXNetError("profiler.dumps: call set_config(aggregate_stats=True) first")
     _core.wait_all()

@@ -103,7 +103,8 @@ void bind_timeline(nb::module_& m) {
       },
       "Writes what was recorded as a Chrome trace.");
   m.def(
-      "trace_summary", [] { return profiler::summary_table(profiler::summarize(trace::collect())); },
+      "trace_summary",
+      [] { return nb::str(profiler::summary_table(profiler::summarize(trace::collect())).c_str()); },
       "A table of the recorded tasks.");
 }
 

@@ -4,15 +4,15 @@
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/formula/transfer.h"
-#include "ops/reduce/combine.h"
 #include "ops/sort/ordering.h"
 #include "ops/sort/sort_keys.h"
+#include "ops/sort/threshold.h"
 
 namespace headrace {
 namespace {
 
 constexpr double kSortNsPerElement = 15, kSelectNsPerElement = 1;
-constexpr int64_t kBlock = 128;      // elements looked at one by one only when one of them can be among the first
+constexpr int64_t kBlock = 128;      // elements compared with one threshold
 constexpr int64_t kChunk = 1 << 17;  // of a long row, searched by one thread
 constexpr int64_t kGrain = 1 << 15;  // elements that justify a thread
 
@@ -58,17 +58,20 @@ class Candidates {
   using Pair = typename K::Pair;
   static constexpr size_t kSlack = 16;
 
-  Candidates(int64_t k, bool ascending, const CombineKernels& extreme)
-      : k_(static_cast<size_t>(k)), flip_(flip_for<T>(ascending)), extreme_(extreme) {}
+  Candidates(int64_t k, bool ascending) : k_(static_cast<size_t>(k)), ascending_(ascending) {}
 
   void search(const T* x, int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; i += kBlock) {
-      const int64_t stop = std::min(end, i + kBlock);
-      if (full_ && !promising(x + i, stop - i, i)) continue;
-      for (int64_t j = i; j < stop; ++j) {
-        if (full_ && is_worse(x[j])) continue;
+    const int64_t first_end = std::min(end, begin + static_cast<int64_t>(2 * k_ + kSlack));
+    for (int64_t i = begin; i < first_end; ++i) pairs_.push_back(K::pair(x[i], flip_, i));
+    if (pairs_.size() >= k_) shrink();
+    const ReachFn<T> reach = positions_that_reach<T>();
+    int32_t positions[kBlock];
+    for (int64_t i = first_end; i < end; i += kBlock) {
+      const int64_t count = reach(x + i, std::min(kBlock, end - i), limit_, ascending_, positions);
+      for (int64_t c = 0; c < count; ++c) {
+        const int64_t j = i + positions[c];
         const Pair pair = K::pair(x[j], flip_, j);
-        if (!full_ || pair < last_) pairs_.push_back(pair);
+        if (pair < last_) pairs_.push_back(pair);
       }
       if (pairs_.size() > 2 * k_ + kSlack) shrink();
     }
@@ -77,29 +80,19 @@ class Candidates {
   std::vector<Pair> take() { return std::move(pairs_); }
 
  private:
-  // Than the last of the first k found so far; what is equal to it, or NaN, is not.
-  bool is_worse(T value) const noexcept { return flip_ == 0 ? value > limit_ : value < limit_; }
-  bool promising(const T* x, int64_t n, int64_t first) const {
-    T best;
-    extreme_.clear(&best, 1);
-    extreme_.run(&best, x, n);
-    return best != best || K::pair(best, flip_, first) < last_;
-  }
   void shrink() {
     std::nth_element(pairs_.begin(), pairs_.begin() + static_cast<int64_t>(k_) - 1, pairs_.end());
     pairs_.resize(k_);
     last_ = pairs_.back();
     limit_ = K::decode(last_.key, flip_);
-    full_ = true;
   }
 
-  size_t k_;
-  typename K::Key flip_;
-  const CombineKernels& extreme_;
+  const size_t k_;
+  const bool ascending_;
+  const typename K::Key flip_ = flip_for<T>(ascending_);
   std::vector<Pair> pairs_;
-  Pair last_{};
-  T limit_{};
-  bool full_ = false;
+  Pair last_{};  // of the first k found so far
+  T limit_{};    // its value
 };
 
 // The pairs of a whole row in order.
@@ -114,13 +107,12 @@ void sort_pairs(const T* x, int64_t n, bool ascending, Pair* pairs) {
 
 // The first k pairs of a long row in order, k being much less than n.
 template <class T>
-std::vector<typename KeyOf<T>::Pair> select_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type) {
-  const CombineKernels& extreme = combine_kernels(ascending ? Combine::kMin : Combine::kMax, type);
+std::vector<typename KeyOf<T>::Pair> select_pairs(const T* x, int64_t n, int64_t k, bool ascending) {
   const int64_t chunks = std::max<int64_t>(1, n / std::max(kChunk, 16 * k));
   std::vector<std::vector<typename KeyOf<T>::Pair>> found(static_cast<size_t>(chunks));
   parallel_for(chunks, 1, static_cast<double>(n) * kSelectNsPerElement, [&](int64_t begin, int64_t end) {
     for (int64_t c = begin; c < end; ++c) {
-      Candidates<T> candidates(k, ascending, extreme);
+      Candidates<T> candidates(k, ascending);
       candidates.search(x, c * n / chunks, (c + 1) * n / chunks);
       found[static_cast<size_t>(c)] = candidates.take();
     }
@@ -133,9 +125,9 @@ std::vector<typename KeyOf<T>::Pair> select_pairs(const T* x, int64_t n, int64_t
 
 // Calls f(pairs), of which the first k are valid.
 template <class T, class F>
-void with_first_pairs(const T* x, int64_t n, int64_t k, bool ascending, ComputeType type, F&& f) {
+void with_first_pairs(const T* x, int64_t n, int64_t k, bool ascending, F&& f) {
   check(sizeof(T) == 8 || n <= int64_t{1} << 32, ErrorKind::kValue, "sort: {} elements along the axis are too many", n);
-  if (k * 8 < n) return f(select_pairs(x, n, k, ascending, type).data());
+  if (k * 8 < n) return f(select_pairs(x, n, k, ascending).data());
   Scratch<typename KeyOf<T>::Pair> pairs(n);
   sort_pairs(x, n, ascending, pairs.data());
   f(pairs.data());
@@ -167,7 +159,7 @@ void select_first(const Tensor& input, const AxisSpace& space, int64_t k, bool a
     for_each_row(space.outer, space.inner, {&in, 1}, out, space.length, select_cost(space, k),
                  [&](const RowCall& call) {
                    const T* x = call.in<T>(0);
-                   with_first_pairs(x, space.length, k, ascending, type, [&](const auto* pairs) {
+                   with_first_pairs(x, space.length, k, ascending, [&](const auto* pairs) {
                      parallel_for(k, kGrain, static_cast<double>(k) * 2, [&](int64_t begin, int64_t end) {
                        for (int64_t i = begin; i < end; ++i) {
                          const auto position = static_cast<int64_t>(pairs[i].position);
@@ -187,7 +179,7 @@ void mark_first(const Tensor& input, const AxisSpace& space, int64_t k, bool asc
     for_each_row(space.outer, space.inner, {&in, 1}, {&out, 1}, space.length, select_cost(space, k),
                  [&](const RowCall& call) {
                    std::fill_n(call.out<T>(), space.length, T{0});
-                   with_first_pairs(call.in<T>(0), space.length, k, ascending, type, [&](const auto* pairs) {
+                   with_first_pairs(call.in<T>(0), space.length, k, ascending, [&](const auto* pairs) {
                      for (int64_t i = 0; i < k; ++i) call.out<T>()[pairs[i].position] = T{1};
                    });
                  });

@@ -1,0 +1,16 @@
+// Which elements reach a threshold. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace {
+
+// Writes the positions i in [0, n), ascending, where x[i] is not below `limit` (`ascending`: not above it); NaN is
+// neither. `positions` has room for n. Returns how many. For float, double, int32_t and int64_t.
+template <class T>
+using ReachFn = int64_t (*)(const T* x, int64_t n, T limit, bool ascending, int32_t* positions) noexcept;
+
+template <class T>
+ReachFn<T> positions_that_reach() noexcept;
+
+}  // namespace headrace
