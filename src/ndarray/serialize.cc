@@ -253,6 +253,13 @@ class OutputFile {
     ::unlink(temporary_.c_str());
   }
   OutputFile(const OutputFile&) = delete;
+  // Takes room for all that will be written. Much faster than taking it page by page: ext4, for one, flushes a file with
+  // pages that have no place yet when it is renamed over another. A file system without this ability goes on as ever.
+  void reserve(size_t bytes) {
+    const bool full =
+        ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 && errno == ENOSPC;
+    check(!full, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(ENOSPC));
+  }
   void write(std::string_view bytes) {
     while (!bytes.empty()) {
       ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
@@ -290,22 +297,28 @@ NDArray parse_record(std::string_view bytes, size_t* used) {
 
 void save_arrays(const std::string& path, std::span<const NDArray> arrays, std::span<const std::string> names,
                  bool np_shapes) {
-  OutputFile file(path);
-  std::string head;
+  std::string head, tail;
   append(head, kContainerMagic);
   append(head, uint64_t{0});
   append(head, static_cast<uint64_t>(arrays.size()));
-  file.write(head);
-  for (const NDArray& array : arrays) {
-    std::string copy;
-    file.write(record_header(array, np_shapes));
-    file.write(values_of(array, copy));
-  }
-  std::string tail;
   append(tail, static_cast<uint64_t>(names.size()));
   for (const std::string& name : names) {
     append(tail, static_cast<uint64_t>(name.size()));
     tail += name;
+  }
+  std::vector<std::string> headers;
+  size_t total = head.size() + tail.size();
+  for (const NDArray& array : arrays) {
+    headers.push_back(record_header(array, np_shapes));
+    total += headers.back().size() + static_cast<size_t>(array.size()) * item_size(array.dtype());
+  }
+  OutputFile file(path);
+  file.reserve(total);
+  file.write(head);
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    std::string copy;
+    file.write(headers[i]);
+    file.write(values_of(arrays[i], copy));
   }
   file.write(tail);
   file.commit();
