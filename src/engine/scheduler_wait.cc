@@ -33,12 +33,15 @@ bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
 bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
   const std::chrono::nanoseconds budget = spin_budget_.get();
   Deadline spin_end = Deadline::min();  // not known before there was nothing to do
+  const auto late = [&] { return waiting.deadline != kNever && Clock::now() >= waiting.deadline; };
+  // A chain of tasks may be long: after each one this thread looks whether it is still to help.
+  const auto may_continue = [&](Task& task) { return !waiting.done() && !late() && waiting.allowed(task); };
   for (;;) {
     if (waiting.done()) return true;
     if (Task* task = take_to_help(context, waiting.allowed)) {
-      run_on(context, task, waiting.allowed);
+      run_on(context, task, may_continue);
       spin_end = Deadline::min();
-      if (waiting.deadline == kNever || Clock::now() < waiting.deadline) continue;
+      if (!late()) continue;
       return waiting.done();
     }
     const Deadline now = Clock::now();

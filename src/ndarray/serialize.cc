@@ -253,8 +253,9 @@ class OutputFile {
     ::unlink(temporary_.c_str());
   }
   OutputFile(const OutputFile&) = delete;
-  // Takes room for all that will be written. Much faster than taking it page by page: ext4, for one, flushes a file with
-  // pages that have no place yet when it is renamed over another. A file system without this ability goes on as ever.
+  // Takes room for all that will be written. Much faster than taking it page by page: ext4, for one, flushes a file
+  // with pages that have no place yet when it is renamed over another. A file system without this ability goes on as
+  // ever.
   void reserve(size_t bytes) {
     const bool full =
         ::fallocate(descriptor_, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 && errno == ENOSPC;

@@ -326,6 +326,28 @@ TEST(Engine, TimedWaits) {
 }
 
 // wait_to_read lets earlier readers be; wait_to_write does not.
+// A helping thread does not follow a chain of ready tasks beyond what it waits for, nor beyond its time.
+TEST(Engine, WaitsEndInTheMiddleOfAChain) {
+  Engine engine(config_with(1));
+  Var first, rest;
+  std::array<Var*, 1> read_first{&first}, write_rest{&rest};
+  std::atomic<int> runs{0};
+  const auto nap = [&] {
+    std::this_thread::sleep_for(milliseconds(2));
+    ++runs;
+  };
+  constexpr int kTasks = 200;
+  engine.push({.name = "first", .writes = read_first, .cost_ns = kDear}, nap);
+  for (int i = 1; i < kTasks; ++i)
+    engine.push({.name = "rest", .reads = read_first, .writes = write_rest, .cost_ns = kDear}, nap);
+  engine.wait_to_read(first);
+  EXPECT_LT(runs, kTasks);
+  EXPECT_FALSE(engine.wait_all_for(milliseconds(10)));
+  EXPECT_LT(runs, kTasks);
+  engine.wait_all();
+  EXPECT_EQ(runs, kTasks);
+}
+
 TEST(Engine, WaitToReadDoesNotWaitForReaders) {
   Engine engine(config_with(1));
   Var x;
