@@ -120,8 +120,7 @@ bool is_recorded(const NDArray& array) { return thread_state().recording && arra
 
 NDArray select(const NDArray& array, const BasicKey& key) {
   const View& view = *array.view();
-  if (!is_recorded(array))
-    return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
+  if (!is_recorded(array)) return view_of(array, indexed({view.shape(), view.strides(), view.offset()}, key.steps));
   static const OpDef& op = find_op("_basic_index");
   NDArray result;
   invoke(op, headrace::make_attrs(BasicIndexAttrs{.key = key.steps, .shape = {}}), {&array, 1}, {&result, 1});

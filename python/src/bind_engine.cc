@@ -103,8 +103,7 @@ void bind_timeline(nb::module_& m) {
       },
       "Writes what was recorded as a Chrome trace.");
   m.def(
-      "trace_summary",
-      [] { return nb::str(profiler::summary_table(profiler::summarize(trace::collect())).c_str()); },
+      "trace_summary", [] { return nb::str(profiler::summary_table(profiler::summarize(trace::collect())).c_str()); },
       "A table of the recorded tasks.");
 }
 

@@ -98,7 +98,7 @@ void bind_dlpack(nb::module_& m) {
   m.def(
       "from_dlpack",
       [](nb::handle capsule, bool np) { return translated([&] { return wrapped(from_dlpack(capsule.ptr()), np); }); },
-      "An array over the memory of a DLPack capsule.");
+      nb::arg().none(), nb::arg(), "An array over the memory of a DLPack capsule.");
 }
 
 }  // namespace headrace::python

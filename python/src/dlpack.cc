@@ -76,6 +76,8 @@ PyObject* to_dlpack(const NDArray& array) {
 }
 
 NDArray from_dlpack(PyObject* capsule) {
+  check(PyCapsule_CheckExact(capsule), ErrorKind::kType,
+        "from_dlpack: expected a DLPack capsule or an object with __dlpack__, got {}", Py_TYPE(capsule)->tp_name);
   check(PyCapsule_IsValid(capsule, "dltensor"), ErrorKind::kValue,
         "from_dlpack: a DLPack capsule that was not used before is needed; each capsule can be taken once");
   auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));

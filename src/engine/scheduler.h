@@ -99,6 +99,7 @@ class Scheduler {
   bool help_until(ThreadContext& context, const Waiting& waiting);
   bool help(ThreadContext& context, const Waiting& waiting);
 
+  void await_fork(const ThreadContext& context) const noexcept;
   bool try_quiesce() noexcept;
   void drain() noexcept;
   void abandon_everything() noexcept;
@@ -120,7 +121,9 @@ class Scheduler {
 
   alignas(64) TicketLock registration_;  // held while registering, when there is no owner
   std::mutex control_;                   // guards changes of owner_ and of is_pusher
-  bool fork_locked_ = false;             // written by the forking thread while it holds all locks
+  // A fork is about to begin: a thread that pushes waits, else the engine might never be without tasks.
+  std::atomic<bool> forking_{false};
+  bool fork_locked_ = false;  // written by the forking thread while it holds all locks
 
   ThreadRegistry threads_;
   SpinBudget spin_budget_;

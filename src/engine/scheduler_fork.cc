@@ -1,11 +1,18 @@
 // Shutdown and fork: both run everything that is queued and end the threads. A forked child starts with an idle
 // engine without threads; they come back, in the parent too, when work needs them.
+#include <thread>
+
 #include "base/fence.h"
 #include "base/slab.h"
 #include "device/cores.h"
 #include "engine/scheduler.h"
 
 namespace headrace {
+namespace {
+
+constexpr std::chrono::milliseconds kForkPatience{100};
+
+}  // namespace
 
 void Scheduler::drain() noexcept {
   ThreadContext& context = threads_.current();
@@ -24,6 +31,14 @@ void Scheduler::shutdown() noexcept {
   compute_.stop();
   blocking_.allow_threads();
   compute_.allow_threads();
+}
+
+// Not for ever: what is pending may need a lock that this thread holds. Tasks push on: others wait for their end.
+void Scheduler::await_fork(const ThreadContext& context) const noexcept {
+  if (context.depth > 0 || context.frame) return;
+  const Deadline patience = std::chrono::steady_clock::now() + kForkPatience;
+  while (forking_.load(std::memory_order_relaxed) && std::chrono::steady_clock::now() < patience)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
 // Nothing is pending, no thread of the engine runs and no other thread can push; false: tasks came in between.
@@ -48,6 +63,7 @@ void Scheduler::before_fork() noexcept {
   fork_locked_ = context.depth == 0 && !context.frame;
   // Inside a task there is no waiting for all tasks; the child of such a fork starts anew.
   if (!fork_locked_) return;
+  forking_.store(true, std::memory_order_relaxed);
   while (!try_quiesce()) {
   }
   compute_.lock_for_fork();
@@ -58,6 +74,7 @@ void Scheduler::before_fork() noexcept {
 }
 
 void Scheduler::after_fork(bool in_child) noexcept {
+  forking_.store(false, std::memory_order_relaxed);
   if (fork_locked_) {
     slab_after_fork();
     failures_.unlock_after_fork();

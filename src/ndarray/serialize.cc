@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "device/registry.h"
 #include "ndarray/view.h"
 
 namespace headrace {
@@ -84,9 +85,16 @@ DType read_dtype(Reader& in) {
   return static_cast<DType>(flag);
 }
 
-NDArray read_values(Reader& in, const Shape& shape, DType dtype) {
+// Where the array was; the first CPU when that is no device of this machine.
+Device read_device(Reader& in) {
+  const auto type = in.read<int32_t>("the device is missing"), id = in.read<int32_t>("the device is missing");
+  const Device saved{static_cast<DeviceType>(type), id};
+  return type > 0 && type <= UINT8_MAX && id >= 0 && id < device_count(saved.type) ? saved : Device{};
+}
+
+NDArray read_values(Reader& in, const Shape& shape, DType dtype, Device device) {
   uint64_t bytes = checked_bytes(in, shape, dtype);
-  return NDArray::from_host(in.take(bytes, "the values end early").data(), shape, dtype);
+  return NDArray::from_host(in.take(bytes, "the values end early").data(), shape, dtype, device);
 }
 
 struct SparseParts {
@@ -110,9 +118,9 @@ void check_dense_size(const SparseParts& parts, const Shape& shape) {
 }
 
 // The dense array that a sparse record stands for.
-NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type) {
+NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type, Device device) {
   check_dense_size(parts, shape);
-  NDArray dense = NDArray::empty(shape, parts.values.dtype());
+  NDArray dense = NDArray::empty(shape, parts.values.dtype(), device);
   size_t item = item_size(dense.dtype());
   char* to = dense.view()->data();
   std::memset(to, 0, static_cast<size_t>(dense.size()) * item);
@@ -154,9 +162,9 @@ NDArray read_old_record(Reader& in, uint32_t first_word) {
   int32_t ndim = wide ? in.read<int32_t>("the shape is missing") : static_cast<int32_t>(first_word);
   if (ndim == 0) invalid("an old record without dimensions");
   Shape shape = read_shape(in, ndim, wide);
-  in.take(8, "the device is missing");
+  const Device device = read_device(in);
   DType dtype = read_dtype(in);
-  return read_values(in, shape, dtype);
+  return read_values(in, shape, dtype, device);
 }
 
 NDArray read_record(Reader& in) {
@@ -171,19 +179,19 @@ NDArray read_record(Reader& in) {
   Shape shape = read_shape(in, ndim, true);
   for (int64_t extent : shape)
     if (extent == -1 && magic == kV3) return NDArray();
-  in.take(8, "the device is missing");
+  const Device device = read_device(in);
   DType dtype = read_dtype(in);
-  if (type <= kDense) return read_values(in, shape, dtype);
+  if (type <= kDense) return read_values(in, shape, dtype, device);
   std::vector<DType> index_types;
   std::vector<Shape> index_shapes;
   for (int k = 0; k < (type == kCsr ? 2 : 1); ++k) {
     index_types.push_back(read_dtype(in));
     index_shapes.push_back(read_shape(in, in.read<int32_t>("the shape is missing"), true));
   }
-  SparseParts parts{read_values(in, storage_shape, dtype), {}};
+  SparseParts parts{read_values(in, storage_shape, dtype, {}), {}};
   for (size_t k = 0; k < index_types.size(); ++k)
-    parts.indices.push_back(read_values(in, index_shapes[k], index_types[k]));
-  return densify(parts, shape, type);
+    parts.indices.push_back(read_values(in, index_shapes[k], index_types[k], {}));
+  return densify(parts, shape, type, device);
 }
 
 // A whole file in memory, mapped while it is read.

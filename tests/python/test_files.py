@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import MXNetError, nd, np, npx
+from headrace import MXNetError, context, nd, np, npx
 from headrace.util import np_array, np_shape
 
 SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -235,6 +235,18 @@ def test_round_trip_of_containers(tmp_path):
         loaded = npx.load(path)
         assert loaded["none"].shape == (0, 3)
         assert loaded["one"].item() == 5
+
+
+def test_arrays_return_to_their_device(tmp_path):
+    path = str(tmp_path / "devices.params")
+    nd.save(path, [nd.ones((2,), ctx=context.cpu(3)), nd.ones((2,))])
+    assert [str(array.context) for array in nd.load(path)] == ["cpu(3)", "cpu(0)"]
+    raw = bytearray((tmp_path / "devices.params").read_bytes())
+    place = raw.index(struct.pack("<ii", 1, 3))
+    for saved in ((2, 0), (1, -1), (77, 0), (-5, 9), (2**31 - 1, 2**31 - 1)):  # none of them is here
+        raw[place : place + 8] = struct.pack("<ii", *saved)
+        (tmp_path / "devices.params").write_bytes(raw)
+        assert [str(array.context) for array in nd.load(path)] == ["cpu(0)", "cpu(0)"]
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -43,7 +43,9 @@ def test_table_counts_and_resets(options):
     row = next(line for line in table.splitlines() if line.split()[:1] == ["_np_dot"])
     assert row.split()[1] == "3"
     work()
-    assert next(line for line in profiler.dumps().splitlines() if line.startswith("_np_dot")).split()[1] == "1"
+    assert (
+        next(line for line in profiler.dumps().splitlines() if line.startswith("_np_dot")).split()[1] == "1"
+    )
 
 
 def test_wrong_use_is_refused(options):
