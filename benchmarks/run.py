@@ -1,20 +1,17 @@
 """Times Headrace beside NumPy, PyTorch and MXNet 1.9.1, interleaved in one run.
 
-Usage: run.py [-k WORDS] [-n ROUNDS] [-o FILE]
-
 Each framework runs in a process of its own, in the environment that tools/peers.sh made for it. One case is
 timed in all of them before the next one starts, and all cases are gone through ROUNDS times. The table shows
-Headrace's time and how many times as long each peer takes: above 1, Headrace is faster. A peer that is not
-installed, or lacks a case, shows a dash.
-
-  -k WORDS   only cases whose name contains one of these words (separated by commas)
-  -n ROUNDS  how often each case is timed (default 5); the median of the rounds counts
-  -o FILE    also write the table there
+Headrace's time and how many times as long each peer takes: above 1, Headrace is faster. A dash means that the
+peer is not installed, lacks the case, or failed in it; why it failed is on stderr.
 """
 
 import argparse
 import json
+import os
 import pathlib
+import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -29,42 +26,78 @@ FRAMEWORKS = {
 }
 
 
+class Failed(Exception):
+    """A framework did not start, or could not do a case."""
+
+
 class Worker:
-    """The process of one framework."""
+    """The process of one framework, started again after a crash."""
 
     def __init__(self, framework: str, python: pathlib.Path) -> None:
-        command = [python, HERE / "peers/worker.py", framework]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.cases = self._answer()
+        self._command = [python, HERE / "peers/worker.py", framework]
+        self._start()
 
-    def _answer(self):
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        about = self._answer()
+        self.version, self.cases = about["version"], about["cases"]
+
+    def _answer(self) -> dict:
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self._process.args[2]} ended with status {self._process.wait()}")
+            raise Failed(f"the process ended with status {self._process.wait()}")
         return json.loads(line)
 
     def time(self, case: str) -> float:
         """Seconds of one call."""
+        if self._process.poll() is not None:
+            self._start()
         self._process.stdin.write(case + "\n")
         self._process.stdin.flush()
-        return self._answer()
+        answer = self._answer()
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer["seconds"]
 
     def close(self) -> None:
         self._process.stdin.close()
         self._process.wait()
 
 
-def measure(workers: dict, words: list[str], rounds: int) -> dict:
+def start() -> dict[str, Worker]:
+    workers = {}
+    for name, python in FRAMEWORKS.items():
+        if not pathlib.Path(python).exists():
+            continue
+        try:
+            workers[name] = Worker(name, python)
+        except Failed as failure:
+            print(f"{name} does not start: {failure}", file=sys.stderr)
+    return workers
+
+
+def measure(workers: dict[str, Worker], cases: list[str], rounds: int) -> dict:
     """Median seconds by case and framework."""
-    cases = [c for c in workers["headrace"].cases if not words or any(w in c for w in words)]
     times = {case: {name: [] for name, w in workers.items() if case in w.cases} for case in cases}
     for turn in range(rounds):
         for number, case in enumerate(cases):
             print(f"\r{turn + 1}/{rounds} {number + 1}/{len(cases)} {case:60.60}", end="", file=sys.stderr)
-            for name in times[case]:
-                times[case][name].append(workers[name].time(case))
+            for name in list(times[case]):
+                try:
+                    times[case][name].append(workers[name].time(case))
+                except Failed as failure:
+                    print(f"\n{name} failed in {case}: {failure}", file=sys.stderr)
+                    del times[case][name]
     print(file=sys.stderr)
     return {case: {name: statistics.median(t) for name, t in row.items()} for case, row in times.items()}
+
+
+def machine(workers: dict[str, Worker]) -> str:
+    found = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    versions = ", ".join(f"{name} {worker.version}" for name, worker in workers.items())
+    return f"{found[1] if found else platform.machine()}, {len(os.sched_getaffinity(0))} cores; {versions}"
 
 
 def duration(seconds: float) -> str:
@@ -79,9 +112,9 @@ def table(results: dict) -> str:
     lines = ["| case | Headrace | " + " | ".join(f"{p} / Headrace" for p in peers) + " |"]
     lines.append("|---" * (len(peers) + 2) + "|")
     for case, row in results.items():
-        ours = row["headrace"]
-        ratios = [f"{row[p] / ours:.2f}" if p in row else "-" for p in peers]
-        lines.append(f"| {case} | {duration(ours)} | " + " | ".join(ratios) + " |")
+        ours = row.get("headrace")
+        ratios = [f"{row[p] / ours:.2f}" if ours and p in row else "-" for p in peers]
+        lines.append(f"| {case} | {duration(ours) if ours else '-'} | " + " | ".join(ratios) + " |")
     return "\n".join(lines)
 
 
@@ -89,20 +122,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("-k", dest="words", default="")
-    parser.add_argument("-n", dest="rounds", type=int, default=5)
-    parser.add_argument("-o", dest="output", type=pathlib.Path)
+    option = parser.add_argument
+    option("-k", metavar="WORDS", default="", help="only cases with one of these words, separated by commas")
+    option("-n", metavar="ROUNDS", type=int, default=5, help="how often to time each case; the median counts")
+    option("-o", metavar="FILE", type=pathlib.Path, help="write what is shown there too")
     arguments = parser.parse_args()
-    workers = {
-        name: Worker(name, python) for name, python in FRAMEWORKS.items() if pathlib.Path(python).exists()
-    }
-    words = [word for word in arguments.words.split(",") if word]
-    text = table(measure(workers, words, arguments.rounds))
+    workers = start()
+    if "headrace" not in workers:
+        sys.exit(1)
+    known = workers["headrace"].cases
+    words = [word for word in arguments.k.split(",") if word]
+    for word in words:
+        if not any(word in case for case in known):
+            parser.error(f"no case has '{word}' in its name; the cases are:\n  " + "\n  ".join(known))
+    cases = [case for case in known if not words or any(word in case for word in words)]
+    text = f"{machine(workers)}\n\n{table(measure(workers, cases, arguments.n))}"
     for worker in workers.values():
         worker.close()
     print(text)
-    if arguments.output:
-        arguments.output.write_text(text + "\n")
+    if arguments.o:
+        arguments.o.write_text(text + "\n")
 
 
 if __name__ == "__main__":

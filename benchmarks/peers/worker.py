@@ -1,54 +1,80 @@
-"""Times the cases of one framework.
+"""Times the cases of one framework, which is the first argument.
 
-Reads case names, a line each; writes the seconds of one call, a line each.
+Writes the framework's version and the names of its cases, then for each name that it reads the seconds of one
+call, or the error: a line of JSON each.
 """
 
 import importlib
 import json
 import os
+import subprocess
 import sys
 import time
 
 THREADS = "2"
-for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+for variable in ("HEADRACE_WORKERS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, THREADS)
 
 LEAST_SECONDS = 0.05  # a measurement repeats its case until it has taken this long
+LONG_SECONDS = 1.0  # a call that takes longer counts as it is
 
 
-def seconds_of(function) -> float:
-    """The best of three repetitions, each of as many calls as a clock reading needs to mean something."""
-    function()
-    calls, taken = 1, 0.0
-    while True:
+def seconds_of(work, finish=None) -> float:
+    """The best of three repetitions, each of as many calls as a clock reading needs to mean something.
+
+    `finish` waits, untimed, for what `work` left to do; then a repetition is one call.
+    """
+
+    def seconds(calls: int) -> float:
         start = time.perf_counter()
         for _ in range(calls):
-            function()
+            work()
         taken = time.perf_counter() - start
-        if taken >= LEAST_SECONDS:
-            break
+        if finish:
+            finish()
+        return taken
+
+    first = seconds(1)
+    if first >= LONG_SECONDS:
+        return first
+    calls = 1
+    taken = seconds(calls)
+    while taken < LEAST_SECONDS and not finish:
         calls = max(calls * 2, int(calls * LEAST_SECONDS / max(taken, 1e-9)))
-    best = taken
-    for _ in range(2):
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        best = min(best, time.perf_counter() - start)
-    return best / calls
+        taken = seconds(calls)
+    return min(taken, seconds(calls), seconds(calls)) / calls
+
+
+def prepare(case) -> tuple:
+    made = case()
+    return made if isinstance(made, tuple) else (made,)
+
+
+def import_of(framework: str):
+    command = [sys.executable, "-W", "ignore", "-c", f"import {framework}"]
+    return lambda: lambda: subprocess.run(command, check=True)
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")  # what a framework prints goes to stderr
     os.dup2(2, 1)
-    cases = importlib.import_module(f"{sys.argv[1]}_cases").cases()
-    prepared = {}
-    print(json.dumps(list(cases)), file=answers, flush=True)
+
+    def answer(content) -> None:
+        print(json.dumps(content), file=answers, flush=True)
+
+    framework = sys.argv[1]
+    cases = importlib.import_module(f"{framework}_cases").CASES | {"import the package": import_of(framework)}
+    answer({"version": importlib.import_module(framework).__version__, "cases": list(cases)})
+    prepared, functions = None, ()
     for line in sys.stdin:
         name = line.rstrip("\n")
-        if name not in prepared:
-            prepared.clear()  # the arrays of the last case go
-            prepared[name] = cases[name]()
-        print(json.dumps(seconds_of(prepared[name])), file=answers, flush=True)
+        try:
+            if name != prepared:
+                prepared, functions = None, ()  # the arrays of the last case go
+                prepared, functions = name, prepare(cases[name])
+            answer({"seconds": seconds_of(*functions)})
+        except Exception as error:
+            answer({"error": f"{type(error).__name__}: {error}"})
 
 
 if __name__ == "__main__":

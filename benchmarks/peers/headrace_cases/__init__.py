@@ -1,0 +1,13 @@
+"""What is timed, in Headrace.
+
+CASES has by name what prepares a case. It gives the function to time, which waits for its work; or that and a
+function, not timed, that waits for what the first left.
+"""
+
+from headrace import npx
+
+from . import data, pointwise, products, reduce, tiny, training
+
+npx.set_np()
+
+CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | training.CASES | data.CASES

@@ -1,0 +1,5 @@
+"""What is timed, in PyTorch."""
+
+from . import data, pointwise, products, reduce, tiny, training
+
+CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | training.CASES | data.CASES
