@@ -10,7 +10,7 @@ add_custom_command(OUTPUT "${operators_header}"
   COMMAND generate_operators "${operators_header}"
   DEPENDS generate_operators headrace
   COMMENT "Making headrace/operators.hpp from the catalogue" VERBATIM)
-add_custom_target(operators_header DEPENDS "${operators_header}")
+add_custom_target(operators_header ALL DEPENDS "${operators_header}")
 
 add_library(headrace_cpp INTERFACE)
 target_include_directories(headrace_cpp INTERFACE "${PROJECT_BINARY_DIR}/include")

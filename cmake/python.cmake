@@ -11,7 +11,7 @@ target_link_libraries(_core PRIVATE headrace_internal)
 target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
 # Inline variables and schemas are one with the library's.
 set_target_properties(_core PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)
-set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}" INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
+set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package_build}")
 
 file(GLOB package_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${package_source}" "${package_source}/*")
 list(FILTER package_entries EXCLUDE REGEX "^__pycache__$|\\.so$")
@@ -30,6 +30,7 @@ add_custom_target(stubs ${stubs_in_all}
   DEPENDS _core VERBATIM)
 install(DIRECTORY "${stubs}/headrace" DESTINATION . COMPONENT python OPTIONAL)
 
-# The wheel carries what pip cannot bring.
+# The wheel carries what pip cannot bring. Above it, in lib/ of the environment, lies what pip brings.
+set_property(TARGET headrace _core APPEND PROPERTY INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
 install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
 install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION headrace COMPONENT python)

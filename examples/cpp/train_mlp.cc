@@ -56,7 +56,7 @@ double train_epoch(nn::Sequential& network, const gluon::data::DataLoader& batch
     }
     autograd::backward(loss);
     trainer.step(kBatchSize);
-    total = total + nd::sum(loss.detach());  // queued like all the rest: nothing waits here
+    total += nd::sum(loss.detach());  // queued like all the rest: nothing waits here
     seen += images.shape()[0];
   }
   return total.item() / static_cast<double>(seen);  // waits for the whole epoch

@@ -2,24 +2,15 @@
 // Any thread.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
+#include "headrace/attr_value.hpp"
 #include "headrace/ndarray.hpp"
 
 namespace headrace {
-
-// begin/end/step of a slice: a missing entry means "to the edge".
-using OptionalInts = std::vector<std::optional<int64_t>>;
-using Doubles = std::vector<double>;
-
-// What one attribute may be given as; monostate is Python's None. Attributes also take their text form ("(2, 2)").
-using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Shape, OptionalInts, Doubles>;
 
 // One attribute of a call, by name.
 struct Option {

@@ -1,6 +1,8 @@
 // x[key] and x[key] = value. Integers, slices, None and Ellipsis are handled here and give views; all other keys go to
 // headrace/_indexing.py.
 
+#include <string_view>
+
 #include "array.h"
 #include "base/check.h"
 #include "convert.h"
@@ -23,18 +25,26 @@ enum class Parsed { kBasic, kAdvanced };
 
 bool is_index_integer(PyObject* item) {
   if (PyBool_Check(item) || is_array(item)) return false;
-  return PyLong_Check(item) || (PyIndex_Check(item) && !PySequence_Check(item));
+  if (PyLong_Check(item)) return true;
+  // NumPy 1 lets its bool pass for an integer.
+  return PyIndex_Check(item) && !PySequence_Check(item) && std::string_view(Py_TYPE(item)->tp_name) != "numpy.bool_";
+}
+
+// Counted from the front.
+int64_t position_of(PyObject* item, const Shape& shape, size_t axis) {
+  int64_t i = PyNumber_AsSsize_t(item, PyExc_IndexError);  // an integer beyond 64 bits is out of bounds
+  if (i == -1 && PyErr_Occurred()) throw PythonError();
+  check(axis < shape.size(), ErrorKind::kIndex, "index: too many indices: the array has {} dimension(s), shape {}",
+        shape.size(), to_string(shape));
+  int64_t extent = shape[axis];
+  check(i >= -extent && i < extent, ErrorKind::kIndex, "index {} is out of bounds for axis {} with size {}", i, axis,
+        extent);
+  return i < 0 ? i + extent : i;
 }
 
 void add_integer(BasicKey& key, const Shape& shape, PyObject* item) {
-  int64_t i = PyNumber_AsSsize_t(item, PyExc_IndexError);  // an integer beyond 64 bits is out of bounds
-  if (i == -1 && PyErr_Occurred()) throw PythonError();
-  check(key.axes < shape.size(), ErrorKind::kIndex, "index: too many indices: the array has {} dimension(s), shape {}",
-        shape.size(), to_string(shape));
-  int64_t extent = shape[key.axes];
-  check(i >= -extent && i < extent, ErrorKind::kIndex, "index {} is out of bounds for axis {} with size {}", i,
-        key.axes, extent);
-  for (int64_t word : {int64_t{0}, i < 0 ? i + extent : i, int64_t{1}, int64_t{1}}) key.steps.push_back(word);
+  const int64_t position = position_of(item, shape, key.axes);
+  for (int64_t word : {int64_t{0}, position, int64_t{1}, int64_t{1}}) key.steps.push_back(word);
   ++key.axes;
   key.whole = false;
 }
@@ -188,16 +198,30 @@ void assign(PyObject* self, const BasicKey& key, PyObject* value) {
   }
 }
 
+// The commonest keys, batches and rows, without detours. Null: another key, or one that goes on the tape.
+PyObject* first_axis_of(PyObject* self, PyObject* key) {
+  const NDArray& array = array_of(self);
+  if (is_recorded(array) || array.ndim() == 0) return nullptr;
+  const View& view = *array.view();
+  const bool np = is_np(self);
+  if (PySlice_Check(key)) {
+    const Range range = range_of(key, array.shape()[0]);
+    if (range.whole) return Py_NewRef(self);
+    return wrap(NDArray(ViewPtr(new View(view, range.start, range.step, range.count))), np);
+  }
+  if (!PyLong_CheckExact(key)) return nullptr;
+  const int64_t position = position_of(key, array.shape(), 0);
+  // nd arrays have no zero-dimensional results.
+  ViewPtr entry(np || array.ndim() > 1 ? new View(view, position) : new View(view, position, 1, 1));
+  return wrap(NDArray(std::move(entry)), np);
+}
+
 }  // namespace
 
 PyObject* array_subscript(PyObject* self, PyObject* object) {
   return guarded([&]() -> PyObject* {
     const NDArray& array = array_of(self);
-    if (PySlice_Check(object) && array.ndim() > 0 && !is_recorded(array)) {  // the commonest key: batches, rows
-      const Range range = range_of(object, array.shape()[0]);
-      if (range.whole) return Py_NewRef(self);
-      return wrap(NDArray(ViewPtr(new View(*array.view(), range.start, range.step, range.count))), is_np(self));
-    }
+    if (PyObject* view = first_axis_of(self, object)) return view;
     BasicKey key;
     if (parse(key, array.shape(), object) == Parsed::kAdvanced) return advanced("get", self, object, nullptr);
     if (PySlice_Check(object) && key.whole) return Py_NewRef(self);

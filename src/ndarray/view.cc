@@ -58,6 +58,15 @@ View::View(const View& base, int64_t start, int64_t step, int64_t count)
   contiguous_ = headrace::is_contiguous(shape_, strides_);
 }
 
+View::View(const View& base, int64_t index)
+    : storage_(base.storage_),
+      shape_(base.shape_.begin() + 1, base.shape_.end()),
+      strides_(base.strides_.begin() + 1, base.strides_.end()),
+      offset_(base.offset_ + index * base.strides_[0]),
+      size_(element_count(shape_)),
+      dtype_(base.dtype_),
+      contiguous_(base.contiguous_ || headrace::is_contiguous(shape_, strides_)) {}
+
 View::View(StoragePtr storage, DType dtype, const View& like)
     : storage_(std::move(storage)),
       shape_(like.shape_),

@@ -20,6 +20,8 @@ class View final {
   View(StoragePtr storage, DType dtype, const Shape& shape);
   // Every `step`-th of `count` entries of `base` along its first axis, from `start` on.
   View(const View& base, int64_t start, int64_t step, int64_t count);
+  // Entry `index` of `base` along its first axis, without that axis.
+  View(const View& base, int64_t index);
   // Row-major over a new storage, shaped like a row-major view.
   View(StoragePtr storage, DType dtype, const View& like);
 

@@ -6,6 +6,30 @@
 namespace headrace {
 namespace {
 
+struct Forms {
+  const OpDef& arrays;
+  const OpDef& scalar;  // of an array and a number, in this order
+};
+
+const Forms& add() {
+  static const Forms forms{find_op("_npi_add"), find_op("_npi_add_scalar")};
+  return forms;
+}
+const Forms& subtract() {
+  static const Forms forms{find_op("_npi_subtract"), find_op("_npi_subtract_scalar")};
+  return forms;
+}
+const Forms& multiply() {
+  static const Forms forms{find_op("_npi_multiply"), find_op("_npi_multiply_scalar")};
+  return forms;
+}
+const Forms& divide() {
+  static const Forms forms{find_op("_npi_true_divide"), find_op("_npi_true_divide_scalar")};
+  return forms;
+}
+
+AttrsPtr scalar_attrs(Scalar y) { return make_attrs(ScalarAttrs{y.value, y.is_integer}); }
+
 NDArray apply(const OpDef& op, const NDArray& x, const NDArray& y) {
   NDArray result;
   invoke(op, op.default_attrs, BorrowedArrays(x, y), {&result, 1});
@@ -14,57 +38,63 @@ NDArray apply(const OpDef& op, const NDArray& x, const NDArray& y) {
 
 NDArray apply(const OpDef& op, const NDArray& x, Scalar y) {
   NDArray result;
-  invoke(op, make_attrs(ScalarAttrs{y.value, y.is_integer}), {&x, 1}, {&result, 1});
+  invoke(op, scalar_attrs(y), {&x, 1}, {&result, 1});
   return result;
+}
+
+NDArray& assign(const OpDef& op, NDArray& x, const NDArray& y) {
+  if (x && y && x.dtype() != y.dtype()) {
+    // The result may be wider than x: it is computed, then stored back.
+    dispatch_detail::check_not_on_tape(op, {&x, 1});
+    NDArray result = apply(op, x, y);
+    dispatch_detail::check_output(op, x, result.shape(), x.dtype());
+    copy_into(x, result);
+    return x;
+  }
+  NDArray target = x;
+  invoke(op, op.default_attrs, BorrowedArrays(x, y), {&target, 1});
+  return x = std::move(target);
+}
+
+NDArray& assign(const OpDef& op, NDArray& x, Scalar y) {
+  NDArray target = x;
+  invoke(op, scalar_attrs(y), {&x, 1}, {&target, 1});
+  return x = std::move(target);
 }
 
 }  // namespace
 
 NDArray operator-(const NDArray& x) { return call("_npi_negative", {x}); }
 
-NDArray operator+(const NDArray& x, const NDArray& y) {
-  static const OpDef& add = find_op("_npi_add");
-  return apply(add, x, y);
-}
-NDArray operator-(const NDArray& x, const NDArray& y) {
-  static const OpDef& subtract = find_op("_npi_subtract");
-  return apply(subtract, x, y);
-}
-NDArray operator*(const NDArray& x, const NDArray& y) {
-  static const OpDef& multiply = find_op("_npi_multiply");
-  return apply(multiply, x, y);
-}
-NDArray operator/(const NDArray& x, const NDArray& y) {
-  static const OpDef& divide = find_op("_npi_true_divide");
-  return apply(divide, x, y);
-}
+NDArray operator+(const NDArray& x, const NDArray& y) { return apply(add().arrays, x, y); }
+NDArray operator-(const NDArray& x, const NDArray& y) { return apply(subtract().arrays, x, y); }
+NDArray operator*(const NDArray& x, const NDArray& y) { return apply(multiply().arrays, x, y); }
+NDArray operator/(const NDArray& x, const NDArray& y) { return apply(divide().arrays, x, y); }
 
-NDArray operator+(const NDArray& x, Scalar y) {
-  static const OpDef& add = find_op("_npi_add_scalar");
-  return apply(add, x, y);
-}
-NDArray operator-(const NDArray& x, Scalar y) {
-  static const OpDef& subtract = find_op("_npi_subtract_scalar");
-  return apply(subtract, x, y);
-}
-NDArray operator*(const NDArray& x, Scalar y) {
-  static const OpDef& multiply = find_op("_npi_multiply_scalar");
-  return apply(multiply, x, y);
-}
-NDArray operator/(const NDArray& x, Scalar y) {
-  static const OpDef& divide = find_op("_npi_true_divide_scalar");
-  return apply(divide, x, y);
-}
+NDArray operator+(const NDArray& x, Scalar y) { return apply(add().scalar, x, y); }
+NDArray operator-(const NDArray& x, Scalar y) { return apply(subtract().scalar, x, y); }
+NDArray operator*(const NDArray& x, Scalar y) { return apply(multiply().scalar, x, y); }
+NDArray operator/(const NDArray& x, Scalar y) { return apply(divide().scalar, x, y); }
 
 NDArray operator+(Scalar x, const NDArray& y) { return y + x; }
 NDArray operator-(Scalar x, const NDArray& y) {
-  static const OpDef& subtract = find_op("_npi_rsubtract_scalar");
-  return apply(subtract, y, x);
+  static const OpDef& subtract_from = find_op("_npi_rsubtract_scalar");
+  return apply(subtract_from, y, x);
 }
 NDArray operator*(Scalar x, const NDArray& y) { return y * x; }
 NDArray operator/(Scalar x, const NDArray& y) {
-  static const OpDef& divide = find_op("_npi_rtrue_divide_scalar");
-  return apply(divide, y, x);
+  static const OpDef& divide_into = find_op("_npi_rtrue_divide_scalar");
+  return apply(divide_into, y, x);
 }
+
+NDArray& operator+=(NDArray& x, const NDArray& y) { return assign(add().arrays, x, y); }
+NDArray& operator-=(NDArray& x, const NDArray& y) { return assign(subtract().arrays, x, y); }
+NDArray& operator*=(NDArray& x, const NDArray& y) { return assign(multiply().arrays, x, y); }
+NDArray& operator/=(NDArray& x, const NDArray& y) { return assign(divide().arrays, x, y); }
+
+NDArray& operator+=(NDArray& x, Scalar y) { return assign(add().scalar, x, y); }
+NDArray& operator-=(NDArray& x, Scalar y) { return assign(subtract().scalar, x, y); }
+NDArray& operator*=(NDArray& x, Scalar y) { return assign(multiply().scalar, x, y); }
+NDArray& operator/=(NDArray& x, Scalar y) { return assign(divide().scalar, x, y); }
 
 }  // namespace headrace

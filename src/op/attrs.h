@@ -20,17 +20,9 @@
 #include <vector>
 
 #include "base/ref_counted.h"
-#include "headrace/dtype.hpp"
-#include "headrace/shape.hpp"
+#include "headrace/attr_value.hpp"
 
 namespace headrace {
-
-// begin/end/step of a slice: a missing entry means "to the edge".
-using OptionalInts = std::vector<std::optional<int64_t>>;
-using Doubles = std::vector<double>;
-
-// What a frontend passes for one attribute, before the field's type is known. monostate is Python's None.
-using AttrValue = std::variant<std::monostate, bool, int64_t, double, std::string, DType, Shape, OptionalInts, Doubles>;
 
 enum class FieldKind : uint8_t { kBool, kInt, kDouble, kString, kDType, kShape, kOptionalInts, kDoubles };
 

@@ -1,48 +1,30 @@
 #include "op/call_body.h"
 
-#include <forward_list>
-
 #include "device/registry.h"
 #include "ndarray/strided_copy.h"
 #include "op/op_def.h"
+#include "op/packed_copies.h"
 #include "op/pointwise.h"
 
 namespace headrace {
-namespace {
+PackedCopies::~PackedCopies() {
+  for (const Copy& copy : copies_) allocator_of(Device{}).release(copy.data, copy.bytes);
+}
 
-Allocator& host_allocator() { return allocator_of(Device{}); }
-
-// Packed copies of strided inputs, for the time of one kernel run.
-class PackedCopies {
- public:
-  ~PackedCopies() {
-    for (const Copy& copy : copies_) host_allocator().release(copy.data, copy.bytes);
-  }
-  Tensor pack(const View& view) {
-    size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
-    const Copy& copy =
-        copies_.emplace_front(Copy{host_allocator().allocate(bytes), bytes, contiguous_strides(view.shape())});
-    strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
-    return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
-  }
-
- private:
-  struct Copy {
-    void* data;
-    size_t bytes;
-    Strides strides;
-  };
-  std::forward_list<Copy> copies_;  // stable addresses: tensors refer to the strides
-};
-
-}  // namespace
+Tensor PackedCopies::pack(const View& view) {
+  const size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
+  const Copy& copy =
+      copies_.emplace_front(Copy{allocator_of(Device{}).allocate(bytes), bytes, contiguous_strides(view.shape())});
+  strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
+  return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
+}
 
 KernelContext::~KernelContext() {
-  for (const Block& block : blocks_) host_allocator().release(block.data, block.bytes);
+  for (const Block& block : blocks_) allocator_of(Device{}).release(block.data, block.bytes);
 }
 
 void* KernelContext::workspace(size_t bytes) {
-  void* data = host_allocator().allocate(bytes);
+  void* data = allocator_of(Device{}).allocate(bytes);
   blocks_.push_back({data, bytes});
   return data;
 }

@@ -144,7 +144,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
         fresh = false;
         continue;
       }
-      late.push_back(outputs[i].detach());
+      late.push_back(outputs[i]);
       late_index.push_back(static_cast<uint32_t>(i));
     }
     outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device));

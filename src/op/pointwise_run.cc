@@ -4,6 +4,7 @@
 #include "ndarray/strided_copy.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
+#include "op/packed_copies.h"
 #include "op/pointwise.h"
 
 namespace headrace {
@@ -48,15 +49,29 @@ bool can_write_directly(std::span<const NDArray> inputs, const NDArray& output) 
   return true;
 }
 
-// Strides of `view` in a space of `ndim` dimensions to which it is broadcast.
-void broadcast_strides(const View& view, const Shape& space, int64_t* strides) {
-  size_t lead = space.size() - view.shape().size();
+// The strides of an array in the space to which it is broadcast.
+void broadcast_strides(const Shape& shape, const Strides& own, const Shape& space, int64_t* strides) {
+  size_t lead = space.size() - shape.size();
   for (size_t i = 0; i < space.size(); ++i) {
     if (i < lead)
       strides[i] = 0;
     else
-      strides[i] = view.shape()[i - lead] == 1 && space[i] != 1 ? 0 : view.strides()[i - lead];
+      strides[i] = shape[i - lead] == 1 && space[i] != 1 ? 0 : own[i - lead];
   }
+}
+
+// Large, and with neighbours far apart where the next axis has them close, as in a transposed matrix: reading it in the
+// order of the space fetches a cache line per element. A blocked copy first is several times as fast.
+bool is_scattered(const View& view) {
+  constexpr int64_t kFewElements = 1 << 14, kLineBytes = 64;
+  if (view.is_contiguous() || view.size() < kFewElements) return false;
+  const auto far = [&](size_t axis) { return std::abs(view.strides()[axis]); };
+  size_t last = view.shape().size() - 1;
+  while (last > 0 && view.shape()[last] == 1) --last;
+  if (far(last) * static_cast<int64_t>(item_size(view.dtype())) < kLineBytes) return false;
+  for (size_t i = 0; i < last; ++i)
+    if (view.shape()[i] > 1 && far(i) > 0 && far(i) < far(last)) return true;
+  return false;
 }
 
 // A formula that gives its one input back, without a change of dtype.
@@ -108,7 +123,7 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
         fresh = false;
         continue;
       }
-      late = output.detach();
+      late = output;
     }
     const View& first = *inputs[0].view();
     output = NDArray(&space != &made ? make_view_like(first, types.result)
@@ -143,7 +158,7 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
   const Shape& space = written[0]->shape();
   if (!flat && is_plain_copy(body, inputs, written)) {
     Strides from(space.size());
-    broadcast_strides(*inputs[0], space, from.data());
+    broadcast_strides(inputs[0]->shape(), inputs[0]->strides(), space, from.data());
     strided_copy(written[0]->data(), written[0]->strides(), inputs[0]->data(), from, space, inputs[0]->dtype());
     return;
   }
@@ -154,16 +169,27 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
   if (!flat) strides.resize(ndim * (inputs.size() + written.size()));
   Operand operands[kMaxOperands];
   size_t count = 0;
-  auto add = [&](const View& view) {
+  auto add = [&](void* data, DType dtype, const Shape& shape, const Strides& own) {
     const int64_t* steps = &kOne;
     if (!flat) {
-      broadcast_strides(view, space, strides.data() + ndim * count);
+      broadcast_strides(shape, own, space, strides.data() + ndim * count);
       steps = strides.data() + ndim * count;
     }
-    operands[count++] = {view.data(), view.dtype(), steps};
+    operands[count++] = {data, dtype, steps};
   };
-  for (const View* view : inputs) add(*view);
-  for (const View* view : written) add(*view);
+  PackedCopies packed;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const View& view = *inputs[i];
+    const bool also_written =
+        std::ranges::any_of(written, [&](const View* w) { return w->storage() == view.storage(); });
+    if (!also_written && is_scattered(view)) {
+      const Tensor copy = packed.pack(view);
+      add(copy.data, copy.dtype, copy.shape, copy.strides);
+    } else {
+      add(view.data(), view.dtype(), view.shape(), view.strides());
+    }
+  }
+  for (const View* view : written) add(view->data(), view->dtype(), view->shape(), view->strides());
   std::span<const Operand> all(operands, count);
   run(program, flat ? line : space, all.first(inputs.size()), all.subspan(inputs.size()), parameters);
 }

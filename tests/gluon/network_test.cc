@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <headrace/headrace.hpp>
@@ -85,28 +86,145 @@ TEST(Losses, CrossEntropyOfClassesAndOfProbabilities) {
   EXPECT_EQ(kind_of([&] { gluon::loss::L2Loss()(scores, array({1}, {1})); }), ErrorKind::kRuntime);
 }
 
-// Weight of `y = w x` after `steps` steps on x = 1, label 0 from w = 1.
-double trained(const char* optimizer, const gluon::OptimizerParams& settings, int steps) {
-  nn::Dense dense(1, {.use_bias = false});
-  dense.initialize(init::One());
-  NDArray x = array({1, 1}, {2, 1}), label = array({0, 0}, {2, 1}), loss;
-  dense(x);
-  gluon::Trainer trainer(dense.collect_params(), optimizer, settings);
-  for (int step = 0; step < steps; ++step) {
-    {
-      autograd::RecordScope scope;
-      loss = gluon::loss::L2Loss()(dense(x), label);
+// Learns `y = w x` from x = 1, y = 0, beginning with w = 1: the gradient of a step is w.
+struct Learner {
+  Learner(const char* optimizer, const gluon::OptimizerParams& settings)
+      : trainer(prepared(dense).collect_params(), optimizer, settings) {}
+
+  void learn(int steps) {
+    const NDArray x = array({1, 1}, {2, 1}), label = array({0, 0}, {2, 1});
+    for (int step = 0; step < steps; ++step) {
+      NDArray loss;
+      {
+        autograd::RecordScope scope;
+        loss = gluon::loss::L2Loss()(dense(x), label);
+      }
+      autograd::backward(loss);
+      trainer.step(2);
     }
-    autograd::backward(loss);
-    trainer.step(2);
   }
-  return dense.collect_params()["weight"]->data().item();
+  double weight() const { return dense.collect_params()["weight"]->data().item(); }
+
+  static nn::Dense& prepared(nn::Dense& dense) {
+    dense.initialize(init::One());
+    return dense;
+  }
+
+  nn::Dense dense{1, {.use_bias = false, .in_units = 1}};
+  gluon::Trainer trainer;
+};
+
+using State = std::array<double, 3>;
+
+double sign(double x) { return (x > 0) - (x < 0); }
+
+double adam(double w, State& s, double t) {
+  s[0] = 0.9 * s[0] + 0.1 * w;
+  s[1] = 0.999 * s[1] + 0.001 * w * w;
+  return w - 0.1 * s[0] / (1 - std::pow(0.9, t)) / std::sqrt(s[1] / (1 - std::pow(0.999, t)));
 }
+double nag(double w, State& s, double) {
+  s[0] = 0.9 * s[0] - 0.1 * w;
+  return w + 0.9 * s[0] - 0.1 * w;
+}
+double signum(double w, State& s, double) {
+  s[0] = 0.9 * s[0] + 0.1 * w;
+  return w - 0.1 * sign(s[0]);
+}
+double rmsprop(double w, State& s, double) {
+  s[0] = 0.9 * s[0] + 0.1 * w * w;
+  return w - 0.1 * w / std::sqrt(s[0]);
+}
+double rmsprop_centered(double w, State& s, double) {
+  s[0] = 0.9 * s[0] + 0.1 * w * w;
+  s[1] = 0.9 * s[1] + 0.1 * w;
+  s[2] = 0.5 * s[2] - 0.1 * w / std::sqrt(s[0] - s[1] * s[1]);
+  return w + s[2];
+}
+double ftrl(double w, State& s, double) {
+  const double n = s[1] + w * w;
+  s[0] += w - (std::sqrt(n) - std::sqrt(s[1])) * w / 0.1;
+  s[1] = n;
+  return std::abs(s[0]) > 0.01 ? (sign(s[0]) * 0.01 - s[0]) / ((1 + std::sqrt(n)) / 0.1) : 0;
+}
+double ftml_by(double g, double w, State& s, double t) {
+  s[0] = 0.999 * s[0] + 0.001 * g * g;
+  const double d = (1 - std::pow(0.6, t)) / 0.1 * std::sqrt(s[0] / (1 - std::pow(0.999, t)));
+  s[1] = 0.6 * s[1] + 0.4 * g - (d - 0.6 * s[2]) * w;
+  s[2] = d;
+  return -s[1] / d;
+}
+double ftml(double w, State& s, double t) { return ftml_by(w, w, s, t); }
+double ftml_clipped(double w, State& s, double t) { return ftml_by(0.2, w, s, t); }
 
 TEST(Trainer, StepsByTheFormulas) {
-  EXPECT_FLOAT_EQ(static_cast<float>(trained("sgd", {{"learning_rate", 0.5}}, 2)), 0.25F);
-  EXPECT_NEAR(trained("sgd", {{"learning_rate", 0.5}, {"momentum", 0.5}}, 2), 1 - 0.5 - 0.5, 1e-6);
-  EXPECT_NEAR(trained("adam", {{"learning_rate", 0.1}}, 1), 0.9, 1e-6);
+  struct {
+    const char* optimizer;
+    gluon::OptimizerParams settings;  // beside a learning rate of 0.1
+    double (*step)(double w, State& state, double t);
+  } const cases[] = {
+      {"sgd", {}, [](double w, State&, double) { return 0.9 * w; }},
+      {"sgd", {{"wd", 0.5}, {"clip_gradient", 0.2}}, [](double w, State&, double) { return w - 0.02 - 0.05 * w; }},
+      {"sgd", {{"momentum", 0.5}}, [](double w, State& s, double) { return w + (s[0] = 0.5 * s[0] - 0.1 * w); }},
+      {"nag", {{"momentum", 0.9}}, nag},
+      {"signum", {}, signum},
+      {"signum", {{"momentum", 0}}, [](double w, State&, double) { return w - 0.1 * sign(w); }},
+      {"adam", {}, adam},
+      {"rmsprop", {}, rmsprop},
+      {"rmsprop", {{"centered", true}, {"gamma2", 0.5}}, rmsprop_centered},
+      {"ftrl", {}, ftrl},
+      {"ftml", {}, ftml},
+      {"ftml", {{"clip_gradient", 0.2}}, ftml_clipped},
+  };
+  for (const auto& [optimizer, settings, step] : cases) {
+    Learner learner(optimizer, settings);
+    learner.trainer.set_learning_rate(0.1);
+    learner.learn(3);
+    State state{};
+    double expected = 1;
+    for (int t = 1; t <= 3; ++t) expected = step(expected, state, t);
+    EXPECT_NEAR(learner.weight(), expected, 1e-5) << optimizer << " " << ::testing::PrintToString(settings);
+  }
+}
+
+TEST(Trainer, StatesGoToAFileAndBack) {
+  auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_test.params").string();
+  for (const char* optimizer : {"sgd", "adam", "ftml"}) {
+    Learner first(optimizer, {}), second(optimizer, {});
+    first.learn(2);
+    first.trainer.set_learning_rate(0.25);
+    first.trainer.save_states(path);
+    second.dense.collect_params()["weight"]->set_data(first.dense.collect_params()["weight"]->data());
+    second.trainer.load_states(path);
+    EXPECT_EQ(second.trainer.learning_rate(), 0.25);
+    first.learn(2);
+    second.learn(2);
+    EXPECT_EQ(first.weight(), second.weight()) << optimizer;
+  }
+  std::filesystem::remove(path);
+}
+
+TEST(Trainer, StatesThatDoNotFitAreRefusedAndChangeNothing) {
+  auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_refused_test.params").string();
+  Learner learner("sgd", {{"momentum", 0.9}}), adam("adam", {});
+  EXPECT_EQ(kind_of([&] { learner.trainer.load_states(path); }), ErrorKind::kRuntime);  // there is none
+  learner.learn(1);
+  learner.trainer.save_states(path);
+  EXPECT_EQ(kind_of([&] { adam.trainer.load_states(path); }), ErrorKind::kValue);
+  EXPECT_EQ(adam.trainer.learning_rate(), 0.001);
+  nn::Dense wide(3, {.use_bias = false, .in_units = 1}), unready(1, {.use_bias = false});
+  wide.initialize();
+  gluon::Trainer of_wide(wide.collect_params(), "sgd", {{"momentum", 0.9}});
+  gluon::Trainer of_unready(unready.collect_params(), "sgd", {{"momentum", 0.9}});
+  gluon::Trainer of_none({}, "sgd", {{"momentum", 0.9}});
+  EXPECT_EQ(kind_of([&] { of_wide.load_states(path); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { of_unready.load_states(path); }), ErrorKind::kRuntime);
+  EXPECT_EQ(kind_of([&] { of_none.load_states(path); }), ErrorKind::kValue);
+  learner.dense.save_parameters(path);
+  EXPECT_EQ(kind_of([&] { learner.trainer.load_states(path); }), ErrorKind::kValue);
+  std::filesystem::resize_file(path, 20);
+  EXPECT_EQ(kind_of([&] { learner.trainer.load_states(path); }), ErrorKind::kRuntime);
+  std::filesystem::remove(path);
 }
 
 TEST(Trainer, WrongUseIsRefused) {

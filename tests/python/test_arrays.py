@@ -466,8 +466,13 @@ def test_from_numpy_with_a_copy():
     same(nd.from_numpy(host()[:, ::2], zero_copy=False), host()[:, ::2])
 
 
+# NumPy exchanges bool through DLPack from 1.25 on.
+OLD_NUMPY = numpy.lib.NumpyVersion(numpy.__version__) < "1.25.0"
+DLPACK_DTYPES = [dtype for dtype in DTYPES if not (OLD_NUMPY and dtype == "bool")]
+
+
 @MODULES
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DLPACK_DTYPES)
 def test_numpy_from_dlpack_shares_memory(module, dtype):
     array = module.array(host(), dtype=dtype)
     shared = numpy.from_dlpack(array)
@@ -482,7 +487,7 @@ def test_numpy_from_dlpack_shares_memory(module, dtype):
     numpy.testing.assert_array_equal(numpy.from_dlpack(module.array(host())[:, ::2]), host()[:, ::2])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", DLPACK_DTYPES)
 def test_from_dlpack_shares_memory(dtype):
     source = host(dtype)
     array = nd.from_dlpack(source)

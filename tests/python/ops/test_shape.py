@@ -66,6 +66,8 @@ def slope(function, x, head, step=0.5):
 @pytest.mark.parametrize("name", SAME_AS_NUMPY)
 def test_values_and_gradients_are_those_of_numpy(name):
     function = SAME_AS_NUMPY[name]
+    if name == "pad wrap" and numpy.lib.NumpyVersion(numpy.__version__) < "1.25.0":
+        pytest.skip("NumPy before 1.25 wraps wrongly when the padding is longer than the array")
     expected = function(numpy, X)
     x = np.array(X)
     x.attach_grad()

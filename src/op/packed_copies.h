@@ -1,0 +1,30 @@
+// Row-major copies of strided arrays, for the time of one kernel run. Belongs to one thread.
+#pragma once
+
+#include <forward_list>
+
+#include "ndarray/view.h"
+#include "op/op_def.h"
+
+namespace headrace {
+
+class PackedCopies {
+ public:
+  PackedCopies() = default;
+  ~PackedCopies();
+  PackedCopies(const PackedCopies&) = delete;
+  PackedCopies& operator=(const PackedCopies&) = delete;
+
+  // Valid as long as this object.
+  Tensor pack(const View& view);
+
+ private:
+  struct Copy {
+    void* data;
+    size_t bytes;
+    Strides strides;
+  };
+  std::forward_list<Copy> copies_;  // stable addresses: tensors refer to the strides
+};
+
+}  // namespace headrace
