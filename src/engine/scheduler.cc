@@ -172,9 +172,14 @@ void Scheduler::submit(Task* task) {
   } else if (into_batch) {
     // The task is in the batch now, or waits in its chains; a little too much cost in the sum only flushes earlier. The
     // sum starts anew when others, or this thread while it waited, have emptied the batch.
-    context.batch_cost_ns = context.batch.size() > 1 ? context.batch_cost_ns + cost_ns : cost_ns;
+    if (context.batch.size() > 1) {
+      context.batch_cost_ns += cost_ns;
+    } else {
+      context.batch_cost_ns = cost_ns;
+      context.batch_since = steady_ns();
+    }
     light_fence();
-    if (urgent || context.batch.size() >= kBatchTasks || context.batch_cost_ns >= wake_cost_ns() ||
+    if (urgent || context.batch.size() >= kBatchTasks || context.batch_cost_ns >= worth_waking_ns() ||
         drained_.has_sleepers())
       flush(context);
   }

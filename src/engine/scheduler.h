@@ -7,6 +7,7 @@
 // Any thread may call any function unless it says otherwise.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -28,6 +29,7 @@ class Scheduler {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
   static constexpr Deadline kNever = Deadline::max();
+  static constexpr double kAlwaysWorthNs = 1e6;  // work that a thread is woken for in any case
 
   explicit Scheduler(const Config& config);
   ~Scheduler();
@@ -88,6 +90,8 @@ class Scheduler {
   Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
   double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
+  // What work has to cost for a thread to be woken for it.
+  double worth_waking_ns() const noexcept { return std::min(wake_cost_ns() * compute_.wake_factor(), kAlwaysWorthNs); }
   void announce_progress() noexcept;
   int64_t horizon() const noexcept;
   int64_t horizon_to_take() const noexcept;

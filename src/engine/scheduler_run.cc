@@ -111,7 +111,7 @@ Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool
   }
   if (!compute.empty()) {
     // What costs less than waking somebody waits for this thread, if it will look; who spins finds it anyway.
-    if (context.runs_on && cost_ns < wake_cost_ns())
+    if (context.runs_on && cost_ns < worth_waking_ns())
       context.batch.push_all(compute);
     else
       compute_.enqueue_all(compute);

@@ -1,6 +1,7 @@
 // Waiting: a waiting thread first runs what is ready, then spins, then parks.
 #include <algorithm>
 
+#include "base/clock.h"
 #include "device/cores.h"
 #include "engine/scheduler.h"
 
@@ -22,6 +23,8 @@ std::chrono::nanoseconds until(Scheduler::Deadline deadline, Clock::time_point n
 // A thread that leaves hands over what it still has, and what the workers left to it because it was at work: others may
 // wait for either.
 bool Scheduler::help_until(ThreadContext& context, const Waiting& waiting) {
+  if (!context.batch.empty() && static_cast<double>(steady_ns() - context.batch_since) > wake_cost_ns())
+    compute_.forget_wasted_wakes();
   const bool reached = help(context, waiting);
   if (!context.batch.empty())
     flush(context);

@@ -24,6 +24,7 @@ struct alignas(64) ThreadContext {
   int depth = 0;                       // owner: registered tasks it is running, one inside the other
   int since_check = 0;                 // owner: registrations since back-pressure was looked at
   double batch_cost_ns = 0;            // owner: of what it put into the batch since the last flush
+  uint64_t batch_since = 0;            // owner: steady_ns() when it put the first of that into the batch
   std::atomic<bool> is_pusher{false};  // written by the owner under Scheduler::control_
   bool runs_on = false;                // owner: it looks for more to run after the current task
   const WorkerGroup* group = nullptr;  // the group this thread works for, if any

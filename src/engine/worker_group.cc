@@ -111,17 +111,24 @@ void WorkerGroup::start_thread() noexcept {
 
 void WorkerGroup::work(Worker& self) noexcept {
   ThreadContext& context = scheduler_.enter_worker(*this, self.number);
-  do {
-    while (Task* task = scheduler_.take_work(context, kind_)) {
+  for (Awaited awaited = Awaited::kFound; awaited != Awaited::kStop; awaited = await_work(self)) {
+    Task* task = scheduler_.take_work(context, kind_);
+    if (awaited == Awaited::kWoken) note_wake(task != nullptr);
+    for (; task; task = scheduler_.take_work(context, kind_)) {
       pass_on();
       scheduler_.run_streak(context, task);
     }
-  } while (await_work(self));
+  }
 }
 
-bool WorkerGroup::await_work(Worker& self) noexcept {
-  if (kind_ == Kind::kCompute && spin()) return true;
-  return park(self);
+WorkerGroup::Awaited WorkerGroup::await_work(Worker& self) noexcept {
+  if (kind_ == Kind::kCompute && spin()) return Awaited::kFound;
+  return park(self) ? Awaited::kWoken : Awaited::kStop;
+}
+
+void WorkerGroup::note_wake(bool useful) noexcept {
+  const int wasted = wasted_wakes_.load(std::memory_order_relaxed);
+  wasted_wakes_.store(useful ? wasted / 2 : std::min(wasted + 1, kMostWasted), std::memory_order_relaxed);
 }
 
 // At most half the cores spin; one is enough to receive, and it wakes the next when there is more.

@@ -35,6 +35,12 @@ class WorkerGroup {
   void notify() noexcept;
   // A thread that found work calls it: wakes another one if there is more.
   void pass_on() noexcept;
+  // How many times the cost of a wake-up work should have before a thread is woken for it: more after wake-ups that
+  // came too late because another thread, most often the one that had pushed and then waited, had done the work by
+  // then.
+  int wake_factor() const noexcept { return 1 << wasted_wakes_.load(std::memory_order_relaxed); }
+  // Work has lain there although a thread had the time to do it.
+  void forget_wasted_wakes() noexcept { wasted_wakes_.store(0, std::memory_order_relaxed); }
   bool has_idle_thread() const noexcept { return idle_count_.load(std::memory_order_relaxed) > 0; }
 
   // A thread of the group is about to park inside a task, or continues: another one may run meanwhile.
@@ -53,6 +59,8 @@ class WorkerGroup {
   void abandon_threads() noexcept;
 
  private:
+  static constexpr int kMostWasted = 8;
+
   struct Worker {
     std::thread thread;
     int number = 0;                   // from 1, for people
@@ -62,9 +70,11 @@ class WorkerGroup {
   void wake_or_start() noexcept;
   void start_thread() noexcept;
   void work(Worker& self) noexcept;
-  bool await_work(Worker& self) noexcept;  // false: the group stops
-  bool spin() noexcept;                    // true: work appeared
-  bool park(Worker& self) noexcept;
+  enum class Awaited { kStop, kFound, kWoken };
+  Awaited await_work(Worker& self) noexcept;
+  void note_wake(bool useful) noexcept;
+  bool spin() noexcept;              // true: work appeared
+  bool park(Worker& self) noexcept;  // false: the group stops
 
   Scheduler& scheduler_;
   const Kind kind_;
@@ -72,6 +82,7 @@ class WorkerGroup {
   ReadyQueue queue_;
   std::atomic<int> spinners_{0};
   std::atomic<int> blocked_{0};
+  std::atomic<int> wasted_wakes_{0};  // in a row, up to kMostWasted; approximate
   std::atomic<bool> stopping_{false};
 
   SpinLock idle_lock_;

@@ -101,9 +101,9 @@ class ArenaLease {
 
 }  // namespace
 
-int threads_for(double total_cost_ns) noexcept {
-  if (kSerial || threads_are_lost || total_cost_ns < 2 * kCostPerThreadNs) return 1;
-  return static_cast<int>(std::clamp(total_cost_ns / kCostPerThreadNs, 1.0, static_cast<double>(idle_cores())));
+int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
+  if (kSerial || threads_are_lost || total_cost_ns < 2 * cost_per_thread_ns) return 1;
+  return static_cast<int>(std::clamp(total_cost_ns / cost_per_thread_ns, 1.0, static_cast<double>(idle_cores())));
 }
 
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t, int64_t)> body) {

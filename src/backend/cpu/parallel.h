@@ -11,8 +11,8 @@ namespace headrace {
 
 inline constexpr double kCostPerThreadNs = 50'000;
 
-// How many threads work of this cost gets now: clamp(cost / 50 us, 1, idle_cores()).
-int threads_for(double total_cost_ns) noexcept;
+// How many threads work of this cost gets now: clamp(cost / cost per thread, 1, idle_cores()).
+int threads_for(double total_cost_ns, double cost_per_thread_ns = kCostPerThreadNs) noexcept;
 
 // Calls body(begin, end) for disjoint ranges that cover [0, n), each of at least `grain` except the last; once, in
 // this thread, when one thread is enough. What a body throws is raised here after all running bodies have ended.

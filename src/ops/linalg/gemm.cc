@@ -12,6 +12,8 @@ namespace {
 
 // Below this many multiplications the call of a library costs more than the work.
 constexpr double kTiny = 1000;
+// Products divide evenly and read what they share from caches: less work than elsewhere justifies a thread.
+constexpr double kProductCostPerThreadNs = 10'000;
 
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
 
@@ -88,7 +90,7 @@ void gemm_through_float(KernelContext& context, const Gemm& g) {
 bool library_gemm(KernelContext& context, Gemm g) {
   g.a = with_unit_stride(context, g, g.a, g.m, g.k);
   g.b = with_unit_stride(context, g, g.b, g.k, g.n);
-  const int threads = threads_for(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k));
+  const int threads = threads_for(gemm_cost(g.dtype, element_count(g.batch), g.m, g.n, g.k), kProductCostPerThreadNs);
   bool done = false;
   run_in_arena_of(threads, [&] { done = onednn_matmul(context, g, threads); });
   return done;
