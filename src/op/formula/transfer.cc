@@ -6,8 +6,16 @@
 #include "op/formula/numeric_cast.h"
 #include "op/simd/half.h"
 #include "op/simd/kernels.h"
+#include "op/simd/targets.h"
 
-namespace headrace {
+// Plain loops, which the compiler vectorises for each instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "op/formula/transfer.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headrace::HWY_NAMESPACE {
 namespace {
 
 template <class T>
@@ -67,16 +75,29 @@ auto dispatch_compute(ComputeType type, F&& f) {
 
 }  // namespace
 
-Load load_function(DType from, ComputeType to) {
+Load choose_load(DType from, ComputeType to) {
   return dispatch(from, [&]<class Memory>() -> Load {
     return dispatch_compute(to, []<class Tile>() -> Load { return &load<Memory, Tile>; });
   });
 }
 
-Store store_function(ComputeType from, DType to) {
+Store choose_store(ComputeType from, DType to) {
   return dispatch(to, [&]<class Memory>() -> Store {
     return dispatch_compute(from, []<class Tile>() -> Store { return &store<Tile, Memory>; });
   });
 }
 
+}  // namespace headrace::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headrace {
+
+HWY_EXPORT(choose_load);
+HWY_EXPORT(choose_store);
+
+Load load_function(DType from, ComputeType to) { return HWY_DYNAMIC_DISPATCH(choose_load)(from, to); }
+Store store_function(ComputeType from, DType to) { return HWY_DYNAMIC_DISPATCH(choose_store)(from, to); }
+
 }  // namespace headrace
+#endif
