@@ -78,7 +78,10 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
   for (const NDArray& output : outputs) {
     View* view = output.view().get();
     views.push_back(view);
-    writes.push_back(&view->storage()->var());
+    Var* const var = &view->storage()->var();
+    writes.push_back(var);
+    // A write of a part does not make up for an earlier error in the rest: it keeps the error, as a reader does.
+    if (!options.fresh && !view->covers_storage()) reads.push_back(var);
   }
   if (options.resource) writes.push_back(options.resource);
   double cost = options.cost_ns;

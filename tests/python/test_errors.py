@@ -187,3 +187,35 @@ def test_waitall_raises_an_error_once():
     with pytest.raises(MXNetError, match="scale"):
         nd.waitall()
     nd.waitall()
+
+
+# --- errors that happen while an operation runs ---
+
+
+@pytest.mark.parametrize("module", [nd, np], ids=["nd", "np"])
+def test_a_write_of_a_part_keeps_the_error(module):
+    def failed():
+        return module.take(module.ones((3, 4)), module.array([0, 1, 9], dtype="int32"), axis=0, mode="raise")
+
+    for write in (
+        lambda x: x.__setitem__(0, 1),
+        lambda x: x.__setitem__((slice(None), 1), module.ones((3,))),
+        lambda x: x[1:].__iadd__(1),
+        lambda x: x.__iadd__(1),
+    ):
+        array = failed()
+        write(array)
+        with pytest.raises(IndexError, match="take: index 9"):
+            array.wait_to_read()
+    for write in (lambda x: x.__setitem__(slice(None), 5), lambda x: x.T.__setitem__(slice(None), 5)):
+        array = failed()
+        write(array)
+        assert array.asnumpy().tolist() == [[5] * 4] * 3
+    with pytest.raises(IndexError):
+        nd.waitall()
+    while True:
+        try:
+            nd.waitall()
+            break
+        except IndexError:
+            pass
