@@ -30,13 +30,6 @@ void parse_integer(const char* name, std::string_view text, Config& config) {
   config.*kField = value;
 }
 
-template <bool Config::*kField>
-void parse_bool(const char* name, std::string_view text, Config& config) {
-  const bool on = text == "1" || text == "true", off = text == "0" || text == "false";
-  check(on || off, ErrorKind::kValue, "{}: expected 0 or 1, got '{}'. Set 0 or 1, or unset the variable.", name, text);
-  config.*kField = on;
-}
-
 template <std::string Config::*kField>
 void parse_text(const char*, std::string_view text, Config& config) {
   config.*kField = text;
@@ -77,7 +70,6 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
     {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},
-    {{"HEADRACE_FUSION", "1", "0 runs every pointwise operation on its own"}, parse_bool<&Config::fusion>},
 };
 
 constexpr auto kVariables = [] {

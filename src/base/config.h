@@ -18,7 +18,6 @@ struct Config {
   int64_t memory_watermark = 0;    // free pooled bytes below which nothing returns to the system; 0: half the memory
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug
-  bool fusion = true;              // run queued pointwise operations as one pass
 };
 
 struct ConfigVariable {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "device/registry.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -12,14 +13,17 @@ namespace {
 void before_fork() {
   runtime().engine.before_fork();
   backends_before_fork();
+  trace::before_fork();
 }
 
 void after_fork_in_parent() {
+  trace::after_fork();
   backends_after_fork(false);
   runtime().engine.after_fork(false);
 }
 
 void after_fork_in_child() {
+  trace::after_fork();
   backends_after_fork(true);
   runtime().engine.after_fork(true);
 }

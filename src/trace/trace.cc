@@ -170,4 +170,7 @@ std::vector<Lane> collect() {
   return lanes;
 }
 
+void before_fork() noexcept { recorder().mutex.lock(); }
+void after_fork() noexcept { recorder().mutex.unlock(); }
+
 }  // namespace headrace::trace

@@ -76,4 +76,8 @@ struct Lane {
 // A copy of everything recorded so far; threads may go on recording meanwhile.
 std::vector<Lane> collect();
 
+// Around fork(): no other thread holds the lock while the process is copied.
+void before_fork() noexcept;
+void after_fork() noexcept;
+
 }  // namespace headrace::trace

@@ -33,16 +33,14 @@ TEST(Config, DefaultsWithoutVariables) {
   const Config config = parse_config();
   EXPECT_FALSE(config.serial_engine);
   EXPECT_EQ(config.max_pending, 4096);
-  EXPECT_TRUE(config.fusion);
 }
 
 TEST(Config, ReadsVariables) {
-  Environment engine("HEADRACE_ENGINE", "serial"), workers("HEADRACE_WORKERS", "3"), fusion("HEADRACE_FUSION", "0"),
+  Environment engine("HEADRACE_ENGINE", "serial"), workers("HEADRACE_WORKERS", "3"),
       trace("HEADRACE_TRACE", "/tmp/t.json"), spin("HEADRACE_SPIN_US", "7");
   const Config config = parse_config();
   EXPECT_TRUE(config.serial_engine);
   EXPECT_EQ(config.workers, 3);
-  EXPECT_FALSE(config.fusion);
   EXPECT_EQ(config.trace_path, "/tmp/t.json");
   EXPECT_EQ(config.spin_us, 7);
 }
@@ -63,7 +61,7 @@ TEST(Config, BadTextsNameTheVariable) {
   for (auto [name, text] :
        {std::pair{"HEADRACE_WORKERS", "many"}, std::pair{"HEADRACE_WORKERS", "-1"}, std::pair{"HEADRACE_WORKERS", "3x"},
         std::pair{"HEADRACE_MAX_PENDING", "0"}, std::pair{"HEADRACE_ENGINE", "fast"},
-        std::pair{"HEADRACE_FUSION", "yes"}, std::pair{"HEADRACE_LOG", "loud"}}) {
+        std::pair{"HEADRACE_LOG", "loud"}}) {
     Environment variable(name, text);
     try {
       parse_config();

@@ -5,12 +5,14 @@
 
 #include <array>
 #include <atomic>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "backend/cpu/parallel.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -89,6 +91,19 @@ TEST(Fork, WhileAnotherThreadPushes) {
   other.join();
   EXPECT_EQ(runs, pushed);
   EXPECT_TRUE(engine_works());
+}
+
+TEST(Fork, WhileAnotherThreadInternsNames) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizers' heaps do not survive a fork beside running threads";
+  runtime();
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    for (int i = 0; !stop; ++i) trace::intern(std::to_string(i % 100));
+  });
+  for (int round = 0; round < 50; ++round)
+    EXPECT_TRUE(child_agrees([] { return trace::intern("child") == trace::intern("child"); }));
+  stop = true;
+  other.join();
 }
 
 TEST(Fork, InsideATask) {
