@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/ref_counted.h"
+#include "base/slab.h"
 #include "headrace/attr_value.hpp"
 
 namespace headrace {
@@ -212,6 +213,11 @@ class AttrsOf final : public Attrs {
   explicit AttrsOf(A v) : Attrs(&schema_of<A>()), value(std::move(v)) {}
   const void* data() const noexcept override { return &value; }
   void* mutable_data() noexcept override { return &value; }
+
+  // `x + 1` makes one of these.
+  static void* operator new(size_t size) { return slab_allocate(size); }
+  static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
+
   A value;
 };
 
