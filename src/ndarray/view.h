@@ -34,9 +34,7 @@ class View final {
   int64_t size() const noexcept { return size_; }
   bool is_contiguous() const noexcept { return contiguous_; }
   // Every byte of the storage belongs to an element: writing all elements leaves nothing of what was there before.
-  bool covers_storage() const noexcept {
-    return static_cast<size_t>(size_) * item_size(dtype_) == storage_->bytes();
-  }
+  bool covers_storage() const noexcept { return static_cast<size_t>(size_) * item_size(dtype_) == storage_->bytes(); }
 
   // Address of the first element; allocates. Only while holding access to the storage's Var.
   char* data() const {

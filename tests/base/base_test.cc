@@ -58,10 +58,9 @@ TEST(Config, EmptyVariableIsAsUnset) {
 }
 
 TEST(Config, BadTextsNameTheVariable) {
-  for (auto [name, text] :
-       {std::pair{"HEADRACE_WORKERS", "many"}, std::pair{"HEADRACE_WORKERS", "-1"}, std::pair{"HEADRACE_WORKERS", "3x"},
-        std::pair{"HEADRACE_MAX_PENDING", "0"}, std::pair{"HEADRACE_ENGINE", "fast"},
-        std::pair{"HEADRACE_LOG", "loud"}}) {
+  for (auto [name, text] : {std::pair{"HEADRACE_WORKERS", "many"}, std::pair{"HEADRACE_WORKERS", "-1"},
+                            std::pair{"HEADRACE_WORKERS", "3x"}, std::pair{"HEADRACE_MAX_PENDING", "0"},
+                            std::pair{"HEADRACE_ENGINE", "fast"}, std::pair{"HEADRACE_LOG", "loud"}}) {
     Environment variable(name, text);
     try {
       parse_config();

@@ -1,5 +1,5 @@
-// Random programs over arrays, their views and updates in place: one that runs ahead leaves the bits of the same program
-// in step, also while other threads run programs of their own.
+// Random programs over arrays, their views and updates in place: one that runs ahead leaves the bits of the same
+// program in step, also while other threads run programs of their own.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -2,9 +2,9 @@
 
 Usage: random_arrays.py FIRST LAST THREADS
 
-A program makes arrays and works on them through views, in place, with random numbers and with calls that fail while
-they run, and waits now and then. The line of a seed is a digest of the bits of all arrays, or of their errors; it must
-not depend on the engine, its workers, or the threads that run other programs at the same time.
+A program makes arrays and works on them through views, in place, and with calls that fail while they run, and
+waits now and then. The line of a seed is a digest of the bits of all arrays, or of their errors; it must not
+depend on the engine, its workers, or the threads that run other programs at the same time.
 """
 
 import hashlib
@@ -28,8 +28,8 @@ class Program:
         values = numpy.random.default_rng(seed)
         self.arrays = [np.array(values.random(shape, dtype=numpy.float32)) for _ in range(5)]
         self.actions = [
-            self.combine, self.combine, self.reduce, self.product, self.view, self.view, self.update, self.update,
-            self.write_rows, self.write_columns, self.write_cell, self.select, self.sort, self.cast,
+            self.combine, self.combine, self.reduce, self.product, self.view, self.view, self.update,
+            self.update, self.write_rows, self.write_columns, self.write_cell, self.select, self.sort, self.cast,
         ]  # fmt: skip
 
     def any(self):
@@ -57,7 +57,11 @@ class Program:
 
     def view(self):
         source = self.any()
-        self.put(self.random.choice((source.T, source[::-1], source[:, ::-1], source.reshape(-1).reshape(source.shape))))
+        self.put(
+            self.random.choice(
+                (source.T, source[::-1], source[:, ::-1], source.reshape(-1).reshape(source.shape))
+            )
+        )
 
     def update(self):
         array, factor = self.any(), self.random.random()
@@ -86,7 +90,9 @@ class Program:
         index = [self.random.randrange(self.side) for _ in range(self.side)]
         if self.random.random() < 0.05:
             index[-1] = self.side  # out of range: found when it runs
-        self.put(np.take(self.any(), np.array(index, dtype="int32"), axis=self.random.choice((0, 1)), mode="raise"))
+        self.put(
+            np.take(self.any(), np.array(index, dtype="int32"), axis=self.random.choice((0, 1)), mode="raise")
+        )
 
     def sort(self):
         self.put(np.sort(self.any(), axis=self.random.choice((0, 1))))
