@@ -28,9 +28,19 @@ class Program:
         values = numpy.random.default_rng(seed)
         self.arrays = [np.array(values.random(shape, dtype=numpy.float32)) for _ in range(5)]
         self.actions = [
-            self.combine, self.combine, self.reduce, self.product, self.view, self.view, self.update,
-            self.update, self.write_rows, self.write_columns, self.write_cell, self.select, self.sort, self.cast,
-        ]  # fmt: skip
+            *(
+                self.combine,
+                self.reduce,
+                self.product,
+                self.view,
+                self.update,
+                self.select,
+                self.sort,
+                self.cast,
+            ),
+            *(self.combine, self.view, self.update),  # more often
+            *(self.write_rows, self.write_columns, self.write_cell),
+        ]
 
     def any(self):
         return self.random.choice(self.arrays)
