@@ -26,8 +26,9 @@ enum class Parsed { kBasic, kAdvanced };
 bool is_index_integer(PyObject* item) {
   if (PyBool_Check(item) || is_array(item)) return false;
   if (PyLong_Check(item)) return true;
-  // NumPy 1 lets its bool pass for an integer.
-  return PyIndex_Check(item) && !PySequence_Check(item) && std::string_view(Py_TYPE(item)->tp_name) != "numpy.bool_";
+  // Some versions of NumPy let their bool, numpy.bool_ or numpy.bool, pass for an integer.
+  return PyIndex_Check(item) && !PySequence_Check(item) &&
+         !std::string_view(Py_TYPE(item)->tp_name).starts_with("numpy.bool");
 }
 
 // Counted from the front.
