@@ -1,5 +1,7 @@
 #include "headrace/arithmetic.hpp"
 
+#include <string>
+
 #include "op/borrowed_arrays.h"
 #include "op/invoke.h"
 
@@ -7,24 +9,26 @@ namespace headrace {
 namespace {
 
 struct Forms {
+  explicit Forms(const std::string& name) : arrays(find_op(name)), scalar(find_op(name + "_scalar")) {}
+
   const OpDef& arrays;
   const OpDef& scalar;  // of an array and a number, in this order
 };
 
 const Forms& add() {
-  static const Forms forms{find_op("_npi_add"), find_op("_npi_add_scalar")};
+  static const Forms forms("_npi_add");
   return forms;
 }
 const Forms& subtract() {
-  static const Forms forms{find_op("_npi_subtract"), find_op("_npi_subtract_scalar")};
+  static const Forms forms("_npi_subtract");
   return forms;
 }
 const Forms& multiply() {
-  static const Forms forms{find_op("_npi_multiply"), find_op("_npi_multiply_scalar")};
+  static const Forms forms("_npi_multiply");
   return forms;
 }
 const Forms& divide() {
-  static const Forms forms{find_op("_npi_true_divide"), find_op("_npi_true_divide_scalar")};
+  static const Forms forms("_npi_true_divide");
   return forms;
 }
 

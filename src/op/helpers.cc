@@ -2,7 +2,6 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
-#include "device/registry.h"
 #include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -41,7 +40,6 @@ NDArray sum_to_shape(const NDArray& gradient, const Shape& shape) {
 }
 
 NDArray full(const Shape& shape, double value, DType dtype, Device device) {
-  allocator_of(device);  // raises here when there is no such device
   NDArray result(make_view(shape, dtype, device));
   Var* var = &result.view()->storage()->var();
   int64_t bytes = result.size() * static_cast<int64_t>(item_size(dtype));

@@ -59,7 +59,7 @@ struct PushOptions {
   double cost_ns = -1;      // negative: estimated from the bytes
   bool fresh = false;       // no other handle to the outputs exists yet
   Var* resource = nullptr;  // what the operation changes beside its outputs
-  uint64_t ticket = 0;      // for KernelContext
+  uint64_t ticket = 0;      // for KernelContext; of a pointwise operator: its ComputeType
 };
 // Hands the operation to the engine: what it reads and writes, and how it runs.
 void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <headrace/headrace.hpp>
 
+#include "tests/support/arrays.h"
+
 namespace headrace {
 namespace {
 
@@ -14,21 +16,6 @@ namespace nn = gluon::nn;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
-
-NDArray array(std::vector<float> values, const Shape& shape) {
-  return NDArray::from(std::span<const float>(values), shape);
-}
-
-template <class F>
-ErrorKind kind_of(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was raised";
-  return ErrorKind::kRuntime;
-}
 
 TEST(Layers, DenseLearnsItsNumberOfInputsAndMultiplies) {
   nn::Dense dense(2, {.activation = "relu"});

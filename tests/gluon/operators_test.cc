@@ -4,14 +4,12 @@
 
 #include <headrace/headrace.hpp>
 
+#include "tests/support/arrays.h"
+
 namespace headrace {
 namespace {
 
 using ::testing::ElementsAre;
-
-NDArray array(std::vector<float> values) {
-  return NDArray::from(std::span<const float>(values), {static_cast<int64_t>(values.size())});
-}
 
 TEST(Arithmetic, ArraysAndNumbers) {
   NDArray x = array({1, 2}), y = array({4, 8});

@@ -7,30 +7,12 @@
 #include "headrace/autograd.hpp"
 #include "headrace/error.hpp"
 #include "op/invoke.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
 
 using ::testing::ElementsAre;
-
-NDArray array(std::vector<float> values, const Shape& shape) {
-  return NDArray::from(std::span<const float>(values), shape);
-}
-NDArray array(std::vector<float> values) {
-  const Shape shape{static_cast<int64_t>(values.size())};
-  return array(std::move(values), shape);
-}
-
-template <class F>
-ErrorKind kind_of(F&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was raised";
-  return ErrorKind::kMemory;
-}
 
 TEST(CompoundAssignment, WritesIntoTheArrayItself) {
   NDArray x = array({1, 2}), handle = x, y = array({3, 4});

@@ -4,13 +4,10 @@
 
 #include "headrace/error.hpp"
 #include "op/promote.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
-
-NDArray array(std::vector<float> values, const Shape& shape) {
-  return NDArray::from_host(values.data(), shape, DType::kFloat32);
-}
 
 TEST(Invoke, ResultsAreBroadcast) {
   NDArray sum = call("broadcast_add", {array({1, 2, 3}, {3, 1}), array({10, 20}, {1, 2})});

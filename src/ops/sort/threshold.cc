@@ -38,10 +38,7 @@ int64_t reach(const T* HWY_RESTRICT x, int64_t n, T limit, bool ascending, int32
 
 }  // namespace
 
-ReachFn<float> reach_float() { return reach<float>; }
-ReachFn<double> reach_double() { return reach<double>; }
-ReachFn<int32_t> reach_int32() { return reach<int32_t>; }
-ReachFn<int64_t> reach_int64() { return reach<int64_t>; }
+ReachTable make_reach_table() { return {reach<float>, reach<double>, reach<int32_t>, reach<int64_t>}; }
 
 }  // namespace headrace::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -49,30 +46,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace headrace {
 
-HWY_EXPORT(reach_float);
-HWY_EXPORT(reach_double);
-HWY_EXPORT(reach_int32);
-HWY_EXPORT(reach_int64);
+HWY_EXPORT(make_reach_table);
 
-template <>
-ReachFn<float> positions_that_reach<float>() noexcept {
-  static const ReachFn<float> chosen = HWY_DYNAMIC_DISPATCH(reach_float)();
-  return chosen;
-}
-template <>
-ReachFn<double> positions_that_reach<double>() noexcept {
-  static const ReachFn<double> chosen = HWY_DYNAMIC_DISPATCH(reach_double)();
-  return chosen;
-}
-template <>
-ReachFn<int32_t> positions_that_reach<int32_t>() noexcept {
-  static const ReachFn<int32_t> chosen = HWY_DYNAMIC_DISPATCH(reach_int32)();
-  return chosen;
-}
-template <>
-ReachFn<int64_t> positions_that_reach<int64_t>() noexcept {
-  static const ReachFn<int64_t> chosen = HWY_DYNAMIC_DISPATCH(reach_int64)();
-  return chosen;
+const ReachTable& reach_table() noexcept {
+  static const ReachTable table = HWY_DYNAMIC_DISPATCH(make_reach_table)();
+  return table;
 }
 
 }  // namespace headrace

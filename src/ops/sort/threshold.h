@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 
 namespace headrace {
 
@@ -10,7 +11,12 @@ namespace headrace {
 template <class T>
 using ReachFn = int64_t (*)(const T* x, int64_t n, T limit, bool ascending, int32_t* positions) noexcept;
 
+using ReachTable = std::tuple<ReachFn<float>, ReachFn<double>, ReachFn<int32_t>, ReachFn<int64_t>>;
+const ReachTable& reach_table() noexcept;  // for this machine
+
 template <class T>
-ReachFn<T> positions_that_reach() noexcept;
+ReachFn<T> positions_that_reach() noexcept {
+  return std::get<ReachFn<T>>(reach_table());
+}
 
 }  // namespace headrace

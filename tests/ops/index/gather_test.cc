@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "op/invoke.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
 
-NDArray array(std::vector<float> values, const Shape& shape) { return NDArray::from<float>(values, shape); }
 NDArray indices(std::vector<int64_t> values, const Shape& shape) { return NDArray::from<int64_t>(values, shape); }
 
 TEST(AdvancedIndex, NeighbouringAxesStayInPlaceAndOthersGoFirst) {

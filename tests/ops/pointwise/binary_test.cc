@@ -4,11 +4,11 @@
 
 #include "headrace/ndarray.hpp"
 #include "op/invoke.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
 
-NDArray array(std::vector<float> values, const Shape& shape) { return NDArray::from<float>(values, shape); }
 NDArray ints(std::vector<int32_t> values) {
   return NDArray::from<int32_t>(values, Shape{static_cast<int64_t>(values.size())});
 }

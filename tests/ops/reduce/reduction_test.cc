@@ -9,13 +9,12 @@
 
 #include "op/invoke.h"
 #include "ops/reduce/combine.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
 
 constexpr float kQuietNan = std::numeric_limits<float>::quiet_NaN();
-
-NDArray array(std::vector<float> values, const Shape& shape) { return NDArray::from<float>(values, shape); }
 
 TEST(Combine, ExtremesLetNanWinWhereverItStands) {
   for (Combine how : {Combine::kMax, Combine::kMin}) {
