@@ -16,6 +16,11 @@ int64_t element_count(const Shape& shape);
 // Row-major strides of a freshly made array.
 Strides contiguous_strides(const Shape& shape);
 bool is_contiguous(const Shape& shape, const Strides& strides);
+// Strides that put axis 1 innermost: how images of shape (n, channels, ...) lie as n, ..., channels.
+Strides channels_last_strides(const Shape& shape);
+bool is_channels_last(const Shape& shape, const Strides& strides);
+// Whether the elements fill a stretch of memory without gaps or repetition, in whatever order of the axes.
+bool is_dense(const Shape& shape, const Strides& strides);
 // "(2, 3)", "(4,)", "()": as Python prints a tuple. The text is made when somebody reads it, so error checks may name
 // shapes at no cost; the shape must live as long as the ShapeText.
 struct ShapeText {

@@ -1,5 +1,7 @@
 #include "headrace/shape.hpp"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace headrace {
@@ -32,6 +34,44 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
     if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
     step *= shape[i];
+  }
+  return true;
+}
+
+Strides channels_last_strides(const Shape& shape) {
+  Strides strides(shape.size());
+  int64_t step = 1;
+  if (shape.size() > 1) {
+    strides[1] = 1;
+    step = shape[1];
+  }
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (i == 1) continue;
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+bool is_channels_last(const Shape& shape, const Strides& strides) {
+  if (shape.size() < 3) return false;
+  const Strides wanted = channels_last_strides(shape);
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1 && strides[i] != wanted[i]) return false;
+  return true;
+}
+
+bool is_dense(const Shape& shape, const Strides& strides) {
+  Shape order;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) order.push_back(static_cast<int64_t>(i));
+  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<size_t>(a)] < strides[static_cast<size_t>(b)];
+  });
+  int64_t step = 1;
+  for (int64_t axis : order) {
+    if (strides[static_cast<size_t>(axis)] != step) return false;
+    step *= shape[static_cast<size_t>(axis)];
   }
   return true;
 }

@@ -83,6 +83,12 @@ ViewPtr make_view_like(const View& like, DType dtype) {
   return ViewPtr(new View(StoragePtr(new Storage(*allocator, device, bytes)), dtype, like));
 }
 
+ViewPtr make_view(const Shape& shape, DType dtype, Device device, const Strides& strides) {
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * item_size(dtype);
+  return ViewPtr(
+      new View(StoragePtr(new Storage(allocator_of(device), device, bytes)), dtype, shape, strides, 0));
+}
+
 ViewPtr make_view(const Shape& shape, DType dtype, Device device) {
   size_t bytes = static_cast<size_t>(element_count(shape)) * item_size(dtype);
   return ViewPtr(new View(StoragePtr(new Storage(allocator_of(device), device, bytes)), dtype, shape));

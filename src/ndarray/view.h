@@ -63,7 +63,9 @@ using ViewPtr = IntrusivePtr<View>;
 // A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed, RuntimeError when
 // there is no such device.
 ViewPtr make_view(const Shape& shape, DType dtype, Device device);
-// The same, with the shape and device of a view that has storage: cheaper.
+// The same with other strides, which must be dense.
+ViewPtr make_view(const Shape& shape, DType dtype, Device device, const Strides& strides);
+// Row-major, with the shape and device of a view that has storage: cheaper than the others.
 ViewPtr make_view_like(const View& like, DType dtype);
 
 }  // namespace headrace

@@ -1,5 +1,7 @@
 #include "op/invoke.h"
 
+#include <algorithm>
+
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
@@ -10,6 +12,23 @@ namespace headrace {
 
 const char* Infer::name() const noexcept { return op_.name.c_str(); }
 const char* KernelContext::name() const noexcept { return op_.name.c_str(); }
+
+bool Completion::is_known(size_t i) const noexcept {
+  return i < shapes_.size() && shapes_[i] && std::ranges::find(*shapes_[i], -1) == shapes_[i]->end();
+}
+
+void Completion::set(size_t i, const Shape& shape) {
+  if (i >= shapes_.size()) return;
+  std::optional<Shape>& known = shapes_[i];
+  bool fits = !known || known->size() == shape.size();
+  if (known && fits)
+    for (size_t k = 0; k < shape.size(); ++k) fits &= (*known)[k] == -1 || shape[k] == -1 || (*known)[k] == shape[k];
+  check(fits, ErrorKind::kRuntime, "{}: Shape inconsistent, Provided = {}, inferred shape={}", name_,
+        known ? to_string(*known) : to_string(shape), to_string(shape));
+  if (!known) known = shape;
+  for (size_t k = 0; k < shape.size(); ++k)
+    if ((*known)[k] == -1) (*known)[k] = shape[k];
+}
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {
   return op.output_count ? op.output_count(attrs) : op.outputs;
@@ -141,7 +160,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i]) {
       check_output(op, outputs[i], types[i].shape, types[i].dtype);
-      bool direct = outputs[i].is_contiguous();
+      bool direct = outputs[i].strides() == types[i].strides;
       for (const NDArray& input : inputs) direct &= !overlaps(*input.view(), *outputs[i].view());
       if (direct) {
         fresh = false;
@@ -150,7 +169,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
       late.push_back(outputs[i]);
       late_index.push_back(static_cast<uint32_t>(i));
     }
-    outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device));
+    outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device, types[i].strides));
   }
   push_call(op, attrs, inputs, outputs,
             {.cost_ns = infer.cost(), .fresh = fresh, .resource = infer.resource(), .ticket = infer.ticket()});

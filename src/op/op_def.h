@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,7 @@ class Infer {
   struct Type {
     Shape shape;
     DType dtype;
+    Strides strides;
   };
   Infer(const OpDef& op, std::span<const NDArray> inputs) noexcept : op_(op), inputs_(inputs) {}
 
@@ -47,7 +49,11 @@ class Infer {
   int64_t size(size_t i) const noexcept { return inputs_[i].size(); }
   const NDArray& input(size_t i) const noexcept { return inputs_[i]; }
 
-  void output(Shape shape, DType dtype) { outputs_.push_back({std::move(shape), dtype}); }
+  void output(const Shape& shape, DType dtype) { outputs_.push_back({shape, dtype, contiguous_strides(shape)}); }
+  // The kernel writes this result with other strides, which must be dense: how images stay channels-last between
+  // operators.
+  void output(const Shape& shape, DType dtype, const Strides& strides) { outputs_.push_back({shape, dtype, strides}); }
+  const Strides& strides(size_t i) const noexcept { return inputs_[i].strides(); }
   // Estimated nanoseconds on one core; the default is the time to stream all inputs and outputs.
   void cost(double nanoseconds) noexcept { cost_ = nanoseconds; }
   // Where the results live; the default is the device of the inputs, or the thread's device.
@@ -79,7 +85,25 @@ class Infer {
   uint64_t ticket_ = 0;
 };
 
-// What a kernel sees of one array. Row-major and packed, except for inputs of an operator that says strided_inputs.
+// Shapes of inputs that follow from those of others (a weight's from the data's), for graphs whose variables have no
+// shape yet. An extent of -1 is unknown; no shape at all is none.
+class Completion {
+ public:
+  Completion(const char* name, std::span<std::optional<Shape>> shapes) noexcept : name_(name), shapes_(shapes) {}
+  const char* name() const noexcept { return name_; }
+  size_t input_count() const noexcept { return shapes_.size(); }
+  bool is_known(size_t i) const noexcept;
+  const Shape& shape(size_t i) const noexcept { return *shapes_[i]; }
+  // Fills in what is unknown of input i, which may be absent. Raises MXNetError when what is known differs.
+  void set(size_t i, const Shape& shape);
+
+ private:
+  const char* name_;
+  std::span<std::optional<Shape>> shapes_;
+};
+
+// What a kernel sees of one array. Row-major and packed, except for inputs of an operator that says strided_inputs and
+// for outputs for which its rule gave strides.
 struct Tensor {
   void* data;
   DType dtype;
@@ -231,6 +255,11 @@ struct OpDef {
   std::function<size_t(const Attrs&)> output_count = {};
   size_t visible_outputs = 0;  // results that frontends return; 0: all
 
+  // How many of `inputs` these attributes call for, where that varies (no_bias); a graph makes variables of the missing.
+  std::function<size_t(const Attrs&)> input_count = {};
+  // Completes the shapes of inputs that follow from others.
+  std::function<void(Completion&, const Attrs&)> complete = {};
+
   std::function<void(Infer&, const Attrs&)> infer = {};
   std::function<void(KernelContext&, const Attrs&)> kernel = {};
   std::function<bool(const Geometry& in, Geometry& out, const Attrs&)> as_view = {};
@@ -241,7 +270,7 @@ struct OpDef {
   bool zero_gradient = false;                                  // differentiable, with gradient zero everywhere
   uint32_t saves_inputs = kEverything;  // bit i: the gradient reads input i (others: shape and dtype only)
   uint32_t saves_outputs = kNothing;
-  uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place
+  uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place; in a graph it is an auxiliary state
   bool strided_inputs = false;  // the kernel reads inputs of any strides; otherwise they are packed before it runs
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
@@ -262,6 +291,8 @@ struct General {
   size_t outputs = 1;
   std::function<size_t(const A&)> output_count = {};
   size_t visible_outputs = 0;
+  std::function<size_t(const A&)> input_count = {};
+  std::function<void(Completion&, const A&)> complete = {};
   std::function<void(Infer&, const A&)> infer = {};
   std::function<void(KernelContext&, const A&)> kernel = {};
   std::function<bool(const Geometry& in, Geometry& out, const A&)> as_view = {};
@@ -300,6 +331,8 @@ OpDef general(General<A> g) {
   op.outputs = g.outputs;
   op.visible_outputs = g.visible_outputs;
   if (g.output_count) op.output_count = [f = std::move(g.output_count)](const Attrs& a) { return f(a.as<A>()); };
+  if (g.input_count) op.input_count = [f = std::move(g.input_count)](const Attrs& a) { return f(a.as<A>()); };
+  if (g.complete) op.complete = [f = std::move(g.complete)](Completion& c, const Attrs& a) { f(c, a.as<A>()); };
   if (g.infer) op.infer = [f = std::move(g.infer)](Infer& i, const Attrs& a) { f(i, a.as<A>()); };
   if (g.kernel) op.kernel = [f = std::move(g.kernel)](KernelContext& c, const Attrs& a) { f(c, a.as<A>()); };
   if (g.as_view)

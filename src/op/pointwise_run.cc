@@ -84,11 +84,29 @@ double cost_of(const OpDef& op, ComputeType type, int64_t elements) {
   return cost_ns(op.pointwise->program(type), elements);
 }
 
-// All arrays packed and of one shape.
+// All arrays of one shape and packed in one order of the axes.
 bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
-  const Shape& space = written[0]->shape();
-  const auto packed = [&](const View* view) { return view->is_contiguous() && view->shape() == space; };
-  return std::ranges::all_of(inputs, packed) && std::ranges::all_of(written, packed);
+  const View& first = *written[0];
+  const bool row_major = first.is_contiguous();
+  if (!row_major && !is_dense(first.shape(), first.strides())) return false;
+  const auto alike = [&](const View* view) {
+    if (view->shape() != first.shape()) return false;
+    return row_major ? view->is_contiguous() : view->strides() == first.strides();
+  };
+  return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written, alike);
+}
+
+// The array whose order of axes the results take: all inputs that are not broadcast are packed in this one order, which
+// is not row-major. Null: the results are row-major.
+const View* layout_model(std::span<const NDArray> inputs, const Shape& space) {
+  const View* model = nullptr;
+  for (const NDArray& input : inputs) {
+    const View& view = *input.view();
+    if (view.shape() != space) continue;
+    if (view.is_contiguous() || (model && view.strides() != model->strides())) return nullptr;
+    model = &view;
+  }
+  return model && is_dense(space, model->strides()) ? model : nullptr;
 }
 
 bool run_flat(const Program& program, std::span<View* const> inputs, std::span<View* const> written,
@@ -115,6 +133,7 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
   for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
   PointwiseTypes types = body.dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *attrs);
   bool fresh = op.mutates == kNothing;
+  const View* const model = layout_model(inputs, space);
   NDArray late;  // an out= that overlaps an input: computed beside it, then copied
   for (NDArray& output : outputs) {
     if (output) {
@@ -126,8 +145,11 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
       late = output;
     }
     const View& first = *inputs[0].view();
-    output = NDArray(&space != &made ? make_view_like(first, types.result)
-                                     : make_view(space, types.result, inputs[0].device()));
+    if (model)
+      output = NDArray(make_view(space, types.result, first.storage()->device(), model->strides()));
+    else
+      output = NDArray(&space != &made ? make_view_like(first, types.result)
+                                       : make_view(space, types.result, inputs[0].device()));
   }
   const int64_t elements = (outputs.empty() ? inputs[0] : outputs[0]).view()->size();
   push_call(op, attrs, inputs, outputs,

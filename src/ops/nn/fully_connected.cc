@@ -86,6 +86,17 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .inputs = {"data", "weight", "bias"},
       .np_inputs = {"x", "weight", "bias"},
       .optional_inputs = 1,
+      .input_count = [](const FullyConnectedAttrs& a) -> size_t { return a.no_bias ? 2 : 3; },
+      .complete =
+          [](Completion& c, const FullyConnectedAttrs& a) {
+            if (c.is_known(0)) {
+              const Shape& data = c.shape(0);
+              int64_t columns = 1;
+              for (size_t k = row_axes(data, a.flatten); k < data.size(); ++k) columns *= data[k];
+              c.set(1, Shape{a.num_hidden, columns});
+            }
+            c.set(2, Shape{a.num_hidden});
+          },
       .infer = infer_fully_connected,
       .kernel = run_fully_connected,
       .gradient = fully_connected_back,

@@ -87,6 +87,13 @@ OpDef layer_norm() {
            "floats.",
        .inputs = {"data", "gamma", "beta"},
        .output_count = result_count,
+       .complete =
+           [](Completion& c, const LayerNormAttrs& a) {
+             if (!c.is_known(0)) return;
+             const Shape& shape = c.shape(0);
+             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
+             for (size_t k : {1, 2}) c.set(k, Shape{shape[static_cast<size_t>(axis)]});
+           },
        .infer = infer,
        .kernel =
            [](KernelContext& c, const LayerNormAttrs& a) {
