@@ -65,9 +65,8 @@ bool is_dense(const Shape& shape, const Strides& strides) {
   Shape order;
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] != 1) order.push_back(static_cast<int64_t>(i));
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    return strides[static_cast<size_t>(a)] < strides[static_cast<size_t>(b)];
-  });
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return strides[static_cast<size_t>(a)] < strides[static_cast<size_t>(b)]; });
   int64_t step = 1;
   for (int64_t axis : order) {
     if (strides[static_cast<size_t>(axis)] != step) return false;

@@ -85,8 +85,7 @@ ViewPtr make_view_like(const View& like, DType dtype) {
 
 ViewPtr make_view(const Shape& shape, DType dtype, Device device, const Strides& strides) {
   const size_t bytes = static_cast<size_t>(element_count(shape)) * item_size(dtype);
-  return ViewPtr(
-      new View(StoragePtr(new Storage(allocator_of(device), device, bytes)), dtype, shape, strides, 0));
+  return ViewPtr(new View(StoragePtr(new Storage(allocator_of(device), device, bytes)), dtype, shape, strides, 0));
 }
 
 ViewPtr make_view(const Shape& shape, DType dtype, Device device) {

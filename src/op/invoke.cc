@@ -160,7 +160,8 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i]) {
       check_output(op, outputs[i], types[i].shape, types[i].dtype);
-      bool direct = outputs[i].strides() == types[i].strides;
+      bool direct = outputs[i].strides() == types[i].strides ||
+                    (outputs[i].is_contiguous() && is_contiguous(types[i].shape, types[i].strides));
       for (const NDArray& input : inputs) direct &= !overlaps(*input.view(), *outputs[i].view());
       if (direct) {
         fresh = false;

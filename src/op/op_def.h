@@ -255,7 +255,8 @@ struct OpDef {
   std::function<size_t(const Attrs&)> output_count = {};
   size_t visible_outputs = 0;  // results that frontends return; 0: all
 
-  // How many of `inputs` these attributes call for, where that varies (no_bias); a graph makes variables of the missing.
+  // How many of `inputs` these attributes call for, where that varies (no_bias); a graph makes variables of the
+  // missing.
   std::function<size_t(const Attrs&)> input_count = {};
   // Completes the shapes of inputs that follow from others.
   std::function<void(Completion&, const Attrs&)> complete = {};
