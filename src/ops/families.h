@@ -9,6 +9,8 @@ namespace headrace {
 
 using Family = std::vector<OpDef> (*)();
 
+// control/
+std::vector<OpDef> control_flow_operators();
 // creation/
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
@@ -80,6 +82,7 @@ std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
 
 inline constexpr Family kFamilies[] = {
+    control_flow_operators,
     constant_operators,
     positional_operators,
     range_operators,
