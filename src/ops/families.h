@@ -43,6 +43,8 @@ std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
 // nn/
+std::vector<OpDef> convolution_operators();
+std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
 
@@ -106,6 +108,8 @@ inline constexpr Family kFamilies[] = {
     batched_operators,
     einsum_operators,
     tensor_product_operators,
+    convolution_operators,
+    deconvolution_operators,
     fully_connected_operators,
     dropout_operators,
     uniform_normal_operators,

@@ -29,7 +29,7 @@ NOT_YET = {
     f"{module}.{name}"
     for module, names in {
         "nd": (
-            "BatchNorm BilinearSampler CTCLoss Convolution Deconvolution GroupNorm InstanceNorm "
+            "BatchNorm BilinearSampler CTCLoss GroupNorm InstanceNorm "
             "L2Normalization LRN LinearRegressionOutput LogisticRegressionOutput Pooling RNN "
             "ROIPooling SVMOutput SequenceLast SequenceMask SequenceReverse SoftmaxOutput "
             "SpatialTransformer UpSampling col2im im2col"
