@@ -47,6 +47,7 @@ std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> pooling_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
@@ -112,6 +113,7 @@ inline constexpr Family kFamilies[] = {
     deconvolution_operators,
     fully_connected_operators,
     dropout_operators,
+    pooling_operators,
     uniform_normal_operators,
     draw_operators,
     multinomial_operators,

@@ -30,7 +30,7 @@ NOT_YET = {
     for module, names in {
         "nd": (
             "BatchNorm BilinearSampler CTCLoss GroupNorm InstanceNorm "
-            "L2Normalization LRN LinearRegressionOutput LogisticRegressionOutput Pooling RNN "
+            "L2Normalization LRN LinearRegressionOutput LogisticRegressionOutput RNN "
             "ROIPooling SVMOutput SequenceLast SequenceMask SequenceReverse SoftmaxOutput "
             "SpatialTransformer UpSampling col2im im2col"
         ),
@@ -45,7 +45,7 @@ NOT_YET = {
         ),
         "np": "delete diff ediff1d polyval",
         "np.linalg": "cholesky det eigh eigvalsh pinv slogdet solve svd tensorinv",
-        "npx": "pooling roi_pooling sequence_mask",
+        "npx": "roi_pooling sequence_mask",
     }.items()
     for name in names.split()
 }
