@@ -47,6 +47,7 @@ std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> fused_convolution_operators();
 std::vector<OpDef> pooling_operators();
 
 // random/
@@ -113,6 +114,7 @@ inline constexpr Family kFamilies[] = {
     deconvolution_operators,
     fully_connected_operators,
     dropout_operators,
+    fused_convolution_operators,
     pooling_operators,
     uniform_normal_operators,
     draw_operators,

@@ -4,65 +4,16 @@
 #include "ops/nn/convolution.h"
 
 #include "ops/families.h"
-#include "ops/linalg/matrix.h"
 #include "ops/nn/convolution_rules.h"
 
 namespace headrace {
 namespace {
-
-Shape result_shape(const Infer& i, const Window& w, const Shape& data, int64_t filters) {
-  Shape shape{data[0], filters};
-  for (size_t k = 0; k < w.spatial(); ++k) {
-    const int64_t room = data[k + 2] + 2 * w.pad[k] - w.span(k);
-    i.require(room >= 0, ErrorKind::kRuntime,
-              "the window spans {} elements along spatial axis {}, but data has {} there with its padding; expected a "
-              "smaller kernel or dilate, or more pad",
-              w.span(k), k, data[k + 2] + 2 * w.pad[k]);
-    shape.push_back(room / w.stride[k] + 1);
-  }
-  return shape;
-}
-
-void infer_convolution(Infer& i, const ConvolutionAttrs& a) {
-  const Window w = window_of(i.name(), a);
-  require_inputs(i, w, a.no_bias);
-  const Shape data = channels_second(i.shape(0), w.channels_last);
-  i.require(data[1] % w.groups == 0 && a.num_filter % w.groups == 0, ErrorKind::kRuntime,
-            "channels of data and num_filter must be multiples of num_group={}, got {} channels and num_filter={}",
-            w.groups, data[1], a.num_filter);
-  const Shape weight = weight_shape(w, a.num_filter, data[1]);
-  require_shape(i, 1, "weight", weight, w.channels_last);
-  if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
-  const Shape out = result_shape(i, w, data, a.num_filter);
-  output_image(i, out, i.dtype(0), w.channels_last);
-  i.cost(convolution_cost(i.dtype(0), weight, out));
-}
-
-void run_convolution(KernelContext& c, const ConvolutionAttrs& a) {
-  const Window w = window_of(c.name(), a);
-  ConvolutionProblem p{.window = w};
-  p.data = image_of(c.input(0), w.channels_last);
-  p.weight = image_of(c.input(1), w.channels_last);
-  p.out = image_of(c.output(0), w.channels_last);
-  if (!a.no_bias) p.bias = const_cast<void*>(packed_data(c, c.input(2)));
-  convolve(c, p);
-}
 
 void convolution_back(Gradient& g, const ConvolutionAttrs& a) {
   const Window w = window_of(g.op().name.c_str(), a);
   if (g.wants(0)) g.set(0, transposed_convolution(g.head(), g.input(1), w, a.layout, g.input(0).shape()));
   if (g.wants(1)) set_weight_gradient(g, w, a.layout, g.input(0), g.head());
   if (!a.no_bias && g.wants(2)) set_bias_gradient(g, g.head(), w.channels_last);
-}
-
-// The shapes of weight and bias follow from that of data.
-void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
-  const Window w = window_of(c.name(), a);
-  if (c.is_known(0) && c.shape(0).size() == w.spatial() + 2) {
-    const int64_t channels = channels_second(c.shape(0), w.channels_last)[1];
-    c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
-  }
-  c.set(2, Shape{a.num_filter});
 }
 
 OpDef convolution() {
@@ -80,8 +31,8 @@ Raises MXNetError when attributes, shapes or dtypes do not fit.)",
       .optional_inputs = 1,
       .input_count = [](const ConvolutionAttrs& a) -> size_t { return a.no_bias ? 2 : 3; },
       .complete = complete_convolution,
-      .infer = infer_convolution,
-      .kernel = run_convolution,
+      .infer = [](Infer& i, const ConvolutionAttrs& a) { infer_convolution(i, a, 0); },
+      .kernel = [](KernelContext& c, const ConvolutionAttrs& a) { run_convolution(c, a, {}, false); },
       .gradient = convolution_back,
       .saves_inputs = 0b011,
       .strided_inputs = true,
@@ -105,7 +56,7 @@ void infer_weight_gradient(Infer& i, const ConvolutionAttrs& a) {
   i.require(data.size() == w.spatial() + 2 && out.size() == data.size() && i.dtype(0) == i.dtype(1),
             ErrorKind::kRuntime, "expected data and gradient with {} spatial axes and one dtype, got shapes {} and {}",
             w.spatial(), to_string(i.shape(0)), to_string(i.shape(1)));
-  Shape most = result_shape(i, w, data, a.num_filter);
+  const Shape most = convolved_shape(i, w, data, a.num_filter);
   bool fits = data[1] % w.groups == 0 && a.num_filter % w.groups == 0;
   for (size_t k = 0; k < out.size(); ++k) fits &= out[k] == most[k] || (k >= 2 && out[k] < most[k]);
   i.require(fits, ErrorKind::kRuntime, "expected a gradient of shape {} for data of shape {}, got {}", to_string(most),

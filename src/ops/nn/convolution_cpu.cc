@@ -1,5 +1,5 @@
 #include "backend/cpu/parallel.h"
-#include "base/half.h"
+#include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
 #include "ops/linalg/gemm.h"
 #include "ops/nn/convolution.h"
@@ -45,7 +45,6 @@ class ThroughFloat {
     wide_.data = widened(p_.data, !data);
     wide_.weight = widened(p_.weight, !weight);
     wide_.out = widened(p_.out, data || weight);
-    if (p_.sum) wide_.sum = widened(*p_.sum, true);
     const int64_t channels = data ? p_.data.shape[1] : p_.weight.shape[0];
     if (p_.bias) {
       auto* bias = context_.workspace<float>(channels);
@@ -92,6 +91,30 @@ void add_channels(const Image& image, const T* bias) {
     data[i] = static_cast<T>(static_cast<float>(data[i]) + float(bias[i / plane % channels]));
 }
 
+// What comes after a convolution, where the library did not do it.
+void finish(KernelContext& context, const ConvolutionProblem& p) {
+  const Image& out = p.out;
+  const void* sum = nullptr;
+  if (p.sum && p.sum->strides == out.strides) {
+    sum = p.sum->data;
+  } else if (p.sum) {
+    void* packed = context.workspace(static_cast<size_t>(out.size()) * item_size(out.dtype));
+    strided_copy(packed, out.strides, p.sum->data, p.sum->strides, out.shape, out.dtype);
+    sum = packed;
+  }
+  dispatch(out.dtype, [&]<class T>() {
+    if constexpr (!std::is_integral_v<T>) {
+      T* to = static_cast<T*>(out.data);
+      parallel_for(out.size(), 4096, static_cast<double>(out.size()), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          if (sum) to[i] = static_cast<T>(to[i] + static_cast<const T*>(sum)[i]);
+          if (p.relu && to[i] < T(0)) to[i] = T(0);
+        }
+      });
+    }
+  });
+}
+
 // oneDNN's backward pass knows no bias.
 void add_bias_to_data(const ConvolutionProblem& p) {
   if (p.dtype() == DType::kFloat32)
@@ -111,12 +134,18 @@ double convolution_cost(DType dtype, const Shape& weight, const Shape& out) {
 
 void convolve(KernelContext& context, const ConvolutionProblem& p) {
   const bool is_empty = p.data.size() == 0 || p.weight.size() == 0 || p.out.size() == 0;
-  if (is_empty || p.dtype() == DType::kFloat64) return plain_convolution(p);
-  if (by_library(context, p)) {
+  const bool plain = is_empty || p.dtype() == DType::kFloat64;
+  if (!plain && by_library(context, p)) {
     if (p.bias && p.pass == ConvolutionPass::kData) add_bias_to_data(p);
-  } else if (p.dtype() == DType::kFloat16) {
+  } else if (p.sum || p.relu) {
+    ConvolutionProblem bare = p;
+    bare.sum.reset();
+    bare.relu = false;
+    convolve(context, bare);
+    finish(context, p);
+  } else if (p.dtype() == DType::kFloat16 && !plain) {
     ThroughFloat<Float16>(context, p).run();
-  } else if (p.dtype() == DType::kBfloat16) {
+  } else if (p.dtype() == DType::kBfloat16 && !plain) {
     ThroughFloat<Bfloat16>(context, p).run();
   } else {
     plain_convolution(p);

@@ -1,5 +1,7 @@
 #include "ops/nn/convolution_rules.h"
 
+#include "ops/linalg/matrix.h"
+
 namespace headrace {
 namespace {
 
@@ -27,9 +29,10 @@ Window window(const char* name, const A& a) {
 Window window_of(const char* name, const ConvolutionAttrs& a) { return window(name, a); }
 Window window_of(const char* name, const DeconvolutionAttrs& a) { return window(name, a); }
 
-void require_inputs(const Infer& i, const Window& w, bool no_bias) {
-  i.require(i.input_count() == (no_bias ? 2u : 3u), ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}",
-            no_bias ? 2 : 3, no_bias ? "True" : "False", i.input_count());
+void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t further) {
+  const size_t count = (no_bias ? 2 : 3) + further;
+  i.require(i.input_count() == count, ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}", count,
+            no_bias ? "True" : "False", i.input_count());
   i.require(i.shape(0).size() == w.spatial() + 2, ErrorKind::kRuntime,
             "data must have {} axes for kernel {} (batch, channels and one per number of kernel), got shape {}",
             w.spatial() + 2, to_string(w.kernel), to_string(i.shape(0)));
@@ -64,6 +67,57 @@ ConvolutionAttrs convolution_attrs(const Window& w, int64_t filters, const Layou
   a.no_bias = true;
   a.layout = layout;
   return a;
+}
+
+Shape convolved_shape(const Infer& i, const Window& w, const Shape& data, int64_t filters) {
+  Shape shape{data[0], filters};
+  for (size_t k = 0; k < w.spatial(); ++k) {
+    const int64_t room = data[k + 2] + 2 * w.pad[k] - w.span(k);
+    i.require(room >= 0, ErrorKind::kRuntime,
+              "the window spans {} elements along spatial axis {}, but data has {} there with its padding; expected a "
+              "smaller kernel or dilate, or more pad",
+              w.span(k), k, data[k + 2] + 2 * w.pad[k]);
+    shape.push_back(room / w.stride[k] + 1);
+  }
+  return shape;
+}
+
+void infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
+  const Window w = window_of(i.name(), a);
+  require_inputs(i, w, a.no_bias, further);
+  const Shape data = channels_second(i.shape(0), w.channels_last);
+  i.require(data[1] % w.groups == 0 && a.num_filter % w.groups == 0, ErrorKind::kRuntime,
+            "channels of data and num_filter must be multiples of num_group={}, got {} channels and num_filter={}",
+            w.groups, data[1], a.num_filter);
+  const Shape weight = weight_shape(w, a.num_filter, data[1]);
+  require_shape(i, 1, "weight", weight, w.channels_last);
+  if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
+  const Shape out = convolved_shape(i, w, data, a.num_filter);
+  if (further > 0) require_shape(i, i.input_count() - 1, "sum", out, w.channels_last);
+  output_image(i, out, i.dtype(0), w.channels_last);
+  i.cost(convolution_cost(i.dtype(0), weight, out));
+}
+
+void run_convolution(KernelContext& c, const ConvolutionAttrs& a, std::optional<Image> sum, bool relu) {
+  const Window w = window_of(c.name(), a);
+  ConvolutionProblem p{.window = w};
+  p.data = image_of(c.input(0), w.channels_last);
+  p.weight = image_of(c.input(1), w.channels_last);
+  p.out = image_of(c.output(0), w.channels_last);
+  if (!a.no_bias) p.bias = const_cast<void*>(packed_data(c, c.input(2)));
+  p.sum = std::move(sum);
+  p.relu = relu;
+  convolve(c, p);
+}
+
+// The shapes of weight and bias follow from that of data.
+void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
+  const Window w = window_of(c.name(), a);
+  if (c.is_known(0) && c.shape(0).size() == w.spatial() + 2) {
+    const int64_t channels = channels_second(c.shape(0), w.channels_last)[1];
+    c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
+  }
+  if (!a.no_bias) c.set(2, Shape{a.num_filter});
 }
 
 void set_weight_gradient(Gradient& g, const Window& w, const Layout& layout, const NDArray& data, const NDArray& out) {

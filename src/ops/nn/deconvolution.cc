@@ -43,7 +43,7 @@ Transposed transposed(const char* name, const DeconvolutionAttrs& a, const Shape
 
 void infer_deconvolution(Infer& i, const DeconvolutionAttrs& a) {
   const Window w = window_of(i.name(), a);
-  require_inputs(i, w, a.no_bias);
+  require_inputs(i, w, a.no_bias, 0);
   const Shape data = channels_second(i.shape(0), w.channels_last);
   i.require(data[1] % w.groups == 0 && a.num_filter % w.groups == 0, ErrorKind::kRuntime,
             "channels of data and num_filter must be multiples of num_group={}, got {} channels and num_filter={}",
@@ -81,7 +81,7 @@ void complete_deconvolution(Completion& c, const DeconvolutionAttrs& a) {
     const int64_t channels = channels_second(c.shape(0), w.channels_last)[1];
     c.set(1, as_user_sees(weight_shape(w, channels, a.num_filter), w.channels_last));
   }
-  c.set(2, Shape{a.num_filter});
+  if (!a.no_bias) c.set(2, Shape{a.num_filter});
 }
 
 }  // namespace

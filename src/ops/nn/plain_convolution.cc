@@ -80,8 +80,6 @@ class Plain {
 
   void forward(int64_t n, int64_t o) const {
     const int64_t first = o / filters_ * weight_.second;
-    std::optional<Grid<T>> added;
-    if (p_.sum) added.emplace(*p_.sum);
     for (int64_t index = 0; index < out_.count(); ++index) {
       const Triple y = out_.position(index);
       Sum sum = bias_ ? wide(bias_[o]) : 0;
@@ -91,8 +89,6 @@ class Plain {
         for (int64_t i = 0; i < weight_.second; ++i)
           sum += wide(from[i * data_.second_stride]) * wide(factor[i * weight_.second_stride]);
       });
-      if (added) sum += wide(added->plane(n, o)[added->offset(y)]);
-      if (p_.relu && sum < 0) sum = 0;
       out_.plane(n, o)[out_.offset(y)] = static_cast<T>(sum);
     }
   }

@@ -1,4 +1,5 @@
-// Convolution as plain loops over elements: every dtype, any strides, axes without elements. Any thread.
+// Convolution as plain loops over elements: every floating dtype, any strides, axes without elements; it leaves out
+// what comes after (sum, relu). Any thread.
 #pragma once
 
 #include "ops/nn/convolution.h"
