@@ -6,12 +6,12 @@ namespace headrace {
 namespace {
 
 template <class A>
-Window window(const char* name, const A& a) {
+Window window(const char* name, const A& a, int64_t least_filters) {
   const size_t spatial = a.kernel.size();
   check(spatial >= 1 && spatial <= 3, ErrorKind::kRuntime, "{}: kernel must have 1, 2 or 3 numbers, got {}", name,
         to_string(a.kernel));
   constexpr int64_t kMost = int64_t{1} << 31;
-  check(a.num_filter > 0 && a.num_filter < kMost, ErrorKind::kRuntime,
+  check(a.num_filter >= least_filters && a.num_filter < kMost, ErrorKind::kRuntime,
         "{}: num_filter must be positive and below 2^31, got {}", name, a.num_filter);
   check(a.num_group > 0 && a.num_group < kMost, ErrorKind::kRuntime,
         "{}: num_group must be positive and below 2^31, got {}", name, a.num_group);
@@ -26,8 +26,9 @@ Window window(const char* name, const A& a) {
 
 }  // namespace
 
-Window window_of(const char* name, const ConvolutionAttrs& a) { return window(name, a); }
-Window window_of(const char* name, const DeconvolutionAttrs& a) { return window(name, a); }
+Window window_of(const char* name, const ConvolutionAttrs& a) { return window(name, a, 1); }
+// The gradient of a convolution of no channels has none either.
+Window window_of(const char* name, const DeconvolutionAttrs& a) { return window(name, a, 0); }
 
 void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t further) {
   const size_t count = (no_bias ? 2 : 3) + further;
