@@ -1,6 +1,5 @@
 """Well-known networks."""
 
 from . import vision
-from .vision import get_model
 
-__all__ = ["get_model", "vision"]
+__all__ = ["vision"]
