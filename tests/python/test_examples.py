@@ -35,6 +35,22 @@ def test_digits(name, wanted):
     assert wanted <= accuracy <= 1
 
 
+@pytest.mark.slow
+def test_lenet():
+    accuracy = last_number(["-m", "headrace.mxnet", EXAMPLES / "mxnet" / "train_lenet.py"], "test accuracy")
+    assert 0.98 <= accuracy <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "samples", "wanted"), [("train_lenet", 500, 0.7), ("train_resnet18", 300, 0.2)]
+)
+def test_convolutional_networks(name, samples, wanted):
+    program = EXAMPLES / "mxnet" / f"{name}.py"
+    options = ["--epochs", 2, "--samples", samples]
+    accuracy = last_number(["-m", "headrace.mxnet", program, *options], "test accuracy")
+    assert wanted <= accuracy <= 1
+
+
 @pytest.mark.parametrize("name", ["async_03", "async_10"])
 def test_asynchronous_computation(name):
     done = subprocess.run(
