@@ -2,28 +2,37 @@
 
 from . import alexnet as _alexnet
 from . import densenet as _densenet
+from . import inception as _inception
 from . import mobilenet as _mobilenet
 from . import resnet as _resnet
 from . import squeezenet as _squeezenet
 from . import vgg as _vgg
 from .alexnet import *  # noqa: F403
 from .densenet import *  # noqa: F403
+from .inception import *  # noqa: F403
 from .mobilenet import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .squeezenet import *  # noqa: F403
 from .vgg import *  # noqa: F403
 
-_MODULES = (_alexnet, _densenet, _mobilenet, _resnet, _squeezenet, _vgg)
+_MODULES = (_alexnet, _densenet, _inception, _mobilenet, _resnet, _squeezenet, _vgg)
 
 __all__ = ["get_model", *(name for module in _MODULES for name in module.__all__)]
 
 
+# Beginnings of functions and of the names of their networks: mobilenet_v2_0_5 makes mobilenetv2_0.5.
+_FAMILIES = {
+    "mobilenet_v2_": "mobilenetv2_",
+    "mobilenet": "mobilenet",
+    "squeezenet": "squeezenet",
+    "inception_v": "inceptionv",
+}
+
+
 def _model_name(function_name):
-    """What get_model calls the network that a function makes: mobilenet_v2_0_5 is mobilenetv2_0.5."""
-    for family in ("mobilenet_v2_", "mobilenet", "squeezenet"):
-        if function_name.startswith(family):
-            size = function_name.removeprefix(family).replace("_", ".")
-            return family.replace("_v2", "v2") + size
+    for start, family in _FAMILIES.items():
+        if function_name.startswith(start):
+            return family + function_name.removeprefix(start).replace("_", ".")
     return function_name
 
 
