@@ -42,11 +42,12 @@ def test_lenet():
 
 
 @pytest.mark.parametrize(
-    ("name", "samples", "wanted"), [("train_lenet", 500, 0.7), ("train_resnet18", 300, 0.2)]
+    ("name", "epochs", "samples", "wanted"),
+    [("train_lenet", 3, 1000, 0.85), ("train_resnet18", 2, 1500, 0.6)],
 )
-def test_convolutional_networks(name, samples, wanted):
+def test_convolutional_networks(name, epochs, samples, wanted):
     program = EXAMPLES / "mxnet" / f"{name}.py"
-    options = ["--epochs", 2, "--samples", samples]
+    options = ["--epochs", epochs, "--samples", samples]
     accuracy = last_number(["-m", "headrace.mxnet", program, *options], "test accuracy")
     assert wanted <= accuracy <= 1
 
