@@ -35,6 +35,23 @@ def test_digits(name, wanted):
     assert wanted <= accuracy <= 1
 
 
+@pytest.mark.slow
+def test_lenet():
+    accuracy = last_number(["-m", "headrace.mxnet", EXAMPLES / "mxnet" / "train_lenet.py"], "test accuracy")
+    assert 0.98 <= accuracy <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "epochs", "samples", "wanted"),
+    [("train_lenet", 3, 1000, 0.85), ("train_resnet18", 2, 1500, 0.6)],
+)
+def test_convolutional_networks(name, epochs, samples, wanted):
+    program = EXAMPLES / "mxnet" / f"{name}.py"
+    options = ["--epochs", epochs, "--samples", samples]
+    accuracy = last_number(["-m", "headrace.mxnet", program, *options], "test accuracy")
+    assert wanted <= accuracy <= 1
+
+
 @pytest.mark.parametrize("name", ["async_03", "async_10"])
 def test_asynchronous_computation(name):
     done = subprocess.run(

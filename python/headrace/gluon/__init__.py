@@ -2,6 +2,7 @@
 
 from . import loss, nn, utils
 from .block import Block
+from .hybrid_block import HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
 from .parameter_dict import ParameterDict
 from .trainer import Trainer
@@ -10,6 +11,7 @@ __all__ = [
     "Block",
     "Constant",
     "DeferredInitializationError",
+    "HybridBlock",
     "Parameter",
     "ParameterDict",
     "Trainer",
@@ -21,7 +23,7 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name in ("contrib", "data"):  # imported when they are first used
+    if name in ("contrib", "data", "model_zoo"):  # imported when they are first used
         import importlib
 
         return importlib.import_module(f".{name}", __name__)

@@ -4,15 +4,11 @@
 or samples. The same classes work on nd arrays and, in np mode, on np arrays.
 """
 
-import functools
 import math
 
-from .. import ndarray as nd
-from .. import numpy as mnp
-from .. import numpy_extension as npx
-from ..base import MXNetError, numeric_types
+from ..base import numeric_types
 from ..util import is_np_array
-from .layer import Layer
+from .hybrid_block import HybridBlock
 
 __all__ = [
     "CosineEmbeddingLoss",
@@ -33,29 +29,38 @@ __all__ = [
 ]
 
 
-def _math():
+def _math(F):
     """The namespace with abs, exp, log, square, maximum, where, sum."""
-    return mnp if is_np_array() else nd
+    return F.np if is_np_array() else F
 
 
-def _nn():
-    """The namespace with relu, log_softmax, pick."""
-    return npx if is_np_array() else nd
+def _nn(F):
+    """The namespace with relu, log_softmax, pick, reshape_like."""
+    return F.npx if is_np_array() else F
 
 
-def _softplus(x):
-    return npx.activation(x, act_type="softrelu") if is_np_array() else nd.Activation(x, act_type="softrelu")
+def _like(F, label, pred):
+    """`label` in the shape of `pred`."""
+    return _nn(F).reshape_like(label, pred)
 
 
-@functools.cache
-def _other_axes(batch_axis, ndim):
-    """All of `ndim` axes but `batch_axis`."""
-    return tuple(axis for axis in range(ndim) if axis != batch_axis % ndim)
+def _times(F, x, factor):
+    """`x * factor`, where the array `factor` broadcasts."""
+    return x * factor if is_np_array() else F.broadcast_mul(x, factor)
 
 
-class Loss(Layer):
-    """Base class: keeps `weight` and `batch_axis`; subclasses define forward(pred, label,
-    sample_weight=None).
+def _softplus(F, x):
+    return F.npx.activation(x, act_type="softrelu") if is_np_array() else F.Activation(x, act_type="softrelu")
+
+
+def _column(F, x):
+    """All elements of `x` in the shape (N, 1)."""
+    return F.np.reshape(x, (-1, 1)) if is_np_array() else F.reshape(x, shape=(-1, 1))
+
+
+class Loss(HybridBlock):
+    """Base class: keeps `weight` and `batch_axis`; subclasses define hybrid_forward(F, pred, label,
+    sample_weight=None). MXNetError: prediction and label differ in their numbers of elements.
     """
 
     def __init__(self, weight, batch_axis, prefix=None, params=None):
@@ -66,33 +71,28 @@ class Loss(Layer):
     def __repr__(self):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
-    def _like(self, label, pred):
-        """`label` in the shape of `pred`. MXNetError: the numbers of elements differ."""
-        if label.shape == pred.shape:
-            return label
-        if label.size != pred.size:
-            raise MXNetError(
-                f"{type(self).__name__}: expected a label with the {pred.size} elements of the prediction "
-                f"{pred.shape}, got {label.shape}; labels and predictions must pair up one to one"
-            )
-        return label.reshape(pred.shape)
-
-    def _weighted(self, loss, sample_weight, weight=None):
+    def _weighted(self, F, loss, sample_weight, weight=None):
         weight = self._weight if weight is None else weight
         if sample_weight is not None:
-            loss = loss * sample_weight
+            loss = _times(F, loss, sample_weight)
         if weight is not None and weight != 1:
             assert isinstance(weight, numeric_types), f"weight must be a number, got {type(weight).__name__}"
             loss = loss * weight
         return loss
 
-    def _mean(self, loss):
-        axes = _other_axes(self._batch_axis, loss.ndim)
-        return loss.mean(axis=axes) if axes else loss
+    def _mean(self, F, loss):
+        return self._reduced(F, "mean", loss)
 
-    def _sum(self, loss):
-        axes = _other_axes(self._batch_axis, loss.ndim)
-        return loss.sum(axis=axes) if axes else loss
+    def _sum(self, F, loss):
+        return self._reduced(F, "sum", loss)
+
+    def _reduced(self, F, function, loss):
+        """The mean or sum over all axes but the batch axis."""
+        if not is_np_array():
+            return getattr(F, function)(loss, axis=self._batch_axis, exclude=True)
+        if self._batch_axis != 0:
+            loss = F.np.swapaxes(loss, 0, self._batch_axis)
+        return getattr(F.np, function)(F.npx.batch_flatten(loss), axis=1)
 
 
 class L2Loss(Loss):
@@ -101,9 +101,9 @@ class L2Loss(Loss):
     def __init__(self, weight=1.0, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
 
-    def forward(self, pred, label, sample_weight=None):
-        loss = _math().square(self._like(label, pred) - pred)
-        return self._mean(self._weighted(loss, sample_weight, self._weight / 2))
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = _math(F).square(_like(F, label, pred) - pred)
+        return self._mean(F, self._weighted(F, loss, sample_weight, self._weight / 2))
 
 
 class L1Loss(Loss):
@@ -112,8 +112,9 @@ class L1Loss(Loss):
     def __init__(self, weight=None, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
 
-    def forward(self, pred, label, sample_weight=None):
-        return self._mean(self._weighted(_math().abs(self._like(label, pred) - pred), sample_weight))
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = _math(F).abs(_like(F, label, pred) - pred)
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class SigmoidBinaryCrossEntropyLoss(Loss):
@@ -126,24 +127,25 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
         self._from_sigmoid = from_sigmoid
 
-    def forward(self, pred, label, sample_weight=None, pos_weight=None):
-        label = self._like(label, pred)
+    def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
+        label = _like(F, label, pred)
         per_element = self._from_probability if self._from_sigmoid else self._from_score
-        return self._mean(self._weighted(per_element(pred, label, pos_weight), sample_weight))
+        return self._mean(F, self._weighted(F, per_element(F, pred, label, pos_weight), sample_weight))
 
     @staticmethod
-    def _from_score(pred, label, pos_weight):
-        relu, softplus = _nn().relu, _softplus(-_math().abs(pred))
+    def _from_score(F, pred, label, pos_weight):
+        relu = _nn(F).relu
         if pos_weight is None:
-            return relu(pred) - pred * label + softplus
-        return pred - pred * label + (1 + label * (pos_weight - 1)) * (softplus + relu(-pred))
+            return relu(pred) - pred * label + _softplus(F, -_math(F).abs(pred))
+        scale = 1 + _times(F, label, pos_weight - 1)
+        return pred - pred * label + scale * (_softplus(F, -_math(F).abs(pred)) + relu(-pred))
 
     @staticmethod
-    def _from_probability(pred, label, pos_weight):
-        log, tiny = _math().log, 1e-12
+    def _from_probability(F, pred, label, pos_weight):
+        log, tiny = _math(F).log, 1e-12
         positive = log(pred + tiny) * label
         if pos_weight is not None:
-            positive = positive * pos_weight
+            positive = _times(F, positive, pos_weight)
         return -(positive + log(1.0 - pred + tiny) * (1.0 - label))
 
 
@@ -169,14 +171,14 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._sparse_label = sparse_label
         self._from_logits = from_logits
 
-    def forward(self, pred, label, sample_weight=None):
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
         if not self._from_logits:
-            pred = _nn().log_softmax(pred, axis=self._axis)
+            pred = _nn(F).log_softmax(pred, axis=self._axis)
         if self._sparse_label:
-            loss = -_nn().pick(pred, label, axis=self._axis, keepdims=True)
+            loss = -_nn(F).pick(pred, label, axis=self._axis, keepdims=True)
         else:
-            loss = -(pred * self._like(label, pred)).sum(axis=self._axis, keepdims=True)
-        return self._mean(self._weighted(loss, sample_weight))
+            loss = -_math(F).sum(pred * _like(F, label, pred), axis=self._axis, keepdims=True)
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class KLDivLoss(Loss):
@@ -189,10 +191,10 @@ class KLDivLoss(Loss):
         self._from_logits = from_logits
         self._axis = axis
 
-    def forward(self, pred, label, sample_weight=None):
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
         if not self._from_logits:
-            pred = _nn().log_softmax(pred, axis=self._axis)
-        return self._sum(self._weighted(label * (_math().log(label + 1e-12) - pred), sample_weight))
+            pred = _nn(F).log_softmax(pred, axis=self._axis)
+        return self._sum(F, self._weighted(F, label * (_math(F).log(label + 1e-12) - pred), sample_weight))
 
 
 class HuberLoss(Loss):
@@ -202,11 +204,11 @@ class HuberLoss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
         self._rho = rho
 
-    def forward(self, pred, label, sample_weight=None):
-        m, rho = _math(), self._rho
-        distance = m.abs(self._like(label, pred) - pred)
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        m, rho = _math(F), self._rho
+        distance = m.abs(_like(F, label, pred) - pred)
         loss = m.where(distance > rho, distance - 0.5 * rho, (0.5 / rho) * m.square(distance))
-        return self._mean(self._weighted(loss, sample_weight))
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class HingeLoss(Loss):
@@ -216,17 +218,17 @@ class HingeLoss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
         self._margin = margin
 
-    def forward(self, pred, label, sample_weight=None):
-        loss = _nn().relu(self._margin - pred * self._like(label, pred))
-        return self._mean(self._weighted(loss, sample_weight))
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = _nn(F).relu(self._margin - pred * _like(F, label, pred))
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class SquaredHingeLoss(HingeLoss):
     """`max(0, margin - pred label)^2`, labels -1 and 1."""
 
-    def forward(self, pred, label, sample_weight=None):
-        loss = _math().square(_nn().relu(self._margin - pred * self._like(label, pred)))
-        return self._mean(self._weighted(loss, sample_weight))
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        loss = _math(F).square(_nn(F).relu(self._margin - pred * _like(F, label, pred)))
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class LogisticLoss(Loss):
@@ -240,12 +242,12 @@ class LogisticLoss(Loss):
             raise ValueError(f"label_format can only be signed or binary, received {label_format}.")
         self._label_format = label_format
 
-    def forward(self, pred, label, sample_weight=None):
-        label = self._like(label, pred)
+    def hybrid_forward(self, F, pred, label, sample_weight=None):
+        label = _like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
-        loss = _nn().relu(pred) - pred * label + _softplus(-_math().abs(pred))
-        return self._mean(self._weighted(loss, sample_weight))
+        loss = _nn(F).relu(pred) - pred * label + _softplus(F, -_math(F).abs(pred))
+        return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
 class TripletLoss(Loss):
@@ -255,10 +257,11 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
         self._margin = margin
 
-    def forward(self, pred, positive, negative, sample_weight=None):
-        square = _math().square
-        difference = square(self._like(positive, pred) - pred) - square(self._like(negative, pred) - pred)
-        return self._weighted(_nn().relu(self._sum(difference) + self._margin), sample_weight)
+    def hybrid_forward(self, F, pred, positive, negative, sample_weight=None):
+        square = _math(F).square
+        to_positive = square(_like(F, positive, pred) - pred)
+        difference = to_positive - square(_like(F, negative, pred) - pred)
+        return self._weighted(F, _nn(F).relu(self._sum(F, difference) + self._margin), sample_weight)
 
 
 class PoissonNLLLoss(Loss):
@@ -275,14 +278,14 @@ class PoissonNLLLoss(Loss):
         self._from_logits = from_logits
         self._compute_full = compute_full
 
-    def forward(self, pred, target, sample_weight=None, epsilon=1e-08):
-        m = _math()
-        target = self._like(target, pred)
+    def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-08):
+        m = _math(F)
+        target = _like(F, target, pred)
         loss = m.exp(pred) - target * pred if self._from_logits else pred - target * m.log(pred + epsilon)
         if self._compute_full:
             stirling = target * m.log(target) - target + 0.5 * m.log(2 * math.pi * target)
             loss = loss + m.where(target > 1, stirling, m.zeros_like(target))
-        return self._weighted(loss, sample_weight).mean()
+        return m.mean(self._weighted(F, loss, sample_weight))
 
 
 class CosineEmbeddingLoss(Loss):
@@ -294,18 +297,17 @@ class CosineEmbeddingLoss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
         self._margin = margin
 
-    def forward(self, input1, input2, label, sample_weight=None):
-        m = _math()
-        input1 = self._like(input1, input2)
-        cosine = self._cosine(input1, input2).reshape((-1, 1))
-        loss = m.where(label.reshape((-1, 1)) == 1, 1 - cosine, _nn().relu(cosine - self._margin))
-        return self._weighted(loss, sample_weight)
+    def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
+        m = _math(F)
+        input1 = _like(F, input1, input2)
+        cosine = _column(F, self._cosine(m, input1, input2))
+        loss = m.where(_column(F, label) == 1, 1 - cosine, _nn(F).relu(cosine - self._margin))
+        return self._weighted(F, loss, sample_weight)
 
     @staticmethod
-    def _cosine(x, y):
-        m = _math()
-        norms = m.sqrt(m.square(x).sum(axis=-1)) * m.sqrt(m.square(y).sum(axis=-1))
-        return (x * y).sum(axis=-1) / m.maximum(norms, 1e-12)
+    def _cosine(m, x, y):
+        norms = m.sqrt(m.sum(m.square(x), axis=-1)) * m.sqrt(m.sum(m.square(y), axis=-1))
+        return m.sum(x * y, axis=-1) / m.maximum(norms, 1e-12)
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss

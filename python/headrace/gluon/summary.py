@@ -3,7 +3,7 @@
 import math
 
 from ..ndarray import NDArray
-from .nn.basic_layers import Sequential
+from .nn.containers import HybridSequential, Sequential
 
 _ROW = "{:>20}  {:>42} {:>15}"
 _WIDTH = 80
@@ -69,7 +69,7 @@ def print_summary(block, inputs):
     handles, visited = [], set()
 
     def attach(part):
-        if not isinstance(part, Sequential) and id(part) not in visited:
+        if not isinstance(part, (Sequential, HybridSequential)) and id(part) not in visited:
             visited.add(id(part))
             handles.append(part.register_forward_hook(rows.add_call))
 

@@ -200,42 +200,6 @@ def test_flatten(array):
     assert nn.Flatten()(array(values(2, 3, 4))).shape == (2, 12)
 
 
-class TestLayerNorm:
-    @pytest.mark.parametrize(("axis", "shape"), [(-1, (4, 6)), (1, (4, 6, 3)), (-1, (2, 3, 5))])
-    def test_values(self, array, axis, shape):
-        layer = nn.LayerNorm(axis=axis, epsilon=1e-3)
-        layer.initialize()
-        x = values(*shape)
-        mean, variance = x.mean(axis=axis, keepdims=True), x.var(axis=axis, keepdims=True)
-        close(layer(array(x)), (x - mean) / numpy.sqrt(variance + 1e-3), rtol=1e-4, atol=1e-5)
-        assert layer.gamma.shape == layer.beta.shape == (shape[axis],)
-        assert f"in_channels={shape[axis]})" in repr(layer)
-
-    def test_scale_and_center(self, array):
-        layer = nn.LayerNorm(gamma_initializer=init.Constant(2), beta_initializer=init.Constant(3))
-        layer.initialize()
-        x = values(4, 8)
-        expected = (x - x.mean(-1, keepdims=True)) / numpy.sqrt(x.var(-1, keepdims=True) + 1e-5)
-        close(layer(array(x)), expected * 2 + 3, rtol=1e-4, atol=1e-5)
-
-    def test_fixed_parameters(self):
-        layer = nn.LayerNorm(center=False, scale=False, in_channels=3)
-        assert (layer.gamma.grad_req, layer.beta.grad_req) == ("null", "null")
-
-
-class TestLambda:
-    def test_by_name_and_callable(self, array):
-        x = values(2, 3)
-        close(nn.Lambda("tanh")(array(x)), numpy.tanh(x))
-        close(nn.Lambda(lambda x: x + 1)(array(x)), x + 1)
-
-    def test_errors(self):
-        with pytest.raises(AssertionError, match="Function name nope is not found in ndarray"):
-            nn.Lambda("nope")
-        with pytest.raises(ValueError, match="Unrecognized function in lambda"):
-            nn.Lambda(3)
-
-
 def test_contexts_of_replicas():
     layer = nn.Dense(2, in_units=3)
     layer.initialize(init.One(), ctx=[hr.cpu(0), hr.cpu(1)])

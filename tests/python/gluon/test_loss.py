@@ -148,7 +148,7 @@ def test_gradients(loss, label, gradient, mode):
 
 
 def test_label_of_another_size():
-    with pytest.raises(MXNetError, match=r"L2Loss: expected a label with the 6 elements .* got \(2,\)"):
+    with pytest.raises(MXNetError, match=r"reshape_like: .*\(2,\).*\(2, 3\)"):
         gloss.L2Loss()(hr.nd.ones((2, 3)), hr.nd.ones((2,)))
 
 

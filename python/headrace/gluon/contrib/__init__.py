@@ -1,5 +1,5 @@
 """Additions to Gluon that MXNet keeps under `gluon.contrib`."""
 
-from . import data
+from . import data, nn
 
-__all__ = ["data"]
+__all__ = ["data", "nn"]

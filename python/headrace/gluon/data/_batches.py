@@ -16,16 +16,18 @@ def _declaring_class(cls, name):
     return next((base for base in cls.__mro__ if name in vars(base)), None)
 
 
-def _declared(obj, batch_name, item_name):
+def _declared(obj, batch_name, *item_names):
     """The method `batch_name` of `obj`, or None.
 
-    A subclass that redefines what happens to one item (`item_name`) without saying what happens to a batch
-    has withdrawn the batch method that it inherits.
+    A subclass that redefines what happens to one item (one of `item_names`) without saying what happens to a
+    batch has withdrawn the batch method that it inherits.
     """
     cls = type(obj)
     declares_batch = _declaring_class(cls, batch_name)
-    declares_item = _declaring_class(cls, item_name)
-    if declares_batch is None or declares_item is None or not issubclass(declares_batch, declares_item):
+    declare_item = [found for found in (_declaring_class(cls, name) for name in item_names) if found]
+    if declares_batch is None or not declare_item:
+        return None
+    if not all(issubclass(declares_batch, declares) for declares in declare_item):
         return None
     return getattr(obj, batch_name)
 
@@ -38,6 +40,8 @@ def batch_reader(dataset):
 
 def batch_form(transform):
     """The function that applies `transform` to columns, or None."""
-    item_name = "forward" if hasattr(type(transform), "forward") else "__call__"
-    method = _declared(transform, "batch_form", item_name)
+    item_names = ("forward", "hybrid_forward")
+    if not hasattr(type(transform), "forward"):
+        item_names = ("__call__",)
+    method = _declared(transform, "batch_form", *item_names)
     return method() if method else None

@@ -1,15 +1,13 @@
 """Activation layers."""
 
 from ... import initializer
-from ... import ndarray as nd
-from ... import numpy_extension as npx
 from ...util import is_np_array
-from ..layer import Layer
+from ..hybrid_block import HybridBlock
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
 
 
-class Activation(Layer):
+class Activation(HybridBlock):
     """'relu', 'sigmoid', 'tanh', 'softrelu' (log(1 + e^x)) or 'softsign' (x / (1 + abs(x)))."""
 
     def __init__(self, activation, prefix=None, params=None):
@@ -19,19 +17,19 @@ class Activation(Layer):
     def _alias(self):
         return self._act_type
 
-    def forward(self, x):
-        activation = npx.activation if is_np_array() else nd.Activation
-        return activation(x, act_type=self._act_type)
+    def hybrid_forward(self, F, x):
+        activation = F.npx.activation if is_np_array() else F.Activation
+        return activation(x, act_type=self._act_type, name="fwd")
 
     def __repr__(self):
         return f"{type(self).__name__}({self._act_type})"
 
 
-def _leaky_relu(*inputs, **attributes):
-    return (npx.leaky_relu if is_np_array() else nd.LeakyReLU)(*inputs, **attributes)
+def _leaky_relu(F):
+    return F.npx.leaky_relu if is_np_array() else F.LeakyReLU
 
 
-class LeakyReLU(Layer):
+class LeakyReLU(HybridBlock):
     """`x` where positive, `alpha x` elsewhere. AssertionError: alpha < 0."""
 
     def __init__(self, alpha, prefix=None, params=None):
@@ -39,14 +37,14 @@ class LeakyReLU(Layer):
         super().__init__(prefix=prefix, params=params)
         self._alpha = alpha
 
-    def forward(self, x):
-        return _leaky_relu(x, act_type="leaky", slope=self._alpha)
+    def hybrid_forward(self, F, x):
+        return _leaky_relu(F)(x, act_type="leaky", slope=self._alpha, name="fwd")
 
     def __repr__(self):
         return f"{type(self).__name__}({self._alpha})"
 
 
-class PReLU(Layer):
+class PReLU(HybridBlock):
     """Leaky ReLU whose slope is learned, one per channel (`in_channels`) or one for all (1)."""
 
     def __init__(self, alpha_initializer=None, in_channels=1, prefix=None, params=None):
@@ -56,42 +54,43 @@ class PReLU(Layer):
                 "alpha", shape=(in_channels,), init=alpha_initializer or initializer.Constant(0.25)
             )
 
-    def forward(self, x):
-        return _leaky_relu(x, self.value(self.alpha, x), act_type="prelu")
+    def hybrid_forward(self, F, x, alpha):
+        return _leaky_relu(F)(x, alpha, act_type="prelu", name="fwd")
 
 
-class ELU(Layer):
+class ELU(HybridBlock):
     """`x` where positive, `alpha (e^x - 1)` elsewhere."""
 
     def __init__(self, alpha=1.0, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self._alpha = alpha
 
-    def forward(self, x):
-        return _leaky_relu(x, act_type="elu", slope=self._alpha)
+    def hybrid_forward(self, F, x):
+        return _leaky_relu(F)(x, act_type="elu", slope=self._alpha)
 
 
-class SELU(Layer):
+class SELU(HybridBlock):
     """Scaled ELU with the constants that keep mean 0 and variance 1."""
 
-    def forward(self, x):
-        return _leaky_relu(x, act_type="selu")
+    def hybrid_forward(self, F, x):
+        return _leaky_relu(F)(x, act_type="selu", name="fwd")
 
 
-class GELU(Layer):
+class GELU(HybridBlock):
     """`x (1 + erf(x / sqrt 2)) / 2`."""
 
-    def forward(self, x):
-        return _leaky_relu(x, act_type="gelu")
+    def hybrid_forward(self, F, x):
+        return _leaky_relu(F)(x, act_type="gelu", name="fwd")
 
 
-class Swish(Layer):
+class Swish(HybridBlock):
     """`x sigmoid(beta x)`."""
 
     def __init__(self, beta=1.0, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
         self._beta = beta
 
-    def forward(self, x):
-        sigmoid = npx.sigmoid if is_np_array() else nd.sigmoid
-        return x * sigmoid(x * self._beta)
+    def hybrid_forward(self, F, x):
+        if is_np_array():
+            return x * F.npx.sigmoid(x * self._beta)
+        return x * F.sigmoid(x * self._beta, name="fwd")

@@ -1,14 +1,16 @@
-"""Transforms of images; they also work on whole batches (see `docs/data.md`)."""
+"""Composition of transforms, and the step from pixels to what networks take."""
 
 import numpy
 
-from .... import ndarray as _nd
-from .... import numpy as _np
-from ...._arrays import NDArray, NpArray
-from ...block import Block
-from .._batches import batch_form
+from ..... import ndarray as _nd
+from ..... import numpy as _np
+from ....._arrays import NDArray, NpArray
+from .....util import is_np_array
+from ....block import Block
+from ....hybrid_block import HybridBlock
+from ..._batches import batch_form
 
-__all__ = ["Compose", "Cast", "ToTensor", "Normalize"]
+__all__ = ["Cast", "Compose", "Normalize", "RandomApply", "ToTensor"]
 
 
 class Compose(Block):
@@ -43,21 +45,33 @@ class Compose(Block):
         return f"{type(self).__name__}(\n{steps}\n)"
 
 
-class Cast(Block):
+class RandomApply(Block):
+    """Applies `transforms`, a function or a list of them, with probability `p`."""
+
+    def __init__(self, transforms, p=0.5):
+        super().__init__()
+        self.transforms = Compose(transforms if isinstance(transforms, (list, tuple)) else [transforms])
+        self.p = p
+
+    def forward(self, x):
+        return self.transforms(x) if numpy.random.random() < self.p else x
+
+
+class Cast(HybridBlock):
     """Converts to `dtype`."""
 
     def __init__(self, dtype="float32"):
         super().__init__()
         self._dtype = dtype
 
-    def forward(self, x):
-        return x.astype(self._dtype)
+    def hybrid_forward(self, F, x):
+        return (F.npx.cast if is_np_array() else F.cast)(x, dtype=self._dtype)
 
     def batch_form(self):
         return lambda column: column.astype(self._dtype)
 
 
-class ToTensor(Block):
+class ToTensor(HybridBlock):
     """Images (height, width, channels) with values 0 to 255 as float32 (channels, height, width), values 0 to
     1.
 
@@ -66,12 +80,17 @@ class ToTensor(Block):
     """
 
     def forward(self, x):
-        if x.ndim not in (3, 4):
+        if isinstance(x, NDArray) and x.ndim not in (3, 4):
             raise ValueError(
                 "ToTensor: expected an image (height, width, channels) or a batch of images "
                 f"(N, height, width, channels), got shape {x.shape}"
             )
-        return (x.astype("float32") / 255).transpose((2, 0, 1) if x.ndim == 3 else (0, 3, 1, 2))
+        return super().forward(x)
+
+    def hybrid_forward(self, F, x):
+        swap, cast = (F.np.swapaxes, F.npx.cast) if is_np_array() else (F.swapaxes, F.cast)
+        # Two swaps move the last axis before height and width, whether or not there is a batch axis.
+        return swap(swap(cast(x, dtype="float32") / 255, -2, -1), -3, -2)
 
     def batch_form(self):
         return self._convert
@@ -89,7 +108,7 @@ class ToTensor(Block):
         )
 
 
-class Normalize(Block):
+class Normalize(HybridBlock):
     """(x - mean) / std per channel of float images (channels, height, width) or batches of them.
 
     `mean` and `std`: one number, or one per channel. ValueError: shapes that do not fit. TypeError: integers.
@@ -101,14 +120,25 @@ class Normalize(Block):
         self._std = numpy.atleast_1d(numpy.asarray(std, numpy.float32)).reshape(-1, 1, 1)
 
     def forward(self, x):
-        self._check(x.shape, x.dtype)
-        if not isinstance(x, NDArray):
+        if isinstance(x, numpy.ndarray):
             return self._normalize(x)
+        if not isinstance(x, NDArray):
+            return super().forward(x)
+        self._check(x.shape, x.dtype)
         module = _np if isinstance(x, NpArray) else _nd
         mean, std = (module.array(host, dtype=x.dtype, ctx=x.context) for host in (self._mean, self._std))
         if module is _np:
             return (x - mean) / std
         return _nd.broadcast_div(_nd.broadcast_sub(x, mean), std)
+
+    def hybrid_forward(self, F, x):
+        mean, std = numpy.broadcast_arrays(self._mean.ravel(), self._std.ravel())
+        channels = len(mean)
+        if channels == 1:
+            return (x - float(mean[0])) / float(std[0])
+        split = F.np.split(x, channels, -3) if is_np_array() else F.split(x, num_outputs=channels, axis=-3)
+        parts = [(split[c] - float(mean[c])) / float(std[c]) for c in range(channels)]
+        return F.np.concatenate(parts, -3) if is_np_array() else F.concat(*parts, dim=-3)
 
     def batch_form(self):
         return self._normalize

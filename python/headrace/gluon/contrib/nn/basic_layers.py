@@ -1,0 +1,161 @@
+"""Containers of parallel blocks, sub-pixel shuffles and variants of embedding and batch normalization."""
+
+import math
+
+from .... import ndarray as nd
+from ....base import MXNetError
+from ....util import is_np_array
+from ...hybrid_block import HybridBlock
+from ...nn import BatchNorm, Embedding, HybridSequential, Sequential
+from ...nn.conv_layers import spread
+
+__all__ = [
+    "Concurrent",
+    "HybridConcurrent",
+    "Identity",
+    "PixelShuffle1D",
+    "PixelShuffle2D",
+    "PixelShuffle3D",
+    "SparseEmbedding",
+    "SyncBatchNorm",
+]
+
+
+def _joined(F, outputs, axis):
+    return F.np.concatenate(outputs, axis=axis) if is_np_array() else F.concat(*outputs, dim=axis)
+
+
+class Concurrent(Sequential):
+    """Calls every block with the same input and joins the outputs along `axis`."""
+
+    def __init__(self, axis=-1, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def forward(self, x):
+        return _joined(nd, [block(x) for block in self._children.values()], self.axis)
+
+
+class HybridConcurrent(HybridSequential):
+    """Calls every hybrid block with the same input and joins the outputs along `axis`."""
+
+    def __init__(self, axis=-1, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        self.axis = axis
+
+    def hybrid_forward(self, F, x):
+        return _joined(F, [block(x) for block in self._children.values()], self.axis)
+
+
+class Identity(HybridBlock):
+    """The input itself; a branch of a HybridConcurrent that keeps what comes in."""
+
+    def hybrid_forward(self, F, x):
+        return x
+
+
+class SparseEmbedding(Embedding):
+    """Embedding with `sparse_grad`: its gradient is dense and has the same values."""
+
+    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
+        super().__init__(input_dim, output_dim, dtype, weight_initializer, sparse_grad=True, **kwargs)
+
+
+class SyncBatchNorm(BatchNorm):
+    """BatchNorm of axis 1 whose statistics are those of the whole batch of one device.
+
+    MXNetError: `num_devices` is more than 1; None means 1.
+    """
+
+    def __init__(
+        self,
+        in_channels=0,
+        num_devices=None,
+        momentum=0.9,
+        epsilon=1e-5,
+        center=True,
+        scale=True,
+        use_global_stats=False,
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        running_mean_initializer="zeros",
+        running_variance_initializer="ones",
+        **kwargs,
+    ):
+        if num_devices not in (None, 1):
+            raise MXNetError(
+                f"SyncBatchNorm: expected num_devices 1, got {num_devices}; statistics are not exchanged "
+                "between devices"
+            )
+        super().__init__(
+            1,
+            momentum,
+            epsilon,
+            center,
+            scale,
+            use_global_stats,
+            beta_initializer,
+            gamma_initializer,
+            running_mean_initializer,
+            running_variance_initializer,
+            in_channels,
+            **kwargs,
+        )
+
+
+# What the numbers in nd.reshape's shapes are called in those of npx.reshape.
+_NP_RESHAPE_CODES = {0: -2, -1: -1, -2: -4, -3: -5, -4: -6}
+
+
+class _PixelShuffle(HybridBlock):
+    """Moves groups of channels into the axes behind them: (N, f1 f2 ... C, d1, d2, ...) becomes (N, C, f1 d1,
+    f2 d2, ...), the factors changing fastest within a group.
+    """
+
+    _axes = 0
+
+    def __init__(self, factor):
+        super().__init__()
+        self._factors = tuple(map(int, spread(factor, self._axes, "factor")))
+
+    def hybrid_forward(self, F, x):
+        axes = self._axes
+        # (N, C f, d...) to (N, C, f, d...) to (N, C, f1, f2, ..., d...) to (N, C, d1, f1, d2, f2, ...).
+        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors), -2))
+        for place, factor in enumerate(self._factors[:-1]):
+            x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, -1, -2))
+        order = [0, 1]
+        for axis in range(axes):
+            order += [2 + axes + axis, 2 + axis]
+        x = F.np.transpose(x, tuple(order)) if is_np_array() else F.transpose(x, axes=tuple(order))
+        return self._reshape(F, x, (0, 0) + (-3,) * axes)
+
+    @staticmethod
+    def _reshape(F, x, shape):
+        if not is_np_array():
+            return F.reshape(x, shape=shape)
+        return F.npx.reshape(x, tuple(_NP_RESHAPE_CODES.get(size, size) for size in shape))
+
+    def __repr__(self):
+        factors = self._factors if self._axes > 1 else self._factors[0]
+        return f"{type(self).__name__}({factors})"
+
+
+class PixelShuffle1D(_PixelShuffle):
+    """(N, f C, width) to (N, C, f width) for a factor f."""
+
+    _axes = 1
+
+
+class PixelShuffle2D(_PixelShuffle):
+    """(N, f1 f2 C, height, width) to (N, C, f1 height, f2 width) for a factor or one per axis."""
+
+    _axes = 2
+
+
+class PixelShuffle3D(_PixelShuffle):
+    """(N, f1 f2 f3 C, depth, height, width) to (N, C, f1 depth, f2 height, f3 width) for a factor or one per
+    axis.
+    """
+
+    _axes = 3

@@ -1,0 +1,5 @@
+"""Well-known networks."""
+
+from . import vision
+
+__all__ = ["vision"]

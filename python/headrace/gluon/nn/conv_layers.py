@@ -1,0 +1,222 @@
+"""Convolutions and transposed convolutions."""
+
+from ...base import numeric_types
+from ...util import is_np_array
+from ..hybrid_block import HybridBlock
+from .activations import Activation
+
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
+
+
+def spread(value, axes, what):
+    """A tuple of one number for each of `axes` axes. AssertionError: another number of numbers."""
+    if isinstance(value, numeric_types):
+        return (value,) * axes
+    assert len(value) == axes, f"{what} must be a number or a list of {axes} ints"
+    return tuple(value)
+
+
+class _Conv(HybridBlock):
+    """What convolutions share. `_layouts` are a subclass's layouts, its usual one first.
+
+    AssertionError: a layout, or a size for another number of axes, that does not fit the class.
+    """
+
+    _layouts = ()
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        layout=None,
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        layout = self._layouts[0] if layout is None else layout
+        supported = " and ".join(f"'{name}'" for name in self._layouts)
+        assert layout in self._layouts, f"Only supports {supported} layout for now"
+        axes = len(layout) - 2
+        self._channels = channels
+        self._in_channels = in_channels
+        self._kwargs = {
+            "kernel": spread(kernel_size, axes, "kernel_size"),
+            "stride": spread(strides, axes, "strides"),
+            "dilate": spread(dilation, axes, "dilation"),
+            "pad": spread(padding, axes, "padding"),
+            "num_filter": channels,
+            "num_group": groups,
+            "no_bias": not use_bias,
+            "layout": layout,
+        }
+        with self.name_scope():
+            self.weight = self.params.get(
+                "weight", shape=self._weight_shape(), init=weight_initializer, allow_deferred_init=True
+            )
+            self.bias = None
+            if use_bias:
+                self.bias = self.params.get(
+                    "bias", shape=(channels,), init=bias_initializer, allow_deferred_init=True
+                )
+            self.act = None
+            if activation is not None:
+                self.act = Activation(activation, prefix=activation + "_")
+
+    def _alias(self):
+        return "conv"
+
+    def _weight_shape(self):
+        """The shape of the weight; 0 stands for sizes that depend on unknown input channels."""
+        outer, inner = self._weight_channels()
+        kernel = self._kwargs["kernel"]
+        is_channels_first = self._kwargs["layout"].index("C") == 1
+        return (outer, inner, *kernel) if is_channels_first else (outer, *kernel, inner)
+
+    def _weight_channels(self):
+        return self._channels, self._in_channels // self._kwargs["num_group"]
+
+    def _operator(self, F):
+        return F.npx.convolution if is_np_array() else F.Convolution
+
+    def hybrid_forward(self, F, x, weight, bias=None):
+        out = self._operator(F)(x, weight, bias, name="fwd", **self._kwargs)
+        return out if self.act is None else self.act(out)
+
+    def __repr__(self):
+        outer, inner = self.weight.shape[:2]
+        kwargs = self._kwargs
+        kernel = kwargs["kernel"]
+        parts = [f"{inner or None} -> {outer}", f"kernel_size={kernel}", f"stride={kwargs['stride']}"]
+        for name, key, usual in (("padding", "pad", 0), ("dilation", "dilate", 1)):
+            if kwargs[key] != (usual,) * len(kernel):
+                parts.append(f"{name}={kwargs[key]}")
+        if kwargs["num_group"] != 1:
+            parts.append(f"groups={kwargs['num_group']}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.act is not None:
+            parts.append(repr(self.act))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+class Conv1D(_Conv):
+    """Cross-correlation along one axis: (N, C, width) to (N, channels, out_width).
+
+    Parameters
+    ----------
+    channels : channels of the output.
+    kernel_size, strides, padding, dilation : a number, or one per axis;
+        out = floor((in + 2 padding - dilation (kernel_size - 1) - 1) / strides) + 1.
+    groups : input and output channels are split into that many groups, each with kernels of its own.
+    layout : order of the axes; 'NCW'.
+    activation : name of an activation to apply to the result.
+    use_bias : adds a bias of shape (channels,).
+    in_channels : channels of the input; 0 takes them from the first input.
+
+    The weight has shape (channels, in_channels / groups, *kernel_size).
+    """
+
+    _layouts = ("NCW",)
+
+
+class Conv2D(_Conv):
+    """Cross-correlation along two axes: (N, C, height, width) to (N, channels, out_height, out_width).
+
+    Parameters as of Conv1D; the layout is 'NCHW', or 'NHWC' with a weight (channels, *kernel_size,
+    in_channels / groups).
+    """
+
+    _layouts = ("NCHW", "NHWC")
+
+
+class Conv3D(_Conv):
+    """Cross-correlation along three axes: (N, C, depth, height, width) to (N, channels, ...).
+
+    Parameters as of Conv1D; the layout is 'NCDHW', or 'NDHWC' with a weight (channels, *kernel_size,
+    in_channels / groups).
+    """
+
+    _layouts = ("NCDHW", "NDHWC")
+
+
+class _ConvTranspose(_Conv):
+    """What transposed convolutions share: the gradient of a convolution with respect to its input."""
+
+    def __init__(
+        self,
+        channels,
+        kernel_size,
+        strides=1,
+        padding=0,
+        output_padding=0,
+        dilation=1,
+        groups=1,
+        layout=None,
+        activation=None,
+        use_bias=True,
+        weight_initializer=None,
+        bias_initializer="zeros",
+        in_channels=0,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(
+            channels,
+            kernel_size,
+            strides,
+            padding,
+            dilation,
+            groups,
+            layout,
+            activation,
+            use_bias,
+            weight_initializer,
+            bias_initializer,
+            in_channels,
+            prefix,
+            params,
+        )
+        self._kwargs["adj"] = spread(output_padding, len(self._kwargs["kernel"]), "output_padding")
+
+    def _weight_channels(self):
+        return self._in_channels, self._channels // self._kwargs["num_group"]
+
+    def _operator(self, F):
+        return F.npx.deconvolution if is_np_array() else F.Deconvolution
+
+
+class Conv1DTranspose(_ConvTranspose):
+    """Transposed convolution along one axis: (N, C, width) to (N, channels, out_width).
+
+    Parameters as of Conv1D, with out = (in - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 +
+    output_padding. The weight has shape (in_channels, channels / groups, *kernel_size).
+    """
+
+    _layouts = Conv1D._layouts
+
+
+class Conv2DTranspose(_ConvTranspose):
+    """Transposed convolution along two axes: (N, C, height, width) to (N, channels, ...).
+
+    Parameters as of Conv1DTranspose; the layout is 'NCHW' or 'NHWC'.
+    """
+
+    _layouts = Conv2D._layouts
+
+
+class Conv3DTranspose(_ConvTranspose):
+    """Transposed convolution along three axes: (N, C, depth, height, width) to (N, channels, ...).
+
+    Parameters as of Conv1DTranspose; the layout is 'NCDHW' or 'NDHWC'.
+    """
+
+    _layouts = Conv3D._layouts

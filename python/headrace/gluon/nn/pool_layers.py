@@ -1,0 +1,241 @@
+"""Pooling layers and padding."""
+
+from ...base import numeric_types
+from ...util import is_np_array
+from ..hybrid_block import HybridBlock
+from .conv_layers import spread
+
+__all__ = [
+    "AvgPool1D",
+    "AvgPool2D",
+    "AvgPool3D",
+    "GlobalAvgPool1D",
+    "GlobalAvgPool2D",
+    "GlobalAvgPool3D",
+    "GlobalMaxPool1D",
+    "GlobalMaxPool2D",
+    "GlobalMaxPool3D",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPool3D",
+    "ReflectionPad2D",
+]
+
+
+_LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
+
+
+class _Pooling(HybridBlock):
+    """What poolings along `axes` axes share.
+
+    AssertionError: a layout, or a size for another number of axes, that does not fit.
+    """
+
+    def __init__(
+        self,
+        axes,
+        pool_type,
+        layout,
+        pool_size=1,
+        strides=None,
+        padding=0,
+        ceil_mode=True,
+        count_include_pad=None,
+        global_pool=False,
+        prefix=None,
+        params=None,
+    ):
+        super().__init__(prefix=prefix, params=params)
+        valid = " and ".join(_LAYOUTS[axes])
+        assert layout in _LAYOUTS[axes], f"Only {valid} layouts are valid for {axes}D Pooling"
+        kernel = spread(pool_size, axes, "pool_size")
+        self._kwargs = {
+            "kernel": kernel,
+            "stride": kernel if strides is None else spread(strides, axes, "strides"),
+            "pad": spread(padding, axes, "padding"),
+            "global_pool": global_pool,
+            "pool_type": pool_type,
+            "layout": layout,
+            "pooling_convention": "full" if ceil_mode else "valid",
+        }
+        if count_include_pad is not None:
+            self._kwargs["count_include_pad"] = count_include_pad
+
+    def _alias(self):
+        return "pool"
+
+    def hybrid_forward(self, F, x):
+        pooling = F.npx.pooling if is_np_array() else F.Pooling
+        return pooling(x, name="fwd", **self._kwargs)
+
+    def __repr__(self):
+        return (
+            "{}(size={kernel}, stride={stride}, padding={pad}, ceil_mode={}, global_pool={global_pool}, "
+            "pool_type={pool_type}, layout={layout})"
+        ).format(type(self).__name__, self._kwargs["pooling_convention"] == "full", **self._kwargs)
+
+
+class MaxPool1D(_Pooling):
+    """Maxima of windows along one axis: (N, C, width) to (N, C, out_width).
+
+    Parameters
+    ----------
+    pool_size, strides, padding : a number, or one per axis; strides None means pool_size.
+    layout : order of the axes; 'NCW' or 'NWC'.
+    ceil_mode : out = ceil((in + 2 padding - pool_size) / strides) + 1 instead of floor.
+    """
+
+    def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **kwargs):
+        super().__init__(1, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+
+
+class MaxPool2D(_Pooling):
+    """Maxima of windows along two axes: (N, C, height, width) to (N, C, out_height, out_width).
+
+    Parameters as of MaxPool1D; the layout is 'NCHW' or 'NHWC'.
+    """
+
+    def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **kwargs):
+        super().__init__(2, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+
+
+class MaxPool3D(_Pooling):
+    """Maxima of windows along three axes: (N, C, depth, height, width) to (N, C, out_depth, ...).
+
+    Parameters as of MaxPool1D; the layout is 'NCDHW' or 'NDHWC'.
+    """
+
+    def __init__(
+        self, pool_size=(2, 2, 2), strides=None, padding=0, ceil_mode=False, layout="NCDHW", **kwargs
+    ):
+        super().__init__(3, "max", layout, pool_size, strides, padding, ceil_mode, **kwargs)
+
+
+class AvgPool1D(_Pooling):
+    """Means of windows along one axis: (N, C, width) to (N, C, out_width).
+
+    Parameters
+    ----------
+    pool_size, strides, padding : a number, or one per axis; strides None means pool_size.
+    layout : order of the axes; 'NCW' or 'NWC'.
+    ceil_mode : out = ceil((in + 2 padding - pool_size) / strides) + 1 instead of floor.
+    count_include_pad : padding counts as zeros instead of not at all.
+    """
+
+    def __init__(
+        self,
+        pool_size=2,
+        strides=None,
+        padding=0,
+        layout="NCW",
+        ceil_mode=False,
+        count_include_pad=True,
+        **kwargs,
+    ):
+        super().__init__(
+            1, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+        )
+
+
+class AvgPool2D(_Pooling):
+    """Means of windows along two axes: (N, C, height, width) to (N, C, out_height, out_width).
+
+    Parameters as of AvgPool1D; the layout is 'NCHW' or 'NHWC'.
+    """
+
+    def __init__(
+        self,
+        pool_size=(2, 2),
+        strides=None,
+        padding=0,
+        ceil_mode=False,
+        layout="NCHW",
+        count_include_pad=True,
+        **kwargs,
+    ):
+        super().__init__(
+            2, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+        )
+
+
+class AvgPool3D(_Pooling):
+    """Means of windows along three axes: (N, C, depth, height, width) to (N, C, out_depth, ...).
+
+    Parameters as of AvgPool1D; the layout is 'NCDHW' or 'NDHWC'.
+    """
+
+    def __init__(
+        self,
+        pool_size=(2, 2, 2),
+        strides=None,
+        padding=0,
+        ceil_mode=False,
+        layout="NCDHW",
+        count_include_pad=True,
+        **kwargs,
+    ):
+        super().__init__(
+            3, "avg", layout, pool_size, strides, padding, ceil_mode, count_include_pad, **kwargs
+        )
+
+
+class GlobalMaxPool1D(_Pooling):
+    """The maximum of every channel: (N, C, width) to (N, C, 1)."""
+
+    def __init__(self, layout="NCW", **kwargs):
+        super().__init__(1, "max", layout, global_pool=True, **kwargs)
+
+
+class GlobalMaxPool2D(_Pooling):
+    """The maximum of every channel: (N, C, height, width) to (N, C, 1, 1)."""
+
+    def __init__(self, layout="NCHW", **kwargs):
+        super().__init__(2, "max", layout, global_pool=True, **kwargs)
+
+
+class GlobalMaxPool3D(_Pooling):
+    """The maximum of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1)."""
+
+    def __init__(self, layout="NCDHW", **kwargs):
+        super().__init__(3, "max", layout, global_pool=True, **kwargs)
+
+
+class GlobalAvgPool1D(_Pooling):
+    """The mean of every channel: (N, C, width) to (N, C, 1)."""
+
+    def __init__(self, layout="NCW", **kwargs):
+        super().__init__(1, "avg", layout, global_pool=True, **kwargs)
+
+
+class GlobalAvgPool2D(_Pooling):
+    """The mean of every channel: (N, C, height, width) to (N, C, 1, 1)."""
+
+    def __init__(self, layout="NCHW", **kwargs):
+        super().__init__(2, "avg", layout, global_pool=True, **kwargs)
+
+
+class GlobalAvgPool3D(_Pooling):
+    """The mean of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1)."""
+
+    def __init__(self, layout="NCDHW", **kwargs):
+        super().__init__(3, "avg", layout, global_pool=True, **kwargs)
+
+
+class ReflectionPad2D(HybridBlock):
+    """Mirrors (N, C, height, width) at its borders without repeating them.
+
+    `padding`: the number of elements on each side, or eight numbers: before and after every axis, the first
+    four 0.
+    """
+
+    def __init__(self, padding=0, prefix=None, params=None):
+        super().__init__(prefix=prefix, params=params)
+        if isinstance(padding, numeric_types):
+            padding = (0, 0, 0, 0) + (padding,) * 4
+        assert len(padding) == 8, f"padding must be a number or eight numbers, got {padding}"
+        self._padding = tuple(padding)
+
+    def hybrid_forward(self, F, x):
+        if is_np_array():
+            return F.np.pad(x, tuple(zip(self._padding[::2], self._padding[1::2])), mode="reflect")
+        return F.pad(x, mode="reflect", pad_width=self._padding)
