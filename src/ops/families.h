@@ -43,8 +43,11 @@ std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
 // nn/
+std::vector<OpDef> batch_norm_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> output_operators();
+std::vector<OpDef> sequence_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
@@ -106,8 +109,11 @@ inline constexpr Family kFamilies[] = {
     batched_operators,
     einsum_operators,
     tensor_product_operators,
+    batch_norm_operators,
     fully_connected_operators,
     dropout_operators,
+    output_operators,
+    sequence_operators,
     uniform_normal_operators,
     draw_operators,
     multinomial_operators,

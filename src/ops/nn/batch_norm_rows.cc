@@ -1,0 +1,269 @@
+#include "ops/nn/batch_norm_rows.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "op/simd/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/nn/batch_norm_rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace headrace::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr int64_t kBlock = 4096;  // elements summed in the compute type before the sums go on in double
+
+// Calls step(d, i) for whole vectors, then for single elements.
+template <class T, class F>
+HWY_INLINE void for_vectors(int64_t count, F&& step) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const size_t width = hn::Lanes(d), n = static_cast<size_t>(count);
+  size_t i = 0;
+  for (; i + width <= n; i += width) step(d, i);
+  for (; i < n; ++i) step(one, i);
+}
+
+// Calls step(first row, number of rows as a constant): four rows at a time, then single ones, so that what belongs to
+// a column is loaded once for four rows.
+template <class F>
+HWY_INLINE void for_rows(int64_t rows, F&& step) {
+  int64_t r = 0;
+  for (; r + 4 <= rows; r += 4) step(r, std::integral_constant<int, 4>{});
+  for (; r < rows; ++r) step(r, std::integral_constant<int, 1>{});
+}
+
+// The parameters of a vector of columns, or of one channel for all lanes.
+template <bool plane, class D, class T>
+HWY_INLINE hn::Vec<D> parameter(D d, const T* values, size_t i) {
+  if constexpr (plane)
+    return hn::Set(d, *values);
+  else
+    return hn::LoadU(d, values + i);
+}
+
+template <bool relu, class D, class V>
+HWY_INLINE V normalized(D d, V centered, V scale, V beta) {
+  const V y = hn::MulAdd(centered, scale, beta);
+  if constexpr (relu)
+    return hn::IfThenElse(hn::Lt(y, hn::Zero(d)), hn::Zero(d), y);  // NaN stays
+  else
+    return y;
+}
+
+// dy, or 0 where the normalised element is not positive.
+template <bool relu, class D, class V>
+HWY_INLINE V masked(D d, V dy, V centered, V scale, V beta) {
+  if constexpr (relu)
+    return hn::IfThenElseZero(hn::Gt(hn::MulAdd(centered, scale, beta), hn::Zero(d)), dy);
+  else
+    return dy;
+}
+
+template <class T>
+void add_moments(const T* HWY_RESTRICT x, int64_t rows, int64_t width, const T* HWY_RESTRICT shift, T* HWY_RESTRICT sum,
+                 T* HWY_RESTRICT squares) noexcept {
+  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
+    const T* from = x + r * width;
+    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+      const auto base = hn::LoadU(d, shift + i);
+      auto s = hn::LoadU(d, sum + i), q = hn::LoadU(d, squares + i);
+      for (int k = 0; k < count; ++k) {
+        const auto v = hn::Sub(hn::LoadU(d, from + k * width + static_cast<int64_t>(i)), base);
+        s = hn::Add(s, v);
+        q = hn::MulAdd(v, v, q);
+      }
+      hn::StoreU(s, d, sum + i);
+      hn::StoreU(q, d, squares + i);
+    });
+  });
+}
+
+template <bool relu, bool plane, class T>
+HWY_INLINE void normalize_rows(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, int64_t rows, int64_t width,
+                               BatchAffine<T> a) {
+  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
+    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+      const auto mean = parameter<plane>(d, a.mean, i), scale = parameter<plane>(d, a.scale, i),
+                 beta = parameter<plane>(d, a.beta, i);
+      for (int k = 0; k < count; ++k) {
+        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
+        hn::StoreU(normalized<relu>(d, hn::Sub(hn::LoadU(d, x + at), mean), scale, beta), d, y + at);
+      }
+    });
+  });
+}
+
+template <bool relu, class T>
+HWY_INLINE void add_products_of(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, int64_t rows, int64_t width,
+                                BatchAffine<T> a, T* HWY_RESTRICT sum, T* HWY_RESTRICT products) {
+  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
+    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+      const auto mean = hn::LoadU(d, a.mean + i), scale = hn::LoadU(d, a.scale + i), beta = hn::LoadU(d, a.beta + i);
+      auto s = hn::LoadU(d, sum + i), p = hn::LoadU(d, products + i);
+      for (int k = 0; k < count; ++k) {
+        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
+        const auto centered = hn::Sub(hn::LoadU(d, x + at), mean);
+        const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, scale, beta);
+        s = hn::Add(s, g);
+        p = hn::MulAdd(g, centered, p);
+      }
+      hn::StoreU(s, d, sum + i);
+      hn::StoreU(p, d, products + i);
+    });
+  });
+}
+
+template <bool relu, bool plane, class T>
+HWY_INLINE void gradient_rows(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, T* HWY_RESTRICT dx, int64_t rows,
+                              int64_t width, BatchAffine<T> a, BatchSlope<T> b) {
+  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
+    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+      const auto mean = parameter<plane>(d, a.mean, i), scale = parameter<plane>(d, a.scale, i),
+                 beta = parameter<plane>(d, a.beta, i), level = parameter<plane>(d, b.mean_gradient, i),
+                 slope = parameter<plane>(d, b.slope, i);
+      for (int k = 0; k < count; ++k) {
+        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
+        const auto centered = hn::Sub(hn::LoadU(d, x + at), mean);
+        const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, scale, beta);
+        hn::StoreU(hn::Mul(hn::NegMulAdd(centered, slope, hn::Sub(g, level)), scale), d, dx + at);
+      }
+    });
+  });
+}
+
+// Two sums over n elements; term(d, i, first, second) adds to them.
+template <class T, class F>
+HWY_INLINE void two_sums(int64_t count, T& first, T& second, F&& term) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const size_t width = hn::Lanes(d), n = static_cast<size_t>(count);
+  auto a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0;
+  size_t i = 0;
+  for (; i + 2 * width <= n; i += 2 * width) {
+    term(d, i, a0, b0);
+    term(d, i + width, a1, b1);
+  }
+  for (; i + width <= n; i += width) term(d, i, a0, b0);
+  auto a = hn::Zero(one), b = a;
+  for (; i < n; ++i) term(one, i, a, b);
+  first = hn::GetLane(hn::SumOfLanes(d, hn::Add(a0, a1))) + hn::GetLane(a);
+  second = hn::GetLane(hn::SumOfLanes(d, hn::Add(b0, b1))) + hn::GetLane(b);
+}
+
+template <class T>
+BatchMoments plane_moments(const T* x, int64_t n) noexcept {
+  BatchMoments all;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    const T* from = x + begin;
+    const T base = begin == 0 ? *from : static_cast<T>(all.mean);
+    T sum, squares;
+    two_sums(count, sum, squares, [&](auto d, size_t i, auto& s, auto& q) HWY_ATTR {
+      const auto v = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, base));
+      s = hn::Add(s, v);
+      q = hn::MulAdd(v, v, q);
+    });
+    const double total = static_cast<double>(sum), share = total / static_cast<double>(count);
+    all.merge({static_cast<double>(count), static_cast<double>(base) + share,
+               std::max(static_cast<double>(squares) - total * share, 0.0)});
+  }
+  return all;
+}
+
+template <bool relu, class T>
+HWY_INLINE void products_of_plane(const T* dy, const T* x, int64_t n, BatchAffine<T> a, double& sum, double& products) {
+  sum = products = 0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    T s = 0, p = 0;
+    two_sums(std::min(kBlock, n - begin), s, p, [&](auto d, size_t i, auto& first, auto& second) HWY_ATTR {
+      const size_t at = static_cast<size_t>(begin) + i;
+      const auto centered = hn::Sub(hn::LoadU(d, x + at), hn::Set(d, *a.mean));
+      const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, hn::Set(d, *a.scale), hn::Set(d, *a.beta));
+      first = hn::Add(first, g);
+      second = hn::MulAdd(g, centered, second);
+    });
+    sum += static_cast<double>(s);
+    products += static_cast<double>(p);
+  }
+}
+
+// --- the entries of the table: `relu` becomes a constant -------------------------------------------------------------
+
+template <class F>
+HWY_INLINE void with_constant(bool value, F&& f) {
+  if (value)
+    f(std::true_type{});
+  else
+    f(std::false_type{});
+}
+
+template <class T>
+void normalize(const T* x, T* y, int64_t rows, int64_t width, BatchAffine<T> a, bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { normalize_rows<on.value, false>(x, y, rows, width, a); });
+}
+
+template <class T>
+void add_products(const T* dy, const T* x, int64_t rows, int64_t width, BatchAffine<T> a, bool relu, T* sum,
+                  T* products) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { add_products_of<on.value>(dy, x, rows, width, a, sum, products); });
+}
+
+template <class T>
+void gradient(const T* dy, const T* x, T* dx, int64_t rows, int64_t width, BatchAffine<T> a, BatchSlope<T> b,
+              bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { gradient_rows<on.value, false>(dy, x, dx, rows, width, a, b); });
+}
+
+template <class T>
+void normalize_plane(const T* x, T* y, int64_t n, BatchAffine<T> a, bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { normalize_rows<on.value, true>(x, y, 1, n, a); });
+}
+
+template <class T>
+void plane_products(const T* dy, const T* x, int64_t n, BatchAffine<T> a, bool relu, double& sum,
+                    double& products) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { products_of_plane<on.value>(dy, x, n, a, sum, products); });
+}
+
+template <class T>
+void plane_gradient(const T* dy, const T* x, T* dx, int64_t n, BatchAffine<T> a, BatchSlope<T> b, bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR { gradient_rows<on.value, true>(dy, x, dx, 1, n, a, b); });
+}
+
+template <class T>
+BatchNormKernels<T> table() {
+  return {add_moments<T>,   normalize<T>,       add_products<T>,   gradient<T>,
+          plane_moments<T>, normalize_plane<T>, plane_products<T>, plane_gradient<T>};
+}
+
+}  // namespace
+
+BatchNormKernels<float> batch_norm_float() { return table<float>(); }
+BatchNormKernels<double> batch_norm_double() { return table<double>(); }
+
+}  // namespace headrace::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace headrace {
+
+HWY_EXPORT(batch_norm_float);
+HWY_EXPORT(batch_norm_double);
+
+const BatchNormKernels<float>& batch_norm_kernels(float) noexcept {
+  static const auto kKernels = HWY_DYNAMIC_DISPATCH(batch_norm_float)();
+  return kKernels;
+}
+const BatchNormKernels<double>& batch_norm_kernels(double) noexcept {
+  static const auto kKernels = HWY_DYNAMIC_DISPATCH(batch_norm_double)();
+  return kKernels;
+}
+
+}  // namespace headrace
+#endif
