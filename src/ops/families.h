@@ -46,7 +46,11 @@ std::vector<OpDef> tensor_product_operators();
 std::vector<OpDef> batch_norm_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> group_norm_operators();
+std::vector<OpDef> image_operators();
+std::vector<OpDef> local_norm_operators();
 std::vector<OpDef> output_operators();
+std::vector<OpDef> resize_operators();
 std::vector<OpDef> sequence_operators();
 
 // random/
@@ -112,7 +116,11 @@ inline constexpr Family kFamilies[] = {
     batch_norm_operators,
     fully_connected_operators,
     dropout_operators,
+    group_norm_operators,
+    image_operators,
+    local_norm_operators,
     output_operators,
+    resize_operators,
     sequence_operators,
     uniform_normal_operators,
     draw_operators,
