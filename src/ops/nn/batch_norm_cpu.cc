@@ -1,31 +1,41 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <span>
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "op/formula/transfer.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/batch_norm_rows.h"
 #include "ops/nn/memory_order.h"
-#include "ops/nn/stretch.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {
 namespace {
 
-constexpr double kNsPerElement = 0.3;  // of one pass
-constexpr int64_t kBlockRows = 256;    // rows summed in the compute type before the sums go on in double
-constexpr int64_t kStep = 4096;        // elements that are converted at a time
-constexpr int64_t kMostParts = 32;     // partial sums
+constexpr double kNsPerElement = 0.25;  // of one pass
+constexpr int64_t kBlockRows = 256;     // rows summed in the compute type before the sums go on in double
+constexpr int64_t kStepRows = 16;       // rows that go into sums at a time
+constexpr int64_t kMostParts = 32;      // partial sums
 constexpr int64_t kPartElements = 1 << 15;
 constexpr int64_t kWide = 64;  // columns from which on rows are long enough for vectors
 
-// An array of one dtype in the memory order of the call.
+// Packed elements of one dtype, in the memory order of the call.
 struct Memory {
-  const void* data;
+  void* data;
   DType dtype;
+
+  void* at(int64_t element) const noexcept {
+    return static_cast<char*>(data) + element * static_cast<int64_t>(item_size(dtype));
+  }
 };
+
+Memory memory_of(KernelContext& c, const Tensor& tensor, const Strides& order) {
+  return {const_cast<void*>(in_order_of(c, tensor, order)), tensor.dtype};
+}
+
+template <class T>
+constexpr ComputeType kCompute = sizeof(T) == 8 ? ComputeType::kFloat64 : ComputeType::kFloat32;
 
 // How the elements of the call lie: (outer, channels, inner). With inner = 1 they are rows of `width` columns, a
 // multiple of the channels, so that few channels fill vectors too; otherwise planes of `inner` elements.
@@ -40,59 +50,58 @@ struct Space {
       width = std::lcm(channels, int64_t{16});
       while (width < kWide) width *= 2;
     }
-    parts = std::clamp<int64_t>(size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(rows(), 1)));
-    longest = columns() ? std::max<int64_t>(kStep / width, 4) * width : std::min(inner, kStep);
+    parts = std::clamp<int64_t>(size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(count(), 1)));
   }
   bool columns() const noexcept { return inner == 1; }
-  int64_t rows() const noexcept { return size / channels; }
+  int64_t count() const noexcept { return size / channels; }  // elements per channel, and rows of `channels`
   int64_t planes() const noexcept { return size / inner; }
-  int64_t count() const noexcept { return size / channels; }  // elements per channel
+  double cost(double passes) const noexcept { return static_cast<double>(size) * kNsPerElement * passes; }
+
+  // Calls f(first element, rows, width) for the rows of `channels` in a range, at most `most` rows of `width` at a
+  // time; the last call may have one incomplete row.
+  template <class F>
+  void for_rows(int64_t begin, int64_t end, int64_t most, F&& f) const {
+    int64_t at = begin * channels;
+    const int64_t stop = end * channels;
+    while (stop - at >= width) {
+      const int64_t rows = std::min(most, (stop - at) / width);
+      f(at, rows, width);
+      at += rows * width;
+    }
+    if (at < stop) f(at, 1, stop - at);
+  }
+  // The rows of one part, for sums.
+  template <class F>
+  void for_rows_of_part(int64_t part, F&& f) const {
+    for_rows(part * count() / parts, (part + 1) * count() / parts, kStepRows, f);
+  }
+  // Runs body(begin, end) on ranges of rows of `channels`, or of planes.
+  void run(double passes, FunctionRef<void(int64_t, int64_t)> body) const {
+    const int64_t item = columns() ? channels : inner;
+    parallel_for(size / item, std::max<int64_t>(1, kPartElements / 2 / item), cost(passes), body);
+  }
 
   int64_t channels, inner, size, width, parts;
-  int64_t longest;  // elements of one step
 };
-
-// Calls f(first element, rows, width) for a range of rows of `channels`; the last call may have one incomplete row.
-template <class F>
-void for_column_steps(const Space& s, int64_t begin_row, int64_t end_row, F&& f) {
-  int64_t at = begin_row * s.channels;
-  const int64_t end = end_row * s.channels, most = s.longest / s.width;
-  while (end - at >= s.width) {
-    const int64_t rows = std::min(most, (end - at) / s.width);
-    f(at, rows, s.width);
-    at += rows * s.width;
-  }
-  if (at < end) f(at, 1, end - at);
-}
-
-// Calls f(first element, n, channel) for all pieces of planes.
-template <class F>
-void for_plane_steps(const Space& s, int64_t begin, int64_t end, int64_t longest, F&& f) {
-  for (int64_t plane = begin; plane < end; ++plane)
-    for (int64_t at = 0; at < s.inner; at += longest)
-      f(plane * s.inner + at, std::min(longest, s.inner - at), plane % s.channels);
-}
-
-void for_planes(const Space& s, double cost, FunctionRef<void(int64_t, int64_t)> body) {
-  parallel_for(s.planes(), std::max<int64_t>(1, kStep * 4 / s.inner), cost, body);
-}
-
-double pass_cost(const Space& s) { return static_cast<double>(s.size) * kNsPerElement; }
 
 // --- statistics ------------------------------------------------------------------------------------------------------
 
 template <class T>
 class ColumnMoments {
  public:
-  ColumnMoments(const Space& s, BatchMoments* result)
-      : result_(result), scratch_(static_cast<size_t>(3 * s.width), T{0}), width_(s.width) {
+  ColumnMoments(const Space& s, DType dtype, BatchMoments* result)
+      : kernels_(batch_norm_kernels<T>(dtype)),
+        load_(load_function(dtype, kCompute<T>)),
+        result_(result),
+        scratch_(static_cast<size_t>(3 * s.width), T{0}),
+        width_(s.width) {
     std::fill_n(result, s.width, BatchMoments{});
   }
 
-  void add(const T* x, int64_t rows, int64_t width) {
+  void add(const void* x, int64_t rows, int64_t width) {
     if (width < width_) flush(width_);
     if (rows_ == 0) set_shift(x, width);
-    batch_norm_kernels(T{}).add_moments(x, rows, width, shift(), sum(), squares());
+    kernels_.add_moments(x, rows, width, shift(), sum(), squares());
     rows_ += rows;
     if (rows_ >= kBlockRows || width < width_ || is_first_) flush(width);
   }
@@ -104,8 +113,9 @@ class ColumnMoments {
   T* squares() { return scratch_.data() + 2 * width_; }
   // Elements are summed as differences from the mean so far; at first, from those of the first row, which may be far
   // from it, so that the first block is a short one.
-  void set_shift(const T* x, int64_t width) {
-    for (int64_t i = 0; i < width; ++i) shift()[i] = is_first_ ? x[i] : static_cast<T>(result_[i].mean);
+  void set_shift(const void* x, int64_t width) {
+    if (is_first_) return load_(shift(), x, 1, width);
+    for (int64_t i = 0; i < width; ++i) shift()[i] = static_cast<T>(result_[i].mean);
   }
   void flush(int64_t width) {
     if (rows_ == 0) return;
@@ -120,6 +130,8 @@ class ColumnMoments {
     rows_ = 0;
   }
 
+  const BatchNormKernels<T>& kernels_;
+  Load load_;
   BatchMoments* result_;
   std::vector<T> scratch_;
   int64_t width_, rows_ = 0;
@@ -127,17 +139,14 @@ class ColumnMoments {
 };
 
 template <class T>
-std::vector<BatchMoments> moments_of(KernelContext& c, const Space& s, Memory x) {
+std::vector<BatchMoments> moments_of(KernelContext& c, const Space& s, const Memory& x) {
   std::vector<BatchMoments> result(static_cast<size_t>(s.channels));
   if (s.columns()) {
     auto* partial = c.workspace<BatchMoments>(s.parts * s.width);
-    parallel_for(s.parts, 1, pass_cost(s), [&](int64_t begin, int64_t end) {
-      Stretch<T> source(x.data, x.dtype, s.longest);
+    parallel_for(s.parts, 1, s.cost(1), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part) {
-        ColumnMoments<T> sums(s, partial + part * s.width);
-        for_column_steps(
-            s, part * s.rows() / s.parts, (part + 1) * s.rows() / s.parts,
-            [&](int64_t at, int64_t rows, int64_t width) { sums.add(source.read(at, rows * width), rows, width); });
+        ColumnMoments<T> sums(s, x.dtype, partial + part * s.width);
+        s.for_rows_of_part(part, [&](int64_t at, int64_t rows, int64_t width) { sums.add(x.at(at), rows, width); });
         sums.finish();
       }
     });
@@ -145,13 +154,11 @@ std::vector<BatchMoments> moments_of(KernelContext& c, const Space& s, Memory x)
       result[static_cast<size_t>(i % s.width % s.channels)].merge(partial[i]);
     return result;
   }
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(x.dtype);
   auto* partial = c.workspace<BatchMoments>(s.planes());
-  for_planes(s, pass_cost(s), [&](int64_t begin, int64_t end) {
-    Stretch<T> source(x.data, x.dtype, s.longest);
-    std::fill(partial + begin, partial + end, BatchMoments{});
-    for_plane_steps(s, begin, end, s.longest, [&](int64_t at, int64_t n, int64_t) {
-      partial[at / s.inner].merge(batch_norm_kernels(T{}).plane_moments(source.read(at, n), n));
-    });
+  s.run(1, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane)
+      partial[plane] = kernels.plane_moments(x.at(plane * s.inner), s.inner);
   });
   for (int64_t i = 0; i < s.planes(); ++i) result[static_cast<size_t>(i % s.channels)].merge(partial[i]);
   return result;
@@ -162,8 +169,7 @@ std::vector<BatchMoments> moments_of(KernelContext& c, const Space& s, Memory x)
 template <class T>
 std::vector<T> values_of(const Tensor& vector) {
   std::vector<T> values(static_cast<size_t>(vector.size));
-  const ComputeType type = sizeof(T) == 8 ? ComputeType::kFloat64 : ComputeType::kFloat32;
-  load_function(vector.dtype, type)(values.data(), vector.data, vector.strides[0], vector.size);
+  load_function(vector.dtype, kCompute<T>)(values.data(), vector.data, vector.strides[0], vector.size);
   return values;
 }
 
@@ -198,28 +204,17 @@ struct Affine {
 };
 
 template <class T>
-void normalize(const Space& s, Memory x, const Tensor& y, const Affine<T>& affine, bool relu) {
-  const BatchNormKernels<T>& kernels = batch_norm_kernels(T{});
-  const auto body = [&](int64_t begin, int64_t end) {
-    Stretch<T> source(x.data, x.dtype, s.longest), sink(y.data, y.dtype, s.longest);
-    const auto step = [&](int64_t at, int64_t rows, int64_t width, auto&& run) {
-      run(source.read(at, rows * width), sink.target(at));
-      sink.written(at, rows * width);
-    };
+void normalize(const Space& s, const Memory& x, const Memory& y, const Affine<T>& affine, bool relu) {
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(x.dtype);
+  s.run(1, [&](int64_t begin, int64_t end) {
     if (s.columns())
-      for_column_steps(s, begin, end, [&](int64_t at, int64_t rows, int64_t width) {
-        step(at, rows, width,
-             [&](const T* from, T* to) { kernels.normalize(from, to, rows, width, affine.at(0), relu); });
+      return s.for_rows(begin, end, s.count(), [&](int64_t at, int64_t rows, int64_t width) {
+        kernels.normalize(x.at(at), y.at(at), rows, width, affine.at(0), relu);
       });
-    else
-      for_plane_steps(s, begin, end, s.longest, [&](int64_t at, int64_t n, int64_t channel) {
-        step(at, 1, n, [&](const T* from, T* to) { kernels.normalize_plane(from, to, n, affine.at(channel), relu); });
-      });
-  };
-  if (s.columns())
-    parallel_for(s.rows(), std::max<int64_t>(1, 4 * kStep / s.channels), pass_cost(s), body);
-  else
-    for_planes(s, pass_cost(s), body);
+    for (int64_t plane = begin; plane < end; ++plane)
+      kernels.normalize_plane(x.at(plane * s.inner), y.at(plane * s.inner), s.inner, affine.at(plane % s.channels),
+                              relu);
+  });
 }
 
 // --- gradients -------------------------------------------------------------------------------------------------------
@@ -230,9 +225,9 @@ struct Products {
 };
 
 template <class T>
-void column_products(const Space& s, Memory dy, Memory x, const Affine<T>& affine, bool relu, int64_t part,
-                     double* result) {
-  Stretch<T> heads(dy.data, dy.dtype, s.longest), source(x.data, x.dtype, s.longest);
+void column_products(const Space& s, const Memory& dy, const Memory& x, const Affine<T>& affine, bool relu,
+                     int64_t part, double* result) {
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(x.dtype);
   std::vector<T> scratch(static_cast<size_t>(2 * s.width), T{0});
   std::fill_n(result, 2 * s.width, 0.0);
   int64_t gathered = 0;
@@ -241,23 +236,23 @@ void column_products(const Space& s, Memory dy, Memory x, const Affine<T>& affin
     std::fill(scratch.begin(), scratch.end(), T{0});
     gathered = 0;
   };
-  for_column_steps(
-      s, part * s.rows() / s.parts, (part + 1) * s.rows() / s.parts, [&](int64_t at, int64_t rows, int64_t width) {
-        batch_norm_kernels(T{}).add_products(heads.read(at, rows * width), source.read(at, rows * width), rows, width,
-                                             affine.at(0), relu, scratch.data(), scratch.data() + s.width);
-        gathered += rows;
-        if (gathered >= kBlockRows) flush();
-      });
+  s.for_rows_of_part(part, [&](int64_t at, int64_t rows, int64_t width) {
+    kernels.add_products(dy.at(at), x.at(at), rows, width, affine.at(0), relu, scratch.data(),
+                         scratch.data() + s.width);
+    gathered += rows;
+    if (gathered >= kBlockRows) flush();
+  });
   flush();
 }
 
 template <class T>
-Products products_of(KernelContext& c, const Space& s, Memory dy, Memory x, const Affine<T>& affine, bool relu) {
+Products products_of(KernelContext& c, const Space& s, const Memory& dy, const Memory& x, const Affine<T>& affine,
+                     bool relu) {
   const auto channels = static_cast<size_t>(s.channels);
   Products result{std::vector<double>(channels), std::vector<double>(channels)};
   if (s.columns()) {
     auto* partial = c.workspace<double>(s.parts * 2 * s.width);
-    parallel_for(s.parts, 1, 2 * pass_cost(s), [&](int64_t begin, int64_t end) {
+    parallel_for(s.parts, 1, s.cost(2), [&](int64_t begin, int64_t end) {
       for (int64_t part = begin; part < end; ++part)
         column_products(s, dy, x, affine, relu, part, partial + part * 2 * s.width);
     });
@@ -269,17 +264,12 @@ Products products_of(KernelContext& c, const Space& s, Memory dy, Memory x, cons
       }
     return result;
   }
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(x.dtype);
   auto* partial = c.workspace<double>(2 * s.planes());
-  for_planes(s, 2 * pass_cost(s), [&](int64_t begin, int64_t end) {
-    Stretch<T> heads(dy.data, dy.dtype, s.longest), source(x.data, x.dtype, s.longest);
-    std::fill(partial + 2 * begin, partial + 2 * end, 0.0);
-    for_plane_steps(s, begin, end, s.longest, [&](int64_t at, int64_t n, int64_t channel) {
-      double sum, product;
-      batch_norm_kernels(T{}).plane_products(heads.read(at, n), source.read(at, n), n, affine.at(channel), relu, sum,
-                                             product);
-      partial[2 * (at / s.inner)] += sum;
-      partial[2 * (at / s.inner) + 1] += product;
-    });
+  s.run(2, [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane)
+      kernels.plane_products(dy.at(plane * s.inner), x.at(plane * s.inner), s.inner, affine.at(plane % s.channels),
+                             relu, partial[2 * plane], partial[2 * plane + 1]);
   });
   for (int64_t i = 0; i < s.planes(); ++i) {
     result.sum[static_cast<size_t>(i % s.channels)] += partial[2 * i];
@@ -289,32 +279,20 @@ Products products_of(KernelContext& c, const Space& s, Memory dy, Memory x, cons
 }
 
 template <class T>
-void data_gradient(const Space& s, Memory dy, Memory x, const Tensor& dx, const Affine<T>& affine,
+void data_gradient(const Space& s, const Memory& dy, const Memory& x, const Memory& dx, const Affine<T>& affine,
                    const std::vector<T>& mean_gradient, const std::vector<T>& slope, bool relu) {
-  const BatchNormKernels<T>& kernels = batch_norm_kernels(T{});
-  const auto body = [&](int64_t begin, int64_t end) {
-    Stretch<T> heads(dy.data, dy.dtype, s.longest), source(x.data, x.dtype, s.longest),
-        sink(dx.data, dx.dtype, s.longest);
-    const auto slopes = [&](int64_t channel) {
-      return BatchSlope<T>{&mean_gradient[0] + channel, &slope[0] + channel};
-    };
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(x.dtype);
+  const auto slopes = [&](int64_t channel) { return BatchSlope<T>{&mean_gradient[0] + channel, &slope[0] + channel}; };
+  s.run(2, [&](int64_t begin, int64_t end) {
     if (s.columns())
-      for_column_steps(s, begin, end, [&](int64_t at, int64_t rows, int64_t width) {
-        kernels.gradient(heads.read(at, rows * width), source.read(at, rows * width), sink.target(at), rows, width,
-                         affine.at(0), slopes(0), relu);
-        sink.written(at, rows * width);
+      return s.for_rows(begin, end, s.count(), [&](int64_t at, int64_t rows, int64_t width) {
+        kernels.gradient(dy.at(at), x.at(at), dx.at(at), rows, width, affine.at(0), slopes(0), relu);
       });
-    else
-      for_plane_steps(s, begin, end, s.longest, [&](int64_t at, int64_t n, int64_t channel) {
-        kernels.plane_gradient(heads.read(at, n), source.read(at, n), sink.target(at), n, affine.at(channel),
-                               slopes(channel), relu);
-        sink.written(at, n);
-      });
-  };
-  if (s.columns())
-    parallel_for(s.rows(), std::max<int64_t>(1, 4 * kStep / s.channels), 2 * pass_cost(s), body);
-  else
-    for_planes(s, 2 * pass_cost(s), body);
+    for (int64_t plane = begin; plane < end; ++plane) {
+      const int64_t at = plane * s.inner, channel = plane % s.channels;
+      kernels.plane_gradient(dy.at(at), x.at(at), dx.at(at), s.inner, affine.at(channel), slopes(channel), relu);
+    }
+  });
 }
 
 // --- calls -----------------------------------------------------------------------------------------------------------
@@ -324,16 +302,16 @@ int64_t axis_of(const KernelContext& c, int64_t axis) {
 }
 
 template <class T>
-void finish_forward(KernelContext& c, const BatchNormCore& a, const Space& s, Memory x) {
+void finish_forward(KernelContext& c, const BatchNormCore& a, const Space& s, const Memory& x) {
   const Affine<T> affine(s, c.input(1), a.fix_gamma, c.input(2), c.output(1), c.output(2));
-  normalize<T>(s, x, c.output(0), affine, a.activation == "relu");
+  normalize<T>(s, x, memory_of(c, c.output(0), c.output(0).strides), affine, a.activation == "relu");
 }
 
 template <class T>
 void train(KernelContext& c, const BatchNormCore& a) {
   const Tensor& y = c.output(0);
   const Space s(y, axis_of(c, a.axis));
-  const Memory x{in_order_of(c, c.input(0), y.strides), y.dtype};
+  const Memory x = memory_of(c, c.input(0), y.strides);
   const std::vector<BatchMoments> moments = moments_of<T>(c, s, x);
   std::vector<double> mean, inverse, moving_mean = values_of<double>(c.input(3)),
                                      moving_variance = values_of<double>(c.input(4));
@@ -361,7 +339,7 @@ void predict(KernelContext& c, const BatchNormCore& a) {
   store_values(c.output(1), values_of<double>(c.input(3)));
   store_values(c.output(2), inverse);
   if (y.size == 0) return;
-  finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), {in_order_of(c, c.input(0), y.strides), y.dtype});
+  finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), memory_of(c, c.input(0), y.strides));
 }
 
 template <class T>
@@ -369,8 +347,7 @@ void backward(KernelContext& c, const BatchNormBack& a) {
   const Tensor& dx = c.output(0);
   const Space s(dx, axis_of(c, a.axis));
   const bool relu = a.activation == "relu";
-  const Memory dy{in_order_of(c, c.input(0), dx.strides), dx.dtype},
-      x{in_order_of(c, c.input(1), dx.strides), dx.dtype};
+  const Memory dy = memory_of(c, c.input(0), dx.strides), x = memory_of(c, c.input(1), dx.strides);
   const Affine<T> affine(s, c.input(2), a.fix_gamma, c.input(3), c.input(4), c.input(5));
   const Products products = products_of<T>(c, s, dy, x, affine, relu);
   std::vector<double> dgamma = values_of<double>(c.input(5));
@@ -386,7 +363,7 @@ void backward(KernelContext& c, const BatchNormBack& a) {
   store_values(c.output(1), dgamma);
   store_values(c.output(2), products.sum);
   for (auto* values : {&level, &slope}) spread(*values, s.columns() ? s.width : s.channels);
-  data_gradient<T>(s, dy, x, dx, affine, level, slope, relu);
+  data_gradient<T>(s, dy, x, memory_of(c, dx, dx.strides), affine, level, slope, relu);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/half.h"
 #include "op/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -10,13 +11,37 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+// After the target is known.
+#include "op/simd/half-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 constexpr int64_t kBlock = 4096;  // elements summed in the compute type before the sums go on in double
+
+// A vector of the compute type out of memory that holds S, and back.
+template <class S, class D>
+HWY_INLINE hn::Vec<D> load(D d, const S* from) {
+  const hn::Rebind<uint16_t, D> words;
+  if constexpr (std::is_same_v<S, Bfloat16>)
+    return bfloat16_to_float(d, hn::LoadU(words, reinterpret_cast<const uint16_t*>(from)));
+  else if constexpr (std::is_same_v<S, Float16>)
+    return float16_to_float(d, hn::LoadU(words, reinterpret_cast<const uint16_t*>(from)));
+  else
+    return hn::LoadU(d, from);
+}
+
+template <class S, class D, class V>
+HWY_INLINE void store(D d, V v, S* to) {
+  const hn::Rebind<uint16_t, D> words;
+  if constexpr (std::is_same_v<S, Bfloat16>)
+    hn::StoreU(float_to_bfloat16(d, v), words, reinterpret_cast<uint16_t*>(to));
+  else if constexpr (std::is_same_v<S, Float16>)
+    hn::StoreU(float_to_float16(d, v), words, reinterpret_cast<uint16_t*>(to));
+  else
+    hn::StoreU(v, d, to);
+}
 
 // Calls step(d, i) for whole vectors, then for single elements.
 template <class T, class F>
@@ -65,16 +90,16 @@ HWY_INLINE V masked(D d, V dy, V centered, V scale, V beta) {
     return dy;
 }
 
-template <class T>
-void add_moments(const T* HWY_RESTRICT x, int64_t rows, int64_t width, const T* HWY_RESTRICT shift, T* HWY_RESTRICT sum,
+template <class S, class T>
+void add_moments(const void* data, int64_t rows, int64_t width, const T* HWY_RESTRICT shift, T* HWY_RESTRICT sum,
                  T* HWY_RESTRICT squares) noexcept {
   for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
-    const T* from = x + r * width;
+    const S* from = static_cast<const S*>(data) + r * width;
     for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
       const auto base = hn::LoadU(d, shift + i);
       auto s = hn::LoadU(d, sum + i), q = hn::LoadU(d, squares + i);
       for (int k = 0; k < count; ++k) {
-        const auto v = hn::Sub(hn::LoadU(d, from + k * width + static_cast<int64_t>(i)), base);
+        const auto v = hn::Sub(load(d, from + k * width + static_cast<int64_t>(i)), base);
         s = hn::Add(s, v);
         q = hn::MulAdd(v, v, q);
       }
@@ -84,8 +109,8 @@ void add_moments(const T* HWY_RESTRICT x, int64_t rows, int64_t width, const T* 
   });
 }
 
-template <bool relu, bool plane, class T>
-HWY_INLINE void normalize_rows(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, int64_t rows, int64_t width,
+template <bool relu, bool plane, class S, class T>
+HWY_INLINE void normalize_rows(const S* HWY_RESTRICT x, S* HWY_RESTRICT y, int64_t rows, int64_t width,
                                BatchAffine<T> a) {
   for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
     for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
@@ -93,14 +118,14 @@ HWY_INLINE void normalize_rows(const T* HWY_RESTRICT x, T* HWY_RESTRICT y, int64
                  beta = parameter<plane>(d, a.beta, i);
       for (int k = 0; k < count; ++k) {
         const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        hn::StoreU(normalized<relu>(d, hn::Sub(hn::LoadU(d, x + at), mean), scale, beta), d, y + at);
+        store(d, normalized<relu>(d, hn::Sub(load(d, x + at), mean), scale, beta), y + at);
       }
     });
   });
 }
 
-template <bool relu, class T>
-HWY_INLINE void add_products_of(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, int64_t rows, int64_t width,
+template <bool relu, class S, class T>
+HWY_INLINE void add_products_of(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, int64_t rows, int64_t width,
                                 BatchAffine<T> a, T* HWY_RESTRICT sum, T* HWY_RESTRICT products) {
   for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
     for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
@@ -108,8 +133,8 @@ HWY_INLINE void add_products_of(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT 
       auto s = hn::LoadU(d, sum + i), p = hn::LoadU(d, products + i);
       for (int k = 0; k < count; ++k) {
         const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        const auto centered = hn::Sub(hn::LoadU(d, x + at), mean);
-        const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, scale, beta);
+        const auto centered = hn::Sub(load(d, x + at), mean);
+        const auto g = masked<relu>(d, load(d, dy + at), centered, scale, beta);
         s = hn::Add(s, g);
         p = hn::MulAdd(g, centered, p);
       }
@@ -119,8 +144,8 @@ HWY_INLINE void add_products_of(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT 
   });
 }
 
-template <bool relu, bool plane, class T>
-HWY_INLINE void gradient_rows(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, T* HWY_RESTRICT dx, int64_t rows,
+template <bool relu, bool plane, class S, class T>
+HWY_INLINE void gradient_rows(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, S* HWY_RESTRICT dx, int64_t rows,
                               int64_t width, BatchAffine<T> a, BatchSlope<T> b) {
   for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
     for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
@@ -129,9 +154,9 @@ HWY_INLINE void gradient_rows(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x,
                  slope = parameter<plane>(d, b.slope, i);
       for (int k = 0; k < count; ++k) {
         const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        const auto centered = hn::Sub(hn::LoadU(d, x + at), mean);
-        const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, scale, beta);
-        hn::StoreU(hn::Mul(hn::NegMulAdd(centered, slope, hn::Sub(g, level)), scale), d, dx + at);
+        const auto centered = hn::Sub(load(d, x + at), mean);
+        const auto g = masked<relu>(d, load(d, dy + at), centered, scale, beta);
+        store(d, hn::Mul(hn::NegMulAdd(centered, slope, hn::Sub(g, level)), scale), dx + at);
       }
     });
   });
@@ -156,16 +181,17 @@ HWY_INLINE void two_sums(int64_t count, T& first, T& second, F&& term) {
   second = hn::GetLane(hn::SumOfLanes(d, hn::Add(b0, b1))) + hn::GetLane(b);
 }
 
-template <class T>
-BatchMoments plane_moments(const T* x, int64_t n) noexcept {
+template <class S, class T>
+BatchMoments plane_moments(const void* x, int64_t n) noexcept {
+  const hn::CappedTag<T, 1> one;
   BatchMoments all;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t count = std::min(kBlock, n - begin);
-    const T* from = x + begin;
-    const T base = begin == 0 ? *from : static_cast<T>(all.mean);
+    const S* from = static_cast<const S*>(x) + begin;
+    const T base = begin == 0 ? hn::GetLane(load(one, from)) : static_cast<T>(all.mean);
     T sum, squares;
     two_sums(count, sum, squares, [&](auto d, size_t i, auto& s, auto& q) HWY_ATTR {
-      const auto v = hn::Sub(hn::LoadU(d, from + i), hn::Set(d, base));
+      const auto v = hn::Sub(load(d, from + i), hn::Set(d, base));
       s = hn::Add(s, v);
       q = hn::MulAdd(v, v, q);
     });
@@ -176,15 +202,15 @@ BatchMoments plane_moments(const T* x, int64_t n) noexcept {
   return all;
 }
 
-template <bool relu, class T>
-HWY_INLINE void products_of_plane(const T* dy, const T* x, int64_t n, BatchAffine<T> a, double& sum, double& products) {
+template <bool relu, class S, class T>
+HWY_INLINE void products_of_plane(const S* dy, const S* x, int64_t n, BatchAffine<T> a, double& sum, double& products) {
   sum = products = 0;
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     T s = 0, p = 0;
     two_sums(std::min(kBlock, n - begin), s, p, [&](auto d, size_t i, auto& first, auto& second) HWY_ATTR {
       const size_t at = static_cast<size_t>(begin) + i;
-      const auto centered = hn::Sub(hn::LoadU(d, x + at), hn::Set(d, *a.mean));
-      const auto g = masked<relu>(d, hn::LoadU(d, dy + at), centered, hn::Set(d, *a.scale), hn::Set(d, *a.beta));
+      const auto centered = hn::Sub(load(d, x + at), hn::Set(d, *a.mean));
+      const auto g = masked<relu>(d, load(d, dy + at), centered, hn::Set(d, *a.scale), hn::Set(d, *a.beta));
       first = hn::Add(first, g);
       second = hn::MulAdd(g, centered, second);
     });
@@ -203,49 +229,65 @@ HWY_INLINE void with_constant(bool value, F&& f) {
     f(std::false_type{});
 }
 
-template <class T>
-void normalize(const T* x, T* y, int64_t rows, int64_t width, BatchAffine<T> a, bool relu) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { normalize_rows<on.value, false>(x, y, rows, width, a); });
+template <class S, class T>
+void normalize(const void* x, void* y, int64_t rows, int64_t width, BatchAffine<T> a, bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    normalize_rows<on.value, false>(static_cast<const S*>(x), static_cast<S*>(y), rows, width, a);
+  });
 }
 
-template <class T>
-void add_products(const T* dy, const T* x, int64_t rows, int64_t width, BatchAffine<T> a, bool relu, T* sum,
+template <class S, class T>
+void add_products(const void* dy, const void* x, int64_t rows, int64_t width, BatchAffine<T> a, bool relu, T* sum,
                   T* products) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { add_products_of<on.value>(dy, x, rows, width, a, sum, products); });
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    add_products_of<on.value>(static_cast<const S*>(dy), static_cast<const S*>(x), rows, width, a, sum, products);
+  });
 }
 
-template <class T>
-void gradient(const T* dy, const T* x, T* dx, int64_t rows, int64_t width, BatchAffine<T> a, BatchSlope<T> b,
+template <class S, class T>
+void gradient(const void* dy, const void* x, void* dx, int64_t rows, int64_t width, BatchAffine<T> a, BatchSlope<T> b,
               bool relu) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { gradient_rows<on.value, false>(dy, x, dx, rows, width, a, b); });
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    gradient_rows<on.value, false>(static_cast<const S*>(dy), static_cast<const S*>(x), static_cast<S*>(dx), rows,
+                                   width, a, b);
+  });
 }
 
-template <class T>
-void normalize_plane(const T* x, T* y, int64_t n, BatchAffine<T> a, bool relu) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { normalize_rows<on.value, true>(x, y, 1, n, a); });
+template <class S, class T>
+void normalize_plane(const void* x, void* y, int64_t n, BatchAffine<T> a, bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    normalize_rows<on.value, true>(static_cast<const S*>(x), static_cast<S*>(y), 1, n, a);
+  });
 }
 
-template <class T>
-void plane_products(const T* dy, const T* x, int64_t n, BatchAffine<T> a, bool relu, double& sum,
+template <class S, class T>
+void plane_products(const void* dy, const void* x, int64_t n, BatchAffine<T> a, bool relu, double& sum,
                     double& products) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { products_of_plane<on.value>(dy, x, n, a, sum, products); });
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    products_of_plane<on.value>(static_cast<const S*>(dy), static_cast<const S*>(x), n, a, sum, products);
+  });
 }
 
-template <class T>
-void plane_gradient(const T* dy, const T* x, T* dx, int64_t n, BatchAffine<T> a, BatchSlope<T> b, bool relu) noexcept {
-  with_constant(relu, [&](auto on) HWY_ATTR { gradient_rows<on.value, true>(dy, x, dx, 1, n, a, b); });
+template <class S, class T>
+void plane_gradient(const void* dy, const void* x, void* dx, int64_t n, BatchAffine<T> a, BatchSlope<T> b,
+                    bool relu) noexcept {
+  with_constant(relu, [&](auto on) HWY_ATTR {
+    gradient_rows<on.value, true>(static_cast<const S*>(dy), static_cast<const S*>(x), static_cast<S*>(dx), 1, n, a, b);
+  });
 }
 
-template <class T>
+template <class S, class T>
 BatchNormKernels<T> table() {
-  return {add_moments<T>,   normalize<T>,       add_products<T>,   gradient<T>,
-          plane_moments<T>, normalize_plane<T>, plane_products<T>, plane_gradient<T>};
+  return {add_moments<S, T>,   normalize<S, T>,       add_products<S, T>,   gradient<S, T>,
+          plane_moments<S, T>, normalize_plane<S, T>, plane_products<S, T>, plane_gradient<S, T>};
 }
 
 }  // namespace
 
-BatchNormKernels<float> batch_norm_float() { return table<float>(); }
-BatchNormKernels<double> batch_norm_double() { return table<double>(); }
+BatchNormKernels<float> batch_norm_float() { return table<float, float>(); }
+BatchNormKernels<float> batch_norm_float16() { return table<Float16, float>(); }
+BatchNormKernels<float> batch_norm_bfloat16() { return table<Bfloat16, float>(); }
+BatchNormKernels<double> batch_norm_double() { return table<double, double>(); }
 
 }  // namespace headrace::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -254,13 +296,20 @@ HWY_AFTER_NAMESPACE();
 namespace headrace {
 
 HWY_EXPORT(batch_norm_float);
+HWY_EXPORT(batch_norm_float16);
+HWY_EXPORT(batch_norm_bfloat16);
 HWY_EXPORT(batch_norm_double);
 
-const BatchNormKernels<float>& batch_norm_kernels(float) noexcept {
-  static const auto kKernels = HWY_DYNAMIC_DISPATCH(batch_norm_float)();
-  return kKernels;
+template <>
+const BatchNormKernels<float>& batch_norm_kernels<float>(DType dtype) noexcept {
+  static const auto kSingle = HWY_DYNAMIC_DISPATCH(batch_norm_float)();
+  static const auto kHalf = HWY_DYNAMIC_DISPATCH(batch_norm_float16)();
+  static const auto kBrain = HWY_DYNAMIC_DISPATCH(batch_norm_bfloat16)();
+  return dtype == DType::kBfloat16 ? kBrain : dtype == DType::kFloat16 ? kHalf : kSingle;
 }
-const BatchNormKernels<double>& batch_norm_kernels(double) noexcept {
+
+template <>
+const BatchNormKernels<double>& batch_norm_kernels<double>(DType) noexcept {
   static const auto kKernels = HWY_DYNAMIC_DISPATCH(batch_norm_double)();
   return kKernels;
 }

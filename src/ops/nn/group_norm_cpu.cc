@@ -11,7 +11,7 @@ namespace headrace {
 namespace {
 
 constexpr double kNsPerElement = 0.3;  // of one pass
-constexpr int64_t kStep = 4096;        // elements that are converted at a time
+constexpr int64_t kGrain = 1 << 14;    // elements
 
 // Planes are (instance, group), each of `length` neighbouring elements.
 struct Planes {
@@ -19,13 +19,11 @@ struct Planes {
       : count(statistics.size), length(count == 0 ? 0 : data.size / count), groups(statistics.shape[1]) {}
 
   void run(double passes, FunctionRef<void(int64_t, int64_t)> body) const {
-    const int64_t grain = std::max<int64_t>(1, 4 * kStep / std::max<int64_t>(length, 1));
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(length, 1));
     parallel_for(count, grain, static_cast<double>(count * length) * kNsPerElement * passes, body);
   }
-  // Calls f(first element, n) for the pieces of one plane.
-  template <class F>
-  void pieces(int64_t plane, F&& f) const {
-    for (int64_t at = 0; at < length; at += kStep) f(plane * length + at, std::min(kStep, length - at));
+  void* at(const Tensor& data, int64_t plane) const noexcept {
+    return data.as<char>() + plane * length * static_cast<int64_t>(item_size(data.dtype));
   }
 
   int64_t count, length, groups;
@@ -47,26 +45,22 @@ void store_values(const Tensor& vector, const std::vector<T>& values) {
 
 template <class T>
 void forward(KernelContext& c, const GroupNormCore& a) {
-  const BatchNormKernels<T>& kernels = batch_norm_kernels(T{});
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(c.input(0).dtype);
   const Tensor &x = c.input(0), &y = c.output(0);
   const Planes planes(x, c.output(1));
   const std::vector<T> gamma = values_of<T>(c.input(1)), beta = values_of<T>(c.input(2));
   std::vector<T> means(static_cast<size_t>(planes.count)), deviations(means.size());
   planes.run(2, [&](int64_t begin, int64_t end) {
-    Stretch<T> source(x.data, x.dtype, kStep), sink(y.data, y.dtype, kStep);
     for (int64_t plane = begin; plane < end; ++plane) {
       const auto i = static_cast<size_t>(plane), group = static_cast<size_t>(plane % planes.groups);
-      BatchMoments moments;
-      planes.pieces(plane, [&](int64_t at, int64_t n) { moments.merge(kernels.plane_moments(source.read(at, n), n)); });
+      const BatchMoments moments = kernels.plane_moments(planes.at(x, plane), planes.length);
       const double variance = planes.length == 0 ? 0 : moments.squares / static_cast<double>(planes.length);
       const double deviation = std::sqrt(variance + a.eps);
       means[i] = static_cast<T>(moments.mean);
       deviations[i] = static_cast<T>(deviation);
       const T scale = static_cast<T>(static_cast<double>(gamma[group]) / deviation);
-      planes.pieces(plane, [&](int64_t at, int64_t n) {
-        kernels.normalize_plane(source.read(at, n), sink.target(at), n, {&means[i], &scale, &beta[group]}, false);
-        sink.written(at, n);
-      });
+      kernels.normalize_plane(planes.at(x, plane), planes.at(y, plane), planes.length,
+                              {&means[i], &scale, &beta[group]}, false);
     }
   });
   store_values(c.output(1), means);
@@ -75,32 +69,23 @@ void forward(KernelContext& c, const GroupNormCore& a) {
 
 template <class T>
 void backward(KernelContext& c) {
-  const BatchNormKernels<T>& kernels = batch_norm_kernels(T{});
+  const BatchNormKernels<T>& kernels = batch_norm_kernels<T>(c.input(1).dtype);
   const Tensor &dy = c.input(0), &x = c.input(1), &dx = c.output(0);
   const Planes planes(x, c.input(3));
   const std::vector<T> gamma = values_of<T>(c.input(2)), means = values_of<T>(c.input(3)),
                        deviations = values_of<T>(c.input(4));
   std::vector<double> sums(2 * means.size());
   planes.run(4, [&](int64_t begin, int64_t end) {
-    Stretch<T> heads(dy.data, dy.dtype, kStep), source(x.data, x.dtype, kStep), sink(dx.data, dx.dtype, kStep);
     for (int64_t plane = begin; plane < end; ++plane) {
       const auto i = static_cast<size_t>(plane), group = static_cast<size_t>(plane % planes.groups);
       const auto n = static_cast<double>(planes.length), inverse = 1 / static_cast<double>(deviations[i]);
       const T scale = static_cast<T>(static_cast<double>(gamma[group]) * inverse);
       const BatchAffine<T> affine{&means[i], &scale, &scale};
-      double sum = 0, products = 0;
-      planes.pieces(plane, [&](int64_t at, int64_t count) {
-        double s, p;
-        kernels.plane_products(heads.read(at, count), source.read(at, count), count, affine, false, s, p);
-        sum += s;
-        products += p;
-      });
+      double sum, products;
+      kernels.plane_products(planes.at(dy, plane), planes.at(x, plane), planes.length, affine, false, sum, products);
       const T level = static_cast<T>(sum / n), slope = static_cast<T>(products * inverse * inverse / n);
-      planes.pieces(plane, [&](int64_t at, int64_t count) {
-        kernels.plane_gradient(heads.read(at, count), source.read(at, count), sink.target(at), count, affine,
-                               {&level, &slope}, false);
-        sink.written(at, count);
-      });
+      kernels.plane_gradient(planes.at(dy, plane), planes.at(x, plane), planes.at(dx, plane), planes.length, affine,
+                             {&level, &slope}, false);
       sums[2 * i] = products * inverse;
       sums[2 * i + 1] = sum;
     }
