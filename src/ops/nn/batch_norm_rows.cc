@@ -54,15 +54,6 @@ HWY_INLINE void for_vectors(int64_t count, F&& step) {
   for (; i < n; ++i) step(one, i);
 }
 
-// Calls step(first row, number of rows as a constant): four rows at a time, then single ones, so that what belongs to
-// a column is loaded once for four rows.
-template <class F>
-HWY_INLINE void for_rows(int64_t rows, F&& step) {
-  int64_t r = 0;
-  for (; r + 4 <= rows; r += 4) step(r, std::integral_constant<int, 4>{});
-  for (; r < rows; ++r) step(r, std::integral_constant<int, 1>{});
-}
-
 // The parameters of a vector of columns, or of one channel for all lanes.
 template <bool plane, class D, class T>
 HWY_INLINE hn::Vec<D> parameter(D d, const T* values, size_t i) {
@@ -90,75 +81,48 @@ HWY_INLINE V masked(D d, V dy, V centered, V scale, V beta) {
     return dy;
 }
 
+// Row by row, in the order of memory: what belongs to the columns stays in the nearest cache.
 template <class S, class T>
 void add_moments(const void* data, int64_t rows, int64_t width, const T* HWY_RESTRICT shift, T* HWY_RESTRICT sum,
                  T* HWY_RESTRICT squares) noexcept {
-  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
-    const S* from = static_cast<const S*>(data) + r * width;
+  for (int64_t r = 0; r < rows; ++r) {
+    const S* x = static_cast<const S*>(data) + r * width;
     for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
-      const auto base = hn::LoadU(d, shift + i);
-      auto s = hn::LoadU(d, sum + i), q = hn::LoadU(d, squares + i);
-      for (int k = 0; k < count; ++k) {
-        const auto v = hn::Sub(load(d, from + k * width + static_cast<int64_t>(i)), base);
-        s = hn::Add(s, v);
-        q = hn::MulAdd(v, v, q);
-      }
-      hn::StoreU(s, d, sum + i);
-      hn::StoreU(q, d, squares + i);
+      const auto v = hn::Sub(load(d, x + i), hn::LoadU(d, shift + i));
+      hn::StoreU(hn::Add(hn::LoadU(d, sum + i), v), d, sum + i);
+      hn::StoreU(hn::MulAdd(v, v, hn::LoadU(d, squares + i)), d, squares + i);
     });
-  });
+  }
 }
 
 template <bool relu, bool plane, class S, class T>
-HWY_INLINE void normalize_rows(const S* HWY_RESTRICT x, S* HWY_RESTRICT y, int64_t rows, int64_t width,
-                               BatchAffine<T> a) {
-  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
-    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
-      const auto mean = parameter<plane>(d, a.mean, i), scale = parameter<plane>(d, a.scale, i),
-                 beta = parameter<plane>(d, a.beta, i);
-      for (int k = 0; k < count; ++k) {
-        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        store(d, normalized<relu>(d, hn::Sub(load(d, x + at), mean), scale, beta), y + at);
-      }
-    });
+HWY_INLINE void normalize_row(const S* HWY_RESTRICT x, S* HWY_RESTRICT y, int64_t width, BatchAffine<T> a) {
+  for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+    const auto centered = hn::Sub(load(d, x + i), parameter<plane>(d, a.mean, i));
+    store(d, normalized<relu>(d, centered, parameter<plane>(d, a.scale, i), parameter<plane>(d, a.beta, i)), y + i);
   });
 }
 
 template <bool relu, class S, class T>
-HWY_INLINE void add_products_of(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, int64_t rows, int64_t width,
-                                BatchAffine<T> a, T* HWY_RESTRICT sum, T* HWY_RESTRICT products) {
-  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
-    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
-      const auto mean = hn::LoadU(d, a.mean + i), scale = hn::LoadU(d, a.scale + i), beta = hn::LoadU(d, a.beta + i);
-      auto s = hn::LoadU(d, sum + i), p = hn::LoadU(d, products + i);
-      for (int k = 0; k < count; ++k) {
-        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        const auto centered = hn::Sub(load(d, x + at), mean);
-        const auto g = masked<relu>(d, load(d, dy + at), centered, scale, beta);
-        s = hn::Add(s, g);
-        p = hn::MulAdd(g, centered, p);
-      }
-      hn::StoreU(s, d, sum + i);
-      hn::StoreU(p, d, products + i);
-    });
+HWY_INLINE void add_products_of_row(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, int64_t width, BatchAffine<T> a,
+                                    T* HWY_RESTRICT sum, T* HWY_RESTRICT products) {
+  for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+    const auto centered = hn::Sub(load(d, x + i), hn::LoadU(d, a.mean + i));
+    const auto g = masked<relu>(d, load(d, dy + i), centered, hn::LoadU(d, a.scale + i), hn::LoadU(d, a.beta + i));
+    hn::StoreU(hn::Add(hn::LoadU(d, sum + i), g), d, sum + i);
+    hn::StoreU(hn::MulAdd(g, centered, hn::LoadU(d, products + i)), d, products + i);
   });
 }
 
 template <bool relu, bool plane, class S, class T>
-HWY_INLINE void gradient_rows(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, S* HWY_RESTRICT dx, int64_t rows,
-                              int64_t width, BatchAffine<T> a, BatchSlope<T> b) {
-  for_rows(rows, [&](int64_t r, auto count) HWY_ATTR {
-    for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
-      const auto mean = parameter<plane>(d, a.mean, i), scale = parameter<plane>(d, a.scale, i),
-                 beta = parameter<plane>(d, a.beta, i), level = parameter<plane>(d, b.mean_gradient, i),
-                 slope = parameter<plane>(d, b.slope, i);
-      for (int k = 0; k < count; ++k) {
-        const int64_t at = (r + k) * width + static_cast<int64_t>(i);
-        const auto centered = hn::Sub(load(d, x + at), mean);
-        const auto g = masked<relu>(d, load(d, dy + at), centered, scale, beta);
-        store(d, hn::Mul(hn::NegMulAdd(centered, slope, hn::Sub(g, level)), scale), dx + at);
-      }
-    });
+HWY_INLINE void gradient_row(const S* HWY_RESTRICT dy, const S* HWY_RESTRICT x, S* HWY_RESTRICT dx, int64_t width,
+                             BatchAffine<T> a, BatchSlope<T> b) {
+  for_vectors<T>(width, [&](auto d, size_t i) HWY_ATTR {
+    const auto scale = parameter<plane>(d, a.scale, i);
+    const auto centered = hn::Sub(load(d, x + i), parameter<plane>(d, a.mean, i));
+    const auto g = masked<relu>(d, load(d, dy + i), centered, scale, parameter<plane>(d, a.beta, i));
+    const auto level = hn::Sub(g, parameter<plane>(d, b.mean_gradient, i));
+    store(d, hn::Mul(hn::NegMulAdd(centered, parameter<plane>(d, b.slope, i), level), scale), dx + i);
   });
 }
 
@@ -232,7 +196,8 @@ HWY_INLINE void with_constant(bool value, F&& f) {
 template <class S, class T>
 void normalize(const void* x, void* y, int64_t rows, int64_t width, BatchAffine<T> a, bool relu) noexcept {
   with_constant(relu, [&](auto on) HWY_ATTR {
-    normalize_rows<on.value, false>(static_cast<const S*>(x), static_cast<S*>(y), rows, width, a);
+    for (int64_t at = 0; at < rows * width; at += width)
+      normalize_row<on.value, false>(static_cast<const S*>(x) + at, static_cast<S*>(y) + at, width, a);
   });
 }
 
@@ -240,7 +205,9 @@ template <class S, class T>
 void add_products(const void* dy, const void* x, int64_t rows, int64_t width, BatchAffine<T> a, bool relu, T* sum,
                   T* products) noexcept {
   with_constant(relu, [&](auto on) HWY_ATTR {
-    add_products_of<on.value>(static_cast<const S*>(dy), static_cast<const S*>(x), rows, width, a, sum, products);
+    for (int64_t at = 0; at < rows * width; at += width)
+      add_products_of_row<on.value>(static_cast<const S*>(dy) + at, static_cast<const S*>(x) + at, width, a, sum,
+                                    products);
   });
 }
 
@@ -248,15 +215,16 @@ template <class S, class T>
 void gradient(const void* dy, const void* x, void* dx, int64_t rows, int64_t width, BatchAffine<T> a, BatchSlope<T> b,
               bool relu) noexcept {
   with_constant(relu, [&](auto on) HWY_ATTR {
-    gradient_rows<on.value, false>(static_cast<const S*>(dy), static_cast<const S*>(x), static_cast<S*>(dx), rows,
-                                   width, a, b);
+    for (int64_t at = 0; at < rows * width; at += width)
+      gradient_row<on.value, false>(static_cast<const S*>(dy) + at, static_cast<const S*>(x) + at,
+                                    static_cast<S*>(dx) + at, width, a, b);
   });
 }
 
 template <class S, class T>
 void normalize_plane(const void* x, void* y, int64_t n, BatchAffine<T> a, bool relu) noexcept {
   with_constant(relu, [&](auto on) HWY_ATTR {
-    normalize_rows<on.value, true>(static_cast<const S*>(x), static_cast<S*>(y), 1, n, a);
+    normalize_row<on.value, true>(static_cast<const S*>(x), static_cast<S*>(y), n, a);
   });
 }
 
@@ -272,7 +240,7 @@ template <class S, class T>
 void plane_gradient(const void* dy, const void* x, void* dx, int64_t n, BatchAffine<T> a, BatchSlope<T> b,
                     bool relu) noexcept {
   with_constant(relu, [&](auto on) HWY_ATTR {
-    gradient_rows<on.value, true>(static_cast<const S*>(dy), static_cast<const S*>(x), static_cast<S*>(dx), 1, n, a, b);
+    gradient_row<on.value, true>(static_cast<const S*>(dy), static_cast<const S*>(x), static_cast<S*>(dx), n, a, b);
   });
 }
 
