@@ -54,6 +54,11 @@ class Lowering {
 
   void emit(const Node& node) {
     if (node.op->compose) return open(node);
+    if (is_identity(node)) {
+      ids_[{&node, 0}] = id_of(node.inputs[0]);
+      kept_.push_back(NodePtr(const_cast<Node*>(&node)));
+      return;
+    }
     Step step{node.op, node.attrs};
     for (const NDArray& input : node.inputs) step.inputs.push_back(id_of(input));
     const int view_root = root_of_view(node, step);
@@ -67,6 +72,17 @@ class Lowering {
     set_cost(node, step);
     graph_.steps.push_back(std::move(step));
     kept_.push_back(NodePtr(const_cast<Node*>(&node)));
+  }
+
+  // Values never change, so a copy is the value itself; but for inputs that are written to later.
+  bool is_identity(const Node& node) {
+    if (!node.op->pointwise || node.outputs.size() != 1) return false;
+    const Expr& result = node.op->pointwise->formula.outputs[0];
+    const Expr source = result.is_stop_gradient() ? result.argument(0) : result;
+    if (source.kind() != Expr::Kind::kInput || source.index() != 0 || node.inputs.size() != 1) return false;
+    const View &in = *node.inputs[0].view(), &out = *node.outputs[0];
+    if (in.dtype() != out.dtype() || in.strides() != out.strides()) return false;
+    return graph_.values[static_cast<size_t>(id_of(node.inputs[0]))].source == Value::Source::kStep;
   }
 
   // The operators that a composition is made of, on variables that stand for its inputs.

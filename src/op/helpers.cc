@@ -5,6 +5,7 @@
 #include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
+#include "op/trace.h"
 
 namespace headrace {
 
@@ -56,6 +57,10 @@ NDArray full(const Shape& shape, double value, DType dtype, Device device) {
     });
   });
   return result;
+}
+
+NDArray without_history(const NDArray& array) {
+  return is_abstract(array) ? call("BlockGrad", {array}) : array.detach();
 }
 
 NDArray zeros_like(const NDArray& array) { return full(array.shape(), 0, array.dtype(), array.device()); }

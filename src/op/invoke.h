@@ -42,6 +42,8 @@ void copy_into(const NDArray& destination, const NDArray& source);
 NDArray contiguous(const NDArray& array);
 // Sum of `gradient` over the axes along which `shape` was broadcast; the array itself when shapes are equal.
 NDArray sum_to_shape(const NDArray& gradient, const Shape& shape);
+// The array without its history: no gradient flows back through the result.
+NDArray without_history(const NDArray& array);
 NDArray zeros_like(const NDArray& array);
 NDArray ones_like(const NDArray& array);
 NDArray full(const Shape& shape, double value, DType dtype, Device device);

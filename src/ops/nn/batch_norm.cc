@@ -99,7 +99,7 @@ void composed_gradient(Gradient& g, const BatchNormCore& a, int64_t axis, bool t
   NDArray gamma = o.spread(a.fix_gamma ? ones_like(g.input(1)) : g.input(1));
   if (a.activation == "relu") {
     NDArray y = call("broadcast_add", {Composed::times(z, gamma), o.spread(g.input(2))});
-    dy = Composed::times(dy, call("_greater_scalar", {y.detach()}, {{"scalar", 0.0}}));
+    dy = Composed::times(dy, call("_greater_scalar", {without_history(y)}, {{"scalar", 0.0}}));
   }
   if (g.wants(0)) {
     NDArray weighted = Composed::times(dy, gamma);

@@ -101,7 +101,7 @@ input itself. With axes, elements along these axes share one choice. Raises Valu
         if (a.p == 0 || !(thread_state().training || a.mode == "always")) return {in[0]};
         static const OpDef& draw = find_op("_dropout_mask");
         static const OpDef& apply = find_op("_dropout_apply");
-        NDArray mask = call(draw, make_attrs(a), {in[0].detach()});
+        NDArray mask = call(draw, make_attrs(a), {without_history(in[0])});
         return {call(apply, make_attrs(ScaleAttrs{keep_scale(a.p)}), {in[0], mask})};
       },
       .is_random = true,

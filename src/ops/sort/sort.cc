@@ -73,7 +73,7 @@ void put_back(Gradient& g, const NDArray& head, const std::optional<int64_t>& ax
   const OpDef& topk = find_op("topk");
   const Shape& shape = g.input(0).shape();
   NDArray positions =
-      call(topk, make_attrs(TopkAttrs{axis, k, "indices", ascending, DType::kInt64}), {g.input(0).detach()});
+      call(topk, make_attrs(TopkAttrs{axis, k, "indices", ascending, DType::kInt64}), {without_history(g.input(0))});
   NDArray flat = call("_put_along_axis", {head, positions},
                       {{"axis", axis.value_or(0)}, {"shape", axis ? shape : Shape{g.input(0).size()}}});
   g.set(0, axis ? flat : call("_reshape_to", {flat}, {{"shape", shape}}));

@@ -89,7 +89,7 @@ OpDef unique() {
          const int64_t axis = a.axis ? normalize_axis(*a.axis, ndim, "unique") : 0;
          NDArray x = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
          NDArray rows = axis == 0 ? x : call("SwapAxis", {x}, {{"dim1", int64_t{0}}, {"dim2", axis}});
-         const Groups groups = groups_of(rows.detach(), rows.shape()[0]);
+         const Groups groups = groups_of(without_history(rows), rows.shape()[0]);
          const Device device = x.device();
          std::vector<NDArray> results{call("take", {x, int64_vector(groups.first, device)}, {{"axis", axis}})};
          if (a.return_index) results.push_back(int64_vector(groups.first, device));
