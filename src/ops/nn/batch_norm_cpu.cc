@@ -14,7 +14,7 @@ namespace headrace {
 namespace {
 
 constexpr double kNsPerElement = 0.25;  // of one pass
-constexpr int64_t kBlockRows = 256;     // rows summed in the compute type before the sums go on in double
+constexpr int64_t kBlockRows = 1024;    // rows summed in the compute type before the sums go on in double
 constexpr int64_t kStepRows = 16;       // rows that go into sums at a time
 constexpr int64_t kMostParts = 32;      // partial sums
 constexpr int64_t kPartElements = 1 << 15;
