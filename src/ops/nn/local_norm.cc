@@ -83,7 +83,13 @@ OpDef window() {
   using A = WindowAttrs;
   return general<A>({.name = "_channel_window_sum",
                      .doc = "Sums over the channels (axis 1) in a window around each channel.",
-                     .infer = [](Infer& i, const A&) { i.output(i.shape(0), i.dtype(0)); },
+                     .infer =
+                         [](Infer& i, const A&) {
+                           i.require(i.shape(0).size() >= 2 && is_floating(i.dtype(0)), ErrorKind::kRuntime,
+                                     "data must hold floats and have at least 2 dimensions, got {} of shape {}",
+                                     dtype_name(i.dtype(0)), to_string(i.shape(0)));
+                           i.output(i.shape(0), i.dtype(0));
+                         },
                      .kernel =
                          [](KernelContext& c, const A& a) {
                            if (c.input(0).dtype == DType::kFloat64)

@@ -21,24 +21,32 @@ NDArray resampled(const NDArray& x, const char* kind, int64_t height, int64_t wi
 
 OpDef resample_operator() {
   using A = ResampleAttrs;
-  return general<A>({.name = "_resample2d",
-                     .doc = "Images (..., height, width) brought to another size.",
-                     .infer =
-                         [](Infer& i, const A& a) {
-                           Shape shape = i.shape(0);
-                           shape[shape.size() - 2] = a.transposed ? a.height : a.out_height;
-                           shape[shape.size() - 1] = a.transposed ? a.width : a.out_width;
-                           i.cost(200 + static_cast<double>(i.size(0) + element_count(shape)) * 1.5);
-                           i.output(shape, i.dtype(0));
-                         },
-                     .kernel = resample,
-                     .gradient =
-                         [](Gradient& g, const A& a) {
-                           A other = a;
-                           other.transposed = !a.transposed;
-                           g.set(0, call(g.op(), make_attrs(other), {g.head()}));
-                         },
-                     .saves_inputs = kNothing});
+  return general<A>(
+      {.name = "_resample2d",
+       .doc = "Images (..., height, width) brought to another size.",
+       .infer =
+           [](Infer& i, const A& a) {
+             Shape shape = i.shape(0);
+             const size_t n = shape.size();
+             const Shape from = a.transposed ? Shape{a.out_height, a.out_width} : Shape{a.height, a.width};
+             const Shape to = a.transposed ? Shape{a.height, a.width} : Shape{a.out_height, a.out_width};
+             i.require(n >= 2 && shape[n - 2] == from[0] && shape[n - 1] == from[1] && to[0] >= 0 && to[1] >= 0 &&
+                           is_floating(i.dtype(0)) && (element_count(to) == 0 || element_count(from) > 0),
+                       ErrorKind::kRuntime, "images of floats and size {} cannot become {}, got {} of shape {}",
+                       to_string(from), to_string(to), dtype_name(i.dtype(0)), to_string(shape));
+             shape[n - 2] = to[0];
+             shape[n - 1] = to[1];
+             i.cost(200 + static_cast<double>(i.size(0) + element_count(shape)) * 1.5);
+             i.output(shape, i.dtype(0));
+           },
+       .kernel = resample,
+       .gradient =
+           [](Gradient& g, const A& a) {
+             A other = a;
+             other.transposed = !a.transposed;
+             g.set(0, call(g.op(), make_attrs(other), {g.head()}));
+           },
+       .saves_inputs = kNothing});
 }
 
 // --- BilinearResize2D ------------------------------------------------------------------------------------------------
