@@ -104,7 +104,7 @@ class SyncBatchNorm(BatchNorm):
 
 
 # What the numbers in nd.reshape's shapes are called in those of npx.reshape.
-_NP_RESHAPE_CODES = {0: -2, -1: -1, -2: -4, -3: -5, -4: -6}
+_NP_RESHAPE_CODES = {0: -2, -3: -5, -4: -6}
 
 
 class _PixelShuffle(HybridBlock):
@@ -121,9 +121,10 @@ class _PixelShuffle(HybridBlock):
     def hybrid_forward(self, F, x):
         axes = self._axes
         # (N, C f, d...) to (N, C, f, d...) to (N, C, f1, f2, ..., d...) to (N, C, d1, f1, d2, f2, ...).
-        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors), -2))
+        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors)) + (0,) * axes)
         for place, factor in enumerate(self._factors[:-1]):
-            x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, -1, -2))
+            others = math.prod(self._factors[place + 1 :])
+            x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, others) + (0,) * axes)
         order = [0, 1]
         for axis in range(axes):
             order += [2 + axes + axis, 2 + axis]
