@@ -23,6 +23,7 @@ find_package(TBB CONFIG REQUIRED)
 find_package(dnnl 3.2 CONFIG REQUIRED)
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
+find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 

@@ -12,10 +12,12 @@ from ._core import __version__
 _MODULES = {
     name: name
     for name in (
+        "attribute",
         "autograd",
         "base",
         "context",
         "engine",
+        "executor",
         "gluon",
         "initializer",
         "lr_scheduler",
@@ -28,10 +30,11 @@ _MODULES = {
         "profiler",
         "random",
         "runtime",
+        "symbol",
         "util",
     )
 }
-_MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer")
+_MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
 
 # Attribute to (module, name there).
 _NAMES = {
@@ -39,6 +42,7 @@ _NAMES = {
         name: ("context", name)
         for name in ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")
     },
+    "AttrScope": ("attribute", "AttrScope"),
     "MXNetError": ("base", "MXNetError"),
     "waitall": ("engine", "waitall"),
 }

@@ -120,6 +120,10 @@ void bind_array_helpers(nb::module_& m) {
     Py_XDECREF(old);
   });
   m.def(
+      "dtype_flag",
+      [](nb::handle dtype) { return translated([&] { return static_cast<int>(to_dtype(dtype.ptr())); }); },
+      "The number that MXNet's files have for a dtype.");
+  m.def(
       "dtype_name",
       [](nb::handle dtype) {
         return translated([&] { return nb::str(std::string(dtype_name(to_dtype(dtype.ptr()))).c_str()); });

@@ -73,6 +73,9 @@ nb::dict describe(const OpDef& op) {
   d["list_input"] = op.list_input;
   d["optional_inputs"] = op.optional_inputs;
   d["outputs"] = op.outputs;
+  const ScalarForms& forms = op.scalar_forms;
+  d["scalar_forms"] =
+      forms.right.empty() ? nb::object(nb::none()) : nb::object(nb::make_tuple(text(forms.right), text(forms.left)));
   d["is_view"] = static_cast<bool>(op.as_view);
   d["is_pointwise"] = static_cast<bool>(op.pointwise);
   d["is_random"] = op.is_random;

@@ -47,8 +47,9 @@ struct Entry {
 class Walk {
  public:
   // `variables` empty: gradients go to the leaves' arrays.
-  Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool create_graph)
-      : create_graph_(create_graph), to_leaves_(variables.empty()) {
+  // `keep_links`: the gradients themselves become part of a graph.
+  Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool keep_links)
+      : keep_links_(keep_links), to_leaves_(variables.empty()) {
     for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
     collect();
     mark_useful(variables);
@@ -76,9 +77,10 @@ class Walk {
     }
   }
 
+  // None where nothing reached the variable.
   NDArray gradient_of(const NDArray& variable) {
     Entry& entry = entry_of(variable.node().get());
-    return entry.heads.empty() || !entry.heads[0] ? zeros_like(variable) : entry.heads[0];
+    return entry.heads.empty() ? NDArray() : entry.heads[0];
   }
 
   void free_graph() {
@@ -146,7 +148,7 @@ class Walk {
     }
     static const OpDef& plus = find_op("_grad_add");
     NDArray inputs[2] = {sum, gradient};
-    NDArray result = entry.owned && output == 0 && !create_graph_ ? sum : NDArray();
+    NDArray result = entry.owned && output == 0 && !keep_links_ ? sum : NDArray();
     invoke(plus, plus.default_attrs, inputs, {&result, 1});
     if (output == 0) entry.owned = true;
     sum = std::move(result);
@@ -174,7 +176,7 @@ class Walk {
 
   // The leaf's own array, where this is the only gradient that will reach it.
   NDArray target_for(const Node& leaf, const Entry& entry) const {
-    bool direct = to_leaves_ && !create_graph_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
+    bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
                   leaf.gradient.is_contiguous();
     return direct ? leaf.gradient.detach() : NDArray();
   }
@@ -194,39 +196,35 @@ class Walk {
       wanted[i] = source.useful;
       if (source.useful) targets[i] = target_for(*source.node, source);
     }
-    if (node.custom)
-      results = run_custom(node, heads);
-    else
-      run_rule(node, heads, results, targets, wanted);
+    run_rule(node, heads, results, targets, wanted);
     for (size_t i = 0; i < count; ++i)
       if (wanted[i] && results[i])
         add(entry_of(node.inputs[i].node().get()), node.inputs[i].output_index(), std::move(results[i]));
   }
 
-  static std::vector<NDArray> run_custom(Node& node, std::vector<NDArray>& heads) {
-    for (size_t k = 0; k < heads.size(); ++k)
-      if (!heads[k]) heads[k] = full(node.outputs[k]->shape(), 0, node.outputs[k]->dtype(), Device{});
-    return node.custom(heads);
-  }
-
   void run_rule(Node& node, std::span<const NDArray> heads, std::vector<NDArray>& results,
                 std::span<const NDArray> targets, std::span<const uint8_t> wanted) {
-    if (node.op->zero_gradient) return;
-    check(static_cast<bool>(node.op->gradient), ErrorKind::kRuntime,
-          "Operator {} is non-differentiable because it didn't register FGradient attribute: it has no gradient. Use "
-          "detach() or stop_gradient on its result, or compute it outside of autograd.record()",
-          node.op->name);
+    if (!node.custom) {
+      if (node.op->zero_gradient) return;
+      check(static_cast<bool>(node.op->gradient), ErrorKind::kRuntime,
+            "Operator {} is non-differentiable because it didn't register FGradient attribute: it has no gradient. Use "
+            "detach() or stop_gradient on its result, or compute it outside of autograd.record()",
+            node.op->name);
+    }
     std::vector<NDArray> outputs;
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       NDArray output(node.outputs[k]);
-      if (create_graph_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
+      if (keep_links_) output.set_node(NodePtr(&node), static_cast<uint32_t>(k));
       outputs.push_back(std::move(output));
     }
     std::vector<NDArray> inputs = node.inputs;
-    if (!create_graph_)
+    if (!keep_links_)
       for (NDArray& input : inputs) input = input.detach();
     Gradient gradient(node, inputs, outputs, heads, results, targets, wanted);
-    node.op->gradient(gradient, *node.attrs);
+    if (node.custom)
+      node.custom(gradient);
+    else
+      node.op->gradient(gradient, *node.attrs);
   }
 
   static constexpr size_t kLinear = 24;  // up to here a search beats a table
@@ -238,7 +236,7 @@ class Walk {
 
   std::vector<Entry> entries_;
   std::unordered_map<Node*, size_t> index_;
-  bool create_graph_, to_leaves_, reaches_leaf_ = false;
+  bool keep_links_, to_leaves_, reaches_leaf_ = false;
 };
 
 void check_recorded(std::span<const NDArray> heads) {
@@ -289,12 +287,37 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
   walk.seed(heads, head_gradients);
   walk.run();
   std::vector<NDArray> gradients;
-  for (const NDArray& variable : variables) gradients.push_back(walk.gradient_of(variable));
+  for (const NDArray& variable : variables) {
+    gradients.push_back(walk.gradient_of(variable));
+    if (!gradients.back()) gradients.back() = zeros_like(variable);
+  }
   if (!retain_graph && !create_graph) walk.free_graph();
   return gradients;
 }
 
-void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step) {
+std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
+                                std::span<const NDArray> head_gradients) {
+  Walk walk(heads, variables, true);
+  walk.seed(heads, head_gradients);
+  walk.run();
+  std::vector<NDArray> gradients;
+  for (const NDArray& variable : variables) gradients.push_back(walk.gradient_of(variable));
+  return gradients;
+}
+
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step) {
+  std::vector<NDArray> types;
+  for (const NDArray& output : outputs) types.push_back(abstract_of(output));
+  record_node(inputs, outputs, [step = std::move(step), types = std::move(types)](Gradient& g) {
+    std::vector<NDArray> heads;
+    for (size_t k = 0; k < types.size(); ++k)
+      heads.push_back(g.has_head(k) ? g.head(k) : full(types[k].shape(), 0, types[k].dtype(), Device{}));
+    std::vector<NDArray> gradients = step(heads);
+    for (size_t i = 0; i < std::min(gradients.size(), g.input_count()); ++i) g.set(i, std::move(gradients[i]));
+  });
+}
+
+void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step) {
   if (!thread_state().recording) return;
   bool reaches_leaf = std::any_of(inputs.begin(), inputs.end(), [](const NDArray& i) { return bool(i.node()); });
   if (!reaches_leaf) return;

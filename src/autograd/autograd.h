@@ -27,9 +27,18 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
                           std::span<const NDArray> head_gradients, bool retain_graph, bool create_graph,
                           bool train_mode);
 
-// Links `outputs` to `inputs` through custom code: `step` gives the gradients of the inputs from those of the outputs
-// (zeros where nothing reached an output). Does nothing when no input leads to a leaf or the thread does not record.
-void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step);
+// The same in a traced graph (op/trace.h): gradients as abstract arrays; none where nothing leads to a variable.
+// `heads`, `head_gradients` and `variables` are abstract, the variables leaves.
+std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const NDArray> variables,
+                                std::span<const NDArray> head_gradients);
+
+// Links `outputs` to `inputs` through code that knows the gradient. Does nothing when no input leads to a leaf or the
+// thread does not record.
+void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step);
+
+// The same for a user's code: gradients of the inputs from those of the outputs, zeros where nothing reached an output.
+using CustomStep = std::function<std::vector<NDArray>(std::span<const NDArray> heads)>;
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step);
 
 // Records `node`'s place on the tape: whether the array belongs to a graph.
 inline bool is_recorded(const NDArray& array) noexcept { return static_cast<bool>(array.node()); }

@@ -33,7 +33,20 @@ void NDArray::wait_to_read() const {
   if (view_->storage()) runtime().engine.wait_to_read(view_->storage()->var());
 }
 
+namespace {
+
+void check_has_values(const View& view, const char* operation) {
+  if (!view.storage())
+    throw ValuesUnknown(
+        fmt::format("{}: the values are not known while a graph is traced; compute with operators instead of reading "
+                    "values, or do not hybridize this block",
+                    operation));
+}
+
+}  // namespace
+
 void NDArray::copy_to_host(void* destination) const {
+  check_has_values(*view_, "asnumpy");
   wait_to_read();
   if (size() == 0) return;
   if (view_->is_contiguous()) {
@@ -47,6 +60,7 @@ void NDArray::copy_to_host(void* destination) const {
 double NDArray::item() const {
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
+  check_has_values(*view_, "item");
   wait_to_read();
   return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(view_->data())); });
 }

@@ -8,6 +8,7 @@
 
 #include "base/slab.h"
 #include "headrace/dtype.hpp"
+#include "headrace/error.hpp"
 #include "headrace/shape.hpp"
 #include "ndarray/storage.h"
 
@@ -59,6 +60,11 @@ class View final {
 };
 
 using ViewPtr = IntrusivePtr<View>;
+
+// The values of an abstract array were asked for.
+struct ValuesUnknown : Error {
+  explicit ValuesUnknown(const std::string& message) : Error(ErrorKind::kRuntime, message) {}
+};
 
 // A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed, RuntimeError when
 // there is no such device.

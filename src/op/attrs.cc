@@ -60,7 +60,7 @@ std::optional<int64_t> parse_int(std::string_view text) {
 // "(2, None, 3)", "[2,3]", "2": nullopt where the text is no such list.
 std::optional<OptionalInts> parse_ints(std::string_view text) {
   text = trim(text);
-  if (!text.empty() && (text.front() == '(' || text.front() == '[')) text = text.substr(1, text.size() - 2);
+  if (text.size() > 1 && (text.front() == '(' || text.front() == '[')) text = text.substr(1, text.size() - 2);
   OptionalInts items;
   while (!trim(text).empty()) {
     size_t comma = text.find(',');
@@ -72,6 +72,22 @@ std::optional<OptionalInts> parse_ints(std::string_view text) {
       if (!number) return std::nullopt;
       items.push_back(*number);
     }
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  return items;
+}
+
+std::optional<Doubles> parse_doubles(std::string_view text) {
+  text = trim(text);
+  if (text.size() > 1 && (text.front() == '(' || text.front() == '[')) text = text.substr(1, text.size() - 2);
+  Doubles items;
+  while (!trim(text).empty()) {
+    const size_t comma = text.find(',');
+    const std::string item(trim(text.substr(0, comma)));
+    char* end = nullptr;
+    items.push_back(std::strtod(item.c_str(), &end));
+    if (item.empty() || *end != 0) return std::nullopt;
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
   }
@@ -98,6 +114,9 @@ AttrValue from_text(const std::string& text, const FieldInfo& field, const AttrV
       if (end && *end == 0 && end != text.c_str()) return number;
       break;
     }
+    case FieldKind::kDoubles:
+      if (auto items = parse_doubles(text)) return *items;
+      break;
     default:
       if (auto items = parse_ints(text)) return *items;
   }
@@ -215,6 +234,17 @@ std::string attr_to_text(const AttrValue& value) {
     std::string operator()(const Doubles& numbers) const { return fmt::format("[{}]", fmt::join(numbers, ", ")); }
   };
   return std::visit(Printer{}, value);
+}
+
+std::optional<Shape> shape_from_text(std::string_view text) {
+  const std::optional<OptionalInts> items = parse_ints(text);
+  if (!items) return std::nullopt;
+  Shape shape;
+  for (const auto& item : *items) {
+    if (!item) return std::nullopt;
+    shape.push_back(*item);
+  }
+  return shape;
 }
 
 bool attrs_equal(const Attrs& a, const Attrs& b) {

@@ -229,6 +229,7 @@ AttrsPtr make_attrs(A value) {
 
 // Text forms, as in symbol JSON: "(3, 3)", "None", "True", "0.5", "float32".
 std::string attr_to_text(const AttrValue& value);
+std::optional<Shape> shape_from_text(std::string_view text);
 bool attrs_equal(const Attrs& a, const Attrs& b);
 
 }  // namespace headrace

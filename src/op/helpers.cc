@@ -40,6 +40,8 @@ NDArray sum_to_shape(const NDArray& gradient, const Shape& shape) {
 }
 
 NDArray full(const Shape& shape, double value, DType dtype, Device device) {
+  if (thread_state().tracing)
+    return call("_full", {}, {{"shape", shape}, {"value", value}, {"dtype", std::string(dtype_name(dtype))}});
   NDArray result(make_view(shape, dtype, device));
   Var* var = &result.view()->storage()->var();
   int64_t bytes = result.size() * static_cast<int64_t>(item_size(dtype));

@@ -7,6 +7,7 @@
 #include "op/call_body.h"
 #include "op/pointwise.h"
 #include "op/thread_state.h"
+#include "op/trace.h"
 
 namespace headrace {
 
@@ -137,15 +138,20 @@ Device device_of(std::span<const NDArray> inputs) {
   return thread_state().device;
 }
 
-void check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+// Gives whether the call is to be traced.
+bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
   size_t least = op.inputs.size() - op.optional_inputs;
   if (!op.variadic)
     check(inputs.size() >= least && inputs.size() <= op.inputs.size(), ErrorKind::kType,
           "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
+  bool is_traced = inputs.empty() && thread_state().tracing;
+  for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i])
       fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
+    is_traced |= !inputs[i].view()->storage();
+  }
   check_not_on_tape(op, outputs);
+  return is_traced;
 }
 
 void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
@@ -181,7 +187,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
 }
 
 bool invoke_view(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  if (outputs[0] || !inputs[0].view()->storage()) return false;
+  if (outputs[0]) return false;
   const View& view = *inputs[0].view();
   Geometry in{view.shape(), view.strides(), view.offset()}, out;
   if (!op.as_view(in, out, *attrs)) return false;
@@ -219,7 +225,8 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
 }  // namespace
 
 void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  check_call(op, inputs, outputs);
+  if (check_call(op, inputs, outputs)) [[unlikely]]
+    return trace_call(op, attrs, inputs, outputs);
   if (op.pointwise) {
     invoke_pointwise(op, attrs, inputs, outputs);
   } else if (op.compose) {

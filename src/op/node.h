@@ -7,6 +7,9 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/slab.h"
@@ -17,13 +20,21 @@
 namespace headrace {
 
 struct OpDef;
+class Gradient;
+
+// What a node of a symbol has beside its operation. Texts are kept as they were written, because files carry them.
+struct NodeLabel {
+  std::string name;
+  std::map<std::string, std::string> attrs;     // attributes given to the operator, and the node's own: "__shape__"
+  std::vector<std::vector<NDArray>> subgraphs;  // bodies of control flow: the outputs of each
+};
 
 enum class GradReq : uint8_t { kNull = 0, kWrite = 1, kAdd = 3 };  // MXNet's numbers
 
 class Node {
  public:
-  // Backward step of custom code: gradients of the inputs from gradients of the outputs.
-  using Custom = std::function<std::vector<NDArray>(std::span<const NDArray> heads)>;
+  // Backward step of a node without operator.
+  using Custom = std::function<void(Gradient&)>;
 
   const uint64_t sequence = next_sequence();  // an input is always older than its user
   const OpDef* op = nullptr;
@@ -32,6 +43,8 @@ class Node {
   std::vector<ViewPtr> outputs;  // kept where the gradient needs them, abstract otherwise
   Custom custom;
   bool is_freed = false;  // backward went through it without retain_graph
+
+  std::unique_ptr<NodeLabel> label;  // of a symbol; without operator: a variable
 
   bool is_leaf = false;
   NDArray gradient;  // of a leaf

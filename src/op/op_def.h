@@ -40,7 +40,8 @@ class Infer {
     DType dtype;
     Strides strides;
   };
-  Infer(const OpDef& op, std::span<const NDArray> inputs) noexcept : op_(op), inputs_(inputs) {}
+  Infer(const OpDef& op, std::span<const NDArray> inputs, bool is_abstract = false) noexcept
+      : op_(op), inputs_(inputs), is_abstract_(is_abstract) {}
 
   const char* name() const noexcept;
   size_t input_count() const noexcept { return inputs_.size(); }
@@ -69,6 +70,8 @@ class Infer {
       fail(kind, "{}: {}", name(), fmt::format(text, std::forward<Args>(args)...));
   }
 
+  // The operation is linked into a graph and does not run now: it must not draw or count anything.
+  bool is_abstract() const noexcept { return is_abstract_; }
   const std::vector<Type>& outputs() const noexcept { return outputs_; }
   double cost() const noexcept { return cost_; }
   const std::optional<Device>& device() const noexcept { return device_; }
@@ -83,6 +86,7 @@ class Infer {
   std::optional<Device> device_;
   Var* resource_ = nullptr;
   uint64_t ticket_ = 0;
+  bool is_abstract_;
 };
 
 // Shapes of inputs that follow from those of others (a weight's from the data's), for graphs whose variables have no
@@ -176,6 +180,8 @@ class Gradient {
   // Whether anybody asks for the gradient of input i.
   bool wants(size_t i) const noexcept;
   void set(size_t i, NDArray gradient) { results_[i] = std::move(gradient); }
+  // The buffer where the caller would like to have the gradient of input i; none: anywhere.
+  const NDArray& target(size_t i) const noexcept { return targets_[i]; }
   // Sets the gradient of input i to the first output of `op`, computed in place where the caller has a buffer for it.
   void set(size_t i, const OpDef& op, AttrsPtr attrs, std::span<const NDArray> inputs);
 

@@ -1,6 +1,6 @@
 #include "op/pointwise.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 #include "op/formula/gradient.h"
 #include "op/invoke.h"
@@ -9,21 +9,10 @@ namespace headrace {
 namespace {
 
 // `expression` with input i replaced by input map[i].
-Expr renumber(const Expr& expression, std::span<const int> map, std::unordered_map<const void*, Expr>& done) {
-  if (auto found = done.find(expression.node()); found != done.end()) return found->second;
-  Expr result = expression;
-  if (expression.kind() == Expr::Kind::kInput) {
-    result = input(map[static_cast<size_t>(expression.index())]);
-  } else if (expression.kind() == Expr::Kind::kInstruction && !expression.is_stop_gradient()) {
-    Expr a = renumber(expression.argument(0), map, done);
-    Expr b = expression.arity() > 1 ? renumber(expression.argument(1), map, done) : a;
-    Expr c = expression.arity() > 2 ? renumber(expression.argument(2), map, done) : a;
-    result = Expr::make(expression.opcode(), a, b, c);
-  } else if (expression.is_stop_gradient()) {
-    result = stop_gradient(renumber(expression.argument(0), map, done));
-  }
-  done.emplace(expression.node(), result);
-  return result;
+Expr renumber(const Expr& expression, std::span<const int> map) {
+  std::vector<Expr> inputs;
+  for (int i : map) inputs.push_back(input(std::max(i, 0)));
+  return substitute(expression, inputs, {});
 }
 
 // The gradient of input `i` as a formula over (inputs, outputs, heads).
@@ -33,8 +22,7 @@ Expr gradient_formula(const OpDef& op, const Pointwise& body, int i) {
     Formula derived = gradient(body.formula, i);
     std::vector<int> map;
     for (int k = 0; k < derived.num_inputs; ++k) map.push_back(k < inputs ? k : k + outputs);
-    std::unordered_map<const void*, Expr> done;
-    return renumber(derived.outputs[0], map, done);
+    return renumber(derived.outputs[0], map);
   }
   std::vector<Expr> arguments;
   for (int k = 0; k < inputs + 2 * outputs; ++k) arguments.push_back(input(k));
@@ -61,10 +49,8 @@ PointwiseGradient make_gradient(const OpDef& op, const Pointwise& body, int i) {
     map[k] = static_cast<int>(result.sources.size());
     result.sources.push_back(static_cast<uint32_t>(k));
   }
-  std::unordered_map<const void*, Expr> done;
   auto derived = std::make_shared<Pointwise>();
-  derived->formula = {
-      static_cast<int>(result.sources.size()), body.formula.num_parameters, {renumber(formula, map, done)}};
+  derived->formula = {static_cast<int>(result.sources.size()), body.formula.num_parameters, {renumber(formula, map)}};
   derived->dtypes = dtype_rules::promoted;
   derived->parameter_offsets = body.parameter_offsets;
   auto* made = new OpDef;  // lives as long as the operator it belongs to: for ever

@@ -123,6 +123,14 @@ OpDef pointwise(PointwiseSpec spec) {
   return make_pointwise(std::move(spec), std::move(typed));
 }
 
+// The type of the results of a pointwise operation. Raises what is wrong with the call.
+struct PointwiseResult {
+  Shape shape;
+  Strides strides;
+  PointwiseTypes types;
+};
+PointwiseResult pointwise_result(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs);
+
 // Issues a pointwise operation (invoke() calls it) and runs it (tasks call it).
 void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
                       std::span<NDArray> outputs);

@@ -80,6 +80,12 @@ bool is_plain_copy(const Pointwise& body, std::span<View* const> inputs, std::sp
          inputs[0]->dtype() == written[0]->dtype() && inputs[0]->storage() != written[0]->storage();
 }
 
+PointwiseTypes types_of(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
+  DTypes dtypes;
+  for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
+  return op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
+}
+
 double cost_of(const OpDef& op, ComputeType type, int64_t elements) {
   return cost_ns(op.pointwise->program(type), elements);
 }
@@ -124,14 +130,18 @@ bool run_flat(const Program& program, std::span<View* const> inputs, std::span<V
 
 }  // namespace
 
-void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
-                      std::span<NDArray> outputs) {
-  const Pointwise& body = *op.pointwise;
+PointwiseResult pointwise_result(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
   Shape made;
   const Shape& space = iteration_space(op, inputs, made);
-  DTypes dtypes;
-  for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
-  PointwiseTypes types = body.dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *attrs);
+  const View* const model = layout_model(inputs, space);
+  return {space, model ? model->strides() : contiguous_strides(space), types_of(op, attrs, inputs)};
+}
+
+void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
+                      std::span<NDArray> outputs) {
+  Shape made;
+  const Shape& space = iteration_space(op, inputs, made);
+  const PointwiseTypes types = types_of(op, *attrs, inputs);
   bool fresh = op.mutates == kNothing;
   const View* const model = layout_model(inputs, space);
   NDArray late;  // an out= that overlaps an input: computed beside it, then copied

@@ -8,7 +8,8 @@ namespace headrace {
 struct ThreadState {
   bool recording = false;
   bool training = false;
-  Device device = {};  // where creation operators put arrays
+  bool tracing = false;  // operations are linked, not run (op/trace.h)
+  Device device = {};    // where creation operators put arrays
 };
 
 namespace detail {

@@ -9,6 +9,8 @@ namespace headrace {
 
 using Family = std::vector<OpDef> (*)();
 
+// control/
+std::vector<OpDef> control_flow_operators();
 // creation/
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
@@ -43,8 +45,12 @@ std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
 // nn/
+std::vector<OpDef> convolution_operators();
+std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> fused_convolution_operators();
+std::vector<OpDef> pooling_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
@@ -80,6 +86,7 @@ std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
 
 inline constexpr Family kFamilies[] = {
+    control_flow_operators,
     constant_operators,
     positional_operators,
     range_operators,
@@ -106,8 +113,12 @@ inline constexpr Family kFamilies[] = {
     batched_operators,
     einsum_operators,
     tensor_product_operators,
+    convolution_operators,
+    deconvolution_operators,
     fully_connected_operators,
     dropout_operators,
+    fused_convolution_operators,
+    pooling_operators,
     uniform_normal_operators,
     draw_operators,
     multinomial_operators,

@@ -29,8 +29,8 @@ NOT_YET = {
     f"{module}.{name}"
     for module, names in {
         "nd": (
-            "BatchNorm BilinearSampler CTCLoss Convolution Deconvolution GroupNorm InstanceNorm "
-            "L2Normalization LRN LinearRegressionOutput LogisticRegressionOutput Pooling RNN "
+            "BatchNorm BilinearSampler CTCLoss GroupNorm InstanceNorm "
+            "L2Normalization LRN LinearRegressionOutput LogisticRegressionOutput RNN "
             "ROIPooling SVMOutput SequenceLast SequenceMask SequenceReverse SoftmaxOutput "
             "SpatialTransformer UpSampling col2im im2col"
         ),
@@ -45,7 +45,7 @@ NOT_YET = {
         ),
         "np": "delete diff ediff1d polyval",
         "np.linalg": "cholesky det eigh eigvalsh pinv slogdet solve svd tensorinv",
-        "npx": "pooling roi_pooling sequence_mask",
+        "npx": "roi_pooling sequence_mask",
     }.items()
     for name in names.split()
 }

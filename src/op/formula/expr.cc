@@ -1,5 +1,7 @@
 #include "op/formula/expr.h"
 
+#include <unordered_map>
+
 #include <unordered_set>
 #include <utility>
 
@@ -104,6 +106,44 @@ std::vector<Expr> topological_order(const std::vector<Expr>& outputs) {
     }
   }
   return order;
+}
+
+namespace {
+
+class Substitution {
+ public:
+  Substitution(std::span<const Expr> inputs, std::span<const Expr> parameters)
+      : inputs_(inputs), parameters_(parameters) {}
+
+  Expr of(const Expr& expression) {
+    if (auto found = done_.find(expression.node()); found != done_.end()) return found->second;
+    Expr result = expression;
+    const auto index = static_cast<size_t>(expression.index());
+    if (expression.kind() == Expr::Kind::kInput && index < inputs_.size()) {
+      result = inputs_[index];
+    } else if (expression.kind() == Expr::Kind::kParameter && index < parameters_.size()) {
+      result = parameters_[index];
+    } else if (expression.is_stop_gradient()) {
+      result = stop_gradient(of(expression.argument(0)));
+    } else if (expression.kind() == Expr::Kind::kInstruction) {
+      const Expr a = of(expression.argument(0));
+      const Expr b = expression.arity() > 1 ? of(expression.argument(1)) : a;
+      const Expr c = expression.arity() > 2 ? of(expression.argument(2)) : a;
+      result = Expr::make(expression.opcode(), a, b, c);
+    }
+    done_.emplace(expression.node(), result);
+    return result;
+  }
+
+ private:
+  std::span<const Expr> inputs_, parameters_;
+  std::unordered_map<const void*, Expr> done_;
+};
+
+}  // namespace
+
+Expr substitute(const Expr& expression, std::span<const Expr> inputs, std::span<const Expr> parameters) {
+  return Substitution(inputs, parameters).of(expression);
 }
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/ref_counted.h"
@@ -139,6 +140,9 @@ inline Expr constant(double value) { return value; }
 Expr stop_gradient(const Expr& x);
 // x as it would read after being stored as `dtype`. In a program of narrower compute type it changes nothing.
 Expr round_to(const Expr& x, DType dtype);
+
+// `expression` with inputs and parameters replaced by these expressions; those beyond the lists stay.
+Expr substitute(const Expr& expression, std::span<const Expr> inputs, std::span<const Expr> parameters);
 
 // Several outputs over common inputs: `inputs` and `parameters` count what the outputs may name.
 struct Formula {

@@ -1,25 +1,11 @@
 #include "ops/linalg/onednn_matmul.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
-#include <unordered_map>
-
-#include "engine/runtime.h"
+#include "ops/onednn.h"
 
 namespace headrace {
 namespace {
 
 using dnnl::memory;
-
-// Everything that distinguishes one primitive from another.
-using Key = SmallVector<int64_t, 24>;
-
-struct KeyHash {
-  size_t operator()(const Key& key) const noexcept {
-    uint64_t hash = 1469598103934665603ull;
-    for (int64_t value : key) hash = (hash ^ static_cast<uint64_t>(value)) * 1099511628211ull;
-    return static_cast<size_t>(hash ^ (hash >> 32));
-  }
-};
 
 struct Matmul {
   dnnl::matmul primitive;
@@ -28,29 +14,17 @@ struct Matmul {
   std::unordered_map<int, memory> arguments;
 };
 
-memory::data_type type_of(DType dtype) {
-  switch (dtype) {
-    case DType::kBfloat16:
-      return memory::data_type::bf16;
-    case DType::kFloat16:
-      return memory::data_type::f16;
-    default:
-      return memory::data_type::f32;
-  }
-}
-
-// oneDNN lays out the work for the number of threads that it sees when a primitive is made.
-Key key_of(const Gemm& g, int threads) {
-  Key key{threads,
-          static_cast<int64_t>(g.dtype),
-          g.bias != nullptr,
-          g.m,
-          g.n,
-          g.k,
-          g.a.row_stride,
-          g.a.column_stride,
-          g.b.row_stride,
-          g.b.column_stride};
+onednn::Key key_of(const Gemm& g, int threads) {
+  onednn::Key key{threads,
+                  static_cast<int64_t>(g.dtype),
+                  g.bias != nullptr,
+                  g.m,
+                  g.n,
+                  g.k,
+                  g.a.row_stride,
+                  g.a.column_stride,
+                  g.b.row_stride,
+                  g.b.column_stride};
   for (size_t i = 0; i < g.batch.size(); ++i) {
     key.push_back(g.batch[i]);
     key.push_back(g.a.batch_strides[i]);
@@ -71,14 +45,7 @@ memory::desc describe(const Gemm& g, const MatrixStack& matrix, int64_t rows, in
   bool by_columns = matrix.row_stride == 1 && (matrix.column_stride != 1 || rows > 1);
   strides.push_back(by_columns ? 1 : (rows == 1 ? columns : matrix.row_stride));
   strides.push_back(by_columns ? (columns == 1 ? rows : matrix.column_stride) : 1);
-  return {dims, type_of(g.dtype), strides};
-}
-
-dnnl::engine& cpu_engine() {
-  struct Cpu {
-    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  };
-  return service<Cpu>().engine;
+  return {dims, onednn::type_of(g.dtype), strides};
 }
 
 // Null when oneDNN has no implementation.
@@ -89,15 +56,15 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
   bias_dims.push_back(g.n);
   memory::dims c_strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i-- > 0;) c_strides[i] = c_strides[i + 1] * std::max<int64_t>(1, dims[i + 1]);
-  memory::desc c(dims, type_of(g.dtype), c_strides);
+  memory::desc c(dims, onednn::type_of(g.dtype), c_strides);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  dnnl::engine& engine = cpu_engine();
+  dnnl::engine& engine = onednn::cpu_engine();
   dnnl::matmul::primitive_desc description;
   if (g.bias) {
     memory::dims bias_strides(bias_dims.size(), g.n);
     bias_strides.back() = 1;
-    bias = memory::desc(bias_dims, type_of(g.dtype), bias_strides);
+    bias = memory::desc(bias_dims, onednn::type_of(g.dtype), bias_strides);
     description = dnnl::matmul::primitive_desc(engine, a, b, bias, c, attributes, true);
   } else {
     description = dnnl::matmul::primitive_desc(engine, a, b, c, attributes, true);
@@ -121,36 +88,20 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
   return made;
 }
 
-// The primitives that this thread has used. Bounded: a program with ever new shapes must not grow for ever.
-class ThreadCache {
- public:
-  Matmul* get(const Gemm& g, int threads) {
-    Key key = key_of(g, threads);
-    if (auto found = known_.find(key); found != known_.end()) return found->second.get();
-    if (known_.size() >= kMost) known_.clear();
-    return known_.emplace(std::move(key), make_matmul(g)).first->second.get();
-  }
-  dnnl::stream& stream() { return stream_; }
-
- private:
-  static constexpr size_t kMost = 512;
-  std::unordered_map<Key, std::unique_ptr<Matmul>, KeyHash> known_;
-  dnnl::stream stream_{cpu_engine()};
-};
-
 }  // namespace
 
 bool onednn_matmul(KernelContext& context, const Gemm& g, int threads) {
-  static thread_local ThreadCache cache;
-  Matmul* matmul = cache.get(g, threads);
+  static thread_local onednn::ThreadCache<Matmul> cache;
+  Matmul* matmul = cache.get(key_of(g, threads), [&] { return make_matmul(g); });
   if (!matmul) return false;
   matmul->a.set_data_handle(const_cast<void*>(g.a.data));
   matmul->b.set_data_handle(const_cast<void*>(g.b.data));
   matmul->c.set_data_handle(g.c);
   if (g.bias) matmul->bias.set_data_handle(const_cast<void*>(g.bias));
   if (matmul->scratch_bytes > 0) matmul->scratch.set_data_handle(context.workspace(matmul->scratch_bytes));
-  matmul->primitive.execute(cache.stream(), matmul->arguments);
-  cache.stream().wait();
+  dnnl::stream& stream = onednn::thread_stream();
+  matmul->primitive.execute(stream, matmul->arguments);
+  stream.wait();
   return true;
 }
 

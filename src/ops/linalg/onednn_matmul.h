@@ -1,5 +1,4 @@
-// Matrix products by oneDNN. Primitives, memory objects and argument maps are kept per thread and per problem, because
-// making them costs more than a small product. Any thread.
+// Matrix products by oneDNN. Any thread.
 #pragma once
 
 #include "ops/linalg/gemm.h"

@@ -24,6 +24,7 @@ uint64_t Generators::first_ticket(int64_t seed) noexcept {
 }
 
 void Generators::draw(Infer& infer, Streams streams) {
+  if (infer.is_abstract()) return;
   if (current() == random::Generator::kMt19937) {
     infer.also_writes(states(streams).var());
     infer.ticket(kMtTicket);

@@ -1,0 +1,68 @@
+// Symbol: outputs of a graph of operators that has not been computed. Programs compose symbols, ask for what they need
+// and give, save them as JSON (the format of MXNet 1.9.1) and run them with CachedOp or gluon::SymbolBlock.
+//
+// A handle; copies share the graph. Composing never changes a graph, except set_attr. One thread at a time.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/ndarray.hpp"
+
+namespace headrace {
+
+class Symbol {
+ public:
+  using Texts = std::map<std::string, std::string>;
+
+  Symbol() = default;
+  // Outputs of nodes: arrays that have a place in a graph and no values.
+  explicit Symbol(std::vector<NDArray> outputs) : outputs_(std::move(outputs)) {}
+
+  // An input of the graph. `attrs`: texts such as "__shape__"; all optional.
+  static Symbol variable(const std::string& name, Texts attrs = {});
+  static Symbol group(const std::vector<Symbol>& parts);
+
+  // The operator of this registered name on `inputs`. Those left out (an empty Symbol, or missing at the end) become
+  // variables NAME_INPUT. `attrs` are texts as in symbol files; `node_attrs` further texts kept with the node.
+  // KeyError: no such operator; TypeError and ValueError: attributes that it does not take.
+  static Symbol apply(std::string_view op, const std::string& name, const std::vector<Symbol>& inputs,
+                      const Texts& attrs = {}, const Texts& node_attrs = {});
+
+  explicit operator bool() const noexcept { return !outputs_.empty(); }
+  size_t size() const noexcept { return outputs_.size(); }
+  // One output. IndexError.
+  Symbol operator[](size_t i) const;
+  const std::vector<NDArray>& outputs() const noexcept { return outputs_; }
+
+  // Name of the node, when all outputs belong to one; empty otherwise.
+  std::string name() const;
+  std::vector<std::string> list_arguments() const;
+  std::vector<std::string> list_auxiliary_states() const;
+  std::vector<std::string> list_inputs() const;  // both, in the order in which the graph reads them
+  std::vector<std::string> list_outputs() const;
+  // The outputs of all nodes; the inputs of this symbol's nodes.
+  Symbol internals() const;
+  Symbol children() const;
+
+  // Texts of this symbol's node; attributes that MXNet hides answer to their bare name too ("lr_mult").
+  std::optional<std::string> attr(const std::string& key) const;
+  Texts attrs() const;
+  std::map<std::string, Texts> attr_dict() const;
+  void set_attr(const std::string& key, const std::string& value);
+
+  // The same graph with variables replaced by symbols. KeyError: no such variable.
+  Symbol compose(const std::map<std::string, Symbol>& replacements) const;
+
+  // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
+  std::string to_json(int is_np_shape = 0) const;
+  static Symbol from_json(std::string_view text);  // MXNetError: malformed, or an unknown operator
+
+ private:
+  std::vector<NDArray> outputs_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,42 @@
+"""AttrScope: texts that every symbol made inside gets."""
+
+import threading
+
+__all__ = ["AttrScope"]
+
+
+class AttrScope:
+    """`with AttrScope(ctx_group='dev1'):` symbols made inside carry these attributes, all of them strings.
+
+    ValueError: a value is no string.
+    """
+
+    _thread = threading.local()
+
+    def __init__(self, **attributes):
+        for name, value in attributes.items():
+            if not isinstance(value, str):
+                raise ValueError(f"AttrScope: attribute {name} must be a string, got {type(value).__name__}")
+        self._attr = attributes
+        self._outer = None
+
+    @classmethod
+    def current(cls):
+        """The innermost scope of this thread."""
+        scope = getattr(cls._thread, "scope", None)
+        if scope is None:
+            scope = cls._thread.scope = AttrScope()
+        return scope
+
+    def get(self, attributes):
+        """This scope's attributes, with `attributes` (a dictionary or None) on top."""
+        return {**self._attr, **(attributes or {})}
+
+    def __enter__(self):
+        self._outer = AttrScope.current()
+        self._attr = {**self._outer._attr, **self._attr}
+        AttrScope._thread.scope = self
+        return self
+
+    def __exit__(self, exc_type, exc_value, traceback):
+        AttrScope._thread.scope = self._outer

@@ -1,0 +1,194 @@
+"""Executor: a symbol bound to arrays."""
+
+import warnings
+
+from . import _arrays as arrays
+from . import _core, autograd
+from . import ndarray as nd
+from .context import current_context
+from .numpy import ndarray as _np_class
+
+__all__ = ["Executor", "simple_bind"]
+
+
+def _named(values, names, what, allow_missing=False):
+    """`values` (a list in the order of `names`, a dictionary, or None) as a list."""
+    if values is None:
+        values = {}
+    if isinstance(values, dict):
+        missing = [name for name in names if name not in values]
+        if missing and not allow_missing:
+            raise ValueError(f"key `{missing[0]}` is missing in `{what}`")
+        return [values.get(name) for name in names]
+    values = list(values)
+    if len(values) != len(names):
+        raise ValueError(
+            f"Length of {what} does not match the number of arguments: {len(values)} and {len(names)}"
+        )
+    return values
+
+
+class Executor:
+    """Runs a symbol forward and backward over arrays that stay the same.
+
+    `args` and `args_grad` are lists in the order of list_arguments() or dictionaries, `aux_states` of
+    list_auxiliary_states(); `grad_req` is 'write', 'add' or 'null' for all, or a list or dictionary of these.
+    ValueError: an argument is missing.
+    """
+
+    def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
+        self._symbol = symbol
+        self._ctx = ctx or current_context()
+        self._arg_names, self._aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+        self.arg_arrays = _named(args, self._arg_names, "args")
+        self.aux_arrays = _named(aux_states, self._aux_names, "aux_states")
+        given = _named(args_grad, self._arg_names, "args_grad", allow_missing=True)
+        if isinstance(grad_req, str):
+            grad_req = [grad_req] * len(self._arg_names)
+        elif isinstance(grad_req, dict):
+            grad_req = [grad_req.get(name, "null") for name in self._arg_names]
+        requests = [req if grad is not None else "null" for req, grad in zip(grad_req, given)]
+        self._requests = requests
+        self.grad_arrays = [grad if req != "null" else None for grad, req in zip(given, requests)]
+        wanted = [i for i, req in enumerate(requests) if req != "null"]
+        self._leaves = list(self.arg_arrays)
+        for i in wanted:
+            # The caller's arrays stay off the tape: an executor has variables of its own over the same memory.
+            self._leaves[i] = self.arg_arrays[i].detach()
+            autograd.mark_variables([self._leaves[i]], [self.grad_arrays[i]], requests[i])
+        by_name = {**dict(zip(self._arg_names, self._leaves)), **dict(zip(self._aux_names, self.aux_arrays))}
+        self._inputs = [by_name[name] for name in symbol.list_inputs()]
+        self._op = _core.CachedOp(symbol._handle)
+        self._np = isinstance(self.arg_arrays[0], _np_class) if self.arg_arrays else symbol._is_np
+        self._outputs = None
+        self._recorded = None
+        self._monitor = None
+
+    def forward(self, is_train=False, **kwargs):
+        """Computes and returns the outputs; keywords write new values into arguments first.
+
+        TypeError: no such argument. ValueError: another shape.
+        """
+        arguments = self.arg_dict
+        for name, value in kwargs.items():
+            if name not in arguments:
+                raise TypeError(f"Unknown argument {name}; the arguments are {', '.join(self._arg_names)}")
+            if arguments[name].shape != tuple(value.shape):
+                raise ValueError(
+                    f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {tuple(value.shape)}"
+                )
+            arguments[name][:] = arrays.like(value, arguments[name])
+        if self._monitor is not None:
+            self._call_monitor(is_train)
+        scope = autograd.record(True) if is_train else autograd.pause(False)
+        with scope:
+            self._recorded = self._op(self._inputs, self._np)
+        self._outputs = [output.detach() for output in self._recorded]
+        return self._outputs
+
+    def _call_monitor(self, is_train):
+        callback, monitor_all = self._monitor
+        internals = self._symbol.get_internals()
+        op = _core.CachedOp(internals._handle, False)
+        names = internals.list_inputs()
+        by_name = {**self.arg_dict, **self.aux_dict}
+        with autograd.train_mode() if is_train else autograd.predict_mode():
+            # Running statistics must not move twice.
+            inputs = [by_name[name].copy() if name in self._aux_names else by_name[name] for name in names]
+            values = op(inputs, self._np)
+        for name, value in zip(internals.list_outputs(), values):
+            if monitor_all or name not in by_name:
+                callback(name, value)
+
+    def backward(self, out_grads=None, is_train=True):
+        """Writes (or adds) the gradients; `out_grads`: those of the outputs, ones where left out."""
+        if self._recorded is None:
+            raise RuntimeError("Executor.backward: call forward(is_train=True) first")
+        if out_grads is not None and not isinstance(out_grads, (list, tuple)):
+            out_grads = [out_grads]
+        if any(req != "null" for req in self._requests):
+            autograd.backward(self._recorded, out_grads, retain_graph=True, train_mode=is_train)
+
+    def set_monitor_callback(self, callback, monitor_all=False):
+        """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if asked."""
+        self._monitor = (callback, monitor_all)
+
+    @property
+    def outputs(self):
+        """The outputs of the last forward."""
+        return [] if self._outputs is None else self._outputs
+
+    @property
+    def arg_dict(self):
+        """Argument name to array."""
+        return dict(zip(self._arg_names, self.arg_arrays))
+
+    @property
+    def grad_dict(self):
+        """Argument name to gradient array, or None."""
+        return dict(zip(self._arg_names, self.grad_arrays))
+
+    @property
+    def aux_dict(self):
+        """Auxiliary state name to array."""
+        return dict(zip(self._aux_names, self.aux_arrays))
+
+    @property
+    def output_dict(self):
+        """Output name to array."""
+        return dict(zip(self._symbol.list_outputs(), self.outputs))
+
+    def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
+        """Writes values into arguments and auxiliary states. ValueError: a name is unknown and not allowed."""
+        for known, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
+            for name, value in given.items():
+                if name in known:
+                    known[name][:] = arrays.like(value.astype(known[name].dtype), known[name])
+                elif not allow_extra_params:
+                    raise ValueError(f'Find name "{name}" that is not in the arguments')
+
+    def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
+        """An executor for other input shapes that shares the arrays whose shapes stay."""
+        made = simple_bind(self._symbol, self._ctx, dict(zip(self._arg_names, self._requests)), None, kwargs)
+        given = set(kwargs)
+        args = [
+            old if old.shape == new.shape and name not in given else new
+            for name, old, new in zip(self._arg_names, self.arg_arrays, made.arg_arrays)
+        ]
+        return Executor(self._symbol, self._ctx, args, made.grad_arrays, self._requests, self.aux_arrays)
+
+    def debug_str(self):
+        """What runs, step by step."""
+        with autograd.predict_mode():
+            return self._op.explain(self._inputs)
+
+
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes):
+    """An Executor with arrays made for `shapes`. RuntimeError: the shape of an argument stays unknown."""
+    text = "simple_bind error. Arguments:\n" + "".join(f"{name}: {shape}\n" for name, shape in shapes.items())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            inputs, _ = symbol._infer(shapes, type_dict or {})
+    except Exception as error:
+        raise RuntimeError(f"{text}{error}") from error
+    names = symbol.list_inputs()
+    unknown = [
+        name for name, (shape, _) in zip(names, inputs) if shape is None or any(e == -1 for e in shape)
+    ]
+    if unknown:
+        raise RuntimeError(f"{text}the shapes of {', '.join(unknown)} are not known; give them by name")
+    make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+    made = {
+        name: make(shape, dtype=dtype or "float32", ctx=ctx) for name, (shape, dtype) in zip(names, inputs)
+    }
+    arguments = symbol.list_arguments()
+    if isinstance(grad_req, str):
+        requests = dict.fromkeys(arguments, grad_req)
+    elif isinstance(grad_req, dict):
+        requests = {name: grad_req.get(name, "null") for name in arguments}
+    else:
+        requests = dict(zip(arguments, grad_req))
+    grads = {name: arrays.zeros_like(made[name]) for name in arguments if requests[name] != "null"}
+    aux = {name: made[name] for name in symbol.list_auxiliary_states()}
+    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)

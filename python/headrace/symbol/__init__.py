@@ -1,0 +1,37 @@
+"""Symbols: graphs of operators that are composed first and run later.
+
+Functions come from the operator catalogue, with the arguments of their `nd` counterparts; what is left out of an
+operator's inputs becomes a variable.
+"""
+
+from . import _internal, calls, symbol
+from .symbol import *  # noqa: F403
+from .symbol import Symbol
+from . import numpy, numpy_extension
+from . import contrib, image, linalg, op, random
+
+np, npx = numpy, numpy_extension
+
+for _name, _function in calls.functions("NDArray", False).items():
+    if _name not in vars(Symbol):
+        setattr(Symbol, _name, _function)
+_names = calls.functions("nd", False)
+for _name, _function in _names.items():
+    globals().setdefault(_name, _function)
+
+__all__ = [*symbol.__all__, *sorted(_names), "contrib", "image", "linalg", "op", "random"]
+
+
+def zeros(shape, dtype=None, **kwargs):
+    """A symbol of zeros."""
+    return calls.function("_zeros", "_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def ones(shape, dtype=None, **kwargs):
+    """A symbol of ones."""
+    return calls.function("_ones", "_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
+
+
+def full(shape, val, dtype=None, **kwargs):
+    """A symbol of one value."""
+    return calls.function("_full", "_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)

@@ -1,0 +1,6 @@
+"""`sym.image`: operators of `nd.image` on symbols."""
+
+from . import calls
+
+globals().update(calls.functions("nd.image", False))
+__all__ = sorted(calls.functions("nd.image", False))

@@ -1,0 +1,6 @@
+"""`sym.linalg`: operators of `nd.linalg` on symbols."""
+
+from . import calls
+
+globals().update(calls.functions("nd.linalg", False))
+__all__ = sorted(calls.functions("nd.linalg", False))

@@ -1,0 +1,129 @@
+// Symbols and compiled graphs.
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "convert.h"
+#include "graph/cached_op.h"
+#include "graph/infer.h"
+#include "headrace/symbol.hpp"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+using Texts = Symbol::Texts;
+
+std::vector<Symbol> symbols_from(nb::handle sequence) {
+  std::vector<Symbol> symbols;
+  for (nb::handle item : sequence) symbols.push_back(item.is_none() ? Symbol() : nb::cast<Symbol>(item));
+  return symbols;
+}
+
+nb::object type_of(const InferredTypes::Type& type) {
+  nb::object shape = type.shape ? nb::steal(from_shape(*type.shape)) : nb::none();
+  nb::object dtype = type.dtype ? nb::object(nb::str(std::string(dtype_name(*type.dtype)).c_str())) : nb::none();
+  return nb::make_tuple(shape, dtype);
+}
+
+// [(shape, dtype)] of the inputs, as list_inputs(), and of the outputs; None where it is not known.
+nb::object inferred(const Symbol& symbol, nb::dict shapes, nb::dict dtypes) {
+  KnownTypes known;
+  for (auto [name, shape] : shapes) known.shapes.emplace(nb::cast<std::string>(name), to_shape(shape.ptr(), "shape"));
+  for (auto [name, dtype] : dtypes) known.dtypes.emplace(nb::cast<std::string>(name), to_dtype(dtype.ptr()));
+  const InferredTypes types = infer_types(symbol, known);
+  nb::list inputs, outputs;
+  for (const auto& type : types.inputs) inputs.append(type_of(type));
+  for (const auto& type : types.outputs) outputs.append(type_of(type));
+  return nb::make_tuple(inputs, outputs);
+}
+
+void bind_symbol_class(nb::module_& m) {
+  nb::class_<Symbol>(m, "SymbolHandle")
+      .def_static("variable", [](const std::string& name, const Texts& attrs) { return Symbol::variable(name, attrs); })
+      .def_static("group", [](nb::handle parts) { return Symbol::group(symbols_from(parts)); })
+      .def_static("apply",
+                  [](const std::string& op, const std::string& name, nb::handle inputs, const Texts& attrs,
+                     const Texts& node_attrs) {
+                    return translated([&] { return Symbol::apply(op, name, symbols_from(inputs), attrs, node_attrs); });
+                  })
+      .def_static("from_json",
+                  [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
+      .def("to_json", &Symbol::to_json)
+      .def("__len__", &Symbol::size)
+      .def("output", [](const Symbol& s, size_t i) { return translated([&] { return s[i]; }); })
+      .def_prop_ro("name", &Symbol::name)
+      .def("list_arguments", &Symbol::list_arguments)
+      .def("list_auxiliary_states", &Symbol::list_auxiliary_states)
+      .def("list_inputs", &Symbol::list_inputs)
+      .def("list_outputs", &Symbol::list_outputs)
+      .def("internals", &Symbol::internals)
+      .def("children", &Symbol::children)
+      .def("attr", &Symbol::attr)
+      .def("attrs", &Symbol::attrs)
+      .def("attr_dict", &Symbol::attr_dict)
+      .def("set_attr",
+           [](Symbol& s, const std::string& key, const std::string& value) {
+             translated([&] {
+               s.set_attr(key, value);
+               return 0;
+             });
+           })
+      .def("compose",
+           [](const Symbol& s, nb::dict replacements) {
+             return translated([&] {
+               std::map<std::string, Symbol> by_name;
+               for (auto [name, one] : replacements)
+                 by_name.emplace(nb::cast<std::string>(name), nb::cast<Symbol>(one));
+               return s.compose(by_name);
+             });
+           })
+      .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes) {
+        return translated([&] { return inferred(s, shapes, dtypes); });
+      });
+}
+
+void bind_cached_op(nb::module_& m) {
+  nb::class_<CachedOp>(m, "CachedOp")
+      .def(
+          "__init__",
+          [](CachedOp* self, const Symbol& symbol, bool compile) {
+            translated([&] {
+              new (self) CachedOp(symbol, CachedOp::Options{compile});
+              return 0;
+            });
+          },
+          nb::arg("symbol"), nb::arg("compile") = true)
+      .def(
+          "__call__",
+          [](CachedOp& self, nb::handle inputs, bool np) {
+            return translated([&] {
+              const std::vector<NDArray> arrays = arrays_from(inputs);
+              std::vector<NDArray> outputs;
+              {
+                nb::gil_scoped_release release;
+                outputs = self(arrays);
+              }
+              nb::list list;
+              for (NDArray& output : outputs) list.append(wrapped(std::move(output), np));
+              return list;
+            });
+          },
+          "The outputs for a sequence of arrays, in the order of list_inputs().")
+      .def("explain", [](CachedOp& self, nb::handle inputs) {
+        return translated([&] { return self.explain(arrays_from(inputs)); });
+      });
+}
+
+}  // namespace
+
+void bind_symbol(nb::module_& m) {
+  bind_symbol_class(m);
+  bind_cached_op(m);
+}
+
+}  // namespace headrace::python

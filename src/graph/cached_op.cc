@@ -1,0 +1,273 @@
+#include "graph/cached_op.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "autograd/autograd.h"
+#include "device/registry.h"
+#include "engine/runtime.h"
+#include "graph/evaluate.h"
+#include "graph/nodes.h"
+#include "graph/passes.h"
+#include "op/borrowed_arrays.h"
+#include "op/call_body.h"
+#include "op/trace.h"
+
+namespace headrace {
+
+// The plans for one kind of call.
+struct CachedOp::Compiled {
+  bool is_dynamic = false;  // the graph asks for values: it runs operator by operator
+  std::unique_ptr<const Plan> forward;
+  std::vector<ViewPtr> output_types;
+
+  // With gradients: the inputs of the backward plan are, in this order, the gradients of the outputs, then these.
+  std::unique_ptr<const Plan> backward;
+  std::vector<int> kept;             // values of the forward plan
+  std::vector<size_t> from_inputs;   // the call's inputs
+  std::vector<size_t> from_outputs;  // the call's outputs
+  std::vector<size_t> gradient_of;   // which input each output of the backward plan is the gradient of
+};
+
+namespace {
+
+constexpr size_t kMostKinds = 256;  // of calls that are remembered
+
+bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
+
+// Everything on which a plan depends.
+std::vector<int64_t> signature_of(std::span<const NDArray> inputs, bool training, bool recording) {
+  std::vector<int64_t> key{training, recording};
+  key.reserve(2 + inputs.size() * 8);
+  for (const NDArray& input : inputs) {
+    key.push_back(static_cast<int64_t>(input.dtype()) * 2 + (recording && has_gradient(input)));
+    key.push_back(static_cast<int64_t>(input.ndim()));
+    for (size_t k = 0; k < input.ndim(); ++k) {
+      key.push_back(input.shape()[k]);
+      key.push_back(input.strides()[k]);
+    }
+  }
+  return key;
+}
+
+// One run of a plan as a task.
+struct PlanTask {
+  std::shared_ptr<const Plan> plan;
+  ViewList views;  // inputs, then outputs
+  size_t input_count;
+  StoragePtr kept;
+  SmallVector<uint64_t, 4> tickets;
+
+  void operator()() const {
+    const std::span<View* const> all = views.views();
+    plan->run(all.first(input_count), all.subspan(input_count), kept.get(), {tickets.data(), tickets.size()});
+  }
+};
+
+// `plan` is kept alive by `owner`.
+void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<const NDArray> inputs,
+               std::span<const NDArray> outputs, const StoragePtr& kept) {
+  const Lowered& graph = plan->graph();
+  std::vector<uint8_t> changed(inputs.size());
+  for (const Step& step : graph.steps) {
+    if (step.op->mutates == kNothing) continue;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (!((step.op->mutates >> i) & 1u)) continue;
+      const int root = graph.values[static_cast<size_t>(step.inputs[i])].root;
+      const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), root);
+      if (found != graph.inputs.end()) changed[static_cast<size_t>(found - graph.inputs.begin())] = true;
+    }
+  }
+  SmallVector<Var*, 16> reads, writes;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    (changed[i] ? writes : reads).push_back(&inputs[i].view()->storage()->var());
+  for (const NDArray& output : outputs) writes.push_back(&output.view()->storage()->var());
+  if (kept) writes.push_back(&kept->var());
+  for (const Value& value : graph.values)
+    if (value.source == Value::Source::kConstant) reads.push_back(&value.constant.view()->storage()->var());
+  Plan::Draws draws = plan->draw();
+  for (Var* resource : draws.resources) writes.push_back(resource);
+  PlanTask task{std::move(plan), {}, inputs.size(), kept, std::move(draws.tickets)};
+  task.views.reserve(inputs.size() + outputs.size());
+  for (const NDArray& input : inputs) task.views.add(input.view().get());
+  for (const NDArray& output : outputs) task.views.add(output.view().get());
+  const double cost = task.plan->cost_ns();
+  runtime().engine.push(TaskSpec{.name = name,
+                                 .reads = {reads.data(), reads.size()},
+                                 .writes = {writes.data(), writes.size()},
+                                 .cost_ns = cost},
+                        std::move(task));
+}
+
+NDArray make_array(const View& type) {
+  return NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides()));
+}
+
+}  // namespace
+
+CachedOp::CachedOp(Symbol symbol, Options options)
+    : symbol_(std::move(symbol)), options_(options), variables_(inputs_of(symbol_.outputs()).all) {
+  check(static_cast<bool>(symbol_), ErrorKind::kValue, "CachedOp: the symbol has no outputs");
+}
+
+CachedOp::~CachedOp() = default;
+
+std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
+  check(inputs.size() == variables_.size(), ErrorKind::kRuntime, "CachedOp: {} inputs are needed, got {}",
+        variables_.size(), inputs.size());
+  bool is_traced = thread_state().tracing;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    check(static_cast<bool>(inputs[i]), ErrorKind::kRuntime, "CachedOp: input {} is missing",
+          variables_[i]->label->name);
+    is_traced |= is_abstract(inputs[i]);
+  }
+  if (is_traced || !options_.compile) return run_eagerly(inputs);
+  const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
+  return compiled->is_dynamic ? run_eagerly(inputs) : run_compiled(compiled, inputs);
+}
+
+std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {
+  Bindings bindings;
+  for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(variables_[i], inputs[i]);
+  return evaluate(symbol_.outputs(), bindings);
+}
+
+std::shared_ptr<const CachedOp::Compiled> CachedOp::compiled_for(std::span<const NDArray> inputs) {
+  const bool recording = thread_state().recording, training = thread_state().training;
+  std::vector<bool> wanted;
+  bool any = false;
+  for (const NDArray& input : inputs) {
+    wanted.push_back(recording && has_gradient(input));
+    any |= wanted.back();
+  }
+  std::vector<int64_t> key = signature_of(inputs, training, any);
+  {
+    std::shared_lock lock(mutex_);
+    for (const auto& [known, compiled] : known_)
+      if (known == key) return compiled;
+  }
+  std::shared_ptr<const Compiled> made = compile(inputs, training, any ? wanted : std::vector<bool>());
+  std::unique_lock lock(mutex_);
+  if (known_.size() == kMostKinds) known_.pop_back();
+  known_.emplace(known_.begin(), std::move(key), made);
+  return made;
+}
+
+std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDArray> inputs, bool training,
+                                                            const std::vector<bool>& wanted) const {
+  auto compiled = std::make_shared<Compiled>();
+  TraceScope scope(training);
+  std::vector<NDArray> variables, all_inputs, outputs, gradients;
+  Bindings bindings;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    variables.push_back(abstract_variable(inputs[i].shape(), inputs[i].dtype(), inputs[i].strides()));
+    bindings.emplace(variables_[i], variables.back());
+  }
+  try {
+    outputs = evaluate(symbol_.outputs(), bindings);
+  } catch (const ValuesUnknown&) {
+    compiled->is_dynamic = true;
+    return compiled;
+  }
+  all_inputs = variables;
+  if (!wanted.empty()) {
+    std::vector<NDArray> targets, heads, head_gradients;
+    for (size_t i = 0; i < variables.size(); ++i)
+      if (wanted[i]) targets.push_back(variables[i]);
+    for (const NDArray& output : outputs) {
+      all_inputs.push_back(abstract_variable(output.shape(), output.dtype(), output.strides()));
+      if (!is_floating(output.dtype()) || !output.node()) continue;
+      heads.push_back(output);
+      head_gradients.push_back(all_inputs.back());
+    }
+    std::vector<NDArray> found;
+    if (!heads.empty()) found = autograd::trace_grad(heads, targets, head_gradients);
+    found.resize(targets.size());
+    for (size_t i = 0, k = 0; i < variables.size(); ++i) {
+      if (!wanted[i]) continue;
+      if (found[k]) {
+        compiled->gradient_of.push_back(i);
+        gradients.push_back(found[k]);
+      }
+      ++k;
+    }
+  }
+  std::vector<NDArray> roots = outputs;
+  roots.insert(roots.end(), gradients.begin(), gradients.end());
+  Lowered whole = lower(all_inputs, roots);
+  optimize(whole);
+  for (size_t k = 0; k < outputs.size(); ++k)
+    compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
+  if (wanted.empty()) {
+    fuse(whole);
+    compiled->forward = std::make_unique<const Plan>(std::move(whole));
+    return compiled;
+  }
+  Halves halves = split(whole, variables.size(), outputs.size());
+  compiled->kept = halves.kept;
+  compiled->from_inputs = halves.from_inputs;
+  compiled->from_outputs = halves.from_outputs;
+  fuse(halves.forward, halves.kept);
+  fuse(halves.backward);
+  compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
+  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));
+  return compiled;
+}
+
+std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled>& compiled,
+                                            std::span<const NDArray> inputs) {
+  const auto part = [&](const std::unique_ptr<const Plan>& plan) {
+    return std::shared_ptr<const Plan>(compiled, plan.get());
+  };
+  std::vector<NDArray> outputs;
+  for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type));
+  StoragePtr kept;
+  if (compiled->backward && compiled->forward->kept_bytes() > 0)
+    kept = StoragePtr(new Storage(allocator_of(Device{}), Device{}, compiled->forward->kept_bytes()));
+  push_plan("CachedOp", part(compiled->forward), inputs, outputs, kept);
+  if (!compiled->backward) return outputs;
+
+  std::vector<NDArray> saved;
+  for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].detach());
+  for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].detach());
+  for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->kept_view(id, kept)));
+  autograd::record_node(inputs, outputs, [compiled, part, saved = std::move(saved)](Gradient& g) {
+    check(!thread_state().recording, ErrorKind::kRuntime,
+          "a hybridized block does not support gradients of higher order: do not hybridize() blocks that are "
+          "differentiated with create_graph=True");
+    const Lowered& graph = compiled->backward->graph();
+    std::vector<NDArray> reads, writes;
+    for (size_t k = 0; k < compiled->output_types.size(); ++k) {
+      const View& type = *compiled->output_types[k];
+      if (!g.has_head(k)) {
+        reads.push_back(full(type.shape(), 0, type.dtype(), Device{}));
+      } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
+        reads.push_back(g.head(k).detach());
+      } else {
+        reads.push_back(make_array(type));
+        copy_into(reads.back(), g.head(k));
+      }
+    }
+    reads.insert(reads.end(), saved.begin(), saved.end());
+    for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
+      const size_t i = compiled->gradient_of[k];
+      const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
+      const NDArray& target = g.target(i);
+      const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
+      writes.push_back(fits ? target.detach() : make_array(type));
+      g.set(i, writes.back());
+    }
+    push_plan("CachedOp.backward", std::shared_ptr<const Plan>(compiled, compiled->backward.get()), reads, writes, {});
+  });
+  return outputs;
+}
+
+std::string CachedOp::explain(std::span<const NDArray> inputs) {
+  const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
+  if (compiled->is_dynamic) return "The graph asks for values while it runs: its operators run one by one.\n";
+  std::string text = "forward\n" + explain_plan(*compiled->forward);
+  if (compiled->backward) text += "backward\n" + explain_plan(*compiled->backward);
+  return text;
+}
+
+}  // namespace headrace

@@ -1,0 +1,49 @@
+// CachedOp: a symbol as a function of arrays. The first call with new types compiles a Plan; each call is one task of
+// the engine, and so is each backward. Any thread may call it; calls with known types take a shared lock.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/plan.h"
+#include "headrace/symbol.hpp"
+
+namespace headrace {
+
+class CachedOp {
+ public:
+  struct Options {
+    bool compile = true;  // false: operators run one by one, as if the block were not hybridized
+  };
+  explicit CachedOp(Symbol symbol) : CachedOp(std::move(symbol), Options()) {}
+  CachedOp(Symbol symbol, Options options);
+  ~CachedOp();
+
+  // The outputs for `inputs`, given in the order of the symbol's list_inputs(). While the thread records, the call is
+  // one node of the tape. Raises what is wrong with the types, naming the operator.
+  std::vector<NDArray> operator()(std::span<const NDArray> inputs);
+
+  const Symbol& symbol() const noexcept { return symbol_; }
+  // What runs for these inputs in the thread's mode: steps, memory, estimated time.
+  std::string explain(std::span<const NDArray> inputs);
+
+ private:
+  struct Compiled;
+
+  std::shared_ptr<const Compiled> compiled_for(std::span<const NDArray> inputs);
+  std::shared_ptr<const Compiled> compile(std::span<const NDArray> inputs, bool training,
+                                          const std::vector<bool>& wanted) const;
+  std::vector<NDArray> run_compiled(const std::shared_ptr<const Compiled>& compiled, std::span<const NDArray> inputs);
+  std::vector<NDArray> run_eagerly(std::span<const NDArray> inputs) const;
+
+  Symbol symbol_;
+  Options options_;
+  std::vector<Node*> variables_;
+  std::shared_mutex mutex_;
+  std::vector<std::pair<std::vector<int64_t>, std::shared_ptr<const Compiled>>> known_;  // newest first
+};
+
+}  // namespace headrace

@@ -1,0 +1,146 @@
+#include "graph/control_flow.h"
+
+#include "graph/evaluate.h"
+#include "graph/nodes.h"
+#include "op/invoke.h"
+#include "ops/control/control_flow.h"
+
+namespace headrace {
+namespace {
+
+using Arrays = std::vector<NDArray>;
+
+// Calls a subgraph: its variables, in the order in which the body reads them, get `values`.
+class Body {
+ public:
+  Body(const Node& node, size_t graph) : name_(node.label->name), heads_(node.label->subgraphs[graph]) {
+    variables_ = inputs_of(heads_).all;
+  }
+  size_t input_count() const noexcept { return variables_.size(); }
+  Arrays operator()(const Arrays& values) const {
+    Bindings bindings;
+    for (size_t i = 0; i < variables_.size(); ++i) bindings.emplace(variables_[i], values[i]);
+    return evaluate(heads_, bindings);
+  }
+
+ private:
+  const std::string& name_;
+  const Arrays& heads_;
+  std::vector<Node*> variables_;
+};
+
+NDArray entry_of(const NDArray& data, int64_t i) {
+  NDArray row = call("slice_axis", {data}, {{"axis", int64_t{0}}, {"begin", i}, {"end", i + 1}});
+  return call("_reshape_to", {row}, {{"shape", Shape(data.shape().begin() + 1, data.shape().end())}});
+}
+
+NDArray stacked(const Arrays& rows) {
+  static const OpDef& stack = find_op("stack");
+  return invoke_all(stack, attrs_of(stack, {{"axis", int64_t{0}}, {"num_args", static_cast<int64_t>(rows.size())}}),
+                    rows)[0];
+}
+
+size_t place(const Node& node, int64_t location, size_t limit) {
+  check(location >= 0 && static_cast<size_t>(location) < limit, ErrorKind::kRuntime,
+        "{}: location {} lies outside the {} inputs", node.label->name, location, limit);
+  return static_cast<size_t>(location);
+}
+
+Arrays run_foreach(const Node& node, std::span<const NDArray> inputs) {
+  const auto& a = node.attrs->as<ForeachAttrs>();
+  const Body body(node, 0);
+  const size_t data_count = a.in_data_locs.size(), state_count = a.in_state_locs.size();
+  check(data_count > 0 && data_count + state_count + a.remain_locs.size() == inputs.size() &&
+            inputs.size() == body.input_count(),
+        ErrorKind::kRuntime, "{}: {} inputs do not fit a body of {}", node.label->name, inputs.size(),
+        body.input_count());
+  const int64_t length = inputs[0].ndim() ? inputs[0].shape()[0] : 0;
+  check(length > 0, ErrorKind::kValue, "{}: the data to loop over need at least one entry along axis 0, got shape {}",
+        node.label->name, to_string(inputs[0].shape()));
+  for (size_t k = 0; k < data_count; ++k)
+    check(inputs[k].ndim() > 0 && inputs[k].shape()[0] == length, ErrorKind::kValue,
+          "{}: data of equal length are needed, got {} and {}", node.label->name, length, to_string(inputs[k].shape()));
+  Arrays values(inputs.size());
+  for (size_t k = 0; k < a.remain_locs.size(); ++k)
+    values[place(node, a.remain_locs[k], values.size())] = inputs[data_count + state_count + k];
+  Arrays states(inputs.begin() + static_cast<ptrdiff_t>(data_count),
+                inputs.begin() + static_cast<ptrdiff_t>(data_count + state_count));
+  const size_t out_count = static_cast<size_t>(a.num_out_data);
+  std::vector<Arrays> rows(out_count);
+  for (int64_t i = 0; i < length; ++i) {
+    for (size_t k = 0; k < data_count; ++k)
+      values[place(node, a.in_data_locs[k], values.size())] = entry_of(inputs[k], i);
+    for (size_t k = 0; k < state_count; ++k) values[place(node, a.in_state_locs[k], values.size())] = states[k];
+    Arrays results = body(values);
+    check(results.size() == out_count + state_count, ErrorKind::kRuntime, "{}: the body gives {} outputs, not {}",
+          node.label->name, results.size(), out_count + state_count);
+    for (size_t k = 0; k < out_count; ++k) rows[k].push_back(results[k]);
+    for (size_t k = 0; k < state_count; ++k) states[k] = results[out_count + k];
+  }
+  Arrays outputs;
+  for (const Arrays& one : rows) outputs.push_back(stacked(one));
+  outputs.insert(outputs.end(), states.begin(), states.end());
+  return outputs;
+}
+
+Arrays chosen(const Node& node, const OptionalInts& locations, std::span<const NDArray> inputs) {
+  Arrays values;
+  for (const auto& location : locations) values.push_back(inputs[place(node, location.value_or(-1), inputs.size())]);
+  return values;
+}
+
+bool is_true(const Arrays& condition) { return condition.at(0).item() != 0; }
+
+Arrays run_cond(const Node& node, std::span<const NDArray> inputs) {
+  const auto& a = node.attrs->as<CondAttrs>();
+  const bool yes = is_true(Body(node, 0)(chosen(node, a.cond_input_locs, inputs)));
+  return yes ? Body(node, 1)(chosen(node, a.then_input_locs, inputs))
+             : Body(node, 2)(chosen(node, a.else_input_locs, inputs));
+}
+
+// The outputs of the steps, stacked; rows of steps that did not run are zero.
+NDArray padded(Arrays rows, int64_t length, const NDArray& like) {
+  while (static_cast<int64_t>(rows.size()) < length) rows.push_back(zeros_like(like));
+  return stacked(rows);
+}
+
+Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
+  const auto& a = node.attrs->as<WhileAttrs>();
+  const Body condition(node, 0), step(node, 1);
+  Arrays values(inputs.begin(), inputs.end());
+  const size_t out_count = static_cast<size_t>(a.num_out_data);
+  std::vector<Arrays> rows(out_count);
+  for (int64_t i = 0; i < a.max_iterations; ++i) {
+    if (!is_true(condition(chosen(node, a.cond_input_locs, values)))) break;
+    Arrays results = step(chosen(node, a.func_input_locs, values));
+    check(results.size() == out_count + a.func_var_locs.size(), ErrorKind::kRuntime,
+          "{}: the body gives {} outputs, not {}", node.label->name, results.size(),
+          out_count + a.func_var_locs.size());
+    for (size_t k = 0; k < out_count; ++k) rows[k].push_back(results[k]);
+    for (size_t k = 0; k < a.func_var_locs.size(); ++k) {
+      const size_t variable = place(node, a.func_var_locs[k].value_or(-1), a.func_input_locs.size());
+      values[place(node, a.func_input_locs[variable].value_or(-1), values.size())] = results[out_count + k];
+    }
+  }
+  Arrays outputs;
+  for (Arrays& one : rows) {
+    check(!one.empty(), ErrorKind::kValue, "{}: the loop ran no step, so its outputs have no shape", node.label->name);
+    outputs.push_back(padded(std::move(one), a.max_iterations, one[0]));
+  }
+  for (const auto& variable : a.func_var_locs) {
+    const size_t input = place(node, variable.value_or(-1), a.func_input_locs.size());
+    outputs.push_back(values[place(node, a.func_input_locs[input].value_or(-1), values.size())]);
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray> inputs) {
+  if (node.op->name == "_foreach") return run_foreach(node, inputs);
+  if (node.op->name == "_while_loop") return run_while(node, inputs);
+  if (node.op->name == "_cond") return run_cond(node, inputs);
+  fail(ErrorKind::kRuntime, "{}: operator {} takes no subgraphs", node.label->name, node.op->name);
+}
+
+}  // namespace headrace

@@ -1,0 +1,145 @@
+#include "graph/infer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "graph/control_flow.h"
+#include "graph/evaluate.h"
+#include "graph/labels.h"
+#include "graph/nodes.h"
+#include "op/pointwise.h"
+#include "op/trace.h"
+
+namespace headrace {
+
+bool InferredTypes::Type::is_known() const noexcept {
+  return shape && dtype && std::find(shape->begin(), shape->end(), -1) == shape->end();
+}
+
+namespace {
+
+using Type = InferredTypes::Type;
+
+// A variable says its own shape as "(3, 0)", 0 and -1 being unknown, and its dtype as MXNet's number.
+Type declared_type(const NodeLabel& label) {
+  Type type;
+  if (auto text = label.attrs.find("__shape__"); text != label.attrs.end()) {
+    type.shape = shape_from_text(text->second);
+    if (type.shape && type.shape->empty()) type.shape.reset();
+    if (type.shape)
+      for (int64_t& extent : *type.shape)
+        if (extent <= 0) extent = -1;
+  }
+  if (auto text = label.attrs.find("__dtype__"); text != label.attrs.end()) {
+    int flag = -1;
+    std::from_chars(text->second.data(), text->second.data() + text->second.size(), flag);
+    if (flag >= 0 && flag < kDTypeCount) type.dtype = static_cast<DType>(flag);
+  }
+  return type;
+}
+
+class Inference {
+ public:
+  Inference(const Symbol& symbol, const KnownTypes& known)
+      : heads_(symbol.outputs()), order_(topological_order(heads_)) {
+    for (const Node* node : order_)
+      if (is_variable(*node)) types_[node] = {type_of_variable(*node, known)};
+  }
+
+  InferredTypes run() {
+    // Facts flow from inputs to users, and from users to the variables beside; repeated until nothing new comes.
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (Node* node : order_)
+        if (node->op && !types_.contains(node)) changed |= visit(*node);
+    }
+    InferredTypes result;
+    for (const Node* node : inputs_of(heads_).all) result.inputs.push_back(types_[node][0]);
+    for (const NDArray& head : heads_) result.outputs.push_back(type_of(head));
+    return result;
+  }
+
+ private:
+  static Type type_of_variable(const Node& node, const KnownTypes& known) {
+    Type type = declared_type(*node.label);
+    if (auto found = known.shapes.find(node.label->name); found != known.shapes.end()) {
+      std::optional<Shape> one = type.shape;
+      Completion(node.label->name.c_str(), {&one, 1}).set(0, found->second);
+      type.shape = one;
+    }
+    if (auto found = known.dtypes.find(node.label->name); found != known.dtypes.end()) type.dtype = found->second;
+    return type;
+  }
+
+  Type type_of(const NDArray& entry) {
+    auto found = types_.find(entry.node().get());
+    if (found == types_.end()) return {};
+    check(entry.output_index() < found->second.size(), ErrorKind::kRuntime,
+          "{} has {} outputs; output {} was asked for", entry.node()->label->name, found->second.size(),
+          entry.output_index());
+    return found->second[entry.output_index()];
+  }
+
+  // Whether something new became known.
+  bool visit(Node& node) {
+    std::vector<Type> inputs;
+    for (const NDArray& input : node.inputs) inputs.push_back(type_of(input));
+    bool changed = complete_shapes(node, inputs);
+    complete_dtypes(node, inputs);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (is_variable(*node.inputs[i].node())) types_[node.inputs[i].node().get()] = {inputs[i]};
+    if (!std::all_of(inputs.begin(), inputs.end(), [](const Type& t) { return t.is_known(); })) return changed;
+    std::vector<NDArray> arrays;
+    for (const Type& type : inputs) arrays.push_back(abstract_variable(*type.shape, *type.dtype));
+    std::vector<NDArray> results =
+        node.label->subgraphs.empty() ? invoke_all(*node.op, node.attrs, arrays) : run_control_flow(node, arrays);
+    for (const NDArray& result : results) types_[&node].push_back({result.shape(), result.dtype()});
+    return true;
+  }
+
+  static bool complete_shapes(const Node& node, std::vector<Type>& inputs) {
+    std::vector<std::optional<Shape>> shapes;
+    for (const Type& input : inputs) shapes.push_back(input.shape);
+    Completion completion(node.label->name.c_str(), shapes);
+    if (node.op->complete) {
+      node.op->complete(completion, *node.attrs);
+    } else if (node.op->pointwise && node.op->pointwise->equal_shapes) {
+      for (size_t i = 0; i < inputs.size(); ++i)
+        if (completion.is_known(i))
+          for (size_t k = 0; k < inputs.size(); ++k)
+            if (!completion.is_known(k)) completion.set(k, *shapes[i]);
+    }
+    bool changed = false;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!is_variable(*node.inputs[i].node())) continue;
+      changed |= shapes[i] != inputs[i].shape;
+      inputs[i].shape = shapes[i];
+    }
+    return changed;
+  }
+
+  // Parameters hold what the data hold; statistics and what goes with them, and parameters of integers, float32.
+  static void complete_dtypes(const Node& node, std::vector<Type>& inputs) {
+    const auto known = std::find_if(inputs.begin(), inputs.end(), [](const Type& t) { return t.dtype; });
+    DType dtype = known == inputs.end() ? DType::kFloat32 : *known->dtype;
+    const bool keeps_float32 = node.op->mutates != kNothing && dtype != DType::kFloat64;
+    const bool first_known = known == inputs.begin();
+    if (!is_floating(dtype) || (keeps_float32 && first_known)) dtype = DType::kFloat32;
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!inputs[i].dtype && is_variable(*node.inputs[i].node())) inputs[i].dtype = dtype;
+  }
+
+  std::vector<NDArray> heads_;
+  std::vector<Node*> order_;
+  std::unordered_map<const Node*, std::vector<Type>> types_;
+};
+
+}  // namespace
+
+InferredTypes infer_types(const Symbol& symbol, const KnownTypes& known) {
+  TraceScope scope(thread_state().training);
+  return Inference(symbol, known).run();
+}
+
+}  // namespace headrace

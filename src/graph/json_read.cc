@@ -1,0 +1,161 @@
+#include <nlohmann/json.hpp>
+
+#include "graph/json.h"
+#include "graph/labels.h"
+#include "graph/nodes.h"
+
+namespace headrace {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kDeepest = 64;  // control flow inside control flow
+
+template <class... Args>
+void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
+  if (!condition) fail(ErrorKind::kRuntime, "symbol file: {}", fmt::format(text, std::forward<Args>(args)...));
+}
+
+const Json& member(const Json& object, const char* key, Json::value_t type, const char* where) {
+  auto found = object.find(key);
+  require(found != object.end(), "{} has no \"{}\"", where, key);
+  require(found->type() == type, "\"{}\" of {} is {}, not {}", key, where, found->type_name(), Json(type).type_name());
+  return *found;
+}
+
+size_t number(const Json& value, const char* what) {
+  require(value.is_number_unsigned(), "{} must be a number that is not negative, got {}", what, value.dump());
+  return value.get<size_t>();
+}
+
+// Texts under any of the spellings that versions of MXNet used.
+Symbol::Texts texts_of(const Json& node, const std::string& name) {
+  Symbol::Texts texts;
+  for (const char* key : {"attrs", "attr", "param"}) {
+    auto found = node.find(key);
+    if (found == node.end()) continue;
+    require(found->is_object(), "\"{}\" of node {} must be an object", key, name);
+    for (const auto& [attr, value] : found->items()) {
+      require(value.is_string(), "attribute {} of node {} must be a string", attr, name);
+      texts.emplace(stored_key(attr), value.get<std::string>());
+    }
+  }
+  return texts;
+}
+
+class GraphReader {
+ public:
+  explicit GraphReader(int version) : version_(version) {}
+
+  std::vector<NDArray> read(const Json& graph, int depth) {
+    require(depth < kDeepest, "graphs are nested more than {} deep", kDeepest);
+    require(graph.is_object(), "a graph must be an object, got {}", graph.type_name());
+    std::vector<NodePtr> nodes;
+    for (const Json& node : member(graph, "nodes", Json::value_t::array, "the graph"))
+      nodes.push_back(read_node(node, nodes, depth));
+    for (const Json& id : member(graph, "arg_nodes", Json::value_t::array, "the graph"))
+      require(number(id, "an entry of arg_nodes") < nodes.size(), "arg_nodes names node {}, but there are {}",
+              id.dump(), nodes.size());
+    std::vector<NDArray> heads;
+    for (const Json& head : member(graph, "heads", Json::value_t::array, "the graph"))
+      heads.push_back(read_entry(head, nodes, "heads"));
+    return heads;
+  }
+
+ private:
+  static NDArray read_entry(const Json& entry, const std::vector<NodePtr>& nodes, const std::string& where) {
+    require(entry.is_array() && entry.size() >= 2, "an entry of {} must be [node, output, version], got {}", where,
+            entry.dump());
+    const size_t id = number(entry[0], "a node"), index = number(entry[1], "an output");
+    require(id < nodes.size(), "{} reads node {}, which does not come before it ({} nodes do)", where, id,
+            nodes.size());
+    require(index < std::max<size_t>(output_count(*nodes[id]), 3), "{} reads output {} of node {}, which has {}", where,
+            index, nodes[id]->label->name, output_count(*nodes[id]));
+    return output_of(nodes[id].get(), static_cast<uint32_t>(index));
+  }
+
+  NodePtr read_node(const Json& json, const std::vector<NodePtr>& before, int depth) {
+    require(json.is_object(), "a node must be an object, got {}", json.type_name());
+    NodePtr node(new Node);
+    node->label = std::make_unique<NodeLabel>();
+    node->label->name = member(json, "name", Json::value_t::string, "a node").get<std::string>();
+    const std::string& name = node->label->name;
+    const std::string op = member(json, "op", Json::value_t::string, name.c_str()).get<std::string>();
+    node->label->attrs = texts_of(json, name);
+    if (auto found = json.find("subgraphs"); found != json.end()) {
+      require(found->is_array(), "\"subgraphs\" of node {} must be a list", name);
+      for (const Json& graph : *found) node->label->subgraphs.push_back(read(graph, depth + 1));
+    }
+    for (const Json& entry : member(json, "inputs", Json::value_t::array, name.c_str()))
+      node->inputs.push_back(read_entry(entry, before, name));
+    if (op == "null") {
+      require(node->inputs.empty(), "variable {} has inputs", name);
+      return node;
+    }
+    node->op = catalogue().find(op);
+    require(node->op != nullptr, "node {} is of operator {}, which is not in the catalogue", name, op);
+    finish(*node);
+    return node;
+  }
+
+  // What older versions wrote differently, and the typed attributes.
+  void finish(Node& node) const {
+    Symbol::Texts& texts = node.label->attrs;
+    move_input_attrs(node);
+    if (version_ < 905 && (node.op->name == "argmax" || node.op->name == "argmin"))
+      if (auto axis = texts.find("axis"); axis != texts.end() && axis->second == "-1") texts.erase(axis);
+    try {
+      node.attrs = parse_attrs(*node.op, texts);
+    } catch (const Error& error) {
+      fail(ErrorKind::kRuntime, "symbol file: node {}: {}", node.label->name, error.what());
+    }
+    const size_t most = node.op->variadic ? node.inputs.size() : node.op->inputs.size();
+    require(node.inputs.size() <= most, "node {} of {} has {} inputs; at most {} are taken", node.label->name,
+            node.op->name, node.inputs.size(), most);
+    if (!node.op->variadic)
+      for (size_t i = node.inputs.size(); i < input_count(*node.op, *node.attrs); ++i)
+        node.inputs.push_back(missing_input(node, i, {}, {}));
+  }
+
+  // "weight_lr_mult" of a layer belongs to the variable that is its weight.
+  static void move_input_attrs(Node& node) {
+    Symbol::Texts& texts = node.label->attrs;
+    for (size_t i = 0; i < node.inputs.size() && i < node.op->inputs.size(); ++i) {
+      const std::string prefix = node.op->inputs[i] + "_";
+      for (auto it = texts.begin(); it != texts.end();) {
+        const std::string rest = it->first.starts_with(prefix) ? it->first.substr(prefix.size()) : "";
+        if (rest.empty() || stored_key(rest) == rest) {
+          ++it;
+          continue;
+        }
+        node.inputs[i].node()->label->attrs.emplace(stored_key(rest), it->second);
+        it = texts.erase(it);
+      }
+    }
+  }
+
+  int version_;
+};
+
+int version_of(const Json& graph) {
+  auto attrs = graph.find("attrs");
+  if (attrs == graph.end() || !attrs->is_object()) return 800;
+  auto version = attrs->find("mxnet_version");
+  if (version == attrs->end() || !version->is_array() || version->size() != 2 || !(*version)[1].is_number()) return 800;
+  return (*version)[1].get<int>();
+}
+
+}  // namespace
+
+std::vector<NDArray> read_graph(std::string_view text) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::kRuntime, "symbol file: this is no JSON: {}", error.what());
+  }
+  require(json.is_object(), "a graph must be an object, got {}", json.type_name());
+  return GraphReader(version_of(json)).read(json, 0);
+}
+
+}  // namespace headrace

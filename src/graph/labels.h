@@ -1,0 +1,28 @@
+// The texts that nodes of a symbol carry: which belong to the operator, which to the node, and how MXNet spells them.
+#pragma once
+
+#include <string>
+
+#include "headrace/symbol.hpp"
+#include "op/invoke.h"
+
+namespace headrace {
+
+// A text of the node, not an attribute of its operator: "__shape__".
+bool is_node_attr(const std::string& key) noexcept;
+// How a key is kept: those that MXNet hides get underscores ("lr_mult" is "__lr_mult__").
+std::string stored_key(const std::string& key);
+// With hidden keys under both spellings, as attr_dict() shows them.
+Symbol::Texts shown_attrs(const Symbol::Texts& stored);
+
+// Typed attributes from texts; texts of the node are skipped. Raises MXNetError for names that the operator does not
+// take or that are missing, TypeError and ValueError for values that do not fit.
+AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts);
+// "kernel, stride, pad": what an operator takes.
+std::string field_names(const OpDef& op);
+// How many inputs an operator has with these attributes.
+size_t input_count(const OpDef& op, const Attrs& attrs);
+// The variable that stands for input `i` that nobody gave.
+NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs);
+
+}  // namespace headrace

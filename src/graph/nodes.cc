@@ -1,0 +1,70 @@
+#include "graph/nodes.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+namespace headrace {
+
+std::vector<Node*> topological_order(std::span<const NDArray> heads) {
+  struct Visit {
+    Node* node;
+    size_t next_input;
+  };
+  std::vector<Node*> order;
+  std::unordered_set<Node*> seen;
+  std::vector<Visit> stack;
+  for (const NDArray& head : heads) {
+    if (!head.node() || !seen.insert(head.node().get()).second) continue;
+    stack.push_back({head.node().get(), 0});
+    while (!stack.empty()) {
+      Visit& top = stack.back();
+      if (top.next_input == top.node->inputs.size()) {
+        order.push_back(top.node);
+        stack.pop_back();
+        continue;
+      }
+      Node* input = top.node->inputs[top.next_input++].node().get();
+      if (input && seen.insert(input).second) stack.push_back({input, 0});
+    }
+  }
+  return order;
+}
+
+GraphInputs inputs_of(std::span<const NDArray> heads) {
+  GraphInputs inputs;
+  std::unordered_map<Node*, size_t> index;
+  for (Node* node : topological_order(heads)) {
+    if (is_variable(*node)) {
+      index.emplace(node, inputs.all.size());
+      inputs.all.push_back(node);
+      inputs.is_auxiliary.push_back(false);
+    } else if (node->op && node->op->mutates != kNothing) {
+      for (size_t i = 0; i < node->inputs.size() && i < 32; ++i)
+        if ((node->op->mutates >> i) & 1u)
+          if (auto found = index.find(node->inputs[i].node().get()); found != index.end())
+            inputs.is_auxiliary[found->second] = true;
+    }
+  }
+  return inputs;
+}
+
+NDArray output_of(Node* node, uint32_t index) {
+  NDArray output;
+  output.set_node(NodePtr(node), index);
+  return output;
+}
+
+size_t output_count(const Node& node) { return node.op ? output_count(*node.op, *node.attrs) : 1; }
+
+size_t visible_output_count(const Node& node) {
+  if (!node.op || !node.op->visible_outputs) return output_count(node);
+  return std::min(node.op->visible_outputs, output_count(node));
+}
+
+std::string output_name(const Node& node, uint32_t index) {
+  const std::string& name = node.label->name;
+  if (!node.op) return name;
+  return visible_output_count(node) == 1 ? name + "_output" : fmt::format("{}_output{}", name, index);
+}
+
+}  // namespace headrace

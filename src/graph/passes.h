@@ -1,0 +1,47 @@
+// Passes over lowered graphs. Each lies in a file of its own in passes/ and leaves the results bit for bit as they are.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/lower.h"
+
+namespace headrace {
+
+class Plan;
+
+// Drops steps whose results nobody needs. Steps that change an input stay.
+void drop_dead_code(Lowered& graph);
+// Computes once what several steps compute from the same values.
+void merge_common_subexpressions(Lowered& graph);
+// Computes now what depends on constants alone.
+void fold_constants(Lowered& graph);
+// All of the above.
+void optimize(Lowered& graph);
+
+// Makes one pass over memory of pointwise steps over the same elements. `kept`: values that are read after the run.
+void fuse(Lowered& graph, std::span<const int> kept = {});
+
+// The part of `whole` that computes `outputs` from `inputs` and constants, with new numbers.
+struct Extract {
+  Lowered graph;
+  std::vector<int> new_id;  // of each value of the whole; -1 where it is not there
+};
+Extract extract(const Lowered& whole, const std::vector<uint8_t>& wanted_steps, std::span<const int> inputs,
+                std::span<const int> outputs);
+
+// A graph with gradients, cut in two: its first `input_count` inputs and `output_count` outputs are the forward half's.
+// The backward half reads the other inputs (gradients of the outputs), then what it needs of the forward half: inputs,
+// outputs, and computed values.
+struct Halves {
+  Lowered forward, backward;
+  std::vector<size_t> from_inputs, from_outputs;
+  std::vector<int> kept;  // values of `forward`
+};
+Halves split(const Lowered& whole, size_t input_count, size_t output_count);
+
+// What a plan does, for people: its steps, what was fused, memory, estimated time.
+std::string explain_plan(const Plan& plan);
+
+}  // namespace headrace

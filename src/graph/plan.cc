@@ -1,0 +1,161 @@
+#include "graph/plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "device/registry.h"
+#include "graph/memory.h"
+#include "op/call_body.h"
+#include "op/pointwise.h"
+#include "trace/trace.h"
+
+namespace headrace {
+namespace {
+
+int64_t bytes_of(const View& type) { return type.size() * static_cast<int64_t>(item_size(type.dtype())); }
+
+// Whether the step may write its first result over its input `k`: it reads each element before it writes it.
+bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
+  if (!step.op->pointwise || step.outputs.size() != 1) return false;
+  const View& in = *graph.values[static_cast<size_t>(step.inputs[k])].type;
+  const View& out = *graph.values[static_cast<size_t>(step.outputs[0])].type;
+  return graph.values[static_cast<size_t>(step.inputs[k])].root == step.inputs[k] && in.shape() == out.shape() &&
+         in.strides() == out.strides() && in.dtype() == out.dtype();
+}
+
+}  // namespace
+
+Plan::Plan(Lowered graph, std::span<const int> kept) : graph_(std::move(graph)) {
+  for (size_t i = 0; i < graph_.steps.size(); ++i) {
+    cost_ns_ += graph_.steps[i].cost_ns + (graph_.steps[i].is_view ? 0 : 100);
+    if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
+  }
+  place_values(kept);
+}
+
+void Plan::place_values(std::span<const int> kept) {
+  const size_t count = graph_.values.size();
+  places_.resize(count);
+  std::vector<uint8_t> is_scratch(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Value& value = graph_.values[i];
+    if (value.source == Value::Source::kConstant) places_[i].home = Home::kConstant;
+    is_scratch[i] = value.source == Value::Source::kStep && value.root == static_cast<int>(i);
+  }
+  for (size_t k = 0; k < graph_.inputs.size(); ++k)
+    places_[static_cast<size_t>(graph_.inputs[k])] = {Home::kInput, static_cast<int>(k)};
+  for (size_t k = 0; k < graph_.outputs.size(); ++k) {
+    if (graph_.outputs[k] < 0) continue;
+    places_[static_cast<size_t>(graph_.outputs[k])] = {Home::kOutput, static_cast<int>(k)};
+    is_scratch[static_cast<size_t>(graph_.outputs[k])] = false;
+  }
+  for (int id : kept) {
+    const int root = graph_.values[static_cast<size_t>(id)].root;
+    if (!is_scratch[static_cast<size_t>(root)]) continue;
+    is_scratch[static_cast<size_t>(root)] = false;
+    places_[static_cast<size_t>(root)] = {Home::kKept, 0, static_cast<int64_t>(kept_bytes_)};
+    kept_bytes_ += static_cast<size_t>((bytes_of(*graph_.values[static_cast<size_t>(root)].type) + kSlotAlignment - 1) /
+                                       kSlotAlignment * kSlotAlignment);
+  }
+  // Lifetimes of roots; a result that overwrites an input that nobody reads again shares its slot.
+  std::vector<int> last_use(count, -1), slot(count, -1);
+  for (size_t s = 0; s < graph_.steps.size(); ++s)
+    for (int input : graph_.steps[s].inputs)
+      last_use[static_cast<size_t>(graph_.values[static_cast<size_t>(input)].root)] = static_cast<int>(s);
+  std::vector<Lifetime> lifetimes;
+  for (size_t s = 0; s < graph_.steps.size(); ++s) {
+    const Step& step = graph_.steps[s];
+    for (int output : step.outputs) {
+      const auto id = static_cast<size_t>(output);
+      if (!is_scratch[id]) continue;
+      const int last = std::max(last_use[id], static_cast<int>(s));
+      for (size_t k = 0; k < step.inputs.size() && slot[id] < 0; ++k) {
+        const auto input = static_cast<size_t>(step.inputs[k]);
+        if (slot[input] < 0 || !is_scratch[input] || last_use[input] != static_cast<int>(s)) continue;
+        if (!can_overwrite(graph_, step, k)) continue;
+        slot[id] = slot[input];
+        lifetimes[static_cast<size_t>(slot[id])].last = last;
+      }
+      if (slot[id] >= 0) continue;
+      slot[id] = static_cast<int>(lifetimes.size());
+      lifetimes.push_back({bytes_of(*graph_.values[id].type), static_cast<int>(s), last});
+    }
+  }
+  scratch_bytes_ = static_cast<size_t>(assign_offsets(lifetimes));
+  for (size_t i = 0; i < count; ++i)
+    if (slot[i] >= 0) places_[i].offset = lifetimes[static_cast<size_t>(slot[i])].offset;
+}
+
+Plan::Draws Plan::draw() const {
+  Draws draws;
+  for (size_t s : random_steps_) {
+    const Step& step = graph_.steps[s];
+    std::vector<NDArray> inputs;
+    for (int id : step.inputs) inputs.push_back(NDArray(graph_.values[static_cast<size_t>(id)].type));
+    Infer infer(*step.op, inputs);
+    step.op->infer(infer, *step.attrs);
+    draws.tickets.push_back(infer.ticket());
+    if (infer.resource()) draws.resources.push_back(infer.resource());
+  }
+  return draws;
+}
+
+ViewPtr Plan::kept_view(int id, const StoragePtr& block) const {
+  const Value& value = graph_.values[static_cast<size_t>(id)];
+  const Place& place = places_[static_cast<size_t>(value.root)];
+  const View& type = *value.type;
+  return ViewPtr(new View(block, type.dtype(), type.shape(), type.strides(),
+                          place.offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
+}
+
+void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
+               std::span<const uint64_t> tickets) const {
+  StoragePtr scratch;
+  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(Device{}), Device{}, scratch_bytes_));
+  const StoragePtr kept_block(kept);
+  std::vector<ViewPtr> made(graph_.values.size());
+  const auto view_of = [&](int id) -> View* {
+    const auto i = static_cast<size_t>(id);
+    const Value& value = graph_.values[i];
+    const Place& place = places_[static_cast<size_t>(value.root)];
+    const bool is_root = value.root == id;
+    if (is_root && place.home == Home::kInput) return inputs[static_cast<size_t>(place.index)];
+    if (is_root && place.home == Home::kOutput) return outputs[static_cast<size_t>(place.index)];
+    if (is_root && place.home == Home::kConstant) return value.constant.view().get();
+    if (made[i]) return made[i].get();
+    const View& type = *value.type;
+    const auto item = static_cast<int64_t>(item_size(type.dtype()));
+    const auto over = [&](const View& base) {
+      return ViewPtr(
+          new View(base.storage_ptr(), type.dtype(), type.shape(), type.strides(), base.offset() + type.offset()));
+    };
+    switch (place.home) {
+      case Home::kInput:
+        made[i] = over(*inputs[static_cast<size_t>(place.index)]);
+        break;
+      case Home::kOutput:
+        made[i] = over(*outputs[static_cast<size_t>(place.index)]);
+        break;
+      case Home::kConstant:
+        made[i] = over(*graph_.values[static_cast<size_t>(value.root)].constant.view());
+        break;
+      case Home::kScratch:
+      case Home::kKept:
+        made[i] = ViewPtr(new View(place.home == Home::kScratch ? scratch : kept_block, type.dtype(), type.shape(),
+                                   type.strides(), place.offset / item + type.offset()));
+    }
+    return made[i].get();
+  };
+  size_t draws = 0;
+  for (const Step& step : graph_.steps) {
+    if (step.is_view) continue;
+    SmallVector<View*, 8> reads, writes;
+    for (int id : step.inputs) reads.push_back(view_of(id));
+    for (int id : step.outputs) writes.push_back(view_of(id));
+    const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
+    trace::Span span(step.op->name.c_str());
+    run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,53 @@
+// Plan: a lowered graph ready to run: steps in order, and a place in one block of memory for every intermediate value.
+// Immutable once made; any number of threads may run it at once.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/lower.h"
+
+namespace headrace {
+
+class Plan {
+ public:
+  // `kept`: computed values whose contents the caller needs after the run; they get memory that is not used again.
+  Plan(Lowered graph, std::span<const int> kept = {});
+
+  const Lowered& graph() const noexcept { return graph_; }
+  size_t scratch_bytes() const noexcept { return scratch_bytes_; }
+  size_t kept_bytes() const noexcept { return kept_bytes_; }
+  double cost_ns() const noexcept { return cost_ns_; }
+  // Draws what the steps with random numbers need for one run, in the thread that issues it.
+  struct Draws {
+    SmallVector<uint64_t, 4> tickets;
+    SmallVector<Var*, 4> resources;
+  };
+  Draws draw() const;
+
+  // Runs all steps in this thread, which holds access to everything. `kept` is a block of kept_bytes(), or null when
+  // there is nothing to keep.
+  void run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
+           std::span<const uint64_t> tickets) const;
+  // Value `id`, which was named as kept, in the block that a run filled.
+  ViewPtr kept_view(int id, const StoragePtr& block) const;
+
+ private:
+  enum class Home : uint8_t { kInput, kOutput, kConstant, kScratch, kKept };
+  struct Place {
+    Home home = Home::kScratch;
+    int index = 0;       // of the input or output
+    int64_t offset = 0;  // in the block, in bytes
+  };
+
+  void place_values(std::span<const int> kept);
+
+  Lowered graph_;
+  std::vector<Place> places_;  // of roots
+  std::vector<size_t> random_steps_;
+  size_t scratch_bytes_ = 0, kept_bytes_ = 0;
+  double cost_ns_ = 0;
+};
+
+}  // namespace headrace

@@ -1,0 +1,226 @@
+#include "headrace/symbol.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <unordered_map>
+
+#include "graph/json.h"
+#include "graph/labels.h"
+#include "graph/nodes.h"
+
+namespace headrace {
+namespace {
+
+NodePtr make_node(const OpDef* op, std::string name) {
+  NodePtr node(new Node);
+  node->op = op;
+  node->label = std::make_unique<NodeLabel>();
+  node->label->name = std::move(name);
+  return node;
+}
+
+Symbol all_outputs(Node* node) {
+  std::vector<NDArray> outputs;
+  for (size_t i = 0; i < visible_output_count(*node); ++i) outputs.push_back(output_of(node, static_cast<uint32_t>(i)));
+  return Symbol(std::move(outputs));
+}
+
+const NDArray& single_output(const Symbol& input, const OpDef& op) {
+  check(input.size() == 1, ErrorKind::kRuntime,
+        "{}: an input must be one output of a symbol, got a symbol of {} outputs; pick one by its index", op.name,
+        input.size());
+  return input.outputs()[0];
+}
+
+std::string automatic_name(std::string_view op) {
+  static std::atomic<uint64_t> count{0};
+  std::string name(op);
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return name + std::to_string(count.fetch_add(1));
+}
+
+}  // namespace
+
+AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
+  IntrusivePtr<Attrs> made;
+  for (const auto& [key, value] : texts) {
+    if (is_node_attr(key)) continue;
+    const FieldInfo* field = op.schema->find(key);
+    if (!field && key == "num_args" && op.variadic) continue;
+    check(field != nullptr, ErrorKind::kRuntime, "{}: Cannot find argument '{}'; it takes {}", op.name, key,
+          field_names(op));
+    if (!made) made = op.make_attrs();
+    if (value == "None") {  // not given, unless None is a value of the field
+      if (field->nullable) field->set(made->mutable_data(), std::monostate{}, *field, op.name.c_str());
+      continue;
+    }
+    field->set(made->mutable_data(), value, *field, op.name.c_str());
+  }
+  for (const FieldInfo& field : op.schema->fields)
+    check(!field.required || texts.contains(field.name), ErrorKind::kRuntime,
+          "{}: Required parameter {} is missing: {}", op.name, field.name, field.doc);
+  return made ? AttrsPtr(made.get()) : op.default_attrs;
+}
+
+Symbol Symbol::variable(const std::string& name, Texts attrs) {
+  NodePtr node = make_node(nullptr, name);
+  for (auto& [key, value] : attrs) node->label->attrs.emplace(stored_key(key), value);
+  return Symbol({output_of(node.get(), 0)});
+}
+
+Symbol Symbol::group(const std::vector<Symbol>& parts) {
+  std::vector<NDArray> outputs;
+  for (const Symbol& part : parts) outputs.insert(outputs.end(), part.outputs_.begin(), part.outputs_.end());
+  return Symbol(std::move(outputs));
+}
+
+Symbol Symbol::apply(std::string_view op_name, const std::string& name, const std::vector<Symbol>& inputs,
+                     const Texts& attrs, const Texts& node_attrs) {
+  const OpDef& op = find_op(op_name);
+  NodePtr node = make_node(&op, name.empty() ? automatic_name(op.name) : name);
+  NodeLabel& label = *node->label;
+  label.attrs = attrs;
+  for (const auto& [key, value] : node_attrs) label.attrs.emplace(stored_key(key), value);
+  if (op.variadic && op.schema->find("num_args")) label.attrs.emplace("num_args", std::to_string(inputs.size()));
+  node->attrs = parse_attrs(op, label.attrs);
+  size_t wanted = op.variadic ? inputs.size() : input_count(op, *node->attrs);
+  check(inputs.size() <= wanted, ErrorKind::kRuntime, "{}: {} inputs are taken, got {}", op.name, wanted,
+        inputs.size());
+  for (size_t i = 0; i < wanted; ++i) {
+    if (i < inputs.size() && inputs[i])
+      node->inputs.push_back(single_output(inputs[i], op));
+    else
+      node->inputs.push_back(missing_input(*node, i, attrs, node_attrs));
+  }
+  return all_outputs(node.get());
+}
+
+Symbol Symbol::operator[](size_t i) const {
+  check(i < outputs_.size(), ErrorKind::kIndex, "Symbol: index {} is out of range, there are {} outputs", i,
+        outputs_.size());
+  return Symbol({outputs_[i]});
+}
+
+std::string Symbol::name() const {
+  if (outputs_.empty()) return {};
+  const Node* node = outputs_[0].node().get();
+  for (const NDArray& output : outputs_)
+    if (output.node().get() != node) return {};
+  return node->label->name;
+}
+
+std::vector<std::string> Symbol::list_inputs() const {
+  std::vector<std::string> names;
+  for (const Node* node : inputs_of(outputs_).all) names.push_back(node->label->name);
+  return names;
+}
+
+namespace {
+
+std::vector<std::string> names_of(const Symbol& symbol, bool auxiliary) {
+  const GraphInputs inputs = inputs_of(symbol.outputs());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < inputs.all.size(); ++i)
+    if (inputs.is_auxiliary[i] == auxiliary) names.push_back(inputs.all[i]->label->name);
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> Symbol::list_arguments() const { return names_of(*this, false); }
+std::vector<std::string> Symbol::list_auxiliary_states() const { return names_of(*this, true); }
+
+std::vector<std::string> Symbol::list_outputs() const {
+  std::vector<std::string> names;
+  for (const NDArray& output : outputs_) names.push_back(output_name(*output.node(), output.output_index()));
+  return names;
+}
+
+Symbol Symbol::internals() const {
+  std::vector<NDArray> outputs;
+  for (Node* node : topological_order(outputs_))
+    for (size_t i = 0; i < visible_output_count(*node); ++i)
+      outputs.push_back(output_of(node, static_cast<uint32_t>(i)));
+  return Symbol(std::move(outputs));
+}
+
+Symbol Symbol::children() const {
+  std::vector<NDArray> inputs;
+  std::vector<const Node*> seen;
+  for (const NDArray& output : outputs_) {
+    const Node* node = output.node().get();
+    if (std::find(seen.begin(), seen.end(), node) != seen.end()) continue;
+    seen.push_back(node);
+    inputs.insert(inputs.end(), node->inputs.begin(), node->inputs.end());
+  }
+  return Symbol(std::move(inputs));
+}
+
+std::optional<std::string> Symbol::attr(const std::string& key) const {
+  const Texts all = attrs();
+  if (auto found = all.find(key); found != all.end()) return found->second;
+  return std::nullopt;
+}
+
+Symbol::Texts Symbol::attrs() const {
+  return outputs_.empty() ? Texts{} : shown_attrs(outputs_[0].node()->label->attrs);
+}
+
+std::map<std::string, Symbol::Texts> Symbol::attr_dict() const {
+  std::map<std::string, Texts> all;
+  for (const Node* node : topological_order(outputs_))
+    if (!node->label->attrs.empty()) all[node->label->name] = shown_attrs(node->label->attrs);
+  return all;
+}
+
+void Symbol::set_attr(const std::string& key, const std::string& value) {
+  for (NDArray& output : outputs_) {
+    Node& node = *output.node();
+    node.label->attrs[stored_key(key)] = value;
+    if (node.op) node.attrs = parse_attrs(*node.op, node.label->attrs);
+  }
+}
+
+std::string Symbol::to_json(int is_np_shape) const { return write_graph(outputs_, is_np_shape); }
+Symbol Symbol::from_json(std::string_view text) { return Symbol(read_graph(text)); }
+
+Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements) const {
+  std::unordered_map<const Node*, NDArray> replaced;  // variables
+  std::unordered_map<const Node*, NodePtr> copies;    // nodes that depend on one
+  size_t used = 0;
+  const auto mapped = [&](const NDArray& entry) {
+    const Node* node = entry.node().get();
+    if (auto found = replaced.find(node); found != replaced.end()) return found->second;
+    if (auto found = copies.find(node); found != copies.end())
+      return output_of(found->second.get(), entry.output_index());
+    return entry;
+  };
+  for (Node* node : topological_order(outputs_)) {
+    if (is_variable(*node)) {
+      auto found = replacements.find(node->label->name);
+      if (found == replacements.end()) continue;
+      check(found->second.size() == 1, ErrorKind::kValue, "compose: {} must be replaced by one output, got {}",
+            node->label->name, found->second.size());
+      replaced.emplace(node, found->second.outputs()[0]);
+      ++used;
+      continue;
+    }
+    if (std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
+          return replaced.contains(input.node().get()) || copies.contains(input.node().get());
+        }))
+      continue;
+    NodePtr copy = make_node(node->op, node->label->name);
+    copy->label->attrs = node->label->attrs;
+    copy->label->subgraphs = node->label->subgraphs;
+    copy->attrs = node->attrs;
+    for (const NDArray& input : node->inputs) copy->inputs.push_back(mapped(input));
+    copies.emplace(node, std::move(copy));
+  }
+  check(used == replacements.size(), ErrorKind::kKey, "compose: {} of {} names are no variables of the symbol",
+        replacements.size() - used, replacements.size());
+  std::vector<NDArray> outputs;
+  for (const NDArray& output : outputs_) outputs.push_back(mapped(output));
+  return Symbol(std::move(outputs));
+}
+
+}  // namespace headrace

@@ -1,0 +1,37 @@
+// Tracing: operations on abstract arrays, which have a type but no values, are linked into a graph and not run. The
+// rules of shape, dtype and gradient are the ones that run eagerly.
+//
+// An operation is traced when one of its arrays is abstract, or when it has none and the thread traces (TraceScope).
+// Arrays with values that meet abstract ones become constants of the graph.
+#pragma once
+
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace {
+
+class TraceScope {
+ public:
+  explicit TraceScope(bool training) noexcept : saved_(thread_state()) {
+    thread_state().recording = false;
+    thread_state().tracing = true;
+    thread_state().training = training;
+  }
+  ~TraceScope() { thread_state() = saved_; }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  ThreadState saved_;
+};
+
+inline bool is_abstract(const NDArray& array) noexcept { return array && !array.view()->storage(); }
+
+// A new abstract array that nothing computes: an input of the graph.
+NDArray abstract_variable(const Shape& shape, DType dtype);
+NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides);
+
+// Links one operation. `outputs` must all be none: writing in place cannot be traced.
+void trace_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs);
+
+}  // namespace headrace

@@ -1,0 +1,76 @@
+#include "ops/onednn.h"
+
+#include <algorithm>
+
+#include "engine/runtime.h"
+
+namespace headrace::onednn {
+
+size_t KeyHash::operator()(const Key& key) const noexcept {
+  uint64_t hash = 1469598103934665603ull;
+  for (int64_t value : key) hash = (hash ^ static_cast<uint64_t>(value)) * 1099511628211ull;
+  return static_cast<size_t>(hash ^ (hash >> 32));
+}
+
+dnnl::memory::data_type type_of(DType dtype) noexcept {
+  switch (dtype) {
+    case DType::kBfloat16:
+      return dnnl::memory::data_type::bf16;
+    case DType::kFloat16:
+      return dnnl::memory::data_type::f16;
+    default:
+      return dnnl::memory::data_type::f32;
+  }
+}
+
+dnnl::engine& cpu_engine() {
+  struct Cpu {
+    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  };
+  return service<Cpu>().engine;
+}
+
+dnnl::stream& thread_stream() {
+  static thread_local dnnl::stream stream{cpu_engine()};
+  return stream;
+}
+
+Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written)
+    : given_(given, cpu_engine(), nullptr), wanted_(given_), is_written_(is_written) {
+  if (given == wanted) return;
+  wanted_ = dnnl::memory(wanted, cpu_engine(), nullptr);
+  reorder_ = is_written ? dnnl::reorder(wanted_, given_) : dnnl::reorder(given_, wanted_);
+  bytes_ = wanted.get_size();
+}
+
+void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data) {
+  given_.set_data_handle(data);
+  if (bytes_ == 0) return;
+  wanted_.set_data_handle(context.workspace(bytes_));
+  if (!is_written_) reorder_.execute(stream, given_, wanted_);
+}
+
+void Operand::end(dnnl::stream& stream) {
+  if (bytes_ > 0 && is_written_) reorder_.execute(stream, wanted_, given_);
+}
+
+std::optional<dnnl::memory::desc> describe(const Shape& shape, const Strides& strides, DType dtype) {
+  SmallVector<size_t, 8> order;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] != 1) order.push_back(i);
+  std::ranges::sort(order, {}, [&](size_t i) { return strides[i]; });
+  int64_t reach = 1;
+  for (size_t i : order) {
+    if (strides[i] < reach) return std::nullopt;
+    reach = strides[i] * shape[i];
+  }
+  const dnnl::memory::dims dims(shape.begin(), shape.end());
+  dnnl::memory::dims steps(strides.begin(), strides.end());
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 1) steps[i] = reach;
+  const dnnl::memory::desc described(dims, type_of(dtype), steps, true);
+  if (!described) return std::nullopt;
+  return described;
+}
+
+}  // namespace headrace::onednn

@@ -1,0 +1,71 @@
+// What every user of oneDNN shares: the engine, a stream per thread and a bounded cache of prepared primitives.
+// Primitives, memory objects and argument maps are kept per thread and per problem, because making them costs more than
+// many a run of them. Any thread.
+#pragma once
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "op/op_def.h"
+
+namespace headrace::onednn {
+
+// Everything that distinguishes one problem from another. oneDNN lays out the work for the number of threads that it
+// sees when a primitive is made, so that number is always a part.
+using Key = SmallVector<int64_t, 24>;
+
+struct KeyHash {
+  size_t operator()(const Key& key) const noexcept;
+};
+
+// float32 for what oneDNN does not compute with.
+dnnl::memory::data_type type_of(DType dtype) noexcept;
+
+dnnl::engine& cpu_engine();
+dnnl::stream& thread_stream();
+
+// One array of a primitive: as it is given, and in the layout that the primitive wants. The two are the same memory
+// where they agree; otherwise a reorder through workspace lies between them.
+class Operand {
+ public:
+  Operand() = default;
+  Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written);
+
+  // What the primitive gets as its argument.
+  const dnnl::memory& argument() const noexcept { return wanted_; }
+  // Before the primitive runs.
+  void begin(KernelContext& context, dnnl::stream& stream, void* data);
+  // After it.
+  void end(dnnl::stream& stream);
+
+ private:
+  dnnl::memory given_, wanted_;
+  dnnl::reorder reorder_;
+  size_t bytes_ = 0;  // of workspace; 0: no reorder
+  bool is_written_ = false;
+};
+
+// An array with these strides. Nothing when oneDNN cannot describe it: steps of zero or backwards, elements that
+// overlap.
+std::optional<dnnl::memory::desc> describe(const Shape& shape, const Strides& strides, DType dtype);
+
+// What one thread has prepared; a null entry is a problem for which oneDNN has no implementation. Bounded: a program
+// with ever new shapes must not grow for ever.
+template <class Prepared>
+class ThreadCache {
+ public:
+  // `make` gives a std::unique_ptr<Prepared>. Valid until the next call.
+  template <class Make>
+  Prepared* get(Key key, Make&& make) {
+    if (auto found = known_.find(key); found != known_.end()) return found->second.get();
+    if (known_.size() >= kMost) known_.clear();
+    return known_.emplace(std::move(key), make()).first->second.get();
+  }
+
+ private:
+  static constexpr size_t kMost = 512;
+  std::unordered_map<Key, std::unique_ptr<Prepared>, KeyHash> known_;
+};
+
+}  // namespace headrace::onednn
