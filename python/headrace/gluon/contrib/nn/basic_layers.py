@@ -8,6 +8,7 @@ from ....util import is_np_array
 from ...hybrid_block import HybridBlock
 from ...nn import BatchNorm, Embedding, HybridSequential, Sequential
 from ...nn.conv_layers import spread
+from ...nn.norm_layers import described
 
 __all__ = [
     "Concurrent",
@@ -100,6 +101,23 @@ class SyncBatchNorm(BatchNorm):
             running_variance_initializer,
             in_channels,
             **kwargs,
+        )
+        del self._kwargs["axis"]  # the operators normalize axis 1
+        self._devices = {"ndev": 1, "key": self.prefix}
+
+    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+        inputs = (x, gamma, beta, running_mean, running_var)
+        if is_np_array():
+            return F.npx.batch_norm(*inputs, name="fwd", **self._kwargs)
+        return F.contrib.SyncBatchNorm(*inputs, name="fwd", **self._kwargs, **self._devices)
+
+    def __repr__(self):
+        return described(
+            self,
+            **self._kwargs,
+            ndev=self._devices["ndev"],
+            key=repr(self._devices["key"]),
+            in_channels=self.gamma.shape[0] or None,
         )
 
 
