@@ -147,6 +147,10 @@ PyObject* get_shape(PyObject* self, void*) {
 PyObject* get_strides(PyObject* self, void*) {
   return guarded([&] { return from_shape(array_of(self).strides()); });
 }
+PyObject* get_is_abstract(PyObject* self, void*) {
+  return PyBool_FromLong(array_of(self) && !array_of(self).view()->storage());
+}
+
 PyObject* get_dtype_name(PyObject* self, void*) {
   auto name = dtype_name(array_of(self).dtype());
   return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));
@@ -216,6 +220,7 @@ PyGetSetDef array_properties[] = {
     {"shape", get_shape, nullptr, "Tuple of extents.", nullptr},
     {"strides", get_strides, nullptr, "Tuple of strides, in elements.", nullptr},
     {"_dtype_name", get_dtype_name, nullptr, nullptr, nullptr},
+    {"_is_abstract", get_is_abstract, nullptr, "Whether there are no values, the array being traced.", nullptr},
     {"_numpy_dtype", get_numpy_dtype, nullptr, nullptr, nullptr},
     {"size", get_size, nullptr, "Number of elements.", nullptr},
     {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},

@@ -195,6 +195,11 @@ class Block:
         fn(self)
         return self
 
+    def hybridize(self, active=True, **kwargs):
+        """Hybridizes the children that are HybridBlocks; see HybridBlock.hybridize."""
+        for child in self._children.values():
+            child.hybridize(active, **kwargs)
+
     def cast(self, dtype):
         """Converts all parameters and gradients to `dtype`."""
         for child in self._children.values():

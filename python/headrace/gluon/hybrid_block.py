@@ -1,11 +1,61 @@
 """HybridBlock: a block whose computation can also be traced into a graph."""
 
+import warnings
+
 from .. import _arrays as arrays
+from .. import _core, autograd
 from .. import ndarray as nd
+from ..base import MXNetError
+from ..util import is_np_array, is_np_shape
 from .block import Block
+from .nesting import flatten, regroup
 from .parameter import DeferredInitializationError
 
 __all__ = ["HybridBlock"]
+
+
+def _is_array(value):
+    return isinstance(value, arrays.NDArray)
+
+
+def _symbol_module():
+    from .. import symbol
+
+    return symbol
+
+
+def value_of(parameter, ctx):
+    """The array of a parameter on `ctx`."""
+    single = parameter._single
+    return parameter.data(ctx) if single is None else single
+
+
+class Graph:
+    """A traced computation: a symbol, and where each of its inputs comes from."""
+
+    def __init__(self, outputs, out_format, in_format, data_names, parameters):
+        self.outputs, self.out_format, self.in_format = outputs, out_format, in_format
+        self.op = _core.CachedOp(outputs._handle)
+        places = {name: i for i, name in enumerate(data_names)}
+        self.sources = []  # of each input of the op: a number (which argument) or a Parameter
+        for name in outputs.list_inputs():
+            if name not in places:
+                assert name in parameters, f"Unknown input to HybridBlock: {name}"
+            self.sources.append(places.get(name, parameters.get(name)))
+        used = set(outputs.list_inputs())
+        for name in data_names:
+            if name not in used:
+                warnings.warn(f"The {name} is not used by the computation. Is this intended?", stacklevel=5)
+        for name in parameters:
+            if name not in used:
+                warnings.warn(
+                    f"Parameter {name} is not used by any computation. Is this intended?", stacklevel=5
+                )
+        self.parameters = [one for one in self.sources if not isinstance(one, int)]
+
+    def inputs(self, data, ctx):
+        """The arrays to run on; DeferredInitializationError: a parameter has none yet."""
+        return [data[source] if isinstance(source, int) else value_of(source, ctx) for source in self.sources]
 
 
 class HybridBlock(Block):
@@ -13,35 +63,304 @@ class HybridBlock(Block):
 
     `F` is the namespace to call operators of: `nd` on arrays, `sym` on symbols; `F.np` and `F.npx` in np mode.
     The block's own parameters arrive as keyword arguments under their attribute names, as arrays or symbols.
+    After `hybridize()` the first call traces hybrid_forward with symbols; from then on calls run a compiled
+    graph. All children must be HybridBlocks.
     """
 
+    def __init__(self, prefix=None, params=None):
+        self._graph = None
+        self._active = False
+        self._op_hooks = []
+        super().__init__(prefix=prefix, params=params)
+
+    # --- structure ---
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if isinstance(value, Block):
+            self._clear_graph()
+
+    def register_child(self, block, name=None):
+        """Adds a child. ValueError: it is no HybridBlock."""
+        if not isinstance(block, HybridBlock):
+            raise ValueError(
+                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. If you are "
+                "using Sequential, please try HybridSequential instead."
+            )
+        super().register_child(block, name)
+        self._clear_graph()
+
+    def _clear_graph(self):
+        object.__setattr__(self, "_graph", None)
+
+    def hybridize(
+        self,
+        active=True,
+        backend=None,
+        clear=True,
+        static_alloc=False,
+        static_shape=False,
+        inline_limit=2,
+        forward_bulk_size=None,
+        backward_bulk_size=None,
+        **kwargs,
+    ):
+        """Traces the computation at the next call and runs it as a compiled graph; False goes back.
+
+        The options are MXNet's and change nothing: memory is always planned, shapes are always known, and every
+        graph is one task. MXNetError: `static_shape` without `static_alloc`.
+        """
+        if static_shape and not static_alloc:
+            raise MXNetError("hybridize: static_shape=True needs static_alloc=True")
+        self._active = active
+        if clear:
+            self._clear_graph()
+        if self._forward_hooks or self._forward_pre_hooks:
+            warnings.warn(
+                f"{self} is being hybridized while still having forward hook/pre-hook. If it is a child of "
+                "HybridBlock, the hooks will not take effect.",
+                stacklevel=2,
+            )
+        for child in self._children.values():
+            child.hybridize(
+                active,
+                None,
+                clear,
+                static_alloc,
+                static_shape,
+                inline_limit,
+                forward_bulk_size,
+                backward_bulk_size,
+            )
+
+    def cast(self, dtype):
+        """Converts all parameters and gradients to `dtype`."""
+        self._clear_graph()
+        super().cast(dtype)
+
+    # --- running ---
+
     def forward(self, x, *args):
-        """Calls hybrid_forward with arrays or symbols, whatever `x` is."""
-        if not isinstance(x, arrays.NDArray):
-            self._check_inputs((x, *args))
-        try:
-            params = {name: param.data(x.ctx) for name, param in self._reg_params.items()}
-        except DeferredInitializationError:
-            self._finish_deferred(x, *args)
-            params = {name: param.data(x.ctx) for name, param in self._reg_params.items()}
-        return self.hybrid_forward(nd, x, *args, **params)
+        """Calls hybrid_forward with arrays or symbols, or runs the compiled graph."""
+        if isinstance(x, arrays.NDArray):
+            if self._active and not x._is_abstract:
+                return self._run_graph(x, *args)
+            try:
+                params = {name: value_of(param, x.ctx) for name, param in self._reg_params.items()}
+            except DeferredInitializationError:
+                self._finish_deferred(x, *args)
+                params = {name: param.data(x.ctx) for name, param in self._reg_params.items()}
+            return self.hybrid_forward(nd, x, *args, **params)
+        symbol = _symbol_module()
+        if not isinstance(x, symbol.Symbol):
+            return self._forward_of_nested(x, *args)
+        params = {name: param.var() for name, param in self._reg_params.items()}
+        with self.name_scope():
+            return self.hybrid_forward(symbol, x, *args, **params)
 
     def hybrid_forward(self, F, x, *args, **kwargs):
         """Computes the output with the operators of `F`; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} has no hybrid_forward(self, F, x, ...) method")
 
-    def infer_shape(self, *args):
-        """Completes the shapes of the parameters for inputs `args`."""
-
-    def _finish_deferred(self, *args):
-        self.infer_shape(*args)
-        for own in self._reg_params.values():
-            own._finish_deferred_init()
+    def _forward_of_nested(self, *args):
+        """`x` is a list of arrays or symbols, or None: what the first of them is decides."""
+        symbol = _symbol_module()
+        flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
+        kinds = {_is_array(one) for one in flat if _is_array(one) or isinstance(one, symbol.Symbol)}
+        if not kinds:
+            self._check_inputs(args)
+        if len(kinds) > 1:
+            raise ValueError(
+                "In HybridBlock, we do not support mixed NDArrays and Symbols types for the input."
+            )
+        if kinds == {True}:
+            if self._active:
+                return self._run_graph(*args)
+            ctx = next(one for one in flat if _is_array(one)).ctx
+            try:
+                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
+            except DeferredInitializationError:
+                self._finish_deferred(*args)
+                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
+            return self.hybrid_forward(nd, *args, **params)
+        params = {name: param.var() for name, param in self._reg_params.items()}
+        with self.name_scope():
+            return self.hybrid_forward(symbol, *args, **params)
 
     def _check_inputs(self, args):
-        if not args or not isinstance(args[0], arrays.NDArray):
+        flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
+        if not any(_is_array(one) or isinstance(one, _symbol_module().Symbol) for one in flat):
             got = ", ".join(type(arg).__name__ for arg in args) or "nothing"
             raise ValueError(
                 f"{type(self).__name__} {self.name}: expected an array as first input, got {got}; there "
-                "must be one NDArray in the input. Convert with nd.array or np.array."
+                "must be one NDArray or one Symbol in the input. Convert with nd.array or np.array."
             )
+
+    def _run_graph(self, *args):
+        flat, in_format = flatten(args, _is_array)
+        graph = self._graph
+        if graph is None:
+            graph = self._graph = self._trace(flat, in_format)
+        elif graph.in_format != in_format:
+            flat = _fit(flat, in_format, graph.in_format)
+        ctx = next(one for one in flat if one is not None).ctx
+        for one in flat:
+            if one is not None and one.ctx != ctx:
+                raise ValueError(
+                    f"Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input "
+                    f"context. You can print the ele.ctx in the input arguments to inspect their contexts. Found "
+                    f"{ctx} and {one.ctx}."
+                )
+        try:
+            inputs = graph.inputs(flat, ctx)
+        except DeferredInitializationError:
+            self._infer(graph, flat, "shape")
+            for param in self.collect_params().values():
+                param._finish_deferred_init()
+            inputs = graph.inputs(flat, ctx)
+        outputs = graph.op(inputs, is_np_array())
+        if self._op_hooks:
+            self._call_op_hooks(graph, inputs)
+        return outputs[0] if graph.out_format == 0 else regroup(iter(outputs), graph.out_format)
+
+    # --- tracing ---
+
+    def _trace(self, flat, in_format):
+        """The Graph of hybrid_forward for arguments of this nesting."""
+        symbol = _symbol_module()
+        count = sum(one is not None for one in flat)
+        names = ["data"] if count == 1 else [f"data{i}" for i in range(len(flat))]
+        names = iter(names)
+        given = [None if one is None else symbol.var(next(names)) for one in flat]
+        args = regroup(iter(given), in_format)
+        with autograd.pause(autograd.is_training()):
+            out = self._forward_symbols(symbol, args)
+        flat_out, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
+        outputs = (
+            flat_out[0] if len(flat_out) == 1 else symbol.Group([one for one in flat_out if one is not None])
+        )
+        places = [one.name if one is not None else None for one in given]
+        return Graph(outputs, out_format, in_format, places, dict(self.collect_params().items()))
+
+    def _forward_symbols(self, symbol, args):
+        params = {name: param.var() for name, param in self._reg_params.items()}
+        with self.name_scope():
+            return self.hybrid_forward(symbol, *args, **params)
+
+    def _graph_for(self, args):
+        flat, in_format = flatten(args, _is_array)
+        if self._graph is None:
+            self._graph = self._trace(flat, in_format)
+        return self._graph, flat
+
+    def infer_shape(self, *args):
+        """Completes the shapes of the parameters for inputs `args`.
+
+        ValueError: the shapes do not follow from these inputs.
+        """
+        self._infer(*self._graph_for(args), "shape")
+
+    def infer_type(self, *args):
+        """Sets the dtypes of the parameters for inputs `args`."""
+        self._infer(*self._graph_for(args), "type")
+
+    def _infer(self, graph, flat, what):
+        symbol = graph.outputs
+        names = symbol.list_inputs()
+        data = {name: flat[source] for name, source in zip(names, graph.sources) if isinstance(source, int)}
+        shapes = {name: one.shape for name, one in data.items()}
+        dtypes = {name: one._dtype_name for name, one in data.items()}
+        if what == "shape":
+            dtypes |= {name: one.dtype for name, one in zip(names, graph.sources) if not isinstance(one, int)}
+        try:
+            inputs, _ = symbol._handle.infer(shapes, dtypes)
+        except Exception as error:
+            raise ValueError(
+                f"Deferred initialization failed because {what} cannot be inferred. {error}"
+            ) from error
+        for source, (shape, dtype) in zip(graph.sources, inputs):
+            if isinstance(source, int):
+                continue
+            if what == "type":
+                source.dtype = dtype
+            elif shape is not None and source.shape != shape:
+                source.shape = tuple(-1 if e == -1 and is_np_shape() else max(e, 0) for e in shape)
+
+    def _finish_deferred(self, *args):
+        kept, self._graph = self._graph, None  # traced for this block alone: children have their own calls
+        try:
+            self.infer_shape(*args)
+        finally:
+            self._graph = kept
+        for own in self._params.values():
+            own._finish_deferred_init()
+
+    # --- looking inside, files ---
+
+    def explain(self, *args):
+        """What runs for these inputs in the current mode (autograd.record or not), as text: the steps, which of
+        them were fused, memory and estimated time. RuntimeError: the block is not hybridized.
+        """
+        if not self._active:
+            raise RuntimeError(
+                f"{self.name}: call hybridize() first; a block that is not hybridized has no plan"
+            )
+        self(*args)  # finishes deferred initialization
+        graph, flat = self._graph_for(args)
+        return graph.op.explain(graph.inputs(flat, flat[0].ctx))
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """Calls `callback(node name, operator name, array)` for the operators' outputs at every call of the
+        hybridized block; with `monitor_all` for parameters and inputs too.
+        """
+        self._op_hooks.append((callback, monitor_all))
+
+    def _call_op_hooks(self, graph, inputs):
+        internals = graph.outputs.get_internals()
+        by_name = dict(zip(graph.outputs.list_inputs(), inputs))
+        changed = set(graph.outputs.list_auxiliary_states())
+        values = _core.CachedOp(internals._handle, False)(
+            [by_name[name].copy() if name in changed else by_name[name] for name in internals.list_inputs()],
+            is_np_array(),
+        )
+        for callback, monitor_all in self._op_hooks:
+            for name, value in zip(internals.list_outputs(), values):
+                if monitor_all or name not in by_name:
+                    callback(name, name.rpartition("_")[0], value)
+
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which SymbolBlock.imports,
+        Module and MXNet read. RuntimeError: not hybridized, or not called yet.
+        """
+        if self._graph is None:
+            raise RuntimeError(
+                "Please first call block.hybridize() and then run forward with this block at least once before "
+                "calling export."
+            )
+        symbol = self._graph.outputs
+        symbol.save(f"{path}-symbol.json")
+        auxiliary = set(symbol.list_auxiliary_states())
+        arguments = set(symbol.list_arguments())
+        saved = {}
+        for name, param in self.collect_params().items():
+            if name in auxiliary or name in arguments:
+                saved[f"{'aux' if name in auxiliary else 'arg'}:{name}"] = param._reduce()
+        arrays.save(f"{path}-{epoch:04d}.params", saved)
+
+    def optimize_for(self, x, *args, backend=None, clear=False, **kwargs):
+        """Hybridizes the block and runs it once, which compiles it; `backend` and its options change nothing."""
+        self.hybridize(True, backend, clear)
+        self(x, *args)
+
+
+def _fit(flat, given, wanted):
+    """Arguments of another nesting as the graph wants them: Nones at the end may come and go."""
+    if isinstance(given, list) and isinstance(wanted, list):
+        if given[: len(wanted)] == wanted and all(one == -1 for one in given[len(wanted) :]):
+            return flat[: len(flat) - (len(given) - len(wanted))]
+        if wanted[: len(given)] == given and all(one == -1 for one in wanted[len(given) :]):
+            return flat + [None] * (len(wanted) - len(given))
+    raise ValueError(
+        f"The argument structure of HybridBlock does not match the cached version. Stored format = {wanted}, "
+        f"input format = {given}"
+    )

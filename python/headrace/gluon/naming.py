@@ -2,7 +2,7 @@
 
 import threading
 
-from ..name import NameManager
+from ..name import NameManager, Prefix
 from .parameter_dict import ParameterDict
 
 
@@ -44,10 +44,13 @@ class BlockScope:
 
     def __enter__(self):
         if not self._block._empty_prefix:
-            self._outer.append(getattr(BlockScope._thread, "scope", None))
+            operators = Prefix(self._block.prefix)  # names of operators traced inside
+            self._outer.append((getattr(BlockScope._thread, "scope", None), operators))
             BlockScope._thread.scope = self
+            operators.__enter__()
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
         if not self._block._empty_prefix:
-            BlockScope._thread.scope = self._outer.pop()
+            BlockScope._thread.scope, operators = self._outer.pop()
+            operators.__exit__(exc_type, exc_value, traceback)

@@ -84,6 +84,7 @@ class Parameter:
         self._shape = (shape,) if isinstance(shape, int) else None if shape is None else tuple(shape)
         self._data = None  # one array per context
         self._grad = None  # their gradients; None when grad_req is 'null'
+        self._var = None  # the variable of symbols
         self._single = None  # the array when there is exactly one: what layers read on every call
         self._contexts = None
         self._deferred = (
@@ -288,6 +289,22 @@ class Parameter:
             return list(self._deferred[1])
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
 
+    def var(self):
+        """The variable that stands for this parameter in symbols."""
+        if self._var is None:
+            from .. import symbol
+
+            self._var = symbol.var(
+                self.name,
+                shape=self.shape,
+                dtype=self.dtype,
+                lr_mult=self.lr_mult,
+                wd_mult=self.wd_mult,
+                init=self.init,
+                stype=self._stype,
+            )
+        return self._var
+
     def row_sparse_data(self, row_id):
         """RuntimeError always: the storage type of a parameter is 'default'."""
         raise RuntimeError(
@@ -317,6 +334,7 @@ class Parameter:
     def cast(self, dtype):
         """Converts data and gradient to `dtype`."""
         self.dtype = dtype
+        self._var = None
         if self._data is None:
             return
         with autograd.pause():

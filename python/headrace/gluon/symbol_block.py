@@ -1,0 +1,109 @@
+"""SymbolBlock: a block made of a symbol, for example of an exported network."""
+
+from .. import symbol as sym
+from ..base import MXNetError
+from ..context import cpu
+from .hybrid_block import Graph, HybridBlock, _is_array
+from .nesting import flatten, regroup
+from .parameter_dict import ParameterDict
+
+__all__ = ["SymbolBlock"]
+
+_DTYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16", "uint32", "uint64", "bfloat16"]  # by MXNet's numbers
+
+
+def _declared(symbol, name):
+    """dtype that a variable states for itself, or float32."""
+    flag = symbol.attr_dict().get(name, {}).get("__dtype__", "0")
+    return _DTYPES[int(flag)] if flag.isdigit() and int(flag) < len(_DTYPES) else "float32"
+
+
+class SymbolBlock(HybridBlock):
+    """Runs `outputs` (a symbol or a list of them) as a function of `inputs` (variables).
+
+    All other variables become parameters, shared with `params` where that has them. ValueError: an input is no
+    variable.
+    """
+
+    @staticmethod
+    def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False):
+        """The network that HybridBlock.export or MXNet wrote.
+
+        `input_names` is a name or a list of names; without `param_file` the parameters are not initialized.
+        MXNetError: a file is missing or malformed. AssertionError: a parameter is missing in the file; ValueError
+        or AssertionError: the file has others.
+        """
+        outputs = sym.load(symbol_file)
+        names = [input_names] if isinstance(input_names, str) else list(input_names)
+        block = SymbolBlock(outputs, [sym.var(name) for name in names])
+        if param_file is not None:
+            block.collect_params().load(
+                param_file, ctx or cpu(), allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved"
+            )
+        return block
+
+    def __init__(self, outputs, inputs, params=None):
+        super().__init__(prefix=None, params=None)
+        self._prefix = ""
+        self._params = ParameterDict("", params)
+        flat_out, out_format = flatten(outputs, lambda one: isinstance(one, sym.Symbol))
+        outputs = flat_out[0] if len(flat_out) == 1 else sym.Group(flat_out)
+        if len(outputs) > 1 and out_format == 0:
+            out_format = [0] * len(outputs)
+        inputs = [inputs] if isinstance(inputs, sym.Symbol) and len(inputs) == 1 else list(inputs)
+        names = []
+        for one in inputs:
+            if len(one.get_internals()) != 1:
+                raise ValueError(f"Input symbols must be variable, but {one} is an output of operators")
+            names.append(one.name)
+        self._input_names = names
+        auxiliary = set(outputs.list_auxiliary_states())
+        attributes = outputs.attr_dict()
+        for name in outputs.list_inputs():
+            if name in names:
+                continue
+            if attributes.get(name, {}).get("__storage_type__", "0") == "1":
+                raise MXNetError(
+                    f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
+                )
+            parameter = self._params.get(
+                name,
+                grad_req="null" if name in auxiliary else "write",
+                allow_deferred_init=True,
+                dtype=_declared(outputs, name),
+            )
+            self._reg_params[name] = parameter
+        in_format = 0 if len(names) == 1 else [0] * len(names)
+        parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
+        self._graph = Graph(
+            outputs, out_format, [in_format] if in_format == 0 else in_format, names, parameters
+        )
+        self._active = True
+
+    def _alias(self):
+        return "symbolblock"
+
+    def _clear_graph(self):
+        """The graph is what this block is: it stays."""
+
+    def hybridize(self, active=True, *args, **kwargs):
+        """Nothing to do: the graph is always compiled."""
+
+    def forward(self, x, *args):
+        """Runs the graph on arrays, or puts symbols in place of the inputs."""
+        flat, _ = flatten((x, *args), lambda one: _is_array(one) or isinstance(one, sym.Symbol))
+        if _is_array(flat[0]):
+            return self._run_graph(*flat)
+        replaced = self._graph.outputs(**dict(zip(self._input_names, flat)))
+        if self._graph.out_format == 0:
+            return replaced
+        return regroup(iter(replaced), self._graph.out_format)
+
+    def cast(self, dtype):
+        """Converts all parameters and gradients to `dtype`."""
+        for parameter in self._params.values():
+            parameter.cast(dtype)
+
+    def __repr__(self):
+        inputs, outputs = len(self._input_names), len(self._graph.outputs)
+        return f"SymbolBlock(\n{self._graph.outputs} : {inputs} -> {outputs}\n)"
