@@ -133,9 +133,6 @@ class LayerNorm(_FeatureNorm):
         )
         self._axis = axis
 
-    def infer_shape(self, x):
-        self.gamma.shape = self.beta.shape = (x.shape[self._axis],)
-
     def hybrid_forward(self, F, x, gamma, beta):
         layer_norm = F.npx.layer_norm if is_np_array() else F.LayerNorm
         return layer_norm(x, gamma, beta, axis=self._axis, eps=self._epsilon)
