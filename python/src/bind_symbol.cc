@@ -9,7 +9,10 @@
 #include "convert.h"
 #include "graph/cached_op.h"
 #include "graph/infer.h"
+#include "graph/labels.h"
+#include "graph/nodes.h"
 #include "headrace/symbol.hpp"
+#include "op/trace.h"
 
 namespace nb = nanobind;
 
@@ -53,6 +56,20 @@ void bind_symbol_class(nb::module_& m) {
                   })
       .def_static("from_json",
                   [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
+      .def_static(
+          "from_arrays",
+          [](nb::handle arrays) {
+            return translated([&] {
+              std::vector<NDArray> outputs = arrays_from(arrays);
+              for (const NDArray& output : outputs)
+                check(output && output.node(), ErrorKind::kRuntime,
+                      "an output of the traced block does not depend on its inputs");
+              label_nodes(outputs);
+              for (NDArray& output : outputs) output = output_of(output.node().get(), output.output_index());
+              return Symbol(std::move(outputs));
+            });
+          },
+          "The traced graph that computes these arrays.")
       .def("to_json", &Symbol::to_json)
       .def("__len__", &Symbol::size)
       .def("output", [](const Symbol& s, size_t i) { return translated([&] { return s[i]; }); })
@@ -85,6 +102,28 @@ void bind_symbol_class(nb::module_& m) {
       .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes) {
         return translated([&] { return inferred(s, shapes, dtypes); });
       });
+}
+
+void bind_tracing(nb::module_& m) {
+  m.def(
+      "trace_variable",
+      [](const std::string& name, nb::handle shape, nb::handle dtype, const Texts& attrs, bool np) {
+        return translated([&] {
+          const Shape extents = to_shape(shape.ptr(), "shape");
+          NDArray array = abstract_variable(extents, to_dtype(dtype.ptr()));
+          const Symbol symbol = Symbol::variable(name, attrs);
+          array.set_node(symbol.outputs()[0].node(), 0);
+          return wrapped(std::move(array), np);
+        });
+      },
+      "An array without values that stands for an input of a traced graph.");
+  m.def(
+      "set_tracing",
+      [](bool on) {
+        thread_state().keeps_compositions = on;
+        return std::exchange(thread_state().tracing, on);
+      },
+      "Whether this thread's operations are linked into a graph instead of run; gives what it was.");
 }
 
 void bind_cached_op(nb::module_& m) {
@@ -123,6 +162,7 @@ void bind_cached_op(nb::module_& m) {
 
 void bind_symbol(nb::module_& m) {
   bind_symbol_class(m);
+  bind_tracing(m);
   bind_cached_op(m);
 }
 

@@ -9,11 +9,13 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
   const std::vector<Node*> order = topological_order(heads);
   std::unordered_map<const Node*, size_t> uses;  // readers still to come, so that values go when the last one had them
   for (const Node* node : order)
-    for (const NDArray& input : node->inputs) ++uses[input.node().get()];
+    for (const NDArray& input : node->inputs)
+      if (input.node()) ++uses[input.node().get()];
   for (const NDArray& head : heads) ++uses[head.node().get()];
 
   std::unordered_map<const Node*, std::vector<NDArray>> values;
   const auto take = [&](const NDArray& entry) {
+    if (!entry.node()) return entry;  // a constant
     const std::vector<NDArray>& known = values.at(entry.node().get());
     check(entry.output_index() < known.size(), ErrorKind::kRuntime, "{} has {} outputs; output {} was asked for",
           entry.node()->label->name, known.size(), entry.output_index());

@@ -73,6 +73,7 @@ class Inference {
   }
 
   Type type_of(const NDArray& entry) {
+    if (!entry.node()) return {entry.shape(), entry.dtype()};
     auto found = types_.find(entry.node().get());
     if (found == types_.end()) return {};
     check(entry.output_index() < found->second.size(), ErrorKind::kRuntime,
@@ -81,6 +82,8 @@ class Inference {
     return found->second[entry.output_index()];
   }
 
+  static bool is_input(const NDArray& entry) { return entry.node() && is_variable(*entry.node()); }
+
   // Whether something new became known.
   bool visit(Node& node) {
     std::vector<Type> inputs;
@@ -88,7 +91,7 @@ class Inference {
     bool changed = complete_shapes(node, inputs);
     complete_dtypes(node, inputs);
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (is_variable(*node.inputs[i].node())) types_[node.inputs[i].node().get()] = {inputs[i]};
+      if (is_input(node.inputs[i])) types_[node.inputs[i].node().get()] = {inputs[i]};
     if (!std::all_of(inputs.begin(), inputs.end(), [](const Type& t) { return t.is_known(); })) return changed;
     std::vector<NDArray> arrays;
     for (const Type& type : inputs) arrays.push_back(abstract_variable(*type.shape, *type.dtype));
@@ -112,7 +115,7 @@ class Inference {
     }
     bool changed = false;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!is_variable(*node.inputs[i].node())) continue;
+      if (!is_input(node.inputs[i])) continue;
       changed |= shapes[i] != inputs[i].shape;
       inputs[i].shape = shapes[i];
     }
@@ -127,7 +130,7 @@ class Inference {
     const bool first_known = known == inputs.begin();
     if (!is_floating(dtype) || (keeps_float32 && first_known)) dtype = DType::kFloat32;
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (!inputs[i].dtype && is_variable(*node.inputs[i].node())) inputs[i].dtype = dtype;
+      if (!inputs[i].dtype && is_input(node.inputs[i])) inputs[i].dtype = dtype;
   }
 
   std::vector<NDArray> heads_;

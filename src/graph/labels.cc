@@ -38,6 +38,27 @@ size_t input_count(const OpDef& op, const Attrs& attrs) {
   return op.input_count ? op.input_count(attrs) : op.inputs.size() - op.optional_inputs;
 }
 
+void label_nodes(std::span<const NDArray> heads) {
+  size_t count = 0;
+  for (Node* node : topological_order(heads)) {
+    if (!node->label) {
+      node->label = std::make_unique<NodeLabel>();
+      std::string op = node->op->name;
+      std::transform(op.begin(), op.end(), op.begin(), [](unsigned char c) { return std::tolower(c); });
+      node->label->name = op + std::to_string(count++);
+      const IntrusivePtr<Attrs> defaults = node->op->make_attrs();
+      for (const FieldInfo& field : node->op->schema->fields) {
+        const AttrValue value = field.get(node->attrs->data());
+        if (field.required || value != field.get(defaults->data()))
+          node->label->attrs.emplace(field.name, attr_to_text(value));
+      }
+    }
+    node->outputs.clear();
+    for (NDArray& input : node->inputs)
+      if (input.node()) input = output_of(input.node().get(), input.output_index());
+  }
+}
+
 NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs) {
   const OpDef& op = *node.op;
   Symbol::Texts texts;

@@ -22,6 +22,8 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts);
 std::string field_names(const OpDef& op);
 // How many inputs an operator has with these attributes.
 size_t input_count(const OpDef& op, const Attrs& attrs);
+// Gives names and texts to the nodes of a traced graph, so that it is a symbol.
+void label_nodes(std::span<const NDArray> heads);
 // The variable that stands for input `i` that nobody gave.
 NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs);
 

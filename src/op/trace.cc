@@ -57,7 +57,7 @@ void trace_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray>
     check(!output, ErrorKind::kRuntime,
           "{}: in-place writes (out=, +=, x[:]=) cannot be traced into a graph; write the result to a new array",
           op.name);
-  if (op.compose && !op.gradient) {
+  if (op.compose && !op.gradient && !thread_state().keeps_compositions) {
     std::vector<NDArray> results = op.compose(inputs, *attrs);
     std::move(results.begin(), results.begin() + static_cast<ptrdiff_t>(outputs.size()), outputs.begin());
     return;

@@ -10,11 +10,13 @@
 
 namespace headrace {
 
+// `keeps_compositions`: the graph is to become a symbol, whose meaning does not depend on the mode of the thread.
 class TraceScope {
  public:
-  explicit TraceScope(bool training) noexcept : saved_(thread_state()) {
+  explicit TraceScope(bool training, bool keeps_compositions = false) noexcept : saved_(thread_state()) {
     thread_state().recording = false;
     thread_state().tracing = true;
+    thread_state().keeps_compositions = keeps_compositions;
     thread_state().training = training;
   }
   ~TraceScope() { thread_state() = saved_; }

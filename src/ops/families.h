@@ -45,12 +45,19 @@ std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
 // nn/
+std::vector<OpDef> batch_norm_operators();
 std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
-std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> dropout_operators();
+std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> fused_convolution_operators();
+std::vector<OpDef> group_norm_operators();
+std::vector<OpDef> image_operators();
+std::vector<OpDef> local_norm_operators();
+std::vector<OpDef> output_operators();
 std::vector<OpDef> pooling_operators();
+std::vector<OpDef> resize_operators();
+std::vector<OpDef> sequence_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
@@ -113,12 +120,19 @@ inline constexpr Family kFamilies[] = {
     batched_operators,
     einsum_operators,
     tensor_product_operators,
+    batch_norm_operators,
     convolution_operators,
     deconvolution_operators,
-    fully_connected_operators,
     dropout_operators,
+    fully_connected_operators,
     fused_convolution_operators,
+    group_norm_operators,
+    image_operators,
+    local_norm_operators,
+    output_operators,
     pooling_operators,
+    resize_operators,
+    sequence_operators,
     uniform_normal_operators,
     draw_operators,
     multinomial_operators,

@@ -54,6 +54,24 @@ void Operand::end(dnnl::stream& stream) {
   if (bytes_ > 0 && is_written_) reorder_.execute(stream, wanted_, given_);
 }
 
+namespace {
+
+// Axes of one element may have any stride, but oneDNN knows a layout by those that its name implies.
+dnnl::memory::dims named_strides(const Shape& shape, const Strides& strides, int64_t reach) {
+  Strides named = strides;
+  if (is_channels_last(shape, strides)) {
+    named = channels_last_strides(shape);
+  } else if (is_contiguous(shape, strides)) {
+    named = contiguous_strides(shape);
+  } else {
+    for (size_t i = 0; i < shape.size(); ++i)
+      if (shape[i] == 1) named[i] = reach;
+  }
+  return {named.begin(), named.end()};
+}
+
+}  // namespace
+
 std::optional<dnnl::memory::desc> describe(const Shape& shape, const Strides& strides, DType dtype) {
   SmallVector<size_t, 8> order;
   for (size_t i = 0; i < shape.size(); ++i)
@@ -65,10 +83,7 @@ std::optional<dnnl::memory::desc> describe(const Shape& shape, const Strides& st
     reach = strides[i] * shape[i];
   }
   const dnnl::memory::dims dims(shape.begin(), shape.end());
-  dnnl::memory::dims steps(strides.begin(), strides.end());
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == 1) steps[i] = reach;
-  const dnnl::memory::desc described(dims, type_of(dtype), steps, true);
+  const dnnl::memory::desc described(dims, type_of(dtype), named_strides(shape, strides, reach), true);
   if (!described) return std::nullopt;
   return described;
 }

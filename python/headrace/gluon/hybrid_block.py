@@ -1,5 +1,6 @@
 """HybridBlock: a block whose computation can also be traced into a graph."""
 
+import functools
 import warnings
 
 from .. import _arrays as arrays
@@ -74,6 +75,14 @@ class HybridBlock(Block):
         super().__init__(prefix=prefix, params=params)
 
     # --- structure ---
+
+    _defines_forward = False
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "forward" in vars(cls) and cls.hybrid_forward is HybridBlock.hybrid_forward:
+            cls._defines_forward = True
+            cls.forward = _compiled(cls.forward)
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -229,18 +238,33 @@ class HybridBlock(Block):
         """The Graph of hybrid_forward for arguments of this nesting."""
         symbol = _symbol_module()
         count = sum(one is not None for one in flat)
-        names = ["data"] if count == 1 else [f"data{i}" for i in range(len(flat))]
-        names = iter(names)
-        given = [None if one is None else symbol.var(next(names)) for one in flat]
-        args = regroup(iter(given), in_format)
-        with autograd.pause(autograd.is_training()):
-            out = self._forward_symbols(symbol, args)
-        flat_out, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
-        outputs = (
-            flat_out[0] if len(flat_out) == 1 else symbol.Group([one for one in flat_out if one is not None])
-        )
-        places = [one.name if one is not None else None for one in given]
-        return Graph(outputs, out_format, in_format, places, dict(self.collect_params().items()))
+        fresh = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
+        names = [None if one is None else next(fresh) for one in flat]
+        if self._defines_forward:
+            outputs, out_format = self._trace_forward(flat, in_format, names)
+        else:
+            args = regroup(iter([None if name is None else symbol.var(name) for name in names]), in_format)
+            with autograd.pause(autograd.is_training()):
+                out = self._forward_symbols(symbol, args)
+            flat_out, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
+            outputs = symbol.Group(flat_out) if len(flat_out) > 1 else flat_out[0]
+            if out_format == 0 and len(outputs) > 1:
+                out_format = [0] * len(outputs)  # one operator with several results
+        return Graph(outputs, out_format, in_format, names, dict(self.collect_params().items()))
+
+    def _trace_forward(self, flat, in_format, names):
+        from ..symbol.calls import wrap
+        from .tracing import trace_forward
+
+        args = regroup(iter(flat), in_format)
+        if any(param._deferred is not None for param in self.collect_params().values()):
+            self._active = False
+            try:
+                self.forward(*args)  # completes the shapes of the parameters
+            finally:
+                self._active = True
+        handle, out_format = trace_forward(self, args, [name for name in names if name])
+        return wrap(handle, is_np_array()), out_format
 
     def _forward_symbols(self, symbol, args):
         params = {name: param.var() for name, param in self._reg_params.items()}
@@ -351,6 +375,18 @@ class HybridBlock(Block):
         """Hybridizes the block and runs it once, which compiles it; `backend` and its options change nothing."""
         self.hybridize(True, backend, clear)
         self(x, *args)
+
+
+def _compiled(forward):
+    """`forward` of a class, which runs as a compiled graph when the block is hybridized."""
+
+    @functools.wraps(forward)
+    def call(self, *args):
+        if self._active and _is_array(args[0] if args else None) and not args[0]._is_abstract:
+            return self._run_graph(*args)
+        return forward(self, *args)
+
+    return call
 
 
 def _fit(flat, given, wanted):

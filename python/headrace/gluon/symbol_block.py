@@ -39,6 +39,10 @@ class SymbolBlock(HybridBlock):
     variable.
     """
 
+    def hybrid_forward(self, F, *args):
+        """Not called: `forward` runs the graph."""
+        raise NotImplementedError("SymbolBlock runs its graph")
+
     @staticmethod
     def imports(symbol_file, input_names, param_file=None, ctx=None, allow_missing=False, ignore_extra=False):
         """The network that HybridBlock.export or MXNet wrote.

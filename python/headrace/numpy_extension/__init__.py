@@ -7,7 +7,7 @@ from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 from ..ndarray.ndarray import to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
 from ..util import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
 from .. import numpy as _np  # noqa: F401  (completes the pair of array classes)
-from . import random
+from . import image, random
 from .utils import load, save
 
 _names = _populate(globals(), "npx")
@@ -43,6 +43,7 @@ __all__ = [
     "load",
     "save",
     "random",
+    "image",
     "seed",
     "from_dlpack",
     "from_numpy",

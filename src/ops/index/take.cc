@@ -146,6 +146,10 @@ OpDef embedding() {
               "the ends. The gradient of `weight` sums the rows that each index took.\n\n"
               "Raises ValueError unless weight has shape (input_dim, output_dim).",
        .inputs = {"data", "weight"},
+       .complete =
+           [](Completion& c, const EmbeddingAttrs& a) {
+             c.set(1, Shape{a.input_dim, a.output_dim});
+           },
        .infer =
            [](Infer& i, const EmbeddingAttrs& a) {
              i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,

@@ -145,6 +145,13 @@ OpDef leaky_relu() {
            "x * P(X <= x) with X normally distributed.",
        .inputs = {"data", "gamma"},
        .optional_inputs = 1,
+       .input_count = [](const A& a) -> size_t { return a.act_type == "prelu" ? 2 : 1; },
+       .complete =
+           [](Completion& c, const A& a) {
+             if (a.act_type != "prelu" || !c.is_known(0) || c.is_known(1)) return;
+             const Shape& data = c.shape(0);
+             c.set(1, data.empty() ? Shape{1} : Shape{data[data.size() > 1 ? 1 : 0]});
+           },
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& x = in[0];
          if (a.act_type == "leaky") return {call("_leaky_relu", {x}, {{"slope", a.slope}})};

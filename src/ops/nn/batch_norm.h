@@ -1,0 +1,43 @@
+// Batch normalisation: per channel of one axis, y = (x - mean) / sqrt(variance + eps) * gamma + beta.
+#pragma once
+
+#include <string>
+
+#include "op/op_def.h"
+
+namespace headrace {
+
+// Of the internal operators. `activation` is "" or "relu", applied to the result.
+struct BatchNormCore {
+  int64_t axis = 1;
+  double eps = 1e-3, momentum = 0.9;
+  bool fix_gamma = true;
+  std::string activation = "";
+  static constexpr auto kFields = fields(
+      field(&BatchNormCore::axis, "axis", "Axis of the channels; negative counts from the end."),
+      field(&BatchNormCore::eps, "eps", "Added to the variance."),
+      field(&BatchNormCore::momentum, "momentum", "Share of the old value in a moving statistic."),
+      field(&BatchNormCore::fix_gamma, "fix_gamma", "Whether gamma counts as 1."),
+      field(&BatchNormCore::activation, "activation", "Applied to the result: nothing or relu.").one_of("|relu"));
+};
+
+struct BatchNormBack {
+  int64_t axis = 1;
+  bool fix_gamma = true, through_statistics = true;
+  std::string activation = "";
+  static constexpr auto kFields = fields(
+      field(&BatchNormBack::axis, "axis", "Axis of the channels."),
+      field(&BatchNormBack::fix_gamma, "fix_gamma", "Whether gamma counts as 1."),
+      field(&BatchNormBack::through_statistics, "through_statistics", "Whether mean and variance depend on the data."),
+      field(&BatchNormBack::activation, "activation", "Applied to the result: nothing or relu.").one_of("|relu"));
+};
+
+// inputs: data, gamma, beta, moving mean, moving variance; outputs: result, mean, 1 / sqrt(variance + eps).
+// Training takes the statistics of the batch and updates the moving ones; gamma becomes 1 where it is fixed.
+void batch_norm_train(KernelContext& context, const BatchNormCore& attrs);
+void batch_norm_predict(KernelContext& context, const BatchNormCore& attrs);
+// inputs: gradient of the result, data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: gradients of data, gamma
+// and beta. Data and results lie row-major, or channels-last where the first output does.
+void batch_norm_backward(KernelContext& context, const BatchNormBack& attrs);
+
+}  // namespace headrace
