@@ -25,7 +25,7 @@ def load_digits(train, samples=None):
 
 
 def distorted(images):
-    """New images from known ones: each is turned, sheared, zoomed, moved and lightened or darkened at random."""
+    """New images from known ones: each is turned, sheared, zoomed, moved and lit differently at random."""
 
     def amounts(most):
         return numpy.random.uniform(-most, most, (len(images), 1, 1))

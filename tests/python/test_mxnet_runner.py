@@ -49,15 +49,15 @@ def test_versions():
 @pytest.mark.parametrize(
     ("statement", "error", "name"),
     [
-        ("mxnet.sym", "AttributeError", "mxnet.sym"),
-        ("mxnet.gluon.HybridBlock", "AttributeError", "mxnet.gluon.HybridBlock"),
-        ("mxnet.gluon.nn.Conv2D", "AttributeError", "mxnet.gluon.nn.Conv2D"),
+        ("mxnet.viz", "AttributeError", "mxnet.viz"),
+        ("mxnet.gluon.Estimator", "AttributeError", "mxnet.gluon.Estimator"),
+        ("mxnet.gluon.nn.Conv4D", "AttributeError", "mxnet.gluon.nn.Conv4D"),
         ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
-        ("import mxnet.symbol", "ModuleNotFoundError", "mxnet.symbol"),
+        ("import mxnet.visualization", "ModuleNotFoundError", "mxnet.visualization"),
         ("import mxnet.gluon.rnn", "ModuleNotFoundError", "mxnet.gluon.rnn"),
-        ("from mxnet import sym", "ImportError", "mxnet.sym"),
-        ("from mxnet.gluon import HybridBlock", "ImportError", "mxnet.gluon.HybridBlock"),
-        ("from mxnet.gluon.nn import Conv2D", "ImportError", "mxnet.gluon.nn.Conv2D"),
+        ("from mxnet import viz", "ImportError", "mxnet.viz"),
+        ("from mxnet.gluon import Estimator", "ImportError", "mxnet.gluon.Estimator"),
+        ("from mxnet.gluon.nn import Conv4D", "ImportError", "mxnet.gluon.nn.Conv4D"),
     ],
 )
 def test_says_which_name_is_missing(statement, error, name):

@@ -17,6 +17,12 @@ def _shape_text(value, top=True):
     return str(value.shape) if isinstance(value, NDArray) else "None"
 
 
+def _holds_array(value):
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_array, value))
+    return isinstance(value, NDArray)
+
+
 class _Rows:
     """Collects one row per call of a block, in the order in which the calls end."""
 
@@ -29,6 +35,8 @@ class _Rows:
         self.rows.append(("Input", _shape_text(inputs), 0))
 
     def add_call(self, block, inputs, output):
+        if not _holds_array(output):
+            return  # called with symbols, to complete shapes
         count = 0
         for param in block._reg_params.values():
             size = math.prod(param.list_data()[0].shape)

@@ -9,7 +9,21 @@ from .parameter_dict import ParameterDict
 
 __all__ = ["SymbolBlock"]
 
-_DTYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool", "int16", "uint16", "uint32", "uint64", "bfloat16"]  # by MXNet's numbers
+_DTYPES = [
+    "float32",
+    "float64",
+    "float16",
+    "uint8",
+    "int32",
+    "int8",
+    "int64",
+    "bool",
+    "int16",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bfloat16",
+]  # by MXNet's numbers
 
 
 def _declared(symbol, name):

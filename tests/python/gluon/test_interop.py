@@ -10,34 +10,12 @@ from headrace import autograd, gluon, nd, npx
 from headrace.gluon import nn
 
 
-class BatchNorm(gluon.Block):
-    """Batch normalisation of (N, 4) written out, with MXNet's running statistics."""
-
-    def __init__(self):
-        super().__init__(prefix="st_batchnorm0_", params=None)
-        for name in ("gamma", "beta", "running_mean", "running_var"):
-            req = "null" if name.startswith("running") else "write"
-            setattr(self, name, self.params.get(name, shape=(4,), grad_req=req))
-
-    def forward(self, x):
-        mean = x.mean(axis=0)
-        difference = nd.broadcast_sub(x, mean.reshape((1, 4)))
-        variance = nd.square(difference).mean(axis=0)
-        with autograd.pause():
-            for running, batch in ((self.running_mean, mean), (self.running_var, variance)):
-                running.set_data(running.data() * 0.9 + batch * 0.1)
-        scaled = nd.broadcast_div(difference, nd.sqrt(variance + 1e-5).reshape((1, 4)))
-        return nd.broadcast_add(
-            nd.broadcast_mul(scaled, self.gamma.data().reshape((1, 4))), self.beta.data().reshape((1, 4))
-        )
-
-
 def make_net():
     net = nn.Sequential(prefix="st_")
     with net.name_scope():
-        first = nn.Dense(4, activation="tanh", in_units=3)
-        second = nn.Dense(2, in_units=4)
-    net.add(first, BatchNorm(), second)
+        net.add(
+            nn.Dense(4, activation="tanh", in_units=3), nn.BatchNorm(in_channels=4), nn.Dense(2, in_units=4)
+        )
     return net
 
 

@@ -92,5 +92,5 @@ class Swish(HybridBlock):
 
     def hybrid_forward(self, F, x):
         if is_np_array():
-            return x * F.npx.sigmoid(x * self._beta)
-        return x * F.sigmoid(x * self._beta, name="fwd")
+            return x * F.npx.sigmoid(self._beta * x)
+        return x * F.sigmoid(self._beta * x, name="fwd")

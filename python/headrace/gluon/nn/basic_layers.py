@@ -1,7 +1,5 @@
 """Layers of matrices: dense, embedding; and those that only move or drop elements."""
 
-import math
-
 from ...util import is_np_array
 from ..hybrid_block import HybridBlock
 from .activations import Activation
@@ -49,9 +47,6 @@ class Dense(HybridBlock):
             self.act = None
             if activation is not None:
                 self.act = Activation(activation, prefix=activation + "_")
-
-    def infer_shape(self, x):
-        self.weight.shape = (self._units, math.prod(x.shape[1:]) if self._kwargs["flatten"] else x.shape[-1])
 
     def hybrid_forward(self, F, x, weight, bias=None):
         fully_connected = F.npx.fully_connected if is_np_array() else F.FullyConnected

@@ -7,7 +7,8 @@ from ..hybrid_block import HybridBlock
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]
 
 
-def _described(block, **attributes):
+def described(block, **attributes):
+    """The printed form of a layer: `Name(attribute=value, ...)`."""
     return f"{type(block).__name__}({', '.join(f'{name}={value}' for name, value in attributes.items())})"
 
 
@@ -69,15 +70,18 @@ class BatchNorm(HybridBlock):
         return batch_norm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
     def __repr__(self):
-        return _described(self, **self._kwargs, in_channels=self.gamma.shape[0] or None)
+        return described(self, **self._kwargs, in_channels=self.gamma.shape[0] or None)
 
 
 class BatchNormReLU(BatchNorm):
     """BatchNorm followed by `max(x, 0)`."""
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
-        out = super().hybrid_forward(F, x, gamma, beta, running_mean, running_var)
-        return F.npx.relu(out) if is_np_array() else F.relu(out)
+        if is_np_array():
+            return F.npx.relu(super().hybrid_forward(F, x, gamma, beta, running_mean, running_var))
+        return F.contrib.BatchNormWithReLU(
+            x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs
+        )
 
 
 class _FeatureNorm(HybridBlock):
@@ -129,15 +133,12 @@ class LayerNorm(_FeatureNorm):
         )
         self._axis = axis
 
-    def infer_shape(self, x):
-        self.gamma.shape = self.beta.shape = (x.shape[self._axis],)
-
     def hybrid_forward(self, F, x, gamma, beta):
         layer_norm = F.npx.layer_norm if is_np_array() else F.LayerNorm
         return layer_norm(x, gamma, beta, axis=self._axis, eps=self._epsilon)
 
     def __repr__(self):
-        return _described(
+        return described(
             self,
             eps=self._epsilon,
             axis=self._axis,
@@ -180,7 +181,7 @@ class InstanceNorm(_FeatureNorm):
         return swap(out, 1, self._axis)
 
     def __repr__(self):
-        return _described(
+        return described(
             self,
             eps=self._epsilon,
             axis=self._axis,
@@ -218,7 +219,7 @@ class GroupNorm(_FeatureNorm):
         return group_norm(x, gamma, beta, num_groups=self._num_groups, eps=self._epsilon)
 
     def __repr__(self):
-        return _described(
+        return described(
             self,
             eps=self._epsilon,
             num_groups=self._num_groups,

@@ -8,6 +8,7 @@ from ....util import is_np_array
 from ...hybrid_block import HybridBlock
 from ...nn import BatchNorm, Embedding, HybridSequential, Sequential
 from ...nn.conv_layers import spread
+from ...nn.norm_layers import described
 
 __all__ = [
     "Concurrent",
@@ -101,10 +102,27 @@ class SyncBatchNorm(BatchNorm):
             in_channels,
             **kwargs,
         )
+        del self._kwargs["axis"]  # the operators normalize axis 1
+        self._devices = {"ndev": 1, "key": self.prefix}
+
+    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+        inputs = (x, gamma, beta, running_mean, running_var)
+        if is_np_array():
+            return F.npx.batch_norm(*inputs, name="fwd", **self._kwargs)
+        return F.contrib.SyncBatchNorm(*inputs, name="fwd", **self._kwargs, **self._devices)
+
+    def __repr__(self):
+        return described(
+            self,
+            **self._kwargs,
+            ndev=self._devices["ndev"],
+            key=repr(self._devices["key"]),
+            in_channels=self.gamma.shape[0] or None,
+        )
 
 
 # What the numbers in nd.reshape's shapes are called in those of npx.reshape.
-_NP_RESHAPE_CODES = {0: -2, -1: -1, -2: -4, -3: -5, -4: -6}
+_NP_RESHAPE_CODES = {0: -2, -3: -5, -4: -6}
 
 
 class _PixelShuffle(HybridBlock):
@@ -121,9 +139,10 @@ class _PixelShuffle(HybridBlock):
     def hybrid_forward(self, F, x):
         axes = self._axes
         # (N, C f, d...) to (N, C, f, d...) to (N, C, f1, f2, ..., d...) to (N, C, d1, f1, d2, f2, ...).
-        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors), -2))
+        x = self._reshape(F, x, (0, -4, -1, math.prod(self._factors)) + (0,) * axes)
         for place, factor in enumerate(self._factors[:-1]):
-            x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, -1, -2))
+            others = math.prod(self._factors[place + 1 :])
+            x = self._reshape(F, x, (0,) * (2 + place) + (-4, factor, others) + (0,) * axes)
         order = [0, 1]
         for axis in range(axes):
             order += [2 + axes + axis, 2 + axis]

@@ -62,9 +62,8 @@ class _BlockV1(HybridBlock):
         else:
             self.downsample = None
 
-    def hybrid_forward(self, F, x):
-        around = x if self.downsample is None else self.downsample(x)
-        return _relu(F, around + self.body(x))
+    def _ways(self, x):
+        return self.body(x), x if self.downsample is None else self.downsample(x)
 
 
 class BasicBlockV1(_BlockV1):
@@ -78,6 +77,10 @@ class BasicBlockV1(_BlockV1):
             _conv3x3(channels, 1, channels),
             nn.BatchNorm(),
         )
+
+    def hybrid_forward(self, F, x):
+        through, around = self._ways(x)
+        return _relu(F, around + through)
 
 
 class BottleneckV1(_BlockV1):
@@ -95,6 +98,10 @@ class BottleneckV1(_BlockV1):
             _conv1x1(channels, use_bias=True),
             nn.BatchNorm(),
         )
+
+    def hybrid_forward(self, F, x):
+        through, around = self._ways(x)
+        return _relu(F, through + around)
 
 
 class BasicBlockV2(HybridBlock):

@@ -2,9 +2,7 @@
 
 import numpy
 
-from ..... import ndarray as _nd
-from ..... import numpy as _np
-from ....._arrays import NDArray, NpArray
+from ....._arrays import NDArray
 from .....util import is_np_array
 from ....block import Block
 from ....hybrid_block import HybridBlock
@@ -88,9 +86,7 @@ class ToTensor(HybridBlock):
         return super().forward(x)
 
     def hybrid_forward(self, F, x):
-        swap, cast = (F.np.swapaxes, F.npx.cast) if is_np_array() else (F.swapaxes, F.cast)
-        # Two swaps move the last axis before height and width, whether or not there is a batch axis.
-        return swap(swap(cast(x, dtype="float32") / 255, -2, -1), -3, -2)
+        return (F.npx.image if is_np_array() else F.image).to_tensor(x)
 
     def batch_form(self):
         return self._convert
@@ -116,29 +112,19 @@ class Normalize(HybridBlock):
 
     def __init__(self, mean=0.0, std=1.0):
         super().__init__()
+        self._attributes = {"mean": mean, "std": std}
         self._mean = numpy.atleast_1d(numpy.asarray(mean, numpy.float32)).reshape(-1, 1, 1)
         self._std = numpy.atleast_1d(numpy.asarray(std, numpy.float32)).reshape(-1, 1, 1)
 
     def forward(self, x):
         if isinstance(x, numpy.ndarray):
             return self._normalize(x)
-        if not isinstance(x, NDArray):
-            return super().forward(x)
-        self._check(x.shape, x.dtype)
-        module = _np if isinstance(x, NpArray) else _nd
-        mean, std = (module.array(host, dtype=x.dtype, ctx=x.context) for host in (self._mean, self._std))
-        if module is _np:
-            return (x - mean) / std
-        return _nd.broadcast_div(_nd.broadcast_sub(x, mean), std)
+        if isinstance(x, NDArray):
+            self._check(x.shape, x.dtype)
+        return super().forward(x)
 
     def hybrid_forward(self, F, x):
-        mean, std = numpy.broadcast_arrays(self._mean.ravel(), self._std.ravel())
-        channels = len(mean)
-        if channels == 1:
-            return (x - float(mean[0])) / float(std[0])
-        split = F.np.split(x, channels, -3) if is_np_array() else F.split(x, num_outputs=channels, axis=-3)
-        parts = [(split[c] - float(mean[c])) / float(std[c]) for c in range(channels)]
-        return F.np.concatenate(parts, -3) if is_np_array() else F.concat(*parts, dim=-3)
+        return (F.npx.image if is_np_array() else F.image).normalize(x, **self._attributes)
 
     def batch_form(self):
         return self._normalize
