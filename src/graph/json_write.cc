@@ -141,9 +141,10 @@ class GraphWriter {
     out_.line(depth);
   }
   std::string entry(const NDArray& output, size_t version) const {
-    check(static_cast<bool>(output.node()), ErrorKind::kRuntime,
-          "to_json: the graph holds an array with values, which a symbol file cannot carry; make it a Constant parameter "
-          "of the block");
+    check(
+        static_cast<bool>(output.node()), ErrorKind::kRuntime,
+        "to_json: the graph holds an array with values, which a symbol file cannot carry; make it a Constant parameter "
+        "of the block");
     return fmt::format("[{}, {}, {}]", index_.at(output.node().get()), output.output_index(), version);
   }
 

@@ -83,11 +83,12 @@ Symbol Symbol::apply(std::string_view op_name, const std::string& name, const st
   for (const auto& [key, value] : node_attrs) label.attrs.emplace(stored_key(key), value);
   if (op.variadic && op.schema->find("num_args")) label.attrs.emplace("num_args", std::to_string(inputs.size()));
   node->attrs = parse_attrs(op, label.attrs);
-  size_t wanted = op.variadic ? inputs.size() : input_count(op, *node->attrs);
-  check(inputs.size() <= wanted, ErrorKind::kRuntime, "{}: {} inputs are taken, got {}", op.name, wanted,
-        inputs.size());
+  size_t given = inputs.size();
+  while (given > 0 && !inputs[given - 1]) --given;
+  const size_t wanted = op.variadic ? given : input_count(op, *node->attrs);
+  check(given <= wanted, ErrorKind::kRuntime, "{}: {} inputs are taken, got {}", op.name, wanted, given);
   for (size_t i = 0; i < wanted; ++i) {
-    if (i < inputs.size() && inputs[i])
+    if (i < given && inputs[i])
       node->inputs.push_back(single_output(inputs[i], op));
     else
       node->inputs.push_back(missing_input(*node, i, attrs, node_attrs));

@@ -23,7 +23,7 @@ void copy_into(const NDArray& destination, const NDArray& source) {
   state.recording = recording;
 }
 
-NDArray contiguous(const NDArray& array) { return array.is_contiguous() ? array : call("_copy", {array}); }
+NDArray contiguous(const NDArray& array) { return array.is_contiguous() ? array : call("_contiguous", {array}); }
 
 NDArray cast_to(const NDArray& array, DType dtype) {
   return array.dtype() == dtype ? array : call("Cast", {array}, {{"dtype", dtype}});

@@ -214,7 +214,7 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
     const View& view = *inputs[i];
     const bool also_written =
         std::ranges::any_of(written, [&](const View* w) { return w->storage() == view.storage(); });
-    if (!also_written && is_scattered(view)) {
+    if (!flat && !also_written && is_scattered(view)) {
       const Tensor copy = packed.pack(view);
       add(copy.data, copy.dtype, copy.shape, copy.strides);
     } else {

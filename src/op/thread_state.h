@@ -8,9 +8,9 @@ namespace headrace {
 struct ThreadState {
   bool recording = false;
   bool training = false;
-  bool tracing = false;           // operations are linked, not run (op/trace.h)
+  bool tracing = false;             // operations are linked, not run (op/trace.h)
   bool keeps_compositions = false;  // while tracing: every call is one node, as in a symbol
-  Device device = {};    // where creation operators put arrays
+  Device device = {};               // where creation operators put arrays
 };
 
 namespace detail {

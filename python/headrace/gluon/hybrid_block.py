@@ -154,11 +154,10 @@ class HybridBlock(Block):
         if isinstance(x, arrays.NDArray):
             if self._active and not x._is_abstract:
                 return self._run_graph(x, *args)
-            try:
-                params = {name: value_of(param, x.ctx) for name, param in self._reg_params.items()}
-            except DeferredInitializationError:
-                self._finish_deferred(x, *args)
-                params = {name: param.data(x.ctx) for name, param in self._reg_params.items()}
+            params = {}
+            for name, param in self._reg_params.items():
+                single = param._single
+                params[name] = self._own(param, x.ctx, (x, *args)) if single is None else single
             return self.hybrid_forward(nd, x, *args, **params)
         symbol = _symbol_module()
         if not isinstance(x, symbol.Symbol):
@@ -166,6 +165,12 @@ class HybridBlock(Block):
         params = {name: param.var() for name, param in self._reg_params.items()}
         with self.name_scope():
             return self.hybrid_forward(symbol, x, *args, **params)
+
+    def _own(self, param, ctx, args):
+        """An array of this block's own; finishes a deferred initialization first."""
+        if param._deferred is not None:
+            self._finish_deferred(*args)
+        return param.data(ctx)
 
     def hybrid_forward(self, F, x, *args, **kwargs):
         """Computes the output with the operators of `F`; every subclass defines it."""
@@ -186,11 +191,7 @@ class HybridBlock(Block):
             if self._active:
                 return self._run_graph(*args)
             ctx = next(one for one in flat if _is_array(one)).ctx
-            try:
-                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
-            except DeferredInitializationError:
-                self._finish_deferred(*args)
-                params = {name: param.data(ctx) for name, param in self._reg_params.items()}
+            params = {name: self._own(param, ctx, args) for name, param in self._reg_params.items()}
             return self.hybrid_forward(nd, *args, **params)
         params = {name: param.var() for name, param in self._reg_params.items()}
         with self.name_scope():

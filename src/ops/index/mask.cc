@@ -139,7 +139,7 @@ OpDef assign_tensor() {
          const Shape& shape = in[1].shape();
          const Strides strides = contiguous_strides(shape);
          const std::vector<int64_t> chosen = nonzero_positions(in[1]);
-         NDArray copy = call("_copy", {without_history(in[0])});
+         NDArray copy = call("_contiguous", {without_history(in[0])});
          std::vector<NDArray> inputs{copy, without_history(in[2])};
          Shape axes;
          for (size_t d = 0; d < shape.size(); ++d) {

@@ -105,7 +105,7 @@ OpDef group_norm() {
   using A = GroupNormAttrs;
   return general<A>(
       {.name = "GroupNorm",
-       .python = {"nd.GroupNorm"},
+       .python = {"nd.GroupNorm", "npx.group_norm"},
        .doc = "(x - mean) / sqrt(variance + eps) * gamma + beta, the statistics being those of each instance and group "
               "of channels; gamma and beta have shape (num_groups,). Raises MXNetError when shapes do not fit.",
        .inputs = {"data", "gamma", "beta"},
@@ -133,7 +133,7 @@ OpDef instance_norm() {
   using A = InstanceNormAttrs;
   return general<A>(
       {.name = "InstanceNorm",
-       .python = {"nd.InstanceNorm"},
+       .python = {"nd.InstanceNorm", "npx.instance_norm"},
        .doc =
            "(x - mean) / sqrt(variance + eps) * gamma + beta, the statistics being those of each instance and channel "
            "(axis 1); gamma and beta have shape (channels,). Raises MXNetError when shapes do not fit.",

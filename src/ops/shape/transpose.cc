@@ -1,5 +1,6 @@
 // Operators that give the same elements with the axes in another order.
 
+#include "ndarray/strided_copy.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
@@ -117,8 +118,28 @@ OpDef transposing(General<A> g) {
 
 }  // namespace
 
+namespace {
+
+OpDef row_major() {
+  return general<NoAttrs>({.name = "_contiguous",
+                           .doc = "The same values, packed in row-major order.",
+                           .infer = [](Infer& i, const NoAttrs&) { i.output(i.shape(0), i.dtype(0)); },
+                           .kernel =
+                               [](KernelContext& c, const NoAttrs&) {
+                                 const Tensor &from = c.input(0), &to = c.output(0);
+                                 strided_copy(to.data, to.strides, from.data, from.strides, from.shape, from.dtype);
+                               },
+                           .gradient = [](Gradient& g, const NoAttrs&) { g.set(0, g.head()); },
+                           .saves_inputs = kNothing,
+                           .strided_inputs = true,
+                           .samples = {uniform({2, 3})}});
+}
+
+}  // namespace
+
 std::vector<OpDef> transpose_operators() {
   return {
+      row_major(),
       transposing<TransposeAttrs>({.name = "transpose",
                                    .python = {"nd.transpose", "NDArray.transpose"},
                                    .doc = "A view with the axes in the given order. Raises ValueError for wrong axes.",
