@@ -22,7 +22,14 @@ void copy_into(const NDArray& destination, const NDArray& source) {
   state.recording = recording;
 }
 
-NDArray contiguous(const NDArray& array) { return array.is_contiguous() ? array : call("_copy", {array}); }
+NDArray contiguous(const NDArray& array) {
+  if (array.is_contiguous()) return array;
+  static const OpDef& copy = find_op("_copy");
+  // Made here: by itself the copy would keep the array's order of axes.
+  NDArray packed(make_view(array.shape(), array.dtype(), array.device()));
+  invoke(copy, copy.default_attrs, {&array, 1}, {&packed, 1});
+  return packed;
+}
 
 NDArray cast_to(const NDArray& array, DType dtype) {
   return array.dtype() == dtype ? array : call("Cast", {array}, {{"dtype", dtype}});

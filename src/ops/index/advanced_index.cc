@@ -181,7 +181,7 @@ OpDef advanced_index_assign() {
          WithoutRecording scope;
          std::vector<NDArray> inputs = inputs_from(in, 0);
          inputs[1] = cast_to(in[1], in[0].dtype());
-         if (!in[0].is_contiguous()) inputs[0] = call("_copy", {in[0]});
+         inputs[0] = contiguous(in[0]);
          invoke(put, make_attrs(a), inputs, {});
          if (!in[0].is_contiguous()) copy_into(in[0], inputs[0]);
          return {in[0]};
