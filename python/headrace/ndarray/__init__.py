@@ -35,10 +35,19 @@ __all__ = [
 
 def _complete():
     """What needs both front ends' classes."""
-    from .. import numpy, numpy_extension
+    from ..numpy.multiarray import ndarray as np_class
 
-    _core.set_classes(NDArray, numpy.ndarray)
-    globals().update(np=numpy, npx=numpy_extension)  # a traced block's F has them too
+    _core.set_classes(NDArray, np_class)
+
+
+def __getattr__(name):
+    """`np` and `npx`, which `F` has in a hybrid block."""
+    if name in ("np", "npx"):
+        from .. import numpy, numpy_extension
+
+        globals().update(np=numpy, npx=numpy_extension)
+        return globals()[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _complete()

@@ -13,6 +13,7 @@ class Timer:
     """A stop-watch that runs from its making or from `start()`."""
 
     def __init__(self):
+        self._times = []
         self.start()
 
     def start(self):
@@ -20,7 +21,12 @@ class Timer:
 
     def stop(self):
         """Seconds since the start; the watch goes on."""
-        return time.perf_counter() - self._begin
+        self._times.append(time.perf_counter() - self._begin)
+        return self._times[-1]
+
+    def avg(self):
+        """Mean of what stop() gave."""
+        return sum(self._times) / len(self._times)
 
 
 class benchmark:  # noqa: N801 - the book's name
@@ -42,3 +48,10 @@ class Benchmark(benchmark):
 
     def __init__(self, description="Done"):
         super().__init__(description + ": %.4f sec")
+
+
+def __getattr__(name):
+    # Needs mxnet, which the first programs import after this module.
+    import importlib
+
+    return getattr(importlib.import_module(".training", __name__), name)
