@@ -62,10 +62,10 @@ class Graph:
 class HybridBlock(Block):
     """A block that defines `hybrid_forward(self, F, x, ..., **parameters)`.
 
-    `F` is the namespace to call operators of: `nd` on arrays, `sym` on symbols; `F.np` and `F.npx` in np mode.
-    The block's own parameters arrive as keyword arguments under their attribute names, as arrays or symbols.
-    After `hybridize()` the first call traces hybrid_forward with symbols; from then on calls run a compiled
-    graph. All children must be HybridBlocks.
+    `F` is the namespace to call operators of: `nd` on arrays, `sym` on symbols; `F.np` and `F.npx` in np
+    mode. The block's own parameters arrive as keyword arguments under their attribute names, as arrays
+    or symbols. After `hybridize()` the first call traces hybrid_forward with symbols; from then on calls
+    run a compiled graph. All children must be HybridBlocks.
     """
 
     def __init__(self, prefix=None, params=None):
@@ -93,7 +93,8 @@ class HybridBlock(Block):
         """Adds a child. ValueError: it is no HybridBlock."""
         if not isinstance(block, HybridBlock):
             raise ValueError(
-                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. If you are "
+                f"Children of HybridBlock must also be HybridBlock, but {block} has type "
+                f"{type(block)}. If you are "
                 "using Sequential, please try HybridSequential instead."
             )
         super().register_child(block, name)
@@ -116,8 +117,8 @@ class HybridBlock(Block):
     ):
         """Traces the computation at the next call and runs it as a compiled graph; False goes back.
 
-        The options are MXNet's and change nothing: memory is always planned, shapes are always known, and every
-        graph is one task. MXNetError: `static_shape` without `static_alloc`.
+        The options are MXNet's and change nothing: memory is always planned, shapes are always known,
+        and every graph is one task. MXNetError: `static_shape` without `static_alloc`.
         """
         if static_shape and not static_alloc:
             raise MXNetError("hybridize: static_shape=True needs static_alloc=True")
@@ -217,8 +218,10 @@ class HybridBlock(Block):
         for one in flat:
             if one is not None and one.ctx != ctx:
                 raise ValueError(
-                    f"Find multiple contexts in the input, After hybridized, the HybridBlock only supports one input "
-                    f"context. You can print the ele.ctx in the input arguments to inspect their contexts. Found "
+                    f"Find multiple contexts in the input, After hybridized, the HybridBlock only "
+                    f"supports one input "
+                    f"context. You can print the ele.ctx in the input arguments to inspect their "
+                    f"contexts. Found "
                     f"{ctx} and {one.ctx}."
                 )
         try:
@@ -323,8 +326,8 @@ class HybridBlock(Block):
     # --- looking inside, files ---
 
     def explain(self, *args):
-        """What runs for these inputs in the current mode (autograd.record or not), as text: the steps, which of
-        them were fused, memory and estimated time. RuntimeError: the block is not hybridized.
+        """What runs for these inputs in the current mode (autograd.record or not), as text: the steps,
+        which of them were fused, memory and estimated time. RuntimeError: the block is not hybridized.
         """
         if not self._active:
             raise RuntimeError(
@@ -354,12 +357,13 @@ class HybridBlock(Block):
                     callback(name, name.rpartition("_")[0], value)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
-        """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which SymbolBlock.imports,
-        Module and MXNet read. RuntimeError: not hybridized, or not called yet.
+        """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which
+        SymbolBlock.imports, Module and MXNet read. RuntimeError: not hybridized, or not called yet.
         """
         if self._graph is None:
             raise RuntimeError(
-                "Please first call block.hybridize() and then run forward with this block at least once before "
+                "Please first call block.hybridize() and then run forward with this block at least "
+                "once before "
                 "calling export."
             )
         symbol = self._graph.outputs
@@ -373,7 +377,9 @@ class HybridBlock(Block):
         arrays.save(f"{path}-{epoch:04d}.params", saved)
 
     def optimize_for(self, x, *args, backend=None, clear=False, **kwargs):
-        """Hybridizes the block and runs it once, which compiles it; `backend` and its options change nothing."""
+        """Hybridizes the block and runs it once, which compiles it; `backend` and its options change
+        nothing.
+        """
         self.hybridize(True, backend, clear)
         self(x, *args)
 

@@ -35,8 +35,8 @@ def _declared(symbol, name):
 class SymbolBlock(HybridBlock):
     """Runs `outputs` (a symbol or a list of them) as a function of `inputs` (variables).
 
-    All other variables become parameters, shared with `params` where that has them. ValueError: an input is no
-    variable.
+    All other variables become parameters, shared with `params` where that has them. ValueError: an input
+    is no variable.
     """
 
     def hybrid_forward(self, F, *args):
@@ -48,8 +48,8 @@ class SymbolBlock(HybridBlock):
         """The network that HybridBlock.export or MXNet wrote.
 
         `input_names` is a name or a list of names; without `param_file` the parameters are not initialized.
-        MXNetError: a file is missing or malformed. AssertionError: a parameter is missing in the file; ValueError
-        or AssertionError: the file has others.
+        MXNetError: a file is missing or malformed. AssertionError: a parameter is missing in the file;
+        ValueError or AssertionError: the file has others.
         """
         outputs = sym.load(symbol_file)
         names = [input_names] if isinstance(input_names, str) else list(input_names)

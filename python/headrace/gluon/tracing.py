@@ -31,8 +31,8 @@ def _traced(parameters):
 def trace_forward(block, args, names):
     """(symbol handle, format of the output): what `block.forward` computes of `args`, nested arrays.
 
-    `names` are those of the array arguments. All parameters must be initialized. MXNetError: forward reads values,
-    writes in place, or gives something that does not depend on its inputs.
+    `names` are those of the array arguments. All parameters must be initialized. MXNetError: forward
+    reads values, writes in place, or gives something that does not depend on its inputs.
     """
     from .. import _arrays as arrays
 

@@ -1,7 +1,7 @@
 """The book's helpers for training: data, accuracy, a residual block.
 
-The book trains on Fashion-MNIST; here the digits of the package stand in, stretched to 28 x 28 and few, so that a
-program of ten epochs ends soon. Without GPUs the programs run on the CPU: gpu(i) means cpu(i).
+The book trains on Fashion-MNIST; here the digits of the package stand in, stretched to 28 x 28 and few,
+so that a program of ten epochs ends soon. Without GPUs the programs run on the CPU: gpu(i) means cpu(i).
 """
 
 import numpy
