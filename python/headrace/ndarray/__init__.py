@@ -35,8 +35,9 @@ __all__ = [
 def _complete():
     """What needs both front ends' classes."""
     from .. import numpy, numpy_extension
+    from ..numpy.multiarray import ndarray as np_class  # the package may be half loaded, this module is not
 
-    _core.set_classes(NDArray, numpy.ndarray)
+    _core.set_classes(NDArray, np_class)
     globals().update(np=numpy, npx=numpy_extension)  # a traced block's F has them too
 
 
