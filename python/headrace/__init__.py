@@ -15,13 +15,18 @@ _MODULES = {
         "attribute",
         "autograd",
         "base",
+        "callback",
         "context",
         "engine",
         "executor",
         "gluon",
         "initializer",
+        "io",
         "lr_scheduler",
         "metric",
+        "model",
+        "module",
+        "monitor",
         "name",
         "ndarray",
         "numpy",
@@ -32,9 +37,11 @@ _MODULES = {
         "runtime",
         "symbol",
         "util",
+        "visualization",
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
+_MODULES.update(mod="module", mon="monitor", viz="visualization")
 
 # Attribute to (module, name there).
 _NAMES = {

@@ -114,8 +114,10 @@ class Executor:
     def set_monitor_callback(self, callback, monitor_all=False):
         """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if
         asked.
+
+        The graph then runs twice. None ends it.
         """
-        self._monitor = (callback, monitor_all)
+        self._monitor = None if callback is None else (callback, monitor_all)
 
     @property
     def outputs(self):
@@ -154,14 +156,9 @@ class Executor:
                     raise ValueError(f'Find name "{name}" that is not in the arguments')
 
     def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
-        """An executor for other input shapes that shares the arrays whose shapes stay."""
-        made = simple_bind(self._symbol, self._ctx, dict(zip(self._arg_names, self._requests)), None, kwargs)
-        given = set(kwargs)
-        args = [
-            old if old.shape == new.shape and name not in given else new
-            for name, old, new in zip(self._arg_names, self.arg_arrays, made.arg_arrays)
-        ]
-        return Executor(self._symbol, self._ctx, args, made.grad_arrays, self._requests, self.aux_arrays)
+        """An executor for other input shapes that shares the arrays, and gradients, whose shapes stay."""
+        made = dict(zip(self._arg_names, self._requests))
+        return simple_bind(self._symbol, self._ctx, made, None, kwargs, self)
 
     def debug_str(self):
         """What runs, step by step."""
@@ -169,8 +166,38 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes):
-    """An Executor with arrays made for `shapes`. RuntimeError: the shape of an argument stays unknown."""
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
+    """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
+
+    RuntimeError: the shape of an argument stays unknown.
+    """
+    inputs = _infer_inputs(symbol, type_dict, shapes)
+    make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+    arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
+    old_arrays = {} if shared is None else {**shared.arg_dict, **shared.aux_dict}
+    old_grads = {} if shared is None else shared.grad_dict
+    made = {}
+    for name, (shape, dtype) in inputs.items():
+        old, dtype = old_arrays.get(name), dtype or "float32"
+        fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
+        made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
+    if isinstance(grad_req, str):
+        requests = dict.fromkeys(arguments, grad_req)
+    elif isinstance(grad_req, dict):
+        requests = {name: grad_req.get(name, "null") for name in arguments}
+    else:
+        requests = dict(zip(arguments, grad_req))
+    grads = {}
+    for name in arguments:
+        if requests[name] != "null":
+            old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
+            grads[name] = arrays.zeros_like(made[name]) if old is None else old
+    aux = {name: made[name] for name in auxiliary}
+    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+
+
+def _infer_inputs(symbol, type_dict, shapes):
+    """Name to (shape, dtype or None) of all inputs of a symbol. RuntimeError: a shape stays unknown."""
     text = "simple_bind error. Arguments:\n" + "".join(f"{name}: {shape}\n" for name, shape in shapes.items())
     try:
         with warnings.catch_warnings():
@@ -178,23 +205,8 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes):
             inputs, _ = symbol._infer(shapes, type_dict or {})
     except Exception as error:
         raise RuntimeError(f"{text}{error}") from error
-    names = symbol.list_inputs()
-    unknown = [
-        name for name, (shape, _) in zip(names, inputs) if shape is None or any(e == -1 for e in shape)
-    ]
+    named = dict(zip(symbol.list_inputs(), inputs))
+    unknown = [name for name, (shape, _) in named.items() if shape is None or any(e == -1 for e in shape)]
     if unknown:
         raise RuntimeError(f"{text}the shapes of {', '.join(unknown)} are not known; give them by name")
-    make = arrays.mnp.zeros if symbol._is_np else nd.zeros
-    made = {
-        name: make(shape, dtype=dtype or "float32", ctx=ctx) for name, (shape, dtype) in zip(names, inputs)
-    }
-    arguments = symbol.list_arguments()
-    if isinstance(grad_req, str):
-        requests = dict.fromkeys(arguments, grad_req)
-    elif isinstance(grad_req, dict):
-        requests = {name: grad_req.get(name, "null") for name in arguments}
-    else:
-        requests = dict(zip(arguments, grad_req))
-    grads = {name: arrays.zeros_like(made[name]) for name in arguments if requests[name] != "null"}
-    aux = {name: made[name] for name in symbol.list_auxiliary_states()}
-    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    return named

@@ -35,6 +35,12 @@ def test_digits(name, wanted):
     assert wanted <= accuracy <= 1
 
 
+def test_module():
+    program = EXAMPLES / "mxnet" / "train_mlp_module.py"
+    accuracy = last_number(["-m", "headrace.mxnet", program, "--epochs", 4], "test accuracy")
+    assert 0.85 <= accuracy <= 1
+
+
 @pytest.mark.slow
 def test_lenet():
     accuracy = last_number(["-m", "headrace.mxnet", EXAMPLES / "mxnet" / "train_lenet.py"], "test accuracy")

@@ -24,6 +24,7 @@ class Optimizer:
     begin_num_update : number of updates that happened before.
     multi_precision : float16 and bfloat16 weights get a float32 copy that is updated and cast back.
     param_dict : {index: Parameter}, whose lr_mult and wd_mult count.
+    sym : Symbol whose variables carry factors as attributes `__lr_mult__` and `__wd_mult__`, by name.
 
     A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
     updates many parameters at once defines `make_group(indices, weights, grads, states)` and
@@ -77,7 +78,7 @@ class Optimizer:
         self.multi_precision = multi_precision
         self.aggregate_num = 0
         self.idx2name = dict(param_idx2name or {})
-        self.sym_info = ()
+        self.sym_info = () if sym is None else (sym.attr_dict(), sym.list_arguments())
         self.param_dict = param_dict or {}
         self.allow_np_array = False
         self.set_lr_mult({})
@@ -159,14 +160,22 @@ class Optimizer:
 
     def set_lr_mult(self, args_lr_mult):
         """Factors on the learning rate by index or name, used where `param_dict` has no entry."""
-        self.lr_mult = dict(args_lr_mult)
+        self.lr_mult = {**self._from_symbol("__lr_mult__"), **args_lr_mult}
 
     def set_wd_mult(self, args_wd_mult):
         """Factors on the weight decay by index or name, used where `param_dict` has no entry."""
         self.wd_mult = {
             name: 0.0 for name in self.idx2name.values() if not name.endswith(("_weight", "_gamma"))
         }
+        self.wd_mult.update(self._from_symbol("__wd_mult__"))
         self.wd_mult.update(args_wd_mult)
+
+    def _from_symbol(self, key):
+        """{argument: factor} of the arguments whose variable has the attribute `key`."""
+        if not self.sym_info:
+            return {}
+        attributes, arguments = self.sym_info
+        return {name: float(attributes[name][key]) for name in arguments if key in attributes.get(name, ())}
 
     def _set_current_context(self, device_id):
         """Chooses whose update counts go on: every device counts for itself."""

@@ -1,5 +1,7 @@
 """Symbol: outputs of a graph of operators that has not been computed."""
 
+import math
+import operator
 import pathlib
 
 from .. import _core
@@ -9,7 +11,20 @@ from ..util import is_np_array, is_np_shape
 from . import calls
 from .calls import apply, is_number, with_number
 
-__all__ = ["Group", "Symbol", "Variable", "fromjson", "load", "load_json", "var"]
+__all__ = [
+    "Group",
+    "Symbol",
+    "Variable",
+    "fromjson",
+    "hypot",
+    "load",
+    "load_json",
+    "maximum",
+    "minimum",
+    "pow",
+    "power",
+    "var",
+]
 
 
 class _Operator:
@@ -71,6 +86,33 @@ _greater = _comparison("_greater", "greater", "_lesser", "less")
 _greater_equal = _comparison("_greater_equal", "greater_equal", "_lesser_equal", "less_equal")
 _lesser = _comparison("_lesser", "less", "_greater", "greater")
 _lesser_equal = _comparison("_lesser_equal", "less_equal", "_greater_equal", "greater_equal")
+
+
+def _function(name, on_symbols, of_numbers):
+    """A function of two symbols, or of a symbol and a number."""
+
+    def function(left, right):
+        if isinstance(left, Symbol):
+            made = on_symbols(left, right)
+        elif isinstance(right, Symbol):
+            made = on_symbols(right, left, True)
+        elif is_number(left) and is_number(right):
+            return of_numbers(left, right)
+        else:
+            made = NotImplemented
+        if made is NotImplemented:
+            raise TypeError(f"{name}: types ({type(left)}, {type(right)}) not supported")
+        return made
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+_power_function = _arithmetic("_power", "_power", "power", left="_rpower_scalar", left_hint="_rpowerscalar")
+maximum = _function("maximum", _arithmetic("_maximum", "_maximum", "maximum"), max)
+minimum = _function("minimum", _arithmetic("_minimum", "_minimum", "minimum"), min)
+hypot = _function("hypot", _arithmetic("_hypot", "_hypot", "hypot"), math.hypot)
+power = pow = _function("power", _power_function, operator.pow)
 
 
 class Symbol:
@@ -157,8 +199,12 @@ class Symbol:
         """A text of the node, or None."""
         return self._handle.attr(key)
 
-    def list_attr(self):
-        """All texts of the node."""
+    def list_attr(self, recursive=False):
+        """All texts of the node. DeprecationWarning (raised): `recursive`; attr_dict gives those of all
+        nodes.
+        """
+        if recursive:
+            raise DeprecationWarning("Symbol.list_attr with recursive=True: use attr_dict instead")
         return self._handle.attrs()
 
     def attr_dict(self):
@@ -230,17 +276,29 @@ class Symbol:
         return arguments, shapes[len(inputs) :], auxiliary
 
     def infer_type(self, *args, **kwargs):
-        """(argument dtypes, output dtypes, auxiliary dtypes) from dtypes of some arguments."""
-        return self.infer_type_partial(*args, **kwargs)
+        """(argument dtypes, output dtypes, auxiliary dtypes) from dtypes of some arguments.
+
+        (None, None, None) when nothing is given and something stays unknown.
+        """
+        found = self.infer_type_partial(*args, **kwargs)
+        if not args and not kwargs and any(None in dtypes for dtypes in found):
+            return None, None, None
+        return found
 
     def infer_type_partial(self, *args, **kwargs):
         """The same; None where a dtype is not known."""
         import numpy
 
         dtypes = self._by_name(args, kwargs)
-        # Dtypes do not depend on extents, but rules want shapes: one that fits is made up where none is
-        # known.
         inputs, outputs = self._infer({}, dtypes)
+        # Dtypes do not depend on extents, but rules want shapes: some are made up for the arguments given.
+        for axes in (4, 2, 3, 1, 5):
+            if not dtypes or all(dtype is not None for _, dtype in outputs):
+                break
+            try:
+                inputs, outputs = self._infer(dict.fromkeys(dtypes, (64,) * axes), dtypes)
+            except MXNetError:
+                continue
         known = [None if dtype is None else _numpy_type(numpy, dtype) for _, dtype in (*inputs, *outputs)]
         if None in known and dtypes:
             common = _numpy_type(numpy, _core.dtype_name(next(iter(dtypes.values()))))
@@ -251,7 +309,12 @@ class Symbol:
     def _by_name(self, args, kwargs):
         if args and kwargs:
             raise ValueError("Can only specify known argument shapes either by positional or kwargs way.")
-        given = dict(zip(self.list_arguments(), args)) if args else kwargs
+        known = self.list_arguments()
+        given = dict(zip(known, args)) if args else kwargs
+        for name in given:
+            if name not in known:
+                listed = "".join(f"\n\t[{i}]{one}" for i, one in enumerate(known))
+                raise MXNetError(f"infer: argument name {name} not found.\nCandidate arguments:{listed}")
         return {name: value for name, value in given.items() if value is not None}
 
     def _infer(self, shapes, dtypes):

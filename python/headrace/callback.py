@@ -1,0 +1,120 @@
+"""Callbacks for training loops: reports and checkpoints.
+
+Those called after a batch take one parameter with `epoch`, `nbatch`, `eval_metric` and `locals`
+(model.BatchEndParam); those called after an epoch take (epoch, symbol, arg_params, aux_params).
+"""
+
+import logging
+import math
+import time
+
+from .model import save_checkpoint
+
+__all__ = [
+    "LogValidationMetricsCallback",
+    "ProgressBar",
+    "Speedometer",
+    "do_checkpoint",
+    "log_train_metric",
+    "module_checkpoint",
+]
+
+
+def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
+    """After every `period`-th epoch: `mod.save_checkpoint(prefix, epoch + 1)`."""
+    period = max(1, int(period))
+
+    def callback(epoch, sym=None, arg=None, aux=None):
+        if (epoch + 1) % period == 0:
+            mod.save_checkpoint(prefix, epoch + 1, save_optimizer_states)
+
+    return callback
+
+
+def do_checkpoint(prefix, period=1):
+    """After every `period`-th epoch: `model.save_checkpoint(prefix, epoch + 1, ...)`."""
+    period = max(1, int(period))
+
+    def callback(epoch, sym, arg, aux):
+        if (epoch + 1) % period == 0:
+            save_checkpoint(prefix, epoch + 1, sym, arg, aux)
+
+    return callback
+
+
+def log_train_metric(period, auto_reset=False):
+    """After every `period`-th batch: logs the metric, and resets its local values if `auto_reset`."""
+
+    def callback(param):
+        if param.nbatch % period != 0 or param.eval_metric is None:
+            return
+        for name, value in param.eval_metric.get_name_value():
+            logging.info("Iter[%d] Batch[%d] Train-%s=%f", param.epoch, param.nbatch, name, value)
+        if auto_reset:
+            param.eval_metric.reset_local()
+
+    return callback
+
+
+class Speedometer:
+    """After every `frequent`-th batch: logs samples per second and the metric.
+
+    With `auto_reset` the metric's local values start anew each time, so they describe the last `frequent`
+    batches.
+    """
+
+    def __init__(self, batch_size, frequent=50, auto_reset=True):
+        self.batch_size = batch_size
+        self.frequent = frequent
+        self.auto_reset = auto_reset
+        self.last_count = 0
+        self._since = None  # when the batches that are measured began; None: not yet
+
+    def __call__(self, param):
+        count = param.nbatch
+        if self._since is None or count < self.last_count:
+            self._since = time.time()
+        elif count % self.frequent == 0:
+            seconds = time.time() - self._since
+            self._report(param, self.frequent * self.batch_size / seconds if seconds else math.inf)
+            self._since = time.time()
+        self.last_count = count
+
+    def _report(self, param, speed):
+        if param.eval_metric is None:
+            logging.info("Iter[%d] Batch [%d]\tSpeed: %.2f samples/sec", param.epoch, param.nbatch, speed)
+            return
+        values = param.eval_metric.get_name_value()
+        first = 0
+        if self.auto_reset:
+            param.eval_metric.reset_local()
+            first = param.nbatch - self.frequent
+        logging.info(
+            "Epoch[%d] Batch [%d-%d]\tSpeed: %.2f samples/sec" + "\t%s=%f" * len(values),
+            param.epoch,
+            first,
+            param.nbatch,
+            speed,
+            *(part for pair in values for part in pair),
+        )
+
+
+class ProgressBar:
+    """After every batch: logs a bar of `length` characters for `total` batches."""
+
+    def __init__(self, total, length=80):
+        self.total = total
+        self.length = length
+
+    def __call__(self, param):
+        done = param.nbatch / self.total
+        bar = ("=" * round(self.length * done)).ljust(self.length, "-")
+        logging.info("[%s] %s%s\r", bar, math.ceil(100 * done), "%")
+
+
+class LogValidationMetricsCallback:
+    """After an evaluation: logs the metric."""
+
+    def __call__(self, param):
+        for name, value in param.eval_metric.get_name_value() if param.eval_metric else ():
+            logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

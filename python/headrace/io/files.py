@@ -1,0 +1,186 @@
+"""Iterators over files: CSV tables, idx images."""
+
+import pathlib
+
+import numpy
+
+from .. import _arrays as arrays
+from ..base import MXNetError
+from ..gluon.data.vision.idx import read_idx
+from .base import DataBatch, DataDesc, DataIter
+
+__all__ = ["CSVIter", "LibSVMIter", "MNISTIter", "MXDataIter"]
+
+
+class MXDataIter(DataIter):
+    """Base of the iterators over files: rows of two NumPy arrays, one for data, one for labels."""
+
+    def __init__(self, data, label, batch_size, dtype=None, data_name="data", label_name="softmax_label"):
+        super().__init__(batch_size)
+        dtype = dtype or "float32"
+        self._data, self._label = data.astype(dtype, copy=False), label.astype(dtype, copy=False)
+        self.provide_data = [DataDesc(data_name, (batch_size, *data.shape[1:]), self._data.dtype.type)]
+        self.provide_label = [DataDesc(label_name, (batch_size, *label.shape[1:]), self._label.dtype.type)]
+        self._begin = 0
+        self._batch = None
+
+    def _rows(self, begin):
+        """(numbers of the rows of the batch that begins at `begin`, how many of them fill it up)."""
+        return numpy.arange(begin, begin + self.batch_size), 0
+
+    def _is_over(self, begin):
+        return begin + self.batch_size > len(self._data)
+
+    def reset(self):
+        """Goes back to the first batch."""
+        self._begin = 0
+
+    def iter_next(self):
+        """Moves to the next batch; whether there is one."""
+        if self._is_over(self._begin):
+            return False
+        rows, pad = self._rows(self._begin)
+        self._begin += self.batch_size
+        data, label = (
+            arrays.array(values[rows], dtype=values.dtype) for values in (self._data, self._label)
+        )
+        self._batch = DataBatch([data], [label], pad, rows.astype(numpy.uint64))
+        return True
+
+    def next(self):
+        """The next DataBatch. StopIteration: there is none until `reset`."""
+        if not self.iter_next():
+            raise StopIteration
+        return self._batch
+
+    def getdata(self):
+        """The data of the present batch."""
+        return self._batch.data[0]
+
+    def getlabel(self):
+        """The labels of the present batch."""
+        return self._batch.label[0]
+
+    def getindex(self):
+        """The numbers of the rows in the present batch."""
+        return self._batch.index
+
+    def getpad(self):
+        """How many rows fill the present batch up."""
+        return self._batch.pad
+
+
+def _read_table(path, shape):
+    """The numbers of a CSV file, or of all files in a folder, as float64 of (rows, *shape)."""
+    path = pathlib.Path(path)
+    try:
+        files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
+        texts = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise MXNetError(f"CSVIter: {path} cannot be read: {error}") from None
+    size = int(numpy.prod(shape))
+    table = numpy.empty((len(texts), size))
+    for number, text in enumerate(texts):
+        values = text.split(",")
+        if len(values) != size:
+            raise MXNetError(
+                f"CSVIter: {path}: the data size in CSV do not match size of shape: specified "
+                f"shape={tuple(shape)}, "
+                f"row {number} has {len(values)} values"
+            )
+        try:
+            table[number] = values
+        except ValueError as error:
+            raise MXNetError(f"CSVIter: {path}: row {number}: {error}") from None
+    return table.reshape((len(texts), *shape))
+
+
+class CSVIter(MXDataIter):
+    """Rows of a CSV file (or of all files in a folder), each reshaped to `data_shape`.
+
+    Labels come from `label_csv`, or are 0. With `round_batch` the last batch is filled from the
+    beginning, and the next pass starts after what was taken; without, it keeps rows of the batch before. MXNetError: a
+    file is missing, or a row does not have as many numbers as the shape.
+    """
+
+    def __init__(self, data_csv, data_shape, label_csv=None, label_shape=(1,), batch_size=1, round_batch=True,
+                 dtype=None, **kwargs):  # fmt: skip
+        data_shape, label_shape = (
+            (shape,) if isinstance(shape, int) else tuple(shape) for shape in (data_shape, label_shape)
+        )
+        data = _read_table(data_csv, data_shape)
+        if label_csv in (None, "NULL"):
+            label = numpy.zeros((len(data), *label_shape))
+        else:
+            label = _read_table(label_csv, label_shape)
+        if len(label) != len(data):
+            raise MXNetError(f"CSVIter: {data_csv} has {len(data)} rows, {label_csv} has {len(label)}")
+        label = label.reshape(len(label)) if label_shape == (1,) else label
+        super().__init__(data, label, batch_size, dtype, kwargs.get("data_name", "data"),
+                         kwargs.get("label_name", "softmax_label"))  # fmt: skip
+        self._round_batch = round_batch
+
+    def reset(self):
+        """Goes back to the first row that the pass before did not take to fill its last batch up."""
+        self._begin = max(0, self._begin - len(self._data)) if self._round_batch else 0
+
+    def _is_over(self, begin):
+        return begin >= len(self._data)
+
+    def _rows(self, begin):
+        rows = numpy.arange(begin, begin + self.batch_size)
+        beyond = rows >= len(self._data)
+        if self._round_batch:
+            rows %= len(self._data)
+        else:
+            rows[beyond] -= self.batch_size
+        return rows.clip(0), int(beyond.sum())
+
+
+def _shuffled(count, seed):
+    """The order in which MXNet's MNISTIter shows `count` images."""
+    generator = numpy.random.RandomState(seed)
+    order = numpy.arange(count)
+    for last in range(1, count):
+        step = 0xFFFFFFFF // (last + 1)
+        drawn = int(generator.randint(0, 1 << 32, dtype=numpy.uint32)) // step
+        while drawn > last:
+            drawn = int(generator.randint(0, 1 << 32, dtype=numpy.uint32)) // step
+        order[[last, drawn]] = order[[drawn, last]]
+    return order
+
+
+class MNISTIter(MXDataIter):
+    """Images and labels of two idx files, plain or compressed; grey levels divided by 256.
+
+    Batches are (batch_size, 1, height, width), or (batch_size, height * width) if `flat`; an incomplete last
+    batch is dropped. `shuffle` draws one order from `seed`. `part_index` of `num_parts`: a share of the
+    images. MXNetError: a file is missing or is no such file.
+    """
+
+    def __init__(self, image="./train-images-idx3-ubyte", label="./train-labels-idx1-ubyte", batch_size=128,
+                 shuffle=True, flat=False, seed=0, silent=False, num_parts=1, part_index=0, dtype=None,
+                 **kwargs):  # fmt: skip
+        try:
+            images, labels = read_idx(image, axes=3), read_idx(label, axes=1)
+        except (OSError, ValueError) as error:
+            raise MXNetError(f"MNISTIter: {error}") from None
+        if len(images) != len(labels):
+            raise MXNetError(f"MNISTIter: {image} has {len(images)} images, {label} has {len(labels)} labels")
+        begin, end = (len(images) * part // num_parts for part in (part_index, part_index + 1))
+        images, labels = images[begin:end], labels[begin:end]
+        if shuffle:
+            order = _shuffled(len(images), seed)
+            images, labels = images[order], labels[order]
+        images = images.reshape(len(images), -1) if flat else images[:, numpy.newaxis]
+        super().__init__(images.astype(numpy.float32) / 256, labels, batch_size, dtype,
+                         kwargs.get("data_name", "data"), kwargs.get("label_name", "softmax_label"))  #
+                         fmt: skip
+
+
+class LibSVMIter(MXDataIter):
+    """Not there: its batches are sparse arrays (MXNetError)."""
+
+    def __init__(self, *args, **kwargs):
+        raise MXNetError("LibSVMIter gives sparse arrays, which are not in Headrace; use NDArrayIter or
+        CSVIter")

@@ -1,0 +1,144 @@
+"""NDArrayIter: batches of arrays in memory."""
+
+import numpy
+
+from .. import _arrays as arrays
+from ..ndarray import NDArray
+from .base import DataBatch, DataDesc, DataIter
+
+__all__ = ["NDArrayIter"]
+
+
+def named_arrays(data, default_name, allow_empty):
+    """[(name, array)] of an array, a list of arrays or a dictionary, sorted by name.
+
+    AssertionError: nothing is given. TypeError: something is no array.
+    """
+    if data is None or (isinstance(data, (list, tuple, dict)) and not data):
+        assert allow_empty, f"NDArrayIter: no {default_name} is given"
+        return []
+    if isinstance(data, (NDArray, numpy.ndarray)):
+        data = [data]
+    if isinstance(data, (list, tuple)):
+        single = len(data) == 1
+        data = {default_name if single else f"_{i}_{default_name}": value for i, value in enumerate(data)}
+    if not isinstance(data, dict):
+        raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
+    for name, value in data.items():
+        if not isinstance(value, (NDArray, numpy.ndarray)):
+            raise TypeError(f"Invalid type '{type(value)}' for {name}, should be NDArray or numpy.ndarray")
+    return [
+        (name, value if isinstance(value, NDArray) else arrays.array(value, dtype="float32"))
+        for name, value in sorted(data.items())
+    ]
+
+
+class NDArrayIter(DataIter):
+    """Batches of `batch_size` samples along the first axis of arrays.
+
+    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32. `shuffle`
+    draws a new order at each `reset` from NumPy's generator. An incomplete last batch is filled from the beginning
+    ('pad'), dropped ('discard'), or waits for the next pass ('roll_over'). Batches in order are views.
+
+    AssertionError: no data. TypeError: no arrays. ValueError: unequal numbers of samples.
+    """
+
+    def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad",
+                 data_name="data", label_name="softmax_label", layout="NCHW"):  # fmt: skip
+        super().__init__(batch_size)
+        self.data = named_arrays(data, data_name, allow_empty=False)
+        self.label = named_arrays(label, label_name, allow_empty=True)
+        self.num_data = self.data[0][1].shape[0]
+        for name, array in (*self.data, *self.label):
+            if array.shape[0] != self.num_data:
+                raise ValueError(
+                    f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
+                )
+        self.num_source = len(self.data)
+        self.shuffle = shuffle
+        self.last_batch_handle = last_batch_handle
+        self.layout = layout
+        self.idx = numpy.arange(self.num_data)
+        self._order = self.idx.copy()  # which sample stands where, after all the shuffling so far
+        self._waiting = self.idx[:0]
+        self.hard_reset()
+
+    @property
+    def provide_data(self):
+        """Descriptions of the data of a batch."""
+        return self._describe(self.data)
+
+    @property
+    def provide_label(self):
+        """Descriptions of the labels of a batch."""
+        return self._describe(self.label)
+
+    def _describe(self, source):
+        return [
+            DataDesc(name, (self.batch_size, *array.shape[1:]), array.dtype, self.layout)
+            for name, array in source
+        ]
+
+    def _shuffle(self):
+        if self.shuffle:
+            numpy.random.shuffle(self.idx)
+            self._order = self._order[self.idx]
+
+    def hard_reset(self):
+        """Goes back to the first batch; samples that wait for the next pass are forgotten."""
+        self._shuffle()
+        self.cursor = -self.batch_size
+        self._waiting = self._waiting[:0]
+
+    def reset(self):
+        """Starts a new pass, with the samples that wait first."""
+        last_is_incomplete = self.num_data - self.batch_size < self.cursor < self.num_data
+        if self.last_batch_handle == "roll_over" and last_is_incomplete:
+            self._waiting = self._order[self.cursor :]
+            self._shuffle()
+            self.cursor -= self.num_data + self.batch_size
+        else:
+            self.hard_reset()
+
+    def iter_next(self):
+        """Moves on by one batch; whether samples are left."""
+        self.cursor += self.batch_size
+        return self.cursor < self.num_data
+
+    def next(self):
+        """The next DataBatch. StopIteration: no batch is left in this pass."""
+        if not self.iter_next():
+            raise StopIteration
+        end = self.cursor + self.batch_size
+        if end > self.num_data and self.last_batch_handle != "pad":
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad())
+
+    def _rows(self):
+        """The samples of the present batch, a slice where they lie in order."""
+        begin, end = self.cursor, self.cursor + self.batch_size
+        if begin < 0:
+            return numpy.concatenate([self._waiting, self._order[:end]])
+        if end <= self.num_data or self.last_batch_handle != "pad":
+            return self._order[begin:end] if self.shuffle else slice(begin, min(end, self.num_data))
+        return self._order[numpy.arange(begin, end) % self.num_data]
+
+    def _take(self, source):
+        rows = self._rows()
+        return [array[rows] for _, array in source]
+
+    def getdata(self):
+        """The data of the present batch."""
+        return self._take(self.data)
+
+    def getlabel(self):
+        """The labels of the present batch."""
+        return self._take(self.label)
+
+    def getpad(self):
+        """How many samples of the present batch fill it up or come from the pass before."""
+        if self.last_batch_handle == "pad":
+            return max(0, self.cursor + self.batch_size - self.num_data)
+        if self.last_batch_handle == "roll_over" and -self.batch_size < self.cursor < 0:
+            return -self.cursor
+        return 0

@@ -1,0 +1,255 @@
+"""BucketingModule: a module for each kind of batch, with common parameters."""
+
+import logging
+import warnings
+
+from ..initializer import Uniform
+from ..model import load_checkpoint, save_param_file
+from .base_module import BaseModule
+from .module import Module
+
+__all__ = ["BucketingModule"]
+
+
+class BucketingModule(BaseModule):
+    """Modules for batches of different lengths; a batch's `bucket_key` says which one it needs.
+
+    `sym_gen(key)` gives (symbol, data_names, label_names); the symbol of `default_bucket_key` must have all
+    parameters. The other arguments are those of Module.
+    """
+
+    def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=None, work_load_list=None,
+                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None):  #
+                 fmt: skip super().__init__(logger)
+        assert default_bucket_key is not None, "default_bucket_key is needed"
+        self._sym_gen = sym_gen
+        self._default_bucket_key = default_bucket_key
+        self._options = {
+            "logger": logger,
+            "context": context,
+            "work_load_list": work_load_list,
+            "fixed_param_names": fixed_param_names,
+            "state_names": state_names,
+        }
+        self._make(default_bucket_key)  # wrong names are reported here
+        self._buckets = {}
+        self._curr_module = None
+        self._curr_bucket_key = None
+        self._given = None
+        self._monitor = None
+        self._grad_req = "write"
+
+    def _make(self, key):
+        symbol, data_names, label_names = self._sym_gen(key)
+        return Module(symbol, data_names, label_names, **self._options)
+
+    # --- files ---
+
+    @staticmethod
+    def load(prefix, epoch, sym_gen=None, default_bucket_key=None, **kwargs):
+        """A BucketingModule with the parameters of a checkpoint, which are set when it is bound."""
+        _, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        return BucketingModule.load_dict(None, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
+
+    @staticmethod
+    def load_dict(sym_dict=None, sym_gen=None, default_bucket_key=None, arg_params=None, aux_params=None,
+                  **kwargs):  # fmt: skip
+        """A BucketingModule with the parameters given; `sym_dict` has what `sym_gen` would give for each
+        key.
+        """
+        made = BucketingModule(sym_gen or sym_dict.__getitem__, default_bucket_key, **kwargs)
+        made._given = (arg_params or {}, aux_params or {})
+        made.params_initialized = True
+        return made
+
+    def save_checkpoint(self, prefix, epoch, remove_amp_cast=False):
+        """Writes the symbol of each bucket (`<prefix>-<key>-symbol.json`) and `<prefix>-<epoch>.params`."""
+        self._check("save_checkpoint")
+        for key, module in self._buckets.items():
+            module.symbol.save(f"{prefix}-{key}-symbol.json")
+        name = f"{prefix}-{epoch:04d}.params"
+        save_param_file(name, *self.get_params())
+        logging.info('Saved checkpoint to "%s"', name)
+
+    # --- descriptions ---
+
+    def _current(self):
+        assert self.binded, "call bind first"
+        return self._curr_module
+
+    @property
+    def data_names(self):
+        """Names of the data of the present bucket."""
+        return self._curr_module.data_names if self.binded else self._sym_gen(self._default_bucket_key)[1]
+
+    @property
+    def output_names(self):
+        """Names of the outputs of the present bucket."""
+        if self.binded:
+            return self._curr_module.output_names
+        return self._sym_gen(self._default_bucket_key)[0].list_outputs()
+
+    @property
+    def data_shapes(self):
+        """Descriptions of the data of the present bucket."""
+        return self._current().data_shapes
+
+    @property
+    def label_shapes(self):
+        """Descriptions of the labels of the present bucket, or None."""
+        return self._current().label_shapes
+
+    @property
+    def output_shapes(self):
+        """[(name, shape)] of the outputs of the present bucket."""
+        return self._current().output_shapes
+
+    @property
+    def symbol(self):
+        """The symbol of the present bucket."""
+        return self._current().symbol
+
+    # --- buckets ---
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
+    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+        """Binds the default bucket; the others follow when their first batch comes.
+
+        AssertionError: a shared module is given.
+        """
+        assert shared_module is None, "shared_module for BucketingModule is not supported"
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if self.binded and self.params_initialized:
+            self._given = self.get_params()
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        self._grad_req = grad_req
+        module = self._make(self._default_bucket_key)
+        module.bind(data_shapes, label_shapes, for_training, inputs_need_grad, grad_req=grad_req)
+        self._curr_module, self._curr_bucket_key = module, self._default_bucket_key
+        self._buckets = {self._default_bucket_key: module}
+        self.binded = True
+        self.optimizer_initialized = False
+        if self._given is not None:
+            self.set_params(*self._given)
+            self._given = None
+
+    def switch_bucket(self, bucket_key, data_shapes, label_shapes=None):
+        """Goes on with another bucket, which is bound if it is new."""
+        assert self.binded, "call bind before switching bucket"
+        if bucket_key not in self._buckets:
+            module = self._make(bucket_key)
+            module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad,
+                        shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req) 
+                        # fmt: skip if self._monitor is not None:
+                module.install_monitor(self._monitor)
+            self._buckets[bucket_key] = module
+        self._curr_module, self._curr_bucket_key = self._buckets[bucket_key], bucket_key
+
+    # --- parameters and optimizer ---
+
+    def get_params(self):
+        """(arg_params, aux_params): copies of the parameters of the default bucket."""
+        self._check("get_params")
+        return self._buckets[self._default_bucket_key].get_params()
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
+                    force_init=False, allow_extra=False):  # fmt: skip
+        """Fills the parameters; see Module."""
+        if self.params_initialized and not force_init:
+            return
+        assert self.binded, "call bind before initializing the parameters"
+        self._buckets[self._default_bucket_key].init_params(
+            initializer, arg_params, aux_params, allow_missing, True, allow_extra
+        )
+        self._share_readiness()
+
+    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+        """Writes parameters; see Module."""
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2
+            )
+            return
+        self._buckets[self._default_bucket_key].set_params(
+            arg_params, aux_params, allow_missing, True, allow_extra
+        )
+        self._share_readiness()
+
+    def _share_readiness(self):
+        for module in self._buckets.values():
+            module.params_initialized = True
+        self.params_initialized = True
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),),
+                       force_init=False):  # fmt: skip
+        """Makes one optimizer for all buckets; see Module."""
+        self._check("init_optimizer")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring.")
+            return
+        owner = self._buckets[self._default_bucket_key]
+        owner.init_optimizer(kvstore, optimizer, optimizer_params, force_init)
+        for module in self._buckets.values():
+            if module is not owner:
+                module.borrow_optimizer(owner)
+        self.optimizer_initialized = True
+
+    def get_states(self, merge_multi_context=True):
+        """The arrays of the states of the present bucket."""
+        self._check("get_states")
+        return self._curr_module.get_states(merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Sets the states of the present bucket."""
+        self._check("set_states")
+        self._curr_module.set_states(states, value)
+
+    def install_monitor(self, mon):
+        """Lets a Monitor watch the executors of all buckets, present and coming."""
+        self._current()
+        self._monitor = mon
+        for module in self._buckets.values():
+            module.install_monitor(mon)
+
+    # --- steps ---
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Binds the bucket of a batch ahead, if it is new."""
+        self._check("prepare")
+        now = self._curr_module, self._curr_bucket_key
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module, self._curr_bucket_key = now
+
+    def forward(self, data_batch, is_train=None):
+        """Switches to the bucket of a batch and computes its outputs."""
+        self._check("forward")
+        self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.forward(data_batch, is_train)
+
+    def backward(self, out_grads=None):
+        """Computes the gradients; see Module."""
+        self._check("backward")
+        self._curr_module.backward(out_grads)
+
+    def update(self):
+        """Updates the parameters that the present bucket uses."""
+        self._check("update", optimizer=True)
+        self._curr_module.update()
+
+    def get_outputs(self, merge_multi_context=True):
+        """The outputs of the last forward."""
+        self._check("get_outputs")
+        return self._curr_module.get_outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data; see Module."""
+        self._check("get_input_grads")
+        return self._curr_module.get_input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Adds the last outputs to a metric."""
+        self._check("update_metric")
+        self._curr_module.update_metric(eval_metric, labels, pre_sliced)

@@ -1,0 +1,166 @@
+"""Executors of one symbol, one for each context, that share a batch."""
+
+from .. import _arrays as arrays
+from .. import ndarray as nd
+from ..executor import simple_bind
+from ..io import DataDesc
+
+__all__ = ["ExecutorGroup", "join"]
+
+
+def join(parts, axis):
+    """One array of several along an axis."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], arrays.NpArray):
+        return arrays.mnp.concatenate(parts, axis=axis)
+    return nd.concatenate(list(parts), axis=axis)
+
+
+def split(batch_size, loads):
+    """Slices of a batch in proportion to `loads`. ValueError: one would be empty."""
+    shares = [round(batch_size * load / sum(loads)) for load in loads]
+    shares[-1] = batch_size - sum(shares[:-1])
+    if min(shares) <= 0:
+        raise ValueError(
+            f"Too many slices. Some splits are empty: a batch of {batch_size} for {len(loads)} contexts"
+        )
+    ends = [sum(shares[: i + 1]) for i in range(len(shares))]
+    return [slice(end - share, end) for share, end in zip(shares, ends)]
+
+
+def _part(array, axis, rows):
+    """`rows` (a slice) of an array along its batch axis; all of it when it has none (-1)."""
+    if axis < 0 or (rows.start == 0 and rows.stop == array.shape[axis]):
+        return array
+    return array[(slice(None),) * axis + (rows,)]
+
+
+class ExecutorGroup:
+    """An executor for each context; every one computes its slice of the batch.
+
+    `requests`: gradient request of each argument. Arrays of parameters and states are taken from
+    `shared`, another group, where they have the same names; ValueError: such a parameter has another shape there.
+    """
+
+    def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, held_names, requests, shared=None):
+        self.symbol = symbol
+        self.contexts = contexts
+        self.data_shapes = data_shapes
+        self.label_shapes = label_shapes
+        self.data_axes = [DataDesc.get_batch_axis(one.layout) for one in data_shapes]
+        self.label_axes = [DataDesc.get_batch_axis(one.layout) for one in label_shapes or ()]
+        layouts = [one.attr("__layout__") for one in symbol]
+        self.output_axes = [DataDesc.get_batch_axis(layout) for layout in layouts]
+        self.batch_size = self._batch_size()
+        self.slices = split(self.batch_size, loads)
+        self.execs = [
+            self._bind(i, held_names, requests, shared and shared.execs[i]) for i in range(len(contexts))
+        ]
+
+    def _batch_size(self):
+        sizes = {
+            one.shape[axis] for one, axis in zip(self.data_shapes, self.data_axes) if axis >= 0 and one.shape
+        }
+        if len(sizes) > 1:
+            raise ValueError(f"all data must have the same batch size, got {self.data_shapes}")
+        return sizes.pop() if sizes else 1
+
+    def _bind(self, i, held_names, requests, shared):
+        described = [*self.data_shapes, *(self.label_shapes or ())]
+        arguments = set(self.symbol.list_arguments())
+        shapes, dtypes = {}, {}
+        for one, axis in zip(described, (*self.data_axes, *self.label_axes)):
+            if one.name not in arguments:
+                continue
+            shape = list(one.shape)
+            if axis >= 0:
+                shape[axis] = self.slices[i].stop - self.slices[i].start
+            shapes[one.name], dtypes[one.name] = tuple(shape), arrays.dtype_name(one.dtype)
+        made = simple_bind(self.symbol, self.contexts[i], requests, dtypes, shapes, shared)
+        if shared is not None:
+            known, now = ({**one.arg_dict, **one.aux_dict} for one in (shared, made))
+            for name in held_names:
+                if name in known and name in now and now[name] is not known[name]:
+                    raise ValueError(
+                        f"the parameter {name} of shape {known[name].shape} would need the shape "
+                        f"{now[name].shape} "
+                        f"for the inputs {shapes}"
+                    )
+        return made
+
+    # --- parameters ---
+
+    def arrays_of(self, names, kind="arg_dict"):
+        """For each name the arrays of all contexts; `kind`: 'arg_dict', 'grad_dict' or 'aux_dict'."""
+        found = [getattr(one, kind) for one in self.execs]
+        return [[one[name] for one in found] for name in names]
+
+    def set_params(self, arg_params, aux_params, allow_extra=False):
+        """Writes parameters into all executors. ValueError: one is unknown."""
+        for one in self.execs:
+            one.copy_params_from(arg_params, aux_params, allow_extra)
+
+    # --- steps ---
+
+    def forward(self, batch, is_train):
+        """Runs all executors on their slices of a DataBatch, or each on its own batch of a list."""
+        for i, (one, rows) in enumerate(zip(self.execs, self.slices)):
+            own = isinstance(batch, list)
+            chosen = batch[i] if own else batch
+            for shapes, axes, given in (
+                (self.data_shapes, self.data_axes, chosen.data),
+                (self.label_shapes, self.label_axes, chosen.label),
+            ):
+                for described, axis, array in zip(shapes or (), axes, given or ()):
+                    target = one.arg_dict.get(described.name)
+                    if target is not None:
+                        part = array if own else _part(array, axis, rows)
+                        target[:] = arrays.like(part, target)
+            one.forward(is_train)
+
+    def backward(self, out_grads):
+        """Runs all executors backward, with slices of the gradients of the outputs if these are given."""
+        for one, rows in zip(self.execs, self.slices):
+            heads = out_grads and [
+                _part(array, axis, rows).as_in_context(one.outputs[0].ctx)
+                for array, axis in zip(out_grads, self.output_axes)
+            ]
+            one.backward(heads)
+
+    def _merge(self, parts, axes, merged):
+        if not merged:
+            return parts
+        first = self.contexts[0]
+        return [
+            of_one[0] if axis < 0 else join([array.as_in_context(first) for array in of_one], axis)
+            for of_one, axis in zip(parts, axes)
+        ]
+
+    def outputs(self, merged):
+        """The outputs: one array each if `merged`, else those of all contexts."""
+        return self._merge(
+            list(map(list, zip(*(one.outputs for one in self.execs)))), self.output_axes, merged
+        )
+
+    def input_grads(self, merged):
+        """The gradients of the data, as outputs."""
+        names = [one.name for one in self.data_shapes]
+        return self._merge(self.arrays_of(names, "grad_dict"), self.data_axes, merged)
+
+    def output_shapes(self):
+        """[(name, shape)] of the outputs for the whole batch."""
+        shapes = {one.name: one.shape for one in (*self.data_shapes, *(self.label_shapes or ()))}
+        arguments = set(self.symbol.list_arguments())
+        _, made, _ = self.symbol.infer_shape(**{k: v for k, v in shapes.items() if k in arguments})
+        return list(zip(self.symbol.list_outputs(), made))
+
+    def update_metric(self, eval_metric, label_names, labels, pre_sliced):
+        """Adds the outputs of each executor, with its slice of the labels, to a metric."""
+        names = self.symbol.list_outputs()
+        for i, (one, rows) in enumerate(zip(self.execs, self.slices)):
+            if pre_sliced:
+                own = labels[i]
+            else:
+                own = [_part(array, axis, rows) for array, axis in zip(labels or (), self.label_axes)]
+            eval_metric.update_dict(dict(zip(label_names, own)), dict(zip(names, one.outputs)))

@@ -1,0 +1,422 @@
+"""Module: one symbol with its parameters and optimizer."""
+
+import logging
+import pathlib
+import warnings
+
+from .. import _arrays as arrays
+from .. import optimizer as opt
+from ..base import MXNetError
+from ..context import Context, cpu, current_context
+from ..initializer import InitDesc, Uniform
+from ..io import DataDesc
+from ..model import load_checkpoint, save_checkpoint
+from .base_module import BaseModule, as_list, check_descriptions
+from .executor_group import ExecutorGroup
+
+__all__ = ["Module"]
+
+
+def _check_names(symbol, names, what, required):
+    """ValueError, or a UserWarning unless `required`: a name is no argument of the symbol."""
+    known = symbol.list_arguments()
+    parameters = (
+        "_weight _bias _gamma _beta _moving_mean _moving_var _running_mean _running_var".split()  # fmt: skip
+    )
+    for name in names:
+        if name in known:
+            continue
+        inputs = [one for one in known if not one.endswith(tuple(parameters))]
+        listed = "\n\t".join(inputs)
+        text = (
+            f"\033[91mYou created Module with Module(..., {what}={names}) but input with name "
+            f"'{name}' is not "
+            f"found in symbol.list_arguments(). Did you mean one of:\n\t{listed}\033[0m"
+        )
+        if required:
+            raise ValueError(text)
+        warnings.warn(text, stacklevel=3)
+
+
+def _described(one, shape):
+    """A DataDesc with another shape."""
+    return DataDesc(one.name, shape, one.dtype, one.layout)
+
+
+def _resized(described, given):
+    """The descriptions with the shapes of the arrays given."""
+    return [_described(one, tuple(array.shape)) for one, array in zip(described or (), given or ())]
+
+
+class Module(BaseModule):
+    """A symbol whose inputs `data_names` and `label_names` come from batches; its other arguments are
+    parameters.
+
+    `context`: one context or several, which share each batch in proportion to `work_load_list`. Parameters in
+    `fixed_param_names` stay as they are; `state_names` are inputs that set_states sets. `group2ctxs` and
+    `compression_params` are accepted and have no effect. ValueError: a name is no argument of the symbol.
+    """
+
+    def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,
+    context=None, work_load_list=None, fixed_param_names=None, state_names=None, group2ctxs=None,
+                 compression_params=None):  # fmt: skip
+        super().__init__(logger)
+        context = current_context() if context is None else context
+        self._context = [context] if isinstance(context, Context) else list(context)
+        self._loads = list(work_load_list or [1] * len(self._context))
+        assert len(self._loads) == len(self._context), "work_load_list must have an item for each context"
+        self._symbol = symbol
+        self._data_names, self._label_names, self._state_names, self._fixed_names = (
+            list(names or ()) for names in (data_names, label_names, state_names, fixed_param_names)
+        )
+        _check_names(symbol, self._data_names, "data_names", True)
+        _check_names(symbol, self._label_names, "label_names", False)
+        _check_names(symbol, self._state_names, "state_names", True)
+        _check_names(symbol, self._fixed_names, "fixed_param_names", True)
+        inputs = {*self._data_names, *self._label_names, *self._state_names}
+        self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
+        self._aux_names = symbol.list_auxiliary_states()
+        self._exec_group = None
+        self._given = None  # parameters that wait for bind: (arg_params, aux_params)
+        self._given_states = None  # file with states of the optimizer that waits for it
+        self._optimizer = None
+        self._update_on_kvstore = False
+        self._forget_updates()
+
+    def _forget_updates(self):
+        self._updates = None
+
+    # --- files ---
+
+    @staticmethod
+    def load(prefix, epoch, load_optimizer_states=False, **kwargs):
+        """A Module of a checkpoint, whose parameters are set when it is bound; keywords go to Module."""
+        symbol, *params = load_checkpoint(prefix, epoch)
+        made = Module(symbol, **kwargs)
+        made._given = params
+        made.params_initialized = True
+        if load_optimizer_states:
+            made._given_states = f"{prefix}-{epoch:04d}.states"
+        return made
+
+    def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
+        """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params` and, if asked,
+        `<prefix>-<epoch>.states`.
+        """
+        save_checkpoint(prefix, epoch, self._symbol, *self.get_params())
+        if save_optimizer_states:
+            name = f"{prefix}-{epoch:04d}.states"
+            self.save_optimizer_states(name)
+            logging.info('Saved optimizer state to "%s"', name)
+
+    def save_optimizer_states(self, fname):
+        """Writes the states of the optimizer to a file."""
+        self._check("save_optimizer_states", optimizer=True)
+        pathlib.Path(fname).write_bytes(self._updaters[0].get_states())
+
+    def load_optimizer_states(self, fname):
+        """Reads what save_optimizer_states wrote. OSError: there is no such file. ValueError: it is
+        another.
+        """
+        self._check("load_optimizer_states", optimizer=True)
+        states = pathlib.Path(fname).read_bytes()
+        for updater in self._updaters:
+            updater.set_states(states)
+
+    # --- descriptions ---
+
+    @property
+    def data_names(self):
+        """Names of the data."""
+        return self._data_names
+
+    @property
+    def label_names(self):
+        """Names of the labels."""
+        return self._label_names
+
+    @property
+    def output_names(self):
+        """Names of the outputs."""
+        return self._symbol.list_outputs()
+
+    def _bound(self):
+        assert self.binded, "call bind first"
+        return self._exec_group
+
+    @property
+    def data_shapes(self):
+        """Descriptions of the data."""
+        return self._bound().data_shapes
+
+    @property
+    def label_shapes(self):
+        """Descriptions of the labels, or None."""
+        return self._bound().label_shapes
+
+    @property
+    def output_shapes(self):
+        """[(name, shape)] of the outputs."""
+        return self._bound().output_shapes()
+
+    # --- arrays ---
+
+    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
+    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+        """Makes executors; parameters and gradients are those of `shared_module` where it has them.
+
+        RuntimeError: a shape stays unknown. ValueError: wrong names, or a batch smaller than the contexts.
+        """
+        if self.binded and not force_rebind:
+            self.logger.warning("Already bound, ignoring bind()")
+            return
+        if self.binded and self.params_initialized:
+            self._given = self.get_params()
+        self.for_training = for_training
+        self.inputs_need_grad = inputs_need_grad
+        assert for_training or not inputs_need_grad, "inputs_need_grad needs for_training"
+        self._requests = self._request(grad_req if for_training else "null")
+        shared = shared_module and shared_module._bound()
+        self._make_executors(data_shapes, label_shapes, shared)
+        self.binded = True
+        if shared_module is not None and shared_module.params_initialized:
+            self.params_initialized = True
+            if shared_module.optimizer_initialized:
+                self.borrow_optimizer(shared_module)
+        elif self._given is not None:
+            self._exec_group.set_params(*self._given)
+        self._given = None
+
+    def _request(self, grad_req):
+        """The gradient request of each argument."""
+        names = self._symbol.list_arguments()
+        if isinstance(grad_req, str):
+            asked = dict.fromkeys(names, grad_req)
+        elif isinstance(grad_req, dict):
+            asked = {name: grad_req.get(name, "write") for name in names}
+        else:
+            asked = dict(zip(names, grad_req))
+        trained = {name for name in self._param_names if name not in self._fixed_names}
+        if self.inputs_need_grad:
+            trained.update(self._data_names)
+        return {name: asked[name] if name in trained else "null" for name in names}
+
+    def _make_executors(self, data_shapes, label_shapes, shared):
+        data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
+        held = [*self._param_names, *self._aux_names, *self._state_names]
+        self._exec_group = ExecutorGroup(
+            self._symbol, self._context, self._loads, data, label, held, self._requests, shared
+        )
+        self._forget_updates()
+
+    def reshape(self, data_shapes, label_shapes=None):
+        """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
+        self._make_executors(data_shapes, label_shapes, self._bound())
+
+    def _averages(self, names, kind):
+        """Name to the mean over the contexts, on the CPU."""
+        found = {}
+        for name, copies in zip(names, self._exec_group.arrays_of(names, kind)):
+            total = copies[0].copyto(cpu())
+            for other in copies[1:]:
+                total += other.as_in_context(cpu())
+            found[name] = total if len(copies) == 1 else (total / len(copies)).astype(total._dtype_name)
+        return found
+
+    def get_params(self):
+        """(arg_params, aux_params): copies of the parameters, name to array on the CPU."""
+        self._check("get_params")
+        return self._averages(self._param_names, "arg_dict"), self._averages(self._aux_names, "aux_dict")
+
+    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
+                    force_init=False, allow_extra=False):  # fmt: skip
+        """Fills the parameters, in the order of their names.
+
+        A parameter gets its value in `arg_params` or `aux_params`; else `initializer` fills it, by the
+        attribute `__init__` of its variable or by the end of its name. Values for other names are passed over.
+        RuntimeError: values are given, this one is missing, and `allow_missing` is not set.
+        """
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False. init_params call ignored.", stacklevel=2
+            )
+            return
+        assert self.binded, "call bind before initializing the parameters"
+        attributes = self._symbol.attr_dict()
+        for names, kind, given in (
+            (self._param_names, "arg_dict", arg_params),
+            (self._aux_names, "aux_dict", aux_params),
+        ):
+            held = dict(zip(names, self._exec_group.arrays_of(names, kind)))
+            for name, (first, *others) in sorted(held.items()):
+                self._fill(first, InitDesc(name, attributes.get(name)), given, initializer, allow_missing)
+                for other in others:
+                    other[:] = first.as_in_context(other.ctx)
+        self.params_initialized = True
+
+    @staticmethod
+    def _fill(array, name, given, initializer, allow_missing):
+        if given is not None and name in given:
+            value = given[name]
+            if value.shape != array.shape:
+                raise ValueError(f"the parameter {name} has shape {array.shape}, the value given
+                {value.shape}") array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)
+            return
+        if given is not None and not allow_missing:
+            raise RuntimeError(f"{name} is not presented")
+        if initializer is not None:
+            initializer(name, array)
+
+    def set_params(self, arg_params, aux_params, allow_missing=False, force_init=True, allow_extra=False):
+        """Writes parameters. RuntimeError: one is missing and not allowed to. ValueError: one is unknown."""
+        if not allow_missing:
+            self.init_params(None, arg_params, aux_params, False, force_init, allow_extra)
+            return
+        if self.params_initialized and not force_init:
+            warnings.warn(
+                "Parameters already initialized and force_init=False. set_params call ignored.", stacklevel=2
+            )
+            return
+        self._bound().set_params(arg_params, aux_params, allow_extra)
+        self.params_initialized = True
+
+    def get_states(self, merge_multi_context=True):
+        """The arrays of the states."""
+        self._check("get_states")
+        group = self._exec_group
+        return group._merge(group.arrays_of(self._state_names), [0] * len(self._state_names),
+        merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Sets the states to arrays (each a list over the contexts), or all to one number."""
+        self._check("set_states")
+        for i, copies in enumerate(self._exec_group.arrays_of(self._state_names)):
+            for k, array in enumerate(copies):
+                array[:] = value if states is None else as_list(states[i])[k]
+
+    def install_monitor(self, mon):
+        """Lets a Monitor watch the executors."""
+        for one in self._bound().execs:
+            mon.install(one)
+
+    # --- the optimizer ---
+
+    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),),
+                       force_init=False):  # fmt: skip
+        """Makes the optimizer; gradients are divided by the batch size unless `rescale_grad` is given.
+
+        Several contexts train with the sum of their gradients, or each with its own when `kvstore` is None.
+        MXNetError: `kvstore` names a distributed store.
+        """
+        self._check("init_optimizer")
+        if self.optimizer_initialized and not force_init:
+            self.logger.warning("optimizer already initialized, ignoring...")
+            return
+        if isinstance(kvstore, str) and "dist" in kvstore:
+            raise MXNetError(f"kvstore '{kvstore}': modules train in one process; use 'local', 'device'
+            or None") self._update_on_kvstore = kvstore is not None and len(self._context) > 1
+        count = 1 if self._update_on_kvstore else len(self._context)
+        self._index = {name: i * count for i, name in enumerate(self._param_names)}
+        names = {index + k: name for name, index in self._index.items() for k in range(count)}
+        rescale = 1.0 / self._exec_group.batch_size
+        if isinstance(optimizer, str):
+            options = {"rescale_grad": rescale, **dict(optimizer_params)}
+            optimizer = opt.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
+        else:
+            if optimizer.rescale_grad != rescale:
+                warnings.warn(
+                    "Optimizer created manually outside Module but rescale_grad is not normalized to "
+                    f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?",
+                    stacklevel=2,
+                )
+            optimizer.idx2name = optimizer.idx2name or names
+        self._optimizer = optimizer
+        self._updaters = [opt.get_updater(optimizer)] * count
+        self._forget_updates()
+        self.optimizer_initialized = True
+        if self._given_states is not None:
+            self.load_optimizer_states(self._given_states)
+            self._given_states = None
+
+    def borrow_optimizer(self, shared_module):
+        """Updates by the optimizer, and with the states, of another module from now on."""
+        assert shared_module.optimizer_initialized, "the other module has no optimizer yet"
+        for name in ("_optimizer", "_updaters", "_index", "_update_on_kvstore"):
+            setattr(self, name, getattr(shared_module, name))
+        self._forget_updates()
+        self.optimizer_initialized = True
+
+    def _plan_updates(self):
+        """What update needs: for each updater (indices, gradients, weights), and the copies of the weights.
+
+        The lists stay the same from step to step, as an Updater wants it.
+        """
+        names = [name for name in self._param_names if self._requests[name] != "null" and name in self._index]
+        weights = self._exec_group.arrays_of(names)
+        grads = self._exec_group.arrays_of(names, "grad_dict")
+        index = [self._index[name] for name in names]
+        if self._update_on_kvstore:
+            sums = [arrays.zeros_like(copies[0]) for copies in grads]
+            return [(index, sums, [copies[0] for copies in weights])], list(zip(sums, grads, weights))
+        steps = [
+            ([i + k for i in index], [copies[k] for copies in grads], [copies[k] for copies in weights])
+            for k in range(len(self._context))
+        ]
+        return steps, []
+
+    # --- steps ---
+
+    def forward(self, data_batch, is_train=None):
+        """Computes the outputs of a DataBatch, or of a list with one for each context; `is_train` None:
+        as bound.
+
+        A batch of other shapes makes new executors.
+        """
+        self._check("forward")
+        if not isinstance(data_batch, list):
+            self._adapt(data_batch)
+        self._exec_group.forward(data_batch, self.for_training if is_train is None else is_train)
+
+    def _adapt(self, batch):
+        group = self._exec_group
+        data, label = _resized(group.data_shapes, batch.data), _resized(group.label_shapes, batch.label)
+        if data == group.data_shapes and (not label or label == group.label_shapes):
+            return
+        if not label:
+            size = data[0].shape[group.data_axes[0]]
+            label = [_described(one, (size, *one.shape[1:])) for one in group.label_shapes or ()]
+        self.reshape(batch.provide_data or data, batch.provide_label or label)
+
+    def backward(self, out_grads=None):
+        """Computes the gradients; `out_grads`: those of the outputs, for symbols that end in no loss."""
+        self._check("backward")
+        self._exec_group.backward(None if out_grads is None else as_list(out_grads))
+
+    def update(self):
+        """Updates the parameters by their gradients."""
+        self._check("update", optimizer=True)
+        if self._updates is None:
+            self._updates = self._plan_updates()
+        steps, copies = self._updates
+        for total, grads, _ in copies:
+            total[:] = sum((grad.as_in_context(total.ctx) for grad in grads[1:]), grads[0])
+        for updater, (index, grads, weights) in zip(self._updaters, steps):
+            updater(index, grads, weights)
+        for _, _, (first, *others) in copies:
+            for other in others:
+                other[:] = first.as_in_context(other.ctx)
+
+    def get_outputs(self, merge_multi_context=True):
+        """The outputs of the last forward; without merging, a list over the contexts for each."""
+        self._check("get_outputs")
+        return self._exec_group.outputs(merge_multi_context)
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data, as get_outputs. AssertionError: bound without inputs_need_grad."""
+        self._check("get_input_grads")
+        assert self.inputs_need_grad, "bind with inputs_need_grad=True"
+        return self._exec_group.input_grads(merge_multi_context)
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Adds the last outputs to a metric; `pre_sliced`: the labels are lists for each context."""
+        self._exec_group.update_metric(eval_metric, self._label_names, labels, pre_sliced)

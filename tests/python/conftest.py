@@ -1,0 +1,45 @@
+"""Fixtures of all Python tests: files of MXNet, and MXNet itself."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def interop():
+    """The folder of files written by MXNet 1.9.1, kept in `shared` in or beside the checkout."""
+    named = os.environ.get("HEADRACE_SHARED")
+    for folder in [named] if named else [ROOT / "shared", ROOT.parent / "shared"]:
+        if (pathlib.Path(folder) / "data" / "interop").is_dir():
+            return pathlib.Path(folder) / "data" / "interop"
+    pytest.skip(
+        "the files of MXNet are not there; put the folder `shared` beside the checkout, or let "
+        "HEADRACE_SHARED name it"
+    )
+
+
+@pytest.fixture(scope="session")
+def mxnet_peer():
+    """Runs a program with MXNet 1.9.1 and gives what it prints, read as JSON; needs `./dev peers`."""
+    python = ROOT / ".peers" / "mxnet" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("MXNet is not there: ./dev peers makes its environment")
+
+    def run(program):
+        done = subprocess.run(
+            [str(python), "-W", "ignore", "-"],
+            input=program,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return run

@@ -1,0 +1,296 @@
+"""Module: binding, parameters, steps, contexts."""
+
+import numpy
+import pytest
+
+import headrace as mx
+
+
+def values(params):
+    return {name: array.asnumpy() for name, array in params.items()}
+
+
+def assert_same(first, second, rtol=1e-6):
+    assert list(first) == list(second)
+    for name, array in values(first).items():
+        numpy.testing.assert_allclose(array, second[name].asnumpy(), rtol=rtol, atol=1e-7, err_msg=name)
+
+
+def test_properties(symbol):
+    module = mx.mod.Module(symbol)
+    assert module.symbol is symbol
+    assert (module.data_names, module.label_names) == (["data"], ["softmax_label"])
+    assert module.output_names == ["softmax_output"]
+    assert not (module.binded or module.params_initialized or module.optimizer_initialized)
+    module.bind([("data", (4, 5))], [mx.io.DataDesc("softmax_label", (4,))], inputs_need_grad=True)
+    assert module.binded and module.for_training and module.inputs_need_grad
+    assert module.data_shapes == [("data", (4, 5))] and module.label_shapes == [("softmax_label", (4,))]
+    assert module.output_shapes == [("softmax_output", (4, 3))]
+
+
+def test_wrong_names(symbol):
+    text = r"data_names=\['x'\]\) but input with name 'x' is not found .*\n\tdata\n\tsoftmax_label"
+    with pytest.raises(ValueError, match=text):
+        mx.mod.Module(symbol, ["x"])
+    with pytest.raises(ValueError, match="fixed_param_names"):
+        mx.mod.Module(symbol, fixed_param_names=["x"])
+    with pytest.warns(UserWarning, match=r"label_names=\['x'\]"):
+        mx.mod.Module(symbol, label_names=["x"])
+    module = mx.mod.Module(symbol)
+    text = r"Data provided by data_shapes don't match names specified by data_names \(\[DataDesc\[x,"
+    with pytest.raises(ValueError, match=text):
+        module.bind([("x", (4, 5))])
+    with pytest.warns(UserWarning, match="label_shapes don't match"):
+        module.bind([("data", (4, 5))], for_training=False)
+    assert module.label_shapes is None
+
+
+def test_methods_called_too_early(symbol, batch_of):
+    module = mx.mod.Module(symbol)
+    for call in (
+        lambda: module.data_shapes,
+        module.init_params,
+        module.get_params,
+        module.init_optimizer,
+        lambda: module.forward(batch_of(4)),
+    ):
+        with pytest.raises(AssertionError, match="call bind"):
+            call()
+    module.bind([("data", (4, 5))], [("softmax_label", (4,))])
+    with pytest.raises(AssertionError, match="call init_params before forward"):
+        module.forward(batch_of(4))
+    module.init_params()
+    with pytest.raises(AssertionError, match="call init_optimizer before update"):
+        module.update()
+    with pytest.raises(AssertionError, match="inputs_need_grad"):
+        module.get_input_grads()
+    with pytest.raises(AssertionError, match="number of epochs"):
+        module.fit(None)
+
+
+def test_initializers_go_by_name_and_by_attribute():
+    layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=4, name="fc")
+    layer = mx.sym.BatchNorm(layer, name="bn", fix_gamma=False)
+    layer = mx.sym.broadcast_mul(layer, mx.sym.var("scale", shape=(1, 4), init=mx.init.Constant(3)))
+    module = mx.mod.Module(layer, label_names=None)
+    module.bind([("data", (2, 5))])
+    module.init_params(mx.init.Constant(0.5))
+    arg_params, aux_params = module.get_params()
+    found = {name: set(array.asnumpy().flat) for name, array in {**arg_params, **aux_params}.items()}
+    assert found == {
+        "fc_weight": {0.5},
+        "fc_bias": {0},
+        "bn_gamma": {1},
+        "bn_beta": {0},
+        "scale": {3},
+        "bn_moving_mean": {0},
+        "bn_moving_var": {1},
+    }
+
+
+def test_parameters(symbol, bound):
+    module = bound(symbol)
+    arg_params, aux_params = module.get_params()
+    assert list(arg_params) == ["fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"] and aux_params == {}
+    arg_params["fc1_weight"][:] = 9  # a copy
+    assert module.get_params()[0]["fc1_weight"].asnumpy().max() < 1
+    with pytest.warns(UserWarning, match="init_params call ignored"):
+        module.init_params()
+    with pytest.warns(UserWarning, match="set_params call ignored"):
+        module.set_params({}, {}, allow_missing=True, force_init=False)
+    with pytest.raises(RuntimeError, match="fc1_bias is not presented"):
+        module.set_params({"fc1_weight": arg_params["fc1_weight"]}, {})
+    module.set_params({"fc1_weight": arg_params["fc1_weight"]}, {}, allow_missing=True)
+    assert module.get_params()[0]["fc1_weight"].asnumpy().min() == 9
+    extra = {"x": mx.nd.ones((1,))}
+    with pytest.raises(ValueError, match='"x" that is not in the arguments'):
+        module.set_params(extra, {}, allow_missing=True)
+    module.set_params(extra, {}, allow_missing=True, allow_extra=True)
+    module.set_params({**arg_params, **extra}, {})
+    with pytest.raises(ValueError, match=r"fc1_weight has shape \(4, 5\), the value given \(4, 6\)"):
+        module.init_params(None, {"fc1_weight": mx.nd.ones((4, 6))}, allow_missing=True, force_init=True)
+
+
+def test_parameters_in_files(symbol, bound, tmp_path):
+    module = bound(symbol)
+    module.save_params(str(tmp_path / "p.params"))
+    assert sorted(mx.nd.load(str(tmp_path / "p.params"))) == sorted(f"arg:{n}" for n in
+    module.get_params()[0]) other = bound(symbol, initializer=mx.init.One())
+    other.load_params(str(tmp_path / "p.params"))
+    assert_same(module.get_params()[0], other.get_params()[0])
+    mx.nd.save(str(tmp_path / "q.params"), {"x": mx.nd.ones((1,))})
+    with pytest.raises(ValueError, match="Invalid param file .*key 'x'"):
+        module.load_params(str(tmp_path / "q.params"))
+
+
+def test_one_step_by_hand(symbol, bound, batch_of, samples):
+    module = bound(symbol, bind={"inputs_need_grad": True})
+    before = values(module.get_params()[0])
+    module.init_optimizer(optimizer_params={"learning_rate": 0.5, "wd": 0.1})
+    module.forward_backward(batch_of(4))
+    module.update()
+    x, y = samples[0][:4], samples[1][:4].astype(int)
+    hidden = numpy.maximum(x @ before["fc1_weight"].T + before["fc1_bias"], 0)
+    scores = hidden @ before["fc2_weight"].T + before["fc2_bias"]
+    softmax = numpy.exp(scores) / numpy.exp(scores).sum(axis=1, keepdims=True)
+    numpy.testing.assert_allclose(module.get_outputs()[0].asnumpy(), softmax, rtol=1e-5)
+    error = softmax - numpy.eye(3)[y]
+    hidden_error = error @ before["fc2_weight"] * (hidden > 0)
+    numpy.testing.assert_allclose(
+        module.get_input_grads()[0].asnumpy(), hidden_error @ before["fc1_weight"], rtol=1e-4, atol=1e-6
+    )
+    after = values(module.get_params()[0])
+    rate = 0.5 / 4  # gradients are divided by the batch size
+    weight, bias = before["fc2_weight"], before["fc2_bias"]
+    numpy.testing.assert_allclose(
+        after["fc2_weight"], weight - rate * error.T @ hidden - 0.5 * 0.1 * weight, rtol=1e-4, atol=1e-6
+    )
+    # Biases do not decay.
+    numpy.testing.assert_allclose(after["fc2_bias"], bias - rate * error.sum(axis=0), rtol=1e-4, atol=1e-6)
+
+
+def test_factors_of_variables():
+    weight = mx.sym.var("fc_weight", lr_mult=0)
+    out = mx.sym.FullyConnected(mx.sym.var("data"), weight, mx.sym.var("fc_bias", lr_mult=2),
+    num_hidden=2, name="fc") module = mx.mod.Module(mx.sym.MakeLoss(out), label_names=None)
+    module.bind([("data", (1, 3))])
+    module.init_params(mx.init.One())
+    module.init_optimizer(optimizer_params={"learning_rate": 0.1})
+    module.forward_backward(mx.io.DataBatch([mx.nd.ones((1, 3))]))
+    module.update()
+    arg_params, _ = module.get_params()
+    assert arg_params["fc_weight"].asnumpy().tolist() == [[1, 1, 1]] * 2
+    numpy.testing.assert_allclose(arg_params["fc_bias"].asnumpy(), [-0.2, -0.2], rtol=1e-6)
+
+
+def test_fixed_parameters(symbol, bound, batch_of):
+    module = bound(symbol, fixed_param_names=["fc1_weight"])
+    before = values(module.get_params()[0])
+    module.init_optimizer()
+    module.forward_backward(batch_of(4))
+    module.update()
+    changed = {name for name, array in values(module.get_params()[0]).items() if (array !=
+    before[name]).any()} assert changed == {"fc1_bias", "fc2_weight", "fc2_bias"}
+
+
+def test_gradients_add_up(symbol, bound, batch_of):
+    once, twice = bound(symbol), bound(symbol, bind={"grad_req": "add"})
+    for module, steps in ((once, 1), (twice, 2)):
+        module.init_optimizer(optimizer_params={"learning_rate": 0.1 * (3 - steps)})
+        for _ in range(steps):
+            module.forward_backward(batch_of(4))
+        module.update()
+    assert_same(once.get_params()[0], twice.get_params()[0], rtol=1e-5)
+
+
+def test_out_grads(batch_of):
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    module = mx.mod.Module(out, label_names=None, context=[mx.cpu(0), mx.cpu(1)])
+    module.bind([("data", (2, 3))], inputs_need_grad=True)
+    module.init_params(mx.init.One())
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]), is_train=True)
+    module.backward([mx.nd.array([[1, 2], [3, 4]])])
+    assert module.get_input_grads()[0].asnumpy().tolist() == [[3, 3, 3], [7, 7, 7]]
+    assert [array.shape for array in module.get_input_grads(merge_multi_context=False)[0]] == [(1, 3), (1, 3)]
+
+
+def test_other_batch_shapes(symbol, bound, batch_of):
+    module = bound(symbol)
+    module.init_optimizer(optimizer_params={"momentum": 0.9})
+    before = module.get_params()[0]
+    for size in (4, 2, 6):
+        module.forward_backward(batch_of(size))
+        assert module.get_outputs()[0].shape == (size, 3)
+        assert module.data_shapes == [("data", (size, 5))]
+    assert_same(before, module.get_params()[0])
+    module.update()
+    module.forward(mx.io.DataBatch([mx.nd.ones((3, 5))]), is_train=False)  # no labels
+    assert module.get_outputs()[0].shape == (3, 3)
+    module.reshape([("data", (5, 5))], [("softmax_label", (5,))])
+    assert module.output_shapes == [("softmax_output", (5, 3))]
+    with pytest.raises(ValueError, match="the parameter fc1_weight of shape"):
+        module.reshape([("data", (5, 6))], [("softmax_label", (5,))])
+
+
+def test_bind_again(symbol, bound, caplog):
+    module = bound(symbol)
+    before = module.get_params()[0]
+    module.bind([("data", (9, 5))], [("softmax_label", (9,))])
+    assert caplog.messages == ["Already bound, ignoring bind()"]
+    module.bind([("data", (9, 5))], [("softmax_label", (9,))], force_rebind=True)
+    assert module.data_shapes == [("data", (9, 5))]
+    assert_same(before, module.get_params()[0])
+
+
+@pytest.mark.parametrize("kvstore", ["local", "device"])
+def test_several_contexts_train_as_one(symbol, bound, batch_of, kvstore):
+    trained = []
+    for contexts in (mx.cpu(), [mx.cpu(0), mx.cpu(1), mx.cpu(2)]):
+        module = bound(symbol, 7, context=contexts)
+        module.init_optimizer(kvstore, optimizer_params={"learning_rate": 0.5, "momentum": 0.9})
+        for _ in range(3):
+            module.forward_backward(batch_of(7))
+            module.update()
+        trained.append(module)
+    one, three = trained
+    assert_same(one.get_params()[0], three.get_params()[0], rtol=1e-4)
+    numpy.testing.assert_allclose(
+        one.get_outputs()[0].asnumpy(), three.get_outputs()[0].asnumpy(), rtol=1e-4, atol=1e-6
+    )
+    assert [array.shape for array in three.get_outputs(merge_multi_context=False)[0]] == [(2, 3), (2, 3),
+    (3, 3)] metric = mx.metric.Accuracy()
+    three.update_metric(metric, batch_of(7).label)
+    assert metric.num_inst == 7
+
+
+def test_contexts_without_a_store_train_alone(symbol, bound, batch_of):
+    module = bound(symbol, 7, context=[mx.cpu(0), mx.cpu(1)])
+    module.init_optimizer(kvstore=None)
+    module.forward_backward(batch_of(7))
+    module.update()
+    first, second = module._exec_group.arrays_of(["fc2_bias"])[0]
+    assert (first.asnumpy() != second.asnumpy()).any()
+    mean = (first.asnumpy() + second.asnumpy()) / 2
+    numpy.testing.assert_allclose(module.get_params()[0]["fc2_bias"].asnumpy(), mean, rtol=1e-6)
+
+
+def test_contexts_and_stores_that_do_not_fit(symbol, bound):
+    with pytest.raises(ValueError, match="Too many slices. Some splits are empty"):
+        bound(symbol, 2, context=[mx.cpu(0), mx.cpu(1), mx.cpu(2)])
+    with pytest.raises(mx.MXNetError, match="kvstore 'dist_sync': modules train in one process"):
+        bound(symbol).init_optimizer("dist_sync")
+
+
+def test_optimizer_objects(symbol, bound, caplog):
+    module = bound(symbol)
+    with pytest.warns(UserWarning, match=r"\(1.0 vs. 0.25\). Is this intended\?"):
+        module.init_optimizer(optimizer=mx.optimizer.SGD(learning_rate=0.1))
+    module.init_optimizer()
+    assert caplog.messages == ["optimizer already initialized, ignoring..."]
+    module.init_optimizer(optimizer="adam", optimizer_params={"rescale_grad": 2.0}, force_init=True)
+    assert module._optimizer.rescale_grad == 2
+
+
+def test_optimizers_are_shared(symbol, bound, batch_of):
+    owner = bound(symbol)
+    owner.init_optimizer(optimizer_params={"momentum": 0.9})
+    other = mx.mod.Module(symbol)
+    other.bind([("data", (2, 5))], [("softmax_label", (2,))], shared_module=owner)
+    assert other.params_initialized and other.optimizer_initialized
+    for module, size in ((owner, 4), (other, 2)):
+        module.forward_backward(batch_of(size))
+        module.update()
+        assert_same(owner.get_params()[0], other.get_params()[0], rtol=0)
+    assert owner._optimizer.num_update == 2
+
+
+def test_states(bound):
+    total = mx.sym.var("data") + mx.sym.var("state")
+    module = mx.mod.Module(total, label_names=None, state_names=["state"])
+    module.bind([("data", (2, 3))], for_training=False)
+    module.init_params()
+    module.set_states(value=2)
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))]))
+    assert module.get_outputs()[0].asnumpy().tolist() == [[3] * 3] * 2
+    module.set_states([[mx.nd.full((2, 3), 5)]])
+    assert module.get_states()[0].asnumpy().max() == 5
