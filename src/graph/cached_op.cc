@@ -199,6 +199,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   if (wanted.empty()) {
+    fuse_convolutions(whole);
     fuse(whole);
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;

@@ -1,4 +1,5 @@
-// Passes over lowered graphs. Each lies in a file of its own in passes/ and leaves the results bit for bit as they are.
+// Passes over lowered graphs. Each lies in a file of its own in passes/ and leaves the results bit for bit as they
+// are, unless it says otherwise.
 #pragma once
 
 #include <span>
@@ -19,6 +20,10 @@ void merge_common_subexpressions(Lowered& graph);
 void fold_constants(Lowered& graph);
 // All of the above.
 void optimize(Lowered& graph);
+
+// Lets convolutions do the normalisation, sum and activation that follow them; only for graphs without gradients. The
+// one pass after which results may differ, by rounding.
+void fuse_convolutions(Lowered& graph);
 
 // Makes one pass over memory of pointwise steps over the same elements. `kept`: values that are read after the run.
 void fuse(Lowered& graph, std::span<const int> kept = {});

@@ -6,8 +6,16 @@ function, not timed, that waits for what the first left.
 
 from headrace import npx
 
-from . import data, pointwise, products, reduce, tiny, training
+from . import data, networks, pointwise, products, reduce, tiny, training
 
 npx.set_np()
 
-CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | training.CASES | data.CASES
+CASES = (
+    tiny.CASES
+    | pointwise.CASES
+    | reduce.CASES
+    | products.CASES
+    | training.CASES
+    | data.CASES
+    | networks.CASES
+)

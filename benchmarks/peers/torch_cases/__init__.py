@@ -1,5 +1,13 @@
 """What is timed, in PyTorch."""
 
-from . import data, pointwise, products, reduce, tiny, training
+from . import data, networks, pointwise, products, reduce, tiny, training
 
-CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | training.CASES | data.CASES
+CASES = (
+    tiny.CASES
+    | pointwise.CASES
+    | reduce.CASES
+    | products.CASES
+    | training.CASES
+    | data.CASES
+    | networks.CASES
+)

@@ -1,5 +1,7 @@
 #include "ops/nn/batch_norm.h"
 
+#include <cmath>
+
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
@@ -154,6 +156,40 @@ OpDef predicting_core() {
                                      false));
 }
 
+struct AffineAttrs {
+  double eps = 1e-3;
+  bool fix_gamma = true;
+  static constexpr auto kFields = fields(field(&AffineAttrs::eps, "eps", "Added to the variance."),
+                                         field(&AffineAttrs::fix_gamma, "fix_gamma", "Whether gamma counts as 1."));
+};
+
+void affine(KernelContext& c, const AffineAttrs& a) {
+  const float *gamma = c.input(0).as<const float>(), *beta = c.input(1).as<const float>();
+  const float *mean = c.input(2).as<const float>(), *variance = c.input(3).as<const float>();
+  float *scale = c.output(0).as<float>(), *shift = c.output(1).as<float>();
+  for (int64_t i = 0; i < c.output(0).size; ++i) {
+    scale[i] = (a.fix_gamma ? 1.0f : gamma[i]) / std::sqrt(variance[i] + static_cast<float>(a.eps));
+    shift[i] = beta[i] - mean[i] * scale[i];
+  }
+}
+
+OpDef affine_of_statistics() {
+  return general<AffineAttrs>({.name = "_batch_norm_affine",
+                               .doc = "Batch normalisation with the moving statistics as x * scale + shift: scale and "
+                                      "shift, float32.",
+                               .inputs = {"gamma", "beta", "moving_mean", "moving_var"},
+                               .outputs = 2,
+                               .infer =
+                                   [](Infer& i, const AffineAttrs&) {
+                                     for (size_t k = 0; k < 4; ++k)
+                                       i.require(i.dtype(k) == DType::kFloat32 && i.shape(k) == i.shape(0),
+                                                 ErrorKind::kRuntime, "float32 arrays of one shape are needed");
+                                     i.output(i.shape(0), DType::kFloat32);
+                                     i.output(i.shape(0), DType::kFloat32);
+                                   },
+                               .kernel = affine});
+}
+
 OpDef backward_core() {
   return general<BatchNormBack>({.name = "_backward_BatchNorm",
                                  .doc = "Gradients of batch normalisation: of data, gamma and beta.",
@@ -250,6 +286,7 @@ std::vector<OpDef> batch_norm_operators() {
           user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
           sync_batch_norm(),
           training_core(),
+          affine_of_statistics(),
           predicting_core(),
           backward_core()};
 }

@@ -81,9 +81,15 @@ struct ConvolutionProblem {
   Image data, weight, out;  // (n, c, ...), (o, c / groups, ...), (n, o, ...); the one that `pass` names is written
   // One number per channel, packed. kForward and kData: added to the result. kWeight: the sums of out, written.
   void* bias = nullptr;
-  // Of kForward: added to the result, then relu.
-  std::optional<Image> sum = {};
-  bool relu = false;
+  // Of kForward: what is done with the result, in this order.
+  struct After {
+    const void *scale = nullptr, *shift = nullptr;  // float32, one per channel: result * scale + shift
+    std::optional<Image> sum = {};                  // added
+    bool relu = false;
+
+    bool any() const noexcept { return scale || sum || relu; }
+  };
+  After after = {};
 
   DType dtype() const noexcept { return data.dtype; }
   // Zeros at the end of an axis, negative where the window never gets to the last elements.

@@ -20,7 +20,7 @@ Image describable(KernelContext& context, const Image& image) {
 bool by_library(KernelContext& context, const ConvolutionProblem& p) {
   ConvolutionProblem dense = p;
   for (Image* image : {&dense.data, &dense.weight, &dense.out}) *image = describable(context, *image);
-  if (p.sum) dense.sum = describable(context, *p.sum);
+  if (p.after.sum) dense.after.sum = describable(context, *p.after.sum);
   const int threads = threads_for(convolution_cost(p.dtype(), p.weight.shape, p.out.shape), kCostPerThread);
   bool done = false;
   run_in_arena_of(threads, [&] { done = onednn_convolution(context, dense, threads); });
@@ -94,21 +94,28 @@ void add_channels(const Image& image, const T* bias) {
 // What comes after a convolution, where the library did not do it.
 void finish(KernelContext& context, const ConvolutionProblem& p) {
   const Image& out = p.out;
+  const auto& after = p.after;
   const void* sum = nullptr;
-  if (p.sum && p.sum->strides == out.strides) {
-    sum = p.sum->data;
-  } else if (p.sum) {
+  if (after.sum && after.sum->strides == out.strides) {
+    sum = after.sum->data;
+  } else if (after.sum) {
     void* packed = context.workspace(static_cast<size_t>(out.size()) * item_size(out.dtype));
-    strided_copy(packed, out.strides, p.sum->data, p.sum->strides, out.shape, out.dtype);
+    strided_copy(packed, out.strides, after.sum->data, after.sum->strides, out.shape, out.dtype);
     sum = packed;
   }
+  const auto *scale = static_cast<const float*>(after.scale), *shift = static_cast<const float*>(after.shift);
+  const int64_t channel_step = out.strides[1], channels = out.shape[1];
   dispatch(out.dtype, [&]<class T>() {
     if constexpr (!std::is_integral_v<T>) {
       T* to = static_cast<T*>(out.data);
       parallel_for(out.size(), 4096, static_cast<double>(out.size()), [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
+          const int64_t channel = i / channel_step % channels;
+          if (scale)
+            to[i] = static_cast<T>(static_cast<double>(to[i]) * static_cast<double>(scale[channel]) +
+                                   static_cast<double>(shift[channel]));
           if (sum) to[i] = static_cast<T>(to[i] + static_cast<const T*>(sum)[i]);
-          if (p.relu && to[i] < T(0)) to[i] = T(0);
+          if (after.relu && to[i] < T(0)) to[i] = T(0);
         }
       });
     }
@@ -137,10 +144,9 @@ void convolve(KernelContext& context, const ConvolutionProblem& p) {
   const bool plain = is_empty || p.dtype() == DType::kFloat64;
   if (!plain && by_library(context, p)) {
     if (p.bias && p.pass == ConvolutionPass::kData) add_bias_to_data(p);
-  } else if (p.sum || p.relu) {
+  } else if (p.after.any()) {
     ConvolutionProblem bare = p;
-    bare.sum.reset();
-    bare.relu = false;
+    bare.after = {};
     convolve(context, bare);
     finish(context, p);
   } else if (p.dtype() == DType::kFloat16 && !plain) {

@@ -39,7 +39,7 @@ void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t furthe
             w.spatial() + 2, to_string(w.kernel), to_string(i.shape(0)));
   i.require(is_floating(i.dtype(0)), ErrorKind::kRuntime, "expected floats, got {}; convert with astype",
             dtype_name(i.dtype(0)));
-  for (size_t k = 1; k < i.input_count(); ++k)
+  for (size_t k = 1; k < count - further; ++k)
     i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
               "data holds {}, but input {} holds {}; convert one with astype", dtype_name(i.dtype(0)), k,
               dtype_name(i.dtype(k)));
@@ -83,7 +83,7 @@ Shape convolved_shape(const Infer& i, const Window& w, const Shape& data, int64_
   return shape;
 }
 
-void infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
+Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
   const Window w = window_of(i.name(), a);
   require_inputs(i, w, a.no_bias, further);
   const Shape data = channels_second(i.shape(0), w.channels_last);
@@ -94,20 +94,19 @@ void infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
   require_shape(i, 1, "weight", weight, w.channels_last);
   if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
   const Shape out = convolved_shape(i, w, data, a.num_filter);
-  if (further > 0) require_shape(i, i.input_count() - 1, "sum", out, w.channels_last);
   output_image(i, out, i.dtype(0), w.channels_last);
   i.cost(convolution_cost(i.dtype(0), weight, out));
+  return out;
 }
 
-void run_convolution(KernelContext& c, const ConvolutionAttrs& a, std::optional<Image> sum, bool relu) {
+void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionProblem::After after) {
   const Window w = window_of(c.name(), a);
   ConvolutionProblem p{.window = w};
   p.data = image_of(c.input(0), w.channels_last);
   p.weight = image_of(c.input(1), w.channels_last);
   p.out = image_of(c.output(0), w.channels_last);
   if (!a.no_bias) p.bias = const_cast<void*>(packed_data(c, c.input(2)));
-  p.sum = std::move(sum);
-  p.relu = relu;
+  p.after = std::move(after);
   convolve(c, p);
 }
 

@@ -19,9 +19,10 @@ Shape weight_shape(const Window& w, int64_t filters, int64_t channels);
 // The attributes of Convolution for a window.
 ConvolutionAttrs convolution_attrs(const Window& w, int64_t filters, const Layout& layout);
 
-// The rule and kernel of a convolution. A last input, where there is a `further` one, has the shape of the result.
-void infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further);
-void run_convolution(KernelContext& c, const ConvolutionAttrs& a, std::optional<Image> sum, bool relu);
+// The rule and kernel of a convolution; `further` inputs follow its own. The rule gives the result's shape, with
+// channels second.
+Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further);
+void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionProblem::After after);
 void complete_convolution(Completion& c, const ConvolutionAttrs& a);
 
 // The gradient of a convolution's weight, which has `filters` filters: `out` is what flows into the result.

@@ -11,7 +11,7 @@ using onednn::Operand;
 struct Prepared {
   dnnl::primitive primitive;
   Operand data, weight, out, sum;
-  memory bias, scratch;
+  memory bias, scale, shift, scratch;
   size_t scratch_bytes = 0;
   std::unordered_map<int, memory> arguments;
 };
@@ -23,9 +23,10 @@ void append(onednn::Key& key, const Image& image) {
 
 onednn::Key key_of(const ConvolutionProblem& p, int threads) {
   onednn::Key key{threads, static_cast<int64_t>(p.pass), static_cast<int64_t>(p.dtype()),
-                  (p.bias ? 1 : 0) | (p.relu ? 2 : 0) | (p.sum ? 4 : 0), p.window.groups};
+                  (p.bias ? 1 : 0) | (p.after.relu ? 2 : 0) | (p.after.sum ? 4 : 0) | (p.after.scale ? 8 : 0),
+                  p.window.groups};
   for (const Image* image : {&p.data, &p.weight, &p.out}) append(key, *image);
-  if (p.sum) append(key, *p.sum);
+  if (p.after.sum) append(key, *p.after.sum);
   for (const Shape* numbers : {&p.window.stride, &p.window.dilate, &p.window.pad})
     for (int64_t number : *numbers) key.push_back(number);
   return key;
@@ -46,6 +47,14 @@ Image with_group_axis(const Image& weight, int64_t groups) {
 
 memory::desc channels_last(const Image& image) {
   return *onednn::describe(image.shape, channels_last_strides(image.shape), image.dtype);
+}
+
+// One float32 number per channel of the result.
+memory::desc per_channel(const Image& out) {
+  memory::dims dims(out.shape.size(), 1), strides(out.shape.size(), out.shape[1]);
+  dims[1] = out.shape[1];
+  strides[1] = 1;
+  return {dims, memory::data_type::f32, strides};
 }
 
 // The descriptions from which a primitive is made.
@@ -72,8 +81,12 @@ struct Plan {
     }
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops after;
-    if (p.sum) after.append_binary(dnnl::algorithm::binary_add, channels_last(*p.sum));
-    if (p.relu) after.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+    if (p.after.scale) {
+      after.append_binary(dnnl::algorithm::binary_mul, per_channel(p.out));
+      after.append_binary(dnnl::algorithm::binary_add, per_channel(p.out));
+    }
+    if (p.after.sum) after.append_binary(dnnl::algorithm::binary_add, channels_last(*p.after.sum));
+    if (p.after.relu) after.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
     attributes.set_post_ops(after);
   }
 
@@ -176,7 +189,12 @@ std::unique_ptr<Prepared> prepare(const ConvolutionProblem& p) {
   made->data = Operand(given(p.data), plan.data, p.pass == ConvolutionPass::kData);
   made->weight = Operand(given(plan.split_weight), weight, p.pass == ConvolutionPass::kWeight);
   made->out = Operand(given(p.out), plan.out, p.pass == ConvolutionPass::kForward);
-  if (p.sum) made->sum = Operand(given(*p.sum), channels_last(*p.sum), false);
+  const auto& after = p.after;
+  if (after.scale) {
+    made->scale = memory(per_channel(p.out), onednn::cpu_engine(), nullptr);
+    made->shift = memory(per_channel(p.out), onednn::cpu_engine(), nullptr);
+  }
+  if (after.sum) made->sum = Operand(given(*after.sum), channels_last(*after.sum), false);
   if (plan.bias) made->bias = memory(plan.bias, onednn::cpu_engine(), nullptr);
   return made;
 }
@@ -187,7 +205,15 @@ void name_arguments(Prepared& made, const ConvolutionProblem& p) {
   arguments.emplace(data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, made.data.argument());
   arguments.emplace(weight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, made.weight.argument());
   arguments.emplace(data || weight ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, made.out.argument());
-  if (p.sum) arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, made.sum.argument());
+  int place = 0;
+  const auto add_operand = [&](const memory& operand) {
+    arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(place++) | DNNL_ARG_SRC_1, operand);
+  };
+  if (p.after.scale) {
+    add_operand(made.scale);
+    add_operand(made.shift);
+  }
+  if (p.after.sum) add_operand(made.sum.argument());
   if (made.bias) arguments.emplace(weight ? DNNL_ARG_DIFF_BIAS : DNNL_ARG_BIAS, made.bias);
 }
 
@@ -205,7 +231,11 @@ bool onednn_convolution(KernelContext& context, const ConvolutionProblem& p, int
   made->data.begin(context, stream, p.data.data);
   made->weight.begin(context, stream, p.weight.data);
   made->out.begin(context, stream, p.out.data);
-  if (p.sum) made->sum.begin(context, stream, p.sum->data);
+  if (p.after.scale) {
+    made->scale.set_data_handle(const_cast<void*>(p.after.scale));
+    made->shift.set_data_handle(const_cast<void*>(p.after.shift));
+  }
+  if (p.after.sum) made->sum.begin(context, stream, p.after.sum->data);
   if (made->bias) made->bias.set_data_handle(p.bias);
   if (made->scratch_bytes > 0) made->scratch.set_data_handle(context.workspace(made->scratch_bytes));
   made->primitive.execute(stream, made->arguments);

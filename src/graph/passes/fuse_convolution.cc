@@ -1,0 +1,159 @@
+// Convolution fusion, for graphs without gradients: batch normalisation with moving statistics becomes a factor and a
+// summand per channel, and these, the sum with a shortcut and relu are done while the convolution's results are in
+// registers. Results differ from the separate steps by rounding.
+
+#include <algorithm>
+
+#include "graph/passes.h"
+#include "op/trace.h"
+
+namespace headrace {
+namespace {
+
+class ConvolutionFusion {
+ public:
+  explicit ConvolutionFusion(Lowered& graph) : graph_(graph), readers_(graph.values.size()) {
+    for (size_t s = 0; s < graph.steps.size(); ++s)
+      for (int id : graph.steps[s].inputs) readers_[static_cast<size_t>(id)].push_back(s);
+    for (int id : graph.outputs)
+      if (id >= 0) readers_[static_cast<size_t>(id)].push_back(SIZE_MAX);
+    replacements_.resize(graph.steps.size());
+    is_gone_.resize(graph.steps.size());
+  }
+
+  void run() {
+    for (size_t s = 0; s < graph_.steps.size(); ++s)
+      if (!is_gone_[s] && graph_.steps[s].op->name == "Convolution") extend(s);
+    std::vector<Step> steps;
+    for (size_t s = 0; s < graph_.steps.size(); ++s) {
+      for (Step& step : replacements_[s]) steps.push_back(std::move(step));
+      if (!is_gone_[s]) steps.push_back(std::move(graph_.steps[s]));
+    }
+    graph_.steps = std::move(steps);
+  }
+
+ private:
+  const View& type(int id) const { return *graph_.values[static_cast<size_t>(id)].type; }
+
+  // The only step that reads the value; SIZE_MAX: there is none, there are several, or it is part of another already.
+  size_t only_reader(int id) const {
+    const auto& readers = readers_[static_cast<size_t>(id)];
+    const bool one = readers.size() == 1 && readers[0] != SIZE_MAX && !is_gone_[readers[0]];
+    return one ? readers[0] : SIZE_MAX;
+  }
+
+  bool is_batch_norm(const Step& step, int of) const {
+    if (step.op->name != "_batch_norm_predict" || step.inputs[0] != of) return false;
+    for (size_t k : {1, 2})
+      if (!readers_[static_cast<size_t>(step.outputs[k])].empty()) return false;
+    const auto axis = step.op->schema->find("axis")->get(step.attrs->data());
+    return std::get<int64_t>(axis) == 1 && type(step.inputs[1]).dtype() == DType::kFloat32;
+  }
+
+  static bool adds(const Step& step) {
+    const std::string& name = step.op->name;
+    return name == "elemwise_add" || name == "broadcast_add" || name == "_npi_add";
+  }
+
+  static bool is_relu(const Step& step) { return step.op->name == "relu" || step.op->name == "_npx_relu"; }
+
+  // Follows the convolution's result as far as each value has one reader.
+  void extend(size_t s) {
+    const Step convolution = graph_.steps[s];
+    const DType dtype = type(convolution.outputs[0]).dtype();
+    if (dtype != DType::kFloat32 && dtype != DType::kBfloat16) return;
+    const auto layout = convolution.op->schema->find("layout")->get(convolution.attrs->data());
+    if (const auto* text = std::get_if<std::string>(&layout); text && text->back() == 'C') return;
+    int result = convolution.outputs[0];
+    std::vector<size_t> taken{s};
+    std::vector<NamedAttr> attrs;
+    Step affine{}, fused{};
+    fused.inputs = convolution.inputs;
+    fused.cost_ns = convolution.cost_ns;
+    bool is_active = false;
+    size_t next = only_reader(result);
+    if (next != SIZE_MAX && is_batch_norm(graph_.steps[next], result)) {
+      const Step& norm = graph_.steps[next];
+      affine = affine_step(norm);
+      fused.inputs.push_back(affine.outputs[0]);
+      fused.inputs.push_back(affine.outputs[1]);
+      attrs.push_back({"with_scale", true});
+      is_active = std::get<std::string>(norm.op->schema->find("activation")->get(norm.attrs->data())) == "relu";
+      result = take(next, taken);
+      next = only_reader(result);
+    }
+    if (next != SIZE_MAX && !is_active && adds(graph_.steps[next])) {
+      const Step& sum = graph_.steps[next];
+      const int other = sum.inputs[0] == result ? sum.inputs[1] : sum.inputs[0];
+      if (other != result && type(other).shape() == type(result).shape() && type(other).dtype() == dtype) {
+        fused.inputs.push_back(other);
+        attrs.push_back({"with_sum", true});
+        result = take(next, taken);
+        next = only_reader(result);
+      }
+    }
+    if (next != SIZE_MAX && !is_active && is_relu(graph_.steps[next])) {
+      is_active = true;
+      result = take(next, taken);
+    }
+    if (taken.size() == 1) return;
+    if (is_active) attrs.push_back({"activation", std::string("relu")});
+    finish(convolution, std::move(affine), std::move(fused), attrs, result, taken);
+  }
+
+  int take(size_t step, std::vector<size_t>& taken) const {
+    taken.push_back(step);
+    return graph_.steps[step].outputs[0];
+  }
+
+  Step affine_step(const Step& norm) {
+    static const OpDef& op = find_op("_batch_norm_affine");
+    Step step{};
+    step.op = &op;
+    const auto value = [&](const char* name) { return norm.op->schema->find(name)->get(norm.attrs->data()); };
+    step.attrs = attrs_of(op, {{"eps", value("eps")}, {"fix_gamma", value("fix_gamma")}});
+    for (size_t k = 1; k < 5; ++k) step.inputs.push_back(norm.inputs[k]);
+    for (int k = 0; k < 2; ++k) {
+      const int id = static_cast<int>(graph_.values.size());
+      graph_.values.push_back({Value::Source::kStep, graph_.values[static_cast<size_t>(norm.inputs[1])].type, {}, id});
+      readers_.emplace_back();
+      step.outputs.push_back(id);
+    }
+    step.cost_ns = 50 + static_cast<double>(type(norm.inputs[1]).size());
+    return step;
+  }
+
+  void finish(const Step& convolution, Step affine, Step fused, const std::vector<NamedAttr>& attrs, int result,
+              const std::vector<size_t>& taken) {
+    static const OpDef& op = find_op("_fused_convolution");
+    IntrusivePtr<Attrs> made = op.make_attrs();
+    for (const FieldInfo& field : convolution.op->schema->fields)
+      op.schema->find(field.name)
+          ->set(made->mutable_data(), field.get(convolution.attrs->data()), field, op.name.c_str());
+    for (const NamedAttr& attr : attrs) {
+      const FieldInfo& field = *op.schema->find(attr.name);
+      field.set(made->mutable_data(), attr.value, field, op.name.c_str());
+    }
+    fused.op = &op;
+    fused.attrs = AttrsPtr(made.get());
+    fused.outputs.push_back(result);
+    for (size_t s : taken) {
+      fused.fused.push_back(graph_.steps[s].op->name);
+      is_gone_[s] = true;
+    }
+    auto& place = replacements_[taken.back()];
+    if (affine.op) place.push_back(std::move(affine));
+    place.push_back(std::move(fused));
+  }
+
+  Lowered& graph_;
+  std::vector<std::vector<size_t>> readers_;     // of each value; SIZE_MAX stands for the caller
+  std::vector<std::vector<Step>> replacements_;  // what comes in the place of each step
+  std::vector<uint8_t> is_gone_;
+};
+
+}  // namespace
+
+void fuse_convolutions(Lowered& graph) { ConvolutionFusion(graph).run(); }
+
+}  // namespace headrace
