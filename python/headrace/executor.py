@@ -53,7 +53,8 @@ class Executor:
         wanted = [i for i, req in enumerate(requests) if req != "null"]
         self._leaves = list(self.arg_arrays)
         for i in wanted:
-            # The caller's arrays stay off the tape: an executor has variables of its own over the same memory.
+            # The caller's arrays stay off the tape: an executor has variables of its own over the same
+            # memory.
             self._leaves[i] = self.arg_arrays[i].detach()
             autograd.mark_variables([self._leaves[i]], [self.grad_arrays[i]], requests[i])
         by_name = {**dict(zip(self._arg_names, self._leaves)), **dict(zip(self._aux_names, self.aux_arrays))}
@@ -75,7 +76,8 @@ class Executor:
                 raise TypeError(f"Unknown argument {name}; the arguments are {', '.join(self._arg_names)}")
             if arguments[name].shape != tuple(value.shape):
                 raise ValueError(
-                    f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {tuple(value.shape)}"
+                    f"Shape not match! Argument {name}, need: {arguments[name].shape}, "
+                    f"received: {tuple(value.shape)}"
                 )
             arguments[name][:] = arrays.like(value, arguments[name])
         if self._monitor is not None:
@@ -110,7 +112,8 @@ class Executor:
             autograd.backward(self._recorded, out_grads, retain_graph=True, train_mode=is_train)
 
     def set_monitor_callback(self, callback, monitor_all=False):
-        """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if asked.
+        """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if
+        asked.
 
         The graph then runs twice. None ends it.
         """
@@ -142,7 +145,7 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs))
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
-        """Writes values into arguments and auxiliary states. ValueError: a name is unknown and not allowed."""
+        """Writes values into arguments and auxiliary states. ValueError: a name is unknown, unless allowed."""
         for known, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in known:

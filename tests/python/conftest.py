@@ -18,7 +18,8 @@ def interop():
         if (pathlib.Path(folder) / "data" / "interop").is_dir():
             return pathlib.Path(folder) / "data" / "interop"
     pytest.skip(
-        "the files of MXNet are not there; put the folder `shared` beside the checkout, or let HEADRACE_SHARED name it"
+        "the files of MXNet are not there; put the folder `shared` beside the checkout, or let "
+        "HEADRACE_SHARED name it"
     )
 
 

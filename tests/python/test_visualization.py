@@ -11,7 +11,8 @@ def network(mx):
     layer = mx.sym.Convolution(mx.sym.var("data"), num_filter=4, kernel=(3, 3), name="conv1")
     layer = mx.sym.Activation(mx.sym.BatchNorm(layer, name="bn"), act_type="relu", name="relu")
     pool = mx.sym.Pooling(layer, kernel=(2, 2), pool_type="max", stride=(2, 2), name="pool")
-    layer = mx.sym.Convolution(pool, num_filter=4, num_group=2, kernel=(3, 3), pad=(1, 1), no_bias=True, name="conv2")
+    layer = mx.sym.Convolution(pool, num_filter=4, num_group=2, kernel=(3, 3), pad=(1, 1), no_bias=True,
+                               name="conv2")
     layer = mx.sym.FullyConnected(mx.sym.Flatten(layer + pool, name="flat"), num_hidden=10, name="long" * 20)
     layer = mx.sym.FullyConnected(layer, num_hidden=3, no_bias=True, name="fc2")
     return mx.sym.SoftmaxOutput(layer, name="softmax")
@@ -124,7 +125,9 @@ def test_errors(show, symbol):
 
 
 def test_as_mxnet(symbol, mxnet_peer, capsys):
-    program = NETWORK + """
+    program = (
+        NETWORK
+        + """
 import contextlib, io, json, mxnet as mx
 text, net = io.StringIO(), network(mx)
 with contextlib.redirect_stdout(text):
@@ -132,11 +135,13 @@ with contextlib.redirect_stdout(text):
     mx.viz.print_summary(net, {"data": (2, 3, 8, 8)})
 graphs = []
 try:
-    graphs = [mx.viz.plot_network(net, shape={"data": (2, 3, 8, 8)}, hide_weights=hide).source for hide in (0, 1)]
+    for hide in (0, 1):
+        graphs.append(mx.viz.plot_network(net, shape={"data": (2, 3, 8, 8)}, hide_weights=hide).source)
 except ImportError:
     pass
 print(json.dumps([text.getvalue(), graphs]))
 """
+    )
     table, graphs = mxnet_peer(program)
     mx.viz.print_summary(symbol)
     mx.viz.print_summary(symbol, {"data": (2, 3, 8, 8)})

@@ -38,8 +38,8 @@ class DataBatch:
     """A batch: lists of arrays for data and labels.
 
     `pad`: how many samples at the end are there only to fill the batch; `index`: numbers of the samples;
-    `bucket_key`, `provide_data`, `provide_label`: what a BucketingModule needs. AssertionError: data or labels
-    are no lists.
+    `bucket_key`, `provide_data`, `provide_label`: what a BucketingModule needs. AssertionError: data or
+    labels are no lists.
     """
 
     def __init__(self, data, label=None, pad=None, index=None, bucket_key=None, provide_data=None,
@@ -56,7 +56,8 @@ class DataBatch:
 
     def __str__(self):
         data, label = (
-            None if arrays is None else [array.shape for array in arrays] for arrays in (self.data, self.label)
+            None if arrays is None else [array.shape for array in arrays]
+            for arrays in (self.data, self.label)
         )
         return f"{type(self).__name__}: data shapes: {data} label shapes: {label}"
 

@@ -28,7 +28,8 @@ class _Current(DataIter):
 class ResizeIter(_Current):
     """Passes of exactly `size` batches of `data_iter`, which starts again whenever it ends.
 
-    `reset` resets `data_iter` too if `reset_internal`; otherwise the next pass goes on where this one stopped.
+    `reset` resets `data_iter` too if `reset_internal`; otherwise the next pass goes on where this one
+    stopped.
     """
 
     def __init__(self, data_iter, size, reset_internal=True):

@@ -108,9 +108,7 @@ def _function(name, on_symbols, of_numbers):
     return function
 
 
-_power_function = _arithmetic(
-    "_power", "_power", "power", left="_rpower_scalar", left_hint="_rpowerscalar"
-)
+_power_function = _arithmetic("_power", "_power", "power", left="_rpower_scalar", left_hint="_rpowerscalar")
 maximum = _function("maximum", _arithmetic("_maximum", "_maximum", "maximum"), max)
 minimum = _function("minimum", _arithmetic("_minimum", "_minimum", "minimum"), min)
 hypot = _function("hypot", _arithmetic("_hypot", "_hypot", "hypot"), math.hypot)
@@ -202,7 +200,9 @@ class Symbol:
         return self._handle.attr(key)
 
     def list_attr(self, recursive=False):
-        """All texts of the node. DeprecationWarning (raised): `recursive`; attr_dict gives those of all nodes."""
+        """All texts of the node. DeprecationWarning (raised): `recursive`; attr_dict gives those of all
+        nodes.
+        """
         if recursive:
             raise DeprecationWarning("Symbol.list_attr with recursive=True: use attr_dict instead")
         return self._handle.attrs()
@@ -244,8 +244,8 @@ class Symbol:
     def infer_shape(self, *args, **kwargs):
         """(argument shapes, output shapes, auxiliary shapes) from shapes of some arguments.
 
-        Shapes are given by name, or by position in list_arguments(); None leaves one open. When something stays
-        unknown, gives (None, None, None) with a warning. MXNetError: the shapes do not fit.
+        Shapes are given by name, or by position in list_arguments(); None leaves one open. When something
+        stays unknown, gives (None, None, None) with a warning. MXNetError: the shapes do not fit.
         """
         arguments, outputs, auxiliary = self.infer_shape_partial(*args, **kwargs)
         unknown = [
@@ -468,8 +468,8 @@ class Symbol:
 
     def _refuse(self, what):
         raise MXNetError(
-            f"Symbol {self.name}: {what} is not known while a graph is built; compute with operators, or do not "
-            "hybridize this block"
+            f"Symbol {self.name}: {what} is not known while a graph is built; compute with operators, or do "
+            "not hybridize this block"
         )
 
     @property
@@ -507,8 +507,8 @@ def _class_of_mode():
 def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, **kwargs):
     """An input of a graph.
 
-    `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are kept as
-    texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
+    `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are kept
+    as texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
@@ -528,8 +528,8 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(
-                f"Attribute name={key} is not supported. Additional attributes must start and end with double "
-                "underscores, e.g, __yourattr__"
+                f"Attribute name={key} is not supported. Additional attributes must start and end with "
+                "double underscores, e.g, __yourattr__"
             )
         texts[key] = str(value)
     return _class_of_mode()(_core.SymbolHandle.variable(name, texts))

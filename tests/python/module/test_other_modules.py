@@ -114,7 +114,12 @@ def test_sequential_module_equals_one_module(batch_of):
         module.update_metric(metric, batch_of(4).label)
         params = [array.asnumpy() for array in module.get_params()[0].values()]
         results.append(
-            [metric.num_inst, module.get_outputs()[0].asnumpy(), module.get_input_grads()[0].asnumpy(), *params]
+            [
+                metric.num_inst,
+                module.get_outputs()[0].asnumpy(),
+                module.get_input_grads()[0].asnumpy(),
+                *params,
+            ]
         )
     for mine, theirs in zip(*results):
         numpy.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-7)
