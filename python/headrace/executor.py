@@ -145,7 +145,7 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs))
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
-        """Writes values into arguments and auxiliary states. ValueError: a name is unknown, unless allowed."""
+        """Writes values into arguments and auxiliary states. ValueError: an unknown name, unless allowed."""
         for known, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in known:

@@ -96,7 +96,7 @@ class Module(BaseModule):
         return made
 
     def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
-        """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params` and, if asked, `<prefix>-<epoch>.states`."""
+        """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params`; `<prefix>-<epoch>.states` if asked."""
         save_checkpoint(prefix, epoch, self._symbol, *self.get_params())
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
