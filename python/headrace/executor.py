@@ -76,8 +76,8 @@ class Executor:
                 raise TypeError(f"Unknown argument {name}; the arguments are {', '.join(self._arg_names)}")
             if arguments[name].shape != tuple(value.shape):
                 raise ValueError(
-                    f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: "
-                    f"{tuple(value.shape)}"
+                    f"Shape not match! Argument {name}, need: {arguments[name].shape}, "
+                    f"received: {tuple(value.shape)}"
                 )
             arguments[name][:] = arrays.like(value, arguments[name])
         if self._monitor is not None:
@@ -145,9 +145,7 @@ class Executor:
         return dict(zip(self._symbol.list_outputs(), self.outputs))
 
     def copy_params_from(self, arg_params, aux_params=None, allow_extra_params=False):
-        """Writes values into arguments and auxiliary states. ValueError: a name is unknown and not
-        allowed.
-        """
+        """Writes values into arguments and auxiliary states. ValueError: an unknown name, unless allowed."""
         for known, given in ((self.arg_dict, arg_params), (self.aux_dict, aux_params or {})):
             for name, value in given.items():
                 if name in known:

@@ -9,6 +9,12 @@ from .context import cpu
 
 __all__ = ["BatchEndParam", "load_checkpoint", "load_params", "save_checkpoint"]
 
+# Ends of the names that layers give to their parameters.
+PARAMETER_SUFFIXES = (
+    *("_weight", "_bias", "_gamma", "_beta"),
+    *("_moving_mean", "_moving_var", "_running_mean", "_running_var"),
+)
+
 BatchEndParam = collections.namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
 
 
@@ -29,9 +35,8 @@ def load_param_file(fname):
         kind, _, name = key.partition(":")
         if kind not in found or not name:
             raise ValueError(
-                f"Invalid param file {fname}: key '{key}' does not begin with 'arg:' or 'aux:'; "
-                f"expected a file "
-                "written by save_checkpoint or Module.save_params"
+                f"Invalid param file {fname}: key '{key}' does not begin with 'arg:' or 'aux:'; expected a "
+                "file written by save_checkpoint or Module.save_params"
             )
         found[kind][name] = array
     return found["arg"], found["aux"]

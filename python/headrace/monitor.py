@@ -18,8 +18,8 @@ class Monitor:
     compute.
 
     `stat_func` gives an array or a list of arrays (default: the root of the mean square). Noted are the
-    outputs of operators during forward, then arguments and auxiliary states, if `pattern` matches their names from
-    the start; with `monitor_all` variables as they are read, too. Such a forward runs twice.
+    outputs of operators during forward, then arguments and auxiliary states, if `pattern` matches their names
+    from the start; with `monitor_all` variables as they are read, too. Such a forward runs twice.
     """
 
     def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):
@@ -51,9 +51,7 @@ class Monitor:
         self.step += 1
 
     def toc(self):
-        """Call it after backward. Gives (batch number, name, text of the statistics) for each array, or
-        [].
-        """
+        """Call it after backward. Gives (batch number, name, text of statistics) for each array, or []."""
         if not self.activated:
             return []
         self.activated = False

@@ -4,13 +4,10 @@ import json
 import pathlib
 import re
 
+from .model import PARAMETER_SUFFIXES
 from .symbol import Symbol
 
 __all__ = ["Digraph", "plot_network", "print_summary"]
-
-_PARAMETERS = tuple(
-    "_weight _bias _beta _gamma _moving_var _moving_mean _running_var _running_mean".split()  # fmt: skip
-)
 
 
 def _nodes(symbol):
@@ -64,8 +61,8 @@ def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.
     """Prints a table of a symbol's operators: name and type, shape of the output without its first axis,
     number of parameters, inputs.
 
-    `shape`: shapes of inputs by name; without it there are no shapes, and numbers of parameters leave
-    out what depends on them. `positions`: where the columns end, in characters or, if the last is at most 1, in
+    `shape`: shapes of inputs by name; without it there are no shapes, and numbers of parameters leave out
+    what depends on them. `positions`: where the columns end, in characters or, if the last is at most 1, in
     parts of `line_length`. TypeError: no symbol. ValueError: `shape` does not tell all shapes.
     """
     nodes, heads = _nodes(symbol)
@@ -116,8 +113,8 @@ def _quote(text):
 
 
 class Digraph:
-    """A directed graph in the DOT language: `source` is its text. Draws with the package graphviz, if it
-    is there.
+    """A directed graph in the DOT language: `source` is its text. Draws with the package graphviz, if it is
+    there.
     """
 
     def __init__(self, name="plot", format="pdf"):  # noqa: A002
@@ -161,9 +158,8 @@ class Digraph:
             import graphviz
         except ImportError:
             raise ImportError(
-                "drawing a network needs the package graphviz (pip install graphviz) and its "
-                "program dot; without "
-                "them, save() writes the text"
+                "drawing a network needs the package graphviz (pip install graphviz) and its program dot; "
+                "without them, save() writes the text"
             ) from None
         return graphviz.Source(self.source, filename=f"{self.name}.gv", format=self.format)
 
@@ -215,9 +211,9 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
                  hide_weights=True):  # fmt: skip
     """A Digraph of a symbol's operators, each pointing to its inputs.
 
-    With `shape` (shapes of inputs by name) edges say the shapes of single samples, with `dtype` (dtypes
-    by name) their dtypes too. `node_attrs` are attributes for all nodes. Parameters get no edges if `hide_weights`.
-    TypeError: no symbol. ValueError: `shape` does not tell all shapes.
+    With `shape` (shapes of inputs by name) edges say the shapes of single samples, with `dtype` (dtypes by
+    name) their dtypes too. `node_attrs` are attributes for all nodes. Parameters get no edges if
+    `hide_weights`. TypeError: no symbol. ValueError: `shape` does not tell all shapes.
     """
     nodes, _ = _nodes(symbol)
     shapes = _shapes(symbol, shape) if shape else {}
@@ -229,7 +225,9 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     look = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     look.update(node_attrs or {})
     graph = Digraph(title, save_format)
-    weights = {node["name"] for node in nodes if node["op"] == "null" and node["name"].endswith(_PARAMETERS)}
+    weights = {
+        node["name"] for node in nodes if node["op"] == "null" and node["name"].endswith(PARAMETER_SUFFIXES)
+    }
     for node in nodes:
         if node["name"] in weights:
             continue

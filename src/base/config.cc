@@ -46,6 +46,12 @@ void parse_mxnet_engine(const char*, std::string_view text, Config& config) {
   if (text == "NaiveEngine") config.serial_engine = true;
 }
 
+template <bool Config::*member>
+void parse_flag(const char* name, std::string_view text, Config& config) {
+  check(text == "0" || text == "1", ErrorKind::kValue, "{}: expected 0 or 1, got '{}'.", name, text);
+  config.*member = text == "1";
+}
+
 void parse_log_level(const char* name, std::string_view text, Config& config) {
   check(text == "error" || text == "warn" || text == "info" || text == "debug", ErrorKind::kValue,
         "{}: expected error, warn, info or debug, got '{}'.", name, text);
@@ -67,6 +73,8 @@ constexpr Entry kTable[] = {
      parse_integer<&Config::max_pending_bytes, 0>},
     {{"HEADRACE_MEMORY_WATERMARK", "0", "free pooled bytes below which none return to the system; 0: half the memory"},
      parse_integer<&Config::memory_watermark, 0>},
+    {{"HEADRACE_FUSION", "1", "whether compiled graphs make one pass over memory of several operations; 0 or 1"},
+     parse_flag<&Config::fusion>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
     {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},

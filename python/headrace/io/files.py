@@ -41,9 +41,7 @@ class MXDataIter(DataIter):
             return False
         rows, pad = self._rows(self._begin)
         self._begin += self.batch_size
-        data, label = (
-            arrays.array(values[rows], dtype=values.dtype) for values in (self._data, self._label)
-        )
+        data, label = (arrays.array(values[rows], dtype=values.dtype) for values in (self._data, self._label))
         self._batch = DataBatch([data], [label], pad, rows.astype(numpy.uint64))
         return True
 
@@ -85,8 +83,7 @@ def _read_table(path, shape):
         if len(values) != size:
             raise MXNetError(
                 f"CSVIter: {path}: the data size in CSV do not match size of shape: specified "
-                f"shape={tuple(shape)}, "
-                f"row {number} has {len(values)} values"
+                f"shape={tuple(shape)}, row {number} has {len(values)} values"
             )
         try:
             table[number] = values
@@ -98,8 +95,8 @@ def _read_table(path, shape):
 class CSVIter(MXDataIter):
     """Rows of a CSV file (or of all files in a folder), each reshaped to `data_shape`.
 
-    Labels come from `label_csv`, or are 0. With `round_batch` the last batch is filled from the
-    beginning, and the next pass starts after what was taken; without, it keeps rows of the batch before. MXNetError: a
+    Labels come from `label_csv`, or are 0. With `round_batch` the last batch is filled from the beginning,
+    and the next pass starts after what was taken; without, it keeps rows of the batch before. MXNetError: a
     file is missing, or a row does not have as many numbers as the shape.
     """
 
@@ -116,8 +113,8 @@ class CSVIter(MXDataIter):
         if len(label) != len(data):
             raise MXNetError(f"CSVIter: {data_csv} has {len(data)} rows, {label_csv} has {len(label)}")
         label = label.reshape(len(label)) if label_shape == (1,) else label
-        super().__init__(data, label, batch_size, dtype, kwargs.get("data_name", "data"),
-                         kwargs.get("label_name", "softmax_label"))  # fmt: skip
+        names = {key: kwargs[key] for key in ("data_name", "label_name") if key in kwargs}
+        super().__init__(data, label, batch_size, dtype, **names)
         self._round_batch = round_batch
 
     def reset(self):
@@ -173,14 +170,14 @@ class MNISTIter(MXDataIter):
             order = _shuffled(len(images), seed)
             images, labels = images[order], labels[order]
         images = images.reshape(len(images), -1) if flat else images[:, numpy.newaxis]
-        super().__init__(images.astype(numpy.float32) / 256, labels, batch_size, dtype,
-                         kwargs.get("data_name", "data"), kwargs.get("label_name", "softmax_label"))  #
-                         fmt: skip
+        names = {key: kwargs[key] for key in ("data_name", "label_name") if key in kwargs}
+        super().__init__(images.astype(numpy.float32) / 256, labels, batch_size, dtype, **names)
 
 
 class LibSVMIter(MXDataIter):
     """Not there: its batches are sparse arrays (MXNetError)."""
 
     def __init__(self, *args, **kwargs):
-        raise MXNetError("LibSVMIter gives sparse arrays, which are not in Headrace; use NDArrayIter or
-        CSVIter")
+        raise MXNetError(
+            "LibSVMIter gives sparse arrays, which are not in Headrace; use NDArrayIter or CSVIter"
+        )

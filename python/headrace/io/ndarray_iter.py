@@ -36,8 +36,8 @@ def named_arrays(data, default_name, allow_empty):
 class NDArrayIter(DataIter):
     """Batches of `batch_size` samples along the first axis of arrays.
 
-    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32. `shuffle`
-    draws a new order at each `reset` from NumPy's generator. An incomplete last batch is filled from the beginning
+    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32. `shuffle` draws
+    a new order at each `reset` from NumPy's generator. An incomplete last batch is filled from the beginning
     ('pad'), dropped ('discard'), or waits for the next pass ('roll_over'). Batches in order are views.
 
     AssertionError: no data. TypeError: no arrays. ValueError: unequal numbers of samples.

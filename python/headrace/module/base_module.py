@@ -13,6 +13,8 @@ from .executor_group import join
 
 __all__ = ["BaseModule"]
 
+DEFAULT_INITIALIZER = Uniform(0.01)
+
 
 def as_list(value):
     """`value` in a list, unless it is a list or a tuple."""
@@ -121,9 +123,9 @@ class BaseModule:
                 sparse_row_id_fn=None):  # fmt: skip
         """The outputs for all batches of a DataIter, or for an array, joined along the first axis.
 
-        One output comes alone unless `always_output_list`; without `merge_batches`, a list with the
-        outputs of each batch. ValueError: `eval_data` is neither. AssertionError: the batches have different numbers of
-        outputs.
+        One output comes alone unless `always_output_list`; without `merge_batches`, a list with the outputs
+        of each batch. ValueError: `eval_data` is neither. AssertionError: the batches have different numbers
+        of outputs.
         """
         self._check("predict")
         if isinstance(eval_data, NDArray) or hasattr(eval_data, "__array__"):
@@ -137,19 +139,20 @@ class BaseModule:
         if not merge_batches or not found:
             return found
         assert len({len(outputs) for outputs in found}) == 1, (
-            "Cannot merge batches, as num of outputs is not the same in mini-batches. Maybe "
-            "bucketing is used?"
+            "Cannot merge batches, as num of outputs is not the same in mini-batches. Maybe bucketing is "
+            "used?"
         )
         joined = [join(parts, 0) for parts in zip(*found)]
         return joined if always_output_list or len(joined) > 1 else joined[0]
 
     def fit(self, train_data, eval_data=None, eval_metric="acc", epoch_end_callback=None,
-    batch_end_callback=None, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),),
-            eval_end_callback=None, eval_batch_end_callback=None, initializer=Uniform(0.01), arg_params=None,
-            aux_params=None, allow_missing=False, force_rebind=False, force_init=False, begin_epoch=0,
-            num_epoch=None, validation_metric=None, monitor=None, sparse_row_id_fn=None):  # fmt: skip
-        """Trains from epoch `begin_epoch` up to `num_epoch`, with an evaluation after each if
-        `eval_data` is given.
+            batch_end_callback=None, kvstore="local", optimizer="sgd",
+            optimizer_params=(("learning_rate", 0.01),), eval_end_callback=None,
+            eval_batch_end_callback=None, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+            allow_missing=False, force_rebind=False, force_init=False, begin_epoch=0, num_epoch=None,
+            validation_metric=None, monitor=None, sparse_row_id_fn=None):  # fmt: skip
+        """Trains from epoch `begin_epoch` up to `num_epoch`, with an evaluation after each if `eval_data` is
+        given.
 
         Logs metrics and times. Callbacks: see the module `callback`. AssertionError: `num_epoch` is missing.
         """
@@ -210,8 +213,8 @@ class BaseModule:
         """(arg_params, aux_params): copies of the parameters, name to array on the CPU."""
         raise NotImplementedError
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
-                    force_init=False, allow_extra=False):  # fmt: skip
+    def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+                    allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
         """Fills the parameters: from the given ones, else by `initializer`; once, unless `force_init`."""
         raise NotImplementedError
 
@@ -271,7 +274,7 @@ class BaseModule:
         raise NotImplementedError
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
-    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+             force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
         """Makes the arrays for data and labels of these shapes: lists of DataDesc or of (name, shape)."""
         raise NotImplementedError
 

@@ -3,9 +3,8 @@
 import logging
 import warnings
 
-from ..initializer import Uniform
 from ..model import load_checkpoint, save_param_file
-from .base_module import BaseModule
+from .base_module import DEFAULT_INITIALIZER, BaseModule
 from .module import Module
 
 __all__ = ["BucketingModule"]
@@ -18,9 +17,10 @@ class BucketingModule(BaseModule):
     parameters. The other arguments are those of Module.
     """
 
-    def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=None, work_load_list=None,
-                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None):  #
-                 fmt: skip super().__init__(logger)
+    def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=None,
+                 work_load_list=None, fixed_param_names=None, state_names=None, group2ctxs=None,
+                 compression_params=None):  # fmt: skip
+        super().__init__(logger)
         assert default_bucket_key is not None, "default_bucket_key is needed"
         self._sym_gen = sym_gen
         self._default_bucket_key = default_bucket_key
@@ -54,9 +54,7 @@ class BucketingModule(BaseModule):
     @staticmethod
     def load_dict(sym_dict=None, sym_gen=None, default_bucket_key=None, arg_params=None, aux_params=None,
                   **kwargs):  # fmt: skip
-        """A BucketingModule with the parameters given; `sym_dict` has what `sym_gen` would give for each
-        key.
-        """
+        """A BucketingModule with the parameters given; `sym_dict` has what `sym_gen` gives for each key."""
         made = BucketingModule(sym_gen or sym_dict.__getitem__, default_bucket_key, **kwargs)
         made._given = (arg_params or {}, aux_params or {})
         made.params_initialized = True
@@ -112,7 +110,7 @@ class BucketingModule(BaseModule):
     # --- buckets ---
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
-    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+             force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
         """Binds the default bucket; the others follow when their first batch comes.
 
         AssertionError: a shared module is given.
@@ -141,9 +139,10 @@ class BucketingModule(BaseModule):
         assert self.binded, "call bind before switching bucket"
         if bucket_key not in self._buckets:
             module = self._make(bucket_key)
+            owner = self._buckets[self._default_bucket_key]
             module.bind(data_shapes, label_shapes, self.for_training, self.inputs_need_grad,
-                        shared_module=self._buckets[self._default_bucket_key], grad_req=self._grad_req) 
-                        # fmt: skip if self._monitor is not None:
+                        shared_module=owner, grad_req=self._grad_req)  # fmt: skip
+            if self._monitor is not None:
                 module.install_monitor(self._monitor)
             self._buckets[bucket_key] = module
         self._curr_module, self._curr_bucket_key = self._buckets[bucket_key], bucket_key
@@ -155,8 +154,8 @@ class BucketingModule(BaseModule):
         self._check("get_params")
         return self._buckets[self._default_bucket_key].get_params()
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
-                    force_init=False, allow_extra=False):  # fmt: skip
+    def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+                    allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
         """Fills the parameters; see Module."""
         if self.params_initialized and not force_init:
             return

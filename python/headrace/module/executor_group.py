@@ -39,8 +39,8 @@ def _part(array, axis, rows):
 class ExecutorGroup:
     """An executor for each context; every one computes its slice of the batch.
 
-    `requests`: gradient request of each argument. Arrays of parameters and states are taken from
-    `shared`, another group, where they have the same names; ValueError: such a parameter has another shape there.
+    `requests`: gradient request of each argument. Arrays of parameters and states are taken from `shared`,
+    another group, where they have the same names; ValueError: such a parameter has another shape there.
     """
 
     def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, held_names, requests, shared=None):
@@ -84,8 +84,7 @@ class ExecutorGroup:
                 if name in known and name in now and now[name] is not known[name]:
                     raise ValueError(
                         f"the parameter {name} of shape {known[name].shape} would need the shape "
-                        f"{now[name].shape} "
-                        f"for the inputs {shapes}"
+                        f"{now[name].shape} for the inputs {shapes}"
                     )
         return made
 

@@ -8,10 +8,10 @@ from .. import _arrays as arrays
 from .. import optimizer as opt
 from ..base import MXNetError
 from ..context import Context, cpu, current_context
-from ..initializer import InitDesc, Uniform
+from ..initializer import InitDesc
 from ..io import DataDesc
-from ..model import load_checkpoint, save_checkpoint
-from .base_module import BaseModule, as_list, check_descriptions
+from ..model import PARAMETER_SUFFIXES, load_checkpoint, save_checkpoint
+from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
 from .executor_group import ExecutorGroup
 
 __all__ = ["Module"]
@@ -20,18 +20,14 @@ __all__ = ["Module"]
 def _check_names(symbol, names, what, required):
     """ValueError, or a UserWarning unless `required`: a name is no argument of the symbol."""
     known = symbol.list_arguments()
-    parameters = (
-        "_weight _bias _gamma _beta _moving_mean _moving_var _running_mean _running_var".split()  # fmt: skip
-    )
     for name in names:
         if name in known:
             continue
-        inputs = [one for one in known if not one.endswith(tuple(parameters))]
+        inputs = [one for one in known if not one.endswith(PARAMETER_SUFFIXES)]
         listed = "\n\t".join(inputs)
         text = (
-            f"\033[91mYou created Module with Module(..., {what}={names}) but input with name "
-            f"'{name}' is not "
-            f"found in symbol.list_arguments(). Did you mean one of:\n\t{listed}\033[0m"
+            f"\033[91mYou created Module with Module(..., {what}={names}) but input with name '{name}' is "
+            f"not found in symbol.list_arguments(). Did you mean one of:\n\t{listed}\033[0m"
         )
         if required:
             raise ValueError(text)
@@ -58,7 +54,7 @@ class Module(BaseModule):
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,
-    context=None, work_load_list=None, fixed_param_names=None, state_names=None, group2ctxs=None,
+                 context=None, work_load_list=None, fixed_param_names=None, state_names=None, group2ctxs=None,
                  compression_params=None):  # fmt: skip
         super().__init__(logger)
         context = current_context() if context is None else context
@@ -100,9 +96,7 @@ class Module(BaseModule):
         return made
 
     def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
-        """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params` and, if asked,
-        `<prefix>-<epoch>.states`.
-        """
+        """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params`; `<prefix>-<epoch>.states` if asked."""
         save_checkpoint(prefix, epoch, self._symbol, *self.get_params())
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
@@ -115,9 +109,7 @@ class Module(BaseModule):
         pathlib.Path(fname).write_bytes(self._updaters[0].get_states())
 
     def load_optimizer_states(self, fname):
-        """Reads what save_optimizer_states wrote. OSError: there is no such file. ValueError: it is
-        another.
-        """
+        """Reads what save_optimizer_states wrote. OSError: no such file. ValueError: it is another."""
         self._check("load_optimizer_states", optimizer=True)
         states = pathlib.Path(fname).read_bytes()
         for updater in self._updaters:
@@ -162,7 +154,7 @@ class Module(BaseModule):
     # --- arrays ---
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
-    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+             force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
         """Makes executors; parameters and gradients are those of `shared_module` where it has them.
 
         RuntimeError: a shape stays unknown. ValueError: wrong names, or a batch smaller than the contexts.
@@ -228,13 +220,13 @@ class Module(BaseModule):
         self._check("get_params")
         return self._averages(self._param_names, "arg_dict"), self._averages(self._aux_names, "aux_dict")
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
-                    force_init=False, allow_extra=False):  # fmt: skip
+    def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+                    allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
         """Fills the parameters, in the order of their names.
 
         A parameter gets its value in `arg_params` or `aux_params`; else `initializer` fills it, by the
-        attribute `__init__` of its variable or by the end of its name. Values for other names are passed over.
-        RuntimeError: values are given, this one is missing, and `allow_missing` is not set.
+        attribute `__init__` of its variable or by the end of its name. Values for other names are passed
+        over. RuntimeError: values are given, this one is missing, and `allow_missing` is not set.
         """
         if self.params_initialized and not force_init:
             warnings.warn(
@@ -259,8 +251,10 @@ class Module(BaseModule):
         if given is not None and name in given:
             value = given[name]
             if value.shape != array.shape:
-                raise ValueError(f"the parameter {name} has shape {array.shape}, the value given
-                {value.shape}") array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)
+                raise ValueError(
+                    f"the parameter {name} has shape {array.shape}, the value given {value.shape}"
+                )
+            array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)
             return
         if given is not None and not allow_missing:
             raise RuntimeError(f"{name} is not presented")
@@ -284,8 +278,9 @@ class Module(BaseModule):
         """The arrays of the states."""
         self._check("get_states")
         group = self._exec_group
-        return group._merge(group.arrays_of(self._state_names), [0] * len(self._state_names),
-        merge_multi_context)
+        return group._merge(
+            group.arrays_of(self._state_names), [0] * len(self._state_names), merge_multi_context
+        )
 
     def set_states(self, states=None, value=None):
         """Sets the states to arrays (each a list over the contexts), or all to one number."""
@@ -313,8 +308,10 @@ class Module(BaseModule):
             self.logger.warning("optimizer already initialized, ignoring...")
             return
         if isinstance(kvstore, str) and "dist" in kvstore:
-            raise MXNetError(f"kvstore '{kvstore}': modules train in one process; use 'local', 'device'
-            or None") self._update_on_kvstore = kvstore is not None and len(self._context) > 1
+            raise MXNetError(
+                f"kvstore '{kvstore}': modules train in one process; use 'local', 'device' or None"
+            )
+        self._update_on_kvstore = kvstore is not None and len(self._context) > 1
         count = 1 if self._update_on_kvstore else len(self._context)
         self._index = {name: i * count for i, name in enumerate(self._param_names)}
         names = {index + k: name for name, index in self._index.items() for k in range(count)}
@@ -367,8 +364,8 @@ class Module(BaseModule):
     # --- steps ---
 
     def forward(self, data_batch, is_train=None):
-        """Computes the outputs of a DataBatch, or of a list with one for each context; `is_train` None:
-        as bound.
+        """Computes the outputs of a DataBatch, or of a list with one for each context; `is_train` None: as
+        bound.
 
         A batch of other shapes makes new executors.
         """

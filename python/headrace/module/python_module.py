@@ -3,9 +3,8 @@
 import logging
 
 from .. import _arrays as arrays
-from ..initializer import Uniform
 from ..ndarray import NDArray
-from .base_module import BaseModule, check_descriptions, descriptions
+from .base_module import DEFAULT_INITIALIZER, BaseModule, check_descriptions, descriptions
 
 __all__ = ["PythonLossModule", "PythonModule"]
 
@@ -51,8 +50,8 @@ class PythonModule(BaseModule):
         """Two empty dictionaries."""
         return {}, {}
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
-                    force_init=False, allow_extra=False):  # fmt: skip
+    def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+                    allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
         """Nothing to fill."""
         self.params_initialized = True
 
@@ -70,7 +69,7 @@ class PythonModule(BaseModule):
         )
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
-    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+             force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
         """Notes the shapes. AssertionError: wrong names, or `grad_req` is not 'write'."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")

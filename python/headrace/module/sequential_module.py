@@ -2,9 +2,8 @@
 
 import logging
 
-from ..initializer import Uniform
 from ..io import DataBatch, DataDesc
-from .base_module import BaseModule
+from .base_module import DEFAULT_INITIALIZER, BaseModule
 
 __all__ = ["SequentialModule"]
 
@@ -12,8 +11,8 @@ __all__ = ["SequentialModule"]
 class SequentialModule(BaseModule):
     """Modules where each takes the outputs of the one before as its data.
 
-    `add(module, take_labels=True)`: this module gets the labels; `auto_wiring=True`: its data names are
-    given to the outputs before it, in their order.
+    `add(module, take_labels=True)`: this module gets the labels; `auto_wiring=True`: its data names are given
+    to the outputs before it, in their order.
     """
 
     META_TAKE_LABELS = "take_labels"
@@ -78,10 +77,10 @@ class SequentialModule(BaseModule):
             aux_params.update(aux)
         return arg_params, aux_params
 
-    def init_params(self, initializer=Uniform(0.01), arg_params=None, aux_params=None, allow_missing=False,
-                    force_init=False, allow_extra=False):  # fmt: skip
-        """Fills the parameters of all modules; see Module. ValueError: two modules have parameters of
-        one name.
+    def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
+                    allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
+        """Fills the parameters of all modules; see Module. ValueError: two modules have parameters of one
+        name.
         """
         if self.params_initialized and not force_init:
             return
@@ -93,14 +92,14 @@ class SequentialModule(BaseModule):
                 for name in params:
                     if name in owners:
                         raise ValueError(
-                            f'Duplicated parameter names: name "{name}" in layer {number} is already used
-                            in layer ' f"{owners[name]}"
+                            f'Duplicated parameter names: name "{name}" in layer {number} is already used in '
+                            f"layer {owners[name]}"
                         )
                     owners[name] = number
         self.params_initialized = True
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
-    force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
+             force_rebind=False, shared_module=None, grad_req="write"):  # fmt: skip
         """Binds all modules in turn. AssertionError: no modules, a shared module, or unfit numbers of
         outputs.
         """
@@ -118,8 +117,10 @@ class SequentialModule(BaseModule):
             labels_used = labels_used or takes_labels
             if meta.get(self.META_AUTO_WIRING, False):
                 names = module.data_names
-                assert len(names) == len(shapes), f"module {number} takes {len(names)} data, gets
-                {len(shapes)}" shapes = [
+                assert len(names) == len(shapes), (
+                    f"module {number} takes {len(names)} data, gets {len(shapes)}"
+                )
+                shapes = [
                     DataDesc(name, *one[1:2])
                     if not isinstance(one, DataDesc)
                     else DataDesc(name, one.shape, one.dtype, one.layout)

@@ -1,7 +1,7 @@
 """Symbols: graphs of operators that are composed first and run later.
 
-Functions come from the operator catalogue, with the arguments of their `nd` counterparts; what is left
-out of an operator's inputs becomes a variable.
+Functions come from the operator catalogue, with the arguments of their `nd` counterparts; what is left out of
+an operator's inputs becomes a variable.
 """
 
 from . import _internal, calls, symbol

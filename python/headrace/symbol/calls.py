@@ -121,17 +121,16 @@ class SymbolFunction:
             else:
                 known = ", ".join([*description["inputs"], *self._fields])
                 raise TypeError(
-                    f"{self.__name__}: unexpected keyword argument '{key}'; the arguments are "
-                    f"{known}, name, attr"
+                    f"{self.__name__}: unexpected keyword argument '{key}'; the arguments are {known}, "
+                    "name, attr"
                 )
         if description["scalar_forms"] and len(inputs) == 2 and any(map(is_number, inputs)):
             return self._with_number(inputs, name, attr)
         for value in inputs:
             if value is not None and not is_symbol(value):
                 raise TypeError(
-                    f"{self.__name__}: inputs must be symbols, got {type(value).__name__}; arrays "
-                    f"become part of a "
-                    "graph as variables"
+                    f"{self.__name__}: inputs must be symbols, got {type(value).__name__}; arrays become "
+                    "part of a graph as variables"
                 )
         return apply(description["name"], self.__name__.lower(), inputs, attributes, self._np, name, attr)
 

@@ -244,8 +244,8 @@ class Symbol:
     def infer_shape(self, *args, **kwargs):
         """(argument shapes, output shapes, auxiliary shapes) from shapes of some arguments.
 
-        Shapes are given by name, or by position in list_arguments(); None leaves one open. When
-        something stays unknown, gives (None, None, None) with a warning. MXNetError: the shapes do not fit.
+        Shapes are given by name, or by position in list_arguments(); None leaves one open. When something
+        stays unknown, gives (None, None, None) with a warning. MXNetError: the shapes do not fit.
         """
         arguments, outputs, auxiliary = self.infer_shape_partial(*args, **kwargs)
         unknown = [
@@ -468,9 +468,8 @@ class Symbol:
 
     def _refuse(self, what):
         raise MXNetError(
-            f"Symbol {self.name}: {what} is not known while a graph is built; compute with "
-            f"operators, or do not "
-            "hybridize this block"
+            f"Symbol {self.name}: {what} is not known while a graph is built; compute with operators, or do "
+            "not hybridize this block"
         )
 
     @property
@@ -508,8 +507,8 @@ def _class_of_mode():
 def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, init=None, stype=None, **kwargs):
     """An input of a graph.
 
-    `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are
-    kept as texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
+    `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are kept
+    as texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
@@ -529,9 +528,8 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise ValueError(
-                f"Attribute name={key} is not supported. Additional attributes must start and end "
-                f"with double "
-                "underscores, e.g, __yourattr__"
+                f"Attribute name={key} is not supported. Additional attributes must start and end with "
+                "double underscores, e.g, __yourattr__"
             )
         texts[key] = str(value)
     return _class_of_mode()(_core.SymbolHandle.variable(name, texts))

@@ -84,8 +84,12 @@ def test_prefetching_iter():
     assert [one.name for one in data_iter.provide_label] == ["l", "m"]
     for _ in range(2):
         batches = list(data_iter)
-        assert [[a[0, 0].asscalar() for a in batch.data] for batch in batches] == [[0, 100], [6, 106],
-        [12, 112]] assert [batch.pad for batch in batches] == [0, 0, 2]
+        assert [[a[0, 0].asscalar() for a in batch.data] for batch in batches] == [
+            [0, 100],
+            [6, 106],
+            [12, 112],
+        ]
+        assert [batch.pad for batch in batches] == [0, 0, 2]
         assert [array.shape for array in batches[0].label] == [(3,), (3,)]
         assert batches[0].provide_data == data_iter.provide_data
         data_iter.reset()
@@ -124,8 +128,10 @@ def rows(data_iter):
 
 def test_csv_iter(tables, tmp_path):
     data_iter = mx.io.CSVIter(**tables)
-    assert data_iter.provide_data == [("data", (3, 3))] and data_iter.provide_label == [("softmax_label",
-    (3,))] assert rows(data_iter) == [
+    assert data_iter.provide_data == [("data", (3, 3))] and data_iter.provide_label == [
+        ("softmax_label", (3,))
+    ]
+    assert rows(data_iter) == [
         [([0, 1, 2], 0), ([3, 4, 5], 0), ([6, 0, 1], 2)],
         [([2, 3, 4], 0), ([5, 6, 0], 1)],
         [([1, 2, 3], 0), ([4, 5, 6], 0)],

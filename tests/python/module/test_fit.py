@@ -48,8 +48,10 @@ def test_fit_logs_as_mxnet(symbol, data_iter, caplog):
 
 
 def test_fit_learns(symbol, data_iter):
-    module = fitted(symbol, data_iter, num_epoch=40, initializer=mx.init.Xavier(),
-    optimizer_params={"learning_rate": 0.3}) assert module.score(data_iter, "acc")[0][1] > 0.9
+    module = fitted(
+        symbol, data_iter, num_epoch=40, initializer=mx.init.Xavier(), optimizer_params={"learning_rate": 0.3}
+    )
+    assert module.score(data_iter, "acc")[0][1] > 0.9
 
 
 def test_fit_starts_from_given_parameters(symbol, data_iter):
@@ -171,8 +173,10 @@ def test_trains_as_mxnet(mxnet_peer):
     theirs = mxnet_peer(PROGRAM + "import mxnet\nprint(json.dumps(run(mxnet)))")
     assert [line.split("=")[0] for line in lines] == [line.split("=")[0] for line in theirs[0]]
     numpy.testing.assert_allclose(
-        [float(line.split("=")[1]) for line in lines], [float(line.split("=")[1]) for line in theirs[0]],
-        rtol=1e-3 )
+        [float(line.split("=")[1]) for line in lines],
+        [float(line.split("=")[1]) for line in theirs[0]],
+        rtol=1e-3,
+    )
     assert sorted(params) == sorted(theirs[1])
     for name, array in params.items():
         numpy.testing.assert_allclose(array, theirs[1][name], rtol=1e-3, atol=1e-4, err_msg=name)

@@ -114,8 +114,10 @@ def test_parameters(symbol, bound):
 def test_parameters_in_files(symbol, bound, tmp_path):
     module = bound(symbol)
     module.save_params(str(tmp_path / "p.params"))
-    assert sorted(mx.nd.load(str(tmp_path / "p.params"))) == sorted(f"arg:{n}" for n in
-    module.get_params()[0]) other = bound(symbol, initializer=mx.init.One())
+    assert sorted(mx.nd.load(str(tmp_path / "p.params"))) == sorted(
+        f"arg:{n}" for n in module.get_params()[0]
+    )
+    other = bound(symbol, initializer=mx.init.One())
     other.load_params(str(tmp_path / "p.params"))
     assert_same(module.get_params()[0], other.get_params()[0])
     mx.nd.save(str(tmp_path / "q.params"), {"x": mx.nd.ones((1,))})
@@ -151,8 +153,10 @@ def test_one_step_by_hand(symbol, bound, batch_of, samples):
 
 def test_factors_of_variables():
     weight = mx.sym.var("fc_weight", lr_mult=0)
-    out = mx.sym.FullyConnected(mx.sym.var("data"), weight, mx.sym.var("fc_bias", lr_mult=2),
-    num_hidden=2, name="fc") module = mx.mod.Module(mx.sym.MakeLoss(out), label_names=None)
+    out = mx.sym.FullyConnected(
+        mx.sym.var("data"), weight, mx.sym.var("fc_bias", lr_mult=2), num_hidden=2, name="fc"
+    )
+    module = mx.mod.Module(mx.sym.MakeLoss(out), label_names=None)
     module.bind([("data", (1, 3))])
     module.init_params(mx.init.One())
     module.init_optimizer(optimizer_params={"learning_rate": 0.1})
@@ -169,8 +173,10 @@ def test_fixed_parameters(symbol, bound, batch_of):
     module.init_optimizer()
     module.forward_backward(batch_of(4))
     module.update()
-    changed = {name for name, array in values(module.get_params()[0]).items() if (array !=
-    before[name]).any()} assert changed == {"fc1_bias", "fc2_weight", "fc2_bias"}
+    changed = {
+        name for name, array in values(module.get_params()[0]).items() if (array != before[name]).any()
+    }
+    assert changed == {"fc1_bias", "fc2_weight", "fc2_bias"}
 
 
 def test_gradients_add_up(symbol, bound, batch_of):
@@ -237,8 +243,12 @@ def test_several_contexts_train_as_one(symbol, bound, batch_of, kvstore):
     numpy.testing.assert_allclose(
         one.get_outputs()[0].asnumpy(), three.get_outputs()[0].asnumpy(), rtol=1e-4, atol=1e-6
     )
-    assert [array.shape for array in three.get_outputs(merge_multi_context=False)[0]] == [(2, 3), (2, 3),
-    (3, 3)] metric = mx.metric.Accuracy()
+    assert [array.shape for array in three.get_outputs(merge_multi_context=False)[0]] == [
+        (2, 3),
+        (2, 3),
+        (3, 3),
+    ]
+    metric = mx.metric.Accuracy()
     three.update_metric(metric, batch_of(7).label)
     assert metric.num_inst == 7
 

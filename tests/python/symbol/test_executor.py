@@ -1,0 +1,179 @@
+"""Executors: symbols bound to arrays."""
+
+import numpy
+import pytest
+
+import headrace as mx
+from headrace import nd, sym
+
+
+@pytest.fixture
+def product():
+    """data * weight + bias"""
+    return sym.var("data") * sym.var("weight") + sym.var("bias")
+
+
+def ones(*names):
+    return {name: nd.ones((2,)) for name in names}
+
+
+@pytest.fixture
+def layer():
+    return sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+
+
+def test_forward_and_backward(product):
+    arrays = {"data": nd.array([1, 2]), "weight": nd.array([3, 4]), "bias": nd.zeros((2,))}
+    grads = {name: nd.zeros((2,)) for name in arrays}
+    executor = product.bind(mx.cpu(), arrays, grads)
+    (output,) = executor.forward(is_train=True)
+    assert output.asnumpy().tolist() == executor.outputs[0].asnumpy().tolist() == [3, 8]
+    executor.backward(nd.array([1, 10]))
+    assert grads["data"].asnumpy().tolist() == [3, 40]
+    assert grads["weight"].asnumpy().tolist() == [1, 20]
+    assert grads["bias"].asnumpy().tolist() == [1, 10]
+    arrays["data"][:] = 5  # the executor reads the arrays it was given
+    assert executor.forward()[0].asnumpy().tolist() == [15, 20]
+
+
+def test_arguments_as_lists(product):
+    executor = product.bind(mx.cpu(), [nd.ones((2,))] * 3, [nd.zeros((2,)), None, nd.zeros((2,))])
+    executor.forward(is_train=True)
+    executor.backward([nd.ones((2,))])
+    assert executor.grad_arrays[1] is None
+    assert executor.grad_arrays[0].asnumpy().tolist() == [1, 1]
+    with pytest.raises(ValueError, match="number of arguments: 1 and 3"):
+        product.bind(mx.cpu(), [nd.ones((2,))])
+    with pytest.raises(ValueError, match="key `weight` is missing in `args`"):
+        product.bind(mx.cpu(), ones("data", "bias"))
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_gradient_request_of_each_argument(product, as_list):
+    request = ["write", "add", "null"] if as_list else {"data": "write", "weight": "add"}
+    executor = product.simple_bind(mx.cpu(), request, data=(2,))
+    for array in executor.arg_arrays:
+        array[:] = 2
+    for _ in range(3):
+        executor.forward(is_train=True)
+        executor.backward(nd.ones((2,)))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [2, 2]
+    assert executor.grad_dict["weight"].asnumpy().tolist() == [6, 6]
+    assert executor.grad_dict["bias"] is None
+
+
+def test_the_callers_arrays_stay_off_the_tape(product):
+    arrays = ones("data", "weight", "bias")
+    executor = product.bind(mx.cpu(), arrays, ones("data", "weight", "bias"))
+    executor.forward(is_train=True)
+    executor.backward()
+    assert all(array.grad is None for array in arrays.values())
+
+
+def test_backward_before_forward(product):
+    with pytest.raises(RuntimeError, match=r"call forward\(is_train=True\) first"):
+        product.simple_bind(mx.cpu(), data=(2,)).backward()
+
+
+def test_auxiliary_states_move_in_training_only():
+    norm = sym.BatchNorm(sym.var("data"), name="bn", fix_gamma=False, momentum=0.5)
+    executor = norm.simple_bind(mx.cpu(), data=(4, 2))
+    assert list(executor.aux_dict) == ["bn_moving_mean", "bn_moving_var"]
+    data = numpy.arange(8, dtype="float32").reshape(4, 2)
+    executor.copy_params_from({"bn_gamma": nd.ones((2,))}, {"bn_moving_var": nd.ones((2,))})
+    executor.forward(data=nd.array(data))
+    assert executor.aux_dict["bn_moving_mean"].asnumpy().tolist() == [0, 0]
+    executor.forward(is_train=True)
+    numpy.testing.assert_allclose(
+        executor.aux_dict["bn_moving_mean"].asnumpy(), data.mean(axis=0) / 2, rtol=1e-5
+    )
+
+
+def test_forward_takes_new_values(layer):
+    executor = layer.simple_bind(mx.cpu(), data=(3, 4))
+    executor.copy_params_from({"fc_weight": nd.ones((2, 4))})
+    assert executor.forward(data=nd.ones((3, 4)))[0].asnumpy().tolist() == [[4, 4]] * 3
+    assert list(executor.output_dict) == ["fc_output"]
+    with pytest.raises(TypeError, match="Unknown argument nope"):
+        executor.forward(nope=nd.ones((1,)))
+    with pytest.raises(
+        ValueError, match=r"Shape not match! Argument data, need: \(3, 4\), received: \(1, 2\)"
+    ):
+        executor.forward(data=nd.ones((1, 2)))
+
+
+def test_simple_bind(layer):
+    executor = layer.simple_bind(mx.cpu(), type_dict={"data": "float64"}, data=(3, 4))
+    assert {name: array.shape for name, array in executor.arg_dict.items()} == {
+        "data": (3, 4),
+        "fc_weight": (2, 4),
+        "fc_bias": (2,),
+    }
+    assert all(array.dtype == numpy.float64 for array in executor.arg_arrays)
+    assert all(not array.asnumpy().any() for array in executor.arg_arrays)
+    assert layer.simple_bind(mx.cpu(), "null", data=(3, 4)).grad_arrays == [None] * 3
+    assert executor.outputs == []
+
+
+def test_simple_bind_errors(layer):
+    with pytest.raises(
+        RuntimeError, match="(?s)^simple_bind error. Arguments:\n.*data, fc_weight are not known"
+    ):
+        layer.simple_bind(mx.cpu())
+    text = r"(?s)^simple_bind error. Arguments:\ndata: \(3, 4\)\nfc_bias: \(5,\)\n.*Shape inconsistent"
+    with pytest.raises(RuntimeError, match=text):
+        layer.simple_bind(mx.cpu(), data=(3, 4), fc_bias=(5,))
+
+
+def test_copy_params_from(layer):
+    executor = layer.simple_bind(mx.cpu(), data=(3, 4))
+    executor.copy_params_from({"fc_bias": nd.array([1, 2], dtype="float64")})
+    assert executor.arg_dict["fc_bias"].asnumpy().tolist() == [1, 2]
+    for arguments in (({"x": nd.ones((1,))},), ({}, {"x": nd.ones((1,))})):
+        with pytest.raises(ValueError, match='"x" that is not in the arguments'):
+            executor.copy_params_from(*arguments)
+        executor.copy_params_from(*arguments, allow_extra_params=True)
+
+
+def test_reshape_keeps_what_it_can(layer):
+    executor = layer.simple_bind(mx.cpu(), {"fc_weight": "write", "fc_bias": "add"}, data=(3, 4))
+    other = executor.reshape(data=(5, 4))
+    assert other.arg_dict["data"].shape == (5, 4)
+    for name in ("fc_weight", "fc_bias"):
+        assert other.arg_dict[name] is executor.arg_dict[name]
+        assert other.grad_dict[name] is executor.grad_dict[name]
+    assert other.grad_dict["data"] is None
+    for one, size in ((executor, 3), (other, 5)):
+        one.forward(is_train=True)
+        one.backward(nd.ones((size, 2)))
+    assert executor.grad_dict["fc_bias"].asnumpy().tolist() == [8, 8]
+
+
+def test_monitor_callback(layer):
+    executor = sym.Activation(layer, act_type="relu", name="act").simple_bind(mx.cpu(), data=(1, 2))
+    seen = []
+    executor.set_monitor_callback(lambda name, array: seen.append((name, array.shape)))
+    executor.forward()
+    assert seen == [("fc_output", (1, 2)), ("act_output", (1, 2))]
+    seen.clear()
+    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.forward(is_train=True)
+    assert seen == ["data", "fc_weight", "fc_bias", "fc_output", "act_output"]
+    executor.set_monitor_callback(None)
+    executor.forward()
+    assert len(seen) == 5
+
+
+def test_debug_str(layer):
+    executor = layer.simple_bind(mx.cpu(), data=(1, 2))
+    assert "FullyConnected" in executor.debug_str()
+
+
+def test_several_outputs_and_a_stopped_gradient():
+    data = sym.var("data")
+    group = sym.Group([sym.BlockGrad(data * 3), data * 2])
+    executor = group.simple_bind(mx.cpu(), data=(2,))
+    executor.forward(is_train=True, data=nd.ones((2,)))
+    executor.backward([nd.ones((2,)), nd.full((2,), 5)])
+    assert [array.asnumpy().tolist() for array in executor.outputs] == [[3, 3], [2, 2]]
+    assert executor.grad_dict["data"].asnumpy().tolist() == [10, 10]
