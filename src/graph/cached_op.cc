@@ -198,9 +198,12 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   optimize(whole);
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
+  const bool fusion = config().fusion;
   if (wanted.empty()) {
-    fuse_convolutions(whole);
-    fuse(whole);
+    if (fusion) {
+      fuse_convolutions(whole);
+      fuse(whole);
+    }
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
   }
@@ -208,8 +211,10 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->kept = halves.kept;
   compiled->from_inputs = halves.from_inputs;
   compiled->from_outputs = halves.from_outputs;
-  fuse(halves.forward, halves.kept);
-  fuse(halves.backward);
+  if (fusion) {
+    fuse(halves.forward, halves.kept);
+    fuse(halves.backward);
+  }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));
   return compiled;

@@ -53,6 +53,8 @@ class Graph:
                     f"Parameter {name} is not used by any computation. Is this intended?", stacklevel=5
                 )
         self.parameters = [one for one in self.sources if not isinstance(one, int)]
+        self.takes_one = in_format == [0]
+        self.template = [None if isinstance(one, int) else one for one in self.sources]
 
     def inputs(self, data, ctx):
         """The arrays to run on; DeferredInitializationError: a parameter has none yet."""
@@ -93,9 +95,8 @@ class HybridBlock(Block):
         """Adds a child. ValueError: it is no HybridBlock."""
         if not isinstance(block, HybridBlock):
             raise ValueError(
-                f"Children of HybridBlock must also be HybridBlock, but {block} has type "
-                f"{type(block)}. If you are "
-                "using Sequential, please try HybridSequential instead."
+                f"Children of HybridBlock must also be HybridBlock, but {block} has type {type(block)}. "
+                "If you are using Sequential, please try HybridSequential instead."
             )
         super().register_child(block, name)
         self._clear_graph()
@@ -208,6 +209,17 @@ class HybridBlock(Block):
             )
 
     def _run_graph(self, *args):
+        graph = self._graph
+        if graph is not None and graph.takes_one and len(args) == 1 and not self._op_hooks:
+            x = args[0]
+            # Nearly every call: one array, and parameters with one replica each.
+            inputs = [x if source is None else source._single for source in graph.template]
+            if not any(one is None for one in inputs):
+                outputs = graph.op(inputs, is_np_array())
+                return outputs[0] if graph.out_format == 0 else regroup(iter(outputs), graph.out_format)
+        return self._run_any_graph(args)
+
+    def _run_any_graph(self, args):
         flat, in_format = flatten(args, _is_array)
         graph = self._graph
         if graph is None:
@@ -218,11 +230,9 @@ class HybridBlock(Block):
         for one in flat:
             if one is not None and one.ctx != ctx:
                 raise ValueError(
-                    f"Find multiple contexts in the input, After hybridized, the HybridBlock only "
-                    f"supports one input "
-                    f"context. You can print the ele.ctx in the input arguments to inspect their "
-                    f"contexts. Found "
-                    f"{ctx} and {one.ctx}."
+                    "Find multiple contexts in the input, After hybridized, the HybridBlock only supports one "
+                    "input context. You can print the ele.ctx in the input arguments to inspect their contexts. "
+                    f"Found {ctx} and {one.ctx}."
                 )
         try:
             inputs = graph.inputs(flat, ctx)
