@@ -11,6 +11,7 @@
 #include "graph/passes.h"
 #include "op/borrowed_arrays.h"
 #include "op/call_body.h"
+#include "op/pointwise.h"
 #include "op/trace.h"
 
 namespace headrace {
@@ -69,16 +70,15 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
                std::span<const NDArray> outputs, const StoragePtr& kept) {
   const Lowered& graph = plan->graph();
   std::vector<uint8_t> changed(inputs.size());
+  SmallVector<Var*, 16> reads, writes;
   for (const Step& step : graph.steps) {
-    if (step.op->mutates == kNothing) continue;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      if (!((step.op->mutates >> i) & 1u)) continue;
-      const int root = graph.values[static_cast<size_t>(step.inputs[i])].root;
+    for (int root : graph.changed_by(step)) {
+      const Value& value = graph.values[static_cast<size_t>(root)];
+      if (value.source == Value::Source::kConstant) writes.push_back(&value.constant.view()->storage()->var());
       const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), root);
       if (found != graph.inputs.end()) changed[static_cast<size_t>(found - graph.inputs.begin())] = true;
     }
   }
-  SmallVector<Var*, 16> reads, writes;
   for (size_t i = 0; i < inputs.size(); ++i)
     (changed[i] ? writes : reads).push_back(&inputs[i].view()->storage()->var());
   for (const NDArray& output : outputs) writes.push_back(&output.view()->storage()->var());
@@ -97,6 +97,12 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
                                  .writes = {writes.data(), writes.size()},
                                  .cost_ns = cost},
                         std::move(task));
+}
+
+// Of the array that a view becomes when it is an output.
+Strides strides_of_copy(const NDArray& output) {
+  static const OpDef& copy = find_op("_copy");
+  return pointwise_result(copy, *copy.default_attrs, {&output, 1}).strides;
 }
 
 NDArray make_array(const View& type) {
@@ -175,7 +181,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     for (size_t i = 0; i < variables.size(); ++i)
       if (wanted[i]) targets.push_back(variables[i]);
     for (const NDArray& output : outputs) {
-      all_inputs.push_back(abstract_variable(output.shape(), output.dtype(), output.strides()));
+      all_inputs.push_back(abstract_variable(output.shape(), output.dtype(), strides_of_copy(output)));
       if (!is_floating(output.dtype()) || !output.node()) continue;
       heads.push_back(output);
       head_gradients.push_back(all_inputs.back());
@@ -244,7 +250,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
     const Lowered& graph = compiled->backward->graph();
     std::vector<NDArray> reads, writes;
     for (size_t k = 0; k < compiled->output_types.size(); ++k) {
-      const View& type = *compiled->output_types[k];
+      const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
       if (!g.has_head(k)) {
         reads.push_back(full(type.shape(), 0, type.dtype(), Device{}));
       } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {

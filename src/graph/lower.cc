@@ -81,7 +81,8 @@ class Lowering {
     const Expr source = result.is_stop_gradient() ? result.argument(0) : result;
     if (source.kind() != Expr::Kind::kInput || source.index() != 0 || node.inputs.size() != 1) return false;
     const View &in = *node.inputs[0].view(), &out = *node.outputs[0];
-    if (in.dtype() != out.dtype() || in.strides() != out.strides()) return false;
+    // Views of the copy count from where it begins.
+    if (in.dtype() != out.dtype() || in.strides() != out.strides() || in.offset() != out.offset()) return false;
     return graph_.values[static_cast<size_t>(id_of(node.inputs[0]))].source == Value::Source::kStep;
   }
 
@@ -90,7 +91,7 @@ class Lowering {
     std::vector<NDArray> stand_ins;
     for (const NDArray& input : node.inputs) {
       const int id = id_of(input);
-      stand_ins.push_back(abstract_variable(input.shape(), input.dtype(), input.strides()));
+      stand_ins.push_back(abstract_variable(input.shape(), input.dtype(), input.strides(), input.view()->offset()));
       ids_[{stand_ins.back().node().get(), 0}] = id;
       kept_.push_back(stand_ins.back().node());
     }
@@ -159,7 +160,13 @@ class Lowering {
 
 }  // namespace
 
-bool Lowered::changes_input(const Step& step) const { return step.op->mutates != kNothing; }
+std::vector<int> Lowered::changed_by(const Step& step) const {
+  std::vector<int> roots;
+  if (step.op->mutates == kNothing) return roots;
+  for (size_t i = 0; i < step.inputs.size() && i < 32; ++i)
+    if ((step.op->mutates >> i) & 1u) roots.push_back(values[static_cast<size_t>(step.inputs[i])].root);
+  return roots;
+}
 
 Lowered lower(std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
   return Lowering().run(inputs, outputs);

@@ -40,7 +40,8 @@ struct Lowered {
   std::vector<int> inputs;
   std::vector<int> outputs;  // -1: none
 
-  bool changes_input(const Step& step) const;
+  // The roots of the inputs that the step changes in place.
+  std::vector<int> changed_by(const Step& step) const;
 };
 
 // The traced arrays `outputs` as functions of the abstract arrays `inputs`. An output that shares memory with an input,

@@ -12,11 +12,17 @@
 namespace headrace {
 namespace {
 
-int64_t bytes_of(const View& type) { return type.size() * static_cast<int64_t>(item_size(type.dtype())); }
+// An array without elements has a place too: kernels ask for its address.
+int64_t bytes_of(const View& type) {
+  return std::max<int64_t>(1, type.size() * static_cast<int64_t>(item_size(type.dtype())));
+}
 
 // Whether the step may write its first result over its input `k`: it reads each element before it writes it.
 bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
   if (!step.op->pointwise || step.outputs.size() != 1) return false;
+  // Another look at the same memory may read an element after it was written.
+  for (int id : step.inputs)
+    if (id != step.inputs[k] && graph.values[static_cast<size_t>(id)].root == step.inputs[k]) return false;
   const View& in = *graph.values[static_cast<size_t>(step.inputs[k])].type;
   const View& out = *graph.values[static_cast<size_t>(step.outputs[0])].type;
   return graph.values[static_cast<size_t>(step.inputs[k])].root == step.inputs[k] && in.shape() == out.shape() &&
@@ -126,8 +132,9 @@ void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, St
     const View& type = *value.type;
     const auto item = static_cast<int64_t>(item_size(type.dtype()));
     const auto over = [&](const View& base) {
-      return ViewPtr(
-          new View(base.storage_ptr(), type.dtype(), type.shape(), type.strides(), base.offset() + type.offset()));
+      const int64_t begin = graph_.values[static_cast<size_t>(value.root)].type->offset();
+      return ViewPtr(new View(base.storage_ptr(), type.dtype(), type.shape(), type.strides(),
+                              base.offset() + type.offset() - begin));
     };
     switch (place.home) {
       case Home::kInput:

@@ -39,8 +39,8 @@ Types types_of_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const
 
 }  // namespace
 
-NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides) {
-  NDArray array(abstract_view(shape, dtype, strides));
+NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides, int64_t offset) {
+  NDArray array(abstract_view(shape, dtype, strides, offset));
   NodePtr node(new Node);
   node->is_leaf = true;
   node->request = GradReq::kWrite;

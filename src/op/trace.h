@@ -31,7 +31,8 @@ inline bool is_abstract(const NDArray& array) noexcept { return array && !array.
 
 // A new abstract array that nothing computes: an input of the graph.
 NDArray abstract_variable(const Shape& shape, DType dtype);
-NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides);
+// `offset`: where it begins in the memory of the array that it is a view of.
+NDArray abstract_variable(const Shape& shape, DType dtype, const Strides& strides, int64_t offset = 0);
 
 // Links one operation. `outputs` must all be none: writing in place cannot be traced.
 void trace_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs);

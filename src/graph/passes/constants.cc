@@ -12,9 +12,18 @@ bool is_constant(const Lowered& graph, int id) {
   return graph.values[static_cast<size_t>(id)].source == Value::Source::kConstant;
 }
 
-bool can_fold(const Lowered& graph, const Step& step) {
+// Constants that the graph itself changes (running statistics of a block that holds them as arrays) are none.
+std::vector<uint8_t> changed_roots(const Lowered& graph) {
+  std::vector<uint8_t> changed(graph.values.size());
+  for (const Step& step : graph.steps)
+    for (int root : graph.changed_by(step)) changed[static_cast<size_t>(root)] = true;
+  return changed;
+}
+
+bool can_fold(const Lowered& graph, const Step& step, const std::vector<uint8_t>& changed) {
   if (step.op->is_random || step.op->mutates != kNothing || step.is_view) return false;
-  if (!std::all_of(step.inputs.begin(), step.inputs.end(), [&](int id) { return is_constant(graph, id); }))
+  if (!std::all_of(step.inputs.begin(), step.inputs.end(),
+                   [&](int id) { return is_constant(graph, id) && !changed[static_cast<size_t>(id)]; }))
     return false;
   return std::all_of(step.outputs.begin(), step.outputs.end(), [&](int id) {
     return graph.values[static_cast<size_t>(id)].type->size() <= kLargest &&
@@ -27,8 +36,9 @@ bool can_fold(const Lowered& graph, const Step& step) {
 void fold_constants(Lowered& graph) {
   const ThreadState saved = thread_state();
   thread_state().tracing = false;
+  const std::vector<uint8_t> changed = changed_roots(graph);
   for (const Step& step : graph.steps) {
-    if (!can_fold(graph, step)) continue;
+    if (!can_fold(graph, step, changed)) continue;
     std::vector<NDArray> inputs;
     for (int id : step.inputs) inputs.push_back(graph.values[static_cast<size_t>(id)].constant);
     const std::vector<NDArray> results = invoke_all(*step.op, step.attrs, inputs);

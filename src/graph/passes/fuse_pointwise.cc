@@ -37,6 +37,7 @@ class Fusion {
     for (size_t s = 0; s < graph.steps.size(); ++s) {
       for (int id : graph.steps[s].inputs) readers_[static_cast<size_t>(id)].push_back(s);
       for (int id : graph.steps[s].outputs) producer_[static_cast<size_t>(id)] = static_cast<int>(s);
+      for (int root : graph.changed_by(graph.steps[s])) changes_.emplace_back(s, root);
     }
     for (int id : graph.outputs)
       if (id >= 0) is_wanted_[static_cast<size_t>(id)] = true;
@@ -84,7 +85,8 @@ class Fusion {
     join(static_cast<int>(groups_.size()) - 1, s);
   }
 
-  // The group runs where its last member stands: whoever else reads its members must come later.
+  // The group runs where its last member stands: whoever else reads its members must come later, and what it reads must
+  // not change before.
   bool may_join(const Group& group, size_t s) const {
     const Step& step = graph_.steps[s];
     if (!same_elements(graph_.steps[group.steps[0]], step) || group.steps.size() >= kMostMembers) return false;
@@ -92,11 +94,18 @@ class Fusion {
     for (int id : group.outputs)
       for (size_t reader : readers_[static_cast<size_t>(id)])
         if (reader < s && group_of_[reader] != group_of_[group.steps[0]]) return false;
+    for (const auto& [changing, root] : changes_)
+      if (changing > group.steps[0] && changing < s && reads_root(group, root)) return false;
     std::vector<int> inputs = group.inputs, written;
     add_inputs(inputs, group.outputs, step);
     for (int id : group.outputs)
       if (is_read_outside(id, group_of_[group.steps[0]], s)) written.push_back(id);
     return inputs.size() + written.size() + 1 <= kMostArrays;
+  }
+
+  bool reads_root(const Group& group, int root) const {
+    return std::any_of(group.inputs.begin(), group.inputs.end(),
+                       [&](int id) { return graph_.values[static_cast<size_t>(id)].root == root; });
   }
 
   static void add_inputs(std::vector<int>& inputs, const std::vector<int>& computed, const Step& step) {
@@ -175,6 +184,7 @@ class Fusion {
   std::vector<std::vector<size_t>> readers_;  // of each value
   std::vector<int> producer_;
   std::vector<uint8_t> is_wanted_;
+  std::vector<std::pair<size_t, int>> changes_;  // steps and the roots that they change
 };
 
 }  // namespace

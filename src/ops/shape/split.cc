@@ -1,6 +1,7 @@
 // Operators that cut an array into views of its parts.
 
 #include "op/invoke.h"
+#include "op/trace.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -109,6 +110,12 @@ std::vector<NDArray> split(const NDArray& array, const A& a, const char* name) {
             count, parts.axis, to_string(array.shape()));
       part.shape.erase(static_cast<size_t>(parts.axis));
       part.strides.erase(static_cast<size_t>(parts.axis));
+    }
+    if (is_abstract(array)) {
+      const NDArray slice =
+          call("slice_axis", {array}, {{"axis", parts.axis}, {"begin", parts.edges[i]}, {"end", parts.edges[i + 1]}});
+      results.push_back(parts.squeeze ? call("_reshape_to", {slice}, {{"shape", part.shape}}) : slice);
+      continue;
     }
     results.push_back(view_of(array, part));
   }
