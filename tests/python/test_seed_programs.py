@@ -12,7 +12,7 @@ SUPPORT = Path(__file__).parents[1] / "support"
 TIME = r"\d+\.\d+"
 
 
-def run(arguments, timeout=900):
+def run(arguments, timeout=900, cwd=None):
     path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, *arguments],
@@ -21,6 +21,7 @@ def run(arguments, timeout=900):
         text=True,
         timeout=timeout,
         check=False,
+        cwd=cwd,
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -77,6 +78,54 @@ def test_program(number, lines):
     assert len(printed) == len(lines), "\n".join(printed)
     for line, pattern in zip(printed, lines):
         assert re.fullmatch(pattern, line)
+
+
+def printed_by(program, tmp_path, edit=lambda text: text):
+    """What a program of the collection prints in a folder of its own, its text changed by `edit`."""
+    (path,) = (SUPPORT / "seed_programs").glob(f"{program}_*_mxnet.py")
+    copy = tmp_path / path.name
+    copy.write_text(edit(path.read_text()))
+    return run(["-m", "headrace.mxnet", str(copy)], cwd=tmp_path)
+
+
+def test_compilers_and_interpreters(tmp_path):
+    """The book's network before and after hybridize, exported, and a block whose symbols are printed; the last
+    numbers are those in the book.
+    """
+    lines = printed_by("05", tmp_path).splitlines()
+    assert re.fullmatch(rf"Without hybridization: {TIME} sec", lines[-25])
+    book = "array([[0.00097611, 0.00019453]])"
+    assert [line for line in lines if line == book] == [book] * 3
+    assert "value x:  <_Symbol data>" in lines
+    assert "result :  <_Symbol hybridnet0_relu0>" in lines
+    shared = "array([[ 0.16526191, -0.14005633]])"
+    assert lines.count(shared) == 2
+    assert sorted(path.name for path in tmp_path.glob("my_mlp*")) == [
+        "my_mlp-0000.params",
+        "my_mlp-symbol.json",
+    ]
+
+
+def test_automatic_parallelism(tmp_path):
+    """Smaller matrices than the book's, which are for a GPU."""
+
+    def smaller(text):
+        return text.replace("(6000, 6000)", "(800, 800)").replace("(2000, 2000)", "(600, 600)")
+
+    lines = printed_by("07", tmp_path, smaller).splitlines()
+    names = ["CPU time", "GPU time", r"CPU&GPU ", "Run on GPU", "Copy to CPU", "Run on GPU and copy to CPU"]
+    assert len(lines) == len(names)
+    for line, name in zip(lines, names):
+        assert re.fullmatch(rf"{name}: {TIME} sec", line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", ["08", "09"])
+def test_training_on_one_device(number, tmp_path):
+    """LeNet from scratch and ResNet-18; where the book trains on two GPUs, one is asked for."""
+    printed = printed_by(number, tmp_path, lambda text: text.replace("num_gpus=2", "num_gpus=1"))
+    for line in printed.splitlines()[-2:]:
+        assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[cpu\(0\)\]", line)
 
 
 TRAINING = """

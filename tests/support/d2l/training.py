@@ -9,7 +9,7 @@ from mxnet import context, gluon, npx
 from mxnet import np as mnp
 from mxnet.gluon import nn
 
-SAMPLES = 256  # of each epoch
+SAMPLES = 128  # of each epoch
 
 if context.num_gpus() == 0:
     npx.gpu = npx.cpu
