@@ -62,3 +62,11 @@ def load_params(prefix, epoch):
 def load_checkpoint(prefix, epoch):
     """(symbol, arg_params, aux_params) of the files that save_checkpoint wrote; errors as load_params."""
     return (sym.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch))
+
+
+def __getattr__(name):
+    if name != "FeedForward":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .module.feed_forward import FeedForward  # modules are built on this module
+
+    return FeedForward

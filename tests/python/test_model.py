@@ -59,11 +59,6 @@ def module_of(folder, symbol=None):
     return module, mx.io.DataBatch([data], [label])
 
 
-# SliceChannel does not run in graphs yet. The marks go as soon as it does.
-slices_in_graphs = pytest.mark.xfail(raises=mx.MXNetError, strict=True, reason="SliceChannel in a graph")
-
-
-@slices_in_graphs
 def test_outputs_of_a_network_of_mxnet(interop):
     folder = interop / "networks" / "symbol_module"
     module, batch = module_of(folder)
@@ -73,7 +68,6 @@ def test_outputs_of_a_network_of_mxnet(interop):
     )
 
 
-@slices_in_graphs
 def test_gradients_of_a_network_of_mxnet(interop):
     folder = interop / "networks" / "symbol_module"
     text = (folder / "symbol_module-symbol.json").read_text()

@@ -177,3 +177,11 @@ def test_several_outputs_and_a_stopped_gradient():
     executor.backward([nd.ones((2,)), nd.full((2,), 5)])
     assert [array.asnumpy().tolist() for array in executor.outputs] == [[3, 3], [2, 2]]
     assert executor.grad_dict["data"].asnumpy().tolist() == [10, 10]
+
+
+def test_slices_of_one_input():
+    parts = sym.SliceChannel(sym.var("data"), num_outputs=2, axis=1, squeeze_axis=True)
+    executor = (parts[0] * parts[1]).simple_bind(mx.cpu(), data=(2, 2))
+    assert executor.forward(is_train=True, data=nd.array([[1, 2], [3, 4]]))[0].asnumpy().tolist() == [2, 12]
+    executor.backward(nd.ones((2,)))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [[2, 1], [4, 3]]

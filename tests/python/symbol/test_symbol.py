@@ -91,6 +91,20 @@ def test_functions_of_numbers():
         sym.maximum(sym.var("x"), "y")
 
 
+def test_random_numbers(data):
+    made = sym.random.uniform(0, 1, shape=(2, 3), dtype="float64")
+    assert (made.name, made.attr("high"), made.attr("shape")) == ("_random_uniform0", "1", "(2, 3)")
+    assert made.eval()[0].shape == (2, 3) and made.eval()[0].dtype == numpy.float64
+    assert sym.random.exponential(2).attr("lam") == "0.5"
+    assert sym.random.randn(2, 3).infer_shape()[1] == [(2, 3)]
+    of_symbols = sym.random.normal(data, sym.var("scale"), shape=(4,))
+    assert of_symbols.name == "_sample_normal0"
+    assert of_symbols.eval(data=mx.nd.zeros((2,)), scale=mx.nd.ones((2,)))[0].shape == (2, 4)
+    for wrong in (lambda: sym.random.normal(data, 1), lambda: sym.random.randint(data, 3)):
+        with pytest.raises(AssertionError):
+            wrong()
+
+
 def test_name_scopes(data):
     with mx.name.Prefix("p_"):
         assert sym.FullyConnected(data, num_hidden=1).name == "p_fullyconnected0"

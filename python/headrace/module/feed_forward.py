@@ -1,0 +1,145 @@
+"""FeedForward: the oldest way to train a symbol, on top of Module."""
+
+import logging
+import warnings
+
+import numpy
+
+from .. import metric
+from ..callback import LogValidationMetricsCallback
+from ..io import DataIter, NDArrayIter, ResizeIter
+from ..model import load_checkpoint, save_checkpoint
+from .base_module import DEFAULT_INITIALIZER
+from .module import Module
+
+__all__ = ["FeedForward"]
+
+
+class FeedForward:
+    """A symbol that is trained and used with arrays or iterators; deprecated in favour of Module.
+
+    `epoch_size`: batches in an epoch (default: all); `numpy_batch_size`: samples in batches made of arrays;
+    other keywords go to the optimizer. `arg_params`, `aux_params`: parameters to start from, and those found.
+    """
+
+    def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd",
+                 initializer=DEFAULT_INITIALIZER, numpy_batch_size=128, arg_params=None, aux_params=None,
+                 allow_extra_params=False, begin_epoch=0, **kwargs):  # fmt: skip
+        warnings.warn(
+            "mxnet.model.FeedForward has been deprecated. Please use mxnet.mod.Module instead.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        self.symbol = symbol
+        self.ctx = ctx
+        self.num_epoch = num_epoch
+        self.epoch_size = epoch_size
+        self.optimizer = optimizer
+        self.initializer = initializer
+        self.numpy_batch_size = numpy_batch_size
+        self.arg_params = arg_params
+        self.aux_params = aux_params
+        self.allow_extra_params = allow_extra_params
+        self.begin_epoch = begin_epoch
+        self.kwargs = kwargs
+
+    # --- files ---
+
+    @staticmethod
+    def load(prefix, epoch, ctx=None, **kwargs):
+        """A FeedForward of a checkpoint."""
+        symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        return FeedForward(symbol, ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch,
+                           **kwargs)  # fmt: skip
+
+    def save(self, prefix, epoch=None, remove_amp_cast=True):
+        """Writes a checkpoint, by default of the last epoch. AssertionError: no epoch is known."""
+        epoch = self.num_epoch if epoch is None else epoch
+        assert epoch is not None, "give the epoch"
+        save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params)
+
+    # --- use ---
+
+    def _batches(self, data, label, is_train):
+        """An iterator over arrays. ValueError: labels are missing, or are not one number for each sample."""
+        if isinstance(data, DataIter):
+            return data
+        count = data.shape[0]
+        if label is None:
+            if is_train:
+                raise ValueError("y must be specified when X is numpy.ndarray")
+            label = numpy.zeros(count)
+        label = numpy.asarray(label.asnumpy() if hasattr(label, "asnumpy") else label)
+        if label.ndim == 2 and label.shape[1] == 1:
+            label = label.ravel()
+        if label.ndim != 1 or len(label) != count:
+            raise ValueError(f"y must be a number for each of {count} samples, got the shape {label.shape}")
+        if is_train:
+            size = max(1, min(count // 2, self.numpy_batch_size))
+            return NDArrayIter(data, label, size, shuffle=True, last_batch_handle="roll_over")
+        return NDArrayIter(data, label, min(count, self.numpy_batch_size))
+
+    def _module(self, batches, logger=None):
+        known = set(self.symbol.list_arguments())
+        labels = [one[0] for one in batches.provide_label or () if one[0] in known]
+        return Module(
+            self.symbol, [one[0] for one in batches.provide_data], labels, logger or logging, self.ctx
+        )
+
+    def _predictor(self, batches):
+        """A module for the batches of an iterator, without labels if the symbol takes none."""
+        module = self._module(batches)
+        known = set(module.label_names)
+        labels = [one for one in batches.provide_label or () if one[0] in known]
+        module.bind(batches.provide_data, labels, for_training=False)
+        module.set_params(self.arg_params, self.aux_params or {})
+        return module
+
+    def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None,  # noqa: N803
+            batch_end_callback=None, kvstore="local", logger=None, work_load_list=None, monitor=None,
+            eval_end_callback=LogValidationMetricsCallback(), eval_batch_end_callback=None):  # noqa: B008 # fmt: skip
+        """Trains on an iterator, or on arrays X and y; `eval_data`: an iterator or a pair of arrays."""
+        batches = self._batches(X, y, True)
+        if isinstance(eval_data, (tuple, list)):
+            eval_data = self._batches(*eval_data, False)
+        if self.epoch_size is not None:
+            batches = ResizeIter(batches, self.epoch_size, reset_internal=False)
+        module = self._module(batches, logger)
+        module.fit(
+            batches, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, self.optimizer,
+            self.kwargs, eval_end_callback, eval_batch_end_callback, self.initializer, self.arg_params,
+            self.aux_params, allow_missing=True, begin_epoch=self.begin_epoch, num_epoch=self.num_epoch,
+            monitor=monitor,
+        )  # fmt: skip
+        self.arg_params, self.aux_params = module.get_params()
+
+    def predict(self, X, num_batch=None, return_data=False, reset=True):  # noqa: N803
+        """The outputs as NumPy arrays; with `return_data` (outputs, data, labels)."""
+        batches = self._batches(X, None, False)
+        module = self._predictor(batches)
+        outputs, data, labels = [], [], []
+        for found, _, batch in module.iter_predict(batches, num_batch, reset):
+            outputs.append([array.asnumpy() for array in found])
+            for kept, arrays in ((data, batch.data), (labels, batch.label)):
+                kept.append([array.asnumpy()[: len(outputs[-1][0])] for array in arrays or ()])
+        joined = [[numpy.concatenate(parts) for parts in zip(*kept)] for kept in (outputs, data, labels)]
+        joined = [kept[0] if len(kept) == 1 else kept for kept in joined]
+        return tuple(joined) if return_data else joined[0]
+
+    def score(self, X, eval_metric="acc", num_batch=None, batch_end_callback=None, reset=True):  # noqa: N803
+        """The value of a metric over an iterator."""
+        eval_metric = metric.create(eval_metric)
+        self._predictor(X).score(X, eval_metric, num_batch, batch_end_callback, reset=reset)
+        return eval_metric.get()[1]
+
+    @staticmethod
+    def create(symbol, X, y=None, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd",  # noqa: N803
+               initializer=DEFAULT_INITIALIZER, eval_data=None, eval_metric="acc", epoch_end_callback=None,
+               batch_end_callback=None, kvstore="local", logger=None, work_load_list=None,
+               eval_end_callback=LogValidationMetricsCallback(),  # noqa: B008
+               eval_batch_end_callback=None, **kwargs):  # fmt: skip
+        """A FeedForward that has been trained."""
+        made = FeedForward(symbol, ctx, num_epoch, epoch_size, optimizer, initializer, **kwargs)
+        made.fit(X, y, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, logger,
+                 work_load_list, None, eval_end_callback, eval_batch_end_callback)  # fmt: skip
+        return made
