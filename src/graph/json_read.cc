@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "graph/json.h"
@@ -23,8 +24,14 @@ const Json& member(const Json& object, const char* key, Json::value_t type, cons
   return *found;
 }
 
+// A value in an error message; lists and objects may be too deep to print.
+std::string shown(const Json& value) {
+  if (value.is_structured()) return value.type_name();
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+}
+
 size_t number(const Json& value, const char* what) {
-  require(value.is_number_unsigned(), "{} must be a number that is not negative, got {}", what, value.dump());
+  require(value.is_number_unsigned(), "{} must be a number that is not negative, got {}", what, shown(value));
   return value.get<size_t>();
 }
 
@@ -55,7 +62,7 @@ class GraphReader {
       nodes.push_back(read_node(node, nodes, depth));
     for (const Json& id : member(graph, "arg_nodes", Json::value_t::array, "the graph"))
       require(number(id, "an entry of arg_nodes") < nodes.size(), "arg_nodes names node {}, but there are {}",
-              id.dump(), nodes.size());
+              shown(id), nodes.size());
     std::vector<NDArray> heads;
     for (const Json& head : member(graph, "heads", Json::value_t::array, "the graph"))
       heads.push_back(read_entry(head, nodes, "heads"));
@@ -65,7 +72,7 @@ class GraphReader {
  private:
   static NDArray read_entry(const Json& entry, const std::vector<NodePtr>& nodes, const std::string& where) {
     require(entry.is_array() && entry.size() >= 2, "an entry of {} must be [node, output, version], got {}", where,
-            entry.dump());
+            shown(entry));
     const size_t id = number(entry[0], "a node"), index = number(entry[1], "an output");
     require(id < nodes.size(), "{} reads node {}, which does not come before it ({} nodes do)", where, id,
             nodes.size());
@@ -141,8 +148,9 @@ int version_of(const Json& graph) {
   auto attrs = graph.find("attrs");
   if (attrs == graph.end() || !attrs->is_object()) return 800;
   auto version = attrs->find("mxnet_version");
-  if (version == attrs->end() || !version->is_array() || version->size() != 2 || !(*version)[1].is_number()) return 800;
-  return (*version)[1].get<int>();
+  if (version == attrs->end() || !version->is_array() || version->size() != 2 || !(*version)[1].is_number_unsigned())
+    return 800;
+  return static_cast<int>(std::min<uint64_t>((*version)[1].get<uint64_t>(), 1000000));
 }
 
 }  // namespace

@@ -187,12 +187,19 @@ std::string to_text(const Lowered& graph) {
                                                                         : " strided");
   };
   for (int id : graph.inputs) text += fmt::format("%{} = input : {}\n", id, type_text(id));
+  std::vector<uint8_t> is_read(graph.values.size());
+  for (const Step& step : graph.steps)
+    for (int id : step.inputs) is_read[static_cast<size_t>(id)] = true;
+  for (size_t id = 0; id < graph.values.size(); ++id)
+    if (is_read[id] && graph.values[id].source == Value::Source::kConstant)
+      text += fmt::format("%{} = constant : {}\n", id, type_text(static_cast<int>(id)));
   for (const Step& step : graph.steps) {
     std::string attrs;
     const IntrusivePtr<Attrs> defaults = step.op->make_attrs();
     for (const FieldInfo& field : step.op->schema->fields)
       if (AttrValue value = field.get(step.attrs->data()); value != field.get(defaults->data()))
-        attrs += fmt::format(", {}={}", field.name, attr_to_text(value));
+        attrs +=
+            fmt::format("{}{}={}", attrs.empty() && step.inputs.empty() ? "" : ", ", field.name, attr_to_text(value));
     text += fmt::format("{} = {}{}({}{}) : {}\n", names(step.outputs), step.is_view ? "view " : "", step.op->name,
                         names(step.inputs), attrs, step.outputs.empty() ? "" : type_text(step.outputs[0]));
   }

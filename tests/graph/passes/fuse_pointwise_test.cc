@@ -1,0 +1,120 @@
+#include <gtest/gtest.h>
+
+#include "graph/passes.h"
+#include "tests/graph/graphs.h"
+
+namespace headrace {
+namespace {
+
+using Arrays = std::vector<NDArray>;
+
+std::string fused(const std::vector<Shape>& shapes, const std::function<Arrays(const Arrays&)>& body) {
+  Lowered graph = traced(shapes, body);
+  fuse(graph);
+  return to_text(graph);
+}
+
+TEST(Fuse, NeighboursBecomeOneStep) {
+  EXPECT_EQ(fused({{2, 3}, {2, 3}},
+                  [](const Arrays& in) -> Arrays {
+                    const NDArray sum = call("elemwise_add", {in[0], in[1]});
+                    return {call("relu", {call("_mul_scalar", {sum}, {{"scalar", 2.0}})})};
+                  }),
+            "%0 = input : float32 (2, 3)\n"
+            "%1 = input : float32 (2, 3)\n"
+            "%4 = _fused(%0, %1) : float32 (2, 3)\n"
+            "return %4\n");
+}
+
+TEST(Fuse, WhatOthersReadIsWrittenToo) {
+  EXPECT_EQ(fused({{4}},
+                  [](const Arrays& in) -> Arrays {
+                    const NDArray a = call("tanh", {in[0]}), b = call("square", {a});
+                    return {a, b};
+                  }),
+            "%0 = input : float32 (4,)\n"
+            "%1, %2 = _fused(%0) : float32 (4,)\n"
+            "return %1 %2\n");
+}
+
+TEST(Fuse, ReductionsBetweenStay) {
+  EXPECT_EQ(fused({{2, 3}},
+                  [](const Arrays& in) -> Arrays {
+                    const NDArray a = call("tanh", {in[0]});
+                    const NDArray s = call("sum", {a}, {{"axis", Shape{1}}, {"keepdims", true}});
+                    return {call("broadcast_sub", {a, s})};
+                  }),
+            "%0 = input : float32 (2, 3)\n"
+            "%1 = tanh(%0) : float32 (2, 3)\n"
+            "%2 = sum(%1, axis=(1,), keepdims=True) : float32 (2, 1)\n"
+            "%3 = broadcast_sub(%1, %2) : float32 (2, 3)\n"
+            "return %3\n");
+}
+
+TEST(Fuse, OtherShapesStay) {
+  EXPECT_EQ(fused({{2, 3}, {3}},
+                  [](const Arrays& in) -> Arrays {
+                    return {call("broadcast_add", {in[0], call("tanh", {in[1]})})};
+                  }),
+            "%0 = input : float32 (2, 3)\n"
+            "%1 = input : float32 (3,)\n"
+            "%2 = tanh(%1) : float32 (3,)\n"
+            "%3 = broadcast_add(%0, %2) : float32 (2, 3)\n"
+            "return %3\n");
+}
+
+TEST(Fuse, AGroupEndsWhereAViewOfItIsRead) {
+  const std::string text = fused({{3, 3}}, [](const Arrays& in) -> Arrays {
+    const NDArray a = call("tanh", {in[0]});
+    return {call("elemwise_add", {call("square", {a}), call("transpose", {a})})};
+  });
+  EXPECT_EQ(text,
+            "%0 = input : float32 (3, 3)\n"
+            "%1, %2 = _fused(%0) : float32 (3, 3)\n"
+            "%3 = view transpose(%1) : float32 (3, 3) strided\n"
+            "%4 = elemwise_add(%2, %3) : float32 (3, 3)\n"
+            "return %4\n");
+}
+
+// The running mean is read before batch normalisation moves it.
+Arrays reads_before_change(const Arrays& in) {
+  const NDArray before = call("_plus_scalar", {in[3]}, {{"scalar", 1.0}});
+  static const OpDef& op = find_op("BatchNorm");
+  const NDArray y = invoke_all(op, attrs_of(op, {{"fix_gamma", false}}), Arrays(in.begin(), in.begin() + 5))[0];
+  const NDArray after = call("_plus_scalar", {in[3]}, {{"scalar", 1.0}});
+  return {y, call("_mul_scalar", {before}, {{"scalar", 3.0}}), after};
+}
+
+TEST(Fuse, ReadsDoNotMovePastChanges) {
+  Lowered graph = traced({{4, 2}, {2}, {2}, {2}, {2}}, reads_before_change, DType::kFloat32, true);
+  optimize(graph);
+  fuse(graph);
+  const std::string text = to_text(graph);
+  const size_t change = text.find("_batch_norm_train"), read = text.find("= _plus_scalar(%3");
+  ASSERT_NE(change, std::string::npos) << text;
+  EXPECT_LT(read, change) << text;
+  EXPECT_NE(text.find("= _plus_scalar(%3", read + 1), std::string::npos) << "read again after the change\n" << text;
+}
+
+TEST(Fuse, RandomStepsStay) {
+  const std::string text = fused({{2, 3}}, [](const Arrays& in) -> Arrays {
+    static const OpDef& uniform = find_op("_random_uniform");
+    const NDArray a = call(uniform, attrs_of(uniform, {{"shape", Shape{2, 3}}}), {});
+    return {call("elemwise_add", {in[0], a})};
+  });
+  EXPECT_EQ(text.find("_fused"), std::string::npos) << text;
+}
+
+TEST(Fuse, SetsAreLimited) {
+  Lowered graph = traced({{4}}, [](const Arrays& in) -> Arrays {
+    NDArray y = in[0];
+    for (int i = 0; i < 100; ++i) y = call("_plus_scalar", {y}, {{"scalar", 1.0}});
+    return {y};
+  });
+  fuse(graph);
+  EXPECT_GT(graph.steps.size(), 3u);
+  EXPECT_LT(graph.steps.size(), 10u);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,112 @@
+#include "headrace/symbol.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/infer.h"
+#include "tests/support/arrays.h"
+
+namespace headrace {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Symbol var(const std::string& name, Symbol::Texts texts = {}) { return Symbol::variable(name, std::move(texts)); }
+
+Symbol mlp() {
+  const Symbol fc = Symbol::apply("FullyConnected", "fc", {var("data")}, {{"num_hidden", "4"}});
+  const Symbol norm = Symbol::apply("BatchNorm", "bn", {fc});
+  return Symbol::apply("Activation", "act", {norm}, {{"act_type", "relu"}});
+}
+
+TEST(Symbols, InputsThatAreLeftOutBecomeVariables) {
+  const Symbol net = mlp();
+  EXPECT_EQ(net.list_arguments(), (Names{"data", "fc_weight", "fc_bias", "bn_gamma", "bn_beta"}));
+  EXPECT_EQ(net.list_auxiliary_states(), (Names{"bn_moving_mean", "bn_moving_var"}));
+  EXPECT_EQ(net.list_inputs(),
+            (Names{"data", "fc_weight", "fc_bias", "bn_gamma", "bn_beta", "bn_moving_mean", "bn_moving_var"}));
+  EXPECT_EQ(net.list_outputs(), Names{"act_output"});
+  EXPECT_EQ(net.attr_dict()["fc_weight"]["num_hidden"], "4");
+  EXPECT_EQ(net.attr_dict()["bn_moving_var"]["__init__"], "[\"one\", {}]");
+}
+
+TEST(Symbols, InternalsAndChildren) {
+  EXPECT_EQ(mlp().internals().list_outputs(), (Names{"data", "fc_weight", "fc_bias", "fc_output", "bn_gamma", "bn_beta",
+                                                     "bn_moving_mean", "bn_moving_var", "bn_output", "act_output"}));
+  EXPECT_EQ(mlp().children().list_outputs(), Names{"bn_output"});
+  EXPECT_EQ(mlp().name(), "act");
+  EXPECT_EQ(Symbol::group({var("a"), var("b")}).name(), "");
+}
+
+TEST(Symbols, SeveralOutputs) {
+  const Symbol parts = Symbol::apply("SliceChannel", "part", {var("x")}, {{"num_outputs", "3"}});
+  EXPECT_EQ(parts.list_outputs(), (Names{"part_output0", "part_output1", "part_output2"}));
+  EXPECT_EQ(parts[1].list_outputs(), Names{"part_output1"});
+  EXPECT_EQ(kind_of([&] { parts[3]; }), ErrorKind::kIndex);
+  EXPECT_EQ(kind_of([&] { Symbol::apply("tanh", "", {parts}); }), ErrorKind::kRuntime);
+}
+
+TEST(Symbols, ComposingReplacesVariables) {
+  const Symbol net = mlp(), other = Symbol::apply("tanh", "t", {var("z")});
+  const Symbol made = net.compose({{"data", other}});
+  EXPECT_THAT(made.list_arguments(), testing::ElementsAre("z", "fc_weight", "fc_bias", "bn_gamma", "bn_beta"));
+  EXPECT_EQ(net.list_arguments()[0], "data");
+  EXPECT_EQ(kind_of([&] { net.compose({{"nobody", other}}); }), ErrorKind::kKey);
+}
+
+TEST(Symbols, AttributesThatOperatorsDoNotTake) {
+  EXPECT_THROW(Symbol::apply("Activation", "", {var("x")}), Error);  // act_type is missing
+  EXPECT_THROW(Symbol::apply("Activation", "", {var("x")}, {{"act_type", "swishy"}}), Error);
+  EXPECT_THROW(Symbol::apply("FullyConnected", "", {var("x")}, {{"num_hidden", "many"}}), Error);
+  EXPECT_THROW(Symbol::apply("tanh", "", {var("x")}, {{"colour", "red"}}), Error);
+  EXPECT_EQ(kind_of([] { Symbol::apply("no_such_operator", "", {}); }), ErrorKind::kKey);
+}
+
+TEST(Symbols, HiddenAttributesAnswerToBothSpellings) {
+  Symbol x = var("x", {{"lr_mult", "2"}});
+  EXPECT_EQ(x.attr("lr_mult"), "2");
+  EXPECT_EQ(x.attr("__lr_mult__"), "2");
+  x.set_attr("wd_mult", "3");
+  EXPECT_EQ(x.attr("__wd_mult__"), "3");
+  EXPECT_EQ(x.attr("colour"), std::nullopt);
+}
+
+TEST(Infer, ShapesFlowToParameters) {
+  const InferredTypes types = infer_types(mlp(), {.shapes = {{"data", {2, 3}}}, .dtypes = {}});
+  std::vector<Shape> shapes;
+  for (const auto& type : types.inputs) shapes.push_back(type.shape.value_or(Shape{-7}));
+  EXPECT_EQ(shapes, (std::vector<Shape>{{2, 3}, {4, 3}, {4}, {4}, {4}, {4}, {4}}));
+  EXPECT_EQ(types.outputs[0].shape, (Shape{2, 4}));
+  EXPECT_EQ(types.outputs[0].dtype, DType::kFloat32);
+}
+
+TEST(Infer, WhatCannotBeKnownStaysUnknown) {
+  const InferredTypes nothing = infer_types(mlp(), {});
+  EXPECT_FALSE(nothing.inputs[0].is_known());
+  EXPECT_FALSE(nothing.outputs[0].is_known());
+  const InferredTypes part = infer_types(mlp(), {.shapes = {{"data", {-1, 3}}}, .dtypes = {}});
+  EXPECT_EQ(part.inputs[2].shape, Shape{4});  // the bias
+  EXPECT_FALSE(part.outputs[0].is_known());
+}
+
+TEST(Infer, ParametersHoldWhatTheDataHold) {
+  const KnownTypes known{.shapes = {{"data", {2, 3}}}, .dtypes = {{"data", DType::kFloat16}}};
+  const InferredTypes types = infer_types(mlp(), known);
+  EXPECT_EQ(types.inputs[1].dtype, DType::kFloat16);  // the weight
+  EXPECT_EQ(types.inputs[5].dtype, DType::kFloat32);  // the running mean
+  EXPECT_EQ(types.outputs[0].dtype, DType::kFloat16);
+}
+
+TEST(Infer, DeclaredTypesOfVariablesCount) {
+  const Symbol x = var("x", {{"__shape__", "(2, 0)"}, {"__dtype__", "1"}});
+  const InferredTypes types = infer_types(Symbol::apply("tanh", "", {x}), {.shapes = {{"x", {-1, 5}}}, .dtypes = {}});
+  EXPECT_EQ(types.outputs[0].shape, (Shape{2, 5}));
+  EXPECT_EQ(types.outputs[0].dtype, DType::kFloat64);
+}
+
+TEST(Infer, ShapesThatDoNotFitAreRefused) {
+  EXPECT_THROW(infer_types(mlp(), {.shapes = {{"data", {2, 3}}, {"fc_weight", {4, 5}}}, .dtypes = {}}), Error);
+}
+
+}  // namespace
+}  // namespace headrace
