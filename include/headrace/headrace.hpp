@@ -10,6 +10,7 @@
 #include "headrace/gluon/loss.hpp"
 #include "headrace/gluon/nn.hpp"
 #include "headrace/gluon/parameter.hpp"
+#include "headrace/gluon/symbol_block.hpp"
 #include "headrace/gluon/trainer.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
@@ -17,3 +18,4 @@
 #include "headrace/ndarray.hpp"
 #include "headrace/operators.hpp"  // made from the catalogue at build time
 #include "headrace/random.hpp"
+#include "headrace/symbol.hpp"

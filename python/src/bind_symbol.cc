@@ -58,17 +58,7 @@ void bind_symbol_class(nb::module_& m) {
                   [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
       .def_static(
           "from_arrays",
-          [](nb::handle arrays) {
-            return translated([&] {
-              std::vector<NDArray> outputs = arrays_from(arrays);
-              for (const NDArray& output : outputs)
-                check(output && output.node(), ErrorKind::kRuntime,
-                      "an output of the traced block does not depend on its inputs");
-              label_nodes(outputs);
-              for (NDArray& output : outputs) output = output_of(output.node().get(), output.output_index());
-              return Symbol(std::move(outputs));
-            });
-          },
+          [](nb::handle arrays) { return translated([&] { return symbol_of_trace(arrays_from(arrays)); }); },
           "The traced graph that computes these arrays.")
       .def("to_json", &Symbol::to_json)
       .def("__len__", &Symbol::size)
@@ -109,11 +99,7 @@ void bind_tracing(nb::module_& m) {
       "trace_variable",
       [](const std::string& name, nb::handle shape, nb::handle dtype, const Texts& attrs, bool np) {
         return translated([&] {
-          const Shape extents = to_shape(shape.ptr(), "shape");
-          NDArray array = abstract_variable(extents, to_dtype(dtype.ptr()));
-          const Symbol symbol = Symbol::variable(name, attrs);
-          array.set_node(symbol.outputs()[0].node(), 0);
-          return wrapped(std::move(array), np);
+          return wrapped(traced_variable(name, to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr()), attrs), np);
         });
       },
       "An array without values that stands for an input of a traced graph.");

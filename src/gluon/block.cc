@@ -1,17 +1,25 @@
 #include "headrace/gluon/block.hpp"
 
 #include "base/check.h"
+#include "gluon/graph.h"
 #include "ndarray/serialize.h"
+#include "op/trace.h"
 
 namespace headrace::gluon {
 
 NDArray Block::operator()(const NDArray& x) {
   check(static_cast<bool>(x), ErrorKind::kType, "Block: the data are none; give an array");
-  return forward(x);
+  if (!traces_ || is_abstract(x)) return forward(x);
+  return traces_->graph_for(*this, x)->run({&x, 1})[0];
 }
 
-void Block::initialize(const init::Initializer& initializer, Device device) {
-  for (const auto& [name, parameter] : collect_params()) parameter->initialize(initializer, device);
+void Block::hybridize(bool active) {
+  traces_ = active && !own_graph() ? std::make_shared<Traces>() : nullptr;
+  for (const auto& [name, child] : children_) child->hybridize(active);
+}
+
+void Block::initialize(const init::Initializer& initializer, Device device, bool force_reinit) {
+  for (const auto& [name, parameter] : collect_params()) parameter->initialize(initializer, device, force_reinit);
 }
 
 ParameterDict Block::collect_params() const {
@@ -46,8 +54,25 @@ void Block::load_parameters(const std::string& path) {
   for (size_t i = 0; i < loaded.names.size(); ++i) parameters[loaded.names[i]]->set_data(loaded.arrays[i]);
 }
 
-std::shared_ptr<Parameter> Block::add_parameter(std::string name, Shape shape, init::Initializer own_init) {
-  return parameters_.emplace_back(std::make_shared<Parameter>(std::move(name), std::move(shape), std::move(own_init)));
+void Block::export_to(const std::string& path, int epoch) const {
+  const Graph* graph = own_graph();
+  if (!graph && traces_) graph = traces_->newest();
+  check(graph != nullptr, ErrorKind::kRuntime,
+        "Please first call block.hybridize() and then run forward with this block at least once before calling "
+        "export.");
+  graph->write(path, epoch);
+}
+
+std::shared_ptr<Parameter> Block::add_parameter(std::string name, Shape shape, init::Initializer own_init,
+                                                std::string grad_req) {
+  return parameters_.emplace_back(
+      std::make_shared<Parameter>(std::move(name), std::move(shape), std::move(own_init), std::move(grad_req)));
+}
+
+size_t Block::part_count() const noexcept {
+  size_t count = parameters_.size() + children_.size();
+  for (const auto& [name, child] : children_) count += child->part_count();
+  return count;
 }
 
 }  // namespace headrace::gluon

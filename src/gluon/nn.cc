@@ -1,19 +1,13 @@
 #include "headrace/gluon/nn.hpp"
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 
 namespace headrace::gluon::nn {
 namespace {
 
-AttrsPtr activation_attrs(const std::string& activation) {
-  return attrs_of(find_op("Activation"), {{"act_type", activation}});
-}
-
-NDArray activated(const NDArray& x, const std::string& activation) {
-  static const OpDef& op = find_op("Activation");
-  return call(op, activation_attrs(activation), {x});
-}
+const char* grad_req_if(bool is_trained) { return is_trained ? "write" : "null"; }
 
 }  // namespace
 
@@ -23,52 +17,72 @@ NDArray Sequential::forward(const NDArray& x) {
   return y;
 }
 
-Dense::Dense(int64_t units, DenseOptions options) : units_(units), options_(std::move(options)) {
+Dense::Dense(int64_t units, DenseOptions options)
+    : OperatorLayer("FullyConnected",
+                    {{"num_hidden", units}, {"no_bias", !options.use_bias}, {"flatten", options.flatten}},
+                    options.activation) {
   check(units > 0, ErrorKind::kValue, "Dense: units must be positive, got {}", units);
-  if (!options_.activation.empty()) activation_attrs(options_.activation);  // raises for unknown words
-  weight_ = add_parameter("weight", {units, options_.in_units});
-  if (options_.use_bias) bias_ = add_parameter("bias", {units}, init::Zero{});
+  add_input("weight", {units, options.in_units}, std::move(options.weight_initializer));
+  if (options.use_bias) add_input("bias", {units}, std::move(options.bias_initializer));
 }
 
-NDArray Dense::forward(const NDArray& x) {
-  static const OpDef& op = find_op("FullyConnected");
-  if (weight_->shape()[1] == 0) {
-    check(x.ndim() > 0, ErrorKind::kValue, "Dense: data needs at least one axis, got shape ()");
-    int64_t rows = x.shape()[0], columns = x.shape().back();
-    if (options_.flatten && rows > 0) columns = x.size() / rows;
-    check(columns > 0, ErrorKind::kValue, "Dense: data of shape {} do not tell the number of inputs; give in_units",
-          to_string(x.shape()));
-    weight_->complete_shape({units_, columns});
-  }
-  AttrsPtr attrs =
-      attrs_of(op, {{"num_hidden", units_}, {"no_bias", !options_.use_bias}, {"flatten", options_.flatten}});
-  // data() may raise: before the lists, because g++ 12 mistreats a throw inside a list that is an arm of `?:`.
-  NDArray weight = weight_->data(), bias = bias_ ? bias_->data() : NDArray(), y;
-  if (bias)
-    y = call(op, attrs, {x, weight, bias});
-  else
-    y = call(op, attrs, {x, weight});
-  return options_.activation.empty() ? y : activated(y, options_.activation);
+Embedding::Embedding(int64_t input_dim, int64_t output_dim, init::Initializer weight_initializer)
+    : OperatorLayer("Embedding", {{"input_dim", input_dim}, {"output_dim", output_dim}}) {
+  check(input_dim > 0 && output_dim > 0, ErrorKind::kValue,
+        "Embedding: input_dim and output_dim must be positive, got {} and {}", input_dim, output_dim);
+  add_input("weight", {input_dim, output_dim}, std::move(weight_initializer));
 }
 
-Activation::Activation(std::string activation) : activation_(std::move(activation)) { activation_attrs(activation_); }
-
-NDArray Activation::forward(const NDArray& x) { return activated(x, activation_); }
-
-NDArray Flatten::forward(const NDArray& x) { return call("Flatten", {x}); }
-
-LayerNorm::LayerNorm(int64_t axis, double epsilon)
-    : axis_(axis),
-      epsilon_(epsilon),
-      gamma_(add_parameter("gamma", {0}, init::One{})),
-      beta_(add_parameter("beta", {0}, init::Zero{})) {}
-
-NDArray LayerNorm::forward(const NDArray& x) {
-  int64_t axis = normalize_axis(axis_, static_cast<int64_t>(x.ndim()), "LayerNorm");
-  for (const auto& parameter : {gamma_, beta_}) parameter->complete_shape({x.shape()[static_cast<size_t>(axis)]});
-  return call("LayerNorm", {x, gamma_->data(), beta_->data()}, {{"axis", axis_}, {"eps", epsilon_}});
+LeakyReLU::LeakyReLU(double alpha)
+    : OperatorLayer("LeakyReLU", {{"act_type", std::string("leaky")}, {"slope", alpha}}) {
+  check(alpha >= 0, ErrorKind::kValue, "Slope coefficient for LeakyReLU must be no less than 0, got {}.", alpha);
 }
 
-NDArray Dropout::forward(const NDArray& x) { return call("Dropout", {x}, {{"p", rate_}}); }
+PReLU::PReLU(init::Initializer alpha_initializer, int64_t in_channels)
+    : OperatorLayer("LeakyReLU", {{"act_type", std::string("prelu")}}) {
+  check(in_channels > 0, ErrorKind::kValue, "PReLU: in_channels must be positive, got {}", in_channels);
+  if (!alpha_initializer)
+    alpha_initializer = [](const Shape& shape, Device device) { return full(shape, 0.25, DType::kFloat32, device); };
+  add_input("alpha", {in_channels}, std::move(alpha_initializer));
+}
+
+ELU::ELU(double alpha) : OperatorLayer("LeakyReLU", {{"act_type", std::string("elu")}, {"slope", alpha}}) {}
+
+SELU::SELU() : OperatorLayer("LeakyReLU", {{"act_type", std::string("selu")}}) {}
+
+GELU::GELU() : OperatorLayer("LeakyReLU", {{"act_type", std::string("gelu")}}) {}
+
+NDArray Swish::forward(const NDArray& x) { return x * call("sigmoid", {x * beta_}); }
+
+BatchNorm::BatchNorm(const BatchNormOptions& options)
+    : OperatorLayer("BatchNorm", {{"axis", options.axis},
+                                  {"eps", options.epsilon},
+                                  {"momentum", options.momentum},
+                                  {"fix_gamma", !options.scale},
+                                  {"use_global_stats", options.use_global_stats}}) {
+  const Shape shape{options.in_channels};
+  add_input("gamma", shape, init::One{}, grad_req_if(options.scale));
+  add_input("beta", shape, init::Zero{}, grad_req_if(options.center));
+  add_input("running_mean", shape, init::Zero{}, "null");
+  add_input("running_var", shape, init::One{}, "null");
+}
+
+LayerNorm::LayerNorm(int64_t axis, double epsilon) : OperatorLayer("LayerNorm", {{"axis", axis}, {"eps", epsilon}}) {
+  add_input("gamma", {0}, init::One{});
+  add_input("beta", {0}, init::Zero{});
+}
+
+GroupNorm::GroupNorm(int64_t num_groups, double epsilon)
+    : OperatorLayer("GroupNorm", {{"num_groups", num_groups}, {"eps", epsilon}}) {
+  check(num_groups > 0, ErrorKind::kValue, "GroupNorm: num_groups must be positive, got {}", num_groups);
+  add_input("gamma", {num_groups}, init::One{});
+  add_input("beta", {num_groups}, init::Zero{});
+}
+
+InstanceNorm::InstanceNorm(double epsilon, bool center, bool scale)
+    : OperatorLayer("InstanceNorm", {{"eps", epsilon}}) {
+  add_input("gamma", {0}, init::One{}, grad_req_if(scale));
+  add_input("beta", {0}, init::Zero{}, grad_req_if(center));
+}
 
 }  // namespace headrace::gluon::nn

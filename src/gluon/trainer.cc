@@ -69,6 +69,7 @@ void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
   check(batch_size > 0, ErrorKind::kValue, "Trainer.step: batch_size must be positive, got {}", batch_size);
   std::vector<Slot*> fresh;
   for (Slot& slot : slots_) {
+    if (slot.parameter->grad_req() == "null") continue;
     bool is_fresh = slot.parameter->data().node()->is_fresh;
     check(is_fresh || ignore_stale_grad, ErrorKind::kRuntime,
           "Trainer.step: backward has not written the gradient of parameter '{}' since the last step; is it part of "

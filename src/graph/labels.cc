@@ -4,6 +4,7 @@
 #include <array>
 
 #include "graph/nodes.h"
+#include "op/trace.h"
 
 namespace headrace {
 namespace {
@@ -57,6 +58,20 @@ void label_nodes(std::span<const NDArray> heads) {
     for (NDArray& input : node->inputs)
       if (input.node()) input = output_of(input.node().get(), input.output_index());
   }
+}
+
+NDArray traced_variable(const std::string& name, const Shape& shape, DType dtype, const Symbol::Texts& attrs) {
+  NDArray array = abstract_variable(shape, dtype);
+  array.set_node(Symbol::variable(name, attrs).outputs()[0].node(), 0);
+  return array;
+}
+
+Symbol symbol_of_trace(std::vector<NDArray> outputs) {
+  for (const NDArray& output : outputs)
+    check(output && output.node(), ErrorKind::kRuntime, "an output of the traced block does not depend on its inputs");
+  label_nodes(outputs);
+  for (NDArray& output : outputs) output = output_of(output.node().get(), output.output_index());
+  return Symbol(std::move(outputs));
 }
 
 NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs) {

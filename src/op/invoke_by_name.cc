@@ -1,4 +1,4 @@
-#include "headrace/invoke.hpp"
+#include "op/invoke_by_name.h"
 
 #include <algorithm>
 
@@ -17,6 +17,8 @@ void check_required(const OpDef& op, std::span<const Option> options) {
   }
 }
 
+}  // namespace
+
 AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t input_count) {
   check_required(op, options);
   const FieldInfo* count = op.variadic ? op.schema->find("num_args") : nullptr;
@@ -30,8 +32,6 @@ AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t inp
   if (count) count->set(attrs->mutable_data(), static_cast<int64_t>(input_count), *count, op.name.c_str());
   return AttrsPtr(attrs.get());
 }
-
-}  // namespace
 
 std::vector<NDArray> invoke(std::string_view operation, std::span<const NDArray> inputs,
                             std::span<const Option> options) {

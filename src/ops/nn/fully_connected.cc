@@ -89,7 +89,7 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .input_count = [](const FullyConnectedAttrs& a) -> size_t { return a.no_bias ? 2 : 3; },
       .complete =
           [](Completion& c, const FullyConnectedAttrs& a) {
-            if (c.is_known(0)) {
+            if (c.is_known(0) && !c.shape(0).empty()) {
               const Shape& data = c.shape(0);
               int64_t columns = 1;
               for (size_t k = row_axes(data, a.flatten); k < data.size(); ++k) columns *= data[k];

@@ -1,0 +1,14 @@
+// What calls by name are made of: attributes from options.
+#pragma once
+
+#include <span>
+
+#include "headrace/invoke.hpp"
+#include "op/op_def.h"
+
+namespace headrace {
+
+// Raises TypeError for an option that is unknown or missing. `input_count`: how many arrays a variadic operator gets.
+AttrsPtr attrs_from(const OpDef& op, std::span<const Option> options, size_t input_count);
+
+}  // namespace headrace
