@@ -109,6 +109,39 @@ NDArray make_array(const View& type) {
   return NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides()));
 }
 
+// The gradients of `outputs` with respect to the wanted variables, as a traced graph.
+struct TracedGradients {
+  std::vector<NDArray> heads;       // stand for the gradients of the outputs
+  std::vector<NDArray> gradients;   // those that there are
+  std::vector<size_t> gradient_of;  // which variable each belongs to
+};
+
+TracedGradients trace_gradients(std::span<const NDArray> variables, std::span<const NDArray> outputs,
+                                const std::vector<bool>& wanted) {
+  TracedGradients traced;
+  std::vector<size_t> places;
+  std::vector<NDArray> targets, reached, reached_heads;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!wanted[i]) continue;
+    places.push_back(i);
+    targets.push_back(variables[i]);
+  }
+  for (const NDArray& output : outputs) {
+    traced.heads.push_back(abstract_variable(output.shape(), output.dtype(), strides_of_copy(output)));
+    if (!is_floating(output.dtype()) || !output.node()) continue;
+    reached.push_back(output);
+    reached_heads.push_back(traced.heads.back());
+  }
+  if (reached.empty()) return traced;
+  std::vector<NDArray> found = autograd::trace_grad(reached, targets, reached_heads);
+  for (size_t k = 0; k < found.size(); ++k) {
+    if (!found[k]) continue;
+    traced.gradients.push_back(std::move(found[k]));
+    traced.gradient_of.push_back(places[k]);
+  }
+  return traced;
+}
+
 }  // namespace
 
 CachedOp::CachedOp(Symbol symbol, Options options)
@@ -177,26 +210,10 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   }
   all_inputs = variables;
   if (!wanted.empty()) {
-    std::vector<NDArray> targets, heads, head_gradients;
-    for (size_t i = 0; i < variables.size(); ++i)
-      if (wanted[i]) targets.push_back(variables[i]);
-    for (const NDArray& output : outputs) {
-      all_inputs.push_back(abstract_variable(output.shape(), output.dtype(), strides_of_copy(output)));
-      if (!is_floating(output.dtype()) || !output.node()) continue;
-      heads.push_back(output);
-      head_gradients.push_back(all_inputs.back());
-    }
-    std::vector<NDArray> found;
-    if (!heads.empty()) found = autograd::trace_grad(heads, targets, head_gradients);
-    found.resize(targets.size());
-    for (size_t i = 0, k = 0; i < variables.size(); ++i) {
-      if (!wanted[i]) continue;
-      if (found[k]) {
-        compiled->gradient_of.push_back(i);
-        gradients.push_back(found[k]);
-      }
-      ++k;
-    }
+    TracedGradients traced = trace_gradients(variables, outputs, wanted);
+    all_inputs.insert(all_inputs.end(), traced.heads.begin(), traced.heads.end());
+    gradients = std::move(traced.gradients);
+    compiled->gradient_of = std::move(traced.gradient_of);
   }
   std::vector<NDArray> roots = outputs;
   roots.insert(roots.end(), gradients.begin(), gradients.end());

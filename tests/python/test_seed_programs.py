@@ -89,8 +89,8 @@ def printed_by(program, tmp_path, edit=lambda text: text):
 
 
 def test_compilers_and_interpreters(tmp_path):
-    """The book's network before and after hybridize, exported, and a block whose symbols are printed; the last
-    numbers are those in the book.
+    """The book's network before and after hybridize, exported, and a block whose symbols are printed;
+    the last numbers are those in the book.
     """
     lines = printed_by("05", tmp_path).splitlines()
     assert re.fullmatch(rf"Without hybridization: {TIME} sec", lines[-25])

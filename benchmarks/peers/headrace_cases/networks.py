@@ -1,4 +1,6 @@
-"""Whole networks: small and large, eager and hybridized, training and inference; chains of pointwise operations."""
+"""Whole networks: small and large, eager and hybridized, training and inference; chains of pointwise
+operations.
+"""
 
 from headrace import autograd, gluon, np, npx
 from headrace.gluon import nn

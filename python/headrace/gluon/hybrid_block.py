@@ -230,8 +230,10 @@ class HybridBlock(Block):
         for one in flat:
             if one is not None and one.ctx != ctx:
                 raise ValueError(
-                    "Find multiple contexts in the input, After hybridized, the HybridBlock only supports one "
-                    "input context. You can print the ele.ctx in the input arguments to inspect their contexts. "
+                    "Find multiple contexts in the input, After hybridized, the HybridBlock only "
+                    "supports one "
+                    "input context. You can print the ele.ctx in the input arguments to inspect "
+                    "their contexts. "
                     f"Found {ctx} and {one.ctx}."
                 )
         try:
