@@ -1,6 +1,7 @@
 #include "ops/onednn.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/runtime.h"
 
@@ -26,6 +27,11 @@ dnnl::memory::data_type type_of(DType dtype) noexcept {
 dnnl::engine& cpu_engine() {
   struct Cpu {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    Cpu() {
+      // What is made later goes earlier at exit: tasks end while the library's cache of primitives, made here, lives.
+      static_cast<void>(dnnl::get_primitive_cache_capacity());
+      std::atexit([] { runtime().shutdown(); });
+    }
   };
   return service<Cpu>().engine;
 }

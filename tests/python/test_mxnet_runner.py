@@ -49,13 +49,13 @@ def test_versions():
 @pytest.mark.parametrize(
     ("statement", "error", "name"),
     [
-        ("mxnet.viz", "AttributeError", "mxnet.viz"),
+        ("mxnet.kv", "AttributeError", "mxnet.kv"),
         ("mxnet.gluon.Estimator", "AttributeError", "mxnet.gluon.Estimator"),
         ("mxnet.gluon.nn.Conv4D", "AttributeError", "mxnet.gluon.nn.Conv4D"),
         ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
-        ("import mxnet.visualization", "ModuleNotFoundError", "mxnet.visualization"),
+        ("import mxnet.kvstore", "ModuleNotFoundError", "mxnet.kvstore"),
         ("import mxnet.gluon.rnn", "ModuleNotFoundError", "mxnet.gluon.rnn"),
-        ("from mxnet import viz", "ImportError", "mxnet.viz"),
+        ("from mxnet import kv", "ImportError", "mxnet.kv"),
         ("from mxnet.gluon import Estimator", "ImportError", "mxnet.gluon.Estimator"),
         ("from mxnet.gluon.nn import Conv4D", "ImportError", "mxnet.gluon.nn.Conv4D"),
     ],
