@@ -1,6 +1,8 @@
 #include "engine/runtime.h"
 
 #include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -29,6 +31,8 @@ void after_fork_in_child() {
 }
 
 }  // namespace
+
+bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
 
 void Runtime::shutdown() noexcept { engine.shutdown(); }
 

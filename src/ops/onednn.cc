@@ -1,7 +1,6 @@
 #include "ops/onednn.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "engine/runtime.h"
 
@@ -27,18 +26,15 @@ dnnl::memory::data_type type_of(DType dtype) noexcept {
 dnnl::engine& cpu_engine() {
   struct Cpu {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-    Cpu() {
-      // What is made later goes earlier at exit: tasks end while the library's cache of primitives, made here, lives.
-      static_cast<void>(dnnl::get_primitive_cache_capacity());
-      std::atexit([] { runtime().shutdown(); });
-    }
   };
   return service<Cpu>().engine;
 }
 
 dnnl::stream& thread_stream() {
-  static thread_local dnnl::stream stream{cpu_engine()};
-  return stream;
+  struct Stream {
+    dnnl::stream stream{cpu_engine()};
+  };
+  return thread_service<Stream>().stream;
 }
 
 Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written)

@@ -1,5 +1,6 @@
 #include "ops/linalg/onednn_matmul.h"
 
+#include "engine/runtime.h"
 #include "ops/onednn.h"
 
 namespace headrace {
@@ -91,7 +92,7 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
 }  // namespace
 
 bool onednn_matmul(KernelContext& context, const Gemm& g, int threads) {
-  static thread_local onednn::ThreadCache<Matmul> cache;
+  auto& cache = thread_service<onednn::ThreadCache<Matmul>>();
   Matmul* matmul = cache.get(key_of(g, threads), [&] { return make_matmul(g); });
   if (!matmul) return false;
   matmul->a.set_data_handle(const_cast<void*>(g.a.data));

@@ -1,5 +1,6 @@
 #include "ops/nn/onednn_convolution.h"
 
+#include "engine/runtime.h"
 #include "ops/onednn.h"
 
 namespace headrace {
@@ -220,7 +221,7 @@ void name_arguments(Prepared& made, const ConvolutionProblem& p) {
 }  // namespace
 
 bool onednn_convolution(KernelContext& context, const ConvolutionProblem& p, int threads) {
-  static thread_local onednn::ThreadCache<Prepared> cache;
+  auto& cache = thread_service<onednn::ThreadCache<Prepared>>();
   Prepared* made = cache.get(key_of(p, threads), [&] {
     std::unique_ptr<Prepared> fresh = prepare(p);
     if (fresh) name_arguments(*fresh, p);

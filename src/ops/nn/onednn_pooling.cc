@@ -1,5 +1,6 @@
 #include "ops/nn/onednn_pooling.h"
 
+#include "engine/runtime.h"
 #include "ops/onednn.h"
 
 namespace headrace {
@@ -115,10 +116,13 @@ void give_workspace(KernelContext& context, memory& of) {
   if (const size_t bytes = of.get_desc().get_size()) of.set_data_handle(context.workspace(bytes));
 }
 
+struct ForwardCache : onednn::ThreadCache<Prepared> {};
+struct BackwardCache : onednn::ThreadCache<Prepared> {};
+
 }  // namespace
 
 bool onednn_pooling(KernelContext& context, const PoolingProblem& p, int threads) {
-  static thread_local onednn::ThreadCache<Prepared> cache;
+  auto& cache = thread_service<ForwardCache>();
   Prepared* made = cache.get(key_of(p, threads), [&] { return prepare_forward(p); });
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
@@ -132,7 +136,7 @@ bool onednn_pooling(KernelContext& context, const PoolingProblem& p, int threads
 }
 
 bool onednn_pooling_back(KernelContext& context, const PoolingProblem& p, int threads) {
-  static thread_local onednn::ThreadCache<Prepared> cache;
+  auto& cache = thread_service<BackwardCache>();
   Prepared* made = cache.get(key_of(p, threads), [&] { return prepare_backward(p); });
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
