@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "convert.h"
 #include "graph/cached_op.h"
+#include "graph/control_flow.h"
 #include "graph/infer.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
@@ -54,6 +55,25 @@ void bind_symbol_class(nb::module_& m) {
                      const Texts& node_attrs) {
                     return translated([&] { return Symbol::apply(op, name, symbols_from(inputs), attrs, node_attrs); });
                   })
+      .def_static("control_flow",
+                  [](const std::string& op, const std::string& name, nb::handle inputs, const Texts& attrs,
+                     const Texts& node_attrs, nb::handle bodies) {
+                    return translated([&] {
+                      return control_flow_node(op, name, symbols_from(inputs), attrs, node_attrs, symbols_from(bodies));
+                    });
+                  })
+      .def(
+          "cut_body",
+          [](const Symbol& s, const std::string& name) {
+            return translated([&] {
+              CutBody cut = cut_body(s.outputs(), name);
+              nb::dict taken;
+              for (auto& [variable, entry] : cut.taken) taken[variable.c_str()] = nb::cast(Symbol({entry}));
+              return nb::make_tuple(nb::cast(Symbol(std::move(cut.heads))), taken);
+            });
+          },
+          "The body that was composed under this __subgraph_name__, and what its new variables stand for.")
+      .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; })
       .def_static("from_json",
                   [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
       .def_static(

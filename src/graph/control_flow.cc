@@ -1,5 +1,8 @@
 #include "graph/control_flow.h"
 
+#include <map>
+#include <unordered_map>
+
 #include "graph/evaluate.h"
 #include "graph/nodes.h"
 #include "op/invoke.h"
@@ -99,8 +102,8 @@ Arrays run_cond(const Node& node, std::span<const NDArray> inputs) {
 }
 
 // The outputs of the steps, stacked; rows of steps that did not run are zero.
-NDArray padded(Arrays rows, int64_t length, const NDArray& like) {
-  while (static_cast<int64_t>(rows.size()) < length) rows.push_back(zeros_like(like));
+NDArray padded(Arrays rows, int64_t length) {
+  while (static_cast<int64_t>(rows.size()) < length) rows.push_back(zeros_like(rows[0]));
   return stacked(rows);
 }
 
@@ -125,7 +128,7 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
   Arrays outputs;
   for (Arrays& one : rows) {
     check(!one.empty(), ErrorKind::kValue, "{}: the loop ran no step, so its outputs have no shape", node.label->name);
-    outputs.push_back(padded(std::move(one), a.max_iterations, one[0]));
+    outputs.push_back(padded(std::move(one), a.max_iterations));
   }
   for (const auto& variable : a.func_var_locs) {
     const size_t input = place(node, variable.value_or(-1), a.func_input_locs.size());
@@ -141,6 +144,47 @@ std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray>
   if (node.op->name == "_while_loop") return run_while(node, inputs);
   if (node.op->name == "_cond") return run_cond(node, inputs);
   fail(ErrorKind::kRuntime, "{}: operator {} takes no subgraphs", node.label->name, node.op->name);
+}
+
+CutBody cut_body(std::span<const NDArray> heads, const std::string& name) {
+  CutBody cut;
+  std::unordered_map<const Node*, NodePtr> copies;
+  std::map<std::pair<const Node*, uint32_t>, NDArray> variables;
+  const auto is_inside = [&](const Node& node) {
+    auto scope = node.label->attrs.find("__subgraph_name__");
+    return node.op && scope != node.label->attrs.end() && scope->second == name;
+  };
+  const auto mapped = [&](const NDArray& entry) {
+    const Node* node = entry.node().get();
+    if (auto copy = copies.find(node); copy != copies.end()) return output_of(copy->second.get(), entry.output_index());
+    if (!node->op) return entry;
+    NDArray& variable = variables[{node, entry.output_index()}];
+    if (!variable) {
+      const std::string variable_name = output_name(*node, entry.output_index());
+      variable = Symbol::variable(variable_name, {{"__subgraph_name__", name}}).outputs()[0];
+      cut.taken.emplace_back(variable_name, entry);
+    }
+    return variable;
+  };
+  for (Node* node : topological_order(heads)) {
+    if (!is_inside(*node)) continue;
+    NodePtr copy(new Node);
+    copy->op = node->op;
+    copy->attrs = node->attrs;
+    copy->label = std::make_unique<NodeLabel>(*node->label);
+    for (const NDArray& input : node->inputs) copy->inputs.push_back(mapped(input));
+    copies.emplace(node, std::move(copy));
+  }
+  for (const NDArray& head : heads) cut.heads.push_back(mapped(head));
+  return cut;
+}
+
+Symbol control_flow_node(std::string_view op, const std::string& name, const std::vector<Symbol>& inputs,
+                         const Symbol::Texts& attrs, const Symbol::Texts& node_attrs,
+                         const std::vector<Symbol>& bodies) {
+  Symbol made = Symbol::apply(op, name, inputs, attrs, node_attrs);
+  for (const Symbol& body : bodies) made.outputs().at(0).node()->label->subgraphs.push_back(body.outputs());
+  return made;
 }
 
 }  // namespace headrace

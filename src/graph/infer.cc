@@ -10,6 +10,7 @@
 #include "graph/nodes.h"
 #include "op/pointwise.h"
 #include "op/trace.h"
+#include "ops/control/control_flow.h"
 
 namespace headrace {
 
@@ -88,10 +89,15 @@ class Inference {
   bool visit(Node& node) {
     std::vector<Type> inputs;
     for (const NDArray& input : node.inputs) inputs.push_back(type_of(input));
+    const std::vector<Type> before = inputs;
     bool changed = complete_shapes(node, inputs);
+    if (!node.label->subgraphs.empty()) complete_from_body(node, inputs);
     complete_dtypes(node, inputs);
     for (size_t i = 0; i < inputs.size(); ++i)
-      if (is_input(node.inputs[i])) types_[node.inputs[i].node().get()] = {inputs[i]};
+      if (is_input(node.inputs[i])) {
+        changed |= before[i].shape != inputs[i].shape;
+        types_[node.inputs[i].node().get()] = {inputs[i]};
+      }
     if (!std::all_of(inputs.begin(), inputs.end(), [](const Type& t) { return t.is_known(); })) return changed;
     std::vector<NDArray> arrays;
     for (const Type& type : inputs) arrays.push_back(abstract_variable(*type.shape, *type.dtype));
@@ -99,6 +105,40 @@ class Inference {
         node.label->subgraphs.empty() ? invoke_all(*node.op, node.attrs, arrays) : run_control_flow(node, arrays);
     for (const NDArray& result : results) types_[&node].push_back({result.shape(), result.dtype()});
     return true;
+  }
+
+  // Shapes of parameters that a loop's body reads follow from the entries that it loops over.
+  static void complete_from_body(const Node& node, std::vector<Type>& inputs) {
+    const std::vector<ptrdiff_t> readers = places_in_body(node, inputs.size());
+    if (readers.empty()) return;
+    const Symbol body(node.label->subgraphs[0]);
+    const std::vector<std::string> names = body.list_inputs();
+    const size_t data_count = node.attrs->as<ForeachAttrs>().in_data_locs.size();
+    KnownTypes known;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string& name = names.at(static_cast<size_t>(readers[i]));
+      if (inputs[i].dtype) known.dtypes[name] = *inputs[i].dtype;
+      if (!inputs[i].shape || (i < data_count && inputs[i].shape->empty())) continue;
+      known.shapes[name] =
+          i < data_count ? Shape(inputs[i].shape->begin() + 1, inputs[i].shape->end()) : *inputs[i].shape;
+    }
+    const InferredTypes types = Inference(body, known).run();
+    for (size_t i = data_count; i < inputs.size(); ++i)
+      if (is_input(node.inputs[i])) inputs[i] = types.inputs.at(static_cast<size_t>(readers[i]));
+  }
+
+  // Which input of a foreach's body each input of the node is; empty where that cannot be told.
+  static std::vector<ptrdiff_t> places_in_body(const Node& node, size_t count) {
+    if (node.op->name != "_foreach") return {};
+    const auto& a = node.attrs->as<ForeachAttrs>();
+    std::vector<ptrdiff_t> places;
+    for (const Shape* part : {&a.in_data_locs, &a.in_state_locs, &a.remain_locs})
+      places.insert(places.end(), part->begin(), part->end());
+    const size_t limit = inputs_of(node.label->subgraphs[0]).all.size();
+    const bool fits = places.size() == count && std::all_of(places.begin(), places.end(), [&](ptrdiff_t place) {
+                        return place >= 0 && static_cast<size_t>(place) < limit;
+                      });
+    return fits ? places : std::vector<ptrdiff_t>();
   }
 
   static bool complete_shapes(const Node& node, std::vector<Type>& inputs) {

@@ -6,10 +6,10 @@ import warnings
 from .. import _arrays as arrays
 from .. import _core, autograd
 from .. import ndarray as nd
+from .._structure import flatten, regroup
 from ..base import MXNetError
 from ..util import is_np_array, is_np_shape
 from .block import Block
-from .nesting import flatten, regroup
 from .parameter import DeferredInitializationError
 
 __all__ = ["HybridBlock"]

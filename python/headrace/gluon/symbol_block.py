@@ -1,10 +1,10 @@
 """SymbolBlock: a block made of a symbol, for example of an exported network."""
 
 from .. import symbol as sym
+from .._structure import flatten, regroup
 from ..base import MXNetError
 from ..context import cpu
 from .hybrid_block import Graph, HybridBlock, _is_array
-from .nesting import flatten, regroup
 from .parameter_dict import ParameterDict
 
 __all__ = ["SymbolBlock"]

@@ -3,8 +3,8 @@
 import contextlib
 
 from .. import _core
+from .._structure import flatten, regroup
 from ..util import is_np_array, is_np_shape
-from .nesting import flatten, regroup
 
 __all__ = ["trace_forward"]
 

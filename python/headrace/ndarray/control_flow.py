@@ -1,0 +1,106 @@
+"""Loops and branches over arrays, run by Python step by step; gradients flow as through any other code."""
+
+from .. import _arrays as arrays
+from .._structure import flatten, regroup
+
+__all__ = ["cond", "foreach", "while_loop"]
+
+
+def _is_array(value):
+    return isinstance(value, arrays.NDArray)
+
+
+def _flat(value, what):
+    """(list of arrays, format); TypeError: something else is in it."""
+    flat, item_format = flatten(value, lambda one: not isinstance(one, (list, tuple)))
+    for one in flat:
+        if not _is_array(one):
+            raise TypeError(f"{what} should be NDArrays or a nested list of them, got {type(one).__name__}")
+    return flat, item_format
+
+
+def _stack(rows):
+    from .. import ndarray as nd
+    from .. import numpy as np
+
+    return np.stack(rows) if isinstance(rows[0], np.ndarray) else nd.stack(*rows)
+
+
+def _truth(value, what):
+    """A condition as a bool. ValueError: it is no single value."""
+    if _is_array(value):
+        if value.size != 1:
+            raise ValueError(f"{what} must give one value, got an array of shape {value.shape}")
+        return bool(value.asnumpy().reshape(-1)[0])
+    try:
+        return bool(value)
+    except Exception as error:
+        raise ValueError(f"{what} must give one value, got {type(value).__name__}") from error
+
+
+def foreach(body, data, init_states):
+    """Calls `body(entry, states) -> (out, states)` for every entry of `data` along axis 0.
+
+    `data`, `init_states` and `out` are arrays or nested lists of them. Gives the outs, stacked along a new first
+    axis, and the states of the last step. TypeError: something is no array. ValueError: the data have no entry, or
+    differ in length; AssertionError: the states change their structure.
+    """
+    flat_data, data_format = _flat(data, "foreach: data")
+    states = init_states
+    _, state_format = _flat(init_states, "foreach: init_states")
+    lengths = {one.shape[0] if one.shape else 0 for one in flat_data}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(
+            f"foreach: data of one length, at least 1, are needed along axis 0; got shapes "
+            f"{[one.shape for one in flat_data]}"
+        )
+    rows, out_format = [], None
+    for i in range(lengths.pop()):
+        out, states = body(regroup(iter([one[i] for one in flat_data]), data_format), states)
+        flat_out, out_format = _flat(out, "foreach: the out of body")
+        _, new_format = _flat(states, "foreach: the states of body")
+        assert new_format == state_format, (
+            f"The input and output loop_vars have different formats: {state_format} and {new_format}"
+        )
+        rows.append(flat_out)
+    return regroup(iter([_stack(column) for column in zip(*rows)]), out_format), states
+
+
+def while_loop(cond, func, loop_vars, max_iterations=None):
+    """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true, `max_iterations` times at most.
+
+    Gives the outs, stacked along a new first axis and filled up with zeros to `max_iterations` rows, and the last
+    loop variables. Without a single step, the outs are []. ValueError: `max_iterations` or the variables are
+    missing, or change in number.
+    """
+    if max_iterations is None:
+        raise ValueError("max_iterations should be specified")
+    max_iterations = int(max_iterations)
+    is_single = not isinstance(loop_vars, (list, tuple))
+    variables = [loop_vars] if is_single else list(loop_vars)
+    if not variables:
+        raise ValueError("loop_vars should contain at least one element")
+    _flat(variables, "while_loop: loop_vars")
+    rows, out_format = [], None
+    while len(rows) < max_iterations and _truth(cond(*variables), "while_loop: cond"):
+        out, new = func(*variables)
+        flat_out, new_format = _flat([] if out is None else out, "while_loop: the out of func")
+        if rows and new_format != out_format:
+            raise ValueError("while_loop: the structure of the out should be consistent during the loop")
+        out_format = new_format
+        new = [new] if not isinstance(new, (list, tuple)) else list(new)
+        if len(new) != len(variables):
+            raise ValueError("The length of loop_vars should be consistent during the loop")
+        variables = new
+        rows.append(flat_out)
+    if not rows:
+        return [], loop_vars if is_single else variables
+    stacked = [
+        _stack([*column, *[column[0].zeros_like()] * (max_iterations - len(rows))]) for column in zip(*rows)
+    ]
+    return regroup(iter(stacked), out_format), variables[0] if is_single else variables
+
+
+def cond(pred, then_func, else_func):
+    """`then_func()` if the one value of `pred` is true, else `else_func()`. ValueError: `pred` is not one value."""
+    return then_func() if _truth(pred, "cond: pred") else else_func()
