@@ -152,7 +152,7 @@ TEST(Hybridize, TrainingLearns) {
   gluon::loss::L2Loss loss_of;
   NDArray x = nd::random_uniform({.low = -1, .high = 1, .shape = {64, 2}});
   NDArray label = nd::slice_axis(x, 1, 0, 1) * nd::slice_axis(x, 1, 1, 2);
-  double first = 0, last = 0;
+  const double before = nd::mean(loss_of(network(x), label)).item();
   for (int step = 0; step < 100; ++step) {
     NDArray loss;
     {
@@ -161,10 +161,8 @@ TEST(Hybridize, TrainingLearns) {
     }
     autograd::backward(loss);
     trainer.step(64);
-    last = nd::mean(loss).item();
-    if (step == 0) first = last;
   }
-  EXPECT_LT(last, first / 5);
+  EXPECT_LT(nd::mean(loss_of(network(x), label)).item(), before / 5);
 }
 
 TEST(Export, AndImportGiveTheSameNetwork) {
@@ -184,7 +182,7 @@ TEST(Export, AndImportGiveTheSameNetwork) {
   loaded.hybridize();  // changes nothing
   EXPECT_EQ(loaded(x).to_vector<float>(), y.to_vector<float>());
   EXPECT_EQ(loaded(std::vector<NDArray>{x})[0].to_vector<float>(), y.to_vector<float>());
-  EXPECT_EQ(loaded(images(5)).shape(), (Shape{5, 3}));
+  EXPECT_EQ(loaded(images(5)).to_vector<float>().size(), 15U);
   auto parameters = loaded.collect_params();
   EXPECT_EQ(parameters.size(), network.collect_params().size());
   EXPECT_EQ(parameters.at("1.running_var")->grad_req(), "null");

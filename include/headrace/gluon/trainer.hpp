@@ -31,8 +31,9 @@ class Trainer {
   // ValueError: an unknown optimizer. TypeError: a setting that it does not have.
   Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings = {});
 
-  // Updates every parameter with its gradient divided by `batch_size`. RuntimeError: backward has not written a
-  // gradient since the last step (`ignore_stale_grad` leaves such parameters alone). ValueError: batch_size < 1.
+  // Updates every parameter, except those whose grad_req is "null", with its gradient divided by `batch_size`.
+  // RuntimeError: backward has not written a gradient since the last step (`ignore_stale_grad` leaves such parameters
+  // alone). ValueError: batch_size < 1.
   void step(int64_t batch_size, bool ignore_stale_grad = false);
 
   double learning_rate() const { return settings_.at("learning_rate"); }
