@@ -1,6 +1,7 @@
 #include "ops/onednn.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/runtime.h"
 
@@ -26,6 +27,15 @@ dnnl::memory::data_type type_of(DType dtype) noexcept {
 dnnl::engine& cpu_engine() {
   struct Cpu {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    Cpu() {
+      // What is made later goes earlier at exit: tasks end while the library's caches, made with a first primitive,
+      // live.
+      const dnnl::memory::desc one({1}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
+      const dnnl::eltwise_forward::primitive_desc relu(engine, dnnl::prop_kind::forward_inference,
+                                                       dnnl::algorithm::eltwise_relu, one, one);
+      static_cast<void>(dnnl::eltwise_forward(relu));
+      std::atexit([] { runtime().shutdown(); });
+    }
   };
   return service<Cpu>().engine;
 }
