@@ -99,7 +99,7 @@ def test_attributes_of_convolution(attribute, value):
 def test_nesting_and_size():
     run("""
     for text in ("[" * 200000, '{"nodes":' * 100000, "[" * 100000 + "]" * 100000, '"' + "a" * 10**6, ""):
-        for whole in (text, net().tojson().replace("[[0, 0, 0]]", text, 1)):
+        for whole in (text, net().tojson().replace('"inputs": []', '"inputs": ' + text, 1)):
             try:
                 sym.fromjson(whole)
                 raise SystemExit("taken")

@@ -104,7 +104,9 @@ def test_while_loop_that_stops_at_the_limit():
 
 
 def test_while_loop_without_a_step():
-    outs, (x,) = nd.contrib.while_loop(lambda x: x < 0, lambda x: (x, [x]), [nd.array([1.0])], max_iterations=3)
+    outs, (x,) = nd.contrib.while_loop(
+        lambda x: x < 0, lambda x: (x, [x]), [nd.array([1.0])], max_iterations=3
+    )
     assert outs == [] and x.asscalar() == 1
 
 

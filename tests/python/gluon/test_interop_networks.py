@@ -18,9 +18,10 @@ class Residual(nn.HybridBlock):
         super().__init__(**kwargs)
         with self.name_scope():
             self.conv1 = nn.Conv2D(channels, kernel_size=3, padding=1, strides=strides)
+            self.bn1 = nn.BatchNorm()
             self.conv2 = nn.Conv2D(channels, kernel_size=3, padding=1, use_bias=False)
+            self.bn2 = nn.BatchNorm(epsilon=1e-3, momentum=0.8)
             self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=strides) if use_1x1conv else None
-            self.bn1, self.bn2 = nn.BatchNorm(), nn.BatchNorm(epsilon=1e-3, momentum=0.8)
 
     def hybrid_forward(self, F, x):
         y = F.relu(self.bn1(self.conv1(x)))
@@ -150,8 +151,10 @@ def test_imports_give_the_gradients(imported):
         if "loss" in expected:
             head = gluon.loss.SoftmaxCrossEntropyLoss()(out, nd.array([0, 3, 4, 1])).mean()
     head.backward()
-    close(head.reshape(expected["loss"].shape) if "loss" in expected else out,
-          expected["loss"] if "loss" in expected else expected["train_output"])
+    close(
+        head.reshape(expected["loss"].shape) if "loss" in expected else out,
+        expected["loss"] if "loss" in expected else expected["train_output"],
+    )
     checked = 0
     for name, param in net.collect_params().items():
         if f"grad:{name}" in expected and param.grad_req != "null":
@@ -164,7 +167,12 @@ def test_imports_give_the_gradients(imported):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_json_comes_back_byte_for_byte(interop, name):
-    file = interop / "networks" / name / json.loads((interop / "networks" / name / "meta.json").read_text())["symbol"]
+    file = (
+        interop
+        / "networks"
+        / name
+        / json.loads((interop / "networks" / name / "meta.json").read_text())["symbol"]
+    )
     text = file.read_text(encoding="utf-8")
     if "is_np_shape" in text:
         npx.set_np()

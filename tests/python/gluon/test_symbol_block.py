@@ -53,12 +53,16 @@ def test_gradients_flow(exported):
         with autograd.record():
             loss = (block(nd.array(X)) ** 2).sum()
         loss.backward()
-        found.append({name: one.grad() for name, one in block.collect_params().items() if one.grad_req != "null"})
+        found.append(
+            {name: one.grad() for name, one in block.collect_params().items() if one.grad_req != "null"}
+        )
     assert len(found[0]) == 6
     for name, gradient in found[0].items():
         assert (gradient.asnumpy() == found[1][name].asnumpy()).all()
     name = "net_batchnorm0_running_mean"
-    assert (net.collect_params()[name].data().asnumpy() == loaded.collect_params()[name].data().asnumpy()).all()
+    assert (
+        net.collect_params()[name].data().asnumpy() == loaded.collect_params()[name].data().asnumpy()
+    ).all()
 
 
 def test_fine_tuning(exported):
