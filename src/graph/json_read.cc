@@ -93,8 +93,10 @@ class GraphReader {
       require(found->is_array(), "\"subgraphs\" of node {} must be a list", name);
       for (const Json& graph : *found) node->label->subgraphs.push_back(read(graph, depth + 1));
     }
-    for (const Json& entry : member(json, "inputs", Json::value_t::array, name.c_str()))
+    for (const Json& entry : member(json, "inputs", Json::value_t::array, name.c_str())) {
       node->inputs.push_back(read_entry(entry, before, name));
+      node->label->versions.push_back(entry.size() > 2 && entry[2].is_number_unsigned() ? entry[2].get<uint32_t>() : 0);
+    }
     if (op == "null") {
       require(node->inputs.empty(), "variable {} has inputs", name);
       return node;

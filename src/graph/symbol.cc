@@ -46,7 +46,8 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
   for (const auto& [key, value] : texts) {
     if (is_node_attr(key)) continue;
     const FieldInfo* field = op.schema->find(key);
-    if (!field && key == "num_args" && op.variadic) continue;
+    // Files name a device where the operator would have made a new array.
+    if (!field && ((key == "num_args" && op.variadic) || key == "ctx")) continue;
     check(field != nullptr, ErrorKind::kRuntime, "{}: Cannot find argument '{}'; it takes {}", op.name, key,
           field_names(op));
     if (!made) made = op.make_attrs();

@@ -27,6 +27,7 @@ struct NodeLabel {
   std::string name;
   std::map<std::string, std::string> attrs;     // attributes given to the operator, and the node's own: "__shape__"
   std::vector<std::vector<NDArray>> subgraphs;  // bodies of control flow: the outputs of each
+  std::vector<uint32_t> versions;               // third numbers of the inputs in the file that it was read from
 };
 
 enum class GradReq : uint8_t { kNull = 0, kWrite = 1, kAdd = 3 };  // MXNet's numbers

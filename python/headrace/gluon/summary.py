@@ -71,12 +71,20 @@ class _Rows:
 
 
 def print_summary(block, inputs):
-    """Calls `block(*inputs)` and prints what each block in it gave; sequential containers have no row."""
+    """Calls `block(*inputs)` and prints what each block in it gave; sequential containers have no row.
+
+    AssertionError: a block is hybridized, so that its children are not called.
+    """
+    from .symbol_block import SymbolBlock
+
     rows = _Rows()
     rows.add_input(inputs)
     handles, visited = [], set()
 
     def attach(part):
+        # A SymbolBlock is compiled always, and is one row.
+        is_compiled = getattr(part, "_active", False) and not isinstance(part, SymbolBlock)
+        assert not is_compiled, f'"{part.name}" must not be hybridized to print summary.'
         if not isinstance(part, (Sequential, HybridSequential)) and id(part) not in visited:
             visited.add(id(part))
             handles.append(part.register_forward_hook(rows.add_call))

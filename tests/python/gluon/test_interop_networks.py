@@ -1,11 +1,15 @@
 """Networks built from layers take MXNet's exported parameters and give MXNet's outputs and gradients."""
 
 import json
+import pathlib
+import re
+import subprocess
+import sys
 
 import numpy
 import pytest
 
-from headrace import autograd, gluon, nd, np, npx
+from headrace import autograd, gluon, nd, np, npx, sym
 from headrace.gluon import nn
 
 
@@ -14,9 +18,10 @@ class Residual(nn.HybridBlock):
         super().__init__(**kwargs)
         with self.name_scope():
             self.conv1 = nn.Conv2D(channels, kernel_size=3, padding=1, strides=strides)
+            self.bn1 = nn.BatchNorm()
             self.conv2 = nn.Conv2D(channels, kernel_size=3, padding=1, use_bias=False)
+            self.bn2 = nn.BatchNorm(epsilon=1e-3, momentum=0.8)
             self.conv3 = nn.Conv2D(channels, kernel_size=1, strides=strides) if use_1x1conv else None
-            self.bn1, self.bn2 = nn.BatchNorm(), nn.BatchNorm(epsilon=1e-3, momentum=0.8)
 
     def hybrid_forward(self, F, x):
         y = F.relu(self.bn1(self.conv1(x)))
@@ -101,3 +106,133 @@ def test_gradients(network, is_hybrid):
             close(param.data(), expected[f"after:{name}"], name)
         else:
             close(param.grad(), expected[f"grad:{name}"], name)
+
+
+NETWORKS = ["foreach_loop", "lenet", "mlp_np", "np_attention", "resnet_thin", "symbol_module"]
+
+
+@pytest.fixture(params=NETWORKS)
+def imported(interop, request):
+    """A network made of MXNet's files, its inputs, the folder, and what meta.json says."""
+    folder = interop / "networks" / request.param
+    meta = json.loads((folder / "meta.json").read_text())
+    if meta["mode"] == "np":
+        npx.set_np()
+    names = [one["name"] for one in meta["inputs"]]
+    net = gluon.SymbolBlock.imports(str(folder / meta["symbol"]), names, str(folder / meta["params"]))
+    array = np.array if meta["mode"] == "np" else nd.array
+    yield net, [array(numpy.load(folder / one["file"])) for one in meta["inputs"]], folder, meta
+    npx.reset_np()
+
+
+def test_imports_give_the_outputs(imported):
+    net, inputs, folder, meta = imported
+    outputs = net(*inputs)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    for output, file in zip(outputs, meta["outputs"], strict=True):
+        close(output, numpy.load(folder / file))
+
+
+@pytest.mark.parametrize("imported", ["resnet_thin", "symbol_module"], indirect=True)
+def test_imports_give_the_gradients(imported):
+    net, inputs, folder, meta = imported
+    if meta["name"] == "symbol_module":
+        text = json.loads((folder / meta["symbol"]).read_text())
+        for node in text["nodes"]:
+            if node["op"] == "Dropout":
+                node["attrs"]["p"] = "0"
+        names = [one["name"] for one in meta["inputs"]]
+        net = gluon.SymbolBlock(sym.fromjson(json.dumps(text)), [sym.var(name) for name in names])
+        net.collect_params().load(str(folder / meta["params"]))
+    expected = numpy.load(folder / "gradients.npz")
+    with autograd.record():
+        out = net(*inputs)
+        head = out
+        if "loss" in expected:
+            head = gluon.loss.SoftmaxCrossEntropyLoss()(out, nd.array([0, 3, 4, 1])).mean()
+    head.backward()
+    close(
+        head.reshape(expected["loss"].shape) if "loss" in expected else out,
+        expected["loss"] if "loss" in expected else expected["train_output"],
+    )
+    checked = 0
+    for name, param in net.collect_params().items():
+        if f"grad:{name}" in expected and param.grad_req != "null":
+            close(param.grad(), expected[f"grad:{name}"], name)
+            checked += 1
+        if f"after:{name}" in expected:
+            close(param.data(), expected[f"after:{name}"], name)
+    assert checked >= 4
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_json_comes_back_byte_for_byte(interop, name):
+    file = (
+        interop
+        / "networks"
+        / name
+        / json.loads((interop / "networks" / name / "meta.json").read_text())["symbol"]
+    )
+    text = file.read_text(encoding="utf-8")
+    if "is_np_shape" in text:
+        npx.set_np()
+    try:
+        assert sym.fromjson(text).tojson() == text
+    finally:
+        npx.reset_np()
+
+
+BUILT = """
+import sys, numpy
+sys.path.insert(0, {tests!r})
+import test_interop_networks as t
+from headrace import nd, np, npx
+from headrace.gluon import nn
+folder = {folder!r}
+if {np!r}:
+    npx.set_np()
+net = nn.HybridSequential(prefix={prefix!r})
+with net.name_scope():
+    net.add(*getattr(t, {name!r})())
+net.initialize()
+net.hybridize()
+net((np if {np!r} else nd).array(numpy.load(folder + "/input0.npy")))
+net.collect_params().load(folder + "/" + {name!r} + "-0000.params")
+net.export({out!r})
+"""
+
+
+@pytest.mark.parametrize("name", ["mlp_np", "lenet", "resnet_thin"])
+def test_exports_equal_mxnets(interop, tmp_path, name):
+    folder = interop / "networks" / name
+    program = BUILT.format(
+        tests=str(pathlib.Path(__file__).parent),
+        folder=str(folder),
+        np=name.endswith("np"),
+        prefix=name.partition("_")[0] + "_",
+        name=name,
+        out=str(tmp_path / name),
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    params = f"{name}-0000.params"
+    assert (tmp_path / params).read_bytes() == (folder / params).read_bytes()
+    ours, theirs = (one / f"{name}-symbol.json" for one in (tmp_path, folder))
+    # MXNet counts how often the writing process used a running statistic.
+    assert ours.read_text() == re.sub(r"(\[\d+, 0), 2\]", r"\1, 1]", theirs.read_text())
+
+
+@pytest.mark.parametrize("imported", ["lenet", "resnet_thin", "foreach_loop"], indirect=True)
+def test_mxnet_reads_our_exports(imported, mxnet_peer, tmp_path):
+    net, inputs, folder, meta = imported
+    outputs = net(*inputs)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    net.export(str(tmp_path / "net"))
+    theirs = mxnet_peer(f"""
+import json, numpy, mxnet as mx
+net = mx.gluon.SymbolBlock.imports({str(tmp_path / "net-symbol.json")!r}, {[i["name"] for i in meta["inputs"]]!r},
+                                   {str(tmp_path / "net-0000.params")!r})
+out = net(*[mx.nd.array(numpy.load({str(folder)!r} + "/" + f)) for f in {[i["file"] for i in meta["inputs"]]!r}])
+print(json.dumps([o.asnumpy().tolist() for o in (out if isinstance(out, (list, tuple)) else [out])]))
+""")
+    for ours, other in zip(outputs, theirs, strict=True):
+        close(ours, numpy.array(other, dtype="float32"))

@@ -1,0 +1,377 @@
+"""Hybridized blocks give the values and gradients of the same blocks run operator by operator."""
+
+import warnings
+
+import numpy
+import pytest
+
+import headrace as mx
+from headrace import autograd, gluon, nd, sym
+from headrace.base import MXNetError
+from headrace.gluon import nn
+
+
+def same(a, b):
+    assert (a.asnumpy() == b.asnumpy()).all()
+
+
+def close(a, b):
+    numpy.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def outcome(net, x, hybrid):
+    """Output, gradients of everything and running statistics after one training call."""
+    net.hybridize(hybrid)
+    x = x.copy()
+    x.attach_grad()
+    mx.random.seed(3)
+    with autograd.record():
+        y = net(x)
+        y = y[0] if isinstance(y, list) else y
+        loss = (y * y).mean()
+    loss.backward()
+    found = {"output": y.copy(), "input": x.grad.copy()}
+    for name, param in net.collect_params().items():
+        found[name] = (param.data() if param.grad_req == "null" else param.grad()).copy()
+    return found
+
+
+LAYERS = {
+    "dense": (lambda: nn.Dense(4, activation="relu"), (3, 5)),
+    "dense unflattened": (lambda: nn.Dense(4, flatten=False, use_bias=False), (3, 2, 5)),
+    "conv": (lambda: nn.Conv2D(4, 3, padding=1, strides=2), (2, 3, 8, 8)),
+    "conv groups": (lambda: nn.Conv2D(4, 3, groups=2, activation="tanh"), (2, 4, 6, 6)),
+    "conv1d": (lambda: nn.Conv1D(4, 3), (2, 3, 8)),
+    "transposed": (lambda: nn.Conv2DTranspose(3, 2, strides=2), (2, 3, 4, 4)),
+    "max pool": (lambda: nn.MaxPool2D(3, 2, 1), (2, 3, 8, 8)),
+    "average pool": (lambda: nn.AvgPool2D(2), (2, 3, 8, 8)),
+    "global pool": (lambda: nn.GlobalAvgPool2D(), (2, 3, 8, 8)),
+    "batch norm": (lambda: nn.BatchNorm(), (4, 3, 5, 5)),
+    "layer norm": (lambda: nn.LayerNorm(), (4, 6)),
+    "group norm": (lambda: nn.GroupNorm(2), (2, 4, 3, 3)),
+    "instance norm": (lambda: nn.InstanceNorm(), (2, 3, 4, 4)),
+    "dropout": (lambda: nn.Dropout(0.5), (20, 5)),
+    "flatten": (lambda: nn.Flatten(), (2, 3, 4)),
+    "prelu": (lambda: nn.PReLU(), (2, 3)),
+    "elu": (lambda: nn.ELU(), (2, 3)),
+    "selu": (lambda: nn.SELU(), (2, 3)),
+    "gelu": (lambda: nn.GELU(), (2, 3)),
+    "swish": (lambda: nn.Swish(), (2, 3)),
+    "leaky": (lambda: nn.LeakyReLU(0.1), (2, 3)),
+    "lambda": (lambda: nn.HybridLambda(lambda F, x: F.softmax(x) * 2), (2, 3)),
+    "reflection": (lambda: nn.ReflectionPad2D(1), (2, 3, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    make, shape = LAYERS[name]
+    net = nn.HybridSequential()
+    net.add(make())
+    net.initialize()
+    x = nd.array(numpy.random.RandomState(0).uniform(-1, 1, shape))
+    net(x)
+    before = {key: param.data().copy() for key, param in net.collect_params().items()}
+    eager = outcome(net, x, False)
+    for key, param in net.collect_params().items():
+        param.set_data(before[key])
+    hybrid = outcome(net, x, True)
+    assert eager.keys() == hybrid.keys()
+    for key, value in eager.items():
+        close(hybrid[key], value)
+
+
+def test_zoo_network():
+    net = gluon.model_zoo.vision.squeezenet1_1(classes=5)
+    net.initialize()
+    x = nd.array(numpy.random.RandomState(0).uniform(-1, 1, (1, 3, 224, 224)))
+    eager = net(x)
+    net.hybridize()
+    close(net(x), eager)
+
+
+def test_weights_of_deferred_initialization_do_not_depend_on_it():
+    weights = []
+    for hybrid in (False, True):
+        mx.random.seed(11)
+        net = nn.HybridSequential(prefix="net_")
+        with net.name_scope():
+            net.add(nn.Dense(4), nn.BatchNorm(), nn.Dense(3))
+        net.initialize(mx.init.Xavier())
+        net.hybridize(hybrid)
+        net(nd.ones((2, 5)))
+        weights.append([param.data() for param in net.collect_params().values()])
+    for a, b in zip(*weights):
+        same(a, b)
+
+
+class Nested(nn.HybridBlock):
+    def hybrid_forward(self, F, x, states, extra=None):
+        a, (b, c) = states
+        y = x + a if extra is None else x + a + extra
+        return y, [b * c, [c]]
+
+
+def test_nested_lists_and_none():
+    x, a, b, c = (nd.array([float(i)]) for i in range(1, 5))
+    expected = Nested()(x, [a, [b, c]])
+    net = Nested()
+    net.hybridize()
+    y, (bc, (last,)) = net(x, [a, [b, c]])
+    same(y, expected[0])
+    same(bc, b * c)
+    same(last, c)
+    same(net(x, [a, [b, c]], None)[0], expected[0])
+    with pytest.raises(ValueError, match="argument structure"):
+        net(x, [a, b])
+    with pytest.raises(ValueError, match="argument structure"):
+        net(x, [a, [b, c]], x)
+
+
+def test_inputs_must_be_arrays():
+    net = Nested()
+    net.hybridize()
+    with pytest.raises(ValueError, match="Symbol or NDArray"):
+        net(nd.ones(1), [3, [nd.ones(1), nd.ones(1)]])
+    with pytest.raises(ValueError):
+        net(numpy.ones(1), [nd.ones(1), [nd.ones(1), nd.ones(1)]])
+
+
+def test_other_ranks_dtypes_and_batch_sizes():
+    net = nn.HybridLambda(lambda F, x: F.sum(F.relu(x) * 2, axis=-1))
+    net.hybridize()
+    for shape in ((3,), (2, 3), (5, 3), (2, 2, 3), (1, 2, 2, 3)):
+        for dtype in ("float32", "float64", "int32", "float16"):
+            x = nd.ones(shape, dtype=dtype)
+            y = net(x)
+            assert y.dtype == numpy.dtype(dtype).type
+            assert (y.asnumpy() == 6).all()
+
+
+def test_partial_hybridization():
+    inner = nn.HybridSequential()
+    inner.add(nn.Dense(4), nn.Dense(3))
+    outer = nn.Sequential()
+    outer.add(inner, nn.Dense(2))
+    outer.initialize()
+    x = nd.ones((2, 3))
+    expected = outer(x)
+    inner.hybridize()
+    close(outer(x), expected)
+    with pytest.warns(UserWarning, match="HybridSequential"):
+        outer.hybridize()
+    close(outer(x), expected)
+    inner.hybridize(False)
+    close(outer(x), expected)
+
+
+def test_a_child_must_be_hybrid():
+    net = nn.HybridSequential()
+    with pytest.raises(ValueError, match="must also be HybridBlock"):
+        net.add(nn.Sequential())
+
+
+class Forward(nn.HybridBlock):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        with self.name_scope():
+            self.weight = self.params.get("weight", shape=(3, 4))
+            self.dense = nn.Dense(2)
+
+    def forward(self, x):
+        y = nd.dot(x, self.weight.data())
+        return self.dense(y.reshape((x.shape[0], -1)))
+
+
+def test_forward_on_arrays():
+    net = Forward()
+    net.initialize()
+    x = nd.array(numpy.random.RandomState(0).uniform(-1, 1, (2, 3)))
+    net(x)
+    eager, hybrid = outcome(net, x, False), outcome(net, x, True)
+    for key, value in eager.items():
+        close(hybrid[key], value)
+
+
+@pytest.mark.parametrize("read", [lambda x: x.asnumpy(), lambda x: x.asscalar(), bool, float, repr])
+def test_values_cannot_be_read_while_tracing(read):
+    class Reads(nn.HybridBlock):
+        def forward(self, x):
+            read(x.sum())
+            return x
+
+    net = Reads()
+    net.hybridize()
+    with pytest.raises(MXNetError, match="traced"):
+        net(nd.ones(3))
+    assert (nd.ones(2) + 1).asnumpy().sum() == 4  # tracing has ended
+
+
+def test_in_place_writes_cannot_be_traced():
+    class Writes(nn.HybridBlock):
+        def forward(self, x):
+            y = x * 2
+            y[0] = 1
+            return y
+
+    net = Writes()
+    net.hybridize()
+    with pytest.raises(MXNetError, match="in-place writes"):
+        net(nd.ones(3))
+
+
+def test_what_f_is():
+    seen = []
+
+    class Shows(nn.HybridBlock):
+        def hybrid_forward(self, F, x):
+            seen.append((F, type(x).__name__))
+            return F.relu(x)
+
+    net = Shows()
+    net(nd.ones(1))
+    net.hybridize()
+    net(nd.ones(1))
+    net(nd.ones(1))
+    assert seen == [(nd, "NDArray"), (sym, "Symbol")]
+
+
+def test_parameters_may_change_after_the_trace(tmp_path):
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(2, in_units=2, use_bias=False))
+    net.initialize(mx.init.One())
+    net.hybridize()
+    x = nd.ones((1, 2))
+    assert net(x).asnumpy().tolist() == [[2, 2]]
+    path = str(tmp_path / "net.params")
+    net.save_parameters(path)
+    net[0].weight.set_data(nd.ones((2, 2)) * 3)
+    assert net(x).asnumpy().tolist() == [[6, 6]]
+    net.load_parameters(path)
+    assert net(x).asnumpy().tolist() == [[2, 2]]
+    net.initialize(mx.init.Zero(), force_reinit=True)
+    assert net(x).asnumpy().tolist() == [[0, 0]]
+    net.cast("float64")
+    assert net(x.astype("float64")).dtype == numpy.float64
+
+
+def test_new_children_are_seen():
+    net = nn.HybridSequential()
+    net.add(nn.HybridLambda(lambda F, x: x + 1))
+    net.hybridize()
+    assert net(nd.ones(1)).asscalar() == 2
+    net.add(nn.HybridLambda(lambda F, x: x * 10))
+    assert net(nd.ones(1)).asscalar() == 20
+
+
+def test_dropout_draws_the_same_numbers():
+    found = []
+    for hybrid in (False, True):
+        net = nn.HybridSequential()
+        net.add(nn.Dropout(0.5), nn.Dropout(0.3))
+        net.hybridize(hybrid)
+        mx.random.seed(5)
+        with autograd.train_mode():
+            net(nd.ones((4, 50)))
+            found.append(net(nd.ones((4, 50))))
+    same(*found)
+
+
+def test_higher_order_gradients_are_refused():
+    net = nn.HybridLambda(lambda F, x: x * x * x)
+    net.hybridize()
+    x = nd.ones(2)
+    x.attach_grad()
+    with autograd.record():
+        y = net(x)
+        with pytest.raises(MXNetError, match="higher order"):
+            autograd.grad(y, [x], create_graph=True)
+
+
+def test_explain_and_optimize_for():
+    net = nn.HybridLambda(lambda F, x: F.relu(x * 2 + 1))
+    with pytest.raises(RuntimeError, match="hybridize"):
+        net.explain(nd.ones(3))
+    net.optimize_for(nd.ones(3), backend="anything")
+    text = net.explain(nd.ones(3))
+    assert "_fused" in text and "fuses _mul_scalar, _plus_scalar, relu" in text
+
+
+def test_operator_hooks():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(2, activation="relu"))
+    net.initialize()
+    net.hybridize()
+    seen = []
+    net.register_op_hook(lambda node, op, array: seen.append((node, array.shape)))
+    net(nd.ones((3, 4)))
+    assert seen == [("net_dense0_fwd_output", (3, 2)), ("net_dense0_relu_fwd_output", (3, 2))]
+
+
+def test_hooks_of_children_warn():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2))
+    net[0].register_forward_hook(lambda *args: None)
+    with pytest.warns(UserWarning, match="hook"):
+        net.hybridize()
+
+
+def test_unused_inputs_warn():
+    net = nn.HybridLambda(lambda F, x, y: x + 1)
+    net.hybridize()
+    with pytest.warns(UserWarning, match="not used"):
+        net(nd.ones(1), nd.ones(1))
+
+
+def test_summary_wants_a_block_that_is_not_hybridized():
+    net = nn.HybridSequential()
+    net.add(nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(AssertionError):
+        net.summary(nd.ones((1, 2)))
+
+
+def test_infer_shape():
+    net = nn.Dense(2)
+    net.infer_shape(nd.ones((3, 7)))
+    assert net.weight.shape == (2, 7)
+    net = nn.HybridLambda(lambda F, x, y: F.dot(x, y))
+    net.hybridize()
+    with pytest.raises((MXNetError, ValueError)):
+        net(nd.ones((2, 3)), nd.ones((2, 3)))
+    assert net(nd.ones((2, 3)), nd.ones((3, 1))).shape == (2, 1)
+
+
+def test_static_shape_needs_static_alloc():
+    net = nn.Dense(2)
+    with pytest.raises(MXNetError, match="static_alloc"):
+        net.hybridize(static_shape=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net.hybridize(static_alloc=True, static_shape=True, inline_limit=3, forward_bulk_size=4)
+
+
+def test_running_statistics_move_once_per_call():
+    net = nn.BatchNorm(momentum=0.5, in_channels=1)
+    net.initialize()
+    net.hybridize()
+    x = nd.array([[1.0], [3.0]])
+    with autograd.record():
+        net(x).sum().backward()
+    assert net.running_mean.data().asscalar() == 1
+    net(x)
+    assert net.running_mean.data().asscalar() == 1
+    with autograd.train_mode():
+        net(x)
+    assert net.running_mean.data().asscalar() == 1.5
+
+
+def test_split_and_slices():
+    net = nn.HybridLambda(lambda F, x: F.concat(*F.split(F.split(x, 2, axis=1)[1], 2, axis=1), dim=0))
+    x = nd.arange(16).reshape((4, 4))
+    expected = net(x)
+    net.hybridize()
+    same(net(x), expected)

@@ -1,0 +1,213 @@
+"""SymbolBlock: exported networks come back, with their numbers and gradients."""
+
+import json
+import pathlib
+
+import numpy
+import pytest
+
+from headrace import autograd, gluon, nd, np, npx, sym
+from headrace.base import MXNetError
+from headrace.gluon import nn
+
+
+def network():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Conv2D(4, 3, in_channels=2), nn.BatchNorm(), nn.Activation("relu"), nn.Dense(3))
+    net.initialize()
+    return net
+
+
+X = numpy.random.RandomState(0).uniform(-1, 1, (2, 2, 6, 6)).astype("float32")
+
+
+@pytest.fixture
+def exported(tmp_path):
+    net = network()
+    net.hybridize()
+    y = net(nd.array(X))
+    net.export(str(tmp_path / "net"), epoch=7)
+    return net, y, str(tmp_path / "net-symbol.json"), str(tmp_path / "net-0007.params")
+
+
+def test_the_same_numbers(exported):
+    _, y, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)
+    assert (loaded(nd.array(X)).asnumpy() == y.asnumpy()).all()
+    assert loaded(nd.array(X[:1])).shape == (1, 3)
+
+
+def test_names(exported):
+    net, _, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, "data", params)
+    assert set(loaded.collect_params()) == set(net.collect_params())
+    assert set(loaded.collect_params(".*weight")) == set(net.collect_params(".*weight"))
+
+
+def test_gradients_flow(exported):
+    net, _, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)
+    found = []
+    for block in (net, loaded):
+        with autograd.record():
+            loss = (block(nd.array(X)) ** 2).sum()
+        loss.backward()
+        found.append(
+            {name: one.grad() for name, one in block.collect_params().items() if one.grad_req != "null"}
+        )
+    assert len(found[0]) == 6
+    for name, gradient in found[0].items():
+        assert (gradient.asnumpy() == found[1][name].asnumpy()).all()
+    name = "net_batchnorm0_running_mean"
+    assert (
+        net.collect_params()[name].data().asnumpy() == loaded.collect_params()[name].data().asnumpy()
+    ).all()
+
+
+def test_fine_tuning(exported):
+    _, _, symbol, params = exported
+    features = gluon.SymbolBlock(sym.load(symbol).get_internals()["net_relu0_fwd_output"], sym.var("data"))
+    features.collect_params().load(params, ignore_extra=True)
+    net = nn.HybridSequential()
+    net.add(features, nn.Dense(2))
+    net[1].initialize()
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+    before = features.collect_params()["net_conv0_weight"].data().asnumpy()
+    losses = []
+    for _ in range(4):
+        with autograd.record():
+            loss = gluon.loss.SoftmaxCrossEntropyLoss()(net(nd.array(X)), nd.array([0, 1]))
+        loss.backward()
+        trainer.step(2)
+        losses.append(loss.mean().asscalar())
+    assert losses[-1] < losses[0]
+    assert (features.collect_params()["net_conv0_weight"].data().asnumpy() != before).any()
+
+
+def test_cast(exported):
+    _, y, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)
+    loaded.cast("float64")
+    out = loaded(nd.array(X, dtype="float64"))
+    assert out.dtype == numpy.float64
+    numpy.testing.assert_allclose(out.asnumpy(), y.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_exporting_again_gives_the_same_file(exported, tmp_path):
+    _, _, symbol, params = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"], params)
+    loaded(nd.array(X))
+    loaded.export(str(tmp_path / "again"))
+    assert (tmp_path / "again-symbol.json").read_bytes() == pathlib.Path(symbol).read_bytes()
+    ours, theirs = nd.load(str(tmp_path / "again-0000.params")), nd.load(params)
+    assert ours.keys() == theirs.keys()
+    assert all((ours[name].asnumpy() == theirs[name].asnumpy()).all() for name in ours)
+
+
+def test_export_wants_a_call(tmp_path):
+    net = network()
+    with pytest.raises(RuntimeError, match="hybridize"):
+        net.export(str(tmp_path / "net"))
+    net.hybridize()
+    with pytest.raises(RuntimeError, match="forward"):
+        net.export(str(tmp_path / "net"))
+
+
+def test_files_that_do_not_fit(exported, tmp_path):
+    _, _, symbol, params = exported
+    with pytest.raises(MXNetError):
+        gluon.SymbolBlock.imports(str(tmp_path / "nothing.json"), ["data"], params)
+    saved = nd.load(params)
+    nd.save(str(tmp_path / "less.params"), dict(list(saved.items())[1:]))
+    with pytest.raises(AssertionError):
+        gluon.SymbolBlock.imports(symbol, ["data"], str(tmp_path / "less.params"))
+    gluon.SymbolBlock.imports(symbol, ["data"], str(tmp_path / "less.params"), allow_missing=True)
+    nd.save(str(tmp_path / "more.params"), {**saved, "arg:other": nd.ones(1)})
+    with pytest.raises((ValueError, AssertionError)):
+        gluon.SymbolBlock.imports(symbol, ["data"], str(tmp_path / "more.params"))
+    gluon.SymbolBlock.imports(symbol, ["data"], str(tmp_path / "more.params"), ignore_extra=True)
+
+
+def test_without_parameters(exported):
+    _, _, symbol, _ = exported
+    loaded = gluon.SymbolBlock.imports(symbol, ["data"])
+    loaded.initialize()
+    assert loaded(nd.array(X)).shape == (2, 3)
+
+
+def test_several_inputs_and_outputs():
+    a, b = sym.var("a"), sym.var("b")
+    block = gluon.SymbolBlock([a + b, a * b], [a, b])
+    total, product = block(nd.array([2.0]), nd.array([3.0]))
+    assert total.asscalar() == 5 and product.asscalar() == 6
+
+
+def test_inputs_must_be_variables():
+    a = sym.var("a")
+    with pytest.raises(ValueError, match="variable"):
+        gluon.SymbolBlock(a + 1, [a * 2])
+
+
+def test_on_symbols():
+    a = sym.var("a")
+    block = gluon.SymbolBlock(sym.FullyConnected(a, num_hidden=2, name="fc"), [a])
+    assert block(sym.var("z")).list_arguments() == ["z", "fc_weight", "fc_bias"]
+
+
+def test_inside_other_blocks(exported):
+    _, y, symbol, params = exported
+
+    class Outer(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            self.inner = gluon.SymbolBlock.imports(symbol, ["data"], params)
+
+        def hybrid_forward(self, F, x):
+            return self.inner(x) * 2
+
+    outer = Outer()
+    for hybrid in (False, True):
+        outer.hybridize(hybrid)
+        numpy.testing.assert_allclose(outer(nd.array(X)).asnumpy(), 2 * y.asnumpy(), rtol=1e-6)
+
+
+def test_forward_on_arrays_can_be_exported(tmp_path):
+    class Forward(nn.HybridBlock):
+        def __init__(self):
+            super().__init__(prefix="f_")
+            with self.name_scope():
+                self.weight = self.params.get("weight", shape=(3, 4))
+                self.dense = nn.Dense(2)
+
+        def forward(self, x):
+            return self.dense(nd.relu(nd.dot(x, self.weight.data()) - 0.1))
+
+    net = Forward()
+    net.initialize()
+    net.hybridize()
+    x = nd.ones((2, 3))
+    y = net(x)
+    net.export(str(tmp_path / "net"))
+    loaded = gluon.SymbolBlock.imports(
+        str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params")
+    )
+    assert (loaded(x).asnumpy() == y.asnumpy()).all()
+    assert set(json.loads((tmp_path / "net-symbol.json").read_text())) >= {"nodes", "heads"}
+
+
+def test_np(np_mode, tmp_path):
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, activation="relu"), nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    x = np.ones((2, 5))
+    y = net(x)
+    net.export(str(tmp_path / "net"))
+    loaded = gluon.SymbolBlock.imports(
+        str(tmp_path / "net-symbol.json"), ["data"], str(tmp_path / "net-0000.params")
+    )
+    assert type(loaded(x)) is np.ndarray
+    assert (loaded(x) == y).all()
+    assert npx.is_np_array()
