@@ -35,9 +35,11 @@ __all__ = [
 
 def _complete():
     """What needs both front ends' classes."""
+    from ..numpy.multiarray import ndarray as np_array
+
+    _core.set_classes(NDArray, np_array)
     from .. import numpy, numpy_extension
 
-    _core.set_classes(NDArray, numpy.ndarray)
     globals().update(np=numpy, npx=numpy_extension)  # a traced block's F has them too
 
 
