@@ -65,7 +65,8 @@ void bind_bodies(nb::class_<Symbol>& symbol) {
               return nb::make_tuple(nb::cast(Symbol(std::move(cut.heads))), taken);
             });
           },
-          "The body that was composed under this __subgraph_name__, and what its new variables stand for.");
+          "The body that was composed under this __subgraph_name__, and what its new variables stand for.")
+      .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; });
 }
 
 void bind_symbol_class(nb::module_& m) {
@@ -79,7 +80,6 @@ void bind_symbol_class(nb::module_& m) {
                      const Texts& node_attrs) {
                     return translated([&] { return Symbol::apply(op, name, symbols_from(inputs), attrs, node_attrs); });
                   })
-      .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; })
       .def_static("from_json",
                   [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
       .def_static(
