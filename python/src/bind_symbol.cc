@@ -46,15 +46,8 @@ nb::object inferred(const Symbol& symbol, nb::dict shapes, nb::dict dtypes) {
   return nb::make_tuple(inputs, outputs);
 }
 
-void bind_symbol_class(nb::module_& m) {
-  nb::class_<Symbol>(m, "SymbolHandle")
-      .def_static("variable", [](const std::string& name, const Texts& attrs) { return Symbol::variable(name, attrs); })
-      .def_static("group", [](nb::handle parts) { return Symbol::group(symbols_from(parts)); })
-      .def_static("apply",
-                  [](const std::string& op, const std::string& name, nb::handle inputs, const Texts& attrs,
-                     const Texts& node_attrs) {
-                    return translated([&] { return Symbol::apply(op, name, symbols_from(inputs), attrs, node_attrs); });
-                  })
+void bind_bodies(nb::class_<Symbol>& symbol) {
+  symbol
       .def_static("control_flow",
                   [](const std::string& op, const std::string& name, nb::handle inputs, const Texts& attrs,
                      const Texts& node_attrs, nb::handle bodies) {
@@ -73,7 +66,20 @@ void bind_symbol_class(nb::module_& m) {
             });
           },
           "The body that was composed under this __subgraph_name__, and what its new variables stand for.")
-      .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; })
+      .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; });
+}
+
+void bind_symbol_class(nb::module_& m) {
+  nb::class_<Symbol> symbol(m, "SymbolHandle");
+  bind_bodies(symbol);
+  symbol
+      .def_static("variable", [](const std::string& name, const Texts& attrs) { return Symbol::variable(name, attrs); })
+      .def_static("group", [](nb::handle parts) { return Symbol::group(symbols_from(parts)); })
+      .def_static("apply",
+                  [](const std::string& op, const std::string& name, nb::handle inputs, const Texts& attrs,
+                     const Texts& node_attrs) {
+                    return translated([&] { return Symbol::apply(op, name, symbols_from(inputs), attrs, node_attrs); });
+                  })
       .def_static("from_json",
                   [](const std::string& text) { return translated([&] { return Symbol::from_json(text); }); })
       .def_static(

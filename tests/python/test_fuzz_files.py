@@ -34,45 +34,52 @@ def use(text):
 """
 
 
-def run(body, timeout=240):
+def run(body, **values):
+    given = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PRELUDE + textwrap.dedent(body)],
+        [sys.executable, "-W", "ignore", "-c", PRELUDE + given + textwrap.dedent(body)],
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
 
-def test_symbol_files():
-    run("""
+def test_symbol_files(tmp_path):
+    run(
+        r"""
     random.seed(1)
     original = net().tojson()
-    use(original)
-    odd = ["-1", "1e400", "99999999999999999999999", "4294967297", "null", "[]", "{}", '""', "true", "[[[[[]]]]]",
-           '"(2147483648, 2147483648)"', '"(-1, -1)"', '"(9223372036854775807, 1)"', '"9223372036854775808"', '"nan"',
-           '"None"', '"wibble"', '"foreach0"', '"_foreach"', '"Reshape"', '"_cond"', '"dot"', "0", "1", "7"]
-    tokens = re.findall(r'"(?:[^"\\\\\\\\]|\\\\\\\\.)*"|[-0-9.eE+]+|[\\\\[\\\\]{}:,]|true|false|null', original)
+    odd = ["-1", "1e400", "99999999999999999999999", "4294967297", "null", "[]", "{}", '""', "true"]
+    odd += ["[[[[[]]]]]", '"(2147483648, 2147483648)"', '"(-1, -1)"', '"(9223372036854775807, 1)"']
+    odd += ['"9223372036854775808"', '"nan"', '"None"', '"wibble"', '"foreach0"', '"_foreach"', '"Reshape"']
+    odd += ['"_cond"', '"dot"', '"_while_loop"', '"Convolution"', '"(3, 3)"', '"0"', '"-1"', '"[0, 1]"']
+    odd += ['"[5]"', "0", "1", "2", "3", "7", "9"]
+    tokens = re.findall(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]+|[][{}:,]|true|false|null', original)
+    use(" ".join(tokens))
     refused = 0
-    for i in range(4000):
+    for i in range(1500):
         mutated = list(tokens)
         for _ in range(random.randint(1, 3)):
             at = random.randrange(len(mutated))
             how = random.randrange(5)
-            if how == 0: del mutated[at]
-            elif how == 1: mutated.insert(at, random.choice(mutated))
+            if how == 0 and random.random() < 0.3: del mutated[at]
+            elif how == 1 and random.random() < 0.3: mutated.insert(at, random.choice(mutated))
             elif how == 2: mutated[at] = random.choice(mutated)
             else:
                 values = [k for k, t in enumerate(mutated) if t[0] in '"-0123456789']
                 mutated[random.choice(values)] = random.choice(odd)
         text = " ".join(mutated)
+        open(LAST, "w").write(text)
         try:
             use(text)
         except ERRORS:
             refused += 1
-    assert refused > 1000, refused
-    """)
+    assert 400 < refused < 1400, refused
+    """,
+        LAST=str(tmp_path / "last.json"),
+    )
 
 
 @pytest.mark.parametrize("attribute, value", [
@@ -129,7 +136,7 @@ def test_parameter_files(tmp_path):
                    "idx": nd.arange(5, dtype="int32")}})
     original = open(path, "rb").read()
     refused = 0
-    for i in range(4000):
+    for i in range(1500):
         data = bytearray(original)
         how = random.randrange(4)
         if how == 0:
@@ -139,7 +146,7 @@ def test_parameter_files(tmp_path):
                 data[random.randrange(len(data))] ^= 1 << random.randrange(8)
         elif how == 2:
             at = random.randrange(len(data) - 8)
-            data[at:at + 8] = random.choice([b"\\\\xff" * 8, b"\\\\x00" * 8, (1 << 62).to_bytes(8, "little"),
+            data[at:at + 8] = random.choice([b"\\xff" * 8, b"\\x00" * 8, (1 << 62).to_bytes(8, "little"),
                                              (1 << 31).to_bytes(4, "little") * 2])
         else:
             at = random.randrange(len(data))
@@ -151,5 +158,5 @@ def test_parameter_files(tmp_path):
                 one.asnumpy() if not hasattr(one, "indices") else None
         except (*ERRORS, UnicodeDecodeError):
             refused += 1
-    assert refused > 1000, refused
+    assert refused > 400, refused
     """)

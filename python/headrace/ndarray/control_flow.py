@@ -1,13 +1,13 @@
 """Loops and branches over arrays, run by Python step by step; gradients flow as through any other code."""
 
-from .. import _arrays as arrays
 from .._structure import flatten, regroup
+from .ndarray import NDArray
 
 __all__ = ["cond", "foreach", "while_loop"]
 
 
 def _is_array(value):
-    return isinstance(value, arrays.NDArray)
+    return isinstance(value, NDArray)
 
 
 def _flat(value, what):
@@ -41,9 +41,9 @@ def _truth(value, what):
 def foreach(body, data, init_states):
     """Calls `body(entry, states) -> (out, states)` for every entry of `data` along axis 0.
 
-    `data`, `init_states` and `out` are arrays or nested lists of them. Gives the outs, stacked along a new first
-    axis, and the states of the last step. TypeError: something is no array. ValueError: the data have no entry, or
-    differ in length; AssertionError: the states change their structure.
+    `data`, `init_states` and `out` are arrays or nested lists of them. Gives the outs, stacked along a new
+    first axis, and the states of the last step. TypeError: something is no array. ValueError: the data have
+    no entry, or differ in length; AssertionError: the states change their structure.
     """
     flat_data, data_format = _flat(data, "foreach: data")
     states = init_states
@@ -67,11 +67,11 @@ def foreach(body, data, init_states):
 
 
 def while_loop(cond, func, loop_vars, max_iterations=None):
-    """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true, `max_iterations` times at most.
+    """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true.
 
-    Gives the outs, stacked along a new first axis and filled up with zeros to `max_iterations` rows, and the last
-    loop variables. Without a single step, the outs are []. ValueError: `max_iterations` or the variables are
-    missing, or change in number.
+    At most `max_iterations` times. Gives the outs, stacked along a new first axis and filled up with zeros
+    to `max_iterations` rows, and the last loop variables. Without a single step, the outs are [].
+    ValueError: `max_iterations` or the variables are missing, or change in number.
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
@@ -102,5 +102,5 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
 
 
 def cond(pred, then_func, else_func):
-    """`then_func()` if the one value of `pred` is true, else `else_func()`. ValueError: `pred` is not one value."""
+    """`then_func()` if the one value of `pred` is true, else `else_func()`. ValueError: no single value."""
     return then_func() if _truth(pred, "cond: pred") else else_func()

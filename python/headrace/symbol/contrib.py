@@ -1,4 +1,4 @@
-"""`sym.contrib`: operators of `nd.contrib` on symbols; loops and branches, whose bodies become graphs of their own."""
+"""`sym.contrib`: operators of `nd.contrib` on symbols; loops and branches, whose bodies become graphs."""
 
 from . import calls
 from .control_flow import cond, foreach, while_loop

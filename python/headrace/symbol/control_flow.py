@@ -1,5 +1,8 @@
-"""Loops and branches of symbols. Bodies are composed once, on variables that stand for what they get, and cut out as
-graphs of their own; what they use from outside becomes an input of the node."""
+"""Loops and branches of symbols.
+
+Bodies are composed once, on variables that stand for what they get, and cut out as graphs of their own;
+what they use from outside becomes an input of the node.
+"""
 
 import threading
 
@@ -85,8 +88,9 @@ def _node(op, hint, inputs, attributes, bodies, np):
 def foreach(body, data, init_states, name="foreach"):
     """Calls `body(entry, states) -> (out, states)` for every entry of `data` along axis 0.
 
-    The arguments are symbols or nested lists of them. Gives the outs, stacked along a new first axis, and the states
-    of the last step. AssertionError: the states change their structure, or the body does not use a datum or state.
+    The arguments are symbols or nested lists of them. Gives the outs, stacked along a new first axis, and
+    the states of the last step. AssertionError: the states change their structure, or the body does not use
+    a datum or state.
     """
     flat_data, data_format = _flat(data, "foreach: data")
     flat_states, state_format = _flat(init_states, "foreach: init_states")
@@ -137,10 +141,11 @@ def _union(bodies):
 
 
 def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
-    """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true, `max_iterations` times at most.
+    """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true.
 
-    Gives the outs, stacked along a new first axis of `max_iterations` rows, and the last loop variables. ValueError:
-    `max_iterations` or the variables are missing, change in number, or do not matter to func.
+    At most `max_iterations` times. Gives the outs, stacked along a new first axis of `max_iterations` rows,
+    and the last loop variables. ValueError: `max_iterations` or the variables are missing, change in
+    number, or do not matter to func.
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")

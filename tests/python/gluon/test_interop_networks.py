@@ -229,9 +229,10 @@ def test_mxnet_reads_our_exports(imported, mxnet_peer, tmp_path):
     net.export(str(tmp_path / "net"))
     theirs = mxnet_peer(f"""
 import json, numpy, mxnet as mx
-net = mx.gluon.SymbolBlock.imports({str(tmp_path / "net-symbol.json")!r}, {[i["name"] for i in meta["inputs"]]!r},
-                                   {str(tmp_path / "net-0000.params")!r})
-out = net(*[mx.nd.array(numpy.load({str(folder)!r} + "/" + f)) for f in {[i["file"] for i in meta["inputs"]]!r}])
+path, names = {str(tmp_path / "net")!r}, {[i["name"] for i in meta["inputs"]]!r}
+net = mx.gluon.SymbolBlock.imports(path + "-symbol.json", names, path + "-0000.params")
+files = {[str(folder / i["file"]) for i in meta["inputs"]]!r}
+out = net(*[mx.nd.array(numpy.load(file)) for file in files])
 print(json.dumps([o.asnumpy().tolist() for o in (out if isinstance(out, (list, tuple)) else [out])]))
 """)
     for ours, other in zip(outputs, theirs, strict=True):

@@ -259,19 +259,14 @@ def test_files_that_are_none(tmp_path):
         sym.load_json(3)
 
 
-def not_yet(name, reason):
-    """A network whose file does not come back as it was. The mark goes as soon as it does."""
-    return pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=reason))
-
-
 @pytest.mark.parametrize(
     "name",
     [
         "foreach_loop",
         "lenet",
         "mlp_np",
-        not_yet("np_attention", "_npi_full_like takes no ctx"),
-        not_yet("resnet_thin", "versions of auxiliary inputs are counted anew"),
+        "np_attention",
+        "resnet_thin",
         "seq_lstm",
         "symbol_module",
     ],
