@@ -3,7 +3,8 @@ operations.
 """
 
 from headrace import autograd, gluon, np, npx
-from headrace.gluon import nn
+
+nn = gluon.nn
 
 CONVOLUTIONS = {  # name: (channels in, channels out, extent, kernel, stride, groups)
     "3x3 64 @56": (64, 64, 56, 3, 1, 1),
