@@ -4,19 +4,9 @@ import numpy
 import pytest
 
 import headrace as hr
-from headrace import nd, npx
+from headrace import nd
 from headrace.gluon import Block, HybridBlock, nn
 from headrace.gluon.contrib import nn as contrib
-
-
-@pytest.fixture(params=["nd", "np"])
-def array(request):
-    """The function that makes arrays of the mode under test."""
-    if request.param == "np":
-        npx.set_np()
-    yield hr.np.array if request.param == "np" else hr.nd.array
-    npx.reset_np()
-
 
 X = numpy.arange(6, dtype="float32").reshape(2, 3) - 2
 

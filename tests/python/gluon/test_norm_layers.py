@@ -3,20 +3,10 @@
 import numpy
 import pytest
 
-import headrace as hr
-from headrace import autograd, init, npx
+from headrace import autograd, init
 from headrace.gluon import nn
 
 RNG = numpy.random.default_rng(5)
-
-
-@pytest.fixture(params=["nd", "np"])
-def array(request):
-    """The function that makes arrays of the mode under test."""
-    if request.param == "np":
-        npx.set_np()
-    yield hr.np.array if request.param == "np" else hr.nd.array
-    npx.reset_np()
 
 
 def values(*shape):
