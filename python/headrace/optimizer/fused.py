@@ -29,6 +29,8 @@ class FusedOptimizer(Optimizer):
     and `_arrays(state)`: the state as a tuple in the operation's order.
     """
 
+    _updates_masters = False  # an operation "mp_" + name does it all, with the float32 copy as its last array
+
     def update(self, index, weight, grad, state):
         if not isinstance(index, (list, tuple)):
             index, weight, grad, state = [index], [weight], [grad], [state]
@@ -41,7 +43,11 @@ class FusedOptimizer(Optimizer):
         """The UpdateGroup of parameters of one dtype, whose states create_state_multi_precision made."""
         if self._needs_master(weights[0]):
             masters, states = zip(*map(self._split_master, states))
-            return UpdateGroup(indices, weights, grads, states, masters, None)
+            tensors = None
+            if self._updates_masters:
+                own = self._tensors(weights, grads, states)
+                tensors = [(*arrays, master) for arrays, master in zip(own, masters)]
+            return UpdateGroup(indices, weights, grads, states, masters, tensors)
         return UpdateGroup(indices, weights, grads, states, None, self._tensors(weights, grads, states))
 
     def _tensors(self, weights, grads, states):
@@ -52,12 +58,14 @@ class FusedOptimizer(Optimizer):
         float32 copies.
         """
         self._update_count(group.indices)
-        tensors = group.tensors
-        if tensors is None:
+        tensors, is_cast_here = group.tensors, group.tensors is None
+        if is_cast_here:
             tensors = self._tensors(
                 group.masters, [grad.astype(np.float32) for grad in group.grads], group.states
             )
         name, attributes = self._operation()
+        if group.masters is not None and not is_cast_here:
+            name = "mp_" + name
         clip = -1.0 if self.clip_gradient is None else self.clip_gradient
         _core.update_many(
             name,
@@ -68,7 +76,7 @@ class FusedOptimizer(Optimizer):
             clip_gradient=clip,
             **attributes,
         )
-        if group.masters is not None:
+        if is_cast_here:
             for weight, master in zip(group.weights, group.masters):
                 weight[:] = master.astype(weight._dtype_name)
 
@@ -86,6 +94,7 @@ class FusedOptimizer(Optimizer):
 class _MomentumOptimizer(FusedOptimizer):
     """A rule with an optional momentum; multi_precision states are (momentum or None, float32 copy)."""
 
+    _updates_masters = True
     _plain_operation = "sgd_update"
     _momentum_operation = ""
 
