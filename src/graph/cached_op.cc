@@ -9,7 +9,6 @@
 #include "graph/evaluate.h"
 #include "graph/nodes.h"
 #include "graph/passes.h"
-#include "op/borrowed_arrays.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
 #include "op/trace.h"
@@ -65,26 +64,16 @@ struct PlanTask {
   }
 };
 
-// `plan` is kept alive by `owner`.
 void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<const NDArray> inputs,
                std::span<const NDArray> outputs, const StoragePtr& kept) {
-  const Lowered& graph = plan->graph();
-  std::vector<uint8_t> changed(inputs.size());
   SmallVector<Var*, 16> reads, writes;
-  for (const Step& step : graph.steps) {
-    for (int root : graph.changed_by(step)) {
-      const Value& value = graph.values[static_cast<size_t>(root)];
-      if (value.source == Value::Source::kConstant) writes.push_back(&value.constant.view()->storage()->var());
-      const auto found = std::find(graph.inputs.begin(), graph.inputs.end(), root);
-      if (found != graph.inputs.end()) changed[static_cast<size_t>(found - graph.inputs.begin())] = true;
-    }
-  }
-  for (size_t i = 0; i < inputs.size(); ++i)
-    (changed[i] ? writes : reads).push_back(&inputs[i].view()->storage()->var());
-  for (const NDArray& output : outputs) writes.push_back(&output.view()->storage()->var());
+  const auto access = [&](const NDArray& array, bool is_changed) {
+    (is_changed ? writes : reads).push_back(&array.view()->storage()->var());
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) access(inputs[i], plan->changes_input(i));
+  for (const Plan::Constant& constant : plan->constants()) access(constant.array, constant.is_changed);
+  for (const NDArray& output : outputs) access(output, true);
   if (kept) writes.push_back(&kept->var());
-  for (const Value& value : graph.values)
-    if (value.source == Value::Source::kConstant) reads.push_back(&value.constant.view()->storage()->var());
   Plan::Draws draws = plan->draw();
   for (Var* resource : draws.resources) writes.push_back(resource);
   PlanTask task{std::move(plan), {}, inputs.size(), kept, std::move(draws.tickets)};
@@ -259,7 +248,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   std::vector<NDArray> saved;
   for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].detach());
   for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].detach());
-  for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->kept_view(id, kept)));
+  for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->view_in(id, kept)));
   autograd::record_node(inputs, outputs, [compiled, part, saved = std::move(saved)](Gradient& g) {
     check(!thread_state().recording, ErrorKind::kRuntime,
           "a hybridized block does not support gradients of higher order: do not hybridize() blocks that are "

@@ -16,9 +16,7 @@ using Arrays = std::vector<NDArray>;
 // Calls a subgraph: its variables, in the order in which the body reads them, get `values`.
 class Body {
  public:
-  Body(const Node& node, size_t graph) : name_(node.label->name), heads_(node.label->subgraphs[graph]) {
-    variables_ = inputs_of(heads_).all;
-  }
+  Body(const Node& node, size_t graph) : heads_(node.label->subgraphs[graph]), variables_(inputs_of(heads_).all) {}
   size_t input_count() const noexcept { return variables_.size(); }
   Arrays operator()(const Arrays& values) const {
     Bindings bindings;
@@ -27,7 +25,6 @@ class Body {
   }
 
  private:
-  const std::string& name_;
   const Arrays& heads_;
   std::vector<Node*> variables_;
 };

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "graph/nodes.h"
+#include "op/call_body.h"
 #include "op/pointwise.h"
 #include "op/trace.h"
 
@@ -122,12 +123,10 @@ class Lowering {
     step.ticket = infer.ticket();
     step.cost_ns = infer.cost();
     if (step.cost_ns >= 0) return;
-    step.cost_ns = 50;
-    const auto count = [&](const View& view) {
-      step.cost_ns += 0.1 * static_cast<double>(view.size()) * static_cast<double>(item_size(view.dtype()));
-    };
-    for (const NDArray& input : node.inputs) count(*input.view());
-    for (const ViewPtr& output : node.outputs) count(*output);
+    SmallVector<View*, 8> views;
+    for (const NDArray& input : node.inputs) views.push_back(input.view().get());
+    for (const ViewPtr& output : node.outputs) views.push_back(output.get());
+    step.cost_ns = streaming_cost_ns({views.data(), views.size()});
   }
 
   // An output must have memory of its own, which nothing else looks at.

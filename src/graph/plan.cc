@@ -1,7 +1,6 @@
 #include "graph/plan.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "device/registry.h"
 #include "graph/memory.h"
@@ -36,7 +35,18 @@ Plan::Plan(Lowered graph, std::span<const int> kept) : graph_(std::move(graph)) 
     cost_ns_ += graph_.steps[i].cost_ns + (graph_.steps[i].is_view ? 0 : 100);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
   }
+  find_changes();
   place_values(kept);
+}
+
+void Plan::find_changes() {
+  std::vector<uint8_t> is_changed(graph_.values.size());
+  for (const Step& step : graph_.steps)
+    for (int root : graph_.changed_by(step)) is_changed[static_cast<size_t>(root)] = true;
+  for (int id : graph_.inputs) changes_input_.push_back(is_changed[static_cast<size_t>(id)]);
+  for (size_t i = 0; i < graph_.values.size(); ++i)
+    if (graph_.values[i].source == Value::Source::kConstant)
+      constants_.push_back({graph_.values[i].constant, static_cast<bool>(is_changed[i])});
 }
 
 void Plan::place_values(std::span<const int> kept) {
@@ -106,7 +116,7 @@ Plan::Draws Plan::draw() const {
   return draws;
 }
 
-ViewPtr Plan::kept_view(int id, const StoragePtr& block) const {
+ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
   const Value& value = graph_.values[static_cast<size_t>(id)];
   const Place& place = places_[static_cast<size_t>(value.root)];
   const View& type = *value.type;
@@ -123,33 +133,20 @@ void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, St
   const auto view_of = [&](int id) -> View* {
     const auto i = static_cast<size_t>(id);
     const Value& value = graph_.values[i];
+    const Value& root = graph_.values[static_cast<size_t>(value.root)];
     const Place& place = places_[static_cast<size_t>(value.root)];
-    const bool is_root = value.root == id;
-    if (is_root && place.home == Home::kInput) return inputs[static_cast<size_t>(place.index)];
-    if (is_root && place.home == Home::kOutput) return outputs[static_cast<size_t>(place.index)];
-    if (is_root && place.home == Home::kConstant) return value.constant.view().get();
+    View* given = nullptr;  // the root, where it is no value of a block
+    if (place.home == Home::kInput) given = inputs[static_cast<size_t>(place.index)];
+    if (place.home == Home::kOutput) given = outputs[static_cast<size_t>(place.index)];
+    if (place.home == Home::kConstant) given = root.constant.view().get();
+    if (given && value.root == id) return given;
     if (made[i]) return made[i].get();
-    const View& type = *value.type;
-    const auto item = static_cast<int64_t>(item_size(type.dtype()));
-    const auto over = [&](const View& base) {
-      const int64_t begin = graph_.values[static_cast<size_t>(value.root)].type->offset();
-      return ViewPtr(new View(base.storage_ptr(), type.dtype(), type.shape(), type.strides(),
-                              base.offset() + type.offset() - begin));
-    };
-    switch (place.home) {
-      case Home::kInput:
-        made[i] = over(*inputs[static_cast<size_t>(place.index)]);
-        break;
-      case Home::kOutput:
-        made[i] = over(*outputs[static_cast<size_t>(place.index)]);
-        break;
-      case Home::kConstant:
-        made[i] = over(*graph_.values[static_cast<size_t>(value.root)].constant.view());
-        break;
-      case Home::kScratch:
-      case Home::kKept:
-        made[i] = ViewPtr(new View(place.home == Home::kScratch ? scratch : kept_block, type.dtype(), type.shape(),
-                                   type.strides(), place.offset / item + type.offset()));
+    if (given) {
+      const View& type = *value.type;
+      made[i] = ViewPtr(new View(given->storage_ptr(), type.dtype(), type.shape(), type.strides(),
+                                 given->offset() + type.offset() - root.type->offset()));
+    } else {
+      made[i] = view_in(id, place.home == Home::kKept ? kept_block : scratch);
     }
     return made[i].get();
   };

@@ -19,6 +19,14 @@ class Plan {
   size_t scratch_bytes() const noexcept { return scratch_bytes_; }
   size_t kept_bytes() const noexcept { return kept_bytes_; }
   double cost_ns() const noexcept { return cost_ns_; }
+  // Whether a step changes the array given for input `k`.
+  bool changes_input(size_t k) const noexcept { return changes_input_[k]; }
+  // The arrays that are part of the graph.
+  struct Constant {
+    NDArray array;
+    bool is_changed;
+  };
+  std::span<const Constant> constants() const noexcept { return constants_; }
   // Draws what the steps with random numbers need for one run, in the thread that issues it.
   struct Draws {
     SmallVector<uint64_t, 4> tickets;
@@ -30,8 +38,8 @@ class Plan {
   // there is nothing to keep.
   void run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
            std::span<const uint64_t> tickets) const;
-  // Value `id`, which was named as kept, in the block that a run filled.
-  ViewPtr kept_view(int id, const StoragePtr& block) const;
+  // Value `id`, which lies in a block (that of the kept values, once a run filled it).
+  ViewPtr view_in(int id, const StoragePtr& block) const;
 
  private:
   enum class Home : uint8_t { kInput, kOutput, kConstant, kScratch, kKept };
@@ -41,11 +49,14 @@ class Plan {
     int64_t offset = 0;  // in the block, in bytes
   };
 
+  void find_changes();
   void place_values(std::span<const int> kept);
 
   Lowered graph_;
   std::vector<Place> places_;  // of roots
   std::vector<size_t> random_steps_;
+  std::vector<uint8_t> changes_input_;
+  std::vector<Constant> constants_;
   size_t scratch_bytes_ = 0, kept_bytes_ = 0;
   double cost_ns_ = 0;
 };

@@ -47,6 +47,9 @@ class ViewList {
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket);
 
+// Estimated nanoseconds on one core of an operation that streams these arrays and says no more.
+double streaming_cost_ns(std::span<View* const> views) noexcept;
+
 struct CallBody {
   const OpDef* op;
   AttrsPtr attrs;

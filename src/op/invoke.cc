@@ -104,13 +104,8 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
     if (!options.fresh && !view->covers_storage()) reads.push_back(var);
   }
   if (options.resource) writes.push_back(options.resource);
-  double cost = options.cost_ns;
-  if (cost < 0) {
-    cost = 50;
-    for (const View* view : views)
-      cost += 0.1 * static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
-  }
   const std::span<View* const> all(views.data(), views.size());
+  const double cost = options.cost_ns < 0 ? streaming_cost_ns(all) : options.cost_ns;
   runtime().engine.push(
       TaskSpec{.name = op.name.c_str(),
                .reads = {reads.data(), reads.size()},

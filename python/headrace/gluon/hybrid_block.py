@@ -31,6 +31,16 @@ def value_of(parameter, ctx):
     return parameter.data(ctx) if single is None else single
 
 
+def as_one_symbol(out):
+    """(symbol, format) of a symbol or nested symbols; a symbol of several outputs counts as a list."""
+    symbol = _symbol_module()
+    flat, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
+    outputs = symbol.Group(flat) if len(flat) > 1 else flat[0]
+    if out_format == 0 and len(outputs) > 1:
+        out_format = [0] * len(outputs)
+    return outputs, out_format
+
+
 class Graph:
     """A traced computation: a symbol, and where each of its inputs comes from."""
 
@@ -52,13 +62,17 @@ class Graph:
                 warnings.warn(
                     f"Parameter {name} is not used by any computation. Is this intended?", stacklevel=5
                 )
-        self.parameters = [one for one in self.sources if not isinstance(one, int)]
         self.takes_one = in_format == [0]
         self.template = [None if isinstance(one, int) else one for one in self.sources]
 
     def inputs(self, data, ctx):
         """The arrays to run on; DeferredInitializationError: a parameter has none yet."""
         return [data[source] if isinstance(source, int) else value_of(source, ctx) for source in self.sources]
+
+    def run(self, inputs):
+        """The outputs for arrays in the order of the symbol's inputs, nested as hybrid_forward gave them."""
+        outputs = self.op(inputs, is_np_array())
+        return outputs[0] if self.out_format == 0 else regroup(iter(outputs), self.out_format)
 
 
 class HybridBlock(Block):
@@ -164,9 +178,7 @@ class HybridBlock(Block):
         symbol = _symbol_module()
         if not isinstance(x, symbol.Symbol):
             return self._forward_of_nested(x, *args)
-        params = {name: param.var() for name, param in self._reg_params.items()}
-        with self.name_scope():
-            return self.hybrid_forward(symbol, x, *args, **params)
+        return self._forward_symbols(symbol, (x, *args))
 
     def _own(self, param, ctx, args):
         """An array of this block's own; finishes a deferred initialization first."""
@@ -195,9 +207,7 @@ class HybridBlock(Block):
             ctx = next(one for one in flat if _is_array(one)).ctx
             params = {name: self._own(param, ctx, args) for name, param in self._reg_params.items()}
             return self.hybrid_forward(nd, *args, **params)
-        params = {name: param.var() for name, param in self._reg_params.items()}
-        with self.name_scope():
-            return self.hybrid_forward(symbol, *args, **params)
+        return self._forward_symbols(symbol, args)
 
     def _check_inputs(self, args):
         flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
@@ -215,8 +225,7 @@ class HybridBlock(Block):
             # Nearly every call: one array, and parameters with one replica each.
             inputs = [x if source is None else source._single for source in graph.template]
             if not any(one is None for one in inputs):
-                outputs = graph.op(inputs, is_np_array())
-                return outputs[0] if graph.out_format == 0 else regroup(iter(outputs), graph.out_format)
+                return graph.run(inputs)
         return self._run_any_graph(args)
 
     def _run_any_graph(self, args):
@@ -230,10 +239,9 @@ class HybridBlock(Block):
         for one in flat:
             if one is not None and one.ctx != ctx:
                 raise ValueError(
-                    "Find multiple contexts in the input, After hybridized, the HybridBlock only "
-                    "supports one "
-                    "input context. You can print the ele.ctx in the input arguments to inspect "
-                    "their contexts. "
+                    "Find multiple contexts in the input, After hybridized, the HybridBlock only supports "
+                    "one input context. You can print the ele.ctx in the input arguments to inspect their "
+                    "contexts. "
                     f"Found {ctx} and {one.ctx}."
                 )
         try:
@@ -243,10 +251,10 @@ class HybridBlock(Block):
             for param in self.collect_params().values():
                 param._finish_deferred_init()
             inputs = graph.inputs(flat, ctx)
-        outputs = graph.op(inputs, is_np_array())
+        out = graph.run(inputs)
         if self._op_hooks:
             self._call_op_hooks(graph, inputs)
-        return outputs[0] if graph.out_format == 0 else regroup(iter(outputs), graph.out_format)
+        return out
 
     # --- tracing ---
 
@@ -262,10 +270,7 @@ class HybridBlock(Block):
             args = regroup(iter([None if name is None else symbol.var(name) for name in names]), in_format)
             with autograd.pause(autograd.is_training()):
                 out = self._forward_symbols(symbol, args)
-            flat_out, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
-            outputs = symbol.Group(flat_out) if len(flat_out) > 1 else flat_out[0]
-            if out_format == 0 and len(outputs) > 1:
-                out_format = [0] * len(outputs)  # one operator with several results
+            outputs, out_format = as_one_symbol(out)
         return Graph(outputs, out_format, in_format, names, dict(self.collect_params().items()))
 
     def _trace_forward(self, flat, in_format, names):

@@ -4,7 +4,7 @@ from .. import symbol as sym
 from .._structure import flatten, regroup
 from ..base import MXNetError
 from ..context import cpu
-from .hybrid_block import Graph, HybridBlock, _is_array
+from .hybrid_block import Graph, HybridBlock, _is_array, as_one_symbol
 from .parameter_dict import ParameterDict
 
 __all__ = ["SymbolBlock"]
@@ -26,9 +26,9 @@ _DTYPES = [
 ]  # by MXNet's numbers
 
 
-def _declared(symbol, name):
+def _declared(attributes):
     """dtype that a variable states for itself, or float32."""
-    flag = symbol.attr_dict().get(name, {}).get("__dtype__", "0")
+    flag = attributes.get("__dtype__", "0")
     return _DTYPES[int(flag)] if flag.isdigit() and int(flag) < len(_DTYPES) else "float32"
 
 
@@ -64,10 +64,7 @@ class SymbolBlock(HybridBlock):
         super().__init__(prefix=None, params=None)
         self._prefix = ""
         self._params = ParameterDict("", params)
-        flat_out, out_format = flatten(outputs, lambda one: isinstance(one, sym.Symbol))
-        outputs = flat_out[0] if len(flat_out) == 1 else sym.Group(flat_out)
-        if len(outputs) > 1 and out_format == 0:
-            out_format = [0] * len(outputs)
+        outputs, out_format = as_one_symbol(outputs)
         inputs = [inputs] if isinstance(inputs, sym.Symbol) and len(inputs) == 1 else list(inputs)
         names = []
         for one in inputs:
@@ -88,14 +85,11 @@ class SymbolBlock(HybridBlock):
                 name,
                 grad_req="null" if name in auxiliary else "write",
                 allow_deferred_init=True,
-                dtype=_declared(outputs, name),
+                dtype=_declared(attributes.get(name, {})),
             )
             self._reg_params[name] = parameter
-        in_format = 0 if len(names) == 1 else [0] * len(names)
         parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
-        self._graph = Graph(
-            outputs, out_format, [in_format] if in_format == 0 else in_format, names, parameters
-        )
+        self._graph = Graph(outputs, out_format, [0] * len(names), names, parameters)
         self._active = True
 
     def _alias(self):
