@@ -73,7 +73,7 @@ constexpr Entry kTable[] = {
      parse_integer<&Config::max_pending_bytes, 0>},
     {{"HEADRACE_MEMORY_WATERMARK", "0", "free pooled bytes below which none return to the system; 0: half the memory"},
      parse_integer<&Config::memory_watermark, 0>},
-    {{"HEADRACE_FUSION", "1", "whether compiled graphs make one pass over memory of several operations; 0 or 1"},
+    {{"HEADRACE_FUSION", "1", "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},
      parse_flag<&Config::fusion>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},

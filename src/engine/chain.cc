@@ -1,5 +1,7 @@
 #include "engine/chain.h"
 
+#include <algorithm>
+
 namespace headrace {
 namespace {
 
@@ -78,6 +80,28 @@ void deliver(Access* access, uint32_t flags, ChainEvents& events) noexcept {
   }
 }
 
+// Nothing behind an access that has not ended can leave its chain, so the walk from the front of a chain on is safe while
+// the group has not run.
+void visit_behind(const Access& front, std::span<Task* const> group, FunctionRef<void(Task&)> found) noexcept {
+  constexpr int kFarthest = 16;
+  bool is_written = front.exclusive, only_group = true;
+  const Access* access = &front;
+  for (int i = 0; i < kFarthest && has(access->flags.load(std::memory_order_acquire), kLinked); ++i) {
+    access = access->successor;
+    Task& task = *access->task;
+    if (task.kind == Task::Kind::kWait) return;
+    if (std::ranges::find(group, &task) != group.end()) {
+      is_written |= access->exclusive;
+    } else if (access->exclusive) {
+      if (only_group) found(task);
+      return;
+    } else {
+      only_group = false;
+      if (is_written) found(task);
+    }
+  }
+}
+
 }  // namespace
 
 bool register_accesses(Task& task) noexcept {
@@ -99,6 +123,12 @@ bool register_accesses(Task& task) noexcept {
   }
   if (satisfied == count) return true;
   return task.waits.fetch_sub(satisfied + 1, std::memory_order_acq_rel) == satisfied + 1;
+}
+
+void visit_followers(std::span<Task* const> group, FunctionRef<void(Task&)> found) noexcept {
+  for (Task* task : group)
+    for (const Access& access : task->accesses())
+      if (has(access.flags.load(std::memory_order_acquire), kBothOk)) visit_behind(access, group, found);
 }
 
 void complete_accesses(Task& task, ChainEvents& events) noexcept {

@@ -23,6 +23,7 @@
 // 3. A Var is touched only by a thread that holds the body of a task that accesses it.
 #pragma once
 
+#include "base/function_ref.h"
 #include "engine/task.h"
 
 namespace headrace {
@@ -37,6 +38,11 @@ struct ChainEvents {
 // Appends the accesses of a task to their chains. Returns true when none has to wait; if not, the task appears among
 // the ready ones of whoever completes the last access it waits for. Callers keep invariant 1.
 bool register_accesses(Task& task) noexcept;
+
+// Calls `found` for accesses of other tasks that wait for nothing but tasks of the group: each of these is about to run
+// in the calling thread, and none waits for a task outside. They appear once each, and are looked for near the front of
+// the chains alone. A chain in which a thread waits is left as it is: what is waited for is not to be held up.
+void visit_followers(std::span<Task* const> group, FunctionRef<void(Task&)> found) noexcept;
 
 // Marks the accesses of `task` done. The caller holds the reason "run" of the task.
 void complete_accesses(Task& task, ChainEvents& events) noexcept;

@@ -32,16 +32,36 @@ struct TaskSpec {
   bool may_block = false;     // runs on threads of its own, never inside a push or a wait
 };
 
+// How bodies of one type run together: a body and others, each of which waits for nothing but earlier ones of the group.
+// The thread that runs the group calls these functions; all bodies are queued and none has begun.
+struct GroupType {
+  bool (*can_lead)(const void* body) noexcept;
+  // Whether `next` can be the next one of a group.
+  bool (*can_join)(std::span<void* const> group, const void* next) noexcept;
+  // Does what running the bodies in turn would do; gives its name for the timeline, a text that is never freed. What it
+  // throws it throws before it has changed anything: then the bodies run in turn.
+  const char* (*run)(std::span<void* const> group);
+};
+
 // How the engine handles a body whose type it does not know.
 struct BodyType {
   void (*run)(void* body);
   void (*destroy)(void* body) noexcept;
+  const GroupType* group;  // null: bodies of this type always run alone
 };
 
+template <class Body>
+constexpr const GroupType* group_type_of() {
+  if constexpr (requires { Body::kGroup; }) return &Body::kGroup;
+  return nullptr;
+}
+
+// A body type may have a static member `kGroup`, its GroupType.
 template <class Body>
 inline constexpr BodyType kBodyType = {
     [](void* body) { (*static_cast<Body*>(body))(); },
     [](void* body) noexcept { static_cast<Body*>(body)->~Body(); },
+    group_type_of<Body>(),
 };
 
 struct Task;

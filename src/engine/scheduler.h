@@ -19,6 +19,7 @@
 #include "engine/failure.h"
 #include "engine/progress_event.h"
 #include "engine/spin_budget.h"
+#include "engine/task_group.h"
 #include "engine/thread_context.h"
 #include "engine/ticket_lock.h"
 #include "engine/worker_group.h"
@@ -83,8 +84,12 @@ class Scheduler {
 
   // Running (scheduler_run.cc).
   Task* run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
+  bool run_group(ThreadContext& context, TaskGroup& group) noexcept;
   Task* complete(ThreadContext& context, Task* task, const FailurePtr& failure,
                  FunctionRef<bool(Task&)> may_continue) noexcept;
+  Task* complete(ThreadContext& context, const TaskGroup& group, FunctionRef<bool(Task&)> may_continue) noexcept;
+  void finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept;
+  Task* pass_on(ThreadContext& context, int count, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   FailurePtr fail(const std::exception_ptr& error, const char* name) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
   Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;

@@ -1,6 +1,7 @@
 // Running a task, completing its accesses and passing on what became ready.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -32,6 +33,11 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
   // A long task must not hold up others that wait in this thread's batch.
   if (task->cost_ns >= wake_cost_ns() && !context.batch.empty()) flush(context);
   FailurePtr failure = failure_of_inputs(*task);
+  if (!failure && task->cost_ns >= Engine::kInlineCostNs && TaskGroup::can_begin_with(*task)) {
+    TaskGroup group(*task);
+    group.collect(horizon());
+    if (group.tasks().size() > 1 && run_group(context, group)) return complete(context, group, may_continue);
+  }
   if (!failure) [[likely]] {
     const uint64_t start = trace::enabled() ? ticks() : 0;
     ++context.depth;
@@ -47,20 +53,58 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
   return complete(context, task, failure, may_continue);
 }
 
+// False: nothing was done, and the tasks have to run one by one.
+bool Scheduler::run_group(ThreadContext& context, TaskGroup& group) noexcept {
+  const uint64_t start = trace::enabled() ? ticks() : 0;
+  ++context.depth;
+  const char* name = nullptr;
+  try {
+    name = group.run();
+  } catch (...) {  // the task that fails alone will tell
+  }
+  --context.depth;
+  if (start && name) [[unlikely]]
+    trace::record(name, start, ticks());
+  return name != nullptr;
+}
+
 Task* Scheduler::complete(ThreadContext& context, Task* task, const FailurePtr& failure,
                           FunctionRef<bool(Task&)> may_continue) noexcept {
-  for (const Access& access : task->accesses())
-    if (access.writes) VarAccess::set_failure(*access.var, failure);
-
-  ChainEvents events;
-  complete_accesses(*task, events);
   TaskList ready;
-  if (!events.ready.empty()) reach_waits(events, ready);  // while the body keeps the Vars alive
-  task->destroy_body();
-  if (task->host_bytes) pending_bytes_.fetch_sub(task->host_bytes, std::memory_order_relaxed);
-  Task::drop(task, events.left + 1);
+  finish(*task, failure, ready);
+  return pass_on(context, 1, ready, may_continue);
+}
 
-  context.completed.store(context.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+Task* Scheduler::complete(ThreadContext& context, const TaskGroup& group,
+                          FunctionRef<bool(Task&)> may_continue) noexcept {
+  TaskList ready;
+  std::span<Task* const> left = group.tasks();  // the others may be freed already
+  while (!left.empty()) {
+    TaskList from_one;
+    finish(*left[0], nullptr, from_one);
+    left = left.subspan(1);
+    while (Task* task = from_one.pop())
+      if (std::ranges::find(left, task) == left.end()) ready.push(task);
+  }
+  return pass_on(context, static_cast<int>(group.tasks().size()), ready, may_continue);
+}
+
+// Ends a task that has run, or was skipped: what became ready is appended to `ready`.
+void Scheduler::finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept {
+  for (const Access& access : task.accesses())
+    if (access.writes) VarAccess::set_failure(*access.var, failure);
+  ChainEvents events;
+  complete_accesses(task, events);
+  if (!events.ready.empty()) reach_waits(events, ready);  // while the body keeps the Vars alive
+  task.destroy_body();
+  if (task.host_bytes) pending_bytes_.fetch_sub(task.host_bytes, std::memory_order_relaxed);
+  Task::drop(&task, events.left + 1);
+}
+
+// Counts `count` ended tasks and sends on what became ready through them.
+Task* Scheduler::pass_on(ThreadContext& context, int count, TaskList& ready,
+                         FunctionRef<bool(Task&)> may_continue) noexcept {
+  context.completed.store(context.completed.load(std::memory_order_relaxed) + count, std::memory_order_release);
   light_fence();
   if (!compute_.queue().empty()) compute_.pass_on();  // the horizon has moved
   if (drained_.has_sleepers() || relaxed_.has_sleepers()) [[unlikely]]

@@ -37,6 +37,8 @@ class View final {
   // Every byte of the storage belongs to an element: writing all elements leaves nothing of what was there before.
   bool covers_storage() const noexcept { return static_cast<size_t>(size_) * item_size(dtype_) == storage_->bytes(); }
 
+  uint32_t reference_count() const noexcept { return references_.load(std::memory_order_acquire); }
+
   // Address of the first element; allocates. Only while holding access to the storage's Var.
   char* data() const {
     return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_));

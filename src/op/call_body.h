@@ -9,6 +9,7 @@
 #include "headrace/ndarray.hpp"
 #include "ndarray/view.h"
 #include "op/attrs.h"
+#include "op/call_group.h"
 
 namespace headrace {
 
@@ -51,6 +52,8 @@ void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs
 double streaming_cost_ns(std::span<View* const> views) noexcept;
 
 struct CallBody {
+  static constexpr const GroupType& kGroup = kCallGroup;
+
   const OpDef* op;
   AttrsPtr attrs;
   ViewList views;

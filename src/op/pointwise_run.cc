@@ -3,6 +3,7 @@
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/formula/transfer.h"
+#include "op/fused.h"
 #include "op/invoke.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"
@@ -14,7 +15,6 @@ using namespace dispatch_detail;
 
 constexpr size_t kMaxOperands = 16;
 using DTypes = SmallVector<DType, 8>;
-using Parameters = SmallVector<double, 8>;
 
 // The shape of the results; `made` is where it lies when it is not that of the first input.
 const Shape& iteration_space(const OpDef& op, std::span<const NDArray> inputs, Shape& made) {
@@ -28,13 +28,6 @@ const Shape& iteration_space(const OpDef& op, std::span<const NDArray> inputs, S
     space = &made;
   }
   return *space;
-}
-
-Parameters parameters_of(const Pointwise& body, const Attrs& attrs) {
-  Parameters values;
-  const char* base = static_cast<const char*>(attrs.data());
-  for (size_t offset : body.parameter_offsets) values.push_back(*reinterpret_cast<const double*>(base + offset));
-  return values;
 }
 
 // Whether writing `output` while reading `input` element by element reads each element before it is overwritten.
@@ -182,7 +175,8 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
     for (uint32_t state : body.state_inputs) all_written.push_back(inputs[state]);
     written = {all_written.data(), all_written.size()};
   }
-  const Parameters parameters = parameters_of(body, attrs);
+  SmallVector<double, 8> parameters;
+  append_parameters(body, attrs, parameters);
   const Program& program = body.program(compute);
   const bool flat = is_flat(inputs, written);
   if (flat && run_flat(program, inputs, written, parameters)) return;

@@ -75,6 +75,30 @@ inline std::vector<std::unique_ptr<Cell>> make_cells(int count) {
   return cells;
 }
 
+using Cells = std::vector<std::unique_ptr<Cell>>;
+
+// Runs with its neighbours where it may: steps of even salt begin and join groups, and some groups refuse to run.
+struct StepBody {
+  const Step* step;
+  Cells* cells;
+
+  void operator()() const { apply(*step, *cells); }
+
+  static const StepBody& of(const void* body) noexcept { return *static_cast<const StepBody*>(body); }
+  bool may_group() const noexcept { return step->salt % 2 == 0 && !step->throws; }
+
+  static constexpr GroupType kGroup{
+      .can_lead = [](const void* body) noexcept { return of(body).may_group(); },
+      .can_join = [](std::span<void* const> group, const void* body) noexcept {
+        return of(body).may_group() && group.size() < 5;
+      },
+      .run = [](std::span<void* const> group) -> const char* {
+        if (of(group[0]).step->salt % 16 == 0) throw std::runtime_error("this group does not run");
+        for (const void* body : group) of(body)();
+        return "group";
+      }};
+};
+
 inline void push_step(Engine& engine, const Step& step, std::vector<std::unique_ptr<Cell>>& cells) {
   std::vector<Var*> reads, writes;
   for (int i : step.reads) reads.push_back(&cells[static_cast<size_t>(i)]->var);
@@ -85,7 +109,7 @@ inline void push_step(Engine& engine, const Step& step, std::vector<std::unique_
                       .cost_ns = step.cost_ns,
                       .priority = step.priority,
                       .may_block = step.may_block};
-  engine.push(spec, [&step, &cells] { apply(step, cells); });
+  engine.push(spec, StepBody{&step, &cells});
 }
 
 // The text of the error that a wait on the cell raises, if any.

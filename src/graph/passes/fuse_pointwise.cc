@@ -2,22 +2,12 @@
 // and writes memory once. What is stored between the parts is rounded as if it had been stored, so the bits stay.
 
 #include <algorithm>
-#include <array>
 
 #include "graph/passes.h"
-#include "op/pointwise.h"
+#include "op/fused.h"
 
 namespace headrace {
 namespace {
-
-constexpr size_t kMostArrays = 12;      // inputs and outputs of one fused step
-constexpr size_t kMostParameters = 24;  // scalars
-constexpr size_t kMostMembers = 32;
-
-struct FusedAttrs {
-  std::array<double, kMostParameters> values{};
-  static constexpr auto kFields = fields();
-};
 
 // A fused step under construction.
 struct Group {
@@ -46,7 +36,7 @@ class Fusion {
 
   void run() {
     for (size_t s = 0; s < graph_.steps.size(); ++s)
-      if (can_fuse(graph_.steps[s])) place(s);
+      if (is_fusible(*graph_.steps[s].op)) place(s);
     std::vector<Step> steps;
     for (size_t s = 0; s < graph_.steps.size(); ++s) {
       const int g = group_of_[s];
@@ -60,11 +50,6 @@ class Fusion {
 
  private:
   const View& type(int id) const { return *graph_.values[static_cast<size_t>(id)].type; }
-
-  static bool can_fuse(const Step& step) {
-    return step.op->pointwise && step.op->pointwise->state_inputs.empty() && step.outputs.size() == 1 &&
-           step.op->mutates == kNothing;
-  }
 
   bool same_elements(const Step& a, const Step& b) const {
     const View &x = type(a.outputs[0]), &y = type(b.outputs[0]);
@@ -89,8 +74,8 @@ class Fusion {
   // not change before.
   bool may_join(const Group& group, size_t s) const {
     const Step& step = graph_.steps[s];
-    if (!same_elements(graph_.steps[group.steps[0]], step) || group.steps.size() >= kMostMembers) return false;
-    if (group.parameters + step.op->pointwise->parameter_offsets.size() > kMostParameters) return false;
+    if (!same_elements(graph_.steps[group.steps[0]], step) || group.steps.size() >= kMostFusedParts) return false;
+    if (group.parameters + step.op->pointwise->parameter_offsets.size() > kMostFusedParameters) return false;
     for (int id : group.outputs)
       for (size_t reader : readers_[static_cast<size_t>(id)])
         if (reader < s && group_of_[reader] != group_of_[group.steps[0]]) return false;
@@ -100,7 +85,7 @@ class Fusion {
     add_inputs(inputs, group.outputs, step);
     for (int id : group.outputs)
       if (is_read_outside(id, group_of_[group.steps[0]], s)) written.push_back(id);
-    return inputs.size() + written.size() + 1 <= kMostArrays;
+    return inputs.size() + written.size() + 1 <= kMostFusedArrays;
   }
 
   bool reads_root(const Group& group, int root) const {
@@ -132,48 +117,32 @@ class Fusion {
   }
 
   Step merged(const Group& group) {
-    const ComputeType compute = static_cast<ComputeType>(graph_.steps[group.steps[0]].ticket);
-    FusedAttrs attrs;
-    int parameters = 0;
-    std::vector<std::pair<int, Expr>> known;  // value -> formula
-    for (size_t i = 0; i < group.inputs.size(); ++i) known.emplace_back(group.inputs[i], input(static_cast<int>(i)));
-    const auto formula_of = [&](int id) {
-      return std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.first == id; })->second;
+    FusedBuilder builder;
+    SmallVector<double, 8> parameters;
+    std::vector<std::pair<int, int>> numbers;  // value -> number in the builder
+    const auto number_of = [&](int id) {
+      return std::ranges::find(numbers, id, &std::pair<int, int>::first)->second;
     };
+    for (int id : group.inputs) numbers.emplace_back(id, builder.add_input());
     Step result{};
-    auto body = std::make_shared<Pointwise>();
-    body->formula.num_inputs = static_cast<int>(group.inputs.size());
-    result.ticket = static_cast<uint64_t>(compute);
+    result.ticket = graph_.steps[group.steps[0]].ticket;
     for (size_t s : group.steps) {
       const Step& step = graph_.steps[s];
-      std::vector<Expr> arguments, scalars;
-      for (int id : step.inputs) arguments.push_back(formula_of(id));
-      const char* base = static_cast<const char*>(step.attrs->data());
-      for (size_t offset : step.op->pointwise->parameter_offsets) {
-        scalars.push_back(parameter(parameters));
-        attrs.values[static_cast<size_t>(parameters++)] = *reinterpret_cast<const double*>(base + offset);
-      }
+      SmallVector<int, 6> arguments;
+      for (int id : step.inputs) arguments.push_back(number_of(id));
+      append_parameters(*step.op->pointwise, *step.attrs, parameters);
       const int id = step.outputs[0];
-      const Expr value = substitute(step.op->pointwise->formula.outputs[0], arguments, scalars);
+      numbers.emplace_back(id, builder.add(*step.op, {arguments.data(), arguments.size()}, type(id).dtype()));
       if (is_read_outside(id, group_of_[s])) {
-        body->formula.outputs.push_back(value);
+        builder.store(numbers.back().second);
         result.outputs.push_back(id);
       }
-      known.emplace_back(id, round_to(value, type(id).dtype()));
       result.cost_ns = std::max(result.cost_ns, step.cost_ns);
       result.fused.push_back(step.op->name);
     }
-    for (int k = 0; k < parameters; ++k) body->parameter_offsets.push_back(static_cast<size_t>(k) * sizeof(double));
-    body->formula.num_parameters = parameters;
-    body->dtypes = dtype_rules::like_first;
-    auto op = std::make_shared<OpDef>();
-    set_attrs_type<FusedAttrs>(*op);
-    op->name = "_fused";
-    op->inputs.assign(group.inputs.size(), "data");
-    set_pointwise(*op, std::move(body));
-    result.op = op.get();
-    result.own = std::move(op);
-    result.attrs = make_attrs(attrs);
+    result.own = builder.make();
+    result.op = result.own.get();
+    result.attrs = fused_attrs({parameters.data(), parameters.size()});
     result.inputs.assign(group.inputs.begin(), group.inputs.end());
     return result;
   }
