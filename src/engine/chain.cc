@@ -80,8 +80,8 @@ void deliver(Access* access, uint32_t flags, ChainEvents& events) noexcept {
   }
 }
 
-// Nothing behind an access that has not ended can leave its chain, so the walk from the front of a chain on is safe while
-// the group has not run.
+// Nothing behind an access that has not ended can leave its chain, so the walk from the front of a chain on is safe
+// while the group has not run.
 void visit_behind(const Access& front, std::span<Task* const> group, FunctionRef<void(Task&)> found) noexcept {
   constexpr int kFarthest = 16;
   bool is_written = front.exclusive, only_group = true;

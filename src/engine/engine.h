@@ -32,8 +32,8 @@ struct TaskSpec {
   bool may_block = false;     // runs on threads of its own, never inside a push or a wait
 };
 
-// How bodies of one type run together: a body and others, each of which waits for nothing but earlier ones of the group.
-// The thread that runs the group calls these functions; all bodies are queued and none has begun.
+// How bodies of one type run together: a body and others, each of which waits for nothing but earlier ones of the
+// group. The thread that runs the group calls these functions; all bodies are queued and none has begun.
 struct GroupType {
   bool (*can_lead)(const void* body) noexcept;
   // Whether `next` can be the next one of a group.

@@ -1,8 +1,8 @@
 // TaskGroup: a ready task together with queued ones that wait for nothing but it and each other, to run as one. It is
 // collected and run by the thread that runs the first task; belongs to it, and lives for that time only.
 //
-// The tasks that join stay where they are, in their chains: they can become ready only through tasks of the group, so no
-// other thread can begin them meanwhile.
+// The tasks that join stay where they are, in their chains: they can become ready only through tasks of the group, so
+// no other thread can begin them meanwhile.
 #pragma once
 
 #include <array>

@@ -30,7 +30,8 @@ using Calls = std::span<void* const>;
 bool interfere(const CallBody& earlier, const CallBody& later) noexcept {
   for (const View* a : earlier.views.views())
     for (const View* b : later.views.views())
-      if (a->storage() == b->storage() && (a == &result_of(earlier) || b == &result_of(later)) && !same_elements(*a, *b))
+      if (a->storage() == b->storage() && (a == &result_of(earlier) || b == &result_of(later)) &&
+          !same_elements(*a, *b))
         return true;
   return false;
 }

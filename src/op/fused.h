@@ -1,5 +1,5 @@
-// Several pointwise operations over the same elements as one operator, which reads and writes memory once. What one part
-// computes and another reads is rounded as if it had been stored between them, so fusing changes no bit.
+// Several pointwise operations over the same elements as one operator, which reads and writes memory once. What one
+// part computes and another reads is rounded as if it had been stored between them, so fusing changes no bit.
 #pragma once
 
 #include <memory>

@@ -89,9 +89,8 @@ struct StepBody {
 
   static constexpr GroupType kGroup{
       .can_lead = [](const void* body) noexcept { return of(body).may_group(); },
-      .can_join = [](std::span<void* const> group, const void* body) noexcept {
-        return of(body).may_group() && group.size() < 5;
-      },
+      .can_join = [](std::span<void* const> group,
+                     const void* body) noexcept { return of(body).may_group() && group.size() < 5; },
       .run = [](std::span<void* const> group) -> const char* {
         if (of(group[0]).step->salt % 16 == 0) throw std::runtime_error("this group does not run");
         for (const void* body : group) of(body)();

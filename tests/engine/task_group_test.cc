@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -21,17 +24,31 @@ using ::testing::ElementsAre;
 constexpr double kDear = 10'000;
 
 // What ran, in order: one text per task, or several joined by '+' where they ran as one.
-struct Journal {
-  std::vector<std::string> entries;
+class Journal {
+ public:
+  void add(std::string entry) {
+    std::lock_guard guard(mutex_);
+    entries_.push_back(std::move(entry));
+  }
+  std::vector<std::string> entries() const {
+    std::lock_guard guard(mutex_);
+    return entries_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> entries_;  // guarded by mutex_
 };
 
 struct Letter {
   Journal* journal;
   char name;
   bool can_lead = true, can_join = true, throws = false;
+  const char* after = nullptr;  // begins when this is in the journal
 
   void operator()() const {
-    journal->entries.emplace_back(1, name);
+    while (after && std::ranges::count(journal->entries(), after) == 0) std::this_thread::yield();
+    journal->add(std::string(1, name));
     if (throws) throw std::runtime_error(std::string("letter ") + name);
   }
 
@@ -46,7 +63,7 @@ struct Letter {
           if (!entry.empty()) entry += '+';
           entry += of(body).name;
         }
-        of(group[0]).journal->entries.push_back(entry);
+        of(group[0]).journal->add(entry);
         return "group";
       }};
 };
@@ -72,13 +89,19 @@ class TaskGroups : public ::testing::Test {
     letter.journal = &journal;
     letter.name = name;
     reads.push_back(&gate);
-    engine.push({.name = "letter", .reads = reads, .writes = writes, .cost_ns = kDear, .priority = priority}, letter);
+    engine.push({.name = "letter",
+                 .reads = reads,
+                 .writes = writes,
+                 .cost_ns = kDear,
+                 .priority = priority,
+                 .may_block = letter.after != nullptr},
+                letter);
   }
 
   std::vector<std::string> wait() {
     open = true;
     engine.wait_all();
-    return journal.entries;
+    return journal.entries();
   }
 
   Engine engine{one_worker()};
@@ -104,11 +127,11 @@ TEST_F(TaskGroups, UpdatesInPlaceJoin) {
 }
 
 TEST_F(TaskGroups, WhatWaitsForAnotherTaskStaysOut) {
-  push('a', {}, {&x});
+  push('a', {}, {&x}, {.can_lead = false, .after = "b+d"});
   push('b', {}, {&y});
   push('c', {&x, &y}, {&z});
-  push('d', {&x}, {&w});
-  EXPECT_THAT(wait(), ElementsAre("a+d", "b+c"));
+  push('d', {&y}, {&w});
+  EXPECT_THAT(wait(), ElementsAre("b+d", "a", "c"));
 }
 
 TEST_F(TaskGroups, AWriterWaitsForAReaderOutsideOfTheGroup) {

@@ -120,9 +120,7 @@ class Fusion {
     FusedBuilder builder;
     SmallVector<double, 8> parameters;
     std::vector<std::pair<int, int>> numbers;  // value -> number in the builder
-    const auto number_of = [&](int id) {
-      return std::ranges::find(numbers, id, &std::pair<int, int>::first)->second;
-    };
+    const auto number_of = [&](int id) { return std::ranges::find(numbers, id, &std::pair<int, int>::first)->second; };
     for (int id : group.inputs) numbers.emplace_back(id, builder.add_input());
     Step result{};
     result.ticket = graph_.steps[group.steps[0]].ticket;
