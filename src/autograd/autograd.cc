@@ -177,7 +177,7 @@ class Walk {
   // The leaf's own array, where this is the only gradient that will reach it.
   NDArray target_for(const Node& leaf, const Entry& entry) const {
     bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
-                  leaf.gradient.is_contiguous();
+                  is_dense(leaf.gradient.shape(), leaf.gradient.strides());
     return direct ? leaf.gradient.detach() : NDArray();
   }
 

@@ -9,6 +9,26 @@
 
 namespace headrace {
 
+namespace {
+
+// Every element of a new array, dense in whatever order of axes.
+void fill(const NDArray& fresh, double value) {
+  Var* var = &fresh.view()->storage()->var();
+  int64_t bytes = fresh.size() * static_cast<int64_t>(item_size(fresh.dtype()));
+  TaskSpec spec{
+      .name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes), .fresh_writes = true};
+  runtime().engine.push(spec, [view = fresh.view(), value] {
+    dispatch(view->dtype(), [&]<class T>() {
+      T* to = reinterpret_cast<T*>(view->data());
+      T element = static_cast<T>(value);
+      parallel_for(view->size(), 1 << 16, 0.05 * static_cast<double>(view->size() * sizeof(T)),
+                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
+    });
+  });
+}
+
+}  // namespace
+
 void copy_into(const NDArray& destination, const NDArray& source) {
   static const OpDef& cast = find_op("Cast");
   ThreadState& state = thread_state();
@@ -44,18 +64,7 @@ NDArray full(const Shape& shape, double value, DType dtype, Device device) {
   if (thread_state().tracing)
     return call("_full", {}, {{"shape", shape}, {"value", value}, {"dtype", std::string(dtype_name(dtype))}});
   NDArray result(make_view(shape, dtype, device));
-  Var* var = &result.view()->storage()->var();
-  int64_t bytes = result.size() * static_cast<int64_t>(item_size(dtype));
-  TaskSpec spec{
-      .name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes), .fresh_writes = true};
-  runtime().engine.push(spec, [view = result.view(), value] {
-    dispatch(view->dtype(), [&]<class T>() {
-      T* to = reinterpret_cast<T*>(view->data());
-      T element = static_cast<T>(value);
-      parallel_for(view->size(), 1 << 16, 0.05 * static_cast<double>(view->size() * sizeof(T)),
-                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
-    });
-  });
+  fill(result, value);
   return result;
 }
 
@@ -63,7 +72,14 @@ NDArray without_history(const NDArray& array) {
   return is_abstract(array) ? call("BlockGrad", {array}) : array.detach();
 }
 
-NDArray zeros_like(const NDArray& array) { return full(array.shape(), 0, array.dtype(), array.device()); }
+NDArray zeros_like(const NDArray& array) {
+  const bool keeps_order = !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
+  if (!keeps_order) return full(array.shape(), 0, array.dtype(), array.device());
+  NDArray result(make_view(array.shape(), array.dtype(), array.device(), array.strides()));
+  fill(result, 0);
+  return result;
+}
+
 NDArray ones_like(const NDArray& array) { return full(array.shape(), 1, array.dtype(), array.device()); }
 
 }  // namespace headrace

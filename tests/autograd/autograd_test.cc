@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "headrace/error.hpp"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
@@ -79,6 +81,18 @@ TEST_F(Autograd, CustomStepsTakePart) {
   });
   backward(call("_mul_scalar", {y}, {{"scalar", 2.0}}));
   EXPECT_EQ(gradient(x), (std::vector<float>{10, 10}));
+}
+
+// A gradient lies in memory as its array does, so that operators which keep an order of axes write it directly.
+TEST_F(Autograd, GradientsKeepTheOrderOfAxes) {
+  NDArray x(make_view({2, 3, 2, 2}, DType::kFloat32, Device{}, Strides{12, 1, 6, 3}));
+  copy_into(x, varied({2, 3, 2, 2}, DType::kFloat32, 1));
+  autograd::mark_variable(x, zeros_like(x), GradReq::kWrite);
+  EXPECT_EQ(x.node()->gradient.strides(), x.strides());
+  thread_state().recording = true;
+  backward(call("square", {x}));
+  EXPECT_EQ(x.node()->gradient.strides(), x.strides());
+  EXPECT_EQ(gradient(x), call("_mul_scalar", {x.detach()}, {{"scalar", 2.0}}).to_vector<float>());
 }
 
 }  // namespace
