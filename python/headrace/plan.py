@@ -1,7 +1,8 @@
 """How fast can these devices sum their gradients, and in which way? Asked on paper: nothing is copied.
 
-A topology says what is connected to what; a strategy turns "sum so many bytes over these devices" into a plan of copies
-and sums; a simulation says how long the plan takes. ``python -m headrace.plan --help`` is the same from a shell.
+A topology says what is connected to what; a strategy turns "sum so many bytes over these devices" into a plan
+of copies and sums; a simulation says how long the plan takes. ``python -m headrace.plan --help`` is the same
+from a shell.
 
 >>> from headrace import plan
 >>> topology = plan.load("pcie4")
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import operator
 import pathlib
 import re
 import sys
@@ -55,10 +57,10 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 class Step(NamedTuple):
-    """One step of a plan: ``copy`` moves bytes to another device, ``reduce`` adds source to target on one device.
+    """One step of a plan: ``copy`` moves bytes to another device, ``reduce`` adds source to target on one.
 
-    Slot 0 of a device is the buffer itself, slots above it are scratch memory. `after` has the numbers of the steps
-    that must have ended before; `route` has the names that a copy passes.
+    Slot 0 of a device is the buffer itself, slots above it are scratch memory. `after` has the numbers of the
+    steps that must have ended before; `route` has the names that a copy passes.
     """
 
     kind: str
@@ -82,13 +84,13 @@ def parse_bytes(size: int | str) -> int:
         match = _SIZE.fullmatch(size)
         units = {unit.lower(): factor for unit, factor in _UNITS.items()}
         if not match or match[2].lower() not in units:
-            raise ValueError(
-                f"plan: {size!r} is no number of bytes; write a number and one of {', '.join(filter(None, _UNITS))}"
-            )
+            known = ", ".join(filter(None, _UNITS))
+            raise ValueError(f"plan: {size!r} is no number of bytes; write a number and one of {known}")
         exact = Fraction(match[1]) * units[match[2].lower()]
         if exact.denominator != 1:
             raise ValueError(f"plan: {size!r} is no whole number of bytes")
         size = int(exact)
+    size = operator.index(size)
     if not 0 <= size <= _MOST_BYTES:
         raise ValueError(f"plan: the number of bytes must be from 0 to 10**15, got {size}")
     return size
@@ -98,37 +100,29 @@ def _request(
     topology: Topology | str,
     size: int | str,
     *,
-    devices: Iterable[str] | None,
-    root: str | None,
-    servers: Iterable[str],
-    slices: int,
-    collective: str,
-    element_bytes: int,
-) -> Any:
-    if isinstance(topology, str):
-        topology = load(topology)
-    if slices < 1 or element_bytes < 1:
-        raise ValueError(
-            f"plan: slices and element_bytes must be at least 1, got {slices} and {element_bytes}"
-        )
-    names = None if devices is None else list(devices)
-    return _plan.Request(
-        topology, parse_bytes(size), names, root, list(servers), slices, collective, element_bytes
-    )
-
-
-def make(
-    topology: Topology | str,
-    size: int | str,
-    strategy: str | None = None,
-    *,
     devices: Iterable[str] | None = None,
     root: str | None = None,
     servers: Iterable[str] = (),
     slices: int = 1,
     collective: str = "allreduce",
     element_bytes: int = 4,
-) -> Plan:
+) -> Any:
+    """The arguments of `make` and `compare`, checked."""
+    for name, value, most in (
+        ("slices", slices, _plan.MOST_SLICES),
+        ("element_bytes", element_bytes, _MOST_BYTES),
+    ):
+        if not 1 <= operator.index(value) <= most:
+            raise ValueError(f"plan: {name} must be from 1 to {most}, got {value}")
+    if isinstance(topology, str):
+        topology = load(topology)
+    names = None if devices is None else list(devices)
+    return _plan.Request(
+        topology, parse_bytes(size), names, root, list(servers), slices, collective, element_bytes
+    )
+
+
+def make(topology: Topology | str, size: int | str, strategy: str | None = None, **options: Any) -> Plan:
     """The plan that sums a buffer over devices.
 
     Parameters
@@ -145,58 +139,34 @@ def make(
         Where 'central' and 'tree' sum; the first device if not given.
     servers : iterable of str, optional
         Who sums with 'parameter_server'; all CPUs if not given.
-    slices : int
+    slices : int, default 1
         Parts that follow each other through the plan, so that one part is sent on while the next arrives.
-    collective : str
-        'allreduce'; or one half of it: 'reduce' leaves the sum of each range at its owner, 'broadcast' gives the
-        owners' ranges to all.
-    element_bytes : int
+    collective : str, default 'allreduce'
+        'allreduce', or one half of it: 'reduce' leaves the sum of each range at its owner, 'broadcast' gives
+        the owners' ranges to all.
+    element_bytes : int, default 4
         Size of an element; no element is divided.
 
-    Raises ValueError for what the topology does not have, for unknown names and for a strategy that is not possible.
+    Raises
+    ------
+    ValueError
+        For devices that the topology does not have, unknown names, numbers out of range and a strategy that is
+        not possible.
     """
-    request = _request(
-        topology,
-        size,
-        devices=devices,
-        root=root,
-        servers=servers,
-        slices=slices,
-        collective=collective,
-        element_bytes=element_bytes,
-    )
-    return _plan.make_plan(strategy, request)
+    return _plan.make_plan(strategy, _request(topology, size, **options))
 
 
 def compare(
-    topology: Topology | str,
-    size: int | str,
-    *,
-    devices: Iterable[str] | None = None,
-    root: str | None = None,
-    servers: Iterable[str] = (),
-    slices: int = 1,
-    collective: str = "allreduce",
-    element_bytes: int = 4,
+    topology: Topology | str, size: int | str, strategy: str | None = None, **options: Any
 ) -> list[dict[str, Any]]:
-    """What each strategy takes; parameters as of `make`.
+    """What each strategy takes, or the one that is named; parameters and errors are those of `make`.
 
-    Each row has ``strategy``, ``obstacle`` (None, or why it is not possible), ``best`` (true in one row) and, when
-    possible, the predictions ``whole`` (the buffer in one piece) and ``sliced`` (with `slices` if that is more than 1,
-    else with the best number): dicts of ``slices``, ``seconds``, ``steps``, ``scratch_bytes`` (on the device that needs
-    most), ``busiest_link`` and ``busiest_share`` (of the time).
+    Each row has ``strategy``, ``obstacle`` (None, or why it is not possible), ``best`` (true in one row) and,
+    when possible, the predictions ``whole`` (the buffer in one piece) and ``sliced`` (with `slices` if more
+    than 1, else with the best number): dicts of ``slices``, ``seconds``, ``steps``, ``scratch_bytes`` (on the
+    device that needs most), ``busiest_link`` and ``busiest_share`` (of the time).
     """
-    request = _request(
-        topology,
-        size,
-        devices=devices,
-        root=root,
-        servers=servers,
-        slices=slices,
-        collective=collective,
-        element_bytes=element_bytes,
-    )
-    return _plan.compare(request)
+    return _plan.compare(strategy, _request(topology, size, **options))
 
 
 def steps(plan: Plan) -> list[Step]:
@@ -249,10 +219,10 @@ def _lines(entries: dict[str, str]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m headrace.plan",
-        description="Predicts how long devices need to sum a buffer that each of them has, in each known way.",
+        description="Predicts how long devices need to sum a buffer that each of them has, in each way.",
         epilog=f"topologies:\n{_lines(presets())}\n  a file, as docs/planner.md describes it\n\n"
         f"strategies:\n{_lines(strategies())}\n\n"
-        "'whole' is the time with the buffer in one piece, 'sliced' with the number of slices that is fastest;\n"
+        "'whole' is the time with the buffer in one piece, 'sliced' with the best number of slices;\n"
         "a star marks the fastest strategy.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -261,7 +231,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--bytes", required=True, metavar="SIZE", help="size of the buffer: 160MB, 64MiB, 1000"
     )
-    parser.add_argument("--devices", metavar="A,B,...", help="who takes part (default: all GPUs, or all CPUs)")
+    parser.add_argument(
+        "--devices", metavar="A,B,...", help="who takes part (default: all GPUs, or all CPUs)"
+    )
     parser.add_argument("--root", metavar="A", help="where central and tree sum (default: the first device)")
     parser.add_argument("--servers", metavar="A,B,...", help="the parameter servers (default: all CPUs)")
     parser.add_argument(
@@ -271,7 +243,9 @@ def _parser() -> argparse.ArgumentParser:
         help="the whole operation or one half of it (default: %(default)s)",
     )
     parser.add_argument("--strategy", metavar="S", choices=list(strategies()), help="only this strategy")
-    parser.add_argument("--slices", type=int, default=1, metavar="N", help="slices (default: the best number)")
+    parser.add_argument(
+        "--slices", type=int, default=1, metavar="N", help="slices (default: the best number)"
+    )
     parser.add_argument("--steps", action="store_true", help="print the steps of the best plan, too")
     parser.add_argument("--trace", metavar="FILE", help="write the best plan's timeline as a Chrome trace")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -288,11 +262,9 @@ def _answer(options: argparse.Namespace) -> tuple[dict[str, Any], Plan]:
         "servers": options.servers.split(",") if options.servers else (),
         "collective": options.collective,
     }
-    rows = compare(topology, options.bytes, slices=options.slices, **arguments)
-    if options.strategy is not None:
-        rows = [{**row, "best": True} for row in rows if row["strategy"] == options.strategy]
-    best = next(row for row in rows if row["best"])
-    slices = best["sliced"]["slices"] if best["obstacle"] is None else options.slices
+    rows = compare(topology, options.bytes, options.strategy, slices=options.slices, **arguments)
+    best = next((row for row in rows if row["best"]), rows[0])
+    slices = best["sliced"]["slices"] if best["best"] else options.slices
     plan = make(topology, options.bytes, best["strategy"], slices=slices, **arguments)
     answer = {
         "topology": topology.name,

@@ -75,11 +75,11 @@ nb::dict prediction_dict(const Topology& topology, const Prediction& prediction)
   return d;
 }
 
-nb::list comparison_list(const CollectiveRequest& request) {
+nb::list comparison_list(const std::optional<std::string>& strategy, const CollectiveRequest& request) {
   std::vector<Comparison> rows;
   {
     nb::gil_scoped_release unlocked;
-    rows = compare(request);
+    rows = strategy ? std::vector{predict(find_strategy(*strategy), request)} : compare(request);
   }
   nb::list list;
   const Comparison* best = fastest(rows);
@@ -260,6 +260,7 @@ void bind_simulation(nb::module_& m) {
 
 void bind_plan(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("plan", "Communication plans. Use headrace.plan.");
+  m.attr("MOST_SLICES") = kMostSlices;
   bind_topology(m);
   bind_plans(m);
   bind_simulation(m);
@@ -294,8 +295,11 @@ void bind_plan(nb::module_& parent) {
       },
       nb::arg("strategy").none(), nb::arg("request"));
   m.def(
-      "compare", [](const CollectiveRequest& request) { return translated([&] { return comparison_list(request); }); },
-      nb::arg("request"));
+      "compare",
+      [](const std::optional<std::string>& strategy, const CollectiveRequest& request) {
+        return translated([&] { return comparison_list(strategy, request); });
+      },
+      nb::arg("strategy").none(), nb::arg("request"));
 }
 
 }  // namespace headrace::python

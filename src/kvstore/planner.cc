@@ -12,7 +12,7 @@ constexpr size_t kMostSteps = 20000;  // of a plan that is tried for its slices
 Prediction predict_sliced(const Strategy& strategy, CollectiveRequest request, const Prediction& whole) {
   if (request.slices > 1) return predict(make_plan(strategy.name, request), request.slices);
   Prediction best = whole;
-  for (int slices = 2; slices <= kMostSlices && whole.steps * slices <= kMostSteps; slices *= 2) {
+  for (int slices = 2; slices <= kMostSlicesTried && whole.steps * slices <= kMostSteps; slices *= 2) {
     request.slices = slices;
     const Prediction next = predict(make_plan(strategy.name, request), slices);
     if (next.total_ps >= best.total_ps) break;
@@ -40,18 +40,19 @@ Prediction predict(const CommunicationPlan& plan, int slices) {
   return result;
 }
 
-std::vector<Comparison> compare(const CollectiveRequest& request) {
+Comparison predict(const Strategy& strategy, const CollectiveRequest& request) {
+  Comparison row{&strategy, obstacle_of(strategy, request)};
+  if (!row.possible()) return row;
   CollectiveRequest whole = request;
   whole.slices = 1;
+  row.whole = predict(make_plan(strategy.name, whole), 1);
+  row.sliced = predict_sliced(strategy, request, row.whole);
+  return row;
+}
+
+std::vector<Comparison> compare(const CollectiveRequest& request) {
   std::vector<Comparison> rows;
-  for (const Strategy& strategy : strategies()) {
-    Comparison row{&strategy, obstacle_of(strategy, request)};
-    if (row.possible()) {
-      row.whole = predict(make_plan(strategy.name, whole), 1);
-      row.sliced = predict_sliced(strategy, request, row.whole);
-    }
-    rows.push_back(std::move(row));
-  }
+  for (const Strategy& strategy : strategies()) rows.push_back(predict(strategy, request));
   return rows;
 }
 

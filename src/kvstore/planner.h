@@ -26,12 +26,14 @@ struct Comparison {
   bool possible() const noexcept { return obstacle.empty(); }
 };
 
-inline constexpr int kMostSlices = 64;
+inline constexpr int kMostSlicesTried = 64;
 
 Prediction predict(const CommunicationPlan& plan, int slices);
 
-// Every strategy, in the order of strategies(). The slices of the request are tried if there are more than one, else
-// the powers of two up to kMostSlices, as long as they gain and the plan stays small. Raises ValueError as make_plan.
+// The slices of the request are tried if there are more than one, else the powers of two up to kMostSlicesTried, as
+// long as they gain and the plan stays small. Raises ValueError as make_plan.
+Comparison predict(const Strategy& strategy, const CollectiveRequest& request);
+// The same for every strategy, in the order of strategies().
 std::vector<Comparison> compare(const CollectiveRequest& request);
 
 // The row with the least time; equals: the first. Never null for a request that compare() took.

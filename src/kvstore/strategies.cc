@@ -167,6 +167,7 @@ CommunicationPlan make_served(const CollectiveRequest& request, std::string_view
 CommunicationPlan make_tree(const CollectiveRequest& request, std::string_view name) {
   std::vector<int> order{root_of(request)};
   std::vector<size_t> parents{0}, children{0}, depths{0};
+  std::vector<std::vector<double>> widths{request.topology->bandwidths_from(order[0])};
   std::vector<int> rest;
   for (int device : request.devices)
     if (device != order[0]) rest.push_back(device);
@@ -176,12 +177,13 @@ CommunicationPlan make_tree(const CollectiveRequest& request, std::string_view n
     for (size_t p = 0; p < order.size(); ++p) {
       if (children[p] == kTreeArity) continue;
       for (size_t c = 0; c < rest.size(); ++c) {
-        const double width = request.topology->route(order[p], rest[c]).bandwidth;
+        const double width = widths[p][rest[c]];
         if (width < widest || (width == widest && depths[p] >= depths[parent])) continue;
         widest = width, parent = p, chosen = c;
       }
     }
     order.push_back(rest[chosen]);
+    widths.push_back(request.topology->bandwidths_from(rest[chosen]));
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(chosen));
     parents.push_back(parent);
     depths.push_back(depths[parent] + 1);
@@ -254,8 +256,8 @@ void check_request(const CollectiveRequest& request) {
       check(seen.insert(device).second, ErrorKind::kValue, "plan: {} is listed twice",
             request.topology->device_name(device));
   }
-  check(request.slices >= 1, ErrorKind::kValue, "plan: the number of slices must be at least 1, got {}",
-        request.slices);
+  check(request.slices >= 1 && request.slices <= kMostSlices, ErrorKind::kValue,
+        "plan: the number of slices must be from 1 to {}, got {}", kMostSlices, request.slices);
   check(request.element_bytes >= 1, ErrorKind::kValue, "plan: an element must have at least 1 byte");
 }
 

@@ -13,6 +13,8 @@
 
 namespace headrace::kvstore {
 
+inline constexpr int kMostSlices = 4096;
+
 struct CollectiveRequest {
   std::shared_ptr<const Topology> topology;
   std::vector<int> devices;  // that have a gradient each and want the sum; no device twice

@@ -120,7 +120,7 @@ void Topology::add_link(const LinkSpec& link) {
 // All pairs: where devices do not forward, two devices that a third one reaches may still not reach each other.
 void Topology::check_connected() const {
   for (int from = 0; from + 1 < device_count(); ++from) {
-    const std::vector<double> widths = widest(from);
+    const std::vector<double> widths = bandwidths_from(from);
     for (int to = from + 1; to < device_count(); ++to)
       check(widths[to] > 0, ErrorKind::kValue,
             "topology: no route leads from {} to {}; routes pass links and switches, devices do not forward",
@@ -162,7 +162,7 @@ double Topology::width(int from, const Arc& arc, int source) const {
   return std::min(resources_[arc.resource].bandwidth, limit < 0 ? kUnlimited : resources_[limit].bandwidth);
 }
 
-std::vector<double> Topology::widest(int from) const {
+std::vector<double> Topology::bandwidths_from(int from) const {
   std::vector<double> best(arcs_.size(), 0);
   best[from] = kUnlimited;
   std::priority_queue<std::pair<double, int>> queue;
@@ -186,7 +186,7 @@ Route Topology::route(int from, int to) const {
   route.vertices = {from};
   route.bandwidth = kUnlimited;
   if (from == to) return route;
-  route.bandwidth = widest(from)[to];
+  route.bandwidth = bandwidths_from(from)[to];
 
   using Distance = std::pair<int64_t, int>;  // latency, links
   std::vector<Distance> best(arcs_.size(), {std::numeric_limits<int64_t>::max(), 0});

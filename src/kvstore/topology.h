@@ -87,6 +87,8 @@ class Topology {
   // The resource of adding on that device; -1 where it costs nothing.
   int reduce_resource(int device) const { return reduce_resources_[device]; }
 
+  // What the widest way from a device carries, by vertex; 0: there is no way.
+  std::vector<double> bandwidths_from(int device) const;
   // The widest way from one device to another; among the widest the one of least latency, then of fewest links.
   Route route(int from, int to) const;
 
@@ -108,7 +110,6 @@ class Topology {
   std::vector<int> of_kind(bool host) const;
   int find_vertex(const std::string& name) const;  // -1: there is none
   double width(int from, const Arc& arc, int source) const;
-  std::vector<double> widest(int from) const;  // by vertex; 0: there is no route
 
   TopologySpec spec_;
   std::vector<Place> places_;
