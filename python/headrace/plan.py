@@ -150,8 +150,8 @@ def make(topology: Topology | str, size: int | str, strategy: str | None = None,
     Raises
     ------
     ValueError
-        For devices that the topology does not have, unknown names, numbers out of range and a strategy that is
-        not possible.
+        For devices that the topology does not have, unknown names, numbers out of range, and a strategy that
+        is not possible.
     """
     return _plan.make_plan(strategy, _request(topology, size, **options))
 

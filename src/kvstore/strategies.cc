@@ -38,7 +38,7 @@ std::vector<Range> split(Range range, size_t parts, size_t element_bytes) {
 
 bool contains(std::span<const int> list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-// Channels of the two halves of strategy number `lane` (PlanBuilder::copy).
+// Channels of the two halves of ring number `lane` (PlanBuilder::copy); strategies without rings use lane 0.
 int reducing(int lane) { return 2 * lane; }
 int spreading(int lane) { return 2 * lane + 1; }
 
@@ -218,18 +218,18 @@ std::string root_is_device(const CollectiveRequest& request) {
   return fmt::format("the root {} is not among the devices", request.topology->device_name(root_of(request)));
 }
 
-std::string needs_host(const CollectiveRequest& request) {
+std::string needs_server(const CollectiveRequest& request) {
   return servers_of(request).empty() ? "the topology has no CPU" : "";
 }
 
-std::string needs_any_host(const CollectiveRequest& request) {
+std::string needs_host(const CollectiveRequest& request) {
   return request.topology->hosts().empty() ? "the topology has no CPU" : "";
 }
 
 using Request = CollectiveRequest;
 
 constexpr Strategy kStrategies[] = {
-    {"host", "the CPU sums and sends the sum back", needs_any_host,
+    {"host", "the CPU sums and sends the sum back", needs_host,
      [](const Request& r) { return make_served(r, "host", {host_of(r)}); }},
     {"central", "one device sums and sends the sum back", root_is_device,
      [](const Request& r) { return make_served(r, "central", {root_of(r)}); }},
@@ -245,7 +245,7 @@ constexpr Strategy kStrategies[] = {
      [](const Request& r) { return make_rings(r, "bidirectional_rings", kMostRings, true); }},
     {"sharded", "each device sums an equal part for all", always,
      [](const Request& r) { return make_served(r, "sharded", r.devices); }},
-    {"parameter_server", "each server sums an equal part for all; the servers are the CPUs unless named", needs_host,
+    {"parameter_server", "each server sums an equal part for all; the servers are the CPUs unless named", needs_server,
      [](const Request& r) { return make_served(r, "parameter_server", servers_of(r)); }}};
 
 void check_request(const CollectiveRequest& request) {

@@ -39,7 +39,7 @@ CommunicationPlan plan_of(const TopologySpec& spec, const std::vector<Copy>& cop
 
 int64_t end_of(const CommunicationPlan& plan, size_t step) { return simulate(plan).steps[step].end_ps; }
 
-TEST(Simulator, ACopyTakesLatencyAndBytesThroughTheSlowestLink) {
+TEST(Simulator, ACopyTakesLatencyAndBytesThroughTheNarrowestLink) {
   TopologySpec spec = star({1, 4});
   spec.links[0].latency = 1e-6;
   spec.links[1].latency = 2e-6;
