@@ -32,6 +32,7 @@ _MODULES = {
         "numpy",
         "numpy_extension",
         "optimizer",
+        "plan",
         "profiler",
         "random",
         "runtime",

@@ -1,0 +1,38 @@
+// How long a plan takes, by the model of its topology alone: a discrete-event simulation whose time is an integer
+// number of picoseconds and whose ties are broken by step number, so that a plan has one result, to the digit,
+// everywhere.
+//
+// A copy begins when the steps it needs have ended. After the latency of its route, its bytes flow. Copies that flow at
+// the same time share every resource max-min fairly: none can be faster without making slower one that is no faster.
+// A sum on a device with a reduce_bandwidth flows through that resource; elsewhere it takes no time.
+#pragma once
+
+#include <iosfwd>
+#include <vector>
+
+#include "kvstore/communication_plan.h"
+
+namespace headrace::kvstore {
+
+struct Interval {
+  int64_t begin_ps = 0, end_ps = 0;  // from the first byte to the last: without the latency before
+};
+
+struct ResourceLoad {
+  int64_t busy_ps = 0;  // while at least one step flowed through it
+  uint64_t bytes = 0;
+};
+
+struct Simulation {
+  int64_t total_ps = 0;
+  std::vector<Interval> steps;          // by step
+  std::vector<ResourceLoad> resources;  // by resource of the topology
+};
+
+// Raises ValueError for a plan that takes longer than a hundred days.
+Simulation simulate(const CommunicationPlan& plan);
+
+// A Chrome trace with a lane for each link direction; where steps share one, further lanes for it.
+void write_chrome_trace(const CommunicationPlan& plan, const Simulation& simulation, std::ostream& out);
+
+}  // namespace headrace::kvstore

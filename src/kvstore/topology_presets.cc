@@ -1,0 +1,116 @@
+#include <charconv>
+
+#include "base/check.h"
+#include "kvstore/topology.h"
+
+namespace headrace::kvstore {
+namespace {
+
+constexpr double kPcieBandwidth = 16e9;    // PCIe 3.0 x16, each direction
+constexpr double kPcieLatency = 1e-6;      // of one hop
+constexpr double kNvlinkBandwidth = 18e9;  // one lane, each direction: 300 Gb/s both ways
+constexpr double kNvlinkLatency = 1e-6;
+constexpr double kSocketBandwidth = 19.2e9;  // one QPI of 9.6 GT/s, each direction
+constexpr double kSocketLatency = 0.5e-6;
+constexpr double kNetworkLatency = 10e-6;  // half of the way: from a node to the network's switch
+
+std::optional<TopologySpec> pcie4(std::string_view text) {
+  if (text != "pcie4") return std::nullopt;
+  TopologySpec spec;
+  spec.switches = {{"switch"}};
+  for (const char* name : {"cpu0", "gpu0", "gpu1", "gpu2", "gpu3"}) {
+    spec.devices.push_back({name});
+    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
+  }
+  return spec;
+}
+
+struct Nvlink {
+  int a, b, lanes;
+};
+
+// The cube mesh of eight V100: six lanes end at each GPU. The double links are a ring through all of them, and so are
+// the single ones.
+constexpr Nvlink kCubeMesh[] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1}, {1, 5, 2}, {2, 3, 2},
+                                {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1}, {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
+
+std::optional<TopologySpec> p3(std::string_view text) {
+  if (text != "p3") return std::nullopt;
+  TopologySpec spec;
+  for (int socket = 0; socket < 2; ++socket) {
+    spec.devices.push_back({fmt::format("cpu{}", socket)});
+    spec.switches.push_back({fmt::format("socket{}", socket)});
+    spec.links.push_back({fmt::format("cpu{}", socket), fmt::format("socket{}", socket), 2 * kSocketBandwidth});
+  }
+  spec.links.push_back({"socket0", "socket1", kSocketBandwidth, kSocketLatency, 2});
+  for (int pair = 0; pair < 4; ++pair) {
+    const std::string name = fmt::format("pcie{}", pair);
+    spec.switches.push_back({name});
+    spec.links.push_back({name, fmt::format("socket{}", pair / 2), kPcieBandwidth, kPcieLatency});
+  }
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    spec.devices.push_back({fmt::format("gpu{}", gpu)});
+    spec.links.push_back({fmt::format("gpu{}", gpu), fmt::format("pcie{}", gpu / 2), kPcieBandwidth, kPcieLatency});
+  }
+  for (const Nvlink& link : kCubeMesh)
+    spec.links.push_back(
+        {fmt::format("gpu{}", link.a), fmt::format("gpu{}", link.b), kNvlinkBandwidth, kNvlinkLatency, link.lanes});
+  return spec;
+}
+
+// Takes digits, with a fraction if `Number` has one, from the front of a text; false where there are none.
+template <class Number>
+bool take_number(std::string_view& text, Number& value) {
+  auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (code != std::errc()) return false;
+  text.remove_prefix(end - text.data());
+  return true;
+}
+
+bool take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
+std::optional<TopologySpec> ethernet(std::string_view text) {
+  std::string_view rest = text;
+  if (!take(rest, "ethernet")) return std::nullopt;
+  int nodes = 0, gpus = 1;
+  double gigabits = 0;
+  bool good = take(rest, ":") && take_number(rest, nodes) && take(rest, "x") && take_number(rest, gigabits);
+  if (good && take(rest, "x")) good = take_number(rest, gpus);
+  good = good && rest.empty() && nodes >= 1 && gigabits > 0 && gpus >= 1;
+  check(good, ErrorKind::kValue,
+        "topology: '{}' must be ethernet:NODESxGBITS or ethernet:NODESxGBITSxGPUS; ethernet:8x10 is eight nodes with "
+        "one GPU each over 10 Gb/s",
+        text);
+  check(nodes <= kMostDevices && gpus < kMostDevices && nodes * (gpus + 1) <= kMostDevices, ErrorKind::kValue,
+        "topology: '{}' has {} nodes with a CPU and {} GPUs each; at most {} devices are possible", text, nodes, gpus,
+        kMostDevices);
+  TopologySpec spec;
+  spec.switches = {{"network"}};
+  for (int node = 0; node < nodes; ++node) {
+    const std::string hub = fmt::format("node{}/pcie", node);
+    spec.switches.push_back({hub});
+    spec.links.push_back({hub, "network", gigabits * 1e9 / 8, kNetworkLatency});
+    for (int i = -1; i < gpus; ++i) {
+      const std::string name = i < 0 ? fmt::format("node{}/cpu0", node) : fmt::format("node{}/gpu{}", node, i);
+      spec.devices.push_back({name});
+      spec.links.push_back({name, hub, kPcieBandwidth, kPcieLatency});
+    }
+  }
+  return spec;
+}
+
+constexpr Preset kPresets[] = {
+    {"pcie4", "four GPUs and the CPU on one PCIe switch, 16 GB/s each way", pcie4},
+    {"p3", "eight GPUs with six NVLinks of 18 GB/s each (DGX-1, p3.16xlarge), PCIe, two CPU sockets", p3},
+    {"ethernet:NODESxGBITS[xGPUS]", "machines with a CPU and GPUS GPUs (1) each, joined by Ethernet of GBITS Gb/s",
+     ethernet}};
+
+}  // namespace
+
+std::span<const Preset> topology_presets() { return kPresets; }
+
+}  // namespace headrace::kvstore
