@@ -73,7 +73,8 @@ NDArray without_history(const NDArray& array) {
 }
 
 NDArray zeros_like(const NDArray& array) {
-  const bool keeps_order = !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
+  const bool keeps_order =
+      !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
   if (!keeps_order) return full(array.shape(), 0, array.dtype(), array.device());
   NDArray result(make_view(array.shape(), array.dtype(), array.device(), array.strides()));
   fill(result, 0);

@@ -91,6 +91,11 @@ constexpr std::array<OpcodeInfo, kOpcodeCount> kOpcodes = {{
     {kGcd, "gcd", 2, 60, 60},
     {kLcm, "lcm", 2, 60, 60},
     {kSelect, "select", 3, 0.06f, 0.06f},
+    {kMulAdd, "mul_add", 3, 0.05f, 0.1f},
+    {kMulSub, "mul_sub", 3, 0.05f, 0.1f},
+    {kRsubMul, "rsub_mul", 3, 0.05f, 0.1f},
+    {kAddMul, "add_mul", 3, 0.05f, 0.1f},
+    {kSubMul, "sub_mul", 3, 0.05f, 0.1f},
 }};
 
 constexpr bool in_order() {

@@ -19,7 +19,8 @@ constexpr size_t item_size(ComputeType type) noexcept {
 // Comparisons and logic give 0 or 1 in the compute type. min and max pass NaN on. mod has the sign of the divisor
 // (Python), fmod that of the dividend (C). round takes halves away from zero, rint to even, rint_down towards minus
 // infinity. Integers: arithmetic wraps, x / 0 and x mod 0 are 0, functions compute in double and truncate.
-// The to_* instructions give the value that storing and loading again would give.
+// The to_* instructions give the value that storing and loading again would give. The paired instructions round after
+// each of their two operations: they are what the two would give one after the other, with one pass less over the tile.
 enum class Opcode : uint8_t {
   kCopy,
   kNeg,
@@ -104,8 +105,13 @@ enum class Opcode : uint8_t {
   kGcd,
   kLcm,
   kSelect,
+  kMulAdd,   // a * b + c
+  kMulSub,   // a * b - c
+  kRsubMul,  // c - a * b
+  kAddMul,   // (a + b) * c
+  kSubMul,   // (a - b) * c
 };
-inline constexpr int kOpcodeCount = static_cast<int>(Opcode::kSelect) + 1;
+inline constexpr int kOpcodeCount = static_cast<int>(Opcode::kSubMul) + 1;
 
 struct OpcodeInfo {
   Opcode opcode;

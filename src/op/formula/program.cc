@@ -23,8 +23,8 @@ bool is_commutative(Opcode op) {
 
 }  // namespace
 
-// Turns a formula into a program in four steps: number the values (equal ones once), choose what is uniform, order the
-// rest, give slots. Lives only while a Program is constructed.
+// Turns a formula into a program in five steps: number the values (equal ones once), choose what is uniform, pair what
+// has a kernel for two, order the rest, give slots. Lives only while a Program is constructed.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(Program& program) : program_(program), table_(kernels(program.type_)) {}
@@ -33,6 +33,7 @@ class ProgramBuilder {
     for (const Expr& node : topological_order(formula.outputs)) number(node);
     for (const Expr& output : formula.outputs) outputs_.push_back(ids_.at(output.node()));
     make_scalars(formula.num_parameters);
+    pair_instructions();
     order_instructions();
     assign_slots();
     emit();
@@ -116,12 +117,52 @@ class ProgramBuilder {
     program_.num_scalars_ = next;
   }
 
+  // Joins a product with the one sum or difference that reads it, and the other way round. Tiles live in the
+  // first-level cache, where stores are what takes the time: a pair stores once.
+  void pair_instructions() {
+    is_part_of_pair_.assign(values_.size(), false);
+    if (program_.type_ != ComputeType::kFloat32 && program_.type_ != ComputeType::kFloat64) return;
+    std::vector<int> uses(values_.size());
+    for (const Value& value : values_)
+      for (int i = 0; i < value.arity; ++i) ++uses[value.arguments[i]];
+    for (int output : outputs_) ++uses[output];
+    for (Value& value : values_) {
+      if (value.kind != Kind::kInstruction || value.uniform || value.arity != 2) continue;
+      for (int side = 0; side < 2; ++side) {
+        const int id = value.arguments[side];
+        const Value& inner = values_[id];
+        if (inner.kind != Kind::kInstruction || inner.uniform || uses[id] != 1) continue;
+        const Opcode pair = pair_of(value.opcode, inner.opcode, side);
+        if (pair == Opcode::kCopy) continue;
+        value = {.kind = Kind::kInstruction,
+                 .opcode = pair,
+                 .arity = 3,
+                 .arguments = {inner.arguments[0], inner.arguments[1], value.arguments[1 - side]}};
+        // Kernels read a repeated scalar as the second factor or summand.
+        if (pair != Opcode::kSubMul && values_[value.arguments[0]].uniform)
+          std::swap(value.arguments[0], value.arguments[1]);
+        is_part_of_pair_[id] = true;
+        break;
+      }
+    }
+  }
+
+  // The instruction for `outer` with `inner` as its argument on that side; kCopy: there is none.
+  static Opcode pair_of(Opcode outer, Opcode inner, int side) {
+    using enum Opcode;
+    if (outer == kAdd && inner == kMul) return kMulAdd;
+    if (outer == kSub && inner == kMul) return side == 0 ? kMulSub : kRsubMul;
+    if (outer == kMul && inner == kAdd) return kAddMul;
+    if (outer == kMul && inner == kSub) return kSubMul;
+    return kCopy;
+  }
+
   // The order of the numbering is already one that works: depth first, arguments before users. Outputs that no
   // instruction of their own can write (inputs, scalars, one value twice) get a copy at the end.
   void order_instructions() {
     const int num_values = static_cast<int>(values_.size());
     for (int id = 0; id < num_values; ++id) {
-      if (values_[id].kind == Kind::kInstruction && !values_[id].uniform) order_.push_back(id);
+      if (values_[id].kind == Kind::kInstruction && !values_[id].uniform && !is_part_of_pair_[id]) order_.push_back(id);
     }
     for (int& output : outputs_) {
       const bool writable =
@@ -233,6 +274,7 @@ class ProgramBuilder {
   std::vector<Value> values_;
   std::map<std::tuple<Kind, Opcode, std::array<int, 3>, int, uint64_t>, int> known_;
   std::unordered_map<const Expr::Node*, int> ids_;
+  std::vector<bool> is_part_of_pair_;
   std::vector<int> outputs_, order_;
 };
 

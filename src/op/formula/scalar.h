@@ -44,6 +44,16 @@ inline T arithmetic(T a, T b, T c) noexcept {
   using enum Opcode;
   if constexpr (op == kSelect) {
     return a != T{0} ? b : c;
+  } else if constexpr (op == kMulAdd) {
+    return arithmetic<kAdd>(arithmetic<kMul>(a, b, T{}), c, T{});
+  } else if constexpr (op == kMulSub) {
+    return arithmetic<kSub>(arithmetic<kMul>(a, b, T{}), c, T{});
+  } else if constexpr (op == kRsubMul) {
+    return arithmetic<kSub>(c, arithmetic<kMul>(a, b, T{}), T{});
+  } else if constexpr (op == kAddMul) {
+    return arithmetic<kMul>(arithmetic<kAdd>(a, b, T{}), c, T{});
+  } else if constexpr (op == kSubMul) {
+    return arithmetic<kMul>(arithmetic<kSub>(a, b, T{}), c, T{});
   } else if constexpr (op == kMin) {
     return a <= b || a != a ? a : b;
   } else if constexpr (op == kMax) {

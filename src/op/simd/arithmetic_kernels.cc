@@ -169,10 +169,45 @@ struct Select : Kind<Opcode::kSelect, 3> {
   }
 };
 
+struct MulAdd : Kind<Opcode::kMulAdd, 3> {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V a, V b, V c) {
+    return hn::Add(hn::Mul(a, b), c);
+  }
+};
+
+struct MulSub : Kind<Opcode::kMulSub, 3> {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V a, V b, V c) {
+    return hn::Sub(hn::Mul(a, b), c);
+  }
+};
+
+struct RsubMul : Kind<Opcode::kRsubMul, 3> {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V a, V b, V c) {
+    return hn::Sub(c, hn::Mul(a, b));
+  }
+};
+
+struct AddMul : Kind<Opcode::kAddMul, 3> {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V a, V b, V c) {
+    return hn::Mul(hn::Add(a, b), c);
+  }
+};
+
+struct SubMul : Kind<Opcode::kSubMul, 3> {
+  template <class D, class V>
+  static HWY_INLINE V apply(D, V a, V b, V c) {
+    return hn::Mul(hn::Sub(a, b), c);
+  }
+};
+
 template <class T>
 void add_real(KernelTable& table) {
   add_all_kernels<T, Copy, Neg, Abs, Sign, Sqrt, Rsqrt, Square, Floor, Ceil, Trunc, Round, Rint, RintDown, Add, Sub,
-                  Mul, Div, Min, Max, Copysign, Select>(table);
+                  Mul, Div, Min, Max, Copysign, Select, MulAdd, MulSub, RsubMul, AddMul, SubMul>(table);
   table.set(Opcode::kCopy, 1, &vector_kernel<Copy, T, 1>);  // fills
 }
 

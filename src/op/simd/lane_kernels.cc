@@ -14,7 +14,7 @@ void lanes(void* result, const void* a, const void* b, const void* c, int64_t n)
   const auto* x = static_cast<const T*>(a);
   const auto* y = static_cast<const T*>(b);
   const auto* z = static_cast<const T*>(c);
-  constexpr int kArity = 1 + (op >= Opcode::kAdd) + (op == Opcode::kSelect);
+  constexpr int kArity = 1 + (op >= Opcode::kAdd) + (op >= Opcode::kSelect);
   for (int64_t i = 0; i < n; ++i) {
     out[i] = scalar::apply<op, T>(x[i], kArity > 1 ? y[i] : T{}, kArity > 2 ? z[i] : T{});
   }

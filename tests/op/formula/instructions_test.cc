@@ -137,6 +137,11 @@ T expected(Opcode op, T a, T b, T c) {
     return test::reference_integer<T>(op, a, b, c);
   } else {
     if (op == Opcode::kSelect) return a != 0 ? b : c;
+    if (op == Opcode::kMulAdd) return a * b + c;
+    if (op == Opcode::kMulSub) return a * b - c;
+    if (op == Opcode::kRsubMul) return c - a * b;
+    if (op == Opcode::kAddMul) return (a + b) * c;
+    if (op == Opcode::kSubMul) return (a - b) * c;
     if (op == Opcode::kToFloat32) return static_cast<float>(a);
     const int arity = info(op).arity;
     // In long double these would be rounded twice.

@@ -288,14 +288,27 @@ TYPED_TEST(MachineTest, ReaderAgreesWithRun) {
 TEST(Machine, EqualSubexpressionsAreComputedOnce) {
   const Expr x = input(0), y = input(1);
   const Program program({2, 0, {exp(x + y) * exp(y + x) + exp(x + y)}}, ComputeType::kFloat32);
-  EXPECT_EQ(program.instructions().size(), 4u);  // +, exp, *, +
+  EXPECT_EQ(program.instructions().size(), 3u);  // +, exp, * with +
 }
 
 TEST(Machine, ConstantsFold) {
   const Program program({1, 1, {input(0) * (exp(constant(0)) + 1) + parameter(0) * parameter(0)}},
                         ComputeType::kFloat64);
-  EXPECT_EQ(program.instructions().size(), 2u);
+  EXPECT_EQ(program.instructions().size(), 1u);  // * with +
   EXPECT_EQ(program.prologue().size(), 1u);
+}
+
+TEST(Machine, ProductsPairWithSumsInRealPrograms) {
+  const Expr x = input(0), y = input(1), twice = x * y;
+  const auto count = [](std::vector<Expr> outputs, ComputeType type = ComputeType::kFloat32) {
+    return Program({2, 1, std::move(outputs)}, type).instructions().size();
+  };
+  EXPECT_EQ(count({2 * x + y}), 1u);
+  EXPECT_EQ(count({y - x * parameter(0)}), 1u);
+  EXPECT_EQ(count({(1 - x) * y}), 1u);
+  EXPECT_EQ(count({x * 2 + y}, ComputeType::kInt32), 2u);
+  EXPECT_EQ(count({twice + 1, twice}), 2u);  // the product is needed itself
+  EXPECT_EQ(count({(twice + 1) * (twice - 1)}), 3u);
 }
 
 TEST(Machine, WrongCountsAreErrors) {

@@ -260,6 +260,12 @@ T reference_integer(Opcode op, T a, T b, T c) {
   const __int128 x = a, y = b;
   if (op == kCopy || (op >= kFloor && op <= kRintDown)) return a;
   if (op == kSelect) return a != 0 ? b : c;
+  const __int128 z = c;
+  if (op == kMulAdd) return wrap<T>(x * y + z);
+  if (op == kMulSub) return wrap<T>(x * y - z);
+  if (op == kRsubMul) return wrap<T>(z - x * y);
+  if (op == kAddMul) return wrap<T>(__int128{wrap<T>(x + y)} * z);
+  if (op == kSubMul) return wrap<T>(__int128{wrap<T>(x - y)} * z);
   switch (op) {
     case kNeg:
       return wrap<T>(-x);
