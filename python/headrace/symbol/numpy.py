@@ -96,19 +96,13 @@ for _name, _function in calls.functions("ndarray", True).items():
         setattr(_Symbol, _name, _function)
 calls.set_classes(Symbol, _Symbol)
 
-_here = sys.modules[__name__]
-for _name, _function in calls.functions("np", True).items():
-    setattr(_here, _name, _function)
+from . import numpy_functions  # noqa: E402  (needs the symbol classes)
+from . import numpy_random as random  # noqa: E402
+
+_names = {name: getattr(numpy_functions, name) for name in numpy_functions.__all__}
+for _name, _function in {**calls.functions("np", True), **_names}.items():
+    setattr(sys.modules[__name__], _name, _function)
     __all__.append(_name)
 
-
-class _Namespace:
-    """Functions of one part of np: np.random, np.linalg."""
-
-    def __init__(self, prefix):
-        vars(self).update(calls.functions(prefix, True))
-        self.__name__ = prefix
-
-
-random = _Namespace("np.random")
-linalg = _Namespace("np.linalg")
+linalg = calls.namespace("np.linalg", True)
+__all__ += ["linalg", "random"]
