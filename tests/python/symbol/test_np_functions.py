@@ -54,6 +54,15 @@ def test_as_on_arrays(name):
     numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-6)
 
 
+INDICES = [0, -1, slice(1), slice(None, None, 2), (1, slice(0, 2)), (slice(None), None, 2), (Ellipsis,), (0, 1, -1)]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_indexing(index):
+    (found,) = sym.var("x")[index].eval(x=np.array(X))
+    assert found.asnumpy().tolist() == X[index].tolist()
+
+
 def test_what_needs_a_shape_or_values_is_refused():
     x = sym.var("x")
     with pytest.raises(ValueError, match="a pair .* for each axis"):
