@@ -183,8 +183,8 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     """
     if calls.is_symbol(a):
         raise TypeError(
-            "choice: the number of entries of a symbol is not known while a graph is built; choose indices of "
-            "a number and take them"
+            "choice: the number of entries of a symbol is not known while a graph is built; choose indices "
+            "of a number and take them"
         )
     inputs = () if p is None else (p,)
     return _call("_npi_choice", *inputs, a=a, size=_shape(size), replace=replace, ctx=ctx)
@@ -206,6 +206,6 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
     With a lower-triangular factor L of the covariance, ``mean + dot(L, normal(size=k))`` draws them.
     """
     raise NotImplementedError(
-        "multivariate_normal: the number of variates of a symbol is not known while a graph is built; add the "
-        "mean to the product of a factor of the covariance and normal(size=...)"
+        "multivariate_normal: the number of variates of a symbol is not known while a graph is built; add "
+        "the mean to the product of a factor of the covariance and normal(size=...)"
     )

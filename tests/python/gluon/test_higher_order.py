@@ -10,7 +10,7 @@ from headrace.gluon import nn
 
 
 def results_of(make, x, hybrid, training=True):
-    """Outputs, first gradient, and the gradients of its squared norm plus the output, of data and parameters."""
+    """Outputs, first gradient, the gradients of its squared norm plus the output, and the states."""
     hr.random.seed(1)
     net = make()
     net.initialize(init="xavier", force_reinit=True)
@@ -23,7 +23,7 @@ def results_of(make, x, hybrid, training=True):
         (dx,) = autograd.grad(y, [x], create_graph=True, retain_graph=True, train_mode=training)
         loss = (dx * dx).sum() + y.sum()
     loss.backward(train_mode=training)
-    parameters = [p for p in net.collect_params().values()]
+    parameters = list(net.collect_params().values())
     gradients = [p.grad() for p in parameters if p.grad_req != "null"]
     states = [p.data() for p in parameters if p.grad_req == "null"]
     return [one.asnumpy() for one in (y, dx, x.grad, *gradients, *states)]
@@ -155,8 +155,7 @@ def test_gradient_penalty_trains():
     def penalty_of():
         with autograd.record():
             (dx,) = autograd.grad(net(x), [x], create_graph=True, retain_graph=True)
-            penalty = nd.square(dx.norm(axis=1) - 1).mean()
-        return penalty
+            return nd.square(dx.norm(axis=1) - 1).mean()
 
     before = penalty_of().asscalar()
     for _ in range(30):

@@ -9,8 +9,8 @@ import headrace as mx
 from headrace import gluon, nd, sym
 from headrace.util import np_shape
 
-# Expression (of the symbols d, l and z), known shapes, and what MXNet 1.9.1 infers from them: shapes of the arguments,
-# of the outputs, of the auxiliary states.
+# Expression (of the symbols d, l and z), known shapes, and what MXNet 1.9.1 infers from them: shapes of the
+# arguments, of the outputs, of the auxiliary states.
 SHAPES = [
     ("S.FullyConnected(d, num_hidden=4, name='fc')", {"d": (0, 5)}, [(0, 5), (4, 5), (4,)], [(0, 4)]),
     ("S.FullyConnected(d, num_hidden=4, name='fc')", {"d": (0, 2, 3)}, [(0, 2, 3), (4, 6), (4,)], [(0, 4)]),
@@ -43,7 +43,8 @@ SHAPES = [
     ("S.Deconvolution(d, kernel=(3, 3), num_filter=4, no_bias=True, name='c')", {"d": (0, 3, 8, 8)},
      [(0, 3, 8, 8), (3, 4, 3, 3)], [(0, 4, 10, 10)]),
     ("S.Pooling(d, global_pool=True, kernel=(1, 1))", {"d": (0, 3, 0, 0)}, [(0, 3, 0, 0)], [(0, 3, 1, 1)]),
-    ("S.BatchNorm(d, name='bn')", {"d": (0, 3, 0, 0)}, [(0, 3, 0, 0), (3,), (3,)], [(0, 3, 0, 0)], [(3,), (3,)]),
+    ("S.BatchNorm(d, name='bn')", {"d": (0, 3, 0, 0)},
+     [(0, 3, 0, 0), (3,), (3,)], [(0, 3, 0, 0)], [(3,), (3,)]),
     ("S.LayerNorm(d, name='ln')", {"d": (0, 3)}, [(0, 3), (3,), (3,)], [(0, 3)]),
     ("S.Embedding(d, input_dim=10, output_dim=4, name='e')", {"d": (0, 3)}, [(0, 3), (10, 4)], [(0, 3, 4)]),
     ("S.reshape(d, shape=(-1, 4))", {"d": (0, 3, 4)}, [(0, 3, 4)], [(0, 4)]),
@@ -63,7 +64,8 @@ SHAPES = [
     ("S.dot(d, l)", {"d": (0, 6), "l": (6, 3)}, [(0, 6), (6, 3)], [(0, 3)]),
     ("S.UpSampling(d, scale=2, sample_type='nearest')", {"d": (0, 3, 4, 4)}, [(0, 3, 4, 4)], [(0, 3, 8, 8)]),
     ("S.zeros((0, 6)) + d", {"d": (4, 6)}, [(4, 6)], [(4, 6)]),
-    ("S.FullyConnected(S.zeros((0, 6)), num_hidden=3, name='h') + d", {"d": (4, 3)}, [(3, 6), (3,), (4, 3)], [(4, 3)]),
+    ("S.FullyConnected(S.zeros((0, 6)), num_hidden=3, name='h') + d", {"d": (4, 3)},
+     [(3, 6), (3,), (4, 3)], [(4, 3)]),
 ]  # fmt: skip
 
 

@@ -54,7 +54,16 @@ def test_as_on_arrays(name):
     numpy.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-6)
 
 
-INDICES = [0, -1, slice(1), slice(None, None, 2), (1, slice(0, 2)), (slice(None), None, 2), (Ellipsis,), (0, 1, -1)]
+INDICES = [
+    0,
+    -1,
+    slice(1),
+    slice(None, None, 2),
+    (1, slice(0, 2)),
+    (slice(None), None, 2),
+    (Ellipsis,),
+    (0, 1, -1),
+]
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
@@ -180,3 +189,25 @@ def test_random_like(name):
     assert found.shape == (3, 5) and found.dtype == numpy.float64
     assert found.asnumpy().tolist() == eager.asnumpy().tolist()
     assert getattr(mx.nd.random, name + "_like")(mx.nd.zeros(2, dtype="int32")).dtype == numpy.float32
+
+
+def test_rand_zipfian():
+    """The numbers are those of MXNet 1.9.1 on the CPU."""
+    npx.reset_np()
+    true = mx.nd.array([3, 0, 9])
+    kind = mx.random.generator()
+    mx.random.set_generator("mt19937")
+    try:
+        mx.random.seed(3)
+        eager = mx.nd.contrib.rand_zipfian(true, 5, 20)
+        mx.random.seed(3)
+        made = mx.sym.Group(list(sym.contrib.rand_zipfian(sym.var("t"), 5, 20))).eval(t=true)
+    finally:
+        mx.random.set_generator(kind)
+    for one, other in zip(eager, made):
+        assert one.dtype == other.dtype and one.asnumpy().tolist() == other.asnumpy().tolist()
+    sampled, of_true, of_sampled = (one.asnumpy() for one in eager)
+    assert sampled.tolist() == [2, 1, 1, 1, 0]
+    share = numpy.log((true.asnumpy() + 2) / (true.asnumpy() + 1)) / numpy.log(21)
+    numpy.testing.assert_allclose(of_true, 5 * share, rtol=1e-6)
+    numpy.testing.assert_allclose(of_sampled, 5 * numpy.log((sampled + 2) / (sampled + 1)) / numpy.log(21))
