@@ -133,9 +133,12 @@ void SymbolBlock::complete_shapes(const std::vector<NDArray>& inputs) const {
   }
   const InferredTypes types = infer_types(graph_->symbol(), known);
   const std::vector<std::string> variables = graph_->symbol().list_inputs();
-  for (size_t i = 0; i < variables.size(); ++i)
-    if (const auto found = parameters.find(variables[i]); found != parameters.end() && types.inputs[i].is_known())
-      found->second->complete_shape(*types.inputs[i].shape);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto found = parameters.find(variables[i]);
+    const std::optional<Shape>& shape = types.inputs[i].shape;
+    if (found != parameters.end() && shape && std::ranges::count(*shape, -1) == 0)
+      found->second->complete_shape(*shape);
+  }
 }
 
 std::vector<NDArray> SymbolBlock::operator()(const std::vector<NDArray>& inputs) const {
