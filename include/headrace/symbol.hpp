@@ -54,8 +54,10 @@ class Symbol {
   std::map<std::string, Texts> attr_dict() const;
   void set_attr(const std::string& key, const std::string& value);
 
-  // The same graph with variables replaced by symbols. KeyError: no such variable.
-  Symbol compose(const std::map<std::string, Symbol>& replacements) const;
+  // The same graph with variables replaced by symbols; the node of its first output is then called `name`, unless that
+  // is empty. KeyError: no such variable. ValueError: a replacement has several outputs, or a variable would be
+  // renamed.
+  Symbol compose(const std::map<std::string, Symbol>& replacements, const std::string& name = {}) const;
 
   // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
   std::string to_json(int is_np_shape = 0) const;

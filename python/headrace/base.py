@@ -53,6 +53,10 @@ class NotSupportedForSparseNDArray(MXNetError):
     """An operation that sparse arrays do not have."""
 
 
+class NotImplementedForSymbol(ArrayNotImplementedError):
+    """Something that arrays have and symbols, which have no values, do not."""
+
+
 # In the order of headrace::ErrorKind (include/headrace/error.hpp).
 error_types = (
     MXNetError,

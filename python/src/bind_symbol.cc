@@ -107,12 +107,12 @@ void bind_symbol_class(nb::module_& m) {
              });
            })
       .def("compose",
-           [](const Symbol& s, nb::dict replacements) {
+           [](const Symbol& s, nb::dict replacements, const std::string& node_name) {
              return translated([&] {
                std::map<std::string, Symbol> by_name;
                for (auto [name, one] : replacements)
                  by_name.emplace(nb::cast<std::string>(name), nb::cast<Symbol>(one));
-               return s.compose(by_name);
+               return s.compose(by_name, node_name);
              });
            })
       .def("infer", [](const Symbol& s, nb::dict shapes, nb::dict dtypes) {

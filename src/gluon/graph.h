@@ -22,6 +22,7 @@ class Graph {
   std::vector<NDArray> run(std::span<const NDArray> data) const;
   size_t input_count() const noexcept { return data_count_; }
   size_t output_count() const noexcept { return op_.symbol().size(); }
+  const Symbol& symbol() const noexcept { return op_.symbol(); }
   void write(const std::string& path, int epoch) const;
 
  private:

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "gluon/graph.h"
+#include "graph/infer.h"
 #include "ndarray/serialize.h"
 
 namespace headrace::gluon {
@@ -53,20 +54,27 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 SymbolBlock SymbolBlock::imports(const std::string& symbol_file, const std::vector<std::string>& input_names,
-                                 const std::string& param_file) {
+                                 const std::string& param_file, bool allow_missing, bool ignore_extra) {
   const Symbol symbol = load_symbol(symbol_file);
   const std::vector<std::string> variables = symbol.list_inputs(), auxiliary = symbol.list_auxiliary_states();
   std::map<std::string, NDArray> values = load_values(param_file);
   std::vector<std::string> saved;
   for (const auto& [name, value] : values) saved.push_back(name);
   SymbolBlock block;
+  block.input_names_ = input_names;
+  std::vector<std::string> missing;
   for (const std::string& name : variables) {
     if (contains(input_names, name)) continue;
     auto found = values.extract(name);
-    check(!found.empty() && found.mapped(), ErrorKind::kValue,
+    const bool is_there = !found.empty() && found.mapped();
+    check(is_there || allow_missing, ErrorKind::kValue,
           "Parameter '{}' is missing in file: {}, which contains parameters: {}. If it is an input of the network, "
-          "say so in input_names, which are: {}.",
+          "say so in input_names, which are: {}. Set allow_missing to go on without its values.",
           name, param_file, brief_names(saved), brief_names(input_names));
+    if (!is_there) {
+      missing.push_back(name);
+      continue;
+    }
     const NDArray& value = found.mapped();
     const auto parameter =
         block.add_parameter(name, value.shape(), nullptr, contains(auxiliary, name) ? "null" : "write");
@@ -77,21 +85,66 @@ SymbolBlock SymbolBlock::imports(const std::string& symbol_file, const std::vect
     check(contains(variables, name), ErrorKind::kValue,
           "The {} is not used by the computation. Is this intended? The inputs of the graph are: {}.", name,
           brief_names(variables));
-  if (!values.empty()) {
+  block.add_missing(symbol, missing);
+  if (!values.empty() && !ignore_extra) {
     std::vector<std::string> wanted;
     for (const auto& [name, parameter] : block.collect_params()) wanted.push_back(name);
     fail(ErrorKind::kValue,
          "Parameter '{}' loaded from file: {} is not present in ParameterDict, choices are: {}. Load the file that "
-         "was written with this symbol.",
+         "was written with this symbol, or set ignore_extra.",
          values.begin()->first, param_file, brief_names(wanted));
   }
   block.graph_ = std::make_shared<const Graph>(symbol, input_names, block.collect_params());
   return block;
 }
 
+void SymbolBlock::add_missing(const Symbol& symbol, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  has_missing_ = true;
+  KnownTypes known;
+  for (const auto& [name, parameter] : collect_params()) known.shapes.emplace(name, parameter->shape());
+  const InferredTypes types = infer_types(symbol, known);
+  const std::vector<std::string> variables = symbol.list_inputs(), auxiliary = symbol.list_auxiliary_states();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (!contains(names, variables[i])) continue;
+    check(types.inputs[i].shape.has_value(), ErrorKind::kValue,
+          "Parameter '{}' has no values in the file, and its number of dimensions does not follow from the other "
+          "parameters; give the file its values",
+          variables[i]);
+    Shape shape = *types.inputs[i].shape;
+    std::ranges::replace(shape, int64_t{-1}, int64_t{0});
+    add_parameter(variables[i], shape, nullptr, contains(auxiliary, variables[i]) ? "null" : "write");
+  }
+}
+
+void SymbolBlock::complete_shapes(const std::vector<NDArray>& inputs) const {
+  KnownTypes known;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    known.shapes.emplace(input_names_[i], inputs[i].shape());
+    known.dtypes.emplace(input_names_[i], inputs[i].dtype());
+  }
+  const ParameterDict parameters = collect_params();
+  const auto is_unknown = [](const auto& entry) { return std::ranges::count(entry.second->shape(), 0) > 0; };
+  if (std::ranges::none_of(parameters, is_unknown)) return;
+  for (const auto& [name, parameter] : parameters) {
+    Shape shape = parameter->shape();
+    std::ranges::replace(shape, int64_t{0}, int64_t{-1});
+    known.shapes.emplace(name, shape);
+  }
+  const InferredTypes types = infer_types(graph_->symbol(), known);
+  const std::vector<std::string> variables = graph_->symbol().list_inputs();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const auto found = parameters.find(variables[i]);
+    const std::optional<Shape>& shape = types.inputs[i].shape;
+    if (found != parameters.end() && shape && std::ranges::count(*shape, -1) == 0)
+      found->second->complete_shape(*shape);
+  }
+}
+
 std::vector<NDArray> SymbolBlock::operator()(const std::vector<NDArray>& inputs) const {
   check(inputs.size() == graph_->input_count(), ErrorKind::kValue, "SymbolBlock: {} inputs are needed, got {}",
         graph_->input_count(), inputs.size());
+  if (has_missing_) complete_shapes(inputs);
   return graph_->run(inputs);
 }
 
@@ -99,6 +152,7 @@ NDArray SymbolBlock::forward(const NDArray& x) {
   check(graph_->input_count() == 1 && graph_->output_count() == 1, ErrorKind::kValue,
         "SymbolBlock: the network has {} inputs and {} outputs; call it with a vector of arrays", graph_->input_count(),
         graph_->output_count());
+  if (has_missing_) complete_shapes({x});
   return graph_->run({&x, 1})[0];
 }
 

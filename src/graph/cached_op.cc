@@ -9,14 +9,20 @@
 #include "graph/evaluate.h"
 #include "graph/nodes.h"
 #include "graph/passes.h"
+#include "graph/traced_call.h"
 #include "op/call_body.h"
-#include "op/pointwise.h"
 #include "op/trace.h"
 
 namespace headrace {
 
 // The plans for one kind of call.
 struct CachedOp::Compiled {
+  Compiled(const Symbol& graph, std::vector<bool> is_wanted, bool trains)
+      : symbol(graph), wanted(std::move(is_wanted)), training(trains) {}
+
+  const Symbol symbol;
+  const std::vector<bool> wanted;  // gradients of which inputs; empty: of none
+  const bool training;
   bool is_dynamic = false;  // the graph asks for values: it runs operator by operator
   std::unique_ptr<const Plan> forward;
   std::vector<ViewPtr> output_types;
@@ -88,47 +94,8 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
                         std::move(task));
 }
 
-// Of the array that a view becomes when it is an output.
-Strides strides_of_copy(const NDArray& output) {
-  static const OpDef& copy = find_op("_copy");
-  return pointwise_result(copy, *copy.default_attrs, {&output, 1}).strides;
-}
-
 NDArray make_array(const View& type) {
   return NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides()));
-}
-
-// The gradients of `outputs` with respect to the wanted variables, as a traced graph.
-struct TracedGradients {
-  std::vector<NDArray> heads;       // stand for the gradients of the outputs
-  std::vector<NDArray> gradients;   // those that there are
-  std::vector<size_t> gradient_of;  // which variable each belongs to
-};
-
-TracedGradients trace_gradients(std::span<const NDArray> variables, std::span<const NDArray> outputs,
-                                const std::vector<bool>& wanted) {
-  TracedGradients traced;
-  std::vector<size_t> places;
-  std::vector<NDArray> targets, reached, reached_heads;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (!wanted[i]) continue;
-    places.push_back(i);
-    targets.push_back(variables[i]);
-  }
-  for (const NDArray& output : outputs) {
-    traced.heads.push_back(abstract_variable(output.shape(), output.dtype(), strides_of_copy(output)));
-    if (!is_floating(output.dtype()) || !output.node()) continue;
-    reached.push_back(output);
-    reached_heads.push_back(traced.heads.back());
-  }
-  if (reached.empty()) return traced;
-  std::vector<NDArray> found = autograd::trace_grad(reached, targets, reached_heads);
-  for (size_t k = 0; k < found.size(); ++k) {
-    if (!found[k]) continue;
-    traced.gradients.push_back(std::move(found[k]));
-    traced.gradient_of.push_back(places[k]);
-  }
-  return traced;
 }
 
 }  // namespace
@@ -183,29 +150,20 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compiled_for(std::span<const
 
 std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDArray> inputs, bool training,
                                                             const std::vector<bool>& wanted) const {
-  auto compiled = std::make_shared<Compiled>();
+  auto compiled = std::make_shared<Compiled>(symbol_, wanted, training);
   TraceScope scope(training);
-  std::vector<NDArray> variables, all_inputs, outputs, gradients;
-  Bindings bindings;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    variables.push_back(abstract_variable(inputs[i].shape(), inputs[i].dtype(), inputs[i].strides()));
-    bindings.emplace(variables_[i], variables.back());
-  }
+  std::optional<TracedCall> traced;
   try {
-    outputs = evaluate(symbol_.outputs(), bindings);
+    traced.emplace(trace_call_of(symbol_, inputs, wanted));
   } catch (const ValuesUnknown&) {
     compiled->is_dynamic = true;
     return compiled;
   }
-  all_inputs = variables;
-  if (!wanted.empty()) {
-    TracedGradients traced = trace_gradients(variables, outputs, wanted);
-    all_inputs.insert(all_inputs.end(), traced.heads.begin(), traced.heads.end());
-    gradients = std::move(traced.gradients);
-    compiled->gradient_of = std::move(traced.gradient_of);
-  }
-  std::vector<NDArray> roots = outputs;
-  roots.insert(roots.end(), gradients.begin(), gradients.end());
+  const std::vector<NDArray>& outputs = traced->outputs;
+  compiled->gradient_of = traced->gradient_of;
+  std::vector<NDArray> all_inputs = traced->variables, roots = outputs;
+  all_inputs.insert(all_inputs.end(), traced->heads.begin(), traced->heads.end());
+  roots.insert(roots.end(), traced->gradients.begin(), traced->gradients.end());
   Lowered whole = lower(all_inputs, roots);
   optimize(whole);
   for (size_t k = 0; k < outputs.size(); ++k)
@@ -219,7 +177,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
   }
-  Halves halves = split(whole, variables.size(), outputs.size());
+  Halves halves = split(whole, inputs.size(), outputs.size());
   compiled->kept = halves.kept;
   compiled->from_inputs = halves.from_inputs;
   compiled->from_outputs = halves.from_outputs;
@@ -249,35 +207,58 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   for (size_t i : compiled->from_inputs) saved.push_back(inputs[i].detach());
   for (size_t k : compiled->from_outputs) saved.push_back(outputs[k].detach());
   for (int id : compiled->kept) saved.push_back(NDArray(compiled->forward->view_in(id, kept)));
-  autograd::record_node(inputs, outputs, [compiled, part, saved = std::move(saved)](Gradient& g) {
-    check(!thread_state().recording, ErrorKind::kRuntime,
-          "a hybridized block does not support gradients of higher order: do not hybridize() blocks that are "
-          "differentiated with create_graph=True");
-    const Lowered& graph = compiled->backward->graph();
-    std::vector<NDArray> reads, writes;
-    for (size_t k = 0; k < compiled->output_types.size(); ++k) {
-      const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
-      if (!g.has_head(k)) {
-        reads.push_back(full(type.shape(), 0, type.dtype(), Device{}));
-      } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
-        reads.push_back(g.head(k).detach());
-      } else {
-        reads.push_back(make_array(type));
-        copy_into(reads.back(), g.head(k));
-      }
-    }
-    reads.insert(reads.end(), saved.begin(), saved.end());
-    for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
-      const size_t i = compiled->gradient_of[k];
-      const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
-      const NDArray& target = g.target(i);
-      const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
-      writes.push_back(fits ? target.detach() : make_array(type));
-      g.set(i, writes.back());
-    }
-    push_plan("CachedOp.backward", std::shared_ptr<const Plan>(compiled, compiled->backward.get()), reads, writes, {});
-  });
+  std::vector<ViewPtr> given;  // what gradients of higher order start from
+  for (const NDArray& input : inputs) given.push_back(input.view());
+  autograd::record_node(
+      inputs, outputs, [compiled, part, given = std::move(given), saved = std::move(saved)](Gradient& g) {
+        if (thread_state().recording) return record_gradients(*compiled, given, g);
+        const Lowered& graph = compiled->backward->graph();
+        std::vector<NDArray> reads, writes;
+        for (size_t k = 0; k < compiled->output_types.size(); ++k) {
+          const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
+          if (!g.has_head(k)) {
+            reads.push_back(full(type.shape(), 0, type.dtype(), Device{}));
+          } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
+            reads.push_back(g.head(k).detach());
+          } else {
+            reads.push_back(make_array(type));
+            copy_into(reads.back(), g.head(k));
+          }
+        }
+        reads.insert(reads.end(), saved.begin(), saved.end());
+        for (size_t k = 0; k < compiled->gradient_of.size(); ++k) {
+          const size_t i = compiled->gradient_of[k];
+          const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
+          const NDArray& target = g.target(i);
+          const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
+          writes.push_back(fits ? target.detach() : make_array(type));
+          g.set(i, writes.back());
+        }
+        push_plan("CachedOp.backward", std::shared_ptr<const Plan>(compiled, compiled->backward.get()), reads, writes,
+                  {});
+      });
   return outputs;
+}
+
+// The gradients as operations of the tape: what is differentiated again cannot be one step. The forward half is run
+// again as far as they need it, on copies of what it changes.
+void CachedOp::record_gradients(const Compiled& compiled, std::span<const ViewPtr> given, Gradient& g) {
+  std::vector<NDArray> inputs, heads;
+  for (size_t i = 0; i < given.size(); ++i) {
+    NDArray input(given[i]);
+    if (compiled.forward->changes_input(i)) input = call("_copy", {input});
+    const NDArray& place = g.input(i);
+    if (place.node()) input.set_node(place.node(), place.output_index());
+    inputs.push_back(std::move(input));
+  }
+  for (size_t k = 0; k < compiled.output_types.size(); ++k) {
+    const View& type = *compiled.output_types[k];
+    heads.push_back(g.has_head(k) ? g.head(k) : full(type.shape(), 0, type.dtype(), Device{}));
+  }
+  std::vector<NDArray> gradients =
+      gradients_of_call(compiled.symbol, inputs, heads, compiled.wanted, compiled.training);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (gradients[i]) g.set(i, std::move(gradients[i]));
 }
 
 std::string CachedOp::explain(std::span<const NDArray> inputs) {

@@ -23,7 +23,8 @@ class CachedOp {
   ~CachedOp();
 
   // The outputs for `inputs`, given in the order of the symbol's list_inputs(). While the thread records, the call is
-  // one node of the tape. Raises what is wrong with the types, naming the operator.
+  // one node of the tape; its gradient is one task, or, where that is to be differentiated again, recorded operator by
+  // operator. Raises what is wrong with the types, naming the operator.
   std::vector<NDArray> operator()(std::span<const NDArray> inputs);
 
   const Symbol& symbol() const noexcept { return symbol_; }
@@ -38,6 +39,7 @@ class CachedOp {
                                           const std::vector<bool>& wanted) const;
   std::vector<NDArray> run_compiled(const std::shared_ptr<const Compiled>& compiled, std::span<const NDArray> inputs);
   std::vector<NDArray> run_eagerly(std::span<const NDArray> inputs) const;
+  static void record_gradients(const Compiled& compiled, std::span<const ViewPtr> given, Gradient& g);
 
   Symbol symbol_;
   Options options_;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "graph/evaluate.h"
+#include "graph/infer.h"
 #include "graph/nodes.h"
 #include "op/invoke.h"
 #include "ops/control/control_flow.h"
@@ -18,6 +19,15 @@ class Body {
  public:
   Body(const Node& node, size_t graph) : heads_(node.label->subgraphs[graph]), variables_(inputs_of(heads_).all) {}
   size_t input_count() const noexcept { return variables_.size(); }
+  // What a call with these values would give.
+  std::vector<InferredTypes::Type> result_types(const Arrays& values) const {
+    KnownTypes known;
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      known.shapes.emplace(variables_[i]->label->name, values[i].shape());
+      known.dtypes.emplace(variables_[i]->label->name, values[i].dtype());
+    }
+    return infer_types(Symbol(heads_), known).outputs;
+  }
   Arrays operator()(const Arrays& values) const {
     Bindings bindings;
     for (size_t i = 0; i < variables_.size(); ++i) bindings.emplace(variables_[i], values[i]);
@@ -104,6 +114,20 @@ NDArray padded(Arrays rows, int64_t length) {
   return stacked(rows);
 }
 
+// The outputs of a loop that ran no step.
+Arrays unstepped(const Node& node, const Body& step, const Arrays& values, size_t count, int64_t length) {
+  const std::vector<InferredTypes::Type> types = step.result_types(values);
+  Arrays outputs;
+  for (size_t k = 0; k < count; ++k) {
+    check(types.at(k).is_known(), ErrorKind::kValue,
+          "{}: the loop ran no step, and the shape of its output {} depends on values", node.label->name, k);
+    Shape shape = *types[k].shape;
+    shape.insert(size_t{0}, length);
+    outputs.push_back(full(shape, 0, *types[k].dtype, values.at(0).device()));
+  }
+  return outputs;
+}
+
 Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
   const auto& a = node.attrs->as<WhileAttrs>();
   const Body condition(node, 0), step(node, 1);
@@ -123,10 +147,10 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
     }
   }
   Arrays outputs;
-  for (Arrays& one : rows) {
-    check(!one.empty(), ErrorKind::kValue, "{}: the loop ran no step, so its outputs have no shape", node.label->name);
-    outputs.push_back(padded(std::move(one), a.max_iterations));
-  }
+  if (out_count > 0 && rows[0].empty())
+    outputs = unstepped(node, step, chosen(node, a.func_input_locs, values), out_count, a.max_iterations);
+  else
+    for (Arrays& one : rows) outputs.push_back(padded(std::move(one), a.max_iterations));
   for (const auto& variable : a.func_var_locs) {
     const size_t input = place(node, variable.value_or(-1), a.func_input_locs.size());
     outputs.push_back(values[place(node, a.func_input_locs[input].value_or(-1), values.size())]);

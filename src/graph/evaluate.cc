@@ -1,9 +1,17 @@
 #include "graph/evaluate.h"
 
 #include "graph/control_flow.h"
+#include "graph/infer.h"
 #include "graph/nodes.h"
 
 namespace headrace {
+namespace {
+
+// Nodes of symbols have labels, those that are only traced do not.
+std::string name_of(const Node& node) { return node.label ? node.label->name : node.op ? node.op->name : "input"; }
+bool has_bodies(const Node& node) { return node.label && !node.label->subgraphs.empty(); }
+
+}  // namespace
 
 std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& variables) {
   const std::vector<Node*> order = topological_order(heads);
@@ -13,28 +21,30 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
       if (input.node()) ++uses[input.node().get()];
   for (const NDArray& head : heads) ++uses[head.node().get()];
 
+  const DeclaredShapes closed_shapes = close_shapes(heads, variables);
   std::unordered_map<const Node*, std::vector<NDArray>> values;
   const auto take = [&](const NDArray& entry) {
     if (!entry.node()) return entry;  // a constant
     const std::vector<NDArray>& known = values.at(entry.node().get());
     check(entry.output_index() < known.size(), ErrorKind::kRuntime, "{} has {} outputs; output {} was asked for",
-          entry.node()->label->name, known.size(), entry.output_index());
+          name_of(*entry.node()), known.size(), entry.output_index());
     NDArray value = known[entry.output_index()];
     if (--uses[entry.node().get()] == 0) values.erase(entry.node().get());
     return value;
   };
   for (Node* node : order) {
-    if (is_variable(*node)) {
+    if (!node->op) {
       auto found = variables.find(node);
       check(found != variables.end() && found->second, ErrorKind::kRuntime, "variable {} of the graph has no value",
-            node->label->name);
+            name_of(*node));
       values[node] = {found->second};
       continue;
     }
     std::vector<NDArray> inputs;
     for (const NDArray& input : node->inputs) inputs.push_back(take(input));
-    values[node] =
-        node->label->subgraphs.empty() ? invoke_all(*node->op, node->attrs, inputs) : run_control_flow(*node, inputs);
+    const auto closed = closed_shapes.find(node);
+    const AttrsPtr& attrs = closed == closed_shapes.end() ? node->attrs : closed->second;
+    values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : invoke_all(*node->op, attrs, inputs);
   }
   std::vector<NDArray> results;
   for (const NDArray& head : heads) results.push_back(take(head));

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <unordered_map>
+#include <unordered_set>
 
-#include "graph/control_flow.h"
-#include "graph/evaluate.h"
+#include "graph/infer_node.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
-#include "op/pointwise.h"
 #include "op/trace.h"
-#include "ops/control/control_flow.h"
 
 namespace headrace {
 
@@ -44,21 +42,40 @@ class Inference {
  public:
   Inference(const Symbol& symbol, const KnownTypes& known)
       : heads_(symbol.outputs()), order_(topological_order(heads_)) {
-    for (const Node* node : order_)
-      if (is_variable(*node)) types_[node] = {type_of_variable(*node, known)};
+    for (const Node* node : order_) {
+      if (is_variable(*node))
+        types_[node] = {type_of_variable(*node, known)};
+      else
+        types_[node].resize(output_count(*node));
+    }
   }
 
-  InferredTypes run() {
-    // Facts flow from inputs to users, and from users to the variables beside; repeated until nothing new comes.
+  // Facts flow from inputs to users and back, until nothing new comes.
+  void run() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (Node* node : order_)
-        if (node->op && !types_.contains(node)) changed |= visit(*node);
+      for (Node* node : order_) changed |= visit(*node);
+      if (!changed) break;
+      for (auto node = order_.rbegin(); node != order_.rend(); ++node) changed |= visit(**node);
     }
+  }
+
+  InferredTypes result() {
     InferredTypes result;
     for (const Node* node : inputs_of(heads_).all) result.inputs.push_back(types_[node][0]);
     for (const NDArray& head : heads_) result.outputs.push_back(type_of(head));
     return result;
+  }
+
+  DeclaredShapes declared_shapes() {
+    DeclaredShapes found;
+    for (Node* node : order_) {
+      const std::optional<Shape> declared = declared_shape(*node);
+      const Type& type = types_[node][0];
+      if (declared && type.is_known() && *declared != *type.shape)
+        found.emplace(node, with_declared_shape(*node, *type.shape));
+    }
+    return found;
   }
 
  private:
@@ -75,114 +92,58 @@ class Inference {
 
   Type type_of(const NDArray& entry) {
     if (!entry.node()) return {entry.shape(), entry.dtype()};
-    auto found = types_.find(entry.node().get());
-    if (found == types_.end()) return {};
-    check(entry.output_index() < found->second.size(), ErrorKind::kRuntime,
-          "{} has {} outputs; output {} was asked for", entry.node()->label->name, found->second.size(),
-          entry.output_index());
-    return found->second[entry.output_index()];
+    const std::vector<Type>& types = types_.at(entry.node().get());
+    check(entry.output_index() < types.size(), ErrorKind::kRuntime, "{} has {} outputs; output {} was asked for",
+          entry.node()->label->name, types.size(), entry.output_index());
+    return types[entry.output_index()];
   }
-
-  static bool is_input(const NDArray& entry) { return entry.node() && is_variable(*entry.node()); }
 
   // Whether something new became known.
   bool visit(Node& node) {
-    std::vector<Type> inputs;
-    for (const NDArray& input : node.inputs) inputs.push_back(type_of(input));
-    const std::vector<Type> before = inputs;
-    bool changed = complete_shapes(node, inputs);
-    if (!node.label->subgraphs.empty()) complete_from_body(node, inputs);
-    complete_dtypes(node, inputs);
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (is_input(node.inputs[i])) {
-        changed |= before[i].shape != inputs[i].shape;
-        types_[node.inputs[i].node().get()] = {inputs[i]};
-      }
-    if (!std::all_of(inputs.begin(), inputs.end(), [](const Type& t) { return t.is_known(); })) return changed;
-    std::vector<NDArray> arrays;
-    for (const Type& type : inputs) arrays.push_back(abstract_variable(*type.shape, *type.dtype));
-    std::vector<NDArray> results =
-        node.label->subgraphs.empty() ? invoke_all(*node.op, node.attrs, arrays) : run_control_flow(node, arrays);
-    for (const NDArray& result : results) types_[&node].push_back({result.shape(), result.dtype()});
+    if (!node.op || settled_.contains(&node)) return false;
+    NodeTypes types{{}, types_[&node]};
+    for (const NDArray& input : node.inputs) types.inputs.push_back(type_of(input));
+    const NodeTypes before = types;
+    infer_node(node, types);
+    if (types.is_known()) settled_.insert(&node);
+    if (types == before) return false;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i].node()) types_[node.inputs[i].node().get()][node.inputs[i].output_index()] = types.inputs[i];
+    types_[&node] = std::move(types.outputs);
     return true;
-  }
-
-  // Shapes of parameters that a loop's body reads follow from the entries that it loops over.
-  static void complete_from_body(const Node& node, std::vector<Type>& inputs) {
-    const std::vector<ptrdiff_t> readers = places_in_body(node, inputs.size());
-    if (readers.empty()) return;
-    const Symbol body(node.label->subgraphs[0]);
-    const std::vector<std::string> names = body.list_inputs();
-    const size_t data_count = node.attrs->as<ForeachAttrs>().in_data_locs.size();
-    KnownTypes known;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const std::string& name = names.at(static_cast<size_t>(readers[i]));
-      if (inputs[i].dtype) known.dtypes[name] = *inputs[i].dtype;
-      if (!inputs[i].shape || (i < data_count && inputs[i].shape->empty())) continue;
-      known.shapes[name] =
-          i < data_count ? Shape(inputs[i].shape->begin() + 1, inputs[i].shape->end()) : *inputs[i].shape;
-    }
-    const InferredTypes types = Inference(body, known).run();
-    for (size_t i = data_count; i < inputs.size(); ++i)
-      if (is_input(node.inputs[i])) inputs[i] = types.inputs.at(static_cast<size_t>(readers[i]));
-  }
-
-  // Which input of a foreach's body each input of the node is; empty where that cannot be told.
-  static std::vector<ptrdiff_t> places_in_body(const Node& node, size_t count) {
-    if (node.op->name != "_foreach") return {};
-    const auto& a = node.attrs->as<ForeachAttrs>();
-    std::vector<ptrdiff_t> places;
-    for (const Shape* part : {&a.in_data_locs, &a.in_state_locs, &a.remain_locs})
-      places.insert(places.end(), part->begin(), part->end());
-    const size_t limit = inputs_of(node.label->subgraphs[0]).all.size();
-    const bool fits = places.size() == count && std::all_of(places.begin(), places.end(), [&](ptrdiff_t place) {
-                        return place >= 0 && static_cast<size_t>(place) < limit;
-                      });
-    return fits ? places : std::vector<ptrdiff_t>();
-  }
-
-  static bool complete_shapes(const Node& node, std::vector<Type>& inputs) {
-    std::vector<std::optional<Shape>> shapes;
-    for (const Type& input : inputs) shapes.push_back(input.shape);
-    Completion completion(node.label->name.c_str(), shapes);
-    if (node.op->complete) {
-      node.op->complete(completion, *node.attrs);
-    } else if (node.op->pointwise && node.op->pointwise->equal_shapes) {
-      for (size_t i = 0; i < inputs.size(); ++i)
-        if (completion.is_known(i))
-          for (size_t k = 0; k < inputs.size(); ++k)
-            if (!completion.is_known(k)) completion.set(k, *shapes[i]);
-    }
-    bool changed = false;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!is_input(node.inputs[i])) continue;
-      changed |= shapes[i] != inputs[i].shape;
-      inputs[i].shape = shapes[i];
-    }
-    return changed;
-  }
-
-  // Parameters hold what the data hold; statistics and what goes with them, and parameters of integers, float32.
-  static void complete_dtypes(const Node& node, std::vector<Type>& inputs) {
-    const auto known = std::find_if(inputs.begin(), inputs.end(), [](const Type& t) { return t.dtype; });
-    DType dtype = known == inputs.end() ? DType::kFloat32 : *known->dtype;
-    const bool keeps_float32 = node.op->mutates != kNothing && dtype != DType::kFloat64;
-    const bool first_known = known == inputs.begin();
-    if (!is_floating(dtype) || (keeps_float32 && first_known)) dtype = DType::kFloat32;
-    for (size_t i = 0; i < inputs.size(); ++i)
-      if (!inputs[i].dtype && is_input(node.inputs[i])) inputs[i].dtype = dtype;
   }
 
   std::vector<NDArray> heads_;
   std::vector<Node*> order_;
   std::unordered_map<const Node*, std::vector<Type>> types_;
+  std::unordered_set<const Node*> settled_;  // all is known, and the operator accepted it
 };
 
 }  // namespace
 
 InferredTypes infer_types(const Symbol& symbol, const KnownTypes& known) {
   TraceScope scope(thread_state().training);
-  return Inference(symbol, known).run();
+  Inference inference(symbol, known);
+  inference.run();
+  return inference.result();
+}
+
+DeclaredShapes close_shapes(std::span<const NDArray> heads, const std::unordered_map<const Node*, NDArray>& variables) {
+  const auto is_open = [](const Node* node) {
+    if (!node->label) return false;  // traced from arrays: all shapes are known
+    const std::optional<Shape> declared = declared_shape(*node);
+    return declared && std::ranges::count(*declared, -1) > 0;
+  };
+  if (std::ranges::none_of(topological_order(heads), is_open)) return {};
+  KnownTypes known;
+  for (const auto& [node, value] : variables) {
+    known.shapes.emplace(node->label->name, value.shape());
+    known.dtypes.emplace(node->label->name, value.dtype());
+  }
+  TraceScope scope(thread_state().training);
+  Inference inference(Symbol({heads.begin(), heads.end()}), known);
+  inference.run();
+  return inference.declared_shapes();
 }
 
 }  // namespace headrace

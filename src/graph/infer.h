@@ -3,10 +3,13 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "headrace/symbol.hpp"
+#include "op/node.h"
 
 namespace headrace {
 
@@ -20,6 +23,7 @@ struct InferredTypes {
     std::optional<Shape> shape;  // an extent of -1 is unknown
     std::optional<DType> dtype;
     bool is_known() const noexcept;
+    bool operator==(const Type&) const = default;
   };
   std::vector<Type> inputs;   // as inputs_of(heads).all
   std::vector<Type> outputs;  // as the heads
@@ -27,5 +31,10 @@ struct InferredTypes {
 
 // Raises MXNetError where an operator refuses the types; what cannot be known stays unknown.
 InferredTypes infer_types(const Symbol& symbol, const KnownTypes& known);
+
+// Operators that make arrays may leave extents open (zeros of shape (0, 5)): they are what the users of the arrays
+// need. Gives the attributes of such operators with the extents that follow from the values of variables.
+using DeclaredShapes = std::unordered_map<const Node*, AttrsPtr>;
+DeclaredShapes close_shapes(std::span<const NDArray> heads, const std::unordered_map<const Node*, NDArray>& variables);
 
 }  // namespace headrace

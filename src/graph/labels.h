@@ -20,7 +20,7 @@ Symbol::Texts shown_attrs(const Symbol::Texts& stored);
 AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts);
 // "kernel, stride, pad": what an operator takes.
 std::string field_names(const OpDef& op);
-// How many inputs an operator has with these attributes.
+// How many inputs an operator has with these attributes; those that it says to be optional come on top.
 size_t input_count(const OpDef& op, const Attrs& attrs);
 // Gives names and texts to the nodes of a traced graph, so that it is a symbol.
 void label_nodes(std::span<const NDArray> heads);

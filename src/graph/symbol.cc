@@ -86,7 +86,8 @@ Symbol Symbol::apply(std::string_view op_name, const std::string& name, const st
   node->attrs = parse_attrs(op, label.attrs);
   size_t given = inputs.size();
   while (given > 0 && !inputs[given - 1]) --given;
-  const size_t wanted = op.variadic ? given : input_count(op, *node->attrs);
+  const size_t least = input_count(op, *node->attrs), most = op.input_count ? least : op.inputs.size();
+  const size_t wanted = op.variadic ? given : std::clamp(given, least, most);
   check(given <= wanted, ErrorKind::kRuntime, "{}: {} inputs are taken, got {}", op.name, wanted, given);
   for (size_t i = 0; i < wanted; ++i) {
     if (i < given && inputs[i])
@@ -186,10 +187,30 @@ void Symbol::set_attr(const std::string& key, const std::string& value) {
 std::string Symbol::to_json(int is_np_shape) const { return write_graph(outputs_, is_np_shape); }
 Symbol Symbol::from_json(std::string_view text) { return Symbol(read_graph(text)); }
 
-Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements) const {
+namespace {
+
+// KeyError unless the graph has these variables.
+void check_variables(const Symbol& symbol, const std::map<std::string, Symbol>& replacements) {
+  const std::vector<std::string> variables = symbol.list_inputs();
+  for (const auto& [name, replacement] : replacements) {
+    check(replacement.size() == 1, ErrorKind::kValue, "compose: {} must be replaced by one output, got {}", name,
+          replacement.size());
+    if (std::ranges::find(variables, name) != variables.end()) continue;
+    std::string candidates;
+    for (size_t i = 0; i < variables.size(); ++i) candidates += fmt::format("\n\t[{}]{}", i, variables[i]);
+    fail(ErrorKind::kKey, "compose: Keyword argument name {} not found.\nCandidate arguments:{}", name, candidates);
+  }
+}
+
+}  // namespace
+
+Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements, const std::string& name) const {
+  check_variables(*this, replacements);
+  const Node* renamed = name.empty() || outputs_.empty() ? nullptr : outputs_[0].node().get();
+  check(!renamed || !is_variable(*renamed), ErrorKind::kValue, "compose: {} is a variable, it cannot be called {}",
+        renamed ? renamed->label->name : "", name);
   std::unordered_map<const Node*, NDArray> replaced;  // variables
   std::unordered_map<const Node*, NodePtr> copies;    // nodes that depend on one
-  size_t used = 0;
   const auto mapped = [&](const NDArray& entry) {
     const Node* node = entry.node().get();
     if (auto found = replaced.find(node); found != replaced.end()) return found->second;
@@ -200,26 +221,20 @@ Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements) const 
   for (Node* node : topological_order(outputs_)) {
     if (is_variable(*node)) {
       auto found = replacements.find(node->label->name);
-      if (found == replacements.end()) continue;
-      check(found->second.size() == 1, ErrorKind::kValue, "compose: {} must be replaced by one output, got {}",
-            node->label->name, found->second.size());
-      replaced.emplace(node, found->second.outputs()[0]);
-      ++used;
+      if (found != replacements.end()) replaced.emplace(node, found->second.outputs()[0]);
       continue;
     }
-    if (std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
+    if (node != renamed && std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
           return replaced.contains(input.node().get()) || copies.contains(input.node().get());
         }))
       continue;
-    NodePtr copy = make_node(node->op, node->label->name);
+    NodePtr copy = make_node(node->op, node == renamed ? name : node->label->name);
     copy->label->attrs = node->label->attrs;
     copy->label->subgraphs = node->label->subgraphs;
     copy->attrs = node->attrs;
     for (const NDArray& input : node->inputs) copy->inputs.push_back(mapped(input));
     copies.emplace(node, std::move(copy));
   }
-  check(used == replacements.size(), ErrorKind::kKey, "compose: {} of {} names are no variables of the symbol",
-        replacements.size() - used, replacements.size());
   std::vector<NDArray> outputs;
   for (const NDArray& output : outputs_) outputs.push_back(mapped(output));
   return Symbol(std::move(outputs));

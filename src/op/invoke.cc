@@ -18,9 +18,9 @@ bool Completion::is_known(size_t i) const noexcept {
   return i < shapes_.size() && shapes_[i] && std::ranges::find(*shapes_[i], -1) == shapes_[i]->end();
 }
 
-void Completion::set(size_t i, const Shape& shape) {
-  if (i >= shapes_.size()) return;
-  std::optional<Shape>& known = shapes_[i];
+void Completion::fill(Shapes shapes, size_t i, const Shape& shape) const {
+  if (i >= shapes.size()) return;
+  std::optional<Shape>& known = shapes[i];
   bool fits = !known || known->size() == shape.size();
   if (known && fits)
     for (size_t k = 0; k < shape.size(); ++k) fits &= (*known)[k] == -1 || shape[k] == -1 || (*known)[k] == shape[k];
@@ -29,6 +29,21 @@ void Completion::set(size_t i, const Shape& shape) {
   if (!known) known = shape;
   for (size_t k = 0; k < shape.size(); ++k)
     if ((*known)[k] == -1) (*known)[k] = shape[k];
+}
+
+void Completion::set(size_t i, const Shape& shape) { fill(shapes_, i, shape); }
+void Completion::set_output(size_t i, const Shape& shape) { fill(outputs_, i, shape); }
+
+void Completion::set_all_equal() {
+  std::optional<Shape> common;
+  const auto gather = [&](const std::optional<Shape>& one) {
+    if (one) fill({&common, 1}, 0, *one);
+  };
+  std::ranges::for_each(shapes_, gather);
+  std::ranges::for_each(outputs_.first(std::min<size_t>(outputs_.size(), 1)), gather);
+  if (!common) return;
+  for (size_t i = 0; i < shapes_.size(); ++i) set(i, *common);
+  set_output(0, *common);
 }
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {

@@ -89,21 +89,34 @@ class Infer {
   bool is_abstract_;
 };
 
-// Shapes of inputs that follow from those of others (a weight's from the data's), for graphs whose variables have no
-// shape yet. An extent of -1 is unknown; no shape at all is none.
+// Shapes that follow from those of other inputs (a weight's from the data's) or of the results (a batch size), for
+// graphs whose variables have no shape yet. An extent of -1 is unknown; no shape at all is none.
 class Completion {
  public:
-  Completion(const char* name, std::span<std::optional<Shape>> shapes) noexcept : name_(name), shapes_(shapes) {}
+  using Shapes = std::span<std::optional<Shape>>;
+  // Without `outputs` nothing is said or known of the results.
+  Completion(const char* name, Shapes shapes, Shapes outputs = {}) noexcept
+      : name_(name), shapes_(shapes), outputs_(outputs) {}
   const char* name() const noexcept { return name_; }
   size_t input_count() const noexcept { return shapes_.size(); }
+  // All extents, or the number of them.
   bool is_known(size_t i) const noexcept;
+  bool has_rank(size_t i) const noexcept { return i < shapes_.size() && shapes_[i]; }
   const Shape& shape(size_t i) const noexcept { return *shapes_[i]; }
   // Fills in what is unknown of input i, which may be absent. Raises MXNetError when what is known differs.
   void set(size_t i, const Shape& shape);
+  // The same for results.
+  bool has_output_rank(size_t i = 0) const noexcept { return i < outputs_.size() && outputs_[i]; }
+  const Shape& output(size_t i = 0) const noexcept { return *outputs_[i]; }
+  void set_output(size_t i, const Shape& shape);
+  // All inputs and the first result have one shape.
+  void set_all_equal();
 
  private:
+  void fill(Shapes shapes, size_t i, const Shape& shape) const;
+
   const char* name_;
-  std::span<std::optional<Shape>> shapes_;
+  Shapes shapes_, outputs_;
 };
 
 // What a kernel sees of one array. Row-major and packed, except for inputs of an operator that says strided_inputs and
@@ -264,7 +277,8 @@ struct OpDef {
   // How many of `inputs` these attributes call for, where that varies (no_bias); a graph makes variables of the
   // missing.
   std::function<size_t(const Attrs&)> input_count = {};
-  // Completes the shapes of inputs that follow from others.
+  // Completes the shapes of inputs that follow from others or from the results. What results have follows from `infer`
+  // and its like; only what can be told without knowing all inputs is said here as well.
   std::function<void(Completion&, const Attrs&)> complete = {};
 
   std::function<void(Infer&, const Attrs&)> infer = {};

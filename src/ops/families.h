@@ -64,6 +64,7 @@ std::vector<OpDef> uniform_normal_operators();
 std::vector<OpDef> draw_operators();
 std::vector<OpDef> multinomial_operators();
 std::vector<OpDef> random_integer_operators();
+std::vector<OpDef> random_like_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
@@ -137,6 +138,7 @@ inline constexpr Family kFamilies[] = {
     draw_operators,
     multinomial_operators,
     random_integer_operators,
+    random_like_operators,
     arg_reduce_operators,
     cumsum_operators,
     extreme_operators,

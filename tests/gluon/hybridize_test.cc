@@ -238,6 +238,30 @@ TEST(SymbolBlock, SaysWhatIsWrongWithFiles) {
   EXPECT_EQ(kind_of([&] { (void)SymbolBlock::imports(files.symbol, {"data"}, files.values); }), ErrorKind::kRuntime);
 }
 
+TEST(SymbolBlock, ValuesMayBeMissingOrTooMany) {
+  Files files;
+  nn::Dense dense(2);
+  dense.initialize(init::One());
+  dense.hybridize();
+  const NDArray x = array({1, 2}, {1, 2});
+  dense(x);
+  dense.export_to(files.path);
+  nn::Sequential other;  // has "0.weight" and "0.bias", which the graph does not
+  other.add(nn::Dense(1, {.in_units = 2}));
+  other.initialize();
+  other.save_parameters(files.values);
+  const auto imported = [&](bool allow_missing, bool ignore_extra) {
+    return SymbolBlock::imports(files.symbol, {"data"}, files.values, allow_missing, ignore_extra);
+  };
+  EXPECT_THAT(text_of([&] { imported(false, true); }), HasSubstr("Set allow_missing"));
+  EXPECT_THAT(text_of([&] { imported(true, false); }), HasSubstr("set ignore_extra"));
+  SymbolBlock block = imported(true, true);
+  EXPECT_EQ(kind_of([&] { block(x); }), ErrorKind::kRuntime);  // no values
+  block.initialize(init::One());
+  EXPECT_THAT(block(x).to_vector<float>(), ::testing::ElementsAre(4, 4));
+  EXPECT_EQ(block.collect_params().at("weight")->shape(), (Shape{2, 2}));
+}
+
 TEST(SymbolBlock, SeveralInputsComeInTheOrderOfTheirNames) {
   Files files;
   const Symbol a = Symbol::variable("a"), b = Symbol::variable("b");

@@ -117,10 +117,35 @@ TEST_F(CachedOps, RetainedGraphsServeAgain) {
   EXPECT_THROW(backward(y), Error);
 }
 
-TEST_F(CachedOps, ASecondDerivativeIsRefused) {
+TEST_F(CachedOps, ASecondDerivativeIsThatOfTheOperators) {
   CachedOp op(cube());
-  const NDArray x = leaf({2}), y = recorded(op, {x});
-  EXPECT_THROW(autograd::grad({&y, 1}, {&x, 1}, {}, true, true, true), Error);
+  const NDArray x = leaf({2, 3}), y = recorded(op, {x});
+  const std::vector<NDArray> first = autograd::grad({&y, 1}, {&x, 1}, {}, true, true, true);
+  EXPECT_EQ(first[0].to_vector<float>(), (std::vector<float>{12, 27}));
+  const std::vector<NDArray> second = autograd::grad({&first[0], 1}, {&x, 1}, {}, true, true, true);
+  EXPECT_EQ(second[0].to_vector<float>(), (std::vector<float>{12, 18}));
+  backward(second[0]);
+  EXPECT_EQ(gradient(x), (std::vector<float>{6, 6}));
+}
+
+TEST_F(CachedOps, ASecondDerivativeOutlivesItsCachedOp) {
+  const NDArray x = leaf({2});
+  NDArray y;
+  {
+    CachedOp op(cube());
+    y = recorded(op, {x});
+  }
+  const std::vector<NDArray> first = autograd::grad({&y, 1}, {&x, 1}, {}, true, true, true);
+  backward(first[0]);
+  EXPECT_EQ(gradient(x), (std::vector<float>{12}));
+}
+
+TEST_F(CachedOps, RandomNumbersAreNotDrawnAgainForASecondDerivative) {
+  const Symbol x = var("x"), noise = Symbol::apply("_random_uniform_like", "", {x});
+  CachedOp op(Symbol::apply("elemwise_mul", "", {Symbol::apply("square", "", {x}), noise}));
+  const NDArray leaf_x = leaf({2}), y = recorded(op, {leaf_x});
+  EXPECT_THROW(autograd::grad({&y, 1}, {&leaf_x, 1}, {}, true, true, true), Error);
+  backward(y);  // the first one is fine
 }
 
 TEST_F(CachedOps, ErrorsInsideAPlanReachTheOutputs) {

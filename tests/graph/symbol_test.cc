@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/evaluate.h"
 #include "graph/infer.h"
 #include "tests/support/arrays.h"
 
@@ -52,6 +53,8 @@ TEST(Symbols, ComposingReplacesVariables) {
   EXPECT_THAT(made.list_arguments(), testing::ElementsAre("z", "fc_weight", "fc_bias", "bn_gamma", "bn_beta"));
   EXPECT_EQ(net.list_arguments()[0], "data");
   EXPECT_EQ(kind_of([&] { net.compose({{"nobody", other}}); }), ErrorKind::kKey);
+  EXPECT_EQ(net.compose({{"data", other}}, "named").name(), "named");
+  EXPECT_EQ(kind_of([&] { var("x").compose({}, "named"); }), ErrorKind::kValue);
 }
 
 TEST(Symbols, AttributesThatOperatorsDoNotTake) {
@@ -77,7 +80,7 @@ TEST(Infer, ShapesFlowToParameters) {
   for (const auto& type : types.inputs) shapes.push_back(type.shape.value_or(Shape{-7}));
   EXPECT_EQ(shapes, (std::vector<Shape>{{2, 3}, {4, 3}, {4}, {4}, {4}, {4}, {4}}));
   EXPECT_EQ(types.outputs[0].shape, (Shape{2, 4}));
-  EXPECT_EQ(types.outputs[0].dtype, DType::kFloat32);
+  EXPECT_EQ(types.outputs[0].dtype, std::nullopt);  // nobody said it
 }
 
 TEST(Infer, WhatCannotBeKnownStaysUnknown) {
@@ -87,6 +90,8 @@ TEST(Infer, WhatCannotBeKnownStaysUnknown) {
   const InferredTypes part = infer_types(mlp(), {.shapes = {{"data", {-1, 3}}}, .dtypes = {}});
   EXPECT_EQ(part.inputs[2].shape, Shape{4});  // the bias
   EXPECT_FALSE(part.outputs[0].is_known());
+  EXPECT_EQ(part.inputs[1].shape, (Shape{4, 3}));  // the weight
+  EXPECT_EQ(part.outputs[0].shape, (Shape{-1, 4}));
 }
 
 TEST(Infer, ParametersHoldWhatTheDataHold) {
@@ -102,6 +107,27 @@ TEST(Infer, DeclaredTypesOfVariablesCount) {
   const InferredTypes types = infer_types(Symbol::apply("tanh", "", {x}), {.shapes = {{"x", {-1, 5}}}, .dtypes = {}});
   EXPECT_EQ(types.outputs[0].shape, (Shape{2, 5}));
   EXPECT_EQ(types.outputs[0].dtype, DType::kFloat64);
+}
+
+TEST(Infer, ShapesFlowBackFromResults) {
+  const Symbol sum = Symbol::apply("elemwise_add", "", {mlp()[0], var("label")});
+  const InferredTypes types = infer_types(sum, {.shapes = {{"data", {-1, 3}}, {"label", {2, 4}}}, .dtypes = {}});
+  EXPECT_EQ(types.inputs[1].shape, (Shape{4, 3}));
+  EXPECT_EQ(types.outputs[0].shape, (Shape{2, 4}));
+  const Symbol moved = Symbol::apply("transpose", "", {Symbol::apply("tanh", "", {var("x")})}, {{"axes", "(1, 0)"}});
+  const Symbol both = Symbol::apply("elemwise_add", "", {moved, var("label")});
+  const InferredTypes back = infer_types(both, {.shapes = {{"label", {2, 4}}}, .dtypes = {{"label", DType::kFloat64}}});
+  EXPECT_EQ(back.inputs[0].shape, (Shape{4, 2}));
+  EXPECT_EQ(back.inputs[0].dtype, DType::kFloat64);
+}
+
+TEST(Infer, OpenExtentsOfNewArraysAreClosedByTheirUsers) {
+  const Symbol zeros = Symbol::apply("_zeros", "", {}, {{"shape", "(0, 3)"}});
+  const Symbol x = var("x"), sum = Symbol::apply("elemwise_add", "", {zeros, x});
+  EXPECT_EQ(infer_types(sum, {}).inputs[0].shape, (Shape{-1, 3}));
+  const std::vector<NDArray> results =
+      evaluate(sum.outputs(), {{x.outputs()[0].node().get(), full({2, 3}, 1, DType::kFloat32, {})}});
+  EXPECT_EQ(results[0].shape(), (Shape{2, 3}));
 }
 
 TEST(Infer, ShapesThatDoNotFitAreRefused) {

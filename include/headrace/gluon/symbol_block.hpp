@@ -9,16 +9,18 @@
 #include <vector>
 
 #include "headrace/gluon/block.hpp"
+#include "headrace/symbol.hpp"
 
 namespace headrace::gluon {
 
 class SymbolBlock : public Block {
  public:
   // The network of a symbol file; `input_names` are the variables that calls give, in this order, and all others are
-  // parameters, named as in the file of their values. MXNetError: a file is missing or malformed. ValueError: the file
-  // lacks a parameter or has others, or the graph has no such input.
+  // parameters, named as in the file of their values. With `allow_missing` those that the file lacks want initialize();
+  // with `ignore_extra` values that belong to no parameter are passed over. MXNetError: a file is missing or malformed.
+  // ValueError: the file lacks a parameter or has others, or the graph has no such input.
   static SymbolBlock imports(const std::string& symbol_file, const std::vector<std::string>& input_names,
-                             const std::string& param_file);
+                             const std::string& param_file, bool allow_missing = false, bool ignore_extra = false);
 
   using Block::operator();
   // The outputs of a network for its inputs. ValueError: there are not as many as input_names.
@@ -29,8 +31,13 @@ class SymbolBlock : public Block {
  private:
   SymbolBlock() = default;
   const Graph* own_graph() const override { return graph_.get(); }
+  void add_missing(const Symbol& symbol, const std::vector<std::string>& names);
+  // Shapes of parameters that follow from those of the inputs.
+  void complete_shapes(const std::vector<NDArray>& inputs) const;
 
   std::shared_ptr<const Graph> graph_;
+  std::vector<std::string> input_names_;
+  bool has_missing_ = false;  // values of parameters were not in the file
 };
 
 }  // namespace headrace::gluon

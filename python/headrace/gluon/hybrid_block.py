@@ -132,11 +132,20 @@ class HybridBlock(Block):
     ):
         """Traces the computation at the next call and runs it as a compiled graph; False goes back.
 
-        The options are MXNet's and change nothing: memory is always planned, shapes are always known,
-        and every graph is one task. MXNetError: `static_shape` without `static_alloc`.
+        `clear` drops earlier traces. The other options are MXNet's, and no result and no plan depends on
+        them: a plan places all intermediate values in one block before it runs (`static_alloc`), is made once
+        for every kind of input (`static_shape`), and is one task, whose blocks are inlined
+        (`inline_limit`, `forward_bulk_size`, `backward_bulk_size`); `backend` and further keywords, its
+        options, choose among compilers, of which there is one. MXNetError: `static_shape` without
+        `static_alloc`, or an option of another type.
         """
-        if static_shape and not static_alloc:
-            raise MXNetError("hybridize: static_shape=True needs static_alloc=True")
+        _check_options(
+            static_alloc,
+            static_shape,
+            inline_limit=inline_limit,
+            forward_bulk_size=forward_bulk_size,
+            backward_bulk_size=backward_bulk_size,
+        )
         self._active = active
         if clear:
             self._clear_graph()
@@ -244,17 +253,32 @@ class HybridBlock(Block):
                     "contexts. "
                     f"Found {ctx} and {one.ctx}."
                 )
-        try:
-            inputs = graph.inputs(flat, ctx)
-        except DeferredInitializationError:
-            self._infer(graph, flat, "shape")
-            for param in self.collect_params().values():
-                param._finish_deferred_init()
-            inputs = graph.inputs(flat, ctx)
+        inputs = self._inputs_of(graph, flat, ctx)
         out = graph.run(inputs)
         if self._op_hooks:
             self._call_op_hooks(graph, inputs)
         return out
+
+    def _inputs_of(self, graph, flat, ctx):
+        """The arrays that the graph runs on; finishes deferred initializations first."""
+        try:
+            return graph.inputs(flat, ctx)
+        except DeferredInitializationError:
+            self._infer(graph, flat, "shape")
+            for param in self.collect_params().values():
+                param._finish_deferred_init()
+            return graph.inputs(flat, ctx)
+
+    def _plan_text(self, args):
+        """Compiles the graph for `args` in the current mode, without running it, and says what would run."""
+        leaves, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
+        ctx = next((one.ctx for one in leaves if _is_array(one)), None)
+        if ctx is None:
+            raise ValueError(
+                f"{self.name}: arrays are needed, a graph is compiled for their shapes and dtypes"
+            )
+        graph, flat = self._graph_for(args)
+        return graph.op.explain(self._inputs_of(graph, flat, ctx))
 
     # --- tracing ---
 
@@ -350,9 +374,7 @@ class HybridBlock(Block):
             raise RuntimeError(
                 f"{self.name}: call hybridize() first; a block that is not hybridized has no plan"
             )
-        self(*args)  # finishes deferred initialization
-        graph, flat = self._graph_for(args)
-        return graph.op.explain(graph.inputs(flat, flat[0].ctx))
+        return self._plan_text(args)
 
     def register_op_hook(self, callback, monitor_all=False):
         """Calls `callback(node name, operator name, array)` for the operators' outputs at every call of the
@@ -393,12 +415,38 @@ class HybridBlock(Block):
                 saved[f"{'aux' if name in auxiliary else 'arg'}:{name}"] = param._reduce()
         arrays.save(f"{path}-{epoch:04d}.params", saved)
 
-    def optimize_for(self, x, *args, backend=None, clear=False, **kwargs):
-        """Hybridizes the block and runs it once, which compiles it; `backend` and its options change
-        nothing.
+    def optimize_for(
+        self,
+        x,
+        *args,
+        backend=None,
+        clear=False,
+        static_alloc=False,
+        static_shape=False,
+        inline_limit=2,
+        forward_bulk_size=None,
+        backward_bulk_size=None,
+        **kwargs,
+    ):
+        """Hybridizes the block and compiles it for these inputs in the current mode, without running it.
+
+        `clear` traces it anew. `backend` and its options `kwargs` change nothing: there is one compiler. The
+        other options are those of hybridize.
         """
-        self.hybridize(True, backend, clear)
-        self(x, *args)
+        options = (static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
+        self.hybridize(True, backend, clear, *options, **kwargs)
+        self._plan_text((x, *args))
+
+
+def _check_options(static_alloc, static_shape, **sizes):
+    for name, value in {"static_alloc": static_alloc, "static_shape": static_shape}.items():
+        if value not in (True, False):
+            raise MXNetError(f"hybridize: {name} expects a boolean, got {value!r}")
+    for name, value in sizes.items():
+        if value is not None and (not isinstance(value, int) or value < 0):
+            raise MXNetError(f"hybridize: {name} expects a non-negative integer, got {value!r}")
+    if static_shape and not static_alloc:
+        raise MXNetError("hybridize: static_alloc must be True when static_shape is True")
 
 
 def _compiled(forward):

@@ -19,8 +19,6 @@ __all__ = [
     "generalized_negative_binomial",
     "randint",
     "bernoulli",
-    "uniform_like",
-    "normal_like",
 ]
 
 _OPERATORS = (
@@ -139,16 +137,6 @@ def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None):
         ctx=ctx,
         out=out,
     )
-
-
-def uniform_like(data, low=0, high=1, out=None):
-    """Samples of the uniform distribution in the shape and dtype of ``data``."""
-    return uniform(low, high, data.shape, data.dtype, data.context, out)
-
-
-def normal_like(data, loc=0, scale=1, out=None):
-    """Samples of the normal distribution in the shape and dtype of ``data``."""
-    return normal(loc, scale, data.shape, data.dtype, data.context, out)
 
 
 __all__ += _populate(globals(), "nd.random")

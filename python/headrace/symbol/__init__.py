@@ -4,7 +4,9 @@ Functions come from the operator catalogue, with the arguments of their `nd` cou
 an operator's inputs becomes a variable.
 """
 
-from . import _internal, calls, symbol
+from . import _internal, arithmetic, calls, symbol
+from .arithmetic import *  # noqa: F403
+from .parts import histogram_of, split_v2
 from .symbol import *  # noqa: F403
 from .symbol import Symbol
 from . import numpy, numpy_extension
@@ -13,13 +15,24 @@ from . import contrib, image, linalg, op, random
 np, npx = numpy, numpy_extension
 
 for _name, _function in calls.functions("NDArray", False).items():
-    if _name not in vars(Symbol):
+    if not hasattr(Symbol, _name):
         setattr(Symbol, _name, _function)
+Symbol.split_v2 = split_v2
 _names = calls.functions("nd", False)
 for _name, _function in _names.items():
     globals().setdefault(_name, _function)
 
-__all__ = [*symbol.__all__, *sorted(_names), "contrib", "image", "linalg", "op", "random"]
+_modules = ["contrib", "image", "linalg", "op", "random"]
+__all__ = [*symbol.__all__, *arithmetic.__all__, *sorted(_names), *_modules, "histogram", "split_v2"]
+
+
+def histogram(a, bins=10, range=None, **kwargs):
+    """How many elements fall into each bin, and the edges: a symbol of two outputs.
+
+    `bins` is a number of equal bins between the ends of `range`, or a symbol of edges. ValueError: `range`
+    is missing for a number of bins.
+    """
+    return histogram_of(a, bins, range)
 
 
 def zeros(shape, dtype=None, **kwargs):

@@ -2,6 +2,7 @@
 
 import functools
 import numbers
+import types
 
 import numpy
 
@@ -11,7 +12,7 @@ from ..base import MXNetError
 from ..context import Context
 from ..name import NameManager
 
-__all__ = ["SymbolFunction", "apply", "function", "functions", "set_classes"]
+__all__ = ["SymbolFunction", "apply", "function", "functions", "namespace", "set_classes"]
 
 _classes = {}
 
@@ -193,6 +194,11 @@ def functions(prefix, np):
         name: SymbolFunction(description, name, np)
         for name, description in _by_path().get(prefix, {}).items()
     }
+
+
+def namespace(prefix, np):
+    """An object whose attributes are the operators under a path."""
+    return types.SimpleNamespace(**functions(prefix, np))
 
 
 def function(op, name=None, np=False):

@@ -1,7 +1,5 @@
 """Symbol: outputs of a graph of operators that has not been computed."""
 
-import math
-import operator
 import pathlib
 
 from .. import _core
@@ -9,113 +7,23 @@ from ..attribute import AttrScope
 from ..base import MXNetError
 from ..util import is_np_array, is_np_shape
 from . import calls
-from .calls import apply, is_number, with_number
+from .arithmetic import Arithmetic
+from .calls import apply
+from .describe import describe
+from .values import WithoutValues
 
 __all__ = [
     "Group",
     "Symbol",
     "Variable",
     "fromjson",
-    "hypot",
     "load",
     "load_json",
-    "maximum",
-    "minimum",
-    "pow",
-    "power",
     "var",
 ]
 
 
-class _Operator:
-    """One Python operator on symbols: the operator on two symbols, and those with a number on either side."""
-
-    def __init__(self, legacy, np):
-        self._forms = {False: legacy, True: np}
-
-    def __call__(self, a, b, swapped=False):
-        np = a._is_np
-        (both, both_hint), (right, right_hint), (left, left_hint) = self._forms[np]
-        if is_number(b):
-            op, hint = (left, left_hint) if swapped else (right, right_hint)
-            return with_number(op, hint, a, b, np)
-        if isinstance(b, Symbol):
-            return apply(both, both_hint, [b, a] if swapped else [a, b], {}, np)
-        return NotImplemented
-
-
-def _arithmetic(legacy, hint, np, right=None, left=None, left_hint=None):
-    right = right or f"_{hint.strip('_')}_scalar"
-    left = left or right
-    return _Operator(
-        ((legacy, hint), (right, hint + "scalar"), (left, left_hint or hint + "scalar")),
-        (
-            (f"_npi_{np}", np),
-            (f"_npi_{np}_scalar", np + "_scalar"),
-            (f"_npi_{'' if left == right else 'r'}{np}_scalar", f"{'' if left == right else 'r'}{np}_scalar"),
-        ),
-    )
-
-
-def _comparison(legacy, np, mirror, np_mirror):
-    return _Operator(
-        (
-            (legacy, legacy),
-            (legacy + "_scalar", legacy + "_scalar"),
-            (mirror + "_scalar", mirror + "_scalar"),
-        ),
-        (
-            (f"_npi_{np}", np),
-            (f"_npi_{np}_scalar", np + "_scalar"),
-            (f"_npi_{np_mirror}_scalar", np_mirror + "_scalar"),
-        ),
-    )
-
-
-_add = _arithmetic("elemwise_add", "_plus", "add")
-_subtract = _arithmetic(
-    "elemwise_sub", "_minus", "subtract", left="_rminus_scalar", left_hint="_rminusscalar"
-)
-_multiply = _arithmetic("elemwise_mul", "_mul", "multiply")
-_divide = _arithmetic("elemwise_div", "_div", "true_divide", left="_rdiv_scalar", left_hint="_rdivscalar")
-_mod = _arithmetic("_mod", "_mod", "mod", left="_rmod_scalar", left_hint="_rmodscalar")
-_power = _arithmetic("_power", "_power", "power", left="_rpower_scalar", left_hint="_rpower_scalar")
-_equal = _comparison("_equal", "equal", "_equal", "equal")
-_not_equal = _comparison("_not_equal", "not_equal", "_not_equal", "not_equal")
-_greater = _comparison("_greater", "greater", "_lesser", "less")
-_greater_equal = _comparison("_greater_equal", "greater_equal", "_lesser_equal", "less_equal")
-_lesser = _comparison("_lesser", "less", "_greater", "greater")
-_lesser_equal = _comparison("_lesser_equal", "less_equal", "_greater_equal", "greater_equal")
-
-
-def _function(name, on_symbols, of_numbers):
-    """A function of two symbols, or of a symbol and a number."""
-
-    def function(left, right):
-        if isinstance(left, Symbol):
-            made = on_symbols(left, right)
-        elif isinstance(right, Symbol):
-            made = on_symbols(right, left, True)
-        elif is_number(left) and is_number(right):
-            return of_numbers(left, right)
-        else:
-            made = NotImplemented
-        if made is NotImplemented:
-            raise TypeError(f"{name}: types ({type(left)}, {type(right)}) not supported")
-        return made
-
-    function.__name__ = function.__qualname__ = name
-    return function
-
-
-_power_function = _arithmetic("_power", "_power", "power", left="_rpower_scalar", left_hint="_rpowerscalar")
-maximum = _function("maximum", _arithmetic("_maximum", "_maximum", "maximum"), max)
-minimum = _function("minimum", _arithmetic("_minimum", "_minimum", "minimum"), min)
-hypot = _function("hypot", _arithmetic("_hypot", "_hypot", "hypot"), math.hypot)
-power = pow = _function("power", _power_function, operator.pow)
-
-
-class Symbol:
+class Symbol(Arithmetic, WithoutValues):
     """Outputs of a graph. Operators and methods on symbols give symbols; nothing is computed.
 
     `sym['fc1_output']` and `sym[0]` pick an output; `sym(data=other)` replaces variables.
@@ -218,17 +126,28 @@ class Symbol:
             self._handle.set_attr(key, value)
 
     def __call__(self, *args, name=None, **kwargs):
-        """The same graph with variables replaced: by keyword, or by position in list_arguments()."""
+        """The same graph with variables replaced: by keyword, or by position in list_arguments().
+
+        `name` is what the node of its first output is then called. KeyError: there is no such variable.
+        ValueError: a replacement has several outputs, or the symbol is a variable and cannot be renamed.
+        """
         if args and kwargs:
             raise TypeError(
                 "compose only accept input Symbols either as positional or keyword arguments, not both"
             )
-        replacements = dict(zip(self.list_arguments(), args)) if args else kwargs
+        arguments = self.list_arguments()
+        if len(args) > len(arguments):
+            raise TypeError(f"compose: {len(args)} symbols are given, but the arguments are {arguments}")
+        replacements = dict(zip(arguments, args)) if args else kwargs
         for key, value in replacements.items():
             if not isinstance(value, Symbol):
                 raise TypeError(f"Compose expect `Symbol` as arguments, got {type(value).__name__} for {key}")
-        made = self._handle.compose({key: value._handle for key, value in replacements.items()})
-        return type(self)(made)
+        handles = {key: value._handle for key, value in replacements.items()}
+        return type(self)(self._handle.compose(handles, name or ""))
+
+    def debug_str(self):
+        """The nodes in the order in which they run, with their inputs and attributes, as text."""
+        return describe(self.tojson())
 
     def __copy__(self):
         return type(self)(self._handle)
@@ -278,10 +197,10 @@ class Symbol:
     def infer_type(self, *args, **kwargs):
         """(argument dtypes, output dtypes, auxiliary dtypes) from dtypes of some arguments.
 
-        (None, None, None) when nothing is given and something stays unknown.
+        (None, None, None) when something stays unknown. MXNetError: the dtypes do not fit.
         """
         found = self.infer_type_partial(*args, **kwargs)
-        if not args and not kwargs and any(None in dtypes for dtypes in found):
+        if any(None in dtypes for dtypes in found):
             return None, None, None
         return found
 
@@ -289,20 +208,8 @@ class Symbol:
         """The same; None where a dtype is not known."""
         import numpy
 
-        dtypes = self._by_name(args, kwargs)
-        inputs, outputs = self._infer({}, dtypes)
-        # Dtypes do not depend on extents, but rules want shapes: some are made up for the arguments given.
-        for axes in (4, 2, 3, 1, 5):
-            if not dtypes or all(dtype is not None for _, dtype in outputs):
-                break
-            try:
-                inputs, outputs = self._infer(dict.fromkeys(dtypes, (64,) * axes), dtypes)
-            except MXNetError:
-                continue
+        inputs, outputs = self._infer({}, self._by_name(args, kwargs))
         known = [None if dtype is None else _numpy_type(numpy, dtype) for _, dtype in (*inputs, *outputs)]
-        if None in known and dtypes:
-            common = _numpy_type(numpy, _core.dtype_name(next(iter(dtypes.values()))))
-            known = [common if dtype is None else dtype for dtype in known]
         arguments, auxiliary = self._sort_inputs(known)
         return arguments, known[len(inputs) :], auxiliary
 
@@ -389,73 +296,6 @@ class Symbol:
 
     # --- operators ---
 
-    def __add__(self, other):
-        return _add(self, other)
-
-    def __radd__(self, other):
-        return _add(self, other, True)
-
-    def __sub__(self, other):
-        return _subtract(self, other)
-
-    def __rsub__(self, other):
-        return _subtract(self, other, True)
-
-    def __mul__(self, other):
-        return _multiply(self, other)
-
-    def __rmul__(self, other):
-        return _multiply(self, other, True)
-
-    def __truediv__(self, other):
-        return _divide(self, other)
-
-    def __rtruediv__(self, other):
-        return _divide(self, other, True)
-
-    def __mod__(self, other):
-        return _mod(self, other)
-
-    def __rmod__(self, other):
-        return _mod(self, other, True)
-
-    def __pow__(self, other):
-        return _power(self, other)
-
-    def __rpow__(self, other):
-        return _power(self, other, True)
-
-    def __neg__(self):
-        return with_number("_mul_scalar", "_mulscalar", self, -1.0, False)
-
-    def __abs__(self):
-        return calls.function("abs", np=self._is_np)(self)
-
-    def __eq__(self, other):
-        return _equal(self, other)
-
-    def __ne__(self, other):
-        return _not_equal(self, other)
-
-    def __gt__(self, other):
-        return _greater(self, other)
-
-    def __ge__(self, other):
-        return _greater_equal(self, other)
-
-    def __lt__(self, other):
-        return _lesser(self, other)
-
-    def __le__(self, other):
-        return _lesser_equal(self, other)
-
-    __hash__ = object.__hash__
-
-    def __bool__(self):
-        raise NotImplementedError(
-            "the truth of a Symbol is not known while a graph is built; use where, or contrib.cond"
-        )
-
     def astype(self, dtype):
         """The values converted to `dtype`."""
         return apply("Cast", "cast", [self], {"dtype": dtype}, self._is_np)
@@ -465,27 +305,6 @@ class Symbol:
         if shape:
             kwargs["shape"] = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return apply("Reshape", "reshape", [self], kwargs, self._is_np)
-
-    def _refuse(self, what):
-        raise MXNetError(
-            f"Symbol {self.name}: {what} is not known while a graph is built; compute with operators, or do "
-            "not hybridize this block"
-        )
-
-    @property
-    def shape(self):
-        """Not there: a symbol has no shape (AttributeError)."""
-        raise AttributeError(
-            "'Symbol' object has no attribute 'shape': shapes are not known while a graph is built"
-        )
-
-    def asnumpy(self):
-        """MXNetError always: a symbol has no values."""
-        self._refuse("a value")
-
-    def wait_to_read(self):
-        """MXNetError always: a symbol has no values."""
-        self._refuse("a value")
 
 
 def _is_known(shape):

@@ -52,7 +52,7 @@ void require_shape(const Infer& i, size_t k, const char* what, const Shape& shap
 }
 
 Shape weight_shape(const Window& w, int64_t filters, int64_t channels) {
-  Shape shape{filters, channels / w.groups};
+  Shape shape{filters, channels == -1 ? -1 : channels / w.groups};
   for (int64_t extent : w.kernel) shape.push_back(extent);
   return shape;
 }
@@ -110,13 +110,26 @@ void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionPro
   convolve(c, p);
 }
 
-// The shapes of weight and bias follow from that of data.
+namespace {
+
+// Of the data that give `out`: the batch, and spatial axes along which the window moves by 1.
+Shape data_shape(const Window& w, const Shape& out) {
+  Shape data{out[0], -1};
+  for (size_t k = 0; k < w.spatial(); ++k)
+    data.push_back(w.stride[k] == 1 && out[k + 2] != -1 ? out[k + 2] - 1 + w.span(k) - 2 * w.pad[k] : -1);
+  return data;
+}
+
+}  // namespace
+
+// The shapes of weight and bias follow from that of data, some of data from that of the result.
 void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
-  if (c.is_known(0) && c.shape(0).size() == w.spatial() + 2) {
-    const int64_t channels = channels_second(c.shape(0), w.channels_last)[1];
-    c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
-  }
+  if (c.has_output_rank() && c.output().size() == w.spatial() + 2)
+    c.set(0, as_user_sees(data_shape(w, channels_second(c.output(), w.channels_last)), w.channels_last));
+  const bool tells_channels = c.has_rank(0) && c.shape(0).size() == w.spatial() + 2;
+  const int64_t channels = tells_channels ? channels_second(c.shape(0), w.channels_last)[1] : -1;
+  c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
   if (!a.no_bias) c.set(2, Shape{a.num_filter});
 }
 

@@ -89,13 +89,19 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .input_count = [](const FullyConnectedAttrs& a) -> size_t { return a.no_bias ? 2 : 3; },
       .complete =
           [](Completion& c, const FullyConnectedAttrs& a) {
+            int64_t columns = -1;
             if (c.is_known(0) && !c.shape(0).empty()) {
               const Shape& data = c.shape(0);
-              int64_t columns = 1;
+              columns = 1;
               for (size_t k = row_axes(data, a.flatten); k < data.size(); ++k) columns *= data[k];
-              c.set(1, Shape{a.num_hidden, columns});
             }
+            c.set(1, Shape{a.num_hidden, columns});
             c.set(2, Shape{a.num_hidden});
+            if (c.has_rank(0) && !c.shape(0).empty() && c.has_output_rank() && !c.output().empty()) {
+              Shape data(c.shape(0).size(), -1);
+              data[0] = c.output()[0];
+              if (data.size() > 1 || a.flatten) c.set(0, data);
+            }
           },
       .infer = infer_fully_connected,
       .kernel = run_fully_connected,

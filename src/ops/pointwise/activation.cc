@@ -52,6 +52,7 @@ OpDef activation() {
                      .python = {"nd.Activation", "npx.activation"},
                      .doc = "An activation function by name: relu max(x, 0), sigmoid 1 / (1 + exp(-x)), tanh, softrelu "
                             "log(1 + exp(x)), softsign x / (1 + |x|). Raises ValueError for other names.",
+                     .complete = [](Completion& c, const A&) { c.set_all_equal(); },
                      .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
                        return {call(a.act_type == "softrelu" ? "_softrelu" : a.act_type, {in[0]})};
                      },

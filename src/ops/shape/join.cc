@@ -104,6 +104,35 @@ void stack_back(Gradient& g, int64_t axis) {
   }
 }
 
+// Arrays that are joined agree, and agree with the result, except along the axis. There the one that is not known is
+// what the others leave.
+void complete_join(Completion& c, int64_t axis) {
+  std::optional<Shape> known;
+  if (c.has_output_rank()) known = c.output();
+  for (size_t i = 0; i < c.input_count() && !known; ++i)
+    if (c.has_rank(i)) known = c.shape(i);
+  if (!known || known->empty()) return;
+  const auto at = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(known->size()), c.name()));
+  const auto share = [&](Shape shape) {
+    shape[at] = -1;
+    for (size_t i = 0; i < c.input_count(); ++i) c.set(i, shape);
+    c.set_output(0, shape);
+  };
+  share(*known);
+  for (size_t i = 0; i < c.input_count(); ++i) share(Shape(c.shape(i)));
+  int64_t sum = 0;
+  size_t unknown = 0, which = 0;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    const int64_t extent = c.shape(i)[at];
+    sum += std::max<int64_t>(extent, 0);
+    if (extent == -1) ++unknown, which = i;
+  }
+  if (!c.has_output_rank() || c.output()[at] == -1 || unknown != 1) return;
+  Shape rest(known->size(), -1);
+  rest[at] = c.output()[at] - sum;
+  if (rest[at] >= 0) c.set(which, rest);
+}
+
 OpDef concat() {
   return general<ConcatAttrs>({
       .name = "Concat",
@@ -113,6 +142,7 @@ OpDef concat() {
 
 Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises ValueError for shapes that do not fit.)",
       .variadic = true,
+      .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
       .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
       .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
       .gradient = [](Gradient& g, const ConcatAttrs& a) { concat_back(g, a.dim); },

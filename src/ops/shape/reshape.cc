@@ -67,9 +67,26 @@ void reshape_back(Gradient& g, const A&) {
   g.set(0, call("_reshape_to", {g.head()}, {{"shape", g.input(0).shape()}}));
 }
 
+// The one unknown extent of the input, from the number of elements of the result.
+void complete_extent(Completion& c) {
+  if (!c.has_rank(0) || !c.has_output_rank()) return;
+  Shape in = c.shape(0);
+  const Shape& out = c.output();
+  if (std::ranges::count(in, -1) != 1 || std::ranges::count(out, -1) != 0) return;
+  const int64_t others = -element_count(in), wanted = element_count(out);
+  if (others <= 0 || wanted % others != 0) return;
+  std::ranges::replace(in, int64_t{-1}, wanted / others);
+  c.set(0, in);
+}
+
+bool has_no_codes(const Shape& shape) {
+  return !shape.empty() && std::ranges::all_of(shape, [](int64_t extent) { return extent > 0; });
+}
+
 template <class A>
 OpDef reshape_operator(General<A> g, ViewRule<A> rule, bool copies = false) {
   g.gradient = reshape_back<A>;
+  if (!g.complete) g.complete = [](Completion& c, const A&) { complete_extent(c); };
   return view_operator<A>(std::move(g), rule, copies);
 }
 
@@ -105,6 +122,11 @@ The shape may hold codes, matched with the input's axes from left to right (from
 -3 multiplies two extents; -4 splits one extent into the next two numbers, one of which may be -1.
 For an input of shape (2, 3, 4): (4, 0, 2) gives (4, 3, 2), (-3, 4) gives (6, 4), (-4, 1, 2, -2) gives (1, 2, 3, 4).
 Raises ValueError when the new shape is smaller and MXNetError when it does not fit otherwise.)",
+       .complete =
+           [](Completion& c, const ReshapeAttrs& a) {
+             if (has_no_codes(a.shape)) c.set_output(0, a.shape);
+             complete_extent(c);
+           },
        .samples = {{{uniform({2, 3, 4})}, make_attrs(ReshapeAttrs{.shape = {-3, -4, 2, -1}})}}},
       [](const char* name, const Geometry& in, Geometry& out, const ReshapeAttrs& a) {
         Shape codes = a.shape.empty() && !a.target_shape.empty() ? deprecated_target(in.shape, a) : a.shape;
@@ -122,6 +144,11 @@ OpDef np_reshape() {
 One extent may be -1 and is inferred. Raises ValueError when the new shape is smaller and MXNetError when it does not
 fit otherwise.)",
        .inputs = {"a"},
+       .complete =
+           [](Completion& c, const NpReshapeAttrs& a) {
+             if (has_no_codes(a.newshape)) c.set_output(0, a.newshape);
+             complete_extent(c);
+           },
        .samples = {{{uniform({2, 3, 4})}, make_attrs(NpReshapeAttrs{.newshape = {4, -1}})}}},
       [](const char* name, const Geometry& in, Geometry& out, const NpReshapeAttrs& a) {
         return reshaped(in, resolve_np_reshape(in.shape, a.newshape, name), out);
@@ -188,6 +215,13 @@ OpDef expand_dims() {
        .python = {"nd.expand_dims", "np.expand_dims", "NDArray.expand_dims", "ndarray.expand_dims"},
        .doc = "A view with a new axis of extent 1 at `axis`. Raises ValueError unless -ndim-1 <= axis <= ndim.",
        .np_inputs = {"a"},
+       .complete =
+           [](Completion& c, const AxisAttrs& a) {
+             if (!c.has_output_rank() || c.output().empty()) return;
+             Shape in = c.output();
+             in.erase(static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(in.size()), c.name())));
+             c.set(0, in);
+           },
        .samples = {{{uniform({2, 3})}, make_attrs(AxisAttrs{.axis = 1})}}},
       [](const char* name, const Geometry& in, Geometry& out, const AxisAttrs& a) {
         int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(in.shape.size()) + 1, name);

@@ -110,6 +110,14 @@ OpDef transposing(General<A> g) {
     Shape back = inverse_axes(order_of(a, d.input(0).ndim(), name.c_str()));
     d.set(0, call("transpose", {d.head()}, {{"axes", back}}));
   };
+  g.complete = [](Completion& c, const A& a) {
+    if (!c.has_output_rank()) return;
+    const Shape& out = c.output();
+    const Shape order = order_of(a, out.size(), c.name());
+    Shape in(out.size());
+    for (size_t i = 0; i < order.size(); ++i) in[static_cast<size_t>(order[i])] = out[i];
+    c.set(0, in);
+  };
   return view_operator<A>(std::move(g), [](const char* name, const Geometry& in, Geometry& out, const A& a) {
     out = permuted(in, order_of(a, in.shape.size(), name));
     return true;

@@ -176,3 +176,36 @@ def test_errors():
         sym.contrib.foreach(lambda e, s: (e, e + 1), a, b)
     with pytest.raises(ValueError, match="structure"):
         sym.contrib.cond(a, lambda: [b, b], lambda: b)
+
+
+def test_symbolic_loop_without_a_step():
+    outs, last = sym.contrib.while_loop(
+        lambda i, x: i < 0,
+        lambda i, x: (x * 2, [i + 1, x + 1]),
+        [sym.var("i"), sym.var("x")],
+        max_iterations=3,
+    )
+    block = gluon.SymbolBlock(sym.Group([outs, *last]), [sym.var("i"), sym.var("x")])
+    rows, i, x = block(nd.array([1]), nd.array([[5, 6]], dtype="float64"))
+    assert rows.shape == (3, 1, 2) and rows.dtype == numpy.float64 and not rows.asnumpy().any()
+    assert i.asnumpy().tolist() == [1] and x.asnumpy().tolist() == [[5, 6]]
+
+
+def test_parameters_inside_bodies_are_completed():
+    class Looped(nn.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                self.inner = nn.Dense(4)
+
+        def hybrid_forward(self, F, i, x):
+            outs, _ = F.contrib.while_loop(
+                lambda i, x: i < 2, lambda i, x: (self.inner(x), [i + 1, x + 1]), [i, x], max_iterations=3
+            )
+            return outs
+
+    net = Looped()
+    net.initialize()
+    net.hybridize()
+    assert net(nd.zeros(1), nd.ones((2, 5))).shape == (3, 2, 4)
+    assert net.inner.weight.shape == (4, 5)

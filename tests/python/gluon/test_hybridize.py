@@ -278,24 +278,29 @@ def test_dropout_draws_the_same_numbers():
     same(*found)
 
 
-def test_higher_order_gradients_are_refused():
-    net = nn.HybridLambda(lambda F, x: x * x * x)
-    net.hybridize()
-    x = nd.ones(2)
-    x.attach_grad()
-    with autograd.record():
-        y = net(x)
-        with pytest.raises(MXNetError, match="higher order"):
-            autograd.grad(y, [x], create_graph=True)
-
-
 def test_explain_and_optimize_for():
     net = nn.HybridLambda(lambda F, x: F.relu(x * 2 + 1))
     with pytest.raises(RuntimeError, match="hybridize"):
         net.explain(nd.ones(3))
-    net.optimize_for(nd.ones(3), backend="anything")
+    net.optimize_for(nd.ones(3), backend="anything", clear=True, option=3)
     text = net.explain(nd.ones(3))
     assert "_fused" in text and "fuses _mul_scalar, _plus_scalar, relu" in text
+    for call in (net.explain, net.optimize_for):
+        with pytest.raises(ValueError, match="arrays are needed"):
+            call(3)
+
+
+def test_optimize_for_and_explain_do_not_run_the_network():
+    net = nn.HybridSequential()
+    net.add(nn.BatchNorm(momentum=0.5), nn.Dense(2))
+    net.initialize()
+    x = nd.array([[2.0], [4.0]])
+    with autograd.record():
+        net.optimize_for(x, static_alloc=True, static_shape=True)
+        net.explain(x)
+    assert net[0].running_mean.data().asnumpy().tolist() == [0]
+    assert net[1].weight.shape == (2, 1)
+    assert net(x).shape == (2, 2)
 
 
 def test_operator_hooks():
@@ -352,6 +357,38 @@ def test_static_shape_needs_static_alloc():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         net.hybridize(static_alloc=True, static_shape=True, inline_limit=3, forward_bulk_size=4)
+        net.hybridize(backend="anything", an_option_of_it=3)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"static_alloc": "maybe"},
+        {"inline_limit": "x"},
+        {"inline_limit": -1},
+        {"forward_bulk_size": 1.5},
+        {"backward_bulk_size": -2},
+    ],
+)
+def test_options_of_other_types_are_refused(option):
+    with pytest.raises(MXNetError, match=next(iter(option))):
+        nn.Dense(2).hybridize(**option)
+
+
+def test_options_change_neither_results_nor_plans():
+    x = nd.array([[0.5, -1.0]])
+    net = nn.HybridSequential()
+    net.add(nn.Dense(3, activation="relu"), nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    expected, plan = net(x).asnumpy().tolist(), net.explain(x)
+    for options in (
+        {"static_alloc": True, "static_shape": True},
+        {"inline_limit": 0},
+        {"forward_bulk_size": 1},
+    ):
+        net.hybridize(**options)
+        assert net(x).asnumpy().tolist() == expected and net.explain(x) == plan
 
 
 def test_running_statistics_move_once_per_call():

@@ -1,0 +1,131 @@
+// Types of loops and branches follow from those of their bodies.
+
+#include <algorithm>
+
+#include "graph/infer_node.h"
+#include "graph/nodes.h"
+#include "ops/control/control_flow.h"
+
+namespace headrace {
+namespace {
+
+using Type = InferredTypes::Type;
+
+// One body of a node.
+struct Part {
+  const std::vector<NDArray>* heads;
+  std::vector<size_t> sources;  // which input of the node each variable of the body is
+  size_t entries = 0;           // how many of the node's inputs, from the first, are read entry by entry along axis 0
+  bool has_results = true;      // whether the node's results are this body's
+};
+
+template <class Locations>
+std::vector<size_t> places(const Node& node, const Locations& locations) {
+  std::vector<size_t> result;
+  for (const auto& location : locations) {
+    const int64_t place = std::optional<int64_t>(location).value_or(-1);
+    check(place >= 0 && static_cast<size_t>(place) < node.inputs.size(), ErrorKind::kRuntime,
+          "{}: location {} lies outside the {} inputs", node.label->name, place, node.inputs.size());
+    result.push_back(static_cast<size_t>(place));
+  }
+  return result;
+}
+
+// A foreach says where each of its inputs stands among the body's variables.
+std::vector<size_t> foreach_sources(const Node& node, const ForeachAttrs& a) {
+  std::vector<int64_t> readers;
+  for (const Shape* part : {&a.in_data_locs, &a.in_state_locs, &a.remain_locs})
+    readers.insert(readers.end(), part->begin(), part->end());
+  const std::vector<size_t> where = places(node, readers);
+  check(where.size() == node.inputs.size(), ErrorKind::kRuntime, "{}: {} locations for {} inputs", node.label->name,
+        where.size(), node.inputs.size());
+  std::vector<size_t> sources(where.size());
+  for (size_t i = 0; i < where.size(); ++i) sources[where[i]] = i;
+  return sources;
+}
+
+std::vector<Part> parts_of(const Node& node) {
+  const auto& bodies = node.label->subgraphs;
+  const std::string& op = node.op->name;
+  const size_t needed = op == "_foreach" ? 1 : op == "_while_loop" ? 2 : op == "_cond" ? 3 : 0;
+  check(needed > 0 && !node.inputs.empty(), ErrorKind::kRuntime, "{}: operator {} with {} inputs takes no subgraphs",
+        node.label->name, op, node.inputs.size());
+  check(bodies.size() == needed, ErrorKind::kRuntime, "{}: {} bodies are needed, got {}", node.label->name, needed,
+        bodies.size());
+  if (needed == 1) {
+    const auto& a = node.attrs->as<ForeachAttrs>();
+    return {{&bodies[0], foreach_sources(node, a), a.in_data_locs.size()}};
+  }
+  if (needed == 2) {
+    const auto& a = node.attrs->as<WhileAttrs>();
+    return {{&bodies[0], places(node, a.cond_input_locs), 0, false}, {&bodies[1], places(node, a.func_input_locs)}};
+  }
+  const auto& a = node.attrs->as<CondAttrs>();
+  return {{&bodies[0], places(node, a.cond_input_locs), 0, false},
+          {&bodies[1], places(node, a.then_input_locs)},
+          {&bodies[2], places(node, a.else_input_locs)}};
+}
+
+// How many results get one row for each step, and how many rows (-1: unknown).
+struct Stacking {
+  size_t count = 0;
+  int64_t rows = -1;
+};
+
+Stacking stacking_of(const Node& node, const NodeTypes& types) {
+  if (node.op->name == "_foreach") {
+    const auto& data = types.inputs.at(0).shape;
+    return {static_cast<size_t>(node.attrs->as<ForeachAttrs>().num_out_data), data && !data->empty() ? (*data)[0] : -1};
+  }
+  if (node.op->name == "_while_loop") {
+    const auto& a = node.attrs->as<WhileAttrs>();
+    return {static_cast<size_t>(a.num_out_data), a.max_iterations};
+  }
+  return {};
+}
+
+void fill(const Node& node, Type& type, std::optional<Shape> shape, std::optional<DType> dtype) {
+  if (!type.dtype) type.dtype = dtype;
+  if (!shape) return;
+  std::optional<Shape> known[] = {type.shape};
+  Completion(node.label->name.c_str(), known).set(0, *shape);
+  type.shape = known[0];
+}
+
+void infer_part(const Node& node, const Part& part, const Stacking& stacking, NodeTypes& types) {
+  const Symbol body(*part.heads);
+  const std::vector<std::string> names = body.list_inputs();
+  check(names.size() == part.sources.size(), ErrorKind::kRuntime, "{}: a body has {} inputs, not {}", node.label->name,
+        part.sources.size(), names.size());
+  KnownTypes known;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const Type& type = types.inputs.at(part.sources[i]);
+    const bool is_entry = part.sources[i] < part.entries;
+    if (type.dtype) known.dtypes[names[i]] = *type.dtype;
+    if (type.shape && !(is_entry && type.shape->empty()))
+      known.shapes[names[i]] = Shape(type.shape->begin() + is_entry, type.shape->end());
+  }
+  const InferredTypes found = infer_types(body, known);
+  for (size_t i = 0; i < names.size(); ++i) {
+    const size_t source = part.sources[i];
+    if (source >= part.entries) fill(node, types.inputs[source], found.inputs[i].shape, found.inputs[i].dtype);
+  }
+  if (!part.has_results) return;
+  check(found.outputs.size() == types.outputs.size(), ErrorKind::kRuntime, "{}: a body gives {} outputs, not {}",
+        node.label->name, found.outputs.size(), types.outputs.size());
+  for (size_t k = 0; k < found.outputs.size(); ++k) {
+    std::optional<Shape> shape = found.outputs[k].shape;
+    if (shape && k < stacking.count) shape->insert(size_t{0}, stacking.rows);
+    fill(node, types.outputs[k], shape, found.outputs[k].dtype);
+  }
+}
+
+}  // namespace
+
+void infer_from_bodies(const Node& node, NodeTypes& types) {
+  const std::vector<Part> parts = parts_of(node);
+  const Stacking stacking = stacking_of(node, types);
+  for (const Part& part : parts) infer_part(node, part, stacking, types);
+}
+
+}  // namespace headrace

@@ -1,0 +1,29 @@
+// What one operator of a graph says about shapes and dtypes, its inputs' and its results'.
+#pragma once
+
+#include <vector>
+
+#include "graph/infer.h"
+#include "op/node.h"
+
+namespace headrace {
+
+struct NodeTypes {
+  std::vector<InferredTypes::Type> inputs, outputs;
+  bool operator==(const NodeTypes&) const = default;
+  bool is_known() const noexcept;
+};
+
+// Fills in what follows from what is known. Raises MXNetError where the operator refuses it. The thread must trace.
+void infer_node(const Node& node, NodeTypes& types);
+// The same for a loop or branch, from its bodies.
+void infer_from_bodies(const Node& node, NodeTypes& types);
+
+// The shape that an operator without inputs gives its result, extents left open being -1; none for other operators.
+// MXNet leaves extents open to say that they are what the users of the result need: 0 in the legacy front end, where no
+// array is empty, and -1.
+std::optional<Shape> declared_shape(const Node& node);
+// The node's attributes with another such shape.
+AttrsPtr with_declared_shape(const Node& node, const Shape& shape);
+
+}  // namespace headrace
