@@ -22,11 +22,11 @@ struct Category;
 namespace headrace::profiler {
 
 struct Config {
-  bool all = false;         // everything below, whatever it says
-  bool symbolic = true;     // the steps of compiled graphs
-  bool imperative = true;   // operations: the tasks of the engine
-  bool memory = true;       // live, peak and pooled bytes of every device
-  bool api = true;          // where the program waits for the engine
+  bool all = false;        // everything below, whatever it says
+  bool symbolic = true;    // the steps of compiled graphs
+  bool imperative = true;  // operations: the tasks of the engine
+  bool memory = true;      // live, peak and pooled bytes of every device
+  bool api = true;         // where the program waits for the engine
   std::string filename = "profile.json";
   bool continuous_dump = false;  // while recording, write the file every `dump_period` seconds, and when it stops
   double dump_period = 1.0;      // seconds

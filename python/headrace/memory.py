@@ -84,7 +84,5 @@ def _largest_arrays(count):
 
 
 def _row(array):
-    import numpy
-
-    dtype = numpy.dtype(array.dtype)
-    return LiveArray(array.size * dtype.itemsize, tuple(array.shape), dtype.name, array.ctx)
+    nbytes = array.size * array._numpy_dtype.itemsize
+    return LiveArray(nbytes, tuple(array.shape), array._dtype_name, array.ctx)

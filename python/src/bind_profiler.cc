@@ -27,8 +27,8 @@ auto unlocked(F&& body) {
 }
 
 void bind_session(nb::module_& m) {
-  m.def("profiler_set_config", [](bool all, bool symbolic, bool imperative, bool memory, bool api,
-                                  std::string filename, bool continuous_dump, double dump_period) {
+  m.def("profiler_set_config", [](bool all, bool symbolic, bool imperative, bool memory, bool api, std::string filename,
+                                  bool continuous_dump, double dump_period) {
     translated([&] {
       set_config({all, symbolic, imperative, memory, api, std::move(filename), continuous_dump, dump_period});
       return 0;
@@ -66,12 +66,15 @@ void bind_counter(nb::module_& m) {
   nb::class_<Counter>(m, "Counter", "A value over time, kept also while nothing is recorded.")
       .def(nb::init<const Domain&, Names, std::optional<int64_t>>(), nb::arg("domain"), nb::arg("name"),
            nb::arg("value") = nb::none())
-      .def("set_value", [](Counter& counter, double value) { counter.set_value(static_cast<int64_t>(value)); },
-           nb::arg("value"), "Sets the value, cut to an integer.")
-      .def("increment", [](Counter& counter, double delta) { counter.increment(static_cast<int64_t>(delta)); },
-           nb::arg("delta") = 1)
-      .def("decrement", [](Counter& counter, double delta) { counter.decrement(static_cast<int64_t>(delta)); },
-           nb::arg("delta") = 1)
+      .def(
+          "set_value", [](Counter& counter, double value) { counter.set_value(static_cast<int64_t>(value)); },
+          nb::arg("value"), "Sets the value, cut to an integer.")
+      .def(
+          "increment", [](Counter& counter, double delta) { counter.increment(static_cast<int64_t>(delta)); },
+          nb::arg("delta") = 1)
+      .def(
+          "decrement", [](Counter& counter, double delta) { counter.decrement(static_cast<int64_t>(delta)); },
+          nb::arg("delta") = 1)
       .def_prop_ro("value", &Counter::value)
       .def("__iadd__", [changed_by](nb::handle_t<Counter> self, int64_t delta) { return changed_by(self, delta); })
       .def("__isub__", [changed_by](nb::handle_t<Counter> self, int64_t delta) { return changed_by(self, -delta); })
@@ -80,8 +83,8 @@ void bind_counter(nb::module_& m) {
 }
 
 void bind_annotations(nb::module_& m) {
-  bind_duration<Task>(m, "Task",
-                      "Logical work of a domain, from start() to stop(); it may begin in one thread and end in another.")
+  bind_duration<Task>(
+      m, "Task", "Logical work of a domain, from start() to stop(); it may begin in one thread and end in another.")
       .def(nb::init<const Domain&, Names>(), nb::arg("domain"), nb::arg("name"));
   bind_duration<Frame>(m, "Frame", "One pass of something repeated, from start() to stop().")
       .def(nb::init<const Domain&, Names>(), nb::arg("domain"), nb::arg("name"));

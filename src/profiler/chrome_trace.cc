@@ -127,8 +127,8 @@ class Writer {
       line(R"({{"name": {}, "cat": {}, "ph": "C", {}, "ts": {:.3f}, "args": {{"value": {}}}}})", text(sample.name),
            text(sample.category), at, micros(lane, sample.at_ns), sample.value);
     for (const trace::Mark& mark : lane.marks)
-      line(R"({{"name": {}, "cat": {}, "ph": "i", "s": "{}", {}, "ts": {:.3f}}})", text(mark.name),
-           text(mark.category), letter(mark.scope), at, micros(lane, mark.at_ns));
+      line(R"({{"name": {}, "cat": {}, "ph": "i", "s": "{}", {}, "ts": {:.3f}}})", text(mark.name), text(mark.category),
+           letter(mark.scope), at, micros(lane, mark.at_ns));
   }
 
   // From where the task was pushed to where it ran. Viewers tie the ends of arrows to bars, so the push gets a bar too,

@@ -44,9 +44,7 @@ struct Ring {
   void write(Kind kind, Label label, uint64_t begin, uint64_t end, Origin origin) noexcept {
     const uint64_t at = count.load(std::memory_order_relaxed);
     Slot& slot = slots_.get()[at % kSize];
-    const auto set = [](auto& field, auto value) {
-      std::atomic_ref(field).store(value, std::memory_order_relaxed);
-    };
+    const auto set = [](auto& field, auto value) { std::atomic_ref(field).store(value, std::memory_order_relaxed); };
     set(slot.name, label.name);
     set(slot.category, label.category);
     set(slot.begin, begin);

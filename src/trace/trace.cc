@@ -24,10 +24,10 @@ namespace {
 
 struct Recorder {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Ring>> rings;  // guarded by mutex; rings are never destroyed
-  std::unordered_set<std::string> names;     // guarded by mutex
+  std::vector<std::unique_ptr<Ring>> rings;              // guarded by mutex; rings are never destroyed
+  std::unordered_set<std::string> names;                 // guarded by mutex
   std::unordered_map<const char*, Category> categories;  // by name; guarded by mutex
-  std::atomic<Sources> chosen{kAllSources};  // by the last start()
+  std::atomic<Sources> chosen{kAllSources};              // by the last start()
 };
 
 Recorder& recorder() {

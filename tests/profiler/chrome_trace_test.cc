@@ -60,15 +60,20 @@ TEST(ChromeTrace, OneLanePerThreadThatRecorded) {
   EXPECT_EQ(document["otherData"]["lost"], 5);
 }
 
-TEST(ChromeTrace, NothingRecordedIsStillATimeline) {
-  EXPECT_EQ(written({})["traceEvents"], Json::array());
-}
+TEST(ChromeTrace, NothingRecordedIsStillATimeline) { EXPECT_EQ(written({})["traceEvents"], Json::array()); }
 
 TEST(ChromeTrace, GroupsAreProcessesAndSimulatedClocksKeepTheirZero) {
-  const std::vector<Lane> lanes{
-      {.number = 1, .name = "main", .events = {{"add", "operator", 5000, 6000}}},
-      {.number = 2, .name = "compute", .group = "gpu(0)", .clock = Clock::kVirtual, .events = {{"dot", "operator", 250, 750}}},
-      {.number = 3, .name = "copies", .group = "gpu(0)", .clock = Clock::kVirtual, .events = {{"copy", "operator", 0, 9}}}};
+  const std::vector<Lane> lanes{{.number = 1, .name = "main", .events = {{"add", "operator", 5000, 6000}}},
+                                {.number = 2,
+                                 .name = "compute",
+                                 .group = "gpu(0)",
+                                 .clock = Clock::kVirtual,
+                                 .events = {{"dot", "operator", 250, 750}}},
+                                {.number = 3,
+                                 .name = "copies",
+                                 .group = "gpu(0)",
+                                 .clock = Clock::kVirtual,
+                                 .events = {{"copy", "operator", 0, 9}}}};
   const Json document = written(lanes);
   const auto bars = with_phase(document, "X");
   EXPECT_DOUBLE_EQ(bars[0]["ts"], 0);

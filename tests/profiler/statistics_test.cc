@@ -59,7 +59,8 @@ TEST(Statistics, TableHasMxnetsColumns) {
                        "           1.5000\n"),
             std::string::npos)
       << table;
-  EXPECT_NE(table.find("Memory: cpu/0                           2           2.0000           4.0000"), std::string::npos);
+  EXPECT_NE(table.find("Memory: cpu/0                           2           2.0000           4.0000"),
+            std::string::npos);
 }
 
 TEST(Statistics, JsonHasTheSameNumbers) {

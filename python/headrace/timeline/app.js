@@ -49,7 +49,7 @@
   function showClock(clock) {
     timeline = TimelineModel.ofClock(everything, clock);
     view.show(timeline);
-    element("stage").style.height = `min(${Math.max(view.height, 160)}px, 64vh)`;
+    element("stage").style.height = `min(${Math.max(view.height, 160) + 2}px, 64vh)`;
     showTables(timeline);
     select(null);
     find(element("search").value);

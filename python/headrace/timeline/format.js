@@ -24,7 +24,7 @@ const TimelineFormat = (() => {
     for (let i = 0; i < name.length; ++i) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
     hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
     hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35) >>> 0;
-    return { hue: hash % 360, lighter: [-12, 0, 12][(hash >>> 9) % 3] };
+    return { hue: hash % 360, lighter: [0, 8, 16][(hash >>> 9) % 3] };
   }
 
   const percent = (share) => `${(share * 100).toFixed(1)} %`;
