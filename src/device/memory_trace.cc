@@ -25,10 +25,12 @@ void MemoryTrace::sample(const MemoryStats& stats) const noexcept {
 }
 
 void MemoryTrace::sample_change(const MemoryStats& stats) noexcept {
-  trace::counter({live_, trace::kDeviceMemory}, stats.live);
-  trace::counter({pooled_, trace::kDeviceMemory}, stats.pooled);
-  if (sampled_peak_.exchange(stats.peak, std::memory_order_relaxed) < stats.peak)
-    trace::counter({peak_, trace::kDeviceMemory}, stats.peak);
+  const uint64_t now = ticks();
+  trace::counter({live_, trace::kDeviceMemory}, stats.live, now);
+  trace::counter({pooled_, trace::kDeviceMemory}, stats.pooled, now);
+  if (sampled_peak_.load(std::memory_order_relaxed) >= stats.peak) return;
+  sampled_peak_.store(stats.peak, std::memory_order_relaxed);
+  trace::counter({peak_, trace::kDeviceMemory}, stats.peak, now);
 }
 
 }  // namespace headrace

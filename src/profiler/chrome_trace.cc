@@ -51,6 +51,8 @@ const char* letter(trace::Scope scope) {
   return "p";
 }
 
+constexpr double kAtOnceNs = 1000;
+
 // Writes one timeline. Groups of lanes are what the format calls processes.
 class Writer {
  public:
@@ -132,8 +134,10 @@ class Writer {
   }
 
   // From where the task was pushed to where it ran. Viewers tie the ends of arrows to bars, so the push gets a bar too,
-  // as short as the format allows. Arrows between a real and a simulated clock would point nowhere.
+  // as short as the format allows. No arrow has a task that its own thread ran at once, and one between a real and a
+  // simulated clock would point nowhere.
   void arrow(const trace::Event& event, const trace::Lane& lane, double begin) {
+    if (event.origin_lane == lane.number && event.begin_ns - event.origin_ns < kAtOnceNs) return;
     const auto from = by_number_.find(event.origin_lane);
     if (from == by_number_.end() || is_empty(*from->second) || from->second->clock != lane.clock) return;
     const std::string at = place(*from->second);

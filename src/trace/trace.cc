@@ -154,8 +154,8 @@ void record(Label label, uint64_t begin, uint64_t end, Origin origin) noexcept {
 
 void record_async(Label label, uint64_t begin, uint64_t end) noexcept { write(Kind::kAsyncSpan, label, begin, end); }
 
-void counter(Label label, int64_t value) noexcept {
-  write(Kind::kCounter, label, ticks(), static_cast<uint64_t>(value));
+void counter(Label label, int64_t value, uint64_t at) noexcept {
+  write(Kind::kCounter, label, at, static_cast<uint64_t>(value));
 }
 
 void mark(Label label, Scope scope) noexcept { write(Kind::kMark, label, ticks(), static_cast<uint64_t>(scope)); }

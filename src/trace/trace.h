@@ -77,8 +77,8 @@ Origin here() noexcept;
 void record(Label label, uint64_t begin, uint64_t end, Origin origin = {}) noexcept;
 // The same for what need not nest with the spans of this thread: it may have begun in another one.
 void record_async(Label label, uint64_t begin, uint64_t end) noexcept;
-// The value of a counter from now on.
-void counter(Label label, int64_t value) noexcept;
+// The value of a counter from `at` on.
+void counter(Label label, int64_t value, uint64_t at = ticks()) noexcept;
 
 // How much of the picture a mark concerns.
 enum class Scope : uint8_t { kGlobal, kProcess, kThread };

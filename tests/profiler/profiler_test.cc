@@ -2,6 +2,7 @@
 #include "headrace/profiler.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -85,7 +86,8 @@ TEST_F(Profiler, DumpWritesTheFileAndEndsTheRecording) {
   EXPECT_FALSE(is_recording());
   int found = 0;
   const Json document = file();
-  for (const Json& event : document["traceEvents"]) found += event["name"] == "one" || event["name"] == "two";
+  for (const Json& event : document["traceEvents"])
+    found += event.value("cat", "") == "operator" && (event["name"] == "one" || event["name"] == "two");
   EXPECT_EQ(found, 2);
 }
 
@@ -184,6 +186,22 @@ TEST_F(Profiler, ContinuousDumpWritesWhileRecording) {
   const Json events = file()["traceEvents"];
   EXPECT_TRUE(std::ranges::any_of(events, [](const Json& event) { return event["name"] == "late"; }));
   EXPECT_THROW(set_config({.dump_period = 0}), Error);
+}
+
+TEST_F(Profiler, AForkedChildHasNoPeriodicDump) {
+  set_config({.filename = path_, .continuous_dump = true, .dump_period = 0.01});
+  start();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    stop();
+    start();
+    stop();
+    _exit(is_recording() ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(Profiler, AFailedOperationEndsTheRecordingAllTheSame) {
