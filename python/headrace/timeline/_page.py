@@ -11,7 +11,7 @@ from importlib import resources
 from ._read import Timeline
 
 # In the order in which they must run.
-_SCRIPTS = ("format.js", "model.js", "curves.js", "view.js", "panels.js", "app.js")
+_SCRIPTS = ("format.js", "model.js", "strip.js", "curves.js", "view.js", "panels.js", "app.js")
 
 
 def page(timeline: Timeline, title: str = "timeline") -> str:

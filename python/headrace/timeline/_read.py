@@ -6,7 +6,6 @@ import bisect
 import json
 import math
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -208,6 +207,7 @@ class _Reader:
             {"name": mark["name"], "time": mark["time"], "clock": self._clock(mark["pid"])}
             for mark in self._marks
         ]
+        _begin_at_zero(list(lanes.values()), curves, marks)
         return Timeline(list(lanes.values()), curves, marks, list(self._names), list(self._categories), lost)
 
     def _order(self, key: tuple) -> tuple:
@@ -249,6 +249,16 @@ class _Reader:
                 lane.origin_times[at] = start[1]
 
 
-def spans(lanes: Iterable[Lane]) -> int:
-    """How many bars there are."""
-    return sum(len(lane.begins) for lane in lanes)
+def _begin_at_zero(lanes: list[Lane], curves: list[Curve], marks: list[dict[str, Any]]) -> None:
+    """Other tools write the time since 1970. Simulated clocks keep their zero: it means something."""
+    columns = [lane.begins for lane in lanes if lane.clock == "real"]
+    columns += [curve.times for curve in curves if curve.clock == "real"]
+    real_marks = [mark for mark in marks if mark["clock"] == "real"]
+    times = [column[0] for column in columns] + [mark["time"] for mark in real_marks]
+    columns += [lane.origin_times for lane in lanes if lane.clock == "real"]
+    first = min(times, default=0.0)
+    for column in columns:
+        for i in range(len(column)):
+            column[i] -= first
+    for mark in real_marks:
+        mark["time"] -= first

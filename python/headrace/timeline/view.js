@@ -4,7 +4,9 @@
 const TimelineView = (() => {
   const { pieces, barAt } = TimelineModel;
   const { formatTime, tintOf } = TimelineFormat;
-  const GUTTER = 190, RULER = 26, BAR = 17, LANE_GAP = 5, GROUP = 22, CURVE = 64, NARROW = 26;
+  const { Strip, packed, packedHex } = TimelineStrip;
+  const GUTTER = 190, RULER = 26, BAR = 17, LANE_GAP = 5, GROUP = 22, CURVE = 64;
+  const NARROW = 3, NAMED = 26;  // bars below the first width are pixels of a strip, from the second on they have names
 
   class View {
     constructor(canvas) {
@@ -15,6 +17,7 @@ const TimelineView = (() => {
       this.arrows = [];
       this.matches = new Set();
       this.pending = false;
+      this.strip = new Strip();
       this.readTheme();
     }
 
@@ -24,7 +27,7 @@ const TimelineView = (() => {
       this.theme = {
         panel: read("--panel"), ink: read("--ink"), soft: read("--soft"), line: read("--line"), lane: read("--lane"),
         accent: read("--accent"), match: read("--match"), barInk: read("--bar-ink"),
-        light: read("--bar-light"), strong: read("--bar-strong"),
+        light: parseFloat(read("--bar-light")), strong: parseFloat(read("--bar-strong")),
       };
       this.colours = new Map();
     }
@@ -137,6 +140,7 @@ const TimelineView = (() => {
 
     draw() {
       const { context, theme } = this;
+      if (!(this.width > GUTTER)) return;  // not laid out yet, or no room
       context.font = "12px system-ui, sans-serif";
       context.textBaseline = "middle";
       context.fillStyle = theme.panel;
@@ -219,8 +223,10 @@ const TimelineView = (() => {
       this.clipToTime(y, box.height, () => {
         lane.rows.forEach((row, number) => {
           const at = y + number * BAR;
+          this.strip.clear(this.width - GUTTER);
           pieces(row, this.begin, this.end, this.perPixel(),
             (begin, end, bar, filled) => this.drawBar(lane, bar, this.xAt(begin), this.xAt(end), at, filled));
+          this.strip.draw(context, GUTTER, at + 1, BAR - 2);
         });
       });
     }
@@ -229,26 +235,31 @@ const TimelineView = (() => {
       let colour = this.colours.get(name);
       if (!colour) {
         const { hue, lighter } = tintOf(this.timeline.names[name]);
-        colour = `hsl(${hue} ${this.theme.strong} ${parseFloat(this.theme.light) + lighter}%)`;
+        const light = this.theme.light + lighter;
+        colour = { css: `hsl(${hue} ${this.theme.strong}% ${light}%)`, packed: packed(hue, this.theme.strong, light) };
         this.colours.set(name, colour);
       }
       return colour;
     }
 
     drawBar(lane, bar, left, right, y, filled) {
-      const { context, theme } = this, name = lane.names[bar];
-      const from = Math.max(left, GUTTER - 2), to = Math.min(right, this.width + 2);
-      const width = Math.max(1, to - from - (to - from > 3 ? 1 : 0)), isMatch = this.matches.has(name);
-      context.globalAlpha = (0.25 + 0.75 * filled) * (this.matches.size && !isMatch ? 0.25 : 1);
-      context.fillStyle = isMatch && width < 4 ? theme.match : this.colourOf(name);
+      const { context, theme } = this, name = lane.names[bar], colour = this.colourOf(name);
+      const isMatch = this.matches.has(name);
+      const opacity = (0.25 + 0.75 * filled) * (this.matches.size && !isMatch ? 0.25 : 1);
+      if (right - left < NARROW) {
+        this.strip.add(left - GUTTER, right - GUTTER, isMatch ? packedHex(theme.match) : colour.packed, opacity);
+        return;
+      }
+      const from = Math.max(left, GUTTER - 2), width = Math.max(1, Math.min(right, this.width + 2) - from - 1);
+      context.globalAlpha = opacity;
+      context.fillStyle = colour.css;
       context.fillRect(from, y + 1, width, BAR - 2);
-      if (isMatch && width >= 4) {
+      if (isMatch) {
         context.strokeStyle = theme.match;
         context.lineWidth = 2;
         context.strokeRect(from + 1, y + 2, width - 2, BAR - 4);
       }
-      if (filled === 1 && width > NARROW)
-        this.text(this.timeline.names[name], from + 4, y + BAR / 2 + 0.5, width - 8, theme.barInk);
+      if (width > NAMED) this.text(this.timeline.names[name], from + 4, y + BAR / 2 + 0.5, width - 8, theme.barInk);
       context.globalAlpha = 1;
     }
 

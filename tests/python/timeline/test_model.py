@@ -66,6 +66,18 @@ def test_busy_idle_and_overlap(model):
     assert used["overlap"] == {"one": 30, "two": 10, "ratio": pytest.approx(1 / 3)}
 
 
+def test_strips_have_the_colours_of_bars(node):
+    """Pixels are written by hand, rectangles by the browser: both must mean the same colour."""
+    program = f"""
+        const {{ packed, packedHex }} = require({json.dumps(str(MODEL.parent / "strip.js"))});
+        const text = (colour) => [colour & 255, (colour >> 8) & 255, colour >> 16];
+        const colours = [packed(0, 100, 50), packed(120, 100, 25), packed(240, 50, 50), packedHex("#d9480f")];
+        console.log(JSON.stringify(colours.map(text)));
+    """
+    done = subprocess.run([node, "-"], input=program, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [[255, 0, 0], [0, 128, 0], [64, 64, 191], [217, 72, 15]]
+
+
 def test_nothing_overlaps_nothing(model):
     assert model([], "model.utilisation(timeline)") == {
         "rows": [],
@@ -125,6 +137,6 @@ def test_memory_of_a_device_is_one_panel(model):
 
 
 def test_values_between_samples(model):
-    events = [{"ph": "C", "name": "n", "pid": 0, "ts": t, "args": {"value": t * 2}} for t in (1, 3)]
-    values = model(events, "[0, 1, 2, 3, 9].map((time) => model.valueAt(timeline.curves[0], time) ?? null)")
-    assert values == [None, 2, 2, 6, 6]
+    events = [{"ph": "C", "name": "n", "pid": 0, "ts": t, "args": {"value": t * 2}} for t in (0, 3)]
+    values = model(events, "[-1, 0, 2, 3, 9].map((time) => model.valueAt(timeline.curves[0], time) ?? null)")
+    assert values == [None, 0, 0, 6, 6]

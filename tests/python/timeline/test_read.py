@@ -55,8 +55,8 @@ def test_halves_make_bars(write_timeline):
     ]
     read = timeline.load(write_timeline(events))
     notes = lane_named(read, "mine")
-    assert (notes.kind, bars_of(read, notes)) == ("notes", [("epoch", 1, 5), ("epoch", 2, 7)])
-    assert bars_of(read, lane_named(read, "thread 1")) == [("outer", 1, 4), ("inner", 2, 1)]
+    assert (notes.kind, bars_of(read, notes)) == ("notes", [("epoch", 0, 5), ("epoch", 1, 7)])
+    assert bars_of(read, lane_named(read, "thread 1")) == [("outer", 0, 4), ("inner", 1, 1)]
 
 
 def test_simulated_clocks_are_apart(write_timeline, events):
@@ -70,6 +70,16 @@ def test_simulated_clocks_are_apart(write_timeline, events):
         "worker 1": "real",
         "thread 9": "virtual",
     }
+
+
+def test_time_begins_with_the_first_record(write_timeline):
+    events = [
+        {"ph": "C", "name": "n", "pid": 0, "ts": 1.7e15, "args": {"value": 1}},
+        {"ph": "X", "name": "dot", "pid": 0, "tid": 1, "ts": 1.7e15 + 2, "dur": 1},
+        {"ph": "i", "name": "here", "pid": 0, "tid": 1, "ts": 1.7e15 + 3},
+    ]
+    read = timeline.load(write_timeline(events))
+    assert (read.curves[0].times[0], read.lanes[0].begins[0], read.marks[0]["time"]) == (0, 2, 3)
 
 
 def test_a_list_of_events_is_a_timeline(write_timeline):
