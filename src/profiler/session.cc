@@ -125,6 +125,7 @@ Config get_config() {
 }
 
 void start() {
+  runtime();  // installs what keeps a forked child from finding the recorder locked
   std::lock_guard guard(session().mutex);
   const Config& config = session().config;
   session().end_dump();
