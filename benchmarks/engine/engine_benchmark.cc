@@ -65,7 +65,7 @@ void Serial(benchmark::State& state) {
 BENCHMARK(Serial);
 
 // Registered, run and retired by one thread: pushes batches of dear tasks and runs them while waiting for all.
-void RegisteredOneThread(benchmark::State& state) {
+void registered_one_thread(benchmark::State& state) {
   Config config = config_with(1);
   config.spin_us = 1'000'000;  // the batch is never worth a wake-up, so no worker ever starts
   Engine engine(config);
@@ -78,7 +78,16 @@ void RegisteredOneThread(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * kBatch);
 }
+
+void RegisteredOneThread(benchmark::State& state) { registered_one_thread(state); }
 BENCHMARK(RegisteredOneThread);
+
+void RegisteredOneThreadTraced(benchmark::State& state) {
+  trace::start();
+  registered_one_thread(state);
+  trace::stop();
+}
+BENCHMARK(RegisteredOneThreadTraced);
 
 // A second pushing thread exists, so every task is registered under the lock; cheap ones still run in push().
 void RegisteredTwoPushers(benchmark::State& state) {

@@ -14,8 +14,10 @@
 #include "headrace/gluon/trainer.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
+#include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
 #include "headrace/ndarray.hpp"
 #include "headrace/operators.hpp"  // made from the catalogue at build time
+#include "headrace/profiler.hpp"
 #include "headrace/random.hpp"
 #include "headrace/symbol.hpp"

@@ -23,6 +23,7 @@ _MODULES = {
         "initializer",
         "io",
         "lr_scheduler",
+        "memory",
         "metric",
         "model",
         "module",
@@ -53,6 +54,7 @@ _NAMES = {
     "AttrScope": ("attribute", "AttrScope"),
     "MXNetError": ("base", "MXNetError"),
     "waitall": ("engine", "waitall"),
+    "memory_report": ("memory", "memory_report"),
 }
 
 

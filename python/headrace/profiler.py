@@ -1,108 +1,254 @@
-"""The timeline of the engine: what ran when, on which thread.
+"""Recording what the engine does: timelines, tables, and marks of the program's own.
 
-``set_config(filename=...)``, ``set_state('run')``, the work to look at, ``set_state('stop')``, ``dump()``
-write a Chrome trace that chrome://tracing and ui.perfetto.dev show: one lane per thread, one bar per task.
-``dumps()`` gives a table.
+``set_config(filename='run.json')``, ``set_state('run')``, the work to look at, ``set_state('stop')`` and
+``dump()`` write a timeline, of which ``python -m headrace.timeline run.json -o run.html`` makes a page;
+``dumps()`` gives a table. ``Domain``, ``Task``, ``Frame``, ``Event``, ``Counter``, ``Marker`` and ``scope``
+mark what the program does itself.
 """
 
+import warnings
+
 from . import _core
+from ._core import Counter, Domain, Event, Frame, Marker, Task
 from .base import MXNetError
 
-__all__ = ["set_config", "set_state", "start", "stop", "pause", "resume", "dump", "dumps"]
+__all__ = [
+    "set_config",
+    "set_state",
+    "start",
+    "stop",
+    "pause",
+    "resume",
+    "dump",
+    "dumps",
+    "scope",
+    "Domain",
+    "Task",
+    "Frame",
+    "Event",
+    "Counter",
+    "Marker",
+    "set_kvstore_handle",
+    "profiler_set_config",
+    "profiler_set_state",
+    "dump_profile",
+]
 
+_FORMATS = ("table", "json")  # these two in the order of the C++ enumerations
+_SORT_KEYS = ("total", "avg", "min", "max", "count")
+
+profiler_kvstore_handle = None
+
+
+def set_kvstore_handle(handle):
+    """The store whose servers ``profile_process='server'`` is about."""
+    global profiler_kvstore_handle
+    profiler_kvstore_handle = handle
+
+
+def _boolean(name, value):
+    meaning = {"true": True, "1": True, "false": False, "0": False}.get(str(value).lower())
+    if meaning is None:
+        raise MXNetError(f"profiler.set_config: {name} must be True or False, got {value!r}")
+    return meaning
+
+
+def _seconds(name, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise MXNetError(f"profiler.set_config: {name} must be a number of seconds, got {value!r}") from None
+
+
+def _check_process(function, process):
+    if process not in ("worker", "server"):
+        raise ValueError(
+            f"profiler.{function}: profile_process must be 'worker' or 'server', got {process!r}"
+        )
+    if process == "server":
+        raise MXNetError(
+            f"profiler.{function}: there is no server process to profile: key-value stores run inside "
+            "this process, and profile_process='worker' shows them"
+        )
+
+
+# Keyword of set_config: its default and how its value is read.
 _OPTIONS = {
-    "profile_all": False,
-    "profile_symbolic": True,
-    "profile_imperative": True,
-    "profile_memory": True,
-    "profile_api": True,
-    "filename": "profile.json",
-    "continuous_dump": True,
-    "dump_period": 1.0,
-    "aggregate_stats": False,
-    "profile_process": "worker",
+    "profile_all": (False, _boolean),
+    "profile_symbolic": (True, _boolean),
+    "profile_imperative": (True, _boolean),
+    "profile_memory": (True, _boolean),
+    "profile_api": (True, _boolean),
+    "filename": ("profile.json", lambda name, value: str(value)),
+    "continuous_dump": (False, _boolean),
+    "dump_period": (1.0, _seconds),
+    "aggregate_stats": (False, _boolean),
+    "profile_process": ("worker", lambda name, value: _check_process("set_config", value)),
 }
-_config = dict(_OPTIONS)
 
 
 def set_config(**kwargs):
-    """Sets options: ``filename`` of the timeline and ``aggregate_stats``; the others of MXNet are accepted.
+    """Sets all options; those that are not named get their defaults.
+
+    Parameters
+    ----------
+    filename : str
+        Where ``dump`` writes the timeline. Default ``'profile.json'``.
+    profile_all : bool
+        Everything below, whatever it says. Default False.
+    profile_imperative : bool
+        Operations: the tasks of the engine. Default True.
+    profile_symbolic : bool
+        The steps of compiled graphs. Default True.
+    profile_memory : bool
+        Live, peak and pooled bytes of every device. Default True.
+    profile_api : bool
+        Where the program waits for the engine. Default True.
+    continuous_dump : bool
+        While recording, write the file every ``dump_period`` seconds, and when recording ends. Default False.
+    dump_period : float
+        Seconds. Default 1.
+    aggregate_stats : bool
+        Accepted: ``dumps`` has its table in any case.
+    profile_process : str
+        ``'worker'``.
 
     Raises
     ------
     MXNetError
-        For an option that does not exist.
+        For an option that does not exist, or a value that it cannot have.
     """
-    for name, value in kwargs.items():
-        if name not in _OPTIONS:
-            raise MXNetError(
-                f"profiler.set_config: there is no option {name!r}; known are {', '.join(_OPTIONS)}"
-            )
-        _config[name] = value
+    unknown = sorted(set(kwargs) - set(_OPTIONS))
+    if unknown:
+        raise MXNetError(
+            f"profiler.set_config: there is no option {unknown[0]!r}; known are {', '.join(_OPTIONS)}"
+        )
+    values = {name: read(name, kwargs.get(name, default)) for name, (default, read) in _OPTIONS.items()}
+    _core.profiler_set_config(
+        values["profile_all"],
+        values["profile_symbolic"],
+        values["profile_imperative"],
+        values["profile_memory"],
+        values["profile_api"],
+        values["filename"],
+        values["continuous_dump"],
+        values["dump_period"],
+    )
 
 
 def set_state(state="stop", profile_process="worker"):
-    """Starts ('run') or ends ('stop') recording.
+    """Begins a new recording ('run'), or waits for the operations stated so far and ends it ('stop').
 
     Raises
     ------
     ValueError
         For another state.
     """
+    _check_process("set_state", profile_process)
     if state == "run":
-        _core.trace_start()
+        _core.profiler_start()
     elif state == "stop":
-        _core.wait_all()
-        _core.trace_stop()
+        _finish(_core.profiler_stop)
     else:
         raise ValueError(f"profiler.set_state: the state must be 'run' or 'stop', got {state!r}")
 
 
+def _finish(end):
+    """Waits, interruptibly, and ends whatever happens meanwhile."""
+    try:
+        _core.wait_all()
+    finally:
+        end()
+
+
 def start(profile_process="worker"):
-    """Starts recording."""
-    set_state("run")
+    """Begins a new recording."""
+    set_state("run", profile_process)
 
 
 def stop(profile_process="worker"):
-    """Ends recording."""
-    set_state("stop")
+    """Waits for the operations stated so far and ends the recording."""
+    set_state("stop", profile_process)
 
 
 def pause(profile_process="worker"):
     """Stops recording until ``resume``, keeping what was recorded."""
-    _core.wait_all()
-    _core.trace_stop()
+    _check_process("pause", profile_process)
+    _finish(_core.profiler_pause)
 
 
 def resume(profile_process="worker"):
     """Goes on recording after ``pause``."""
-    _core.trace_resume()
+    _check_process("resume", profile_process)
+    _core.profiler_resume()
 
 
 def dump(finished=True, profile_process="worker"):
-    """Writes the timeline recorded so far to the configured file; ends recording when ``finished``."""
-    _core.wait_all()
-    if finished:
-        _core.trace_stop()
-    _core.save_timeline(_config["filename"])
-
-
-def dumps(reset=False, format="table", sort_by="total", ascending=False):
-    """A table of the recorded tasks by name, with count and times.
+    """Writes the recording to the configured file, as a Chrome trace; ends it when ``finished``.
 
     Raises
     ------
-    MXNetError
-        Unless ``set_config(aggregate_stats=True)`` was called.
-    ValueError
-        For a format other than ``'table'``.
+    OSError
+        When the file cannot be written.
     """
-    if format != "table":
-        raise ValueError(f"profiler.dumps: the format must be 'table', got {format!r}; dump() writes JSON")
-    if not _config["aggregate_stats"]:
-        raise MXNetError("profiler.dumps: call set_config(aggregate_stats=True) first")
+    _check_process("dump", profile_process)
+    _finish(lambda: _core.profiler_dump(bool(finished)))
+
+
+def dumps(reset=False, format="table", sort_by="total", ascending=False):
+    """Count, total, least, most and mean of every name, by category; times in ms, memory in kB (1000 bytes).
+
+    Parameters
+    ----------
+    reset : bool
+        Drop the recording afterwards.
+    format : str
+        ``'table'`` or ``'json'``.
+    sort_by : str
+        ``'total'``, ``'avg'``, ``'min'``, ``'max'`` or ``'count'``; without a total the maximum counts.
+    ascending : bool
+        The smallest first.
+
+    Raises
+    ------
+    ValueError
+        For another format or key.
+    """
+    for name, value, known in (("format", format, _FORMATS), ("sort_by", sort_by, _SORT_KEYS)):
+        if value not in known:
+            raise ValueError(f"profiler.dumps: {name} must be one of {', '.join(known)}; got {value!r}")
     _core.wait_all()
-    text = _core.trace_summary()
-    if reset:
-        _core.trace_start()
-    return text
+    return _core.profiler_dumps(
+        bool(reset), _FORMATS.index(format), _SORT_KEYS.index(sort_by), bool(ascending)
+    )
+
+
+def scope(name="<unk>:", append_mode=True):
+    """A ``with`` block that is drawn in the lane of its thread, and gives its full name.
+
+    Inside another scope the name goes behind that one's unless ``append_mode`` is false: ``'epoch 1:'`` and
+    ``'forward:'`` make ``'epoch 1:forward:'``. A missing colon is added.
+    """
+    return _core.ProfilerScope(name, append_mode)
+
+
+def _deprecated(old, new):
+    warnings.warn(f"profiler.{old}() is deprecated. Please use profiler.{new}() instead", stacklevel=3)
+
+
+def profiler_set_config(mode="symbolic", filename="profile.json"):
+    """Deprecated: ``set_config(profile_<mode>=True, filename=filename)``."""
+    _deprecated("profiler_set_config", "set_config")
+    set_config(**{f"profile_{mode}": True, "filename": filename})
+
+
+def profiler_set_state(state="stop"):
+    """Deprecated: ``set_state(state)``."""
+    _deprecated("profiler_set_state", "set_state")
+    set_state(state)
+
+
+def dump_profile():
+    """Deprecated: ``dump()``."""
+    _deprecated("dump_profile", "dump")
+    dump(True)

@@ -10,6 +10,7 @@
 #include "engine/runtime.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
+#include "trace/trace.h"
 
 namespace headrace::python {
 
@@ -32,6 +33,7 @@ bool wait_to_read(const NDArray& array) {
       if (var.poisoned()) runtime().engine.wait_to_read(var);
       return true;
     }
+    trace::Span span({"wait_to_read", trace::kCall});
     while (true) {
       bool done = false;
       std::exception_ptr failure;

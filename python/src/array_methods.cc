@@ -7,6 +7,7 @@
 #include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
+#include "trace/trace.h"
 
 namespace headrace::python {
 namespace {
@@ -65,6 +66,7 @@ PyObject* wait(PyObject* self, PyObject*) {
 PyObject* wait_to_write(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     Storage* storage = array_of(self).view()->storage();
+    trace::Span span({"wait_to_write", trace::kCall});
     bool done = false;
     while (storage && !done) {
       Py_BEGIN_ALLOW_THREADS;

@@ -1,4 +1,4 @@
-// The engine, memory counters and the timeline as Python sees them.
+// The engine and memory counters as Python sees them.
 
 #include <chrono>
 
@@ -7,9 +7,8 @@
 #include "bindings.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "headrace/memory.hpp"
 #include "headrace/random.hpp"
-#include "profiler/chrome_trace.h"
-#include "profiler/summary.h"
 #include "trace/trace.h"
 
 namespace nb = nanobind;
@@ -21,6 +20,7 @@ void bind_engine(nb::module_& m) {
       "wait_all",
       [] {
         translated([] {
+          trace::Span span({"waitall", trace::kCall});
           while (true) {
             bool done = false;
             std::exception_ptr failure;
@@ -67,6 +67,15 @@ void bind_memory(nb::module_& m) {
       },
       nb::arg("type") = 1, nb::arg("id") = 0, "Bytes of a device's memory: in use, most ever in use, kept for reuse.");
   m.def(
+      "memory_report",
+      [] {
+        nb::list rows;
+        for (const DeviceMemory& row : memory_report())
+          rows.append(nb::make_tuple(static_cast<int>(row.device.type), row.device.id, row.live, row.peak, row.pooled));
+        return rows;
+      },
+      "For each device with memory of its own: type, id, and the bytes of memory_stats.");
+  m.def(
       "trim_memory",
       [](int type, int id) {
         translated([&] {
@@ -84,27 +93,6 @@ void bind_memory(nb::module_& m) {
         return rows;
       },
       "Environment variables: name, default, meaning.");
-}
-
-void bind_timeline(nb::module_& m) {
-  m.def(
-      "trace_start", [] { trace::start(); }, "Starts recording the timeline, dropping an earlier one.");
-  m.def(
-      "trace_stop", [] { trace::stop(); }, "Stops recording the timeline.");
-  m.def(
-      "trace_resume", [] { trace::resume(); }, "Goes on recording, keeping what was recorded.");
-  m.def(
-      "save_timeline",
-      [](const char* path) {
-        translated([&] {
-          profiler::save_chrome_trace(path);
-          return 0;
-        });
-      },
-      "Writes what was recorded as a Chrome trace.");
-  m.def(
-      "trace_summary", [] { return nb::str(profiler::summary_table(profiler::summarize(trace::collect())).c_str()); },
-      "A table of the recorded tasks.");
 }
 
 void bind_random(nb::module_& m) {

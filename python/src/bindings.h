@@ -12,7 +12,7 @@ void bind_arrays(nanobind::module_& m);
 void bind_catalogue(nanobind::module_& m);
 void bind_autograd(nanobind::module_& m);
 void bind_engine(nanobind::module_& m);
-void bind_timeline(nanobind::module_& m);
+void bind_profiler(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_dlpack(nanobind::module_& m);

@@ -6,7 +6,7 @@
 #include "base/config.h"
 #include "bindings.h"
 #include "op_call.h"
-#include "profiler/chrome_trace.h"
+#include "profiler/session.h"
 
 namespace nb = nanobind;
 using namespace headrace::python;
@@ -22,7 +22,7 @@ NB_MODULE(_core, m) {
   bind_catalogue(m);
   bind_autograd(m);
   bind_engine(m);
-  bind_timeline(m);
+  bind_profiler(m);
   bind_random(m);
   bind_files(m);
   bind_dlpack(m);

@@ -159,6 +159,8 @@ void Scheduler::submit(Task* task) {
   const bool into_batch = !cheap && !task->may_block;
   const double cost_ns = task->cost_ns;
   const bool urgent = task->priority == Priority::kHigh;
+  if (trace::enabled()) [[unlikely]]
+    task->origin = trace::here();
   if (task->host_bytes) pending_bytes_.fetch_add(task->host_bytes, std::memory_order_relaxed);
   const int64_t sequence = context.pushed.load(std::memory_order_relaxed) + 1;
   context.pushed.store(sequence, std::memory_order_relaxed);

@@ -48,7 +48,7 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
     }
     --context.depth;
     if (start) [[unlikely]]
-      trace::record(task->name, start, ticks());
+      trace::record(task->name, start, ticks(), task->origin);
   }
   return complete(context, task, failure, may_continue);
 }

@@ -157,7 +157,7 @@ void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, St
     for (int id : step.inputs) reads.push_back(view_of(id));
     for (int id : step.outputs) writes.push_back(view_of(id));
     const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
-    trace::Span span(step.op->name.c_str());
+    trace::Span span({step.op->name.c_str(), trace::kGraphStep});
     run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
   }
 }

@@ -7,6 +7,7 @@
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "ndarray/view.h"
+#include "trace/trace.h"
 
 namespace headrace {
 
@@ -30,7 +31,9 @@ int64_t NDArray::size() const noexcept { return view_->size(); }
 bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
 
 void NDArray::wait_to_read() const {
-  if (view_->storage()) runtime().engine.wait_to_read(view_->storage()->var());
+  if (!view_->storage()) return;
+  trace::Span span({"wait_to_read", trace::kCall});
+  runtime().engine.wait_to_read(view_->storage()->var());
 }
 
 namespace {

@@ -1,82 +1,166 @@
 #include "profiler/chrome_trace.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
-#include "base/config.h"
-#include "base/log.h"
-#include "engine/runtime.h"
 
 namespace headrace::profiler {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(result), "\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      result += c;
-    }
-  }
-  return result + '"';
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+bool is_empty(const trace::Lane& lane) { return lane.events.empty() && lane.samples.empty() && lane.marks.empty(); }
+
+// The moment that becomes zero; simulated clocks have a zero of their own.
 double first_moment(const std::vector<trace::Lane>& lanes) {
   double first = std::numeric_limits<double>::infinity();
   for (const trace::Lane& lane : lanes) {
-    for (const trace::Event& event : lane.events) first = std::min(first, event.begin_ns);
+    const bool is_virtual = lane.clock == trace::Clock::kVirtual;
+    for (const trace::Event& event : lane.events) {
+      if (!is_virtual) first = std::min(first, event.begin_ns);
+      if (event.origin_lane) first = std::min(first, event.origin_ns);
+    }
+    if (is_virtual) continue;
     for (const trace::Sample& sample : lane.samples) first = std::min(first, sample.at_ns);
+    for (const trace::Mark& mark : lane.marks) first = std::min(first, mark.at_ns);
   }
   return first;
 }
 
-void save_at_exit() {
-  runtime().shutdown();
-  try {
-    save_chrome_trace(config().trace_path);
-  } catch (const std::exception& error) {
-    log(LogLevel::kError, "{}", error.what());
+const char* letter(trace::Scope scope) {
+  switch (scope) {
+    case trace::Scope::kGlobal:
+      return "g";
+    case trace::Scope::kThread:
+      return "t";
+    case trace::Scope::kProcess:
+      break;
   }
+  return "p";
 }
+
+constexpr double kAtOnceNs = 1000;
+
+// Writes one timeline. Groups of lanes are what the format calls processes.
+class Writer {
+ public:
+  Writer(const std::vector<trace::Lane>& lanes, std::ostream& out)
+      : lanes_(lanes), out_(out), origin_(first_moment(lanes)) {}
+
+  void write() {
+    uint64_t lost = 0;
+    out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
+    for (const trace::Lane& lane : lanes_) {
+      by_number_[lane.number] = &lane;
+      lost += lane.lost;
+      if (!is_empty(lane)) head(lane);
+    }
+    for (const trace::Lane& lane : lanes_) body(lane);
+    out_ << fmt::format("\n], \"otherData\": {{\"lost\": {}}}}}\n", lost);
+  }
+
+ private:
+  template <class... Args>
+  void line(fmt::format_string<Args...> text, Args&&... args) {
+    out_ << (std::exchange(has_lines_, true) ? ",\n" : "\n") << fmt::format(text, std::forward<Args>(args)...);
+  }
+
+  // Names come by pointer, a few of them many times.
+  const std::string& text(const char* name) {
+    const auto [place, is_new] = quoted_.try_emplace(name);
+    if (is_new) place->second = json_text(name);
+    return place->second;
+  }
+
+  double micros(const trace::Lane& lane, double ns) const {
+    return (lane.clock == trace::Clock::kVirtual ? ns : ns - origin_) / 1e3;
+  }
+
+  using Group = std::pair<std::string, trace::Clock>;
+  static Group group_of(const trace::Lane& lane) { return {lane.group, lane.clock}; }
+
+  // Where an event is: its group and lane.
+  std::string place(const trace::Lane& lane) const {
+    return fmt::format(R"("pid": {}, "tid": {})", processes_.at(group_of(lane)), lane.number);
+  }
+
+  void head(const trace::Lane& lane) {
+    const auto [group, is_new] = processes_.try_emplace(group_of(lane), static_cast<int>(processes_.size()));
+    const int pid = group->second;
+    if (is_new) {
+      line(R"({{"name": "process_name", "ph": "M", "pid": {}, "args": {{"name": {}}}}})", pid, json_text(lane.group));
+      line(R"({{"name": "process_sort_index", "ph": "M", "pid": {}, "args": {{"sort_index": {}}}}})", pid, pid);
+      if (lane.clock == trace::Clock::kVirtual)
+        line(R"({{"name": "process_labels", "ph": "M", "pid": {}, "args": {{"labels": "virtual time"}}}})", pid);
+    }
+    line(R"({{"name": "thread_name", "ph": "M", {}, "args": {{"name": {}}}}})", place(lane), json_text(lane.name));
+    line(R"({{"name": "thread_sort_index", "ph": "M", {}, "args": {{"sort_index": {}}}}})", place(lane), lane.number);
+  }
+
+  void body(const trace::Lane& lane) {
+    if (is_empty(lane)) return;
+    const std::string at = place(lane);
+    for (const trace::Event& event : lane.events) {
+      const double begin = micros(lane, event.begin_ns);
+      if (event.async) {
+        const std::string same =
+            fmt::format(R"("name": {}, "cat": {}, "id": {}, {})", text(event.name), text(event.category), ++ids_, at);
+        line(R"({{"ph": "b", {}, "ts": {:.3f}}})", same, begin);
+        line(R"({{"ph": "e", {}, "ts": {:.3f}}})", same, micros(lane, event.end_ns));
+        continue;
+      }
+      line(R"({{"name": {}, "cat": {}, "ph": "X", {}, "ts": {:.3f}, "dur": {:.3f}}})", text(event.name),
+           text(event.category), at, begin, (event.end_ns - event.begin_ns) / 1e3);
+      if (event.origin_lane) arrow(event, lane, begin);
+    }
+    for (const trace::Sample& sample : lane.samples)
+      line(R"({{"name": {}, "cat": {}, "ph": "C", {}, "ts": {:.3f}, "args": {{"value": {}}}}})", text(sample.name),
+           text(sample.category), at, micros(lane, sample.at_ns), sample.value);
+    for (const trace::Mark& mark : lane.marks)
+      line(R"({{"name": {}, "cat": {}, "ph": "i", "s": "{}", {}, "ts": {:.3f}}})", text(mark.name), text(mark.category),
+           letter(mark.scope), at, micros(lane, mark.at_ns));
+  }
+
+  // From where the task was pushed to where it ran. Viewers tie the ends of arrows to bars, so the push gets a bar too,
+  // as short as the format allows. No arrow has a task that its own thread ran at once, and one between a real and a
+  // simulated clock would point nowhere.
+  void arrow(const trace::Event& event, const trace::Lane& lane, double begin) {
+    if (event.origin_lane == lane.number && event.begin_ns - event.origin_ns < kAtOnceNs) return;
+    const auto from = by_number_.find(event.origin_lane);
+    if (from == by_number_.end() || is_empty(*from->second) || from->second->clock != lane.clock) return;
+    const std::string at = place(*from->second);
+    const double pushed = micros(*from->second, event.origin_ns);
+    line(R"({{"name": {}, "cat": "push", "ph": "X", {}, "ts": {:.3f}, "dur": 0.001}})", text(event.name), at, pushed);
+    line(R"({{"name": "push", "cat": "push", "ph": "s", "id": {}, {}, "ts": {:.3f}}})", ++ids_, at, pushed);
+    line(R"({{"name": "push", "cat": "push", "ph": "f", "bp": "e", "id": {}, {}, "ts": {:.3f}}})", ids_, place(lane),
+         begin);
+  }
+
+  const std::vector<trace::Lane>& lanes_;
+  std::ostream& out_;
+  const double origin_;
+  bool has_lines_ = false;
+  int64_t ids_ = 0;  // of arrows and asynchronous spans
+  std::map<Group, int> processes_;
+  std::unordered_map<int, const trace::Lane*> by_number_;
+  std::unordered_map<const char*, std::string> quoted_;
+};
 
 }  // namespace
 
-void write_chrome_trace(const std::vector<trace::Lane>& lanes, std::ostream& out) {
-  const double origin = first_moment(lanes);
-  const int process = getpid();
-  const char* separator = "\n";
-  const auto line = [&](const std::string& text) {
-    out << separator << text;
-    separator = ",\n";
-  };
-  out << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
-  for (const trace::Lane& lane : lanes) {
-    if (lane.events.empty() && lane.samples.empty()) continue;
-    line(fmt::format(R"({{"name": "thread_name", "ph": "M", "pid": {}, "tid": {}, "args": {{"name": {}}}}})", process,
-                     lane.number, quoted(lane.name)));
-    for (const trace::Event& event : lane.events)
-      line(fmt::format(R"({{"name": {}, "ph": "X", "pid": {}, "tid": {}, "ts": {:.3f}, "dur": {:.3f}}})",
-                       quoted(event.name), process, lane.number, (event.begin_ns - origin) / 1e3,
-                       (event.end_ns - event.begin_ns) / 1e3));
-    for (const trace::Sample& sample : lane.samples)
-      line(fmt::format(R"({{"name": {}, "ph": "C", "pid": {}, "tid": {}, "ts": {:.3f}, "args": {{"value": {}}}}})",
-                       quoted(sample.name), process, lane.number, (sample.at_ns - origin) / 1e3, sample.value));
-  }
-  out << "\n]}\n";
-}
+void write_chrome_trace(const std::vector<trace::Lane>& lanes, std::ostream& out) { Writer(lanes, out).write(); }
 
 void save_chrome_trace(const std::string& path) {
   std::ofstream file(path);
@@ -84,12 +168,6 @@ void save_chrome_trace(const std::string& path) {
   file.close();
   check(!file.fail(), ErrorKind::kOs,
         "profiler: cannot write the timeline to '{}'. Name a file in a folder that exists.", path);
-}
-
-void start_if_configured() {
-  if (config().trace_path.empty() || trace::enabled()) return;
-  trace::start();
-  std::atexit(save_at_exit);
 }
 
 }  // namespace headrace::profiler

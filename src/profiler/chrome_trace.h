@@ -1,5 +1,6 @@
-// The timeline in the format that chrome://tracing and ui.perfetto.dev read: one lane per thread, one bar per task,
-// one curve per counter. Any thread may call these functions.
+// The timeline in the format that headrace.timeline, ui.perfetto.dev and chrome://tracing read: a lane per thread,
+// stream and link, one bar per task, arrows from where a task was pushed to where it ran, one curve per counter. Any
+// thread may call these functions. docs/profiler.md describes the fields.
 #pragma once
 
 #include <iosfwd>
@@ -14,8 +15,5 @@ void write_chrome_trace(const std::vector<trace::Lane>& lanes, std::ostream& out
 
 // Writes what has been recorded so far. Raises Error(kOs) when the file cannot be written.
 void save_chrome_trace(const std::string& path);
-
-// With HEADRACE_TRACE set: records from now on, and writes the timeline there when the process exits.
-void start_if_configured();
 
 }  // namespace headrace::profiler

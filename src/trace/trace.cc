@@ -1,46 +1,33 @@
 #include "trace/trace.h"
 
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
 
-#include <fmt/format.h>
+#include "trace/ring.h"
 
 namespace headrace::trace {
 
-std::atomic<bool> detail::enabled_flag{false};
+using detail::Kind;
+using detail::Ring;
+using detail::Slot;
+
+std::atomic<Sources> detail::recorded{0};
 
 namespace {
 
-constexpr size_t kRingSize = 1 << 16;
-
-enum class Kind : uint64_t { kSpan, kCounter };
-
-// One record. The fields are atomic because collect() may read a slot while its thread writes it again; such a slot is
-// recognised by the ring's count and dropped.
-struct Slot {
-  std::atomic<const char*> name;
-  std::atomic<uint64_t> begin;
-  std::atomic<uint64_t> end;  // of a counter: its value
-  std::atomic<Kind> kind;
-};
-
-// Written by one thread at a time; outlives it, so that its records can be collected.
-struct Ring {
-  int number = 0;
-  std::string name;                // guarded by Recorder::mutex
-  bool in_use = true;              // guarded by Recorder::mutex
-  std::atomic<uint64_t> count{0};  // records ever written
-  std::atomic<uint64_t> first{0};  // records before it were dropped by start()
-  std::unique_ptr<Slot[]> slots = std::make_unique<Slot[]>(kRingSize);
-};
-
 struct Recorder {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Ring>> rings;  // guarded by mutex; rings are never destroyed
-  std::unordered_set<std::string> names;     // guarded by mutex
+  std::vector<std::unique_ptr<Ring>> rings;              // guarded by mutex; rings are never destroyed
+  std::unordered_set<std::string> names;                 // guarded by mutex
+  std::unordered_map<const char*, Category> categories;  // by name; guarded by mutex
+  std::atomic<Sources> chosen{kAllSources};              // by the last start()
 };
 
 Recorder& recorder() {
@@ -62,93 +49,116 @@ struct ThreadTrace {
 
 thread_local ThreadTrace thread_trace;
 
-// A ring is large: it is made at the first record, and one of an ended thread with the same name is used again.
-Ring* make_ring() {
-  std::lock_guard guard(recorder().mutex);
+// With the mutex held.
+Ring* add_ring() {
   auto& rings = recorder().rings;
-  for (auto& ring : rings) {
-    if (ring->in_use || thread_trace.name.empty() || ring->name != thread_trace.name) continue;
+  rings.push_back(std::make_unique<Ring>());
+  rings.back()->number = static_cast<int>(rings.size());
+  return rings.back().get();
+}
+
+// A ring is large: it is made at the first record, and one of an ended thread with the same name is used again.
+Ring* make_thread_ring() {
+  std::lock_guard guard(recorder().mutex);
+  for (auto& ring : recorder().rings) {
+    if (ring->is_track || ring->in_use || thread_trace.name.empty() || ring->name != thread_trace.name) continue;
     ring->in_use = true;
     return ring.get();
   }
-  rings.push_back(std::make_unique<Ring>());
-  Ring* ring = rings.back().get();
-  ring->number = static_cast<int>(rings.size());
-  ring->name = thread_trace.name.empty() ? fmt::format("thread {}", ring->number) : thread_trace.name;
+  Ring* ring = add_ring();
+  if (!thread_trace.name.empty())
+    ring->name = thread_trace.name;
+  else
+    ring->name = syscall(SYS_gettid) == getpid() ? "main" : fmt::format("thread {}", ring->number);
   return ring;
 }
 
-void write(const char* name, uint64_t begin, uint64_t end, Kind kind) noexcept {
-  Ring* ring = thread_trace.ring;
-  if (!ring) [[unlikely]] {
+// Null: there was no memory for a ring, and this thread is not recorded.
+Ring* thread_ring() noexcept {
+  if (!thread_trace.ring) [[unlikely]] {
     try {
-      ring = thread_trace.ring = make_ring();
-    } catch (...) {  // no memory for a ring: this thread is not recorded
-      return;
+      thread_trace.ring = make_thread_ring();
+    } catch (...) {
+      return nullptr;
     }
   }
-  const uint64_t count = ring->count.load(std::memory_order_relaxed);
-  Slot& slot = ring->slots[count % kRingSize];
-  slot.name.store(name, std::memory_order_relaxed);
-  slot.begin.store(begin, std::memory_order_relaxed);
-  slot.end.store(end, std::memory_order_relaxed);
-  slot.kind.store(kind, std::memory_order_relaxed);
-  ring->count.store(count + 1, std::memory_order_release);
+  return thread_trace.ring;
+}
+
+void write(Kind kind, Label label, uint64_t begin, uint64_t end, Origin origin = {}) noexcept {
+  if (!enabled(label.category->source)) return;
+  if (Ring* ring = thread_ring()) ring->write(kind, label, begin, end, origin);
+}
+
+void add(const Slot& slot, bool is_virtual, const TickScale& scale, Lane& lane) {
+  const auto to_ns = [&](uint64_t stamp) { return is_virtual ? static_cast<double>(stamp) : scale.to_ns(stamp); };
+  const double begin = to_ns(slot.begin);
+  switch (slot.kind) {
+    case Kind::kSpan:
+    case Kind::kAsyncSpan:
+      lane.events.push_back({slot.name, slot.category->name, begin, to_ns(slot.end), slot.kind == Kind::kAsyncSpan,
+                             static_cast<int>(slot.origin_lane), slot.origin_lane ? scale.to_ns(slot.origin_at) : 0});
+      break;
+    case Kind::kCounter:
+      lane.samples.push_back({slot.name, slot.category->name, begin, static_cast<int64_t>(slot.end)});
+      break;
+    case Kind::kMark:
+      lane.marks.push_back({slot.name, slot.category->name, begin, static_cast<Scope>(slot.end)});
+      break;
+  }
 }
 
 Lane copy(const Ring& ring, const TickScale& scale) {
-  Lane lane{ring.number, ring.name, {}, {}, 0};
+  Lane lane{.number = ring.number, .name = ring.name, .group = ring.group, .clock = ring.clock};
   const uint64_t count = ring.count.load(std::memory_order_acquire);
   const uint64_t first = ring.first.load(std::memory_order_relaxed);
-  uint64_t from = count > kRingSize ? count - kRingSize : 0;
-  from = std::max(from, first);
-  struct Copied {
-    const char* name;
-    uint64_t begin, end;
-    Kind kind;
-  };
-  std::vector<Copied> copied;
+  const uint64_t from = std::max(count > Ring::kSize ? count - Ring::kSize : 0, first);
+  std::vector<Slot> copied;
   copied.reserve(count - from);
-  for (uint64_t i = from; i < count; ++i) {
-    const Slot& slot = ring.slots[i % kRingSize];
-    copied.push_back({slot.name.load(std::memory_order_acquire), slot.begin.load(std::memory_order_acquire),
-                      slot.end.load(std::memory_order_acquire), slot.kind.load(std::memory_order_acquire)});
-  }
+  for (uint64_t i = from; i < count; ++i) copied.push_back(ring.read(i));
   // The thread may be writing the record after the newest one now, over the oldest.
   const uint64_t later = ring.count.load(std::memory_order_acquire) + 1;
-  const uint64_t intact = std::min(count, std::max(from, later > kRingSize ? later - kRingSize : 0));
+  const uint64_t intact = std::min(count, std::max(from, later > Ring::kSize ? later - Ring::kSize : 0));
   lane.lost = intact - first;
-  for (uint64_t i = intact; i < count; ++i) {
-    const Copied& c = copied[i - from];
-    if (c.kind == Kind::kSpan)
-      lane.events.push_back({c.name, scale.to_ns(c.begin), scale.to_ns(c.end)});
-    else
-      lane.samples.push_back({c.name, scale.to_ns(c.begin), static_cast<int64_t>(c.end)});
-  }
+  for (uint64_t i = intact; i < count; ++i) add(copied[i - from], ring.clock == Clock::kVirtual, scale, lane);
   return lane;
 }
 
 }  // namespace
 
-void start() {
-  {
-    std::lock_guard guard(recorder().mutex);
-    for (auto& ring : recorder().rings)
-      ring->first.store(ring->count.load(std::memory_order_acquire), std::memory_order_relaxed);
-  }
+void start(Sources sources) {
+  clear();
+  recorder().chosen.store(sources, std::memory_order_relaxed);
   resume();
 }
 
-void stop() noexcept { detail::enabled_flag.store(false, std::memory_order_relaxed); }
-void resume() noexcept { detail::enabled_flag.store(true, std::memory_order_relaxed); }
-
-void record(const char* name, uint64_t begin, uint64_t end) noexcept {
-  if (enabled()) write(name, begin, end, Kind::kSpan);
+void clear() {
+  std::lock_guard guard(recorder().mutex);
+  for (auto& ring : recorder().rings)
+    ring->first.store(ring->count.load(std::memory_order_acquire), std::memory_order_relaxed);
 }
 
-void counter(const char* name, int64_t value) noexcept {
-  if (enabled()) write(name, ticks(), static_cast<uint64_t>(value), Kind::kCounter);
+void stop() noexcept { detail::recorded.store(0, std::memory_order_relaxed); }
+void resume() noexcept {
+  detail::recorded.store(recorder().chosen.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
+
+Origin here() noexcept {
+  const Ring* ring = thread_ring();
+  return {ticks(), ring ? ring->number : 0};
+}
+
+void record(Label label, uint64_t begin, uint64_t end, Origin origin) noexcept {
+  write(Kind::kSpan, label, begin, end, origin);
+}
+
+void record_async(Label label, uint64_t begin, uint64_t end) noexcept { write(Kind::kAsyncSpan, label, begin, end); }
+
+void counter(Label label, int64_t value, uint64_t at) noexcept {
+  write(Kind::kCounter, label, at, static_cast<uint64_t>(value));
+}
+
+void mark(Label label, Scope scope) noexcept { write(Kind::kMark, label, ticks(), static_cast<uint64_t>(scope)); }
 
 void name_thread(std::string_view name) {
   thread_trace.name = name;
@@ -162,6 +172,31 @@ const char* intern(std::string_view text) {
   return recorder().names.emplace(text).first->c_str();
 }
 
+const Category& annotation_category(std::string_view name) {
+  const char* const text = intern(name);
+  std::lock_guard guard(recorder().mutex);
+  return recorder().categories.try_emplace(text, Category{text, Source::kAnnotations}).first->second;
+}
+
+Track::Track(std::string_view name, std::string_view group, Clock clock) {
+  const char* const group_name = intern(group);
+  std::lock_guard guard(recorder().mutex);
+  const auto known = std::ranges::find_if(recorder().rings, [&](const auto& ring) {
+    return ring->is_track && ring->name == name && ring->group == group_name && ring->clock == clock;
+  });
+  ring_ = known != recorder().rings.end() ? known->get() : add_ring();
+  ring_->is_track = true;
+  ring_->name = name;
+  ring_->group = group_name;
+  ring_->clock = clock;
+}
+
+void Track::record(Label label, uint64_t begin, uint64_t end, Origin origin) const noexcept {
+  if (!enabled(label.category->source)) return;
+  std::lock_guard guard(ring_->lock);
+  ring_->write(Kind::kSpan, label, begin, end, origin);
+}
+
 std::vector<Lane> collect() {
   const TickScale scale;
   std::lock_guard guard(recorder().mutex);
@@ -170,7 +205,14 @@ std::vector<Lane> collect() {
   return lanes;
 }
 
-void before_fork() noexcept { recorder().mutex.lock(); }
-void after_fork() noexcept { recorder().mutex.unlock(); }
+void before_fork() noexcept {
+  recorder().mutex.lock();
+  for (auto& ring : recorder().rings) ring->lock.lock();
+}
+
+void after_fork() noexcept {
+  for (auto& ring : recorder().rings) ring->lock.unlock();
+  recorder().mutex.unlock();
+}
 
 }  // namespace headrace::trace

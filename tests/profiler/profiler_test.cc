@@ -1,62 +1,230 @@
+// The public interface: sessions, annotations, memory.
+#include "headrace/profiler.hpp"
+
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include <sstream>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
 
+#include "engine/runtime.h"
 #include "headrace/error.hpp"
-#include "profiler/chrome_trace.h"
-#include "profiler/summary.h"
+#include "headrace/memory.hpp"
+#include "headrace/ndarray.hpp"
+#include "trace/trace.h"
 
 namespace headrace::profiler {
 namespace {
 
-std::vector<trace::Lane> two_lanes() {
-  return {{1, "worker \"1\"", {{"add", 1000, 3000}, {"mul", 3000, 4000}}, {{"bytes", 2000, 64}}, 0},
-          {2, "empty", {}, {}, 0},
-          {3, "main", {{"add", 500, 1500}}, {}, 0}};
-}
+using Json = nlohmann::json;
 
-TEST(ChromeTrace, OneLanePerThreadThatRecorded) {
-  std::ostringstream out;
-  write_chrome_trace(two_lanes(), out);
-  const std::string text = out.str();
-  EXPECT_NE(text.find(R"("args": {"name": "worker \"1\""})"), std::string::npos) << text;
-  EXPECT_NE(text.find(R"("name": "add", "ph": "X")"), std::string::npos);
-  EXPECT_NE(text.find(R"("tid": 1, "ts": 0.500, "dur": 2.000)"), std::string::npos);
-  EXPECT_NE(text.find(R"("tid": 3, "ts": 0.000, "dur": 1.000)"), std::string::npos);
-  EXPECT_NE(text.find(R"("ph": "C")"), std::string::npos);
-  EXPECT_NE(text.find(R"("args": {"value": 64})"), std::string::npos);
-  EXPECT_EQ(text.find(R"("tid": 2)"), std::string::npos);
-  EXPECT_EQ(text.find(",\n]"), std::string::npos);
-}
-
-TEST(ChromeTrace, NothingRecordedIsStillATimeline) {
-  std::ostringstream out;
-  write_chrome_trace({}, out);
-  EXPECT_EQ(out.str(), "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n]}\n");
-}
-
-TEST(ChromeTrace, FileThatCannotBeWritten) {
-  try {
-    save_chrome_trace("/no/such/folder/timeline.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kOs);
-    EXPECT_NE(std::string(error.what()).find("/no/such/folder"), std::string::npos);
+// Default settings, a file of its own, and nothing recorded at the end.
+class Profiler : public ::testing::Test {
+ protected:
+  Profiler() { set_config({.filename = path_}); }
+  ~Profiler() override {
+    stop();
+    set_config({});
+    std::filesystem::remove(path_);
   }
+
+  Json statistics() const { return Json::parse(dumps({.format = Format::kJson})); }
+  Json file() const {
+    std::ifstream in(path_);
+    return Json::parse(in);
+  }
+
+  const std::string path_ =
+      (std::filesystem::temp_directory_path() / ("headrace_profiler_" + std::to_string(getpid()) + ".json")).string();
+};
+
+// Four MiB.
+NDArray megafloat() {
+  const std::vector<float> values(1 << 20);
+  return NDArray::from<float>(values, {1 << 20});
 }
 
-TEST(Summary, RowsByTotalTime) {
-  const auto rows = summarize(two_lanes());
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0].name, "add");
-  EXPECT_EQ(rows[0].count, 2);
-  EXPECT_DOUBLE_EQ(rows[0].total_us, 3.0);
-  EXPECT_DOUBLE_EQ(rows[0].mean_us(), 1.5);
-  EXPECT_DOUBLE_EQ(rows[0].least_us, 1.0);
-  EXPECT_DOUBLE_EQ(rows[0].most_us, 2.0);
-  EXPECT_EQ(rows[1].name, "mul");
-  const std::string table = summary_table(rows);
-  EXPECT_NE(table.find("75.0%"), std::string::npos) << table;
+void run_task(const char* name) {
+  Var var;
+  std::array<Var*, 1> writes{&var};
+  runtime().engine.push({.name = name, .writes = writes}, [] {});
+  runtime().engine.wait_to_read(var);
+}
+
+TEST_F(Profiler, RecordsBetweenStartAndStopOnly) {
+  run_task("before");
+  start();
+  EXPECT_TRUE(is_recording());
+  run_task("during");
+  pause();
+  run_task("paused");
+  resume();
+  run_task("resumed");
+  stop();
+  EXPECT_FALSE(is_recording());
+  run_task("after");
+  const Json operators = statistics()["Time"]["operator"];
+  EXPECT_TRUE(operators.contains("during") && operators.contains("resumed"));
+  EXPECT_FALSE(operators.contains("before") || operators.contains("paused") || operators.contains("after"));
+}
+
+TEST_F(Profiler, DumpWritesTheFileAndEndsTheRecording) {
+  start();
+  run_task("one");
+  dump(false);
+  EXPECT_TRUE(is_recording());
+  run_task("two");
+  dump();
+  EXPECT_FALSE(is_recording());
+  int found = 0;
+  const Json document = file();
+  for (const Json& event : document["traceEvents"])
+    found += event.value("cat", "") == "operator" && (event["name"] == "one" || event["name"] == "two");
+  EXPECT_EQ(found, 2);
+}
+
+TEST_F(Profiler, ResetDropsWhatWasRecorded) {
+  start();
+  run_task("old");
+  EXPECT_NE(dumps({.reset = true}).find("old"), std::string::npos);
+  run_task("new");
+  const Json operators = statistics()["Time"]["operator"];
+  EXPECT_FALSE(operators.contains("old"));
+  EXPECT_TRUE(operators.contains("new"));
+}
+
+TEST_F(Profiler, WhatIsLeftOutIsNotRecorded) {
+  set_config({.imperative = false, .memory = false, .filename = path_});
+  start();
+  run_task("left out");
+  Event event("kept");
+  event.start();
+  event.stop();
+  Json json = statistics();
+  EXPECT_FALSE(json["Time"].contains("operator"));
+  EXPECT_EQ(json["Time"]["event"]["kept"]["Count"], 1);
+  EXPECT_TRUE(json["Memory"].empty());
+  set_config({.all = true, .imperative = false, .filename = path_});
+  start();
+  run_task("recorded");
+  EXPECT_TRUE(statistics()["Time"]["operator"].contains("recorded"));
+}
+
+TEST_F(Profiler, MemoryHasItsCurve) {
+  start();
+  { const NDArray array = megafloat(); }
+  stop();
+  const Json memory = statistics()["Memory"]["Device Storage"];
+  EXPECT_GE(memory["Memory: cpu/0"]["Max"].get<double>() - memory["Memory: cpu/0"]["Min"].get<double>(), 4194.304);
+  EXPECT_GE(memory["Peak memory: cpu/0"]["Max"], memory["Memory: cpu/0"]["Max"]);
+  EXPECT_TRUE(memory.contains("Pooled memory: cpu/0"));
+}
+
+TEST_F(Profiler, AnnotationsOfADomain) {
+  const Domain domain("training");
+  Task task = domain.new_task("epoch");
+  Frame frame = domain.new_frame("picture");
+  Counter counter = domain.new_counter("images", 5);
+  start();
+  task.stop();  // not started
+  task.start();
+  frame.start();
+  std::thread([&] { task.stop(); }).join();
+  frame.stop();
+  frame.stop();  // not started again
+  counter += 3;
+  counter -= 1;
+  counter.set_value(2);
+  domain.new_marker("here").mark("global");
+  EXPECT_THROW(domain.new_marker("here").mark("nowhere"), Error);
+  stop();
+  counter.increment();
+  EXPECT_EQ(counter.value(), 3);
+  const Json json = statistics();
+  EXPECT_EQ(json["Time"]["training"]["epoch"]["Count"], 1);
+  EXPECT_EQ(json["Time"]["training,frame"]["picture"]["Count"], 1);
+  EXPECT_EQ(json["Counter"]["training"]["images"]["Count"], 3);
+  EXPECT_EQ(json["Counter"]["training"]["images"]["Max"], 8);
+  size_t marks = 0;
+  for (const trace::Lane& lane : trace::collect()) marks += lane.marks.size();
+  EXPECT_EQ(marks, 1u);
+}
+
+TEST_F(Profiler, ScopesNest) {
+  start();
+  {
+    const Scope outer("epoch 1");
+    const Scope inner("forward:");
+    EXPECT_EQ(inner.name(), "epoch 1:forward:");
+    const Scope alone("data", false);
+    EXPECT_EQ(alone.name(), "data:");
+  }
+  EXPECT_EQ(Scope("next").name(), "next:");
+  const Json scopes = statistics()["Time"]["scope"];
+  EXPECT_EQ(scopes["epoch 1:forward:"]["Count"], 1);
+  EXPECT_GE(scopes["epoch 1:"]["Total"], scopes["epoch 1:forward:"]["Total"]);
+}
+
+TEST_F(Profiler, ContinuousDumpWritesWhileRecording) {
+  set_config({.filename = path_, .continuous_dump = true, .dump_period = 0.01});
+  start();
+  run_task("early");
+  for (int tries = 0; tries < 1000 && !std::filesystem::exists(path_); ++tries)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  EXPECT_TRUE(is_recording());
+  run_task("late");
+  stop();
+  const Json events = file()["traceEvents"];
+  EXPECT_TRUE(std::ranges::any_of(events, [](const Json& event) { return event["name"] == "late"; }));
+  EXPECT_THROW(set_config({.dump_period = 0}), Error);
+}
+
+TEST_F(Profiler, AForkedChildHasNoPeriodicDump) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizers' heaps do not survive a fork beside running threads";
+#endif
+  set_config({.filename = path_, .continuous_dump = true, .dump_period = 0.01});
+  start();
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    stop();
+    start();
+    stop();
+    _exit(is_recording() ? 1 : 0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Profiler, AFailedOperationEndsTheRecordingAllTheSame) {
+  start();
+  Var var;
+  std::array<Var*, 1> writes{&var};
+  runtime().engine.push({.name = "fails", .writes = writes}, [] { throw Error(ErrorKind::kValue, "no"); });
+  EXPECT_THROW(stop(), Error);
+  EXPECT_FALSE(is_recording());
+}
+
+TEST(MemoryReport, CountsLiveBytes) {
+  const auto live = [] { return memory_report().front().live; };
+  const int64_t before = live();
+  const NDArray array = megafloat();
+  EXPECT_GE(live() - before, int64_t{4} << 20);
+  const auto report = memory_report();
+  EXPECT_EQ(report.front().device, Device{});
+  EXPECT_GE(report.front().peak, report.front().live);
+  EXPECT_NE(to_string(report).find("cpu(0)"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import headrace
+from headrace import nd, np, npx
+
 PROGRAM = """
 from headrace import engine, np, npx
 
@@ -22,3 +25,25 @@ def test_ten_thousand_steps_without_a_wait():
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600, check=True
     )
     assert 4 < float(done.stdout) < 25
+
+
+def test_report_has_devices_and_the_largest_arrays():
+    held = {"large": np.ones((1000, 1000)), "small": nd.zeros((10,))}
+    npx.waitall()
+    report = headrace.memory_report()
+    (row,) = report.devices
+    assert row.device == headrace.cpu()
+    assert row.peak >= row.live >= 4_000_000 and row.pooled >= 0
+    sizes = [array.nbytes for array in report.arrays]
+    assert sizes == sorted(sizes, reverse=True)
+    assert (4_000_000, (1000, 1000), "float32", headrace.cpu()) in report.arrays
+    assert "cpu(0)" in str(report) and "(1000, 1000), float32" in str(report)
+    assert headrace.memory_report(arrays=0).arrays == []
+    held.clear()
+    assert (4_000_000, (1000, 1000), "float32", headrace.cpu()) not in headrace.memory_report().arrays
+
+
+def test_report_of_bfloat16():
+    held = [np.ones((1 << 20,), dtype="bfloat16")]
+    rows = [array for array in headrace.memory_report().arrays if array.shape == held[0].shape]
+    assert [(row.nbytes, row.dtype) for row in rows] == [(2 << 20, "bfloat16")]

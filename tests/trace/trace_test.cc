@@ -76,7 +76,7 @@ TEST(Trace, StartDropsWhatWasThere) {
 
 TEST(Trace, FullRingKeepsTheNewest) {
   trace::start();
-  constexpr int kRecords = 70'000;
+  constexpr int kRecords = 140'000;
   in_thread("full", [] {
     for (int i = 0; i < kRecords; ++i) trace::counter("counter", i);
   });
@@ -112,6 +112,111 @@ TEST(Trace, InternGivesOnePointerPerText) {
   const char* a = trace::intern("some text");
   EXPECT_EQ(a, trace::intern(std::string("some ") + "text"));
   EXPECT_STREQ(a, "some text");
+}
+
+TEST(Trace, OnlyTheChosenSources) {
+  trace::start(trace::Source::kGraphSteps | trace::Source::kMemory);
+  in_thread("chosen", [] {
+    trace::Span task("task");
+    trace::Span step({"step", trace::kGraphStep});
+    trace::counter({"bytes", trace::kDeviceMemory}, 1);
+    trace::counter({"images", trace::annotation_category("mine")}, 1);
+    trace::mark({"mark", trace::annotation_category("mine")}, trace::Scope::kThread);
+  });
+  EXPECT_TRUE(trace::enabled(trace::Source::kMemory));
+  EXPECT_FALSE(trace::enabled(trace::Source::kOperators));
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "chosen");
+  ASSERT_NE(lane, nullptr);
+  ASSERT_EQ(lane->events.size(), 1u);
+  EXPECT_STREQ(lane->events[0].name, "step");
+  ASSERT_EQ(lane->samples.size(), 1u);
+  EXPECT_STREQ(lane->samples[0].category, "Device Storage");
+  EXPECT_TRUE(lane->marks.empty());
+}
+
+TEST(Trace, ResumeKeepsTheChoiceAndClearDropsTheRecords) {
+  trace::start(static_cast<trace::Sources>(trace::Source::kCalls));
+  trace::stop();
+  trace::resume();
+  EXPECT_TRUE(trace::enabled(trace::Source::kCalls));
+  EXPECT_FALSE(trace::enabled(trace::Source::kOperators));
+  trace::clear();
+  EXPECT_TRUE(trace::enabled());
+  trace::stop();
+  for (const auto& lane : trace::collect()) EXPECT_TRUE(lane.events.empty());
+}
+
+TEST(Trace, CategoriesOfOneNameAreOne) {
+  EXPECT_EQ(&trace::annotation_category("a domain"), &trace::annotation_category(std::string("a ") + "domain"));
+}
+
+TEST(Trace, TracksAreLanesInTheirOwnTime) {
+  const trace::Track compute("compute", "gpu(0)", trace::Clock::kVirtual);
+  trace::start();
+  std::thread other([] { trace::Track("compute", "gpu(0)", trace::Clock::kVirtual).record("dot", 2000, 3000); });
+  other.join();
+  compute.record("add", 0, 500);
+  trace::Track("compute", "gpu(1)", trace::Clock::kVirtual).record("copy", 10, 20);
+  trace::stop();
+  compute.record("off", 0, 1);
+  int found = 0;
+  for (const auto& lane : trace::collect()) {
+    if (lane.name != "compute") continue;
+    EXPECT_EQ(lane.clock, trace::Clock::kVirtual);
+    if (lane.group != "gpu(0)") continue;
+    ++found;
+    ASSERT_EQ(lane.events.size(), 2u);
+    EXPECT_STREQ(lane.events[0].name, "dot");
+    EXPECT_DOUBLE_EQ(lane.events[0].begin_ns, 2000);
+    EXPECT_DOUBLE_EQ(lane.events[1].end_ns, 500);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(Trace, ManyThreadsShareOneTrack) {
+  const trace::Track track("shared", "links");
+  trace::start();
+  constexpr int kThreads = 4, kRecords = 1000;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back([&] {
+      for (int j = 0; j < kRecords; ++j) track.record("copy", ticks(), ticks());
+    });
+  for (std::thread& thread : threads) thread.join();
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* lane = lane_named(lanes, "shared");
+  ASSERT_NE(lane, nullptr);
+  EXPECT_EQ(lane->events.size(), static_cast<size_t>(kThreads * kRecords));
+}
+
+TEST(Trace, QueuedTasksKnowWhereTheyWerePushed) {
+  Config config;
+  config.workers = 1;
+  Engine engine(config);
+  Var x;
+  std::array<Var*, 1> writes{&x};
+  trace::start();
+  in_thread("pusher", [&] {
+    engine.push({.name = "queued", .writes = writes, .cost_ns = 1e6}, [] {});
+    engine.wait_to_read(x);
+  });
+  trace::stop();
+  const auto lanes = trace::collect();
+  const trace::Lane* pusher = lane_named(lanes, "pusher");
+  ASSERT_NE(pusher, nullptr);
+  int found = 0;
+  for (const auto& lane : lanes)
+    for (const auto& event : lane.events) {
+      if (event.name != std::string("queued")) continue;
+      ++found;
+      EXPECT_EQ(event.origin_lane, pusher->number);
+      EXPECT_GT(event.origin_ns, 0);
+      EXPECT_LE(event.origin_ns, event.begin_ns);
+    }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(Trace, EngineNamesTasks) {

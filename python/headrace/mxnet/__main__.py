@@ -148,7 +148,6 @@ def _run(program: Program, arguments: list[str], timeline: str | None) -> None:
         headrace.nd.waitall()
     finally:
         if timeline is not None:
-            headrace.profiler.set_state("stop")
             headrace.profiler.dump()
 
 

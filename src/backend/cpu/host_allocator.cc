@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/config.h"
 #include "base/slab.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -63,7 +64,7 @@ void* HostAllocator::allocate(size_t bytes) {
   }
   if (!block) [[unlikely]]
     block = make_room_and_retry(bytes, index);
-  counter_.add(static_cast<int64_t>(size_class::size(index)));
+  count(static_cast<int64_t>(size_class::size(index)));
   return block;
 }
 
@@ -72,7 +73,7 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
   bytes = std::max<size_t>(bytes, 1);
   const int index = size_class::of(bytes);
   const int64_t size = static_cast<int64_t>(size_class::size(index));
-  counter_.add(-size);
+  count(-size);
   if (!kHostMemoryIsPooled) {
     std::free(block);
   } else if (bytes <= kSlabLargest) {
@@ -87,6 +88,12 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
     list.head = node;
     pooled_.fetch_add(size, std::memory_order_relaxed);
   }
+}
+
+// The curve of the timeline has the steps of the common count: exact to 64 KiB for each thread, free for small blocks.
+void HostAllocator::count(int64_t bytes) noexcept {
+  if (counter_.add(bytes) && trace::enabled(trace::Source::kMemory)) [[unlikely]]
+    trace_.sample_change({counter_.reported(), counter_.reported_peak(), pooled_.load(std::memory_order_relaxed)});
 }
 
 void* HostAllocator::take_free(int index) noexcept {

@@ -11,6 +11,7 @@
 #include "backend/cpu/size_class.h"
 #include "base/spin_lock.h"
 #include "device/allocator.h"
+#include "device/memory_trace.h"
 
 namespace headrace {
 
@@ -45,6 +46,7 @@ class HostAllocator final : public Allocator {
     FreeBlock* head = nullptr;  // guarded by lock
   };
 
+  void count(int64_t bytes) noexcept;  // negative: released
   void* take_free(int index) noexcept;
   void* make_block(int index) noexcept;  // null: the system gives nothing
   void* carve(size_t bytes) noexcept;
@@ -54,6 +56,7 @@ class HostAllocator final : public Allocator {
   const int64_t physical_bytes_;
   const int64_t watermark_;
   MemoryCounter counter_;
+  MemoryTrace trace_{Device{}};
   std::atomic<int64_t> pooled_{0};
   std::array<FreeList, size_class::kCount> free_;
 

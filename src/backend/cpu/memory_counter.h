@@ -15,20 +15,24 @@ class MemoryCounter {
  public:
   static constexpr int64_t kReportBytes = 64 * 1024;
 
-  void add(int64_t bytes) noexcept {
+  // Whether the common count, and with it reported(), has changed.
+  bool add(int64_t bytes) noexcept {
     ThreadCount& own = current();
     const int64_t unreported = own.unreported.load(std::memory_order_relaxed) + bytes;
     own.unreported.store(unreported, std::memory_order_relaxed);
     if (unreported > own.highest.load(std::memory_order_relaxed))
       own.highest.store(unreported, std::memory_order_relaxed);
-    if (unreported >= kReportBytes || unreported <= -kReportBytes) [[unlikely]]
-      report(own);
+    if (unreported < kReportBytes && unreported > -kReportBytes) [[likely]]
+      return false;
+    report(own);
+    return true;
   }
 
   int64_t live() const noexcept;
   // Of what has been reported: at most kReportBytes off for each thread, without visiting the threads.
   int64_t reported() const noexcept { return reported_.load(std::memory_order_relaxed); }
   int64_t peak() const noexcept;
+  int64_t reported_peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() noexcept;
 
   void lock_for_fork() noexcept { lock_.lock(); }

@@ -1,0 +1,186 @@
+#include "profiler/session.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "device/memory_trace.h"
+#include "device/registry.h"
+#include "engine/runtime.h"
+#include "headrace/profiler.hpp"
+#include "profiler/chrome_trace.h"
+#include "profiler/devices.h"
+#include "profiler/statistics.h"
+#include "trace/trace.h"
+
+namespace headrace::profiler {
+namespace {
+
+// What goes wrong where nobody can be told is logged.
+void save_or_log(const std::string& path) noexcept {
+  try {
+    save_chrome_trace(path);
+  } catch (const std::exception& error) {
+    log(LogLevel::kError, "{}", error.what());
+  }
+}
+
+// Writes a file again and again until it is destroyed, and then once more.
+class PeriodicDump {
+ public:
+  PeriodicDump(std::string path, double seconds)
+      : path_(std::move(path)), thread_([this, seconds](std::stop_token stop) { run(stop, seconds); }) {}
+
+  // In a forked child the thread is not there.
+  bool is_of_this_process() const noexcept { return process_ == getpid(); }
+
+ private:
+  void run(const std::stop_token& stop, double seconds) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      stopped_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+      save_or_log(path_);
+    }
+  }
+
+  const pid_t process_ = getpid();
+  const std::string path_;
+  std::mutex mutex_;
+  std::condition_variable_any stopped_;
+  std::jthread thread_;
+};
+
+struct Session {
+  std::mutex mutex;
+  Config config;                       // guarded by mutex
+  std::unique_ptr<PeriodicDump> dump;  // guarded by mutex
+
+  // With the mutex held.
+  void end_dump() {
+    if (dump && !dump->is_of_this_process()) static_cast<void>(dump.release());
+    dump.reset();
+  }
+};
+
+Session& session() {
+  static Session& instance = *new Session();
+  return instance;
+}
+
+trace::Sources sources_of(const Config& config) {
+  if (config.all) return trace::kAllSources;
+  const auto chosen = [](bool is_chosen, trace::Source source) {
+    return is_chosen ? static_cast<trace::Sources>(source) : 0;
+  };
+  return chosen(true, trace::Source::kAnnotations) | chosen(config.imperative, trace::Source::kOperators) |
+         chosen(config.symbolic, trace::Source::kGraphSteps) | chosen(config.memory, trace::Source::kMemory) |
+         chosen(config.api, trace::Source::kCalls);
+}
+
+// Curves begin and end with the recording, not with the first allocation in it.
+void sample_memory() {
+  if (!trace::enabled(trace::Source::kMemory)) return;
+  for (const Device device : devices_with_memory()) MemoryTrace(device).sample(allocator_of(device).stats());
+}
+
+// Waits for the engine and then does `rest`, also when an operation has failed; its error goes on.
+template <class Rest>
+void drain_and(Rest rest) {
+  try {
+    runtime().engine.wait_all();
+  } catch (...) {
+    rest();
+    throw;
+  }
+  rest();
+}
+
+void save_at_exit() {
+  runtime().shutdown();
+  save_or_log(headrace::config().trace_path);
+}
+
+}  // namespace
+
+void set_config(Config config) {
+  check(config.dump_period > 0, ErrorKind::kValue,
+        "profiler.set_config: dump_period must be a positive number of seconds, got {}.", config.dump_period);
+  std::lock_guard guard(session().mutex);
+  session().config = std::move(config);
+}
+
+Config get_config() {
+  std::lock_guard guard(session().mutex);
+  return session().config;
+}
+
+void start() {
+  runtime();  // installs what keeps a forked child from finding the recorder locked
+  std::lock_guard guard(session().mutex);
+  const Config& config = session().config;
+  session().end_dump();
+  trace::start(sources_of(config));
+  sample_memory();
+  if (config.continuous_dump) session().dump = std::make_unique<PeriodicDump>(config.filename, config.dump_period);
+}
+
+void stop() {
+  drain_and([] {
+    sample_memory();
+    trace::stop();
+    std::lock_guard guard(session().mutex);
+    session().end_dump();
+  });
+}
+
+void pause() {
+  drain_and([] {
+    sample_memory();
+    trace::stop();
+  });
+}
+
+void resume() {
+  trace::resume();
+  sample_memory();
+}
+
+bool is_recording() noexcept { return trace::enabled(); }
+
+void dump(bool finished) {
+  if (finished) {
+    stop();
+  } else {
+    drain_and([] {});
+  }
+  save_chrome_trace(get_config().filename);
+}
+
+std::string dumps(const DumpsOptions& options) {
+  std::string text;
+  drain_and([&] {
+    const auto sections = statistics(trace::collect(), options.sort_by, options.ascending);
+    text = options.format == Format::kJson ? statistics_json(sections) : statistics_table(sections);
+    if (options.reset) trace::clear();
+  });
+  return text;
+}
+
+void start_if_configured() {
+  if (headrace::config().trace_path.empty() || trace::enabled()) return;
+  trace::start();
+  sample_memory();
+  std::atexit(save_at_exit);
+}
+
+}  // namespace headrace::profiler
