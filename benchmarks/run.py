@@ -1,4 +1,4 @@
-"""Times Headrace beside NumPy, PyTorch and MXNet 1.9.1, interleaved in one run.
+"""Times Headrace beside NumPy, PyTorch, JAX and MXNet 1.9.1, interleaved in one run.
 
 Each framework runs in a process of its own, in the environment that tools/peers.sh made for it. One case is
 timed in all of them before the next one starts, and all cases are gone through ROUNDS times. The table shows
@@ -22,6 +22,7 @@ FRAMEWORKS = {
     "headrace": sys.executable,
     "numpy": sys.executable,
     "torch": PEERS / "torch/bin/python",
+    "jax": PEERS / "jax/bin/python",
     "mxnet": PEERS / "mxnet/bin/python",
 }
 

@@ -64,7 +64,7 @@ bool Scheduler::run_group(ThreadContext& context, TaskGroup& group) noexcept {
   }
   --context.depth;
   if (start && name) [[unlikely]]
-    trace::record(name, start, ticks());
+    trace::record(name, start, ticks(), group.tasks()[0]->origin);
   return name != nullptr;
 }
 

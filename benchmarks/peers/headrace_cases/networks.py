@@ -49,6 +49,28 @@ def chain(count, hybrid):
     return run
 
 
+class CurvedChain(nn.HybridBlock):
+    def hybrid_forward(self, F, x):
+        for _ in range(5):
+            x = F.np.tanh(x * 1.01 + 0.5)
+        return x
+
+
+def chain_gradient(count):
+    net = CurvedChain()
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = np.ones((count,))
+    x.attach_grad()
+
+    def run():
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        x.grad.wait_to_read()
+
+    return run
+
+
 def resnet18(classes=1000):
     def block(channels, count, first):
         stage = nn.HybridSequential()
@@ -167,6 +189,12 @@ CASES = {
         )
         for count in (1e3, 1e5, 1.6e7)
         for mode in ("eager", "hybridized")
+    },
+    **{
+        f"15 pointwise operations with gradient, {count:.0e} floats, hybridized": lambda c=count: (
+            chain_gradient(int(c))
+        )
+        for count in (1e3, 1e5, 1.6e7)
     },
     **{
         f"convolution {name}, forward and backward": lambda a=arguments: convolution(*a)

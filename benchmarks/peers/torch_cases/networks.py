@@ -41,6 +41,19 @@ def chain(count, compiled):
     return lambda: call(x)
 
 
+def chain_gradient(count):
+    x = torch.ones(count, requires_grad=True)
+
+    def run():
+        y = x
+        for _ in range(5):
+            y = torch.tanh(y * 1.01 + 0.5)
+        x.grad = None
+        y.sum().backward()
+
+    return run
+
+
 class Residual(nn.Module):
     def __init__(self, before, channels, stride):
         super().__init__()
@@ -140,6 +153,12 @@ CASES = {
         )
         for count in (1e3, 1e5, 1.6e7)
         for mode in ("eager", "hybridized")
+    },
+    **{
+        f"15 pointwise operations with gradient, {count:.0e} floats, hybridized": lambda c=count: (
+            chain_gradient(int(c))
+        )
+        for count in (1e3, 1e5, 1.6e7)
     },
     **{
         f"convolution {name}, forward and backward": lambda a=arguments: convolution(*a)
