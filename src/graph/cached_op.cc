@@ -215,6 +215,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     if (fusion) {
       fuse_convolutions(whole);
       fuse(whole);
+      fuse_reductions(whole);
     }
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
@@ -225,7 +226,9 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->from_outputs = halves.from_outputs;
   if (fusion) {
     fuse(halves.forward, halves.kept);
+    fuse_reductions(halves.forward, halves.kept);
     fuse(halves.backward);
+    fuse_reductions(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));
