@@ -215,7 +215,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     if (fusion) {
       fuse_convolutions(whole);
       fuse(whole);
-      fuse_reductions(whole);
+      fuse_surroundings(whole);
     }
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
@@ -226,9 +226,9 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->from_outputs = halves.from_outputs;
   if (fusion) {
     fuse(halves.forward, halves.kept);
-    fuse_reductions(halves.forward, halves.kept);
+    fuse_surroundings(halves.forward, halves.kept);
     fuse(halves.backward);
-    fuse_reductions(halves.backward);
+    fuse_surroundings(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));

@@ -98,7 +98,7 @@ void allow_surroundings(OpDef& op, F reduction_of) {
     OpDef made;
     set_attrs_type<A>(made);
     made.name = "_fused_reduction";
-    const AxisSet axes = a.axes(made.name.c_str(), s.elements->shape().size());
+    const AxisSet axes = a.axes(made.name.c_str(), s.data->shape().size());
     return surrounded(reduction_of(a), axes, a.start(), s, std::move(made));
   };
 }

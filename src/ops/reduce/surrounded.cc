@@ -1,7 +1,5 @@
 #include "ops/reduce/surrounded.h"
 
-#include <algorithm>
-
 namespace headrace {
 namespace {
 
@@ -35,8 +33,8 @@ bool is_read_along(const Shape& space, const Strides& strides) {
 }
 
 std::optional<Elements> elements_of(const Reduction& reduction, AxisSet axes, const Surroundings& s) {
-  const View& stored = *s.elements;
-  if (s.before->type != reduction_compute_type(stored.dtype(), s.reduced)) return {};
+  const View& stored = *s.data;
+  if (s.before->type != reduction_compute_type(stored.dtype(), s.result)) return {};
   Elements made{reduction.of(s.before->formula, stored.dtype()), s.before->type, s.before->parameters, {}, 0, {}};
   const SmallVector<size_t, 6> order = memory_order(stored.shape(), stored.strides(), axes);
   for (size_t d : order) {
@@ -60,8 +58,6 @@ struct Surrounded {
   std::optional<Elements> elements;
   std::optional<Surroundings::After> after;
 
-  size_t first_further() const noexcept { return elements ? elements->strides.size() : 1; }
-
   void reduce(KernelContext& c, const Tensor& output) const {
     if (!elements) return reduction.run(c, c.input(0), axes, output, {.initial = initial});
     SmallVector<Operand, 8> operands;
@@ -71,29 +67,13 @@ struct Surrounded {
                              {.initial = initial, .type = elements->type, .parameters = elements->parameters});
   }
 
-  void finish(KernelContext& c, void* values) const {
-    static constexpr int64_t kOnce = 0, kEach = 1;
-    SmallVector<Operand, 8> inputs, outputs;
-    for (int i : after->inputs) {
-      if (i == Surroundings::After::kReduced) {
-        inputs.push_back({values, reduced, &kEach});
-      } else {
-        const Tensor& array = c.input(first_further() + static_cast<size_t>(i));
-        inputs.push_back({array.data, array.dtype, array.size == 1 ? &kOnce : &kEach});
-      }
-    }
-    for (size_t k = 0; k < c.output_count(); ++k) outputs.push_back({c.output(k).data, c.output(k).dtype, &kEach});
-    headrace::run(after->formula->program(after->type), Shape{c.output(0).size}, {inputs.data(), inputs.size()},
-                  {outputs.data(), outputs.size()}, after->parameters);
-  }
-
   void run(KernelContext& c) const {
     const Tensor& output = c.output(0);
     if (!after) return reduce(c, output);
     if (output.size == 0) return;
     void* values = c.workspace(static_cast<size_t>(output.size) * item_size(reduced));
     reduce(c, {values, reduced, output.shape, output.strides, output.size});
-    finish(c, values);
+    after->run(c, values, reduced, elements ? elements->strides.size() : 1);
   }
 };
 
@@ -101,7 +81,7 @@ struct Surrounded {
 
 std::shared_ptr<const OpDef> surrounded(const Reduction& reduction, AxisSet axes, std::optional<double> initial,
                                         const Surroundings& surroundings, OpDef op) {
-  Surrounded made{reduction, axes, initial, surroundings.reduced, {}, surroundings.after};
+  Surrounded made{reduction, axes, initial, surroundings.result, {}, surroundings.after};
   size_t inputs = 1;
   if (surroundings.before) {
     made.elements = elements_of(reduction, axes, surroundings);
@@ -109,8 +89,7 @@ std::shared_ptr<const OpDef> surrounded(const Reduction& reduction, AxisSet axes
     inputs = surroundings.before->inputs.size();
   }
   if (made.after) {
-    const auto most = std::max_element(made.after->inputs.begin(), made.after->inputs.end());
-    inputs += static_cast<size_t>(*most + 1);
+    inputs += made.after->further();
     op.outputs = made.after->formula->formula.outputs.size();
   }
   op.inputs.assign(inputs, "data");

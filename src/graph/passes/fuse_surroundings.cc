@@ -1,6 +1,6 @@
-// Reduction fusion: a pointwise step whose result only a reduction reads computes the elements on their way into it, so
-// that they are never stored; a pointwise step of the reduced values is done before they leave the caches. What is no
-// longer stored is rounded as if it were, so the bits stay.
+// Fusion with what stands around: a pointwise step whose result only a reduction reads computes the elements on their
+// way into it, so that they are never stored; a pointwise step that alone reads the result of a reduction or a dense
+// layer is done before it leaves the caches. What is no longer stored is rounded as if it were, so the bits stay.
 
 #include <algorithm>
 
@@ -12,9 +12,9 @@
 namespace headrace {
 namespace {
 
-class ReductionFusion {
+class SurroundingsFusion {
  public:
-  ReductionFusion(Lowered& graph, std::span<const int> kept)
+  SurroundingsFusion(Lowered& graph, std::span<const int> kept)
       : graph_(graph), uses_(graph, kept), is_gone_(graph.steps.size()) {}
 
   void run() {
@@ -42,23 +42,24 @@ class ReductionFusion {
   }
 
   void surround(size_t s) {
-    const Step& reduction = graph_.steps[s];
-    const int from = reduction.inputs[0], to = reduction.outputs[0];
+    const Step& step = graph_.steps[s];
+    const int from = step.inputs[0], to = step.outputs[0];
     const size_t first = step_before(s), last = step_after(s);
     Surroundings around{type(from), type(to)->dtype(), {}, {}};
     if (first != Uses::kNone) around.before = before(graph_.steps[first]);
     std::vector<int> further;
     if (last != Uses::kNone) around.after = after(graph_.steps[last], to, further);
     if (around.before) {
-      if (auto made = reduction.op->surround(*reduction.attrs, around)) return replace(s, first, last, made, further);
+      if (auto made = step.op->surround(*step.attrs, around)) return replace(s, first, last, made, further);
       around.before.reset();
     }
     if (!around.after) return;
-    if (auto made = reduction.op->surround(*reduction.attrs, around)) replace(s, Uses::kNone, last, made, further);
+    if (auto made = step.op->surround(*step.attrs, around)) replace(s, Uses::kNone, last, made, further);
   }
 
-  // The step that computes the elements, if nobody else reads them and what it reads is the same at the reduction.
+  // The step that computes the elements, if nobody else reads them and what it reads is the same then.
   size_t step_before(size_t s) const {
+    if (graph_.steps[s].inputs.size() != 1) return Uses::kNone;
     const int id = graph_.steps[s].inputs[0];
     const size_t p = uses_.producer(id);
     if (p == Uses::kNone || is_gone_[p] || uses_.only_reader(id) != s) return Uses::kNone;
@@ -70,7 +71,7 @@ class ReductionFusion {
     return changes ? Uses::kNone : p;
   }
 
-  // The step that reads the reduced values and nothing that comes later or has another shape.
+  // The step that reads the result and nothing that comes later or has another shape.
   size_t step_after(size_t s) const {
     const int id = graph_.steps[s].outputs[0];
     const size_t t = uses_.only_reader(id);
@@ -94,11 +95,11 @@ class ReductionFusion {
     return made;
   }
 
-  Surroundings::After after(const Step& step, int reduced, std::vector<int>& further) const {
+  Surroundings::After after(const Step& step, int result, std::vector<int>& further) const {
     Surroundings::After made{step.op->pointwise, parameters_of(step), static_cast<ComputeType>(step.ticket), {}};
     for (int id : step.inputs) {
-      if (id != reduced) further.push_back(id);
-      made.inputs.push_back(id == reduced ? Surroundings::After::kReduced : static_cast<int>(further.size()) - 1);
+      if (id != result) further.push_back(id);
+      made.inputs.push_back(id == result ? Surroundings::After::kResult : static_cast<int>(further.size()) - 1);
     }
     return made;
   }
@@ -131,6 +132,6 @@ class ReductionFusion {
 
 }  // namespace
 
-void fuse_reductions(Lowered& graph, std::span<const int> kept) { ReductionFusion(graph, kept).run(); }
+void fuse_surroundings(Lowered& graph, std::span<const int> kept) { SurroundingsFusion(graph, kept).run(); }
 
 }  // namespace headrace
