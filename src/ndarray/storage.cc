@@ -37,15 +37,12 @@ void Storage::drop_copies() noexcept { delete copies_.exchange(nullptr, std::mem
 LayoutCopies::Found LayoutCopies::find(const void* from, const std::string& layout) {
   std::lock_guard lock(mutex_);
   for (const Copy& copy : copies_)
-    if (copy.from == from && copy.layout == layout)
-      return {copy.memory ? copy.memory->data() : nullptr, !copy.memory};
+    if (copy.from == from && copy.layout == layout) return {copy.memory ? copy.memory->data() : nullptr, !copy.memory};
   if (copies_.size() < kMost) copies_.push_back({from, layout, nullptr});
   return {};
 }
 
-StoragePtr LayoutCopies::make(size_t bytes) {
-  return StoragePtr(new Storage(allocator_of(Device{}), Device{}, bytes));
-}
+StoragePtr LayoutCopies::make(size_t bytes) { return StoragePtr(new Storage(allocator_of(Device{}), Device{}, bytes)); }
 
 void* LayoutCopies::insert(const void* from, const std::string& layout, StoragePtr copy) {
   std::lock_guard lock(mutex_);

@@ -89,8 +89,8 @@ DType mean_dtype(DType input, const A& a) {
 // Estimated time to read an array of this size once, on one core.
 double streaming_cost(const Infer& i) noexcept;
 
-// Lets the graph compiler put formulas before and after the operator, which runs `reduction_of(attributes)`, a Reduction
-// that lives as long as the catalogue.
+// Lets the graph compiler put formulas before and after the operator, which runs `reduction_of(attributes)`, a
+// Reduction that lives as long as the catalogue.
 template <class A, class F>
 void allow_surroundings(OpDef& op, F reduction_of) {
   op.surround = [reduction_of](const Attrs& attrs, const Surroundings& s) {

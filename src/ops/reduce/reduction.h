@@ -15,9 +15,9 @@
 namespace headrace {
 
 struct ReductionOptions {
-  std::optional<double> initial = {};    // combined into every result
-  std::optional<double> count = {};      // what the epilogue sees instead of the number of elements
-  std::optional<ComputeType> type = {};  // what elements are computed in instead of reduction_compute_type
+  std::optional<double> initial = {};       // combined into every result
+  std::optional<double> count = {};         // what the epilogue sees instead of the number of elements
+  std::optional<ComputeType> type = {};     // what elements are computed in instead of reduction_compute_type
   std::span<const double> parameters = {};  // of the prologue
 };
 

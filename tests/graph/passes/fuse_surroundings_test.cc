@@ -85,11 +85,9 @@ TEST(FuseSurroundings, ReadsDoNotMovePastChanges) {
 }
 
 TEST(FuseSurroundings, ElementsOfAnotherTypeStay) {
-  EXPECT_THAT(fused({{2, 3}},
-                    [](const Arrays& in) -> Arrays {
-                      return {call("_npi_mean", {call("square", {in[0]})})};
-                    },
-                    DType::kInt32),
+  EXPECT_THAT(fused(
+                  {{2, 3}}, [](const Arrays& in) -> Arrays { return {call("_npi_mean", {call("square", {in[0]})})}; },
+                  DType::kInt32),
               Not(HasSubstr("_fused_reduction")));
 }
 
@@ -153,8 +151,8 @@ TEST_P(FusedReductionBits, AreThoseOfTheSteps) {
 INSTANTIATE_TEST_SUITE_P(Types, FusedReductionBits,
                          testing::Combine(testing::Values(DType::kFloat32, DType::kFloat64, DType::kFloat16,
                                                           DType::kBfloat16),
-                                          testing::Values(Shape{7, 5}, Shape{3000, 3}, Shape{3, 3000}, Shape{40, 9, 130},
-                                                          Shape{11, 70, 12}, Shape{200000})),
+                                          testing::Values(Shape{7, 5}, Shape{3000, 3}, Shape{3, 3000},
+                                                          Shape{40, 9, 130}, Shape{11, 70, 12}, Shape{200000})),
                          [](const auto& info) {
                            std::string name(dtype_name(std::get<0>(info.param)));
                            for (int64_t extent : std::get<1>(info.param)) name += "_" + std::to_string(extent);
@@ -197,12 +195,24 @@ TEST(FuseSurroundings, DenseLayersKeepTheirBits) {
   using Work = std::function<NDArray(const NDArray& y, const NDArray& shortcut)>;
   const Work works[] = {
       [](const NDArray& y, const NDArray&) { return call("relu", {y}); },
-      [](const NDArray& y, const NDArray& r) { return call("elemwise_add", {y, r}); },
-      [](const NDArray& y, const NDArray& r) { return call("relu", {call("elemwise_add", {r, y})}); },
-      [](const NDArray& y, const NDArray&) { return call("relu", {call("elemwise_add", {y, y})}); },
-      [](const NDArray& y, const NDArray& r) { return call("sigmoid", {call("elemwise_mul", {y, r})}); },
-      [](const NDArray& y, const NDArray&) { return call("_plus_scalar", {call("tanh", {y})}, {{"scalar", 0.5}}); },
-      [](const NDArray& y, const NDArray&) { return call("broadcast_greater", {y, call("relu", {y})}); },
+      [](const NDArray& y, const NDArray& r) {
+        return call("elemwise_add", {y, r});
+      },
+      [](const NDArray& y, const NDArray& r) {
+        return call("relu", {call("elemwise_add", {r, y})});
+      },
+      [](const NDArray& y, const NDArray&) {
+        return call("relu", {call("elemwise_add", {y, y})});
+      },
+      [](const NDArray& y, const NDArray& r) {
+        return call("sigmoid", {call("elemwise_mul", {y, r})});
+      },
+      [](const NDArray& y, const NDArray&) {
+        return call("_plus_scalar", {call("tanh", {y})}, {{"scalar", 0.5}});
+      },
+      [](const NDArray& y, const NDArray&) {
+        return call("broadcast_greater", {y, call("relu", {y})});
+      },
   };
   for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBfloat16}) {
     for (const auto& [rows, columns, depth] :
@@ -254,7 +264,8 @@ TEST(FuseSurroundings, ElementsThatLieChannelsLastAreSummedInThatOrder) {
     const NDArray x(make_view(shape, DType::kFloat64, Device{}, channels_last_strides(shape)));
     copy_into(x, varied(shape, DType::kFloat64, 5));
     EXPECT_THAT(to_text(graph), HasSubstr("_fused_reduction"));
-    EXPECT_TRUE(run_plan(std::move(graph), {x}) == run_plan(std::move(plain), {x})) << fmt::format("{}", to_string(axes));
+    EXPECT_TRUE(run_plan(std::move(graph), {x}) == run_plan(std::move(plain), {x}))
+        << fmt::format("{}", to_string(axes));
   }
 }
 
