@@ -80,18 +80,23 @@ Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& want
   name_ = name_of(given, wanted);
 }
 
-void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage) {
+bool Operand::begin_kept(dnnl::stream& stream, void* data, Storage* storage) {
   given_.set_data_handle(data);
-  if (bytes_ == 0) return;
+  if (bytes_ == 0) return true;
   LayoutCopies* const copies = storage && !is_written_ && !name_.empty() ? storage->copies() : nullptr;
   const LayoutCopies::Found found = copies ? copies->find(data, name_) : LayoutCopies::Found{};
-  if (found.data) return wanted_.set_data_handle(found.data);
+  if (!found.data && !found.is_worth_keeping) return false;
   const auto fill = [&](void* to) {
     wanted_.set_data_handle(to);
     reorder_.execute(stream, given_, wanted_);
     stream.wait();
   };
-  if (found.is_worth_keeping) return wanted_.set_data_handle(copies->keep(data, name_, bytes_, fill));
+  wanted_.set_data_handle(found.data ? found.data : copies->keep(data, name_, bytes_, fill));
+  return true;
+}
+
+void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage) {
+  if (begin_kept(stream, data, storage)) return;
   wanted_.set_data_handle(context.workspace(bytes_));
   if (!is_written_) reorder_.execute(stream, given_, wanted_);
 }

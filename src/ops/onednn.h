@@ -36,6 +36,8 @@ class Operand {
   const dnnl::memory& argument() const noexcept { return wanted_; }
   // Before the primitive runs. With the storage of an input, its reordered copy is kept there for later runs.
   void begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage = nullptr);
+  // As begin(), but only where nothing has to be reordered or a kept copy serves; gives whether that is so.
+  bool begin_kept(dnnl::stream& stream, void* data, Storage* storage);
   // After it.
   void end(dnnl::stream& stream);
 

@@ -84,6 +84,25 @@ TEST_F(WeightCopies, FollowOptimizers) {
   predict();
 }
 
+// The kernel that takes b in its own layout may add up in another order.
+TEST(DenseWeightCopies, FollowTheWeights) {
+  const Symbol layer = Symbol::apply("FullyConnected", "fc", {Symbol::variable("data"), Symbol::variable("weight")},
+                                     {{"num_hidden", "96"}, {"no_bias", "True"}});
+  CachedOp op(layer);
+  const Shape shape{96, 200};
+  const NDArray data = varied({3, 200}, DType::kFloat32, 1), weight = varied(shape, DType::kFloat32, 2);
+  for (uint64_t round = 0; round < 3; ++round) {
+    CachedOp other(layer);
+    const NDArray unseen = NDArray::from(std::span<const float>(weight.to_vector<float>()), shape);
+    const std::vector<float> expected = other(Arrays{data, unseen})[0].to_vector<float>();
+    for (int i = 0; i < 4; ++i) {
+      const std::vector<float> actual = op(Arrays{data, weight})[0].to_vector<float>();
+      for (size_t k = 0; k < expected.size(); ++k) ASSERT_NEAR(actual[k], expected[k], 1e-4) << round << " " << i;
+    }
+    copy_into(weight, varied(shape, DType::kFloat32, 3 + round));
+  }
+}
+
 TEST_F(WeightCopies, ThreadsPredictWhileWeightsChangeBetweenRounds) {
   for (int round = 0; round < 5; ++round) {
     const std::string expected = fresh(data, weight);

@@ -58,6 +58,7 @@ void multiply(KernelContext& c, const FullyConnectedAttrs& a, void* result) {
   g.m = c.output(0).size / a.num_hidden;
   g.a = as_matrix(c, data, row_axes(data.shape, a.flatten));
   g.b = transposed(as_matrix(c, c.input(1), 1));
+  if (g.b.data == c.input(1).data) g.b.storage = c.input(1).storage;
   if (!a.no_bias) g.bias = packed_data(c, c.input(2));
   gemm(c, g);
 }
