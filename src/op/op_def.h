@@ -275,8 +275,8 @@ struct OpDef {
   std::function<bool(const Geometry& in, Geometry& out, const Attrs&)> as_view = {};
   std::function<std::vector<NDArray>(std::span<const NDArray>, const Attrs&)> compose = {};
   std::shared_ptr<const Pointwise> pointwise = {};
-  // Of a reduction: the operator that does the same between two formulas, for the graph compiler. Null where that would
-  // be slower or change the bits of the results.
+  // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
+  // where that would be slower or change the bits of the results.
   std::function<std::shared_ptr<const OpDef>(const Attrs&, const Surroundings&)> surround = {};
 
   std::function<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
