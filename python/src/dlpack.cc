@@ -59,6 +59,7 @@ void free_capsule(PyObject* capsule) {
 }  // namespace
 
 PyObject* to_dlpack(const NDArray& array) {
+  array.view()->storage()->expose();
   auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};
   exported->managed.tensor = {array.view()->data(),
                               kDeviceCpu,

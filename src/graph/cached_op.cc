@@ -41,19 +41,34 @@ constexpr size_t kMostKinds = 256;  // of calls that are remembered
 
 bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
 
-// Everything on which a plan depends.
-std::vector<int64_t> signature_of(std::span<const NDArray> inputs, bool training, bool recording) {
-  std::vector<int64_t> key{training, recording};
-  key.reserve(2 + inputs.size() * 8);
+// Everything on which a plan depends, number by number, as long as `take` gives true. Gives whether it always did.
+template <class Take>
+bool each_of_signature(std::span<const NDArray> inputs, bool training, bool recording, Take take) {
+  if (!take(training) || !take(recording)) return false;
   for (const NDArray& input : inputs) {
-    key.push_back(static_cast<int64_t>(input.dtype()) * 2 + (recording && has_gradient(input)));
-    key.push_back(static_cast<int64_t>(input.ndim()));
-    for (size_t k = 0; k < input.ndim(); ++k) {
-      key.push_back(input.shape()[k]);
-      key.push_back(input.strides()[k]);
-    }
+    if (!take(static_cast<int64_t>(input.dtype()) * 2 + (recording && has_gradient(input)))) return false;
+    const Shape& shape = input.shape();
+    if (!take(static_cast<int64_t>(shape.size()))) return false;
+    for (size_t k = 0; k < shape.size(); ++k)
+      if (!take(shape[k]) || !take(input.strides()[k])) return false;
   }
+  return true;
+}
+
+std::vector<int64_t> signature_of(std::span<const NDArray> inputs, bool training, bool recording) {
+  std::vector<int64_t> key;
+  each_of_signature(inputs, training, recording, [&](int64_t number) {
+    key.push_back(number);
+    return true;
+  });
   return key;
+}
+
+bool has_signature(std::span<const NDArray> inputs, bool training, bool recording, const std::vector<int64_t>& key) {
+  auto next = key.begin();
+  return each_of_signature(inputs, training, recording,
+                           [&](int64_t number) { return next != key.end() && *next++ == number; }) &&
+         next == key.end();
 }
 
 // One run of a plan as a task.
@@ -129,22 +144,19 @@ std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) cons
 
 std::shared_ptr<const CachedOp::Compiled> CachedOp::compiled_for(std::span<const NDArray> inputs) {
   const bool recording = thread_state().recording, training = thread_state().training;
-  std::vector<bool> wanted;
-  bool any = false;
-  for (const NDArray& input : inputs) {
-    wanted.push_back(recording && has_gradient(input));
-    any |= wanted.back();
-  }
-  std::vector<int64_t> key = signature_of(inputs, training, any);
+  const bool any = recording && std::any_of(inputs.begin(), inputs.end(), has_gradient);
   {
     std::shared_lock lock(mutex_);
     for (const auto& [known, compiled] : known_)
-      if (known == key) return compiled;
+      if (has_signature(inputs, training, any, known)) return compiled;
   }
-  std::shared_ptr<const Compiled> made = compile(inputs, training, any ? wanted : std::vector<bool>());
+  std::vector<bool> wanted;
+  for (const NDArray& input : inputs)
+    if (any) wanted.push_back(has_gradient(input));
+  std::shared_ptr<const Compiled> made = compile(inputs, training, wanted);
   std::unique_lock lock(mutex_);
   if (known_.size() == kMostKinds) known_.pop_back();
-  known_.emplace(known_.begin(), std::move(key), made);
+  known_.emplace(known_.begin(), signature_of(inputs, training, any), made);
   return made;
 }
 
@@ -173,6 +185,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     if (fusion) {
       fuse_convolutions(whole);
       fuse(whole);
+      fuse_surroundings(whole);
     }
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
@@ -183,7 +196,9 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->from_outputs = halves.from_outputs;
   if (fusion) {
     fuse(halves.forward, halves.kept);
+    fuse_surroundings(halves.forward, halves.kept);
     fuse(halves.backward);
+    fuse_surroundings(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));

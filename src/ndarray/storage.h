@@ -15,15 +15,17 @@
 
 namespace headrace {
 
+class LayoutCopies;  // ndarray/layout_copies.h
+
 class Storage final : public RefCounted<Storage> {
  public:
   // Bytes that come from the device's allocator at first use.
   Storage(Allocator& allocator, Device device, size_t bytes) noexcept
-      : device_(device), bytes_(bytes), allocator_(&allocator) {}
+      : device_(device), bytes_(bytes), allocator_(&allocator), copies_(nullptr) {}
 
   // Borrowed memory: `free_owner(owner)` is called, on any thread, when the last reference is gone.
   Storage(Device device, size_t bytes, void* data, void* owner, void (*free_owner)(void*)) noexcept
-      : device_(device), bytes_(bytes), data_(data), owner_(owner), free_owner_(free_owner) {}
+      : device_(device), is_borrowed_(true), bytes_(bytes), data_(data), owner_(owner), free_owner_(free_owner) {}
   ~Storage();
 
   Device device() const noexcept { return device_; }
@@ -35,7 +37,17 @@ class Storage final : public RefCounted<Storage> {
     void* pointer = data_.load(std::memory_order_acquire);
     return pointer ? pointer : allocate();
   }
-  bool is_borrowed() const noexcept { return free_owner_ != nullptr; }
+  bool is_borrowed() const noexcept { return is_borrowed_; }
+  // What kernels keep of the contents until they change. Null where changes are not seen: in borrowed and in exposed
+  // memory. Any thread that holds access to var().
+  LayoutCopies* copies();
+  // Whoever holds write access to var() calls this before it writes: what was kept of the contents goes.
+  void discard_copies() noexcept {
+    if (!is_borrowed_ && copies_.load(std::memory_order_acquire)) drop_copies();
+  }
+  // Code outside sees the memory from now on and may change it at any time. Any thread.
+  void expose() noexcept { is_exposed_.store(true, std::memory_order_relaxed); }
+
   // Null for borrowed memory.
   Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
 
@@ -44,17 +56,25 @@ class Storage final : public RefCounted<Storage> {
 
  private:
   void* allocate();
+  void drop_copies() noexcept;
 
-  Var var_;
   Device device_;
+  const bool is_borrowed_ = false;
+  std::atomic<bool> is_exposed_{false};
+  Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};
   union {
     Allocator* allocator_;
     void* owner_;  // of borrowed memory
   };
-  void (*free_owner_)(void*) = nullptr;
+  union {
+    std::atomic<LayoutCopies*> copies_;  // owned
+    void (*free_owner_)(void*);          // of borrowed memory
+  };
 };
+
+static_assert(sizeof(Storage) <= kSlabGranule, "the smallest slabs hold it");
 
 using StoragePtr = IntrusivePtr<Storage>;
 

@@ -7,22 +7,6 @@
 
 namespace headrace {
 
-Storage::~Storage() {
-  if (free_owner_) {
-    free_owner_(owner_);
-  } else if (void* pointer = data_.load(std::memory_order_relaxed)) {
-    allocator_->release(pointer, bytes_);
-  }
-}
-
-void* Storage::allocate() {
-  void* mine = allocator_->allocate(bytes_);
-  void* expected = nullptr;
-  if (data_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) return mine;
-  allocator_->release(mine, bytes_);
-  return expected;
-}
-
 View::View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset)
     : storage_(std::move(storage)),
       shape_(shape),

@@ -39,6 +39,8 @@ double streaming_cost_ns(std::span<View* const> views) noexcept {
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {
   if (op.pointwise) {
+    for (const View* view : outputs) view->storage()->discard_copies();
+    for (uint32_t i : op.pointwise->state_inputs) inputs[i]->storage()->discard_copies();
     run_pointwise(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
     return;
   }
@@ -46,15 +48,19 @@ void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs
   std::vector<Tensor> tensors;
   tensors.reserve(inputs.size() + outputs.size());
   const auto as_it_lies = [](const View& view) -> Tensor {
-    return {view.data(), view.dtype(), view.shape(), view.strides(), view.size()};
+    return {view.data(), view.dtype(), view.shape(), view.strides(), view.size(), view.storage()};
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const View& view = *inputs[i];
     const bool mutated = (op.mutates >> std::min<size_t>(i, 31)) & 1u;
+    if (mutated) view.storage()->discard_copies();
     const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !mutated;
     tensors.push_back(needs_packing ? packed.pack(view) : as_it_lies(view));
   }
-  for (const View* view : outputs) tensors.push_back(as_it_lies(*view));
+  for (const View* view : outputs) {
+    view->storage()->discard_copies();
+    tensors.push_back(as_it_lies(*view));
+  }
   std::span<const Tensor> every(tensors);
   KernelContext context(op, every.first(inputs.size()), every.subspan(inputs.size()), ticket);
   op.kernel(context, attrs);

@@ -122,8 +122,8 @@ class CallGroup {
     const FusedCall fused = service<KnownCalls>().find(key_, [this] { return make(); });
     const AttrsPtr attrs = fused_attrs({parameters_.data(), parameters_.size()});
     for (View* view : outputs_) view->storage()->data();  // what can fail comes before anything is written
-    run_pointwise(*fused.op, *attrs, static_cast<ComputeType>(call_of(calls_[0]).ticket),
-                  {inputs_.data(), inputs_.size()}, {outputs_.data(), outputs_.size()});
+    run_call(*fused.op, *attrs, {inputs_.data(), inputs_.size()}, {outputs_.data(), outputs_.size()},
+             call_of(calls_[0]).ticket);
     return fused.name;
   }
 

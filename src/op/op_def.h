@@ -25,8 +25,10 @@
 namespace headrace {
 
 class Var;
+class Storage;
 struct OpDef;
-struct Pointwise;  // op/pointwise.h
+struct Pointwise;     // op/pointwise.h
+struct Surroundings;  // op/surroundings.h
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -127,6 +129,7 @@ struct Tensor {
   const Shape& shape;
   const Strides& strides;  // in elements
   int64_t size;
+  Storage* storage = nullptr;  // in whose memory it lies; null for memory of the run alone
 
   template <class T>
   T* as() const noexcept {
@@ -286,6 +289,9 @@ struct OpDef {
   std::function<bool(const Geometry& in, Geometry& out, const Attrs&)> as_view = {};
   std::function<std::vector<NDArray>(std::span<const NDArray>, const Attrs&)> compose = {};
   std::shared_ptr<const Pointwise> pointwise = {};
+  // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
+  // where that would be slower or change the bits of the results.
+  std::function<std::shared_ptr<const OpDef>(const Attrs&, const Surroundings&)> surround = {};
 
   std::function<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
   bool zero_gradient = false;                                  // differentiable, with gradient zero everywhere

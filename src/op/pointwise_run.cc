@@ -2,6 +2,7 @@
 
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
+#include "op/call_body.h"
 #include "op/formula/transfer.h"
 #include "op/fused.h"
 #include "op/invoke.h"
@@ -236,7 +237,7 @@ struct UpdateBody {
       SmallVector<View*, kMaxOperands> views;
       for (const NDArray& input : update.call.inputs) views.push_back(input.view().get());
       std::span<View* const> all(views.data(), views.size());
-      run_pointwise(*op, *update.call.attrs, update.compute, all, all.first(1));
+      run_call(*op, *update.call.attrs, all, all.first(1), static_cast<uint64_t>(update.compute));
     }
   }
 };

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "engine/runtime.h"
+#include "ndarray/layout_copies.h"
 
 namespace headrace::onednn {
 
@@ -47,17 +48,55 @@ dnnl::stream& thread_stream() {
   return thread_service<Stream>().stream;
 }
 
+namespace {
+
+// Two layouts as bytes: equal exactly for equal layouts. Empty for formats that say nothing about themselves.
+std::string name_of(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted) {
+  std::string name;
+  for (const dnnl::memory::desc* desc : {&given, &wanted}) {
+    if (desc->get_format_kind() != dnnl::memory::format_kind::blocked) return {};
+    const auto add = [&](const dnnl::memory::dims& numbers) {
+      name.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(numbers[0]));
+      name += '|';
+    };
+    add({static_cast<int64_t>(desc->get_data_type()), static_cast<int64_t>(desc->get_submemory_offset())});
+    add(desc->get_dims());
+    add(desc->get_padded_dims());
+    add(desc->get_strides());
+    add(desc->get_inner_idxs());
+    add(desc->get_inner_blks());
+  }
+  return name;
+}
+
+}  // namespace
+
 Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written)
     : given_(given, cpu_engine(), nullptr), wanted_(given_), is_written_(is_written) {
   if (given == wanted) return;
   wanted_ = dnnl::memory(wanted, cpu_engine(), nullptr);
   reorder_ = is_written ? dnnl::reorder(wanted_, given_) : dnnl::reorder(given_, wanted_);
   bytes_ = wanted.get_size();
+  name_ = name_of(given, wanted);
 }
 
-void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data) {
+bool Operand::begin_kept(dnnl::stream& stream, void* data, Storage* storage) {
   given_.set_data_handle(data);
-  if (bytes_ == 0) return;
+  if (bytes_ == 0) return true;
+  LayoutCopies* const copies = storage && !is_written_ && !name_.empty() ? storage->copies() : nullptr;
+  const LayoutCopies::Found found = copies ? copies->find(data, name_) : LayoutCopies::Found{};
+  if (!found.data && !found.is_worth_keeping) return false;
+  const auto fill = [&](void* to) {
+    wanted_.set_data_handle(to);
+    reorder_.execute(stream, given_, wanted_);
+    stream.wait();
+  };
+  wanted_.set_data_handle(found.data ? found.data : copies->keep(data, name_, bytes_, fill));
+  return true;
+}
+
+void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage) {
+  if (begin_kept(stream, data, storage)) return;
   wanted_.set_data_handle(context.workspace(bytes_));
   if (!is_written_) reorder_.execute(stream, given_, wanted_);
 }

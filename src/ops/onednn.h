@@ -34,15 +34,18 @@ class Operand {
 
   // What the primitive gets as its argument.
   const dnnl::memory& argument() const noexcept { return wanted_; }
-  // Before the primitive runs.
-  void begin(KernelContext& context, dnnl::stream& stream, void* data);
+  // Before the primitive runs. With the storage of an input, its reordered copy is kept there for later runs.
+  void begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage = nullptr);
+  // As begin(), but only where nothing has to be reordered or a kept copy serves; gives whether that is so.
+  bool begin_kept(dnnl::stream& stream, void* data, Storage* storage);
   // After it.
   void end(dnnl::stream& stream);
 
  private:
   dnnl::memory given_, wanted_;
   dnnl::reorder reorder_;
-  size_t bytes_ = 0;  // of workspace; 0: no reorder
+  size_t bytes_ = 0;  // of what is reordered; 0: nothing
+  std::string name_;  // of the two layouts; empty when there is none, so that no copy is kept
   bool is_written_ = false;
 };
 

@@ -233,7 +233,10 @@ class HybridBlock(Block):
             x = args[0]
             # Nearly every call: one array, and parameters with one replica each.
             inputs = [x if source is None else source._single for source in graph.template]
-            if not any(one is None for one in inputs):
+            for one in inputs:
+                if one is None:
+                    break
+            else:
                 return graph.run(inputs)
         return self._run_any_graph(args)
 

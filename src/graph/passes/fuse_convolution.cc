@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/passes.h"
+#include "graph/uses.h"
 #include "op/trace.h"
 
 namespace headrace {
@@ -12,14 +13,8 @@ namespace {
 
 class ConvolutionFusion {
  public:
-  explicit ConvolutionFusion(Lowered& graph) : graph_(graph), readers_(graph.values.size()) {
-    for (size_t s = 0; s < graph.steps.size(); ++s)
-      for (int id : graph.steps[s].inputs) readers_[static_cast<size_t>(id)].push_back(s);
-    for (int id : graph.outputs)
-      if (id >= 0) readers_[static_cast<size_t>(id)].push_back(SIZE_MAX);
-    replacements_.resize(graph.steps.size());
-    is_gone_.resize(graph.steps.size());
-  }
+  explicit ConvolutionFusion(Lowered& graph)
+      : graph_(graph), uses_(graph), replacements_(graph.steps.size()), is_gone_(graph.steps.size()) {}
 
   void run() {
     for (size_t s = 0; s < graph_.steps.size(); ++s)
@@ -35,17 +30,16 @@ class ConvolutionFusion {
  private:
   const View& type(int id) const { return *graph_.values[static_cast<size_t>(id)].type; }
 
-  // The only step that reads the value; SIZE_MAX: there is none, there are several, or it is part of another already.
+  // The only step that reads the value; none when it is part of another already.
   size_t only_reader(int id) const {
-    const auto& readers = readers_[static_cast<size_t>(id)];
-    const bool one = readers.size() == 1 && readers[0] != SIZE_MAX && !is_gone_[readers[0]];
-    return one ? readers[0] : SIZE_MAX;
+    const size_t reader = uses_.only_reader(id);
+    return reader != Uses::kNone && !is_gone_[reader] ? reader : Uses::kNone;
   }
 
   bool is_batch_norm(const Step& step, int of) const {
     if (step.op->name != "_batch_norm_predict" || step.inputs[0] != of) return false;
     for (size_t k : {1, 2})
-      if (!readers_[static_cast<size_t>(step.outputs[k])].empty()) return false;
+      if (uses_.is_read(step.outputs[k])) return false;
     const auto axis = step.op->schema->find("axis")->get(step.attrs->data());
     return std::get<int64_t>(axis) == 1 && type(step.inputs[1]).dtype() == DType::kFloat32;
   }
@@ -72,7 +66,7 @@ class ConvolutionFusion {
     fused.cost_ns = convolution.cost_ns;
     bool is_active = false;
     size_t next = only_reader(result);
-    if (next != SIZE_MAX && is_batch_norm(graph_.steps[next], result)) {
+    if (next != Uses::kNone && is_batch_norm(graph_.steps[next], result)) {
       const Step& norm = graph_.steps[next];
       affine = affine_step(norm);
       fused.inputs.push_back(affine.outputs[0]);
@@ -82,7 +76,7 @@ class ConvolutionFusion {
       result = take(next, taken);
       next = only_reader(result);
     }
-    if (next != SIZE_MAX && !is_active && adds(graph_.steps[next])) {
+    if (next != Uses::kNone && !is_active && adds(graph_.steps[next])) {
       const Step& sum = graph_.steps[next];
       const int other = sum.inputs[0] == result ? sum.inputs[1] : sum.inputs[0];
       if (other != result && type(other).shape() == type(result).shape() && type(other).dtype() == dtype) {
@@ -92,7 +86,7 @@ class ConvolutionFusion {
         next = only_reader(result);
       }
     }
-    if (next != SIZE_MAX && !is_active && is_relu(graph_.steps[next])) {
+    if (next != Uses::kNone && !is_active && is_relu(graph_.steps[next])) {
       is_active = true;
       result = take(next, taken);
     }
@@ -116,7 +110,6 @@ class ConvolutionFusion {
     for (int k = 0; k < 2; ++k) {
       const int id = static_cast<int>(graph_.values.size());
       graph_.values.push_back({Value::Source::kStep, graph_.values[static_cast<size_t>(norm.inputs[1])].type, {}, id});
-      readers_.emplace_back();
       step.outputs.push_back(id);
     }
     step.cost_ns = 50 + static_cast<double>(type(norm.inputs[1]).size());
@@ -147,7 +140,7 @@ class ConvolutionFusion {
   }
 
   Lowered& graph_;
-  std::vector<std::vector<size_t>> readers_;     // of each value; SIZE_MAX stands for the caller
+  const Uses uses_;
   std::vector<std::vector<Step>> replacements_;  // what comes in the place of each step
   std::vector<uint8_t> is_gone_;
 };

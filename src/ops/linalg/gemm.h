@@ -11,6 +11,7 @@ struct MatrixStack {
   const void* data = nullptr;
   int64_t row_stride = 0, column_stride = 0;
   Strides batch_strides = {};  // one per batch axis
+  Storage* storage = nullptr;  // of weights: where copies in the library's layout may be kept
 };
 
 struct Gemm {

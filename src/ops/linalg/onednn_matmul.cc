@@ -8,15 +8,19 @@ namespace {
 
 using dnnl::memory;
 
+constexpr int64_t kFewRows = 64;  // of a: beyond, the library rearranges b in less time than it multiplies
+
 struct Matmul {
   dnnl::matmul primitive;
-  memory a, b, c, bias, scratch;
+  onednn::Operand b;
+  memory a, c, bias, scratch;
   size_t scratch_bytes = 0;
   std::unordered_map<int, memory> arguments;
 };
 
-onednn::Key key_of(const Gemm& g, int threads) {
+onednn::Key key_of(const Gemm& g, int threads, bool any_layout) {
   onednn::Key key{threads,
+                  any_layout,
                   static_cast<int64_t>(g.dtype),
                   g.bias != nullptr,
                   g.m,
@@ -49,9 +53,12 @@ memory::desc describe(const Gemm& g, const MatrixStack& matrix, int64_t rows, in
   return {dims, onednn::type_of(g.dtype), strides};
 }
 
-// Null when oneDNN has no implementation.
-std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
-  memory::desc a = describe(g, g.a, g.m, g.k), b = describe(g, g.b, g.k, g.n), bias;
+// Null when oneDNN has no implementation. `any_layout`: b is taken in the layout that oneDNN likes best.
+std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
+  const memory::desc a = describe(g, g.a, g.m, g.k), given = describe(g, g.b, g.k, g.n);
+  const memory::desc b =
+      any_layout ? memory::desc(given.get_dims(), given.get_data_type(), memory::format_tag::any) : given;
+  memory::desc bias;
   memory::dims dims(g.batch.begin(), g.batch.end()), bias_dims(g.batch.size() + 1, 1);
   dims.insert(dims.end(), {g.m, g.n});
   bias_dims.push_back(g.n);
@@ -74,12 +81,12 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
   auto made = std::make_unique<Matmul>();
   made->primitive = dnnl::matmul(description);
   made->a = memory(a, engine, nullptr);
-  made->b = memory(b, engine, nullptr);
+  made->b = onednn::Operand(given, description.weights_desc(), false);
   made->c = memory(c, engine, nullptr);
   made->scratch = memory(description.scratchpad_desc(), engine, nullptr);
   made->scratch_bytes = description.scratchpad_desc().get_size();
   made->arguments = {{DNNL_ARG_SRC, made->a},
-                     {DNNL_ARG_WEIGHTS, made->b},
+                     {DNNL_ARG_WEIGHTS, made->b.argument()},
                      {DNNL_ARG_DST, made->c},
                      {DNNL_ARG_SCRATCHPAD, made->scratch}};
   if (g.bias) {
@@ -93,14 +100,20 @@ std::unique_ptr<Matmul> make_matmul(const Gemm& g) {
 
 bool onednn_matmul(KernelContext& context, const Gemm& g, int threads) {
   auto& cache = thread_service<onednn::ThreadCache<Matmul>>();
-  Matmul* matmul = cache.get(key_of(g, threads), [&] { return make_matmul(g); });
-  if (!matmul) return false;
+  dnnl::stream& stream = onednn::thread_stream();
+  const auto prepared = [&](bool any_layout) {
+    return cache.get(key_of(g, threads, any_layout), [&] { return make_matmul(g, any_layout); });
+  };
+  Matmul* matmul = g.b.storage && g.m <= kFewRows ? prepared(true) : nullptr;
+  if (!matmul || !matmul->b.begin_kept(stream, const_cast<void*>(g.b.data), g.b.storage)) {
+    matmul = prepared(false);
+    if (!matmul) return false;
+    matmul->b.begin(context, stream, const_cast<void*>(g.b.data));
+  }
   matmul->a.set_data_handle(const_cast<void*>(g.a.data));
-  matmul->b.set_data_handle(const_cast<void*>(g.b.data));
   matmul->c.set_data_handle(g.c);
   if (g.bias) matmul->bias.set_data_handle(const_cast<void*>(g.bias));
   if (matmul->scratch_bytes > 0) matmul->scratch.set_data_handle(context.workspace(matmul->scratch_bytes));
-  dnnl::stream& stream = onednn::thread_stream();
   matmul->primitive.execute(stream, matmul->arguments);
   stream.wait();
   return true;

@@ -64,6 +64,7 @@ class ThroughFloat {
     Image dense = describable(context_, image);
     Image wide = dense;
     wide.dtype = DType::kFloat32;
+    wide.storage = nullptr;
     wide.data = context_.workspace<float>(dense.size());
     if (is_read) convert(static_cast<const Half*>(dense.data), static_cast<float*>(wide.data), dense.size());
     return wide;

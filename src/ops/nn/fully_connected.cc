@@ -1,6 +1,8 @@
 // FullyConnected: y = x w' + b.
 
 #include "op/invoke.h"
+#include "op/pointwise.h"
+#include "op/surroundings.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 
@@ -49,15 +51,41 @@ void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
   i.cost(gemm_cost(i.dtype(0), 1, rows, a.num_hidden, columns));
 }
 
-void run_fully_connected(KernelContext& c, const FullyConnectedAttrs& a) {
-  const Tensor &data = c.input(0), &out = c.output(0);
-  Gemm g{.dtype = data.dtype, .n = a.num_hidden, .c = out.data};
+void multiply(KernelContext& c, const FullyConnectedAttrs& a, void* result) {
+  const Tensor& data = c.input(0);
+  Gemm g{.dtype = data.dtype, .n = a.num_hidden, .c = result};
   g.k = c.input(1).shape[1];
-  g.m = out.size / a.num_hidden;
+  g.m = c.output(0).size / a.num_hidden;
   g.a = as_matrix(c, data, row_axes(data.shape, a.flatten));
   g.b = transposed(as_matrix(c, c.input(1), 1));
+  if (g.b.data == c.input(1).data) g.b.storage = c.input(1).storage;
   if (!a.no_bias) g.bias = packed_data(c, c.input(2));
   gemm(c, g);
+}
+
+void run_fully_connected(KernelContext& c, const FullyConnectedAttrs& a) { multiply(c, a, c.output(0).data); }
+
+// The layer, then pointwise work on its result, which is of type `dtype`: in place where the outputs are so too.
+void run_with_after(KernelContext& c, const FullyConnectedAttrs& a, const Surroundings::After& after, DType dtype) {
+  const Tensor& out = c.output(0);
+  if (out.size == 0) return;
+  void* const result = out.dtype == dtype ? out.data : c.workspace(static_cast<size_t>(out.size) * item_size(dtype));
+  multiply(c, a, result);
+  after.run(c, result, dtype, a.no_bias ? 2 : 3);
+}
+
+std::shared_ptr<const OpDef> with_after(const Attrs& attrs, const Surroundings& s) {
+  if (s.before) return nullptr;
+  OpDef op;
+  set_attrs_type<FullyConnectedAttrs>(op);
+  op.name = "_fused_fully_connected";
+  op.inputs.assign((attrs.as<FullyConnectedAttrs>().no_bias ? 2 : 3) + s.after->further(), "data");
+  op.outputs = s.after->formula->formula.outputs.size();
+  op.strided_inputs = true;
+  op.kernel = [after = *s.after, dtype = s.result](KernelContext& c, const Attrs& a) {
+    run_with_after(c, a.as<FullyConnectedAttrs>(), after, dtype);
+  };
+  return std::make_shared<const OpDef>(std::move(op));
 }
 
 void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
@@ -74,7 +102,7 @@ void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
 }  // namespace
 
 std::vector<OpDef> fully_connected_operators() {
-  return {general<FullyConnectedAttrs>({
+  OpDef op = general<FullyConnectedAttrs>({
       .name = "FullyConnected",
       .aliases = {"_npx_fully_connected"},
       .python = {"nd.FullyConnected", "npx.fully_connected"},
@@ -111,7 +139,9 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .samples = {{{uniform({2, 3}), uniform({4, 3}), uniform({4})}, make_attrs(FullyConnectedAttrs{.num_hidden = 4})},
                   {{uniform({2, 2, 3}), uniform({4, 3})},
                    make_attrs(FullyConnectedAttrs{.num_hidden = 4, .no_bias = true, .flatten = false})}},
-  })};
+  });
+  op.surround = with_after;
+  return {std::move(op)};
 }
 
 }  // namespace headrace

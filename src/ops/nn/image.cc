@@ -21,12 +21,13 @@ Shape as_user_sees(const Shape& shape, bool channels_last) {
 
 Image image_of(const Tensor& tensor, bool channels_last) {
   return {tensor.data, tensor.dtype, channels_second(tensor.shape, channels_last),
-          channels_second(tensor.strides, channels_last)};
+          channels_second(tensor.strides, channels_last), tensor.storage};
 }
 
 Image packed_image(KernelContext& context, const Image& image) {
   Image packed = image;
   packed.strides = channels_last_strides(image.shape);
+  packed.storage = nullptr;
   packed.data = context.workspace(static_cast<size_t>(image.size()) * item_size(image.dtype));
   strided_copy(packed.data, packed.strides, image.data, image.strides, image.shape, image.dtype);
   return packed;

@@ -13,7 +13,8 @@ struct Image {
   void* data = nullptr;
   DType dtype = DType::kFloat32;
   Shape shape = {};
-  Strides strides = {};  // in elements
+  Strides strides = {};        // in elements
+  Storage* storage = nullptr;  // in whose memory it lies; null for memory of the run alone
 
   int64_t size() const noexcept {
     int64_t count = 1;

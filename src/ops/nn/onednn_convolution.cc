@@ -230,7 +230,7 @@ bool onednn_convolution(KernelContext& context, const ConvolutionProblem& p, int
   if (!made) return false;
   dnnl::stream& stream = onednn::thread_stream();
   made->data.begin(context, stream, p.data.data);
-  made->weight.begin(context, stream, p.weight.data);
+  made->weight.begin(context, stream, p.weight.data, p.weight.storage);
   made->out.begin(context, stream, p.out.data);
   if (p.after.scale) {
     made->scale.set_data_handle(const_cast<void*>(p.after.scale));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "op/formula/program.h"
 #include "op/simd/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -62,8 +63,8 @@ HWY_INLINE V combine_vectors(D, V a, V x) {
 }
 
 // Elements that lanes may take up before they are added to the accumulator: bounds the error of float64 sums, whatever
-// their length.
-constexpr int64_t kBlock = 1024;
+// their length. A tile: elements that are computed tile by tile give the bits of those that lie in memory.
+constexpr int64_t kBlock = kTile;
 
 // As many elements as a vector of accumulators has, in the accumulators' type.
 template <class DA, class T>
@@ -164,7 +165,8 @@ void extreme_rows(T* HWY_RESTRICT acc, const T* x, int64_t stride, int64_t count
   }
 }
 
-// Four rows at a time: the accumulators are read and written once for the four.
+// Four rows at a time: the accumulators are read and written once for the four. The order of the additions is that of
+// the rows, so that the bits do not depend on how many rows come in one call.
 template <Combine how, class T>
 void rows(void* accumulators, const void* data, int64_t stride, int64_t count, int64_t n) noexcept {
   using A = Accumulator<how, T>;
@@ -177,9 +179,8 @@ void rows(void* accumulators, const void* data, int64_t stride, int64_t count, i
     const T *HWY_RESTRICT a = x + i * stride, *HWY_RESTRICT b = a + stride, *HWY_RESTRICT c = b + stride,
                           *HWY_RESTRICT e = c + stride;
     for (int64_t j = 0; j < n; ++j) {
-      const A left = combine<how>(static_cast<A>(a[j]), static_cast<A>(b[j]));
-      const A right = combine<how>(static_cast<A>(c[j]), static_cast<A>(e[j]));
-      acc[j] = combine<how>(acc[j], combine<how>(left, right));
+      const A two = combine<how>(combine<how>(acc[j], static_cast<A>(a[j])), static_cast<A>(b[j]));
+      acc[j] = combine<how>(combine<how>(two, static_cast<A>(c[j])), static_cast<A>(e[j]));
     }
   }
   for (; i < count; ++i) {

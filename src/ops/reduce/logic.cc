@@ -29,7 +29,9 @@ OpDef quantifier(const char* name, std::vector<std::string> aliases, const char*
   parts.kernel = [reduction](KernelContext& c, const NumpyReduceAttrs& a) {
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
   };
-  return general<NumpyReduceAttrs>(std::move(parts));
+  OpDef op = general<NumpyReduceAttrs>(std::move(parts));
+  allow_surroundings<NumpyReduceAttrs>(op, [reduction](const auto&) -> const Reduction& { return *reduction; });
+  return op;
 }
 
 DType counts(DType, const NumpyReduceAttrs&) { return DType::kInt64; }

@@ -31,10 +31,13 @@ struct NormAttrs {
              field(&NormAttrs::out_dtype, "out_dtype", "dtype of the result; None: that of the input."),
              field(&NormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
   AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axis, false, ndim); }
+  std::optional<double> start() const { return {}; }
 };
 
+const Reduction& reduction_of(const NormAttrs& a) { return a.ord == 1 ? absolute_sum() : euclidean(); }
+
 OpDef norm() {
-  return general<NormAttrs>(
+  OpDef op = general<NormAttrs>(
       {.name = "norm",
        .python = {"nd.norm", "NDArray.norm"},
        .doc = "Norm of the vectors along `axis` (an integer, a tuple, or None for all elements: shape (1,)). The "
@@ -50,8 +53,7 @@ OpDef norm() {
            },
        .kernel =
            [](KernelContext& c, const NormAttrs& a) {
-             const Reduction& reduction = a.ord == 1 ? absolute_sum() : euclidean();
-             reduction.run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
+             reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
            },
        .gradient =
            [](Gradient& g, const NormAttrs& a) {
@@ -61,6 +63,8 @@ OpDef norm() {
        .strided_inputs = true,
        .samples = {uniform({2, 3, 4}, 0.5, 2),
                    Sample({uniform({2, 3}, 0.5, 2)}, make_attrs(NormAttrs{.ord = 1, .axis = Shape{1}}))}});
+  allow_surroundings<NormAttrs>(op, reduction_of);
+  return op;
 }
 
 OpDef square_sum(const char* name) {

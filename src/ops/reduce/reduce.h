@@ -7,6 +7,7 @@
 
 #include "op/invoke.h"
 #include "ops/reduce/reduction.h"
+#include "ops/reduce/surrounded.h"
 
 namespace headrace {
 
@@ -88,6 +89,20 @@ DType mean_dtype(DType input, const A& a) {
 // Estimated time to read an array of this size once, on one core.
 double streaming_cost(const Infer& i) noexcept;
 
+// Lets the graph compiler put formulas before and after the operator, which runs `reduction_of(attributes)`, a
+// Reduction that lives as long as the catalogue.
+template <class A, class F>
+void allow_surroundings(OpDef& op, F reduction_of) {
+  op.surround = [reduction_of](const Attrs& attrs, const Surroundings& s) {
+    const A& a = attrs.as<A>();
+    OpDef made;
+    set_attrs_type<A>(made);
+    made.name = "_fused_reduction";
+    const AxisSet axes = a.axes(made.name.c_str(), s.data->shape().size());
+    return surrounded(reduction_of(a), axes, a.start(), s, std::move(made));
+  };
+}
+
 // Completes `parts` with the rule and kernel of `reduction`. Extremes of nothing are an error.
 template <class A>
 OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&),
@@ -107,7 +122,9 @@ OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dty
   parts.kernel = [reduction](KernelContext& c, const A& a) {
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
   };
-  return general<A>(std::move(parts));
+  OpDef op = general<A>(std::move(parts));
+  allow_surroundings<A>(op, [reduction](const A&) -> const Reduction& { return *reduction; });
+  return op;
 }
 
 // The gradient of `y = reduction(x)` as `function(x, y, dy)` with y and dy seen in the shape of x.

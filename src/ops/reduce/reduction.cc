@@ -27,6 +27,15 @@ Reduction::Reduction(Combine combine, FormulaFn prologue, FormulaFn epilogue)
       prologue_(build(prologue, false)),
       epilogue_(build(epilogue, static_cast<bool>(epilogue))) {}
 
+Reduction::Reduction(Combine combine, Formula prologue, Formula epilogue)
+    : combine_(combine), has_prologue_(true), prologue_(std::move(prologue)), epilogue_(std::move(epilogue)) {}
+
+std::shared_ptr<const Reduction> Reduction::of(const Formula& elements, DType dtype) const {
+  const Expr stored = round_to(elements.outputs[0], dtype);
+  Formula prologue{elements.num_inputs, elements.num_parameters, {substitute(prologue_.outputs[0], {&stored, 1}, {})}};
+  return std::shared_ptr<const Reduction>(new Reduction(combine_, std::move(prologue), epilogue_));
+}
+
 const Program& Reduction::prologue(ComputeType type) const {
   return compiled(prologue_, type, prologue_once_, prologues_);
 }

@@ -15,9 +15,10 @@
 namespace headrace {
 
 struct ReductionOptions {
-  std::optional<double> initial = {};    // combined into every result
-  std::optional<double> count = {};      // what the epilogue sees instead of the number of elements
-  std::optional<ComputeType> type = {};  // what elements are computed in instead of reduction_compute_type
+  std::optional<double> initial = {};       // combined into every result
+  std::optional<double> count = {};         // what the epilogue sees instead of the number of elements
+  std::optional<ComputeType> type = {};     // what elements are computed in instead of reduction_compute_type
+  std::span<const double> parameters = {};  // of the prologue
 };
 
 class Reduction {
@@ -34,11 +35,18 @@ class Reduction {
   void run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
            const ReductionOptions& options = {}) const;
 
+  // The same of elements that `elements` computes of its inputs and that are rounded as if stored in this dtype.
+  std::shared_ptr<const Reduction> of(const Formula& elements, DType dtype) const;
+
   Combine combine() const noexcept { return combine_; }
 
  private:
   const Program& prologue(ComputeType type) const;
+  // Null where elements are the memory itself.
+  const Program* prologue_of(const Shape& space, std::span<const Operand> inputs, ComputeType type) const;
   const Program& epilogue(ComputeType type) const;
+
+  Reduction(Combine combine, Formula prologue, Formula epilogue);
 
   Combine combine_;
   bool has_prologue_;
@@ -46,6 +54,13 @@ class Reduction {
   mutable std::once_flag prologue_once_[kComputeTypeCount], epilogue_once_[kComputeTypeCount];
   mutable std::unique_ptr<const Program> prologues_[kComputeTypeCount], epilogues_[kComputeTypeCount];
 };
+
+// Dimensions in the order of memory, as far as that leaves the kept ones in their order; the order of the reduced ones
+// does not matter.
+SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, AxisSet axes);
+
+// Whether elements that are computed on the way come in stretches long enough to be worth it.
+bool has_long_stretches(const Shape& space, AxisSet axes);
 
 // What elements of one dtype are computed in when the result has another.
 ComputeType reduction_compute_type(DType input, DType output) noexcept;

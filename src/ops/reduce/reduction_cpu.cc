@@ -12,6 +12,8 @@ constexpr int64_t kColumns = 1024;      // accumulators that stay in the first-l
 constexpr int64_t kShortRun = 16;       // runs so short are combined many at a time
 constexpr int64_t kEnoughResults = 16;  // so many independent results need no splitting
 constexpr int64_t kMostPartials = 32;   // per result, when rows are combined side by side
+constexpr int64_t kFew = 4096;          // elements whose computation is over before stretches of them pay
+constexpr int64_t kLongStretch = 64;
 constexpr double kNsPerByte = 0.08;
 
 // The space as an innermost run of one kind (kept or reduced) and the dimensions around it.
@@ -61,10 +63,11 @@ struct Layout {
 // Elements after the prologue: the memory itself where nothing is to be computed. Belongs to one thread.
 class Source {
  public:
-  Source(const Program* program, ComputeType type, const Shape& space, std::span<const Operand> inputs)
+  Source(const Program* program, ComputeType type, const Shape& space, std::span<const Operand> inputs,
+         std::span<const double> parameters)
       : item_(static_cast<int64_t>(item_size(type))) {
     if (program)
-      tiles_.emplace(*program, space, inputs, std::span<const double>{});
+      tiles_.emplace(*program, space, inputs, parameters);
     else
       memory_ = static_cast<const char*>(inputs[0].data);
   }
@@ -161,7 +164,15 @@ void combine_rows(const Job& job, Source& source, int64_t o, int64_t begin, int6
                        stride, end - begin, std::min(kColumns, layout.inner - column));
     return;
   }
-  for (int64_t row = begin; row < end; ++row)
+  // Short rows that lie one after another are read many at a time.
+  const int64_t together = stride == layout.inner ? std::max<int64_t>(1, kTile / layout.inner) : 1;
+  for (int64_t row = begin; together > 1 && row < end; row += together) {
+    const int64_t count = std::min(together, end - row);
+    source.for_each(base + row * stride, count * stride, [&](const void* x, int64_t, int64_t) {
+      job.kernels.rows(accumulators, x, stride, count, layout.inner);
+    });
+  }
+  for (int64_t row = begin; together == 1 && row < end; ++row)
     source.for_each(base + layout.reduced_offset(row), layout.inner, [&](const void* x, int64_t column, int64_t n) {
       job.kernels.rows(accumulators + column * job.accumulator_size, x, 0, 1, n);
     });
@@ -200,6 +211,12 @@ ComputeType reduction_compute_type(DType input, DType output) noexcept {
   return compute_type_of(item_size(input) > item_size(output) ? input : output);
 }
 
+const Program* Reduction::prologue_of(const Shape& space, std::span<const Operand> inputs, ComputeType type) const {
+  const bool is_memory = !has_prologue_ && inputs[0].dtype == dtype_of(type) &&
+                         is_contiguous(space, Strides(inputs[0].strides, inputs[0].strides + space.size()));
+  return is_memory ? nullptr : &prologue(type);
+}
+
 void Reduction::run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
                     const Tensor& output, const ReductionOptions& options) const {
   if (output.size == 0) return;
@@ -215,12 +232,18 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
   kernels.clear(results, output.size);
   const int64_t elements = element_count(space);
   if (elements > 0) {
-    const bool is_memory = !has_prologue_ && inputs[0].dtype == dtype_of(type) &&
-                           is_contiguous(space, Strides(inputs[0].strides, inputs[0].strides + space.size()));
-    const Program* program = is_memory ? nullptr : &prologue(type);
+    const Program* program = prologue_of(space, inputs, type);
     const auto bytes = static_cast<double>(elements) * static_cast<double>(item_size(inputs[0].dtype));
     const double cost = bytes * kNsPerByte + (program ? cost_ns(*program, elements) : 0);
-    const auto open = [&] { return Source(program, type, space, inputs); };
+    const Strides packed = contiguous_strides(space);
+    Operand values{nullptr, dtype_of(type), packed.data()};
+    if (program && elements <= kFew) {
+      values.data = context.workspace(static_cast<size_t>(elements) * item_size(type));
+      headrace::run(*program, space, inputs, {&values, 1}, options.parameters);
+      inputs = {&values, 1};
+      program = nullptr;
+    }
+    const auto open = [&] { return Source(program, type, space, inputs, options.parameters); };
     const Job job{layout, kernels, merge, open, static_cast<int64_t>(item_size(held)), cost, results};
     if (layout.inner_reduced)
       reduce_runs(context, job);
@@ -240,32 +263,33 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
   headrace::run(last, flat, {&from, 1}, {&to, 1}, {&count, static_cast<size_t>(last.num_parameters())});
 }
 
-namespace {
-
-// Dimensions in the order of memory, as far as that leaves the kept ones in their order; the order of the reduced ones
-// does not matter.
-SmallVector<size_t, 6> memory_order(const Tensor& input, AxisSet axes) {
+SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, AxisSet axes) {
   SmallVector<size_t, 6> order;
-  for (size_t d = 0; d < input.shape.size(); ++d) order.push_back(d);
+  for (size_t d = 0; d < shape.size(); ++d) order.push_back(d);
   const SmallVector<size_t, 6> given = order;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return input.strides[a] > input.strides[b]; });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
   size_t last_kept = 0;
   for (size_t d : order) {
-    if ((axes >> d) & 1 || input.shape[d] == 1) continue;
+    if ((axes >> d) & 1 || shape[d] == 1) continue;
     if (d < last_kept) return given;
     last_kept = d;
   }
   return order;
 }
 
-}  // namespace
+bool has_long_stretches(const Shape& space, AxisSet axes) {
+  const Layout layout(space, axes);
+  if (element_count(space) <= kFew || layout.inner >= kLongStretch) return true;
+  return layout.inner_reduced ? layout.reduced.empty() && layout.inner <= kShortRun
+                              : layout.row_stride() == layout.inner;
+}
 
 void Reduction::run(KernelContext& context, const Tensor& input, AxisSet axes, const Tensor& output,
                     const ReductionOptions& options) const {
   Shape space;
   Strides strides;
   AxisSet reduced = 0;
-  for (size_t d : memory_order(input, axes)) {
+  for (size_t d : memory_order(input.shape, input.strides, axes)) {
     reduced |= ((axes >> d) & 1) << space.size();
     space.push_back(input.shape[d]);
     strides.push_back(input.strides[d]);
