@@ -24,7 +24,9 @@ int FusedBuilder::add(const OpDef& op, std::span<const int> inputs, DType dtype)
   for (int i : inputs) arguments.push_back(arrays_[static_cast<size_t>(i)].stored);
   for (int k = 0; k < op.pointwise->formula.num_parameters; ++k) scalars.push_back(parameter(parameters_++));
   const Expr value = substitute(op.pointwise->formula.outputs[0], arguments, scalars);
-  arrays_.push_back({value, round_to(value, dtype)});
+  Expr stored = round_to(value, dtype);
+  if (stored.kind() == Expr::Kind::kConstant) stored = at_run_time(stored);  // the next part computes in its own type
+  arrays_.push_back({value, stored});
   return static_cast<int>(arrays_.size()) - 1;
 }
 

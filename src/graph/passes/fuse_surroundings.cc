@@ -6,7 +6,7 @@
 
 #include "graph/passes.h"
 #include "graph/uses.h"
-#include "op/pointwise.h"
+#include "op/fused.h"
 #include "op/surroundings.h"
 
 namespace headrace {
@@ -34,11 +34,9 @@ class SurroundingsFusion {
   }
 
   static std::vector<double> parameters_of(const Step& step) {
-    std::vector<double> values;
-    const char* base = static_cast<const char*>(step.attrs->data());
-    for (size_t offset : step.op->pointwise->parameter_offsets)
-      values.push_back(*reinterpret_cast<const double*>(base + offset));
-    return values;
+    SmallVector<double, 8> values;
+    append_parameters(*step.op->pointwise, *step.attrs, values);
+    return {values.begin(), values.end()};
   }
 
   void surround(size_t s) {

@@ -47,15 +47,18 @@ Expr parameter(int k) {
   return Expr(node);
 }
 
-Expr stop_gradient(const Expr& x) {
-  if (x.kind() == Expr::Kind::kConstant) return x;
-  auto* node = new Expr::Node;
-  node->kind = Expr::Kind::kInstruction;
+Expr Expr::copy_of(const Expr& x, bool stops_gradient) {
+  auto* node = new Node;
+  node->kind = Kind::kInstruction;
   node->arity = 1;
-  node->stop_gradient = true;
+  node->stop_gradient = stops_gradient;
   node->arguments[0] = x.node_;
   return Expr(node);
 }
+
+Expr stop_gradient(const Expr& x) { return x.kind() == Expr::Kind::kConstant ? x : Expr::copy_of(x, true); }
+
+Expr at_run_time(const Expr& x) { return Expr::copy_of(x, false); }
 
 Expr round_to(const Expr& x, DType dtype) {
   switch (dtype) {
@@ -125,6 +128,8 @@ class Substitution {
       result = parameters_[index];
     } else if (expression.is_stop_gradient()) {
       result = stop_gradient(of(expression.argument(0)));
+    } else if (expression.kind() == Expr::Kind::kInstruction && expression.opcode() == Opcode::kCopy) {
+      result = at_run_time(of(expression.argument(0)));
     } else if (expression.kind() == Expr::Kind::kInstruction) {
       const Expr a = of(expression.argument(0));
       const Expr b = expression.arity() > 1 ? of(expression.argument(1)) : a;

@@ -47,6 +47,7 @@ class Expr {
   friend Expr input(int i);
   friend Expr parameter(int k);
   friend Expr stop_gradient(const Expr& x);
+  friend Expr at_run_time(const Expr& x);
 
   friend Expr operator+(const Expr& a, const Expr& b) { return make(Opcode::kAdd, a, b); }
   friend Expr operator-(const Expr& a, const Expr& b) { return make(Opcode::kSub, a, b); }
@@ -131,6 +132,7 @@ class Expr {
 
  private:
   explicit Expr(const Node* node) : node_(node) {}
+  static Expr copy_of(const Expr& x, bool stops_gradient);
   IntrusivePtr<const Node> node_;
 };
 
@@ -138,6 +140,8 @@ Expr input(int i);      // the i-th array
 Expr parameter(int k);  // the k-th scalar, known when the operation is called
 inline Expr constant(double value) { return value; }
 Expr stop_gradient(const Expr& x);
+// x, computed when the program runs: what is done with a constant is then done in the program's compute type.
+Expr at_run_time(const Expr& x);
 // x as it would read after being stored as `dtype`. In a program of narrower compute type it changes nothing.
 Expr round_to(const Expr& x, DType dtype);
 
