@@ -80,9 +80,7 @@ def _curve(points: Sequence[tuple[int, float]], top: float) -> Iterator[str]:
     across = _LogScale(min(sizes), max(sizes), _LEFT, _WIDTH - _RIGHT, base=2)
     up = _LogScale(min(times), max(times), bottom, top + 40)
     yield _text(20, top + 14, "Latency", "title")
-    yield _text(
-        _LEFT, top + 14, "of random accesses, by the size of the memory that they wander through"
-    )
+    yield _text(_LEFT, top + 14, "of random accesses, by the size of the memory that they wander through")
     for tick in up.ticks():
         yield _line(_LEFT, up(tick), _WIDTH - _RIGHT, up(tick), "grid")
         yield _text(_LEFT - 8, up(tick) + 4, value_text(tick, "s"), "end")
@@ -106,8 +104,11 @@ def draw(bars: Sequence[Bar], curve: Sequence[tuple[int, float]]) -> str:
     if not parts:
         parts = [_text(20, top + 14, "No times were measured.")]
         top += 40
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{top}" '
-        f'viewBox="0 0 {_WIDTH} {top}">\n<title>Headrace: hardware, measured</title>\n<style>{_STYLE}</style>\n'
-        f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(parts) + "\n</svg>\n"
-    )
+    size = f'width="{_WIDTH}" height="{top}" viewBox="0 0 {_WIDTH} {top}"'
+    head = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size}>',
+        "<title>Headrace: hardware, measured</title>",
+        f"<style>{_STYLE}</style>",
+        '<rect width="100%" height="100%" fill="white"/>',
+    ]
+    return "\n".join([*head, *parts, "</svg>", ""])

@@ -69,6 +69,9 @@ Figure stream(Workbench& bench) {
 
 // Sums `count` words, each `step` words after the one before. Not inlined, so that all orders run the same code.
 [[gnu::noinline]] uint64_t sum_words(const uint64_t* word, ptrdiff_t step, size_t count) noexcept {
+  auto address = reinterpret_cast<uint64_t>(word);
+  keep(address);  // or the compiler could do one pass for many
+  word = reinterpret_cast<const uint64_t*>(address);
   uint64_t a = 0, b = 0;
   for (; count >= 4; count -= 4, word += 4 * step) {
     a += word[0] + word[2 * step];
@@ -77,19 +80,24 @@ Figure stream(Workbench& bench) {
   return a + b;
 }
 
-// Seconds per word of 8 bytes.
+// Seconds per word of 8 bytes. Where lines are left out, each pass begins one line after the one before: the same lines
+// again would be found in a cache.
 template <int kStep>
 Figure words(Workbench& bench) {
+  constexpr size_t kWordsPerLine = kLineBytes / sizeof(uint64_t);
   constexpr auto kDistance = static_cast<size_t>(kStep < 0 ? -kStep : kStep);
+  constexpr size_t kShifts = std::max<size_t>(1, kDistance / kWordsPerLine);
   const std::span<std::byte> memory = bench.memory(stream_bytes(bench));
   const size_t all = memory.size() / sizeof(uint64_t), count = all / kDistance / 4 * 4;
   const auto* first = reinterpret_cast<const uint64_t*>(memory.data());
+  size_t pass = 0;
   double seconds = 0;
   run_on_first(bench, [&] {
     write_pass(memory);
     seconds = seconds_per_item(bench.effort(), [&](int64_t passes) {
-      for (int64_t i = 0; i < passes; ++i) {
-        uint64_t sum = sum_words(kStep < 0 ? first + all - 1 : first, kStep, count);
+      for (int64_t i = 0; i < passes; ++i, ++pass) {
+        const uint64_t* begin = kStep < 0 ? first + all - 1 : first + pass % kShifts * kWordsPerLine;
+        uint64_t sum = sum_words(begin, kStep, count);
         keep(sum);
       }
     });

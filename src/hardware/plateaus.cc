@@ -7,8 +7,8 @@
 namespace headrace::hardware {
 namespace {
 
-constexpr double kLevelGrowth = 1.25;  // per doubling of the size
-constexpr double kSameLevel = 1.3;
+constexpr double kLevelGrowth = 1.4;  // per doubling of the size
+constexpr double kSameLevel = 1.5;
 constexpr double kStillFits = 1.25;
 
 bool is_level(const LatencyPoint& from, const LatencyPoint& to) {

@@ -14,8 +14,8 @@ struct Plateau {
 };
 
 // The level stretches of a curve whose sizes increase, from small to large; the last is memory if the curve reaches
-// far enough. A stretch is level while latency grows less than a quarter per doubling of the size; stretches whose
-// latencies differ by less than 30 % are one.
+// far enough. A stretch is level while latency grows by less than 40 % per doubling of the size; stretches whose
+// latencies differ by less than half are one.
 std::vector<Plateau> find_plateaus(std::span<const LatencyPoint> curve);
 
 }  // namespace headrace::hardware
