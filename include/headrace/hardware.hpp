@@ -38,6 +38,7 @@ struct Description {
 
 // Everything that can be measured, in the order of the table.
 std::span<const Description> descriptions();
+const Description& description_of(std::string_view name);  // raises ValueError for an unknown name
 
 // The names in the order of the table, without repetitions. A subject stands for all that it has; no name at all means
 // everything. Raises ValueError for a name that is neither, and lists the subjects.

@@ -69,8 +69,7 @@ def _bars(bars: Sequence[Bar], top: float) -> Iterator[str]:
         yield f'<rect x="{_LEFT}" y="{y + 2}" width="{length}" height="{_ROW - 5}" class="bar"/>'
         for seconds in bar.book:
             yield _line(scale(seconds), y, scale(seconds), y + _ROW - 1, "book")
-        rightmost = max(scale(seconds) for seconds in (bar.seconds, *bar.book))
-        yield _text(rightmost + 6, y + 12, value_text(bar.seconds, "s"))
+        yield _text(_WIDTH - 20, y + 12, value_text(bar.seconds, "s"), "end")
 
 
 def _curve(points: Sequence[tuple[int, float]], top: float) -> Iterator[str]:

@@ -49,9 +49,8 @@ nb::list selected(const std::vector<std::string>& names) {
 
 // A measurement that Python made, with the name and the unit of its description.
 Measurement measured(const std::string& name, double value, const std::string& note) {
-  for (const Description& description : descriptions())
-    if (description.name == name) return {description.name, value, description.unit, note, {}};
-  throw Error(ErrorKind::kValue, "hardware: there is no measurement '" + name + "'");
+  const Description& description = description_of(name);
+  return {description.name, value, description.unit, note, {}};
 }
 
 }  // namespace

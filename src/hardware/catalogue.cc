@@ -45,7 +45,7 @@ std::vector<CatalogueEntry> make_catalogue() {
 }  // namespace
 
 std::span<const CatalogueEntry> catalogue() {
-  static const std::vector<CatalogueEntry>& entries = *new std::vector(make_catalogue());
+  static const std::vector<CatalogueEntry> entries = make_catalogue();
   return entries;
 }
 
@@ -56,13 +56,15 @@ const CatalogueEntry& find_entry(std::string_view name) {
 }
 
 std::span<const Description> descriptions() {
-  static const std::vector<Description>& all = *[] {
-    auto* list = new std::vector<Description>();
-    for (const CatalogueEntry& entry : catalogue()) list->push_back(entry.description);
+  static const std::vector<Description> all = [] {
+    std::vector<Description> list;
+    for (const CatalogueEntry& entry : catalogue()) list.push_back(entry.description);
     return list;
   }();
   return all;
 }
+
+const Description& description_of(std::string_view name) { return find_entry(name).description; }
 
 std::vector<std::string_view> select(std::span<const std::string> names) {
   for (const std::string& name : names) {

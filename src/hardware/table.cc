@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "hardware/catalogue.h"
+#include "headrace/hardware.hpp"
 
 namespace headrace::hardware {
 namespace {
@@ -37,7 +37,7 @@ constexpr std::array kRates = {Prefix{1e12, "T"}, Prefix{1e9, "G"}, Prefix{1e6, 
 using Cells = std::array<std::string, 4>;
 
 Cells cells_of(const Measurement& measurement) {
-  const Description& description = find_entry(measurement.name).description;
+  const Description& description = description_of(measurement.name);
   Cells cells{std::string(measurement.name), "-", "", std::string(description.what)};
   if (measurement.measured()) cells[1] = value_text(measurement.value, measurement.unit);
   std::vector<double> book;
@@ -97,7 +97,7 @@ std::string table(std::span<const Measurement> measurements) {
   add(rows.front());
   std::string_view subject;
   for (size_t i = 0; i < measurements.size(); ++i) {
-    const std::string_view now = find_entry(measurements[i].name).description.subject;
+    const std::string_view now = description_of(measurements[i].name).subject;
     if (now != subject) text += fmt::format("\n{}\n", now);
     subject = now;
     add(rows[i + 1]);
