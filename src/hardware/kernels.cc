@@ -24,7 +24,11 @@ uint64_t read_all(const std::byte* data, size_t bytes) {
     c = hn::Add(c, load(i + 2 * step));
     e = hn::Add(e, load(i + 3 * step));
   }
-  return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  alignas(64) uint64_t lanes[hn::MaxLanes(d)];
+  hn::Store(hn::Add(hn::Add(a, b), hn::Add(c, e)), d, lanes);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < hn::Lanes(d); ++i) sum += lanes[i];
+  return sum;
 }
 
 int64_t add_vectors(int64_t times) {

@@ -54,7 +54,7 @@ double passes_per_second(Workbench& bench, std::span<const int> processors, Pass
     });
     return static_cast<double>(std::ranges::max(end) - std::ranges::min(begin)) * kSecondsPerNs;
   };
-  round();  // touches the pages
+  round();  // warms up
   for (int i = 0; i < bench.effort().rounds; ++i) seconds.push_back(round());
   return 1 / median(std::move(seconds));
 }

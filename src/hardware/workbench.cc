@@ -26,6 +26,8 @@ std::span<std::byte> Workbench::memory(size_t bytes) {
                                     available >> 20));
     region_ = Region();
     region_ = Region(bytes);
+    // Before it is written, memory is one page of zeros, seen many times.
+    run_on_first(*this, [&] { std::ranges::fill(region_.bytes(), std::byte{1}); });
   }
   return region_.bytes().first(bytes);
 }

@@ -26,8 +26,8 @@ class Workbench {
   std::span<const int> numbers() const noexcept { return numbers_; }
   std::span<const int> first() const noexcept { return numbers().first(1); }
 
-  // The same memory each time, larger when needed. Throws NotMeasured when that would take more than half of what is
-  // available.
+  // The same memory each time, larger when needed, written by the first processor. Throws NotMeasured when that would
+  // take more than half of what is available.
   std::span<std::byte> memory(size_t bytes);
 
   // Latencies from 4 KiB to 256 MiB, less where memory is short; measured when first asked for.
