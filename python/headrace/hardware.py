@@ -103,7 +103,7 @@ def measure(
     names : iterable of str, optional
         Measurements or subjects, as `descriptions` has them; everything if there are none.
     quick : bool, default False
-        Fewer and shorter rounds: seconds instead of half a minute.
+        Fewer and shorter rounds: a few seconds in all.
     directory : str, optional
         Where the disk is measured, in a file without a name; the folder for temporary files if not given.
     progress : callable, optional
@@ -216,7 +216,7 @@ def _run(options: argparse.Namespace) -> None:
     _hardware.select(names)  # unknown names are told before anything is done
     interactive = sys.stderr.isatty()
     with contextlib.ExitStack() as stack:
-        # Opened first: what cannot be written is told before half a minute of measuring.
+        # Opened first: what cannot be written is told before anything is measured.
         outputs = {
             path: stack.enter_context(pathlib.Path(path).open("w", encoding="utf-8"))
             for path in (options.json, options.plot)
