@@ -31,6 +31,7 @@ NB_MODULE(_core, m) {
   bind_array_helpers(m);
   bind_symbol(m);
   bind_plan(m);
+  bind_hardware(m);
   headrace::profiler::start_if_configured();
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kRounds = 15;
 
-// From the call that wakes a parked thread to the first thing that the thread does; the median of some rounds.
+}  // namespace
+
 int64_t measure_wake_ns() {
   std::atomic<uint32_t> word{0};
   std::atomic<uint64_t> woken_at{0};
@@ -37,8 +38,6 @@ int64_t measure_wake_ns() {
   std::ranges::nth_element(times, times.begin() + kRounds / 2);
   return times[kRounds / 2];
 }
-
-}  // namespace
 
 SpinBudget::SpinBudget(int64_t fixed_us) noexcept
     : ns_(fixed_us < 0 ? kUntilMeasuredNs : fixed_us * 1000), measured_(fixed_us >= 0) {}

@@ -8,6 +8,10 @@
 
 namespace headrace {
 
+// Nanoseconds from the call that wakes a parked thread to the first thing that the thread does: the median of some
+// rounds, which take a millisecond. Raises std::system_error when no thread can be started.
+int64_t measure_wake_ns();
+
 class SpinBudget {
  public:
   // `fixed_us` below zero: measure.

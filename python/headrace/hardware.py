@@ -1,0 +1,255 @@
+"""What this machine can do, measured beside the latency numbers of "Dive into Deep Learning", section 12.4.
+
+Caches, memory, cores and threads, arithmetic, calls, disk, loopback network, accelerators. All of it takes
+under a minute and needs no privilege; what cannot be measured here says why. ``python -m headrace.hardware
+--help`` is the same from a shell, and docs/hardware.md tells how each figure is measured.
+
+>>> from headrace import hardware
+>>> results = hardware.measure(["l1_latency", "mutex"])  # doctest: +SKIP
+>>> print(hardware.table(results))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import pathlib
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from . import _hardware_plot
+from ._core import hardware as _hardware
+
+Measurement = _hardware.Measurement
+book = _hardware.book
+descriptions = _hardware.descriptions
+table = _hardware.table
+
+__all__ = ["Measurement", "Results", "book", "descriptions", "measure", "svg", "table", "to_json"]
+
+
+class Results(list):
+    """The measurements of one run, and the curve behind those of the caches.
+
+    Attributes
+    ----------
+    latency_curve : list of (int, float)
+        Bytes, and seconds of one random access to so many bytes. Empty when no cache was measured.
+    """
+
+    def __init__(self, measurements: Iterable[Measurement] = (), latency_curve: Iterable = ()) -> None:
+        super().__init__(measurements)
+        self.latency_curve = list(latency_curve)
+
+
+class _Rounds(NamedTuple):
+    """How often to measure, and how many calls at a time."""
+
+    rounds: int
+    calls: int
+
+
+def _seconds_per_call(statement: Callable[[], Any], rounds: _Rounds) -> float:
+    """The median over rounds, less what an empty loop takes."""
+    calls = range(rounds.calls)
+    loops, bodies = [], []
+    for _ in range(rounds.rounds):
+        start = time.perf_counter()
+        for _ in calls:
+            pass
+        loops.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        for _ in calls:
+            statement()
+        bodies.append(time.perf_counter() - start)
+    return max(statistics.median(bodies) - statistics.median(loops), 1e-12) / rounds.calls
+
+
+def _python_call(rounds: _Rounds) -> tuple[float, str]:
+    def empty() -> None:
+        pass
+
+    version = f"{platform.python_implementation()} {platform.python_version()}"
+    return _seconds_per_call(empty, rounds), version
+
+
+def _python_operation(rounds: _Rounds) -> tuple[float, str]:
+    from . import np
+
+    x = np.ones(1)
+    x.wait_to_read()
+    return _seconds_per_call(lambda: x + 1, rounds), "waiting not counted"
+
+
+_FROM_PYTHON = {"python_call": _python_call, "python_operation": _python_operation}
+
+
+def measure(
+    names: Iterable[str] = (),
+    *,
+    quick: bool = False,
+    directory: str | None = None,
+    progress: Callable[[str], Any] | None = None,
+) -> Results:
+    """Measures this machine; figures mean something while nothing else runs.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+        Measurements or subjects, as `descriptions` has them; everything if there are none.
+    quick : bool, default False
+        Fewer and shorter rounds: a few seconds in all.
+    directory : str, optional
+        Where the disk is measured, in a file without a name; the folder for temporary files if not given.
+    progress : callable, optional
+        Called with each name before it is measured.
+
+    Returns
+    -------
+    Results
+        A list of Measurement: ``name``, ``value`` (None when not measured), ``unit`` ('s', 'bytes', 'bytes/s'
+        or 'operations/s'), ``note``, and ``why_not`` (empty when measured).
+
+    Raises
+    ------
+    ValueError
+        For a name that is neither a measurement nor a subject.
+    """
+    selected = _hardware.select(list(names))
+    session = _hardware.Session(directory or "", quick)
+    rounds = _Rounds(5, 2000) if quick else _Rounds(15, 20000)
+    results = Results()
+    for name in selected:
+        if progress is not None:
+            progress(name)
+        if name in _FROM_PYTHON:
+            results.append(_hardware.measured(name, *_FROM_PYTHON[name](rounds)))
+        else:
+            results.append(session.measure(name))
+    results.latency_curve = session.latency_curve
+    return results
+
+
+def to_json(results: Results) -> dict[str, Any]:
+    """The results for JSON: ``machine``, ``measurements`` with the book's figures, ``latency_curve``.
+
+    A measurement that has no value has ``value`` null and the reason as ``why_not``; otherwise ``why_not`` is
+    null. Values are in ``unit``: seconds, bytes, bytes/s, operations/s.
+    """
+    described = {row["name"]: row for row in descriptions()}
+    return {
+        "machine": {"processor": platform.processor() or platform.machine(), "system": platform.platform()},
+        "measurements": [
+            {
+                **described[result.name],
+                "value": result.value,
+                "note": result.note or None,
+                "why_not": result.why_not or None,
+            }
+            for result in results
+        ],
+        "latency_curve": [{"bytes": size, "seconds": seconds} for size, seconds in results.latency_curve],
+    }
+
+
+def svg(results: Results) -> str:
+    """The results as SVG: times beside the book's, and the latency curve if caches were measured."""
+    described = {row["name"]: row for row in descriptions()}
+    bars = [
+        _hardware_plot.Bar(
+            result.name,
+            result.value,
+            sorted({figure["seconds"] for figure in described[result.name]["book"]}),
+        )
+        for result in results
+        if result.value is not None and result.unit == "s"
+    ]
+    return _hardware_plot.draw(bars, results.latency_curve)
+
+
+def _parser() -> argparse.ArgumentParser:
+    subjects = ", ".join(dict.fromkeys(row["subject"] for row in descriptions()))
+    parser = argparse.ArgumentParser(
+        prog="python -m headrace.hardware",
+        description="Measures this machine beside the latency numbers of 'Dive into Deep Learning', "
+        "section 12.4. Let nothing else run meanwhile.",
+        epilog=f"subjects: {subjects}",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--list", action="store_true", help="print what can be measured, and measure nothing")
+    parser.add_argument("--only", metavar="NAME,...", help="only these measurements or subjects")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument(
+        "--directory",
+        metavar="DIR",
+        help="where to measure the disk (default: the folder for temporary files)",
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the results as JSON, too")
+    parser.add_argument("--plot", metavar="FILE.svg", help="draw the results as SVG, too")
+    return parser
+
+
+def _list_text() -> str:
+    rows = [(row["name"], row["what"], row["subject"]) for row in descriptions()]
+    width = max(len(name) for name, _, _ in rows)
+    lines = []
+    subject = None
+    for name, what, now in rows:
+        if now != subject:
+            lines.append(now)
+            subject = now
+        lines.append(f"  {name:{width}}  {what}")
+    return "\n".join(lines)
+
+
+def _show_progress(name: str) -> None:
+    print(f"\r\033[Kmeasuring {name}", end="", file=sys.stderr, flush=True)
+
+
+def _run(options: argparse.Namespace) -> None:
+    names = options.only.split(",") if options.only is not None else []
+    _hardware.select(names)  # unknown names are told before anything is done
+    interactive = sys.stderr.isatty()
+    with contextlib.ExitStack() as stack:
+        # Opened first: what cannot be written is told before anything is measured.
+        outputs = {
+            path: stack.enter_context(pathlib.Path(path).open("w", encoding="utf-8"))
+            for path in (options.json, options.plot)
+            if path
+        }
+        results = measure(
+            names,
+            quick=options.quick,
+            directory=options.directory,
+            progress=_show_progress if interactive else None,
+        )
+        if interactive:
+            print("\r\033[K", end="", file=sys.stderr)
+        print(table(results), end="")
+        if options.json:
+            print(json.dumps(to_json(results), indent=1), file=outputs[options.json])
+        if options.plot:
+            outputs[options.plot].write(svg(results))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line. Returns the exit status: 2 for what cannot be used, with a message on stderr."""
+    options = _parser().parse_args(arguments)
+    if options.list:
+        print(_list_text())
+        return 0
+    try:
+        _run(options)
+    except (ValueError, OSError) as error:
+        print(f"python -m headrace.hardware: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

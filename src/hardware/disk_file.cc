@@ -1,0 +1,104 @@
+#include "hardware/disk_file.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+#include "base/check.h"
+#include "hardware/catalogue.h"
+
+namespace headrace::hardware {
+namespace {
+
+void check_room(const std::string& directory, size_t bytes) {
+  struct statvfs system {};
+  check(statvfs(directory.c_str(), &system) == 0, ErrorKind::kOs,
+        "cannot use the folder '{}': {}. Name another one with --directory", directory, std::strerror(errno));
+  const auto room = static_cast<double>(system.f_bavail) * static_cast<double>(system.f_frsize);
+  if (room < 2.0 * static_cast<double>(bytes))
+    throw NotMeasured(fmt::format("no room in '{}': {} MiB are needed and half of {:.0f} MiB is less", directory,
+                                  bytes >> 20, room / (1 << 20)));
+}
+
+bool lies_in_memory(int descriptor) {
+  struct statfs system {};
+  return fstatfs(descriptor, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
+}  // namespace
+
+DiskFile::DiskFile(const std::string& directory, size_t bytes) : directory_(directory), size_(bytes), buffer_(kPiece) {
+  check_room(directory, bytes);
+  open_unnamed();
+  try {
+    fill();
+  } catch (...) {
+    close(descriptor_);
+    throw;
+  }
+}
+
+DiskFile::~DiskFile() { close(descriptor_); }
+
+void DiskFile::open_unnamed() {
+  std::string path = directory_ + "/headrace-hardware-XXXXXX";
+  descriptor_ = mkostemp(path.data(), O_CLOEXEC);
+  check(descriptor_ >= 0, ErrorKind::kOs, "cannot write to the folder '{}': {}. Name another one with --directory",
+        directory_, std::strerror(errno));
+  unlink(path.c_str());
+  direct_ = fcntl(descriptor_, F_SETFL, O_DIRECT) == 0;
+  if (lies_in_memory(descriptor_))
+    note_ = fmt::format("'{}' lies in memory: no disk is read", directory_);
+  else if (!direct_)
+    note_ = fmt::format("no O_DIRECT in '{}': read after asking the system to forget the file", directory_);
+}
+
+void DiskFile::fill() {
+  std::mt19937_64 random(1);
+  const std::span<std::byte> buffer = buffer_.bytes();
+  for (size_t i = 0; i < buffer.size(); i += sizeof(uint64_t)) {
+    const uint64_t word = random();
+    std::memcpy(buffer.data() + i, &word, sizeof word);
+  }
+  for (size_t offset = 0; offset < size_; offset += kPiece) {
+    std::memcpy(buffer.data(), &offset, sizeof offset);  // no two pieces are equal
+    const ssize_t written = pwrite(descriptor_, buffer.data(), kPiece, static_cast<off_t>(offset));
+    if (written < 0 && direct_ && errno == EINVAL) {  // accepted as a flag, refused in use
+      direct_ = false;
+      fcntl(descriptor_, F_SETFL, 0);
+      note_ = fmt::format("no O_DIRECT in '{}': read after asking the system to forget the file", directory_);
+      offset -= kPiece;
+      continue;
+    }
+    if (written != static_cast<ssize_t>(kPiece))
+      throw NotMeasured(fmt::format("cannot write {} MiB to '{}': {}", size_ >> 20, directory_,
+                                    written < 0 ? std::strerror(errno) : "no room"));
+  }
+  check(fsync(descriptor_) == 0, ErrorKind::kOs, "cannot write to '{}': {}", directory_, std::strerror(errno));
+  forget();
+}
+
+void DiskFile::read(size_t offset, size_t size) {
+  const ssize_t count = pread(descriptor_, buffer_.bytes().data(), size, static_cast<off_t>(offset));
+  check(count == static_cast<ssize_t>(size), ErrorKind::kOs, "cannot read from '{}': {}", directory_,
+        count < 0 ? std::strerror(errno) : "end of file");
+}
+
+void DiskFile::write(size_t offset, size_t size) {
+  const ssize_t count = pwrite(descriptor_, buffer_.bytes().data(), size, static_cast<off_t>(offset));
+  check(count == static_cast<ssize_t>(size) && (direct_ || fdatasync(descriptor_) == 0), ErrorKind::kOs,
+        "cannot write to '{}': {}", directory_, count < 0 ? std::strerror(errno) : "no room");
+}
+
+void DiskFile::forget() const noexcept {
+  if (!direct_) posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+}  // namespace headrace::hardware
