@@ -73,6 +73,15 @@ class ReadyQueue {
     return count;
   }
 
+  // In a forked child: the tasks are other threads' business, and one of these may have held the lock.
+  void forget() noexcept {
+    lists_ = {};
+    size_.store(0, std::memory_order_relaxed);
+    oldest_.store(kNoHorizon, std::memory_order_relaxed);
+    present_.store(0, std::memory_order_relaxed);
+    lock_.unlock();
+  }
+
  private:
   static constexpr size_t kPriorities = 3;
 

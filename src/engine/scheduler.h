@@ -11,7 +11,6 @@
 #include <atomic>
 #include <chrono>
 #include <limits>
-#include <mutex>
 
 #include "base/function_ref.h"
 #include "engine/chain.h"
@@ -129,10 +128,10 @@ class Scheduler {
   std::atomic<bool> has_had_several_pushers_{false};
 
   alignas(64) TicketLock registration_;  // held while registering, when there is no owner
-  std::mutex control_;                   // guards changes of owner_ and of is_pusher
+  TicketLock control_;                   // guards changes of owner_ and of is_pusher
   // A fork is about to begin: a thread that pushes waits, else the engine might never be without tasks.
   std::atomic<bool> forking_{false};
-  bool fork_locked_ = false;  // written by the forking thread while it holds all locks
+  bool is_quiet_ = false;  // nothing was queued or running at the fork; written by the forking thread
 
   ThreadRegistry threads_;
   SpinBudget spin_budget_;

@@ -60,12 +60,12 @@ bool Scheduler::try_quiesce() noexcept {
 
 void Scheduler::before_fork() noexcept {
   ThreadContext& context = threads_.current();
-  fork_locked_ = context.depth == 0 && !context.frame;
   // Inside a task there is no waiting for all tasks; the child of such a fork starts anew.
-  if (!fork_locked_) return;
-  forking_.store(true, std::memory_order_relaxed);
-  while (!try_quiesce()) {
+  is_quiet_ = context.depth == 0 && !context.frame;
+  forking_.store(is_quiet_, std::memory_order_relaxed);
+  while (is_quiet_ && !try_quiesce()) {
   }
+  // No task runs under these locks, so a thread inside a task can take them too.
   compute_.lock_for_fork();
   blocking_.lock_for_fork();
   threads_.lock_for_fork();
@@ -75,22 +75,25 @@ void Scheduler::before_fork() noexcept {
 
 void Scheduler::after_fork(bool in_child) noexcept {
   forking_.store(false, std::memory_order_relaxed);
-  if (fork_locked_) {
-    slab_after_fork();
-    failures_.unlock_after_fork();
-    threads_.unlock_after_fork();
-    blocking_.unlock_after_fork();
-    compute_.unlock_after_fork();
-    in_child ? registration_.reset() : registration_.unlock();
+  slab_after_fork();
+  failures_.unlock_after_fork();
+  threads_.unlock_after_fork();
+  blocking_.unlock_after_fork();
+  compute_.unlock_after_fork();
+  if (in_child) {
+    registration_.reset();
+    control_.reset();
+  } else if (is_quiet_) {
+    registration_.unlock();
     control_.unlock();
   }
   if (in_child) {
     threads_.forget_other_threads();
     forget_other_threads();
-    if (!fork_locked_) abandon_everything();
+    if (!is_quiet_) abandon_everything();
     forget_lost_tasks();
   }
-  if (fork_locked_ || in_child) {
+  if (is_quiet_ || in_child) {
     blocking_.allow_threads();
     compute_.allow_threads();
   }
@@ -101,15 +104,9 @@ void Scheduler::after_fork(bool in_child) noexcept {
 void Scheduler::abandon_everything() noexcept {
   compute_.abandon_threads();
   blocking_.abandon_threads();
-  const auto any = [](Task&) { return true; };
-  while (compute_.queue().pop(any)) {
-  }
-  while (blocking_.queue().pop(any)) {
-  }
-  threads_.visit([&](ThreadContext& context) {
-    while (context.batch.pop(any)) {
-    }
-  });
+  compute_.queue().forget();
+  blocking_.queue().forget();
+  threads_.visit([](ThreadContext& context) { context.batch.forget(); });
   owner_.store(nullptr, std::memory_order_relaxed);
 }
 

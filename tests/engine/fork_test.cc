@@ -119,6 +119,32 @@ TEST(Fork, InsideATask) {
   EXPECT_EQ(agreed, 3);
 }
 
+// Threads that come, go and take tasks hold locks for moments; a child must not inherit a locked one.
+TEST(Fork, InsideATaskBesideBusyThreads) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizers' heaps do not survive a fork beside running threads";
+  Engine& engine = runtime().engine;
+  std::atomic<bool> stop{false};
+  std::thread other([&] {
+    std::array<Var, 4> vars;
+    for (int i = 0; !stop; ++i) {
+      std::array<Var*, 1> writes{&vars[static_cast<size_t>(i) % 4]};
+      engine.push({.name = "task", .writes = writes, .cost_ns = 1e5, .may_block = i % 2 == 0}, [] {});
+      if (i % 16 == 0) engine.wait_to_write(*writes[0]);
+    }
+    for (Var& var : vars) engine.wait_to_write(var);
+  });
+  Var x;
+  std::array<Var*, 1> writes{&x};
+  std::atomic<int> agreed{0};
+  constexpr int kForks = 60;
+  for (int i = 0; i < kForks; ++i)
+    engine.push({.name = "forks", .writes = writes, .may_block = true}, [&] { agreed += child_agrees(engine_works); });
+  engine.wait_to_read(x);
+  stop = true;
+  other.join();
+  EXPECT_EQ(agreed, kForks);
+}
+
 TEST(Fork, LoopsAndMemory) {
   const auto works = [] {
     std::atomic<int64_t> sum{0};
