@@ -79,7 +79,7 @@ class ProgramBuilder {
           value.arguments[i] = ids_.at(node.argument(i).node());
           value.uniform &= values_[value.arguments[i]].uniform;
         }
-        if (value.opcode == Opcode::kCopy) {  // only ever a name for its argument
+        if (changes_nothing(value.opcode)) {  // only ever a name for its argument
           ids_[node.node()] = value.arguments[0];
           return;
         }
@@ -88,6 +88,12 @@ class ProgramBuilder {
         break;
     }
     ids_[node.node()] = unique(value, constant);
+  }
+
+  // A copy, or rounding to what the program computes in.
+  bool changes_nothing(Opcode op) const {
+    return op == Opcode::kCopy || (op == Opcode::kToFloat32 && program_.type_ == ComputeType::kFloat32) ||
+           (op == Opcode::kToInt32 && program_.type_ == ComputeType::kInt32);
   }
 
   int unique(Value value, double constant) {

@@ -298,6 +298,12 @@ TEST(Machine, ConstantsFold) {
   EXPECT_EQ(program.prologue().size(), 1u);
 }
 
+TEST(Machine, RoundingToTheComputeTypeIsNothing) {
+  const Expr rounded = round_to(round_to(input(0) + 1, DType::kFloat32) * 2, DType::kFloat32);
+  EXPECT_EQ(Program({1, 0, {rounded}}, ComputeType::kFloat32).instructions().size(), 1u);
+  EXPECT_EQ(Program({1, 0, {rounded}}, ComputeType::kFloat64).instructions().size(), 4u);
+}
+
 TEST(Machine, ProductsPairWithSumsInRealPrograms) {
   const Expr x = input(0), y = input(1), twice = x * y;
   const auto count = [](std::vector<Expr> outputs, ComputeType type = ComputeType::kFloat32) {
