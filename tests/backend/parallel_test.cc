@@ -58,6 +58,37 @@ TEST(ParallelFor, WidthFollowsCostAndIdleCores) {
   EXPECT_FALSE(wide_loop_runs());
 }
 
+TEST(ParallelFor, WidensWhenCoresBecomeIdle) {
+  if (threads_for(kDear) == 1) GTEST_SKIP() << "loops never use several threads here";
+  std::atomic<bool> release{false};
+  std::atomic<int> announced{0}, left{0};
+  std::vector<std::thread> others;
+  for (int i = 0; i < core_count(); ++i) {
+    others.emplace_back([&] {
+      {
+        BusyThread busy;
+        ++announced;
+        while (!release) std::this_thread::yield();
+      }
+      ++left;
+    });
+  }
+  while (announced < core_count()) std::this_thread::yield();
+  std::vector<std::atomic<int>> seen(1000);
+  std::atomic<int> calls{0}, wide_calls{0};
+  parallel_for(1000, 1, kDear, [&](int64_t begin, int64_t end) {
+    wide_calls += wide_loop_runs();
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+    if (++calls == 3) {
+      release = true;
+      while (left < core_count()) std::this_thread::yield();
+    }
+  });
+  for (auto& count : seen) EXPECT_EQ(count, 1);
+  EXPECT_EQ(wide_calls, calls - 3);
+  for (std::thread& other : others) other.join();
+}
+
 TEST(ParallelFor, NestedLoops) {
   std::atomic<int> sum{0};
   parallel_for(8, 1, kDear, [&](int64_t begin, int64_t end) {

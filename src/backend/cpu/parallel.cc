@@ -80,6 +80,9 @@ Arenas& arenas() {
   return *current_arenas.load(std::memory_order_relaxed);
 }
 
+// A loop that found the other cores busy looks this often whether they still are.
+constexpr double kLookAgainNs = 200'000;
+
 // An arena of its own for as long as it lives.
 class ArenaLease {
  public:
@@ -99,6 +102,18 @@ class ArenaLease {
   Arenas::Arena arena_;
 };
 
+void wide_for(int64_t begin, int64_t end, int64_t grain, int threads, FunctionRef<void(int64_t, int64_t)> body) {
+  run_in_arena_of(threads, [&] {
+    // A few pieces per thread even out unequal progress; more would only cost.
+    const int64_t piece = std::max(grain, (end - begin + threads * 4 - 1) / (threads * 4));
+    const int64_t pieces = (end - begin + piece - 1) / piece;
+    tbb::parallel_for(int64_t{0}, pieces, [&](int64_t i) {
+      const int64_t first = begin + i * piece;
+      body(first, std::min(end, first + piece));
+    });
+  });
+}
+
 }  // namespace
 
 int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
@@ -109,17 +124,15 @@ int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(1, grain);
-  const int threads = n <= grain ? 1 : threads_for(total_cost_ns);
-  if (threads == 1) {
-    body(0, n);
-    return;
+  const double cost_ns = total_cost_ns / static_cast<double>(n);
+  const auto stretch = cost_ns > 0 ? static_cast<int64_t>(std::min(kLookAgainNs / cost_ns, 1e18)) / grain * grain : n;
+  for (int64_t begin = 0; begin < n;) {
+    const int threads = n - begin <= grain ? 1 : threads_for(cost_ns * static_cast<double>(n - begin));
+    if (threads > 1) return wide_for(begin, n, grain, threads, body);
+    const int64_t end = std::min(n, begin + std::max(grain, stretch));
+    body(begin, end);
+    begin = end;
   }
-  run_in_arena_of(threads, [&] {
-    // A few pieces per thread even out unequal progress; more would only cost.
-    const int64_t piece = std::max(grain, (n + threads * 4 - 1) / (threads * 4));
-    const int64_t pieces = (n + piece - 1) / piece;
-    tbb::parallel_for(int64_t{0}, pieces, [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
-  });
 }
 
 void run_in_arena_of(int threads, FunctionRef<void()> body) {

@@ -15,7 +15,8 @@ inline constexpr double kCostPerThreadNs = 50'000;
 int threads_for(double total_cost_ns, double cost_per_thread_ns = kCostPerThreadNs) noexcept;
 
 // Calls body(begin, end) for disjoint ranges that cover [0, n), each of at least `grain` except the last; once, in
-// this thread, when one thread is enough. What a body throws is raised here after all running bodies have ended.
+// this thread, when one thread is enough. A long loop that finds no core idle goes on alone and widens as soon as one
+// is. What a body throws is raised here after all running bodies have ended.
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body);
 
 // Runs `body` inside an arena of `threads` threads; a library that uses oneTBB inside sees that many.
