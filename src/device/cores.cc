@@ -12,13 +12,17 @@ std::atomic<int> busy_threads{0};  // announced threads and the further threads 
 std::atomic<int> wide_loops{0};
 thread_local constinit int announced = 0;  // BusyThread objects of this thread
 
+// Cores that other threads leave, by their own account; they may be more than there are.
+int cores_left() noexcept {
+  static const int cores = core_count();
+  return cores - busy_threads.load(std::memory_order_relaxed) + (announced ? 1 : 0);
+}
+
 }  // namespace
 
-int idle_cores() noexcept {
-  static const int cores = core_count();
-  const int others = busy_threads.load(std::memory_order_relaxed) - (announced ? 1 : 0);
-  return std::clamp(cores - others, 1, cores);
-}
+int idle_cores() noexcept { return std::clamp(cores_left(), 1, core_count()); }
+
+bool loops_use_all_cores() noexcept { return wide_loop_runs() && cores_left() <= 0; }
 
 bool wide_loop_runs() noexcept { return wide_loops.load(std::memory_order_relaxed) > 0; }
 

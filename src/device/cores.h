@@ -10,6 +10,9 @@ int idle_cores() noexcept;
 // A loop uses more than one thread now: spinning would take a core from it.
 bool wide_loop_runs() noexcept;
 
+// Loops of several threads leave no core to the calling thread: what it began now would slow them down.
+bool loops_use_all_cores() noexcept;
+
 // While it lives, the calling thread counts as busy. May be nested.
 class BusyThread {
  public:

@@ -15,6 +15,7 @@ namespace headrace {
 class ReadyQueue {
  public:
   static constexpr int64_t kNoHorizon = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();  // a horizon that no task is within
 
   // Without the lock: a hint unless fences order it.
   bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }

@@ -187,8 +187,10 @@ int64_t Scheduler::horizon() const noexcept {
 }
 
 // The horizon of a thread that looks for work. Where nobody else is at work nothing is held back, so that no slip in
-// the counts can stop the engine.
+// the counts can stop the engine. Where loops have all cores nothing begins beside them: the next task, too, is done
+// sooner by all cores after them than by a part of one now.
 int64_t Scheduler::horizon_to_take() const noexcept {
+  if (loops_use_all_cores()) return ReadyQueue::kNothing;
   return idle_cores() == core_count() ? ReadyQueue::kNoHorizon : horizon();
 }
 

@@ -72,15 +72,20 @@ NDArray without_history(const NDArray& array) {
   return is_abstract(array) ? call("BlockGrad", {array}) : array.detach();
 }
 
-NDArray zeros_like(const NDArray& array) {
+namespace {
+
+NDArray full_like(const NDArray& array, double value) {
   const bool keeps_order =
       !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
-  if (!keeps_order) return full(array.shape(), 0, array.dtype(), array.device());
+  if (!keeps_order) return full(array.shape(), value, array.dtype(), array.device());
   NDArray result(make_view(array.shape(), array.dtype(), array.device(), array.strides()));
-  fill(result, 0);
+  fill(result, value);
   return result;
 }
 
-NDArray ones_like(const NDArray& array) { return full(array.shape(), 1, array.dtype(), array.device()); }
+}  // namespace
+
+NDArray zeros_like(const NDArray& array) { return full_like(array, 0); }
+NDArray ones_like(const NDArray& array) { return full_like(array, 1); }
 
 }  // namespace headrace

@@ -44,7 +44,7 @@ NDArray contiguous(const NDArray& array);
 NDArray sum_to_shape(const NDArray& gradient, const Shape& shape);
 // The array without its history: no gradient flows back through the result.
 NDArray without_history(const NDArray& array);
-// Zeros that lie in memory as the array does, if it is dense.
+// They lie in memory as the array does, if it is dense.
 NDArray zeros_like(const NDArray& array);
 NDArray ones_like(const NDArray& array);
 NDArray full(const Shape& shape, double value, DType dtype, Device device);
