@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/cores.h"
 #include "headrace/error.hpp"
 
 namespace headrace {
@@ -540,6 +541,28 @@ TEST(Engine, FailureLogDropsTheNewestBeyondItsLimit) {
   for (std::string text; !(text = message_of([&] { engine.wait_all(); })).empty(); ++count)
     EXPECT_EQ(text, std::to_string(count));
   EXPECT_EQ(count, 1024);
+}
+
+TEST(Engine, NothingBeginsBesideLoopsThatUseAllCores) {
+  if (core_count() < 2) GTEST_SKIP() << "no loop uses several threads here";
+  Engine engine(config_with(2));
+  std::atomic<bool> looping{false}, stop{false}, ran{false};
+  std::thread other([&] {
+    BusyThread busy;
+    WideLoop loop(core_count());
+    looping = true;
+    while (!stop) std::this_thread::yield();
+  });
+  while (!looping) std::this_thread::yield();
+  Var x;
+  Var* const var = &x;
+  engine.push({.name = "dear", .writes = {&var, 1}, .cost_ns = 1e9}, [&] { ran = true; });
+  EXPECT_FALSE(engine.wait_to_read_for(x, milliseconds(20)));
+  EXPECT_FALSE(ran);
+  stop = true;
+  other.join();
+  engine.wait_to_read(x);
+  EXPECT_TRUE(ran);
 }
 
 }  // namespace
