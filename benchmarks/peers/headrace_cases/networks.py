@@ -71,6 +71,39 @@ def chain_gradient(count):
     return run
 
 
+def normalisation(function, shape):
+    x = np.random.uniform(size=shape)
+    x.attach_grad()
+
+    def run():
+        with autograd.record():
+            y = function(x)
+        y.backward()
+        x.grad.wait_to_read()
+
+    return run
+
+
+def layer_norm():
+    gamma, beta = np.ones((1024,)), np.zeros((1024,))
+    return lambda x: npx.layer_norm(x, gamma, beta)
+
+
+def batch_norm():
+    layer = nn.BatchNorm(in_channels=64)
+    layer.initialize()
+    layer.hybridize()
+    return layer
+
+
+NORMALISATIONS = {  # name: (makes the function, shape)
+    "softmax (4096, 1024)": (lambda: lambda x: npx.softmax(x, axis=1), (4096, 1024)),
+    "log_softmax (4096, 1024)": (lambda: lambda x: npx.log_softmax(x, axis=1), (4096, 1024)),
+    "layer_norm (4096, 1024)": (layer_norm, (4096, 1024)),
+    "batch_norm (32, 64, 56, 56)": (batch_norm, (32, 64, 56, 56)),
+}
+
+
 def resnet18(classes=1000):
     def block(channels, count, first):
         stage = nn.HybridSequential()
@@ -195,6 +228,10 @@ CASES = {
             chain_gradient(int(c))
         )
         for count in (1e3, 1e5, 1.6e7)
+    },
+    **{
+        f"{name}, forward and backward": lambda m=make, s=shape: normalisation(m(), s)
+        for name, (make, shape) in NORMALISATIONS.items()
     },
     **{
         f"convolution {name}, forward and backward": lambda a=arguments: convolution(*a)

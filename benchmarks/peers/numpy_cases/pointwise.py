@@ -7,7 +7,17 @@ from .arrays import generator, on
 LONG, SQUARE, HALF = (1 << 24,), (4096, 4096), (2048, 4096)
 
 
+def chain(x):
+    for _ in range(5):
+        x = x * np.float32(1.01) + np.float32(0.5)
+    return x
+
+
 CASES = {
+    **{
+        f"10 pointwise operations, {count:.0e} floats, eager": on(chain, (int(count),))
+        for count in (1e3, 1e5, 1.6e7)
+    },
     "copy, 16M": on(np.copy, LONG),
     "x + 1, 16M": on(lambda x: x + 1, LONG),
     "x + y, 16M": on(lambda x, y: x + y, LONG, LONG),

@@ -54,6 +54,33 @@ def chain_gradient(count):
     return run
 
 
+def normalisation(function, shape):
+    x = torch.rand(shape)
+    if len(shape) == 4:
+        x = x.to(memory_format=torch.channels_last)
+    x.requires_grad_()
+    heads = torch.ones_like(x)
+
+    def run():
+        x.grad = None
+        function(x).backward(heads)
+
+    return run
+
+
+def layer_norm():
+    gamma, beta = torch.ones(1024), torch.zeros(1024)
+    return lambda x: F.layer_norm(x, (1024,), gamma, beta)
+
+
+NORMALISATIONS = {  # name: (makes the function, shape)
+    "softmax (4096, 1024)": (lambda: lambda x: F.softmax(x, 1), (4096, 1024)),
+    "log_softmax (4096, 1024)": (lambda: lambda x: F.log_softmax(x, 1), (4096, 1024)),
+    "layer_norm (4096, 1024)": (layer_norm, (4096, 1024)),
+    "batch_norm (32, 64, 56, 56)": (lambda: nn.BatchNorm2d(64).train(), (32, 64, 56, 56)),
+}
+
+
 class Residual(nn.Module):
     def __init__(self, before, channels, stride):
         super().__init__()
@@ -159,6 +186,10 @@ CASES = {
             chain_gradient(int(c))
         )
         for count in (1e3, 1e5, 1.6e7)
+    },
+    **{
+        f"{name}, forward and backward": lambda m=make, s=shape: normalisation(m(), s)
+        for name, (make, shape) in NORMALISATIONS.items()
     },
     **{
         f"convolution {name}, forward and backward": lambda a=arguments: convolution(*a)
