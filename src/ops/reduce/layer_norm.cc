@@ -54,7 +54,9 @@ void gradient(Gradient& g, const LayerNormAttrs& a) {
   if (thread_state().recording || axis != ndim - 1) return composed_gradient(g, axis, a.eps);
   const OpDef& backward = find_op("_backward_LayerNorm");
   const NDArray inputs[] = {g.head(), g.input(0), g.input(1)};
-  std::vector<NDArray> gradients = invoke_all(backward, make_attrs(EpsAttrs{a.eps}), inputs);
+  std::vector<NDArray> gradients(backward.outputs);
+  if (g.target(0) && g.target(0).dtype() == g.input(0).dtype()) gradients[0] = g.target(0);
+  invoke(backward, make_attrs(EpsAttrs{a.eps}), inputs, gradients);
   for (size_t i = 0; i < gradients.size(); ++i)
     if (g.wants(i)) g.set(i, gradients[i]);
 }

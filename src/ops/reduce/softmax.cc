@@ -56,9 +56,12 @@ OpDef forward(SoftmaxKind kind, General<SoftmaxAttrs> parts, const char* backwar
     const OpDef& op = find_op(backward);
     const AttrsPtr attrs = make_attrs(BackwardAttrs{a.axis, softmax_scale(a, negate)});
     const NDArray head = cast_to(g.head(), g.output().dtype());
-    NDArray dx =
-        g.input_count() > 1 ? call(op, attrs, {head, g.output(), g.input(1)}) : call(op, attrs, {head, g.output()});
-    g.set(0, cast_to(dx, g.input(0).dtype()));
+    std::vector<NDArray> inputs{head, g.output()};
+    if (g.input_count() > 1) inputs.push_back(g.input(1));
+    if (g.output().dtype() == g.input(0).dtype())
+      g.set(0, op, attrs, inputs);
+    else
+      g.set(0, cast_to(invoke_all(op, attrs, inputs)[0], g.input(0).dtype()));
   };
   parts.saves_inputs = 1u << 1;
   parts.saves_outputs = 1;
