@@ -47,8 +47,9 @@ class PeriodicDump {
  private:
   void run(const std::stop_token& stop, double seconds) {
     std::unique_lock lock(mutex_);
-    while (!stop.stop_requested()) {
+    for (bool is_last = false; !is_last;) {
       stopped_.wait_for(lock, stop, std::chrono::duration<double>(seconds), [] { return false; });
+      is_last = stop.stop_requested();  // what was recorded while a file was being written goes into the next one
       save_or_log(path_);
     }
   }
