@@ -12,7 +12,7 @@ std::atomic<int> busy_threads{0};  // announced threads and the further threads 
 std::atomic<int> wide_loops{0};
 thread_local constinit int announced = 0;  // BusyThread objects of this thread
 
-// Cores that other threads leave, by their own account; they may be more than there are.
+// Cores that other threads leave to this one; negative where more threads announce themselves than there are cores.
 int cores_left() noexcept {
   static const int cores = core_count();
   return cores - busy_threads.load(std::memory_order_relaxed) + (announced ? 1 : 0);

@@ -12,16 +12,6 @@
 #include "trace/trace.h"
 
 namespace headrace {
-namespace {
-
-FailurePtr failure_of_inputs(Task& task) noexcept {
-  for (const Access& access : task.accesses())
-    if (access.reads && access.var->poisoned()) return VarAccess::failure(*access.var);
-  return nullptr;
-}
-
-}  // namespace
-
 FailurePtr Scheduler::fail(const std::exception_ptr& error, const char* name) noexcept {
   FailurePtr failure(new Failure(error, name));
   failures_.add(failure);
@@ -32,7 +22,7 @@ FailurePtr Scheduler::fail(const std::exception_ptr& error, const char* name) no
 Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept {
   // A long task must not hold up others that wait in this thread's batch.
   if (task->cost_ns >= wake_cost_ns() && !context.batch.empty()) flush(context);
-  FailurePtr failure = failure_of_inputs(*task);
+  FailurePtr failure = task->failure_of_inputs();
   if (!failure && task->cost_ns >= Engine::kInlineCostNs && TaskGroup::can_begin_with(*task)) {
     TaskGroup group(*task);
     group.collect(horizon());

@@ -125,6 +125,12 @@ bool Task::writes(const Var& var) noexcept {
   return std::ranges::any_of(accesses(), [&](const Access& a) { return a.var == &var && a.writes; });
 }
 
+FailurePtr Task::failure_of_inputs() noexcept {
+  for (const Access& access : accesses())
+    if (access.reads && access.var->poisoned()) return VarAccess::failure(*access.var);
+  return nullptr;
+}
+
 void Task::destroy_body() noexcept {
   if (!body_type) return;
   std::exchange(body_type, nullptr)->destroy(body);

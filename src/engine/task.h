@@ -53,6 +53,8 @@ struct Task {
 
   std::span<Access> accesses() noexcept { return {access_list, access_count}; }
   bool writes(const Var& var) noexcept;
+  // Why the task must not run: the failure of the first Var that it reads and that has one; or null.
+  FailurePtr failure_of_inputs() noexcept;
   void destroy_body() noexcept;
 
   Task* next = nullptr;  // in the one list that it is on

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/chain.h"
-#include "engine/failure.h"
 
 namespace headrace {
 namespace {
@@ -13,10 +12,6 @@ struct Follower {
   Task* task;
   int32_t waits;
 };
-
-bool is_poisoned(Task& task) noexcept {
-  return std::ranges::any_of(task.accesses(), [](const Access& a) { return a.reads && a.var->poisoned(); });
-}
 
 }  // namespace
 
@@ -40,7 +35,7 @@ bool TaskGroup::take_follower(int64_t last_sequence) noexcept {
   });
   for (const Follower& follower : std::span(followers).first(count)) {
     Task& task = *follower.task;
-    if (task.waits.load(std::memory_order_acquire) != follower.waits || is_poisoned(task)) continue;
+    if (task.waits.load(std::memory_order_acquire) != follower.waits || task.failure_of_inputs()) continue;
     if (!can_join(task, last_sequence)) continue;
     add(task);
     return true;

@@ -44,6 +44,12 @@ class ViewList {
   std::unique_ptr<View*[]> heap_;
 };
 
+// Whether two views are the same elements of one storage in the same order.
+inline bool same_elements(const View& a, const View& b) noexcept {
+  return &a == &b || (a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() &&
+                      a.shape() == b.shape() && a.strides() == b.strides());
+}
+
 // Computes the outputs, in a task that holds access to all storages.
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket);

@@ -1,6 +1,7 @@
 #include "op/call_group.h"
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -18,11 +19,6 @@ namespace {
 const CallBody& call_of(const void* body) noexcept { return *static_cast<const CallBody*>(body); }
 
 const View& result_of(const CallBody& call) noexcept { return *call.views.views()[call.input_count]; }
-
-bool same_elements(const View& a, const View& b) noexcept {
-  return &a == &b || (a.storage() == b.storage() && a.offset() == b.offset() && a.dtype() == b.dtype() &&
-                      a.shape() == b.shape() && a.strides() == b.strides());
-}
 
 using Calls = std::span<void* const>;
 

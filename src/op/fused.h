@@ -16,10 +16,10 @@ inline constexpr size_t kMostFusedArrays = 12;
 inline constexpr size_t kMostFusedParameters = 24;
 inline constexpr size_t kMostFusedParts = 32;
 
-// Whether an operator can be part of a fused one: one result, and nothing else changed.
-inline bool is_fusible(const OpDef& op) noexcept {
-  return op.pointwise && op.outputs == 1 && op.mutates == kNothing && op.pointwise->state_inputs.empty();
-}
+// A pointwise operator that changes none of its inputs.
+inline bool is_plain_pointwise(const OpDef& op) noexcept { return op.pointwise && op.mutates == kNothing; }
+// Whether an operator can be part of a fused one.
+inline bool is_fusible(const OpDef& op) noexcept { return is_plain_pointwise(op) && op.outputs == 1; }
 
 // Builds a fused operator. Arrays are numbered in the order in which they are added, inputs and results alike; the
 // operator's inputs are those of add_input(), its attributes the numeric ones of the parts, in the order of the parts.

@@ -11,13 +11,13 @@ namespace headrace {
 
 namespace {
 
-// Every element of a new array, dense in whatever order of axes.
-void fill(const NDArray& fresh, double value) {
-  Var* var = &fresh.view()->storage()->var();
-  int64_t bytes = fresh.size() * static_cast<int64_t>(item_size(fresh.dtype()));
+// An array over new memory, dense in whatever order of axes, every element of which is `value`.
+NDArray filled(ViewPtr fresh, double value) {
+  Var* var = &fresh->storage()->var();
+  int64_t bytes = fresh->size() * static_cast<int64_t>(item_size(fresh->dtype()));
   TaskSpec spec{
       .name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes), .fresh_writes = true};
-  runtime().engine.push(spec, [view = fresh.view(), value] {
+  runtime().engine.push(spec, [view = fresh, value] {
     dispatch(view->dtype(), [&]<class T>() {
       T* to = reinterpret_cast<T*>(view->data());
       T element = static_cast<T>(value);
@@ -25,6 +25,14 @@ void fill(const NDArray& fresh, double value) {
                    [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
     });
   });
+  return NDArray(std::move(fresh));
+}
+
+NDArray full_like(const NDArray& array, double value) {
+  const bool keeps_order =
+      !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
+  if (!keeps_order) return full(array.shape(), value, array.dtype(), array.device());
+  return filled(make_view(array.shape(), array.dtype(), array.device(), array.strides()), value);
 }
 
 }  // namespace
@@ -63,27 +71,12 @@ NDArray sum_to_shape(const NDArray& gradient, const Shape& shape) {
 NDArray full(const Shape& shape, double value, DType dtype, Device device) {
   if (thread_state().tracing)
     return call("_full", {}, {{"shape", shape}, {"value", value}, {"dtype", std::string(dtype_name(dtype))}});
-  NDArray result(make_view(shape, dtype, device));
-  fill(result, value);
-  return result;
+  return filled(make_view(shape, dtype, device), value);
 }
 
 NDArray without_history(const NDArray& array) {
   return is_abstract(array) ? call("BlockGrad", {array}) : array.detach();
 }
-
-namespace {
-
-NDArray full_like(const NDArray& array, double value) {
-  const bool keeps_order =
-      !thread_state().tracing && !array.is_contiguous() && is_dense(array.shape(), array.strides());
-  if (!keeps_order) return full(array.shape(), value, array.dtype(), array.device());
-  NDArray result(make_view(array.shape(), array.dtype(), array.device(), array.strides()));
-  fill(result, value);
-  return result;
-}
-
-}  // namespace
 
 NDArray zeros_like(const NDArray& array) { return full_like(array, 0); }
 NDArray ones_like(const NDArray& array) { return full_like(array, 1); }

@@ -31,12 +31,7 @@ const Shape& iteration_space(const OpDef& op, std::span<const NDArray> inputs, S
   return *space;
 }
 
-// Whether writing `output` while reading `input` element by element reads each element before it is overwritten.
-bool same_elements(const View& input, const View& output) {
-  return input.offset() == output.offset() && input.dtype() == output.dtype() && input.shape() == output.shape() &&
-         input.strides() == output.strides();
-}
-
+// Whether each element is read before it is overwritten, element by element.
 bool can_write_directly(std::span<const NDArray> inputs, const NDArray& output) {
   for (const NDArray& input : inputs)
     if (overlaps(*input.view(), *output.view()) && !same_elements(*input.view(), *output.view())) return false;

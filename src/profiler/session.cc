@@ -73,10 +73,7 @@ struct Session {
   }
 };
 
-Session& session() {
-  static Session& instance = *new Session();
-  return instance;
-}
+Session& session() { return service<Session>(); }
 
 trace::Sources sources_of(const Config& config) {
   if (config.all) return trace::kAllSources;

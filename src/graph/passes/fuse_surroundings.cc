@@ -29,10 +29,6 @@ class SurroundingsFusion {
  private:
   const ViewPtr& type(int id) const { return graph_.values[static_cast<size_t>(id)].type; }
 
-  static bool is_plain_pointwise(const Step& step) {
-    return step.op->pointwise && step.op->pointwise->state_inputs.empty() && step.op->mutates == kNothing;
-  }
-
   static std::vector<double> parameters_of(const Step& step) {
     SmallVector<double, 8> values;
     append_parameters(*step.op->pointwise, *step.attrs, values);
@@ -62,7 +58,7 @@ class SurroundingsFusion {
     const size_t p = uses_.producer(id);
     if (p == Uses::kNone || is_gone_[p] || uses_.only_reader(id) != s) return Uses::kNone;
     const Step& step = graph_.steps[p];
-    if (!is_plain_pointwise(step) || step.outputs.size() != 1) return Uses::kNone;
+    if (!is_fusible(*step.op)) return Uses::kNone;
     if (step.op->pointwise->formula.outputs[0].kind() == Expr::Kind::kConstant) return Uses::kNone;
     const bool changes = std::any_of(step.inputs.begin(), step.inputs.end(),
                                      [&](int input) { return uses_.changes_between(input, p, s); });
@@ -73,7 +69,7 @@ class SurroundingsFusion {
   size_t step_after(size_t s) const {
     const int id = graph_.steps[s].outputs[0];
     const size_t t = uses_.only_reader(id);
-    if (t == Uses::kNone || is_gone_[t] || !is_plain_pointwise(graph_.steps[t])) return Uses::kNone;
+    if (t == Uses::kNone || is_gone_[t] || !is_plain_pointwise(*graph_.steps[t].op)) return Uses::kNone;
     const Shape& shape = type(id)->shape();
     const auto is_packed = [&](int k) { return type(k)->shape() == shape && type(k)->is_contiguous(); };
     const Step& step = graph_.steps[t];

@@ -59,7 +59,9 @@ class Reduction {
 // does not matter.
 SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, AxisSet axes);
 
-// Whether elements that are computed on the way come in stretches long enough to be worth it.
+inline constexpr int64_t kFewElements = 4096;  // their computation is over before stretches of them pay
+
+// Whether elements that are computed on the way come in stretches long enough to be worth it, or are few.
 bool has_long_stretches(const Shape& space, AxisSet axes);
 
 // What elements of one dtype are computed in when the result has another.

@@ -12,7 +12,6 @@ constexpr int64_t kColumns = 1024;      // accumulators that stay in the first-l
 constexpr int64_t kShortRun = 16;       // runs so short are combined many at a time
 constexpr int64_t kEnoughResults = 16;  // so many independent results need no splitting
 constexpr int64_t kMostPartials = 32;   // per result, when rows are combined side by side
-constexpr int64_t kFew = 4096;          // elements whose computation is over before stretches of them pay
 constexpr int64_t kLongStretch = 64;
 constexpr double kNsPerByte = 0.08;
 
@@ -237,7 +236,7 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
     const double cost = bytes * kNsPerByte + (program ? cost_ns(*program, elements) : 0);
     const Strides packed = contiguous_strides(space);
     Operand values{nullptr, dtype_of(type), packed.data()};
-    if (program && elements <= kFew) {
+    if (program && elements <= kFewElements) {
       values.data = context.workspace(static_cast<size_t>(elements) * item_size(type));
       headrace::run(*program, space, inputs, {&values, 1}, options.parameters);
       inputs = {&values, 1};
@@ -279,7 +278,7 @@ SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, 
 
 bool has_long_stretches(const Shape& space, AxisSet axes) {
   const Layout layout(space, axes);
-  if (element_count(space) <= kFew || layout.inner >= kLongStretch) return true;
+  if (element_count(space) <= kFewElements || layout.inner >= kLongStretch) return true;
   return layout.inner_reduced ? layout.reduced.empty() && layout.inner <= kShortRun
                               : layout.row_stride() == layout.inner;
 }

@@ -3,8 +3,6 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kFewElements = 4096;  // so few are gathered in any order
-
 // Computed elements, seen in the order in which they would lie in memory: the order decides over the bits of sums.
 struct Elements {
   std::shared_ptr<const Reduction> reduction;
@@ -41,8 +39,8 @@ std::optional<Elements> elements_of(const Reduction& reduction, AxisSet axes, co
     made.axes |= ((axes >> d) & 1) << made.space.size();
     made.space.push_back(stored.shape()[d]);
   }
-  const bool is_small = stored.size() <= kFewElements;
-  if (!is_small && !has_long_stretches(made.space, made.axes)) return {};
+  if (!has_long_stretches(made.space, made.axes)) return {};
+  const bool is_small = stored.size() <= kFewElements;  // gathered in any order
   for (const ViewPtr& input : s.before->inputs) {
     made.strides.push_back(strides_in_space(*input, stored.shape(), {order.data(), order.size()}));
     if (!is_small && !is_read_along(made.space, made.strides.back())) return {};
