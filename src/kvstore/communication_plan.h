@@ -17,7 +17,7 @@
 #include <tuple>
 #include <vector>
 
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
 namespace headrace::kvstore {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
 namespace headrace::kvstore {
 

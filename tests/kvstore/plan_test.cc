@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kvstore/interpreter.h"
-#include "topologies.h"
+#include "requests.h"
 
 namespace headrace::kvstore {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "topologies.h"
+#include "requests.h"
 
 namespace headrace::kvstore {
 namespace {

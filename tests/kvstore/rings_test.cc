@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-#include "topologies.h"
+#include "requests.h"
 
 namespace headrace::kvstore {
 namespace {

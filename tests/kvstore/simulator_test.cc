@@ -6,7 +6,7 @@
 #include <numeric>
 #include <sstream>
 
-#include "topologies.h"
+#include "requests.h"
 
 namespace headrace::kvstore {
 namespace {

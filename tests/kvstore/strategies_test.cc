@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "kvstore/interpreter.h"
-#include "topologies.h"
+#include "requests.h"
 
 namespace headrace::kvstore {
 namespace {

@@ -1,4 +1,4 @@
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace headrace::kvstore {
+namespace headrace {
 namespace {
 
 constexpr double kLeastBandwidth = 1, kMostBandwidth = 1e18;  // bytes/s
@@ -223,4 +223,4 @@ Route Topology::route(int from, int to) const {
   return route;
 }
 
-}  // namespace headrace::kvstore
+}  // namespace headrace

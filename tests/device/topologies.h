@@ -1,4 +1,4 @@
-// Topologies and requests for the tests of src/kvstore.
+// Topologies for the tests of src/device and src/kvstore.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,22 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "device/topology.h"
 #include "headrace/error.hpp"
-#include "kvstore/strategies.h"
 
-namespace headrace::kvstore {
+namespace headrace {
 
 using TopologyPtr = std::shared_ptr<const Topology>;
 
 inline TopologyPtr loaded(const std::string& name) { return std::make_shared<Topology>(load_topology(name)); }
-
-inline CollectiveRequest request_for(TopologyPtr topology, size_t bytes) {
-  CollectiveRequest request;
-  request.devices = default_devices(*topology);
-  request.topology = std::move(topology);
-  request.bytes = bytes;
-  return request;
-}
 
 // The same without latencies, so that times are bytes through bandwidths and nothing else.
 inline TopologyPtr without_latency(const Topology& topology) {
@@ -71,4 +63,4 @@ void expect_value_error(F&& body, const std::string& part) {
   }
 }
 
-}  // namespace headrace::kvstore
+}  // namespace headrace

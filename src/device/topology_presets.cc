@@ -1,9 +1,9 @@
 #include <charconv>
 
 #include "base/check.h"
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
-namespace headrace::kvstore {
+namespace headrace {
 namespace {
 
 constexpr double kPcieBandwidth = 16e9;    // PCIe 3.0 x16, each direction
@@ -113,4 +113,4 @@ constexpr Preset kPresets[] = {
 
 std::span<const Preset> topology_presets() { return kPresets; }
 
-}  // namespace headrace::kvstore
+}  // namespace headrace

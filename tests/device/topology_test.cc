@@ -1,4 +1,4 @@
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "topologies.h"
 
-namespace headrace::kvstore {
+namespace headrace {
 namespace {
 
 std::vector<std::string> names(const Topology& topology, const Route& route) {
@@ -244,4 +244,4 @@ TEST(TopologyFile, DamagedTextsAreErrorsOrTopologies) {
 }
 
 }  // namespace
-}  // namespace headrace::kvstore
+}  // namespace headrace

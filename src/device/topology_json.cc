@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "base/check.h"
-#include "kvstore/topology.h"
+#include "device/topology.h"
 
-namespace headrace::kvstore {
+namespace headrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -154,4 +154,4 @@ Topology load_topology(const std::string& preset_or_file) {
   return Topology(read_topology(text.str()));
 }
 
-}  // namespace headrace::kvstore
+}  // namespace headrace

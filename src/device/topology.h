@@ -17,7 +17,7 @@
 
 #include "headrace/device.hpp"
 
-namespace headrace::kvstore {
+namespace headrace {
 
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 inline constexpr int kMostDevices = 256;
@@ -134,4 +134,4 @@ std::span<const Preset> topology_presets();
 TopologySpec read_topology(std::string_view json);
 std::string write_topology(const TopologySpec& spec);
 
-}  // namespace headrace::kvstore
+}  // namespace headrace
