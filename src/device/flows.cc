@@ -85,8 +85,8 @@ void Flows::set_rate(Flow& flow, double rate) {
   if (flow.rate == rate) return;
   flow.rate = rate;
   const double rest = std::max(0.0, flow.left) / rate * kPicosecondsPerSecond;
-  check(rest < kMostPicoseconds, ErrorKind::kValue,
-        "simulation: a copy would take over a hundred days; declare faster links or fewer bytes");
+  check(static_cast<double>(now_ps_) + rest < kMostPicoseconds, ErrorKind::kValue,
+        "simulation: a copy would end after over a hundred days; declare faster links or fewer bytes");
   flow.end_ps = now_ps_ + std::llround(rest);
 }
 

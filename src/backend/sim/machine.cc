@@ -44,10 +44,10 @@ Machine::Machine(MachineSpec spec)
   }
 }
 
-int Machine::check_gpu(int gpu) const {
+int Machine::check_gpu(int gpu, std::string_view work) const {
   check(gpu >= 0 && gpu < gpu_count(), ErrorKind::kValue,
-        "machine {}: there is no gpu({}); it has {} GPUs. Use a topology with more, or fewer devices.",
-        topology().name(), gpu, gpu_count());
+        "machine {}: '{}' runs on gpu({}), but there are {} GPUs. Use a topology with more, or fewer devices.",
+        topology().name(), work, gpu, gpu_count());
   return gpu;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/topology.h"
@@ -34,8 +34,8 @@ class Machine {
   const DeviceRates& host_rates() const noexcept { return host_rates_; }
   const DeviceRates& gpu_rates(int gpu) const { return spec_.rates[gpus_[gpu]]; }
 
-  // Raises ValueError when there is no such GPU.
-  int check_gpu(int gpu) const;
+  // Raises ValueError, naming what runs there, when there is no such GPU.
+  int check_gpu(int gpu, std::string_view work) const;
   // Between a GPU and the first CPU of its node; raises ValueError where its node has none.
   Route route_from_host(int gpu) const;
   Route route_to_host(int gpu) const;
