@@ -59,9 +59,9 @@ class Flows {
   std::vector<Flow> flows_;
   std::vector<int> busy_;  // resources with flows
   std::vector<int> ended_;
-  std::vector<double> left_;             // by resource: bandwidth not yet given away
-  std::vector<int> users_;               // by resource: flows without a pace
-  std::vector<Flow*> open_, settled_;    // of one share(), kept for their memory
+  std::vector<double> left_;           // by resource: bandwidth not yet given away
+  std::vector<int> users_;             // by resource: flows without a pace
+  std::vector<Flow*> open_, settled_;  // of one share(), kept for their memory
 };
 
 }  // namespace headrace

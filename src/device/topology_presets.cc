@@ -22,7 +22,7 @@ constexpr DeviceRates kT4{8.1e12, 320e9, kKernelLaunch};     // Tesla T4
 // CPUs: cores x GHz x 2 FMA units x floats of a vector x 2, and memory channels x 8 bytes x MT/s. Handing an operation
 // to a thread that spins takes 0.15 us (docs/engine.md).
 constexpr double kTaskLaunch = 0.15e-6;
-constexpr DeviceRates kBroadwell{16 * 2.3e9 * 32, 4 * 8 * 2.4e9, kTaskLaunch};       // a socket of p3.16xlarge: E5-2686 v4
+constexpr DeviceRates kBroadwell{16 * 2.3e9 * 32, 4 * 8 * 2.4e9, kTaskLaunch};  // a socket of p3.16xlarge: E5-2686 v4
 constexpr DeviceRates kCascadeLake{24 * 2.5e9 * 64, 6 * 8 * 2.933e9, kTaskLaunch};  // g4dn.12xlarge: Platinum 8259CL
 
 std::optional<TopologySpec> pcie4(std::string_view text) {

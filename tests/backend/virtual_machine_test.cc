@@ -102,11 +102,11 @@ TEST(VirtualMachine, DirectionsHaveStreamsOfTheirOwn) {
 
 TEST(VirtualMachine, ReadersShareAndWritersWait) {
   Program program(simple_machine(4));
-  program.compute(gpu(0), 100, {}, {"x"});      // 0 to 100
-  program.compute(gpu(1), 200, {"x"}, {"a"});   // 100 to 300: after the writer
-  program.compute(gpu(2), 500, {"x"}, {"b"});   // 100 to 600: beside the other reader
-  program.compute(gpu(0), 10, {}, {"x"});       // 600 to 610: after all readers
-  program.compute(gpu(3), 5, {}, {"x"});        // 610 to 615: after the writer
+  program.compute(gpu(0), 100, {}, {"x"});        // 0 to 100
+  program.compute(gpu(1), 200, {"x"}, {"a"});     // 100 to 300: after the writer
+  program.compute(gpu(2), 500, {"x"}, {"b"});     // 100 to 600: beside the other reader
+  program.compute(gpu(0), 10, {}, {"x"});         // 600 to 610: after all readers
+  program.compute(gpu(3), 5, {}, {"x"});          // 610 to 615: after the writer
   program.compute(gpu(1), 1, {"x", "x"}, {"x"});  // 615 to 616: once, though it is named thrice
   EXPECT_EQ(program.wait("a"), 300);
   EXPECT_EQ(program.wait("b"), 600);
@@ -136,9 +136,9 @@ TEST(VirtualMachine, WhatRunsIsNotInterrupted) {
   MachineSpec spec = simple_machine(1);
   spec.push_seconds = 1e-9;
   Program program(spec);
-  program.compute(gpu(0), 10'000, {}, {"a"});     // from 1000
-  program.compute(gpu(0), 100, {}, {"b"});        // from 11010
-  program.compute(gpu(0), 10, {}, {"c"}, 5);      // from 11000
+  program.compute(gpu(0), 10'000, {}, {"a"});  // from 1000
+  program.compute(gpu(0), 100, {}, {"b"});     // from 11010
+  program.compute(gpu(0), 10, {}, {"c"}, 5);   // from 11000
   EXPECT_EQ(program.wait("c"), 11'010);
   EXPECT_EQ(program.wait("b"), 11'110);
 }
@@ -302,12 +302,12 @@ TEST(VirtualMachine, TheCriticalPathIsWhatNothingElseHid) {
   MachineSpec spec = simple_machine(2);
   spec.push_seconds = 1e-10;
   Program program(spec);
-  program.push({.name = "hidden", .device = gpu(1), .flops = 500}, {}, {"z"});              // 100 to 600
-  program.push({.name = "first", .device = gpu(0), .flops = 1000}, {}, {"x"});              // 200 to 1200
-  program.push({.name = "other", .device = gpu(0), .flops = 10}, {}, {"y"});                // 1200 to 1210
-  program.push({.name = "second", .device = gpu(1), .flops = 2000}, {"x"}, {"y"});          // 1210 to 3210
+  program.push({.name = "hidden", .device = gpu(1), .flops = 500}, {}, {"z"});      // 100 to 600
+  program.push({.name = "first", .device = gpu(0), .flops = 1000}, {}, {"x"});      // 200 to 1200
+  program.push({.name = "other", .device = gpu(0), .flops = 10}, {}, {"y"});        // 1200 to 1210
+  program.push({.name = "second", .device = gpu(1), .flops = 2000}, {"x"}, {"y"});  // 1210 to 3210
   EXPECT_EQ(program.wait("y"), 3210);
-  program.push({.name = "last", .device = gpu(0), .flops = 90}, {}, {"w"});                 // 3310 to 3400
+  program.push({.name = "last", .device = gpu(0), .flops = 90}, {}, {"w"});  // 3310 to 3400
   EXPECT_EQ(program.wait_all(), 3400);
   const VirtualReport report = program.vm.report();
   Names names;
@@ -328,22 +328,23 @@ TEST(VirtualMachine, TheReportIsReadable) {
   program.compute(gpu(0), 2e6, {}, {"x"});
   program.copy(gpu(0), gpu(1), 3000, {"x"}, {"y"});
   program.wait_all();
-  EXPECT_EQ(program.vm.report().text(),
-            "virtual time on simple: 5.001000 us, 2 operations ended, 0 pending\n"
-            "frontend: 0.002000 us pushing, 4.999000 us waiting\n"
-            "overlap: 0.0%: at least two streams were busy for 0.000000 us of the 5.000000 us in which at least one was\n"
-            "\n"
-            "stream                                                busy   share      operations\n"
-            "  gpu(0) compute                               2.000000 us   40.0%               1\n"
-            "  gpu(1) from gpu(0)                           3.000000 us   60.0%               1\n"
-            "\n"
-            "link                                                  busy   share           bytes\n"
-            "  gpu0>gpu1                                    3.000000 us   60.0%            3000\n"
-            "\n"
-            "critical path                                         time   share      operations\n"
-            "  frontend                                     0.001000 us    0.0%                \n"
-            "  gpu(1) from gpu(0): copy                     3.000000 us   60.0%               1\n"
-            "  gpu(0) compute: compute                      2.000000 us   40.0%               1\n");
+  EXPECT_EQ(
+      program.vm.report().text(),
+      "virtual time on simple: 5.001000 us, 2 operations ended, 0 pending\n"
+      "frontend: 0.002000 us pushing, 4.999000 us waiting\n"
+      "overlap: 0.0%: at least two streams were busy for 0.000000 us of the 5.000000 us in which at least one was\n"
+      "\n"
+      "stream                                                busy   share      operations\n"
+      "  gpu(0) compute                               2.000000 us   40.0%               1\n"
+      "  gpu(1) from gpu(0)                           3.000000 us   60.0%               1\n"
+      "\n"
+      "link                                                  busy   share           bytes\n"
+      "  gpu0>gpu1                                    3.000000 us   60.0%            3000\n"
+      "\n"
+      "critical path                                         time   share      operations\n"
+      "  frontend                                     0.001000 us    0.0%                \n"
+      "  gpu(1) from gpu(0): copy                     3.000000 us   60.0%               1\n"
+      "  gpu(0) compute: compute                      2.000000 us   40.0%               1\n");
 }
 
 // The first error stops the clock and comes out where time is asked for.
@@ -358,13 +359,15 @@ TEST(VirtualMachine, Errors) {
     expect_value_error([&] { program.vm.advance(1); }, part);
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  fails_with(simple_machine(2), {.name = "dot", .device = gpu(2)}, 
+  fails_with(simple_machine(2), {.name = "dot", .device = gpu(2)},
              "machine simple: 'dot' runs on gpu(2), but there are 2 GPUs");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .lane = Lane::kCommunication, .source = gpu(5)},
              "but there are 2 GPUs");
-  fails_with(simple_machine(2), {.name = "pull", .device = gpu(0), .lane = Lane::kCommunication, .source = kCpu},
-             "'pull' copies from cpu(0) to gpu(0) as communication between accelerators; use the lane 'host to device'");
-  fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .flops = -1}, "'dot' must take from 0 to 1e+24 flops");
+  fails_with(
+      simple_machine(2), {.name = "pull", .device = gpu(0), .lane = Lane::kCommunication, .source = kCpu},
+      "'pull' copies from cpu(0) to gpu(0) as communication between accelerators; use the lane 'host to device'");
+  fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .flops = -1},
+             "'dot' must take from 0 to 1e+24 flops");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .bytes = nan}, "got 0 and nan");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .flops = 1e19}, "'dot' would take the clock beyond");
   fails_with(simple_machine(2), {.name = "copy", .device = gpu(0), .lane = Lane::kHostToDevice, .bytes = 1e18},
@@ -392,10 +395,11 @@ TEST(VirtualMachine, MachinesThatMakeNoSense) {
 }
 
 TEST(VirtualMachine, GpusAreCountedByNodeAndNumber) {
-  const TopologySpec spec{"mixed",
-                          {{"node1/gpu0", kUnlimited, {1, 1, 0}}, {"gpu3", kUnlimited, {2, 1, 0}}, {"gpu1", kUnlimited, {3, 1, 0}}},
-                          {{"s"}},
-                          {{"node1/gpu0", "s", 1e9}, {"gpu3", "s", 1e9}, {"gpu1", "s", 1e9}}};
+  const TopologySpec spec{
+      "mixed",
+      {{"node1/gpu0", kUnlimited, {1, 1, 0}}, {"gpu3", kUnlimited, {2, 1, 0}}, {"gpu1", kUnlimited, {3, 1, 0}}},
+      {{"s"}},
+      {{"node1/gpu0", "s", 1e9}, {"gpu3", "s", 1e9}, {"gpu1", "s", 1e9}}};
   const Machine machine{MachineSpec(std::make_shared<Topology>(spec))};
   EXPECT_EQ(machine.gpu_count(), 3);
   EXPECT_EQ(machine.gpu_rates(0).flops, 3);

@@ -19,7 +19,8 @@ inline MachineSpec simple_machine(int gpus, double latency = 0) {
   TopologySpec spec{"simple", {{"cpu0"}}, {}, {}};
   for (int i = 0; i < gpus; ++i) {
     spec.devices.push_back({"gpu" + std::to_string(i)});
-    for (int j = -1; j < i; ++j) spec.links.push_back({spec.devices[i + 1].name, spec.devices[j + 1].name, 1e9, latency});
+    for (int j = -1; j < i; ++j)
+      spec.links.push_back({spec.devices[i + 1].name, spec.devices[j + 1].name, 1e9, latency});
   }
   for (DeviceSpec& device : spec.devices) device.rates = {1e12, 1e12, 0};
   MachineSpec machine(std::make_shared<Topology>(spec));

@@ -44,9 +44,9 @@ const Route& Schedule::route_of(int stream) {
   std::optional<Route>& route = streams_[stream].route;
   if (!route) {
     const StreamPlace place = numbers_.place(stream);
-    route = place.sender >= 0                     ? machine_.route_between(place.sender, place.gpu)
+    route = place.sender >= 0                   ? machine_.route_between(place.sender, place.gpu)
             : place.lane == Lane::kHostToDevice ? machine_.route_from_host(place.gpu)
-                                                  : machine_.route_to_host(place.gpu);
+                                                : machine_.route_to_host(place.gpu);
   }
   return *route;
 }
@@ -177,9 +177,7 @@ VirtualReport Schedule::report() {
     const ResourceLoad& load = flows_.loads()[i];
     if (load.bytes > 0) report.links.push_back({resources[i].name, load.busy_ps, load.bytes});
   }
-  const auto place = [&](int stream) {
-    return numbers_.place(stream).device() + " " + numbers_.place(stream).name();
-  };
+  const auto place = [&](int stream) { return numbers_.place(stream).device() + " " + numbers_.place(stream).name(); };
   const PathSummary path = path_.to(frontend_);
   for (const auto& [key, total] : path.totals) {
     report.path.push_back({std::string(key.first), place(key.second), total.time_ps, total.count});

@@ -8,9 +8,10 @@
 namespace headrace::sim {
 
 void Schedule::check_time(std::string_view what, double ps) {
-  check(ps < kMostPicoseconds, ErrorKind::kValue,
-        "virtual machine: '{}' would take the clock beyond a hundred days; declare faster devices or links, or less work",
-        what);
+  check(
+      ps < kMostPicoseconds, ErrorKind::kValue,
+      "virtual machine: '{}' would take the clock beyond a hundred days; declare faster devices or links, or less work",
+      what);
 }
 
 // Until `done()` or the limit, whichever is first. Both hold as soon as what ends at that moment has ended, before

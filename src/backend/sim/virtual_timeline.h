@@ -1,5 +1,5 @@
-// Draws virtual time: a lane for each stream, one for each direction of a link (where copies share it, further ones) and
-// one for what the frontend waits for. Does nothing unless operators are recorded. One thread at a time.
+// Draws virtual time: a lane for each stream, one for each direction of a link (where copies share it, further ones)
+// and one for what the frontend waits for. Does nothing unless operators are recorded. One thread at a time.
 #pragma once
 
 #include <cstdint>
