@@ -24,7 +24,7 @@ struct Section {
   std::vector<Statistic> rows;
 };
 
-// One section for each category and unit, by name of the category; its rows by `sort_by`, then by name. Marks are left
+// One section for each category, clock and unit, by name of the category; its rows by `sort_by`, then by name. Marks are left
 // out: they have nothing to sum up.
 std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy sort_by, bool ascending);
 

@@ -342,7 +342,7 @@ TEST(VirtualMachine, TheReportIsReadable) {
       "  gpu0>gpu1                                    3.000000 us   60.0%            3000\n"
       "\n"
       "critical path                                         time   share      operations\n"
-      "  frontend                                     0.001000 us    0.0%                \n"
+      "  frontend                                     0.001000 us    0.0%               -\n"
       "  gpu(1) from gpu(0): copy                     3.000000 us   60.0%               1\n"
       "  gpu(0) compute: compute                      2.000000 us   40.0%               1\n");
 }

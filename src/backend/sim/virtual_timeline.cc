@@ -7,8 +7,6 @@
 namespace headrace::sim {
 namespace {
 
-constexpr trace::Category kLink{"link", trace::Source::kOperators};
-
 // Stamps are nanoseconds.
 uint64_t stamp(int64_t ps) { return static_cast<uint64_t>(ps) / 1000; }
 
@@ -32,7 +30,7 @@ void VirtualTimeline::ran(int stream, const char* name, int64_t begin_ps, int64_
 }
 
 void VirtualTimeline::flowed(std::span<const int> resources, const char* name, int64_t begin_ps, int64_t end_ps) {
-  if (!trace::enabled(kLink.source)) return;
+  if (!trace::enabled(trace::kLink.source)) return;
   for (int resource : resources) {
     std::vector<LinkLane>& lanes = links_[resource];
     auto lane = std::ranges::find_if(lanes, [&](const LinkLane& one) { return one.until_ps <= begin_ps; });
@@ -41,7 +39,7 @@ void VirtualTimeline::flowed(std::span<const int> resources, const char* name, i
       lanes.push_back({track(lanes.empty() ? link : fmt::format("{} ({})", link, lanes.size() + 1), "links"), 0});
       lane = lanes.end() - 1;
     }
-    lane->track.record({name, kLink}, stamp(begin_ps), stamp(end_ps));
+    lane->track.record({name, trace::kLink}, stamp(begin_ps), stamp(end_ps));
     lane->until_ps = end_ps;
   }
 }
