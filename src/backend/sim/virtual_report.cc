@@ -40,8 +40,8 @@ class Table {
   }
   template <class Last>
   void row(const std::string& name, int64_t ps, Last last) {
-    fmt::format_to(out(), "  {:<{}}{:>18}{:>7.1f}%{:>16}\n", name, kNameWidth - 2, time(ps),
-                   100 * share(ps, whole_ps_), last);
+    fmt::format_to(out(), "  {:<{}}{:>18}{:>7.1f}%{:>16}\n", name, kNameWidth - 2, time(ps), 100 * share(ps, whole_ps_),
+                   last);
   }
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {

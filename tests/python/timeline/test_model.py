@@ -73,7 +73,9 @@ def test_links_are_busy_but_do_not_overlap_the_streams_that_use_them(model):
         bar("copy", 2, 8, tid=3, category="link"),
         bar("dot", 6, 10, tid=4),
     ]
-    used = model(events, "((used) => ({...used, rows: used.rows.map((r) => r.busy)}))(model.utilisation(timeline))")
+    used = model(
+        events, "((used) => ({...used, rows: used.rows.map((r) => r.busy)}))(model.utilisation(timeline))"
+    )
     assert used["rows"] == [10, 8, 8, 10]
     assert used["overlap"] == {"one": 16, "two": 4, "ratio": 0.25}
 
