@@ -21,7 +21,7 @@ struct PushedWork {
   std::optional<Device> source = {};  // of a copy between accelerators: the one that sends; `device` receives
   double flops = 0;
   double bytes = 0;  // read and written; of a copy: copied
-  std::span<const void* const> reads = {}, writes = {};
+  std::span<const void*const> reads = {}, writes = {};
   int priority = 0;  // of what is ready for one stream, the highest goes first
 };
 

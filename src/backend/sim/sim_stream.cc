@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <string_view>
 
 #include "backend/sim/sim_machine.h"
 #include "base/signals_blocked.h"
@@ -11,15 +10,6 @@
 #include "trace/trace.h"
 
 namespace headrace {
-namespace {
-
-std::string_view lane_name(Lane lane) {
-  static constexpr std::string_view kNames[kLanes] = {"compute", "host to device", "device to host", "communication"};
-  return kNames[static_cast<size_t>(lane)];
-}
-
-}  // namespace
-
 SimStream::SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept
     : Stream(device, lane, index, source), device_(device) {}
 
