@@ -37,6 +37,7 @@ _MODULES = {
         "profiler",
         "random",
         "runtime",
+        "sim",
         "symbol",
         "util",
         "visualization",

@@ -25,17 +25,6 @@ constexpr double kTaskLaunch = 0.15e-6;
 constexpr DeviceRates kBroadwell{16 * 2.3e9 * 32, 4 * 8 * 2.4e9, kTaskLaunch};  // a socket of p3.16xlarge: E5-2686 v4
 constexpr DeviceRates kCascadeLake{24 * 2.5e9 * 64, 6 * 8 * 2.933e9, kTaskLaunch};  // g4dn.12xlarge: Platinum 8259CL
 
-std::optional<TopologySpec> pcie4(std::string_view text) {
-  if (text != "pcie4") return std::nullopt;
-  TopologySpec spec;
-  spec.switches = {{"switch"}};
-  for (const std::string name : {"cpu0", "gpu0", "gpu1", "gpu2", "gpu3"}) {
-    spec.devices.push_back({name, kUnlimited, name == "cpu0" ? kCascadeLake : kT4});
-    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
-  }
-  return spec;
-}
-
 struct Nvlink {
   int a, b, lanes;
 };
@@ -84,6 +73,22 @@ bool take(std::string_view& text, std::string_view prefix) {
   return true;
 }
 
+std::optional<TopologySpec> pcie(std::string_view text) {
+  std::string_view rest = text;
+  int gpus = 0;
+  if (!take(rest, "pcie") || !take_number(rest, gpus) || !rest.empty()) return std::nullopt;
+  check(gpus >= 1 && gpus < kMostDevices, ErrorKind::kValue, "topology: '{}' has {} GPUs; from 1 to {} are possible",
+        text, gpus, kMostDevices - 1);
+  TopologySpec spec;
+  spec.switches = {{"switch"}};
+  for (int i = -1; i < gpus; ++i) {
+    const std::string name = i < 0 ? "cpu0" : fmt::format("gpu{}", i);
+    spec.devices.push_back({name, kUnlimited, i < 0 ? kCascadeLake : kT4});
+    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
+  }
+  return spec;
+}
+
 std::optional<TopologySpec> ethernet(std::string_view text) {
   std::string_view rest = text;
   if (!take(rest, "ethernet")) return std::nullopt;
@@ -115,7 +120,7 @@ std::optional<TopologySpec> ethernet(std::string_view text) {
 }
 
 constexpr Preset kPresets[] = {
-    {"pcie4", "four GPUs and the CPU on one PCIe switch, 16 GB/s each way", pcie4},
+    {"pcieN", "N GPUs and the CPU on one PCIe switch, 16 GB/s each way; pcie4 is the book's machine", pcie},
     {"p3", "eight GPUs with six NVLinks of 18 GB/s each (DGX-1, p3.16xlarge), PCIe, two CPU sockets", p3},
     {"ethernet:NODESxGBITS[xGPUS]", "machines with a CPU and GPUS GPUs (1) each, joined by Ethernet of GBITS Gb/s",
      ethernet}};
