@@ -347,6 +347,18 @@ TEST(VirtualMachine, TheReportIsReadable) {
       "  gpu(0) compute: compute                      2.000000 us   40.0%               1\n");
 }
 
+TEST(VirtualMachine, NothingToReport) {
+  Program program(simple_machine(1));
+  EXPECT_EQ(
+      program.vm.report().text(),
+      "virtual time on simple: 0.000000 us, 0 operations ended, 0 pending\n"
+      "frontend: 0.000000 us pushing, 0.000000 us waiting\n"
+      "overlap: 0.0%: at least two streams were busy for 0.000000 us of the 0.000000 us in which at least one was\n"
+      "\n"
+      "critical path                                         time   share      operations\n"
+      "  frontend                                     0.000000 us    0.0%               -\n");
+}
+
 // The first error stops the clock and comes out where time is asked for.
 TEST(VirtualMachine, Errors) {
   const auto fails_with = [](MachineSpec spec, const PushedWork& work, const std::string& part) {

@@ -68,10 +68,10 @@ std::string VirtualReport::text() const {
   table.line("frontend: {} pushing, {} waiting", table.time(pushing_ps), table.time(waiting_ps));
   table.line("overlap: {:.1f}%: at least two streams were busy for {} of the {} in which at least one was",
              100 * overlap(), table.time(overlapping_ps), table.time(busy_ps));
-  table.head("stream", "busy", "operations");
+  if (!streams.empty()) table.head("stream", "busy", "operations");
   for (const StreamUse& stream : streams)
     table.row(stream.device + " " + stream.name, stream.busy_ps, stream.operations);
-  table.head("link", "busy", "bytes");
+  if (!links.empty()) table.head("link", "busy", "bytes");
   for (const LinkUse& link : links) table.row(link.name, link.busy_ps, link.bytes);
   table.head("critical path", "time", "operations");
   table.row("frontend", path_frontend_ps, "-");
