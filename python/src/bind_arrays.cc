@@ -107,6 +107,17 @@ void bind_array_helpers(nb::module_& m) {
       },
       "Writes the values of `source`, cast to its dtype, into `destination`.");
   m.def(
+      "copy_to",
+      [](nb::handle source, int type, int id) {
+        return translated([&] {
+          const NDArray& from = array_from(source);
+          const Device device = to_device(type, id);
+          return wrapped(call("_copyto", {from}, {{"ctx", to_string(device)}, {"source", to_string(from.device())}}),
+                         is_np(source.ptr()));
+        });
+      },
+      "A copy on another device; gradients flow back.");
+  m.def(
       "share_storage",
       [](nb::handle a, nb::handle b) { return array_from(a).view()->storage() == array_from(b).view()->storage(); },
       "Whether two arrays are views of one storage.");

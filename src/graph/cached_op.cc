@@ -102,10 +102,14 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
   for (const NDArray& input : inputs) task.views.add(input.view().get());
   for (const NDArray& output : outputs) task.views.add(output.view().get());
   const double cost = task.plan->cost_ns();
+  Stream* const stream = task.views.views().empty() ? nullptr : compute_stream(task.views.views()[0]->storage()->device());
   runtime().engine.push(TaskSpec{.name = name,
                                  .reads = {reads.data(), reads.size()},
                                  .writes = {writes.data(), writes.size()},
-                                 .cost_ns = cost},
+                                 .cost_ns = cost,
+                                 .stream = stream,
+                                 .flops = task.plan->flops(),
+                                 .bytes = task.plan->traffic_bytes()},
                         std::move(task));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "device/registry.h"
+#include "device/stream.h"
 #include "graph/memory.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
@@ -33,10 +34,22 @@ bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
 Plan::Plan(Lowered graph, std::span<const int> kept) : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
     cost_ns_ += graph_.steps[i].cost_ns + (graph_.steps[i].is_view ? 0 : 100);
+    add_work(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
   }
   find_changes();
   place_values(kept);
+}
+
+void Plan::add_work(const Step& step) {
+  if (step.is_view) return;
+  flops_ += step.flops;
+  const auto add = [&](int id) {
+    const View& type = *graph_.values[static_cast<size_t>(id)].type;
+    traffic_bytes_ += static_cast<double>(type.size()) * static_cast<double>(item_size(type.dtype()));
+  };
+  std::ranges::for_each(step.inputs, add);
+  std::ranges::for_each(step.outputs, add);
 }
 
 void Plan::find_changes() {
@@ -127,7 +140,7 @@ ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
 void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
                std::span<const uint64_t> tickets) const {
   StoragePtr scratch;
-  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(Device{}), Device{}, scratch_bytes_));
+  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(current_device()), current_device(), scratch_bytes_));
   const StoragePtr kept_block(kept);
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {

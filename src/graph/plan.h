@@ -19,6 +19,9 @@ class Plan {
   size_t scratch_bytes() const noexcept { return scratch_bytes_; }
   size_t kept_bytes() const noexcept { return kept_bytes_; }
   double cost_ns() const noexcept { return cost_ns_; }
+  // Of all steps: arithmetic that counts, and bytes read and written.
+  double flops() const noexcept { return flops_; }
+  double traffic_bytes() const noexcept { return traffic_bytes_; }
   // Whether a step changes the array given for input `k`.
   bool changes_input(size_t k) const noexcept { return changes_input_[k]; }
   // The arrays that are part of the graph.
@@ -49,6 +52,7 @@ class Plan {
     int64_t offset = 0;  // in the block, in bytes
   };
 
+  void add_work(const Step& step);
   void find_changes();
   void place_values(std::span<const int> kept);
 
@@ -58,7 +62,7 @@ class Plan {
   std::vector<uint8_t> changes_input_;
   std::vector<Constant> constants_;
   size_t scratch_bytes_ = 0, kept_bytes_ = 0;
-  double cost_ns_ = 0;
+  double cost_ns_ = 0, flops_ = 0, traffic_bytes_ = 0;
 };
 
 }  // namespace headrace
