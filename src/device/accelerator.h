@@ -16,6 +16,8 @@ class Accelerator {
   virtual ~Accelerator() = default;
 
   Device device() const noexcept { return device_; }
+  // All it has, in bytes.
+  virtual int64_t memory_bytes() const noexcept = 0;
 
   virtual int stream_count() const noexcept = 0;
   virtual Stream& stream(int index) noexcept = 0;

@@ -97,8 +97,11 @@ bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
 }
 
 FailurePtr DeviceQueue::lost() noexcept {
-  if (!lost_)
-    if (const std::exception_ptr why = accelerator_.lost()) lost_ = scheduler_.fail(why, "device");
+  const std::exception_ptr why = accelerator_.lost();
+  if (!why)
+    lost_ = nullptr;
+  else if (!lost_)
+    lost_ = scheduler_.fail(why, "device");
   return lost_;
 }
 

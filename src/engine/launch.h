@@ -65,7 +65,7 @@ class Launch final : public RefCounted<Launch> {
 
 // What streams are doing with the contents of one Var, in addition to its failure. Reached through VarAccess alone.
 struct StreamUses {
-  FailurePtr failure;            // of the newest write that is over
+  FailurePtr failure;            // of the newest write, if that is over
   LaunchPtr write;               // the newest write, unless it is over
   std::vector<LaunchPtr> reads;  // what else is at work on the contents
 

@@ -84,9 +84,11 @@ bool VarAccess::has_uses(const Var& var, bool for_write) noexcept {
 }
 
 void VarAccess::begin_use(Var& var, const LaunchPtr& launch, bool is_write) noexcept {
+  FailurePtr old;
   State state(var);
   StreamUses& uses = state.make_uses();
   if (!is_write) return uses.reads.push_back(launch);
+  old = state.set_failure(nullptr);  // this write makes up for it, or fails itself
   // The launch comes after all others, on the device itself: whoever waits for it has waited for them.
   uses.reads.clear();
   uses.write = launch;

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "device/registry.h"
+#include "headrace/error.hpp"
 #include "headrace/sim.hpp"
 
 namespace headrace {

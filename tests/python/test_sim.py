@@ -53,7 +53,7 @@ def test_assignment_indexing_and_scalars():
     x[1] = 5
     x[2, 1:3] = onp.array([7.0, 8.0])
     x[0] = np.arange(4)  # from the host
-    x += onp.ones(4)
+    x += onp.ones(4, "float32")
     assert x.context == GPU0
     assert x.asnumpy().tolist() == [[1, 2, 3, 4], [6, 6, 6, 6], [1, 8, 9, 1]]
     assert float(x[1, 1]) == 6.0
@@ -104,7 +104,7 @@ def test_training_step_on_a_device():
             trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
             loss = gluon.loss.SoftmaxCrossEntropyLoss()
             random = onp.random.RandomState(0)
-            x = np.array(random.rand(8, 1, 6, 6), ctx=ctx)
+            x = np.array(random.rand(8, 1, 6, 6), dtype="float32", ctx=ctx)
             y = np.array(random.randint(3, size=8), ctx=ctx)
             result = []
             for _ in range(4):

@@ -7,7 +7,8 @@
 #include <numeric>
 
 #include "engine/runtime.h"
-#include "headrace/headrace.hpp"
+#include "headrace/autograd.hpp"
+#include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 

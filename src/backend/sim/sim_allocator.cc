@@ -20,36 +20,37 @@ int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(byt
 
 SimAllocator::SimAllocator(Device device, int64_t capacity) : device_(device), capacity_(capacity), trace_(device) {}
 
-// Free blocks of other classes go first: the device has but so much.
-bool SimAllocator::make_room(size_t bytes) noexcept {
-  const auto fits = [&] { return stats_.live + stats_.pooled + static_cast<int64_t>(bytes) <= capacity_; };
-  if (!fits()) trim_locked();
-  return fits();
+// Takes a free block or, where the device has room for it, possibly without the free ones of other classes, a new one.
+void* SimAllocator::take(int index) {
+  const auto bytes = static_cast<int64_t>(size_class::size(index));
+  if (stats_.live + bytes > capacity_) return nullptr;
+  void* block = nullptr;
+  std::vector<void*>& free = free_[static_cast<size_t>(index)];
+  if (!free.empty()) {
+    block = free.back();
+    free.pop_back();
+    stats_.pooled -= bytes;
+  } else {
+    if (stats_.live + stats_.pooled + bytes > capacity_) trim_locked();
+    block = ::operator new(static_cast<size_t>(bytes), kAlignment);
+  }
+  stats_.live += bytes;
+  stats_.peak = std::max(stats_.peak, stats_.live);
+  trace_.sample_change(stats_);
+  return block;
 }
 
 void* SimAllocator::allocate(size_t bytes) {
   check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed", to_string(device_), bytes);
   const int index = class_of(bytes);
-  const size_t rounded = size_class::size(index);
   std::unique_lock guard(mutex_);
-  void* block = nullptr;
-  std::vector<void*>& free = free_[static_cast<size_t>(index)];
-  const auto can_have = [&] { return !free.empty() || make_room(rounded); };
-  if (!can_have() && !released_.wait_for(guard, kPatience, can_have))
+  void* block = take(index);
+  const auto taken = [&] { return (block = take(index)) != nullptr; };
+  if (!block && !released_.wait_for(guard, kPatience, taken))
     fail(ErrorKind::kMemory,
          "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
          "the simulated GPU more (HEADRACE_SIM_MEMORY).",
-         to_string(device_), rounded, stats_.live, capacity_);
-  if (!free.empty()) {
-    block = free.back();
-    free.pop_back();
-    stats_.pooled -= static_cast<int64_t>(rounded);
-  } else {
-    block = ::operator new(rounded, kAlignment);
-  }
-  stats_.live += static_cast<int64_t>(rounded);
-  stats_.peak = std::max(stats_.peak, stats_.live);
-  trace_.sample_change(stats_);
+         to_string(device_), size_class::size(index), stats_.live, capacity_);
   return block;
 }
 

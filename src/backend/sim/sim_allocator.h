@@ -33,7 +33,7 @@ class SimAllocator final : public Allocator {
   void unlock_after_fork() noexcept { mutex_.unlock(); }
 
  private:
-  bool make_room(size_t bytes) noexcept;
+  void* take(int index);
   void trim_locked() noexcept;
 
   const Device device_;

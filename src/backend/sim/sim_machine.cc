@@ -52,7 +52,7 @@ SimDevice& SimMachine::make_device(int id) {
 }
 
 template <class Visit>
-void SimMachine::visit_devices(const Visit& visit) noexcept {
+void SimMachine::visit_devices(const Visit& visit) {
   for (std::atomic<SimDevice*>& place : devices_)
     if (SimDevice* device = place.load(std::memory_order_acquire)) visit(*device);
 }
@@ -111,7 +111,8 @@ SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size
     links_ = machine.links_;
     topology = machine.topology_;
   }
-  if (!links_ || to == from) return links_.reset();
+  if (to == from) links_.reset();
+  if (!links_) return;
   const std::vector<int> gpus = topology->gpus();
   const auto number = [&](Device device) { return gpus[static_cast<size_t>(device.id)]; };
   const int source = from.is_host() ? host_of(*topology, number(to)) : number(from);

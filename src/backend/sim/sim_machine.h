@@ -54,7 +54,7 @@ class SimMachine final : public Backend {
  private:
   SimDevice& make_device(int id);
   template <class Visit>
-  void visit_devices(const Visit& visit) noexcept;
+  void visit_devices(const Visit& visit);
 
   mutable std::mutex mutex_;
   sim::Options options_;                            // guarded by mutex_
