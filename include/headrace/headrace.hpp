@@ -14,6 +14,7 @@
 #include "headrace/gluon/trainer.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
+#include "headrace/kvstore.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
 #include "headrace/ndarray.hpp"

@@ -127,6 +127,15 @@ constexpr Preset kPresets[] = {
 
 }  // namespace
 
+TopologySpec star_topology(std::span<const std::string> devices) {
+  TopologySpec spec{.name = "one switch", .switches = {{"switch"}}};
+  for (const std::string& name : devices) {
+    spec.devices.push_back({name});
+    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
+  }
+  return spec;
+}
+
 std::span<const Preset> topology_presets() { return kPresets; }
 
 }  // namespace headrace
