@@ -125,9 +125,9 @@ ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
 }
 
 void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
-               std::span<const uint64_t> tickets) const {
+               std::span<const uint64_t> tickets, Device device) const {
   StoragePtr scratch;
-  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(Device{}), Device{}, scratch_bytes_));
+  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_));
   const StoragePtr kept_block(kept);
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {

@@ -35,9 +35,9 @@ class Plan {
   Draws draw() const;
 
   // Runs all steps in this thread, which holds access to everything. `kept` is a block of kept_bytes(), or null when
-  // there is nothing to keep.
+  // there is nothing to keep. Everything is in the memory of `device`.
   void run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
-           std::span<const uint64_t> tickets) const;
+           std::span<const uint64_t> tickets, Device device = {}) const;
   // Value `id`, which lies in a block (that of the kept values, once a run filled it).
   ViewPtr view_in(int id, const StoragePtr& block) const;
 
