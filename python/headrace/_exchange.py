@@ -3,17 +3,12 @@
 import math
 import os
 
-import numpy as np
-
+from . import _core
 from . import kvstore as stores
 
 __all__ = ["GradientExchange", "create_store", "replace_values"]
 
 _LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does not update
-# Latency rules the time of small gradients, bandwidth that of large ones: a bucket of this size takes about
-# as long on the way as its first byte.
-_BUCKET_BYTES = 1 << 20
-
 
 def create_store(kvstore, context_count, params, update_on_kvstore=None):
     """(store or None, whether it updates the parameters) for `kvstore`: a KVStoreBase, a name, or None.
@@ -50,18 +45,13 @@ def replace_values(store, keys, values):
     store._set_updater(updater)
 
 
-def _bytes_of(array):
-    name = array._dtype_name
-    return math.prod(array.shape) * (2 if name == "bfloat16" else np.dtype(name).itemsize)
-
-
 class GradientExchange:
     """Calls of a store that exchange `grads`; each is queued and waits for its own gradients alone.
 
     Parameters
     ----------
-    store : KVStoreBase. One of this package sums the keys of one call together, so small gradients go in
-        buckets; another one gets a call for every key.
+    store : KVStoreBase. One of this package treats the keys of one call together, so small gradients share
+        calls; another one gets a call for every key.
     keys : of the gradients in the store.
     grads : for each key a list over the contexts.
     outs : likewise, what receives the result; None: the gradients.
@@ -71,13 +61,12 @@ class GradientExchange:
     def __init__(self, store, keys, grads, outs, order):
         self._store = store
         self._calls = []
-        turn = {place: i for i, place in enumerate(order)}
         if isinstance(store, stores.KVStore):
-            for bucket in _buckets([of_one[0] for of_one in grads], order):
+            for bucket in _core.gradient_buckets([grads[place][0] for place in order]):
+                places = [order[turn] for turn in bucket]
+                taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
                 # What backward completes last, the next forward needs first.
-                priority = max(map(turn.get, bucket)) - len(order) + 1
-                taken = [[items[place] for place in bucket] for items in (keys, grads, outs or grads)]
-                self._calls.append((*taken, priority))
+                self._calls.append((*taken, bucket[-1] - len(order) + 1))
         else:
             for place in order:
                 out = grads[place] if outs is None else outs[place]
@@ -87,21 +76,3 @@ class GradientExchange:
         """Queues the exchange."""
         for keys, grads, outs, priority in self._calls:
             self._store.pushpull(keys, grads, out=outs, priority=priority)
-
-
-def _buckets(arrays, order):
-    """Lists of places: each large array alone, small ones of one dtype together up to the size of a bucket."""
-    made, open_buckets = [], {}
-    for place in order:
-        size = _bytes_of(arrays[place])
-        if size >= _BUCKET_BYTES:
-            made.append([place])
-            continue
-        dtype = arrays[place]._dtype_name
-        bucket, total = open_buckets.pop(dtype, ([], 0))
-        bucket.append(place)
-        if total + size >= _BUCKET_BYTES:
-            made.append(bucket)
-        else:
-            open_buckets[dtype] = bucket, total + size
-    return made + [bucket for bucket, _ in open_buckets.values()]

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"
+#include "headrace/devices.hpp"
+#include "kvstore/buckets.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -106,6 +108,18 @@ void bind_array_helpers(nb::module_& m) {
         });
       },
       "Writes the values of `source`, cast to its dtype, into `destination`.");
+  m.def(
+      "copy_to_device",
+      [](nb::handle array, int device_type, int device_id) {
+        return translated([&] {
+          return wrapped(copyto(array_from(array), to_device(device_type, device_id)), is_np(array.ptr()));
+        });
+      },
+      "A copy on a device; gradients flow back through it.");
+  m.def(
+      "gradient_buckets",
+      [](nb::handle gradients) { return translated([&] { return kvstore::buckets(arrays_from(gradients)); }); },
+      "Places of gradients that are to travel together, of a list in the order in which backward completes them.");
   m.def(
       "share_storage",
       [](nb::handle a, nb::handle b) { return array_from(a).view()->storage() == array_from(b).view()->storage(); },

@@ -38,6 +38,8 @@ struct CachedOp::Compiled {
 namespace {
 
 constexpr size_t kMostKinds = 256;  // of calls that are remembered
+// Backward goes in parts, so that gradients can travel while later ones are computed; a part is worth many tasks.
+constexpr double kSegmentNs = 1e6;
 
 bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
 
@@ -45,6 +47,18 @@ bool has_gradient(const NDArray& array) { return array.node() && is_floating(arr
 Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
 }
+
+// While it lives, creation operators of this thread put arrays on `device`.
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device device) noexcept : saved_(thread_state().device) { thread_state().device = device; }
+  ~DeviceScope() { thread_state().device = saved_; }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device saved_;
+};
 
 // Plans are the same on all places of the host, since those share its memory.
 int64_t memory_of(Device device) { return device.is_host() ? -1 : device.id; }
@@ -79,18 +93,28 @@ bool has_signature(std::span<const NDArray> inputs, bool training, bool recordin
          next == key.end();
 }
 
-// One run of a plan as a task.
-struct PlanTask {
+// What the segments of one run of a plan share.
+struct PlanRun {
   std::shared_ptr<const Plan> plan;
   ViewList views;  // inputs, then outputs
   size_t input_count;
-  StoragePtr kept;
-  Device device;
+  StoragePtr kept, scratch;
   SmallVector<uint64_t, 4> tickets;
+};
+const PlanRun& run_of(const PlanRun& run) { return run; }
+const PlanRun& run_of(const std::shared_ptr<const PlanRun>& run) { return *run; }
+
+// A segment as a task, which has the run for itself or shares it.
+template <class Run>
+struct PlanTask {
+  Run own_run;
+  const Plan::Segment* segment;
 
   void operator()() const {
-    const std::span<View* const> all = views.views();
-    plan->run(all.first(input_count), all.subspan(input_count), kept.get(), {tickets.data(), tickets.size()}, device);
+    const PlanRun& run = run_of(own_run);
+    const std::span<View* const> all = run.views.views();
+    run.plan->run_segment(*segment, all.first(run.input_count), all.subspan(run.input_count), run.kept.get(),
+                          {run.tickets.data(), run.tickets.size()}, run.scratch);
   }
 };
 
@@ -102,20 +126,35 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
   };
   for (size_t i = 0; i < inputs.size(); ++i) access(inputs[i], plan->changes_input(i));
   for (const Plan::Constant& constant : plan->constants()) access(constant.array, constant.is_changed);
-  for (const NDArray& output : outputs) access(output, true);
   if (kept) writes.push_back(&kept->var());
   Plan::Draws draws = plan->draw();
   for (Var* resource : draws.resources) writes.push_back(resource);
-  PlanTask task{std::move(plan), {}, inputs.size(), kept, device, std::move(draws.tickets)};
-  task.views.reserve(inputs.size() + outputs.size());
-  for (const NDArray& input : inputs) task.views.add(input.view().get());
-  for (const NDArray& output : outputs) task.views.add(output.view().get());
-  const double cost = task.plan->cost_ns();
-  runtime().engine.push(TaskSpec{.name = name,
-                                 .reads = {reads.data(), reads.size()},
-                                 .writes = {writes.data(), writes.size()},
-                                 .cost_ns = cost},
-                        std::move(task));
+  const std::span<const Plan::Segment> segments = plan->segments();
+  StoragePtr scratch = plan->make_scratch(device);
+  Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
+  PlanRun run{std::move(plan), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
+  run.views.reserve(inputs.size() + outputs.size());
+  for (const NDArray& input : inputs) run.views.add(input.view().get());
+  for (const NDArray& output : outputs) run.views.add(output.view().get());
+  const auto push = [&](const Plan::Segment& segment, auto task) {
+    for (size_t k : segment.reads) access(outputs[k], false);
+    for (size_t k : segment.writes) access(outputs[k], true);
+    if (common && segment.begin > 0) reads.push_back(&common->var());  // after the segment before, and failing with it
+    if (common) writes.push_back(&common->var());
+    runtime().engine.push(TaskSpec{.name = name,
+                                   .reads = {reads.data(), reads.size()},
+                                   .writes = {writes.data(), writes.size()},
+                                   .cost_ns = segment.cost_ns},
+                          std::move(task));
+  };
+  if (segments.size() == 1) return push(segments[0], PlanTask<PlanRun>{std::move(run), &segments[0]});
+  const auto shared = std::make_shared<const PlanRun>(std::move(run));
+  const size_t read_count = reads.size(), write_count = writes.size();
+  for (const Plan::Segment& segment : segments) {
+    push(segment, PlanTask<std::shared_ptr<const PlanRun>>{shared, &segment});
+    reads.resize(read_count);
+    writes.resize(write_count);
+  }
 }
 
 NDArray make_array(const View& type, Device device) {
@@ -242,7 +281,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     fuse_surroundings(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
-  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));
+  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
   return compiled;
 }
 

@@ -1,6 +1,9 @@
 #include "graph/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
 
 #include "device/registry.h"
 #include "graph/memory.h"
@@ -16,6 +19,8 @@ int64_t bytes_of(const View& type) {
   return std::max<int64_t>(1, type.size() * static_cast<int64_t>(item_size(type.dtype())));
 }
 
+double cost_of(const Step& step) { return step.cost_ns + (step.is_view ? 0 : 100); }
+
 // Whether the step may write its first result over its input `k`: it reads each element before it writes it.
 bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
   if (!step.op->pointwise || step.outputs.size() != 1) return false;
@@ -30,13 +35,56 @@ bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
 
 }  // namespace
 
-Plan::Plan(Lowered graph, std::span<const int> kept) : graph_(std::move(graph)) {
+Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
-    cost_ns_ += graph_.steps[i].cost_ns + (graph_.steps[i].is_view ? 0 : 100);
+    cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
   }
   find_changes();
   place_values(kept);
+  cut(segment_ns);
+}
+
+void Plan::cut(double segment_ns) {
+  constexpr size_t kNever = static_cast<size_t>(-1);
+  std::vector<size_t> output_of(graph_.values.size(), kNever);
+  for (size_t k = 0; k < graph_.outputs.size(); ++k)
+    if (graph_.outputs[k] >= 0) output_of[static_cast<size_t>(graph_.outputs[k])] = k;
+  const auto place_of = [&](int id) { return output_of[static_cast<size_t>(graph_.values[static_cast<size_t>(id)].root)]; };
+  const auto each_written = [&](const Step& step, auto&& take) {
+    for (int id : step.outputs)
+      if (place_of(id) != kNever) take(place_of(id));
+    for (int root : graph_.changed_by(step))
+      if (place_of(root) != kNever) take(place_of(root));
+  };
+  std::vector<size_t> completed_by(graph_.outputs.size(), kNever);
+  for (size_t s = 0; s < graph_.steps.size(); ++s) each_written(graph_.steps[s], [&](size_t k) { completed_by[k] = s; });
+
+  double left = cost_ns_;
+  Segment segment{0, 0, 0, {}, {}};
+  std::set<size_t> reads, writes;
+  const auto close = [&](size_t end) {
+    segment.end = end;
+    std::ranges::set_difference(reads, writes, std::back_inserter(segment.reads));
+    segment.writes.assign(writes.begin(), writes.end());
+    segments_.push_back(std::exchange(segment, {end, end, 0, {}, {}}));
+    reads.clear();
+    writes.clear();
+  };
+  for (size_t s = 0; s < graph_.steps.size(); ++s) {
+    const Step& step = graph_.steps[s];
+    bool completes = false;
+    each_written(step, [&](size_t k) {
+      writes.insert(k);
+      completes |= completed_by[k] == s;
+    });
+    for (int id : step.inputs)
+      if (place_of(id) != kNever) reads.insert(place_of(id));
+    segment.cost_ns += cost_of(step);
+    left -= cost_of(step);
+    if (completes && segment.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);
+  }
+  close(graph_.steps.size());
 }
 
 void Plan::find_changes() {
@@ -124,10 +172,18 @@ ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
                           place.offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
 }
 
+StoragePtr Plan::make_scratch(Device device) const {
+  return scratch_bytes_ > 0 ? StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_)) : StoragePtr();
+}
+
 void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
                std::span<const uint64_t> tickets, Device device) const {
-  StoragePtr scratch;
-  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_));
+  const StoragePtr scratch = make_scratch(device);
+  for (const Segment& segment : segments_) run_segment(segment, inputs, outputs, kept, tickets, scratch);
+}
+
+void Plan::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
+                       Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const {
   const StoragePtr kept_block(kept);
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {
@@ -150,8 +206,9 @@ void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, St
     }
     return made[i].get();
   };
-  size_t draws = 0;
-  for (const Step& step : graph_.steps) {
+  size_t draws = static_cast<size_t>(std::ranges::lower_bound(random_steps_, segment.begin) - random_steps_.begin());
+  for (size_t s = segment.begin; s < segment.end; ++s) {
+    const Step& step = graph_.steps[s];
     if (step.is_view) continue;
     SmallVector<View*, 8> reads, writes;
     for (int id : step.inputs) reads.push_back(view_of(id));

@@ -69,7 +69,7 @@ class Node {
 
 using NodePtr = IntrusivePtr<Node>;
 
-// Shape and dtype of an array, without its storage.
+// Shape, dtype and device of an array, without its storage.
 NDArray abstract_of(const NDArray& array);
 
 }  // namespace headrace

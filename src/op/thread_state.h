@@ -19,16 +19,4 @@ extern constinit thread_local ThreadState thread_state;  // defined in the libra
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }
 
-// While it lives, creation operators of this thread put arrays on `device`.
-class DeviceScope {
- public:
-  explicit DeviceScope(Device device) noexcept : saved_(thread_state().device) { thread_state().device = device; }
-  ~DeviceScope() { thread_state().device = saved_; }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  Device saved_;
-};
-
 }  // namespace headrace

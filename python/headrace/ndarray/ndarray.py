@@ -97,7 +97,7 @@ class NDArray(_core.Array):
 
     def copyto(self, other):
         """Copies the values into an array (cast to its dtype), which is returned, or to a device, giving a
-        new array.
+        new array that gradients flow back through.
 
         Raises
         ------
@@ -115,10 +115,7 @@ class NDArray(_core.Array):
             _core.copy_into(other, self)
             return other
         if isinstance(other, Context):
-            place = other.device_typeid, other.device_id
-            made = _core.empty(self.shape, self._dtype_name, *place, self._is_np)
-            _core.copy_into(made, self)
-            return made
+            return _core.copy_to_device(self, other.device_typeid, other.device_id)
         raise TypeError(f"copyto: the destination must be an array or a Context, got {type(other).__name__}")
 
     def as_in_context(self, context):
