@@ -16,6 +16,7 @@
 #include "headrace/gluon/utils.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
+#include "headrace/kvstore.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
 #include "headrace/ndarray.hpp"

@@ -76,6 +76,8 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_FUSION", "1",
       "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},
      parse_flag<&Config::fusion>},
+    {{"HEADRACE_TOPOLOGY", "", "what connects the devices: a preset or a file of docs/planner.md; empty: one switch"},
+     parse_text<&Config::topology>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
     {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},

@@ -17,6 +17,7 @@ struct Config {
   int64_t max_pending_bytes = 0;   // host bytes held by queued tasks, likewise; 0: a quarter of the memory
   int64_t memory_watermark = 0;    // free pooled bytes below which nothing returns to the system; 0: half the memory
   bool fusion = true;              // queued and compiled operations are fused
+  std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug
 };

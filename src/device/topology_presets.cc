@@ -16,13 +16,8 @@ constexpr double kNetworkLatency = 10e-6;  // half of the way: from a node to th
 
 std::optional<TopologySpec> pcie4(std::string_view text) {
   if (text != "pcie4") return std::nullopt;
-  TopologySpec spec;
-  spec.switches = {{"switch"}};
-  for (const char* name : {"cpu0", "gpu0", "gpu1", "gpu2", "gpu3"}) {
-    spec.devices.push_back({name});
-    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
-  }
-  return spec;
+  static const std::string kDevices[] = {"cpu0", "gpu0", "gpu1", "gpu2", "gpu3"};
+  return star_topology(kDevices);
 }
 
 struct Nvlink {
@@ -110,6 +105,15 @@ constexpr Preset kPresets[] = {
      ethernet}};
 
 }  // namespace
+
+TopologySpec star_topology(std::span<const std::string> devices) {
+  TopologySpec spec{.name = "one switch", .switches = {{"switch"}}};
+  for (const std::string& name : devices) {
+    spec.devices.push_back({name});
+    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
+  }
+  return spec;
+}
 
 std::span<const Preset> topology_presets() { return kPresets; }
 

@@ -126,6 +126,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .reads = {reads.data(), reads.size()},
                .writes = {writes.data(), writes.size()},
                .cost_ns = cost,
+               .priority = thread_state().priority,
                .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing},
       [&] { run_call(op, *attrs, all.first(inputs.size()), all.subspan(inputs.size()), options.ticket); },
       [&] {

@@ -9,6 +9,8 @@ namespace headrace {
 
 using Family = std::vector<OpDef> (*)();
 
+// communication/
+std::vector<OpDef> two_bit_operators();
 // control/
 std::vector<OpDef> control_flow_operators();
 // creation/
@@ -94,6 +96,7 @@ std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
 
 inline constexpr Family kFamilies[] = {
+    two_bit_operators,
     control_flow_operators,
     constant_operators,
     positional_operators,
