@@ -3,6 +3,7 @@
 import math
 import os
 
+from . import _arrays as arrays
 from . import _core
 from . import kvstore as stores
 
@@ -37,11 +38,17 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     return store, bool(update_on_kvstore)
 
 
-def replace_values(store, keys, values):
-    """Gives a store that updates parameters other values of them."""
+def replace_values(store, keys, replicas):
+    """Gives a store that updates parameters the values of the first of each parameter's replicas."""
+    values = {key.encode() if isinstance(key, str) else key: of_one[0] for key, of_one in zip(keys, replicas)}
+
+    def take(key, _, stored):
+        stored[:] = arrays.like(values[key], stored)
+
     updater = store._updater
-    store._set_updater(None)  # now what is pushed is stored
-    store.push(keys, [[value] for value in values])
+    store._set_updater(take)
+    # Zeros leave alone what compression has left over of earlier gradients.
+    store.push(keys, [list(map(arrays.zeros_like, of_one)) for of_one in replicas])
     store._set_updater(updater)
 
 

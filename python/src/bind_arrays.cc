@@ -1,5 +1,7 @@
 // Making arrays from Python and NumPy data.
 
+#include <nanobind/stl/vector.h>
+
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"

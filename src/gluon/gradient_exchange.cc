@@ -4,7 +4,7 @@
 
 namespace headrace::gluon {
 
-void exchange(kvstore::KVStore& store, std::span<const Exchanged> all) {
+void exchange_gradients(kvstore::KVStore& store, std::span<const Exchanged> all) {
   std::vector<NDArray> gradients;
   for (const Exchanged& one : all) gradients.push_back(one.gradients[0]);
   for (const std::vector<size_t>& bucket : kvstore::buckets(gradients)) {

@@ -15,6 +15,6 @@ struct Exchanged {
 
 // Pushes and pulls all of them, given in the order in which backward completes them; returns at once. Small gradients
 // share a call of the store, so that they are updated together.
-void exchange(kvstore::KVStore& store, std::span<const Exchanged> all);
+void exchange_gradients(kvstore::KVStore& store, std::span<const Exchanged> all);
 
 }  // namespace headrace::gluon

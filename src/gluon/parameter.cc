@@ -133,7 +133,7 @@ const NDArray& Parameter::data(Device device) const {
 NDArray Parameter::grad() const { return autograd::grad_of(data()); }
 NDArray Parameter::grad(Device device) const { return autograd::grad_of(data(device)); }
 
-std::vector<NDArray> Parameter::list_data() const {
+const std::vector<NDArray>& Parameter::list_data() const {
   check_has_data();
   return data_;
 }

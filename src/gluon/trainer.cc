@@ -6,7 +6,9 @@
 #include "gluon/gradient_exchange.h"
 #include "gluon/state_file.h"
 #include "gluon/update_rules.h"
+#include "headrace/devices.hpp"
 #include "op/invoke.h"
+#include "op/node.h"
 #include "op/pointwise.h"
 
 namespace headrace::gluon {
@@ -77,6 +79,9 @@ class Trainer::Impl {
   bool updates_on_store() const { return store_ && options_.update_on_kvstore; }
   std::vector<Device> common_devices() const;
   void make_store();
+  void set_updater() {
+    store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
+  }
   void write_to_store();
   void fit_states();
   void update_stored(std::span<const kvstore::Update> updates);
@@ -137,14 +142,20 @@ void Trainer::Impl::make_store() {
     store->broadcast(static_cast<int64_t>(i), replicas[0].detach(), replicas);
   }
   store_ = std::move(store);
-  if (updates_on_store()) store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
+  if (updates_on_store()) set_updater();
 }
 
 void Trainer::Impl::write_to_store() {
-  store_->set_updater({});  // now what is pushed is stored
-  for (size_t i = 0; i < slots_.size(); ++i)
-    store_->push(static_cast<int64_t>(i), {slots_[i].parameter->list_data()[0].detach()});
-  store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
+  store_->set_updater([this](std::span<const kvstore::Update> all) {
+    for (const kvstore::Update& one : all)
+      copy_into(one.stored, slots_[static_cast<size_t>(std::get<int64_t>(one.key))].parameter->list_data()[0]);
+  });
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    std::vector<NDArray> zeros;  // they leave alone what compression has left over of earlier gradients
+    for (const NDArray& one : slots_[i].parameter->list_data()) zeros.push_back(zeros_like(one.detach()));
+    store_->push(static_cast<int64_t>(i), zeros);
+  }
+  set_updater();
 }
 
 // As many states as there are updates; new ones begin as copies of the first.
@@ -193,7 +204,7 @@ void Trainer::Impl::allreduce() {
       if (!is_fresh(weights[k])) copy_into(one.gradients[k], zeros_like(one.gradients[k]));
     fresh.push_back(std::move(one));
   }
-  exchange(*store_, fresh.empty() ? stale : fresh);  // all stale: the program wrote them by other means
+  exchange_gradients(*store_, fresh.empty() ? stale : fresh);  // all stale: the program wrote them by other means
 }
 
 void Trainer::Impl::update() {

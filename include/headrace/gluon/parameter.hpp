@@ -46,7 +46,7 @@ class Parameter {
   NDArray grad() const;
   NDArray grad(Device device) const;
   // On all devices, in the order of initialize; errors as for data and grad.
-  std::vector<NDArray> list_data() const;
+  const std::vector<NDArray>& list_data() const;
   std::vector<NDArray> list_grad() const;
   // Where the values are, or will be. RuntimeError before initialize.
   const std::vector<Device>& list_ctx() const;

@@ -250,7 +250,7 @@ class Trainer:
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")
         replace_values(
-            self._kvstore, list(range(len(self._params))), [param._data[0] for param in self._params]
+            self._kvstore, list(range(len(self._params))), [param._data for param in self._params]
         )
 
     def _active_updaters(self):

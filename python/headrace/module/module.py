@@ -359,8 +359,7 @@ class Module(BaseModule):
         """Gives a store that updates the parameters the values that were set."""
         if self._update_on_kvstore:
             names = [name for name in self._param_names if name in self._index]
-            values = [copies[0] for copies in self._exec_group.arrays_of(names)]
-            replace_values(self._kvstore, names, values)
+            replace_values(self._kvstore, names, self._exec_group.arrays_of(names))
 
     def borrow_optimizer(self, shared_module):
         """Updates by the optimizer, and with the states, of another module from now on."""

@@ -54,7 +54,7 @@ class TestCurves:
         [
             ("sgd", {"learning_rate": 0.1, "momentum": 0.9, "wd": 1e-3}),
             ("adam", {"learning_rate": 3e-3}),
-            ("rmsprop", {"learning_rate": 1e-3}),  # written with array operations
+            ("dcasgd", {"learning_rate": 0.1, "momentum": 0.5}),  # written with array operations
         ],
     )
     def test_optimizers(self, batch, optimizer, settings, update_on_kvstore, hybridize):
@@ -80,7 +80,7 @@ class TestCurves:
             ctx = contexts(count)
             hr.random.seed(3)
             net = vision.ResNetV1(
-                vision.BasicBlockV1, [1, 1, 1, 1], [8, 8, 16, 16, 32], classes=10, thumbnail=True
+                vision.BasicBlockV1, [1, 1, 1, 1], [8, 8, 12, 16, 32], classes=10, thumbnail=True
             )
             net.initialize(init.Xavier(), ctx=ctx)
             net.hybridize(hybridize)
