@@ -124,19 +124,20 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
   const auto access = [&](const NDArray& array, bool is_changed) {
     (is_changed ? writes : reads).push_back(&array.view()->storage()->var());
   };
-  for (size_t i = 0; i < inputs.size(); ++i) access(inputs[i], plan->changes_input(i));
   for (const Plan::Constant& constant : plan->constants()) access(constant.array, constant.is_changed);
   if (kept) writes.push_back(&kept->var());
   Plan::Draws draws = plan->draw();
   for (Var* resource : draws.resources) writes.push_back(resource);
-  const std::span<const Plan::Segment> segments = plan->segments();
-  StoragePtr scratch = plan->make_scratch(device);
+  const Plan& steps = *plan;
+  const std::span<const Plan::Segment> segments = steps.segments();
+  StoragePtr scratch = steps.make_scratch(device);
   Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
   PlanRun run{std::move(plan), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
   run.views.reserve(inputs.size() + outputs.size());
   for (const NDArray& input : inputs) run.views.add(input.view().get());
   for (const NDArray& output : outputs) run.views.add(output.view().get());
   const auto push = [&](const Plan::Segment& segment, auto task) {
+    for (size_t i : segment.inputs) access(inputs[i], steps.changes_input(i));
     for (size_t k : segment.reads) access(outputs[k], false);
     for (size_t k : segment.writes) access(outputs[k], true);
     if (common && segment.begin > 0) reads.push_back(&common->var());  // after the segment before, and failing with it

@@ -33,6 +33,29 @@ bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
          in.strides() == out.strides() && in.dtype() == out.dtype();
 }
 
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+// By value: the number of the input or output that it is or is a view of; kNone: of none.
+std::vector<size_t> places_among(const Lowered& graph, std::span<const int> ids) {
+  std::vector<size_t> own(graph.values.size(), kNone), places;
+  for (size_t k = 0; k < ids.size(); ++k)
+    if (ids[k] >= 0) own[static_cast<size_t>(ids[k])] = k;
+  for (const Value& value : graph.values) places.push_back(own[static_cast<size_t>(value.root)]);
+  return places;
+}
+
+// What a segment looks at and changes, while it grows.
+struct Accesses {
+  std::set<size_t> inputs, reads, writes;
+
+  void move_to(Plan::Segment& segment) {
+    segment.inputs.assign(inputs.begin(), inputs.end());
+    segment.writes.assign(writes.begin(), writes.end());
+    std::ranges::set_difference(reads, writes, std::back_inserter(segment.reads));
+    *this = {};
+  }
+};
+
 }  // namespace
 
 Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
@@ -46,40 +69,36 @@ Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_
 }
 
 void Plan::cut(double segment_ns) {
-  constexpr size_t kNever = static_cast<size_t>(-1);
-  std::vector<size_t> output_of(graph_.values.size(), kNever);
-  for (size_t k = 0; k < graph_.outputs.size(); ++k)
-    if (graph_.outputs[k] >= 0) output_of[static_cast<size_t>(graph_.outputs[k])] = k;
-  const auto place_of = [&](int id) { return output_of[static_cast<size_t>(graph_.values[static_cast<size_t>(id)].root)]; };
+  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs), output_of = places_among(graph_, graph_.outputs);
+  std::vector<size_t> completed_by(graph_.outputs.size(), kNone);
   const auto each_written = [&](const Step& step, auto&& take) {
     for (int id : step.outputs)
-      if (place_of(id) != kNever) take(place_of(id));
+      if (const size_t k = output_of[static_cast<size_t>(id)]; k != kNone) take(k);
     for (int root : graph_.changed_by(step))
-      if (place_of(root) != kNever) take(place_of(root));
+      if (const size_t k = output_of[static_cast<size_t>(root)]; k != kNone) take(k);
   };
-  std::vector<size_t> completed_by(graph_.outputs.size(), kNever);
-  for (size_t s = 0; s < graph_.steps.size(); ++s) each_written(graph_.steps[s], [&](size_t k) { completed_by[k] = s; });
+  for (size_t s = 0; s < graph_.steps.size(); ++s)
+    each_written(graph_.steps[s], [&](size_t k) { completed_by[k] = s; });
 
   double left = cost_ns_;
-  Segment segment{0, 0, 0, {}, {}};
-  std::set<size_t> reads, writes;
+  Segment segment{};
+  Accesses accesses;
   const auto close = [&](size_t end) {
     segment.end = end;
-    std::ranges::set_difference(reads, writes, std::back_inserter(segment.reads));
-    segment.writes.assign(writes.begin(), writes.end());
-    segments_.push_back(std::exchange(segment, {end, end, 0, {}, {}}));
-    reads.clear();
-    writes.clear();
+    accesses.move_to(segment);
+    segments_.push_back(std::exchange(segment, {.begin = end}));
   };
   for (size_t s = 0; s < graph_.steps.size(); ++s) {
     const Step& step = graph_.steps[s];
     bool completes = false;
     each_written(step, [&](size_t k) {
-      writes.insert(k);
+      accesses.writes.insert(k);
       completes |= completed_by[k] == s;
     });
-    for (int id : step.inputs)
-      if (place_of(id) != kNever) reads.insert(place_of(id));
+    for (int id : step.inputs) {
+      if (const size_t k = input_of[static_cast<size_t>(id)]; k != kNone) accesses.inputs.insert(k);
+      if (const size_t k = output_of[static_cast<size_t>(id)]; k != kNone) accesses.reads.insert(k);
+    }
     segment.cost_ns += cost_of(step);
     left -= cost_of(step);
     if (completes && segment.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);

@@ -38,9 +38,10 @@ class Plan {
 
   // Steps that may run as a task of their own, after those of the segments before.
   struct Segment {
-    size_t begin, end;  // of the steps
-    double cost_ns;
-    std::vector<size_t> reads, writes;  // outputs: written by earlier segments and read here; written here
+    size_t begin = 0, end = 0;  // of the steps
+    double cost_ns = 0;
+    std::vector<size_t> inputs = {};             // that it looks at
+    std::vector<size_t> reads = {}, writes = {};  // outputs: written by earlier segments and read here; written here
   };
   std::span<const Segment> segments() const noexcept { return segments_; }
 

@@ -41,6 +41,7 @@ TEST(Segments, APlanIsOneUnlessItIsCut) {
   ASSERT_EQ(plan.segments().size(), 1u);
   EXPECT_EQ(plan.segments()[0].writes, (std::vector<size_t>{0, 1, 2}));
   EXPECT_TRUE(plan.segments()[0].reads.empty());
+  EXPECT_EQ(plan.segments()[0].inputs, std::vector<size_t>{0});
   EXPECT_EQ(plan.segments()[0].cost_ns, plan.cost_ns());
 }
 
@@ -50,6 +51,8 @@ TEST(Segments, CutsAreWhereOutputsAreComplete) {
   for (size_t k = 0; k < 3; ++k) EXPECT_EQ(plan.segments()[k].writes, std::vector<size_t>{k});
   EXPECT_EQ(plan.segments()[1].reads, std::vector<size_t>{0});
   EXPECT_EQ(plan.segments()[2].reads, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(plan.segments()[1].inputs, std::vector<size_t>{0});
+  EXPECT_TRUE(plan.segments()[2].inputs.empty());
   EXPECT_EQ(plan.segments()[0].end, plan.segments()[1].begin);
   EXPECT_EQ(plan.segments()[2].end, plan.graph().steps.size());
 }
