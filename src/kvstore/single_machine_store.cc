@@ -15,12 +15,6 @@ std::string type_text(const NDArray& array) {
 
 constexpr size_t kCacheBytes = size_t{16} << 20;  // more than this is not there any more when it is read again
 
-NDArray copied_to(const NDArray& array, Device device) {
-  NDArray copy = NDArray::empty(array.shape(), array.dtype(), device);
-  copy_into(copy, array);
-  return copy;
-}
-
 }  // namespace
 
 std::string to_string(const Key& key) {
