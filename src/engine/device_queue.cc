@@ -82,16 +82,15 @@ bool DeviceQueue::launch_ready(ThreadContext& context, Lane& lane) noexcept {
 
 bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
   if (lane.launched.empty()) return false;
-  const FailurePtr failure = lost();
   const uint64_t completed = lane.stream.completed();
+  const FailurePtr failure = lost();  // behind: what was complete without having run is found to be lost
   bool moved = false;
   while (!lane.launched.empty() && (failure || lane.launched.front()->event.number <= completed)) {
     const LaunchPtr launch = std::move(lane.launched.front());
     lane.launched.pop_front();
-    if (launch->event.number > completed) {
-      lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
-      launch->fail(failure);
-    }
+    const bool was_complete = launch->event.number <= completed;
+    if (!was_complete) lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
+    if (failure && (!was_complete || !launch->has_run())) launch->fail(failure);
     retire(context, *launch);
     moved = true;
   }
