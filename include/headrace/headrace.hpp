@@ -4,6 +4,7 @@
 
 #include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
+#include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "headrace/gluon/block.hpp"
 #include "headrace/gluon/data.hpp"
@@ -12,8 +13,10 @@
 #include "headrace/gluon/parameter.hpp"
 #include "headrace/gluon/symbol_block.hpp"
 #include "headrace/gluon/trainer.hpp"
+#include "headrace/gluon/utils.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
+#include "headrace/kvstore.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/metric.hpp"
 #include "headrace/ndarray.hpp"

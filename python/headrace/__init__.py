@@ -22,6 +22,7 @@ _MODULES = {
         "gluon",
         "initializer",
         "io",
+        "kvstore",
         "lr_scheduler",
         "memory",
         "metric",
@@ -44,7 +45,7 @@ _MODULES = {
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
-_MODULES.update(mod="module", mon="monitor", viz="visualization")
+_MODULES.update(kv="kvstore", mod="module", mon="monitor", viz="visualization")
 
 # Attribute to (module, name there).
 _NAMES = {

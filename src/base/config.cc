@@ -89,6 +89,8 @@ constexpr Entry kTable[] = {
      parse_clock},
     {{"HEADRACE_SIM_MEMORY", "0", "bytes of memory of each simulated GPU; 0: 16 GiB"},
      parse_integer<&Config::sim_memory, 0>},
+    {{"HEADRACE_TOPOLOGY", "", "what connects the devices: a preset or a file of docs/planner.md; empty: one switch"},
+     parse_text<&Config::topology>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
     {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},

@@ -21,6 +21,7 @@ struct Config {
   bool sim_virtual_clock = false;  // a discrete-event clock instead of the real one
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool fusion = true;              // queued and compiled operations are fused
+  std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug
 };

@@ -67,6 +67,11 @@ int device_count(DeviceType type) {
   return backend ? backend->device_count() : 0;
 }
 
+std::shared_ptr<const Topology> topology_of(DeviceType type) {
+  Backend* backend = backend_of(type);
+  return backend ? backend->topology() : nullptr;
+}
+
 // A backend that serves several device types is called once.
 void backends_before_fork() noexcept {
   const Backend* previous = nullptr;

@@ -19,6 +19,8 @@ Stream* compute_stream(Device device);
 // The stream for a copy between two devices; null between places of the host.
 Stream* copy_stream(Device to, Device from);
 int device_count(DeviceType type);
+// What links the devices of a type; null: it is not known.
+std::shared_ptr<const Topology> topology_of(DeviceType type);
 
 struct BackendEntry {
   DeviceType type;

@@ -136,6 +136,9 @@ class Topology {
 // A preset ("pcie4", "p3", "ethernet:8x10") or a file. Raises ValueError or OSError.
 Topology load_topology(const std::string& preset_or_file);
 
+// Devices on one switch, each by a full-duplex link of PCIe. Named "one switch".
+TopologySpec star_topology(std::span<const std::string> devices);
+
 struct Preset {
   std::string_view form, meaning;
   // All but the name, which is the text; nothing if the text is not of this form. Raises ValueError for a text of this

@@ -127,6 +127,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .reads = {reads.data(), reads.size()},
                .writes = {writes.data(), writes.size()},
                .cost_ns = cost,
+               .priority = thread_state().priority,
                .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing,
                .stream = compute_stream(views.back()->storage()->device()),
                .flops = options.flops,

@@ -15,7 +15,7 @@ namespace {
 
 using namespace dispatch_detail;
 
-constexpr size_t kMaxOperands = 16;
+constexpr size_t kMaxOperands = 2 * kMostFusedArrays;  // a fused operator may read and write every array
 using DTypes = SmallVector<DType, 8>;
 
 // The shape of the results; `made` is where it lies when it is not that of the first input.

@@ -1,6 +1,10 @@
-// What a thread has switched on: recording, training, the current device. Threads do not inherit it.
+// What a thread has switched on: recording, training, the current device, how urgent its work is. Threads do not
+// inherit it.
 #pragma once
 
+#include <utility>
+
+#include "engine/engine.h"
 #include "headrace/device.hpp"
 
 namespace headrace {
@@ -8,9 +12,10 @@ namespace headrace {
 struct ThreadState {
   bool recording = false;
   bool training = false;
-  bool tracing = false;             // operations are linked, not run (op/trace.h)
-  bool keeps_compositions = false;  // while tracing: every call is one node, as in a symbol
-  Device device = {};               // where creation operators put arrays
+  bool tracing = false;                   // operations are linked, not run (op/trace.h)
+  bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
+  Device device = {};                     // where creation operators put arrays
+  Priority priority = Priority::kNormal;  // of the operations that it issues
 };
 
 namespace detail {
@@ -18,5 +23,17 @@ extern constinit thread_local ThreadState thread_state;  // defined in the libra
 }
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }
+
+// Operations that this thread issues while it lives have that priority.
+class PriorityScope {
+ public:
+  explicit PriorityScope(Priority priority) noexcept : outer_(std::exchange(thread_state().priority, priority)) {}
+  ~PriorityScope() { thread_state().priority = outer_; }
+  PriorityScope(const PriorityScope&) = delete;
+  PriorityScope& operator=(const PriorityScope&) = delete;
+
+ private:
+  const Priority outer_;
+};
 
 }  // namespace headrace

@@ -9,14 +9,14 @@ namespace headrace {
 
 using Family = std::vector<OpDef> (*)();
 
+// communication/
+std::vector<OpDef> two_bit_operators();
 // control/
 std::vector<OpDef> control_flow_operators();
 // creation/
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
 std::vector<OpDef> range_operators();
-// device/
-std::vector<OpDef> device_operators();
 // index/
 std::vector<OpDef> advanced_index_operators();
 std::vector<OpDef> along_axis_operators();
@@ -96,11 +96,11 @@ std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
 
 inline constexpr Family kFamilies[] = {
+    two_bit_operators,
     control_flow_operators,
     constant_operators,
     positional_operators,
     range_operators,
-    device_operators,
     advanced_index_operators,
     along_axis_operators,
     basic_index_operators,

@@ -100,6 +100,11 @@ sim::Options SimMachine::options() const {
   return options_;
 }
 
+std::shared_ptr<const Topology> SimMachine::topology() {
+  std::lock_guard guard(mutex_);
+  return topology_;
+}
+
 SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size_t bytes) {
   std::shared_ptr<const Topology> topology;
   {

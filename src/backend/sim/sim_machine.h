@@ -25,6 +25,7 @@ class SimMachine final : public Backend {
   int device_count() const noexcept override { return count_.load(std::memory_order_acquire); }
   Allocator* allocator(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override { return device(id); }
+  std::shared_ptr<const Topology> topology() override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
 

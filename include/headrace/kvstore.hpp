@@ -1,0 +1,144 @@
+// The key-value store: arrays by key, shared by devices. What devices push for a key is reduced to one array, the sum
+// unless another reduction is set; the array takes the place of the stored one, or an updater changes the stored one by
+// it; devices pull what is stored.
+//
+//   auto store = kvstore::create("device");
+//   store->init("weight", weight);
+//   store->pushpull("weight", gradients, gradients);  // each of them becomes the sum of all
+//
+// A store belongs to one thread at a time. Its calls return at once, except where they say that they wait: copies and
+// sums run when the arrays allow it, before other work that could run. What is wrong with a call is raised before
+// anything of it is done; what goes wrong later is raised where a result is read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headrace/ndarray.hpp"
+
+namespace headrace::kvstore {
+
+// All keys of one store are numbers, or all are texts.
+using Key = std::variant<int64_t, std::string>;
+std::string to_string(const Key& key);  // 3, 'weight'
+
+// A key of a call with its arrays, one for each device.
+struct Item {
+  Key key;
+  std::vector<NDArray> arrays;
+};
+
+// A key that was pushed: what came, reduced, and what is stored, on one device. Valid during the call.
+struct Update {
+  const Key& key;
+  const NDArray& reduced;
+  const NDArray& stored;
+};
+// Changes the stored arrays in place. Gets all keys of one push, in the order of the call.
+using Updater = std::function<void(std::span<const Update>)>;
+
+// Makes one array of two of equal shape and dtype, element by element. It is given parts of arrays, in any order.
+using Combine = std::function<NDArray(const NDArray& a, const NDArray& b)>;
+
+struct TwoBitCompression {
+  double threshold = 0.5;
+};
+
+class KVStore {
+ public:
+  virtual ~KVStore() = default;
+  KVStore() = default;
+  KVStore(const KVStore&) = delete;
+  KVStore& operator=(const KVStore&) = delete;
+
+  virtual const std::string& type() const noexcept = 0;  // the name it was created by
+  virtual int rank() const noexcept = 0;                 // number of this process among those that share the store
+  virtual int num_workers() const noexcept = 0;          // how many there are
+
+  // Everywhere: MXNetError for a key that is not there, or is there already, and for texts among numbers; ValueError
+  // for no items, no arrays, or a shape other than the stored one; TypeError for another dtype. A call that names a key
+  // twice has the arrays of both places for it. `priority`: how urgent a call is beside others, for stores that send
+  // through queues of their own; the stores of one machine keep the order of the calls.
+
+  // Stores a copy of the one array of each item.
+  virtual void init(std::span<const Item> items) = 0;
+  // Reduces the arrays of each item in their order, then updates or replaces what is stored.
+  virtual void push(std::span<const Item> items, int priority) = 0;
+  // Writes what is stored into the arrays.
+  virtual void pull(std::span<const Item> items, int priority) = 0;
+  // push, then pull into `outs`, without the way by the stored array where a plan reduces between devices directly.
+  // The keys of `outs` are those of `values`.
+  virtual void pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) = 0;
+  // Writes the stored rows whose numbers `row_ids` holds (one dimension, any order, repeats allowed) into the same rows
+  // of the arrays, and zeros into the others. One array of row_ids for all of an item, or one for each of its arrays.
+  // IndexError, where the result is read: there is no such row.
+  virtual void row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,
+                               int priority) = 0;
+
+  // None: what is pushed takes the place of what is stored.
+  virtual void set_updater(Updater updater) = 0;
+  // "sum", "mean", "max" or "min". Raises ValueError for another name.
+  virtual void set_reduction(std::string_view name) = 0;
+  // A function that is commutative and associative.
+  virtual void set_reduction(Combine combine) = 0;
+  // Pushed float32 gradients travel at two bits an element; what that leaves out is added to the next gradient. Raises
+  // ValueError for a threshold that is not positive, a reduction other than sum and mean, and a store that does not
+  // compress.
+  virtual void set_gradient_compression(const TwoBitCompression& compression) = 0;
+  // Waits until all processes have come here.
+  virtual void barrier() = 0;
+
+  // init, then pull.
+  void broadcast(std::span<const Item> values, std::span<const Item> outs, int priority) {
+    init(values);
+    pull(outs, priority);
+  }
+
+  // The same for one key.
+  void init(const Key& key, const NDArray& value) { init(one({key, {value}})); }
+  void push(const Key& key, std::vector<NDArray> values, int priority = 0) {
+    push(one({key, std::move(values)}), priority);
+  }
+  void pull(const Key& key, std::vector<NDArray> outs, int priority = 0) {
+    pull(one({key, std::move(outs)}), priority);
+  }
+  void pushpull(const Key& key, std::vector<NDArray> values, std::vector<NDArray> outs, int priority = 0) {
+    pushpull(one({key, std::move(values)}), one({key, std::move(outs)}), priority);
+  }
+  void broadcast(const Key& key, const NDArray& value, std::vector<NDArray> outs, int priority = 0) {
+    broadcast(one({key, {value}}), one({key, std::move(outs)}), priority);
+  }
+
+ private:
+  static std::span<const Item> one(const Item& item) { return {&item, 1}; }
+};
+
+struct Options {
+  // How device stores reduce: a strategy of docs/planner.md, which is then used between CPU devices too. Empty: the
+  // planner takes the fastest, and arrays in host memory are reduced there in one pass.
+  std::string strategy = {};
+  // What connects the devices: a preset or a file. Empty: what HEADRACE_TOPOLOGY says, else one switch.
+  std::string topology = {};
+};
+
+// A new store of a kind, in any case: "local", "device" or another name of kinds(). Raises ValueError for an unknown
+// name, options that the kind does not have, or malformed ones; OSError for a topology file that cannot be read.
+std::unique_ptr<KVStore> create(std::string_view name = "local", const Options& options = {});
+
+struct Kind {
+  std::string name;
+  std::string meaning;
+  std::function<std::unique_ptr<KVStore>(const std::string& name, const Options& options)> make;
+};
+
+// Makes a kind known to create(). Raises ValueError when the name, which is lower-case, is taken. Any thread.
+void register_kind(Kind kind);
+std::vector<Kind> kinds();
+
+}  // namespace headrace::kvstore

@@ -1,0 +1,173 @@
+"""What every key-value store offers, the registry of stores written in Python, and `create`."""
+
+import warnings
+
+from .. import _core
+
+__all__ = ["KVStoreBase", "create", "kinds"]
+
+
+class KVStoreBase:
+    """Base class of stores; `register` makes a subclass known to `create`.
+
+    `gluon.Trainer` needs `broadcast`, `pushpull`, `is_capable`, `type`, `rank` and `num_workers`; a store
+    that is capable of 'optimizer' has `init`, `push`, `pull`, `set_optimizer`, `save_optimizer_states` and
+    `load_optimizer_states` too.
+    """
+
+    OPTIMIZER = "optimizer"  # a capability: the store can update what it holds
+    kv_registry = {}
+
+    @staticmethod
+    def register(klass):
+        """Class decorator: `create` with the class's name, in any case, then gives an instance of it.
+
+        Warns when another class had the name. TypeError: not a class.
+        """
+        if not isinstance(klass, type):
+            raise TypeError(f"KVStoreBase.register: expected a class, got {type(klass).__name__}")
+        name = klass.__name__.lower()
+        known = KVStoreBase.kv_registry.get(name, klass)
+        if known is not klass:
+            warnings.warn(
+                f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
+                f"{known.__module__}.{known.__name__}",
+                stacklevel=2,
+            )
+        KVStoreBase.kv_registry[name] = klass
+        return klass
+
+    def broadcast(self, key, value, out, priority=0):
+        """Stores `value` of rank 0 under `key`, and writes it into `out` everywhere."""
+        raise NotImplementedError(self._lacks("broadcast"))
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Writes the sum of the arrays in `value`, of all workers, into `out`; None: into `value`."""
+        raise NotImplementedError(self._lacks("pushpull"))
+
+    def set_optimizer(self, optimizer):
+        """Makes the store update what it holds by what is pushed."""
+        raise NotImplementedError(self._lacks("set_optimizer"))
+
+    def is_capable(self, capability):
+        """Whether the store has a capability, such as `KVStoreBase.OPTIMIZER`. ValueError: there is no such."""
+        raise NotImplementedError(self._lacks("is_capable"))
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Writes the optimizer's states to a file, with the optimizer itself when `dump_optimizer`."""
+        raise NotImplementedError(self._lacks("save_optimizer_states"))
+
+    def load_optimizer_states(self, fname):
+        """Reads what `save_optimizer_states` wrote."""
+        raise NotImplementedError(self._lacks("load_optimizer_states"))
+
+    @property
+    def type(self):
+        """The name of the kind of store."""
+        raise NotImplementedError(self._lacks("type"))
+
+    @property
+    def rank(self):
+        """Number of this worker, from 0 to `num_workers` - 1."""
+        raise NotImplementedError(self._lacks("rank"))
+
+    @property
+    def num_workers(self):
+        """How many workers share the store."""
+        raise NotImplementedError(self._lacks("num_workers"))
+
+    def _lacks(self, member):
+        return f"kvstore {self.__class__.__name__} has no {member}; a subclass of KVStoreBase defines it"
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store in a few array operations: what a store of one's own looks like. It cannot run optimizers."""
+
+    __test__ = False  # pytest: this is no test
+
+    def broadcast(self, key, value, out, priority=0):
+        for array in _as_list(out):
+            array[:] = value.as_in_context(array.ctx)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        values = _as_list(value)
+        total = values[0].copy()
+        for other in values[1:]:
+            total += other.as_in_context(total.ctx)
+        for array in _as_list(value if out is None else out):
+            array[:] = total.as_in_context(array.ctx)
+
+    def is_capable(self, capability):
+        if capability.lower() != KVStoreBase.OPTIMIZER:
+            raise ValueError(f"Unknown capability: {capability}")
+        return False
+
+    @property
+    def type(self):
+        return "teststore"
+
+    @property
+    def rank(self):
+        return 0
+
+    @property
+    def num_workers(self):
+        return 1
+
+
+def _as_list(arrays):
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def kinds():
+    """{name: meaning} of all stores that `create` makes."""
+    registered = {
+        name: (klass.__doc__ or "").strip().split("\n")[0] for name, klass in KVStoreBase.kv_registry.items()
+    }
+    return {**_core.kvstore.kinds(), **registered}
+
+
+def create(name="local", strategy=None, topology=None):
+    """A new store.
+
+    Parameters
+    ----------
+    name : str, in any case
+        'local': sums in host memory. 'device' and 'nccl': sums between the devices of the arrays, by a
+        communication plan; the library NCCL is not used. Or the name of a registered class.
+        'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two.
+    strategy : str, optional
+        For device stores: how they sum, one of `headrace.plan.strategies()`; used between CPU contexts, too.
+        Without it the planner takes the fastest, and arrays in host memory are summed there in one pass.
+    topology : str, optional
+        For device stores: what connects the devices, a preset or a file of `headrace.plan`. Without it: what
+        HEADRACE_TOPOLOGY says, or one switch.
+
+    Raises
+    ------
+    TypeError
+        `name` is no str.
+    ValueError
+        An unknown name (stores beyond one machine, 'dist_sync' and so on, are not there yet), options that
+        the store does not have, an unknown strategy, a malformed topology.
+    OSError
+        The topology file cannot be read.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
+    klass = KVStoreBase.kv_registry.get(name.lower())
+    if klass is not None:
+        if strategy is not None or topology is not None:
+            raise ValueError(f"kvstore create: strategy and topology are no options of the store '{name}'")
+        return klass()
+    from .kvstore import KVStore
+
+    try:
+        store = _core.kvstore.create(name, strategy or "", topology or "")
+    except ValueError as error:
+        if name.lower() in _core.kvstore.kinds():
+            raise
+        registered = ", ".join(sorted(KVStoreBase.kv_registry))
+        raise ValueError(f"{error}; registered in Python are {registered}") from None
+    return KVStore(store)

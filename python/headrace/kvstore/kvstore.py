@@ -1,0 +1,241 @@
+"""KVStore: the store of one machine, as MXNet's programs know it."""
+
+from .. import optimizer as _optimizer
+from ..base import MXNetError
+from ..ndarray import NDArray
+from ..util import is_np_array
+from .base import KVStoreBase
+
+__all__ = ["KVStore"]
+
+_COMPRESSIONS = ("2bit",)
+_DEFAULT_THRESHOLD = 0.5
+
+
+def _as_list(arrays):
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def _keyed(operation, key, arrays):
+    """(keys, lists of arrays) of two arguments of the API. AssertionError: they do not match."""
+    if not isinstance(key, (list, tuple)):
+        key, arrays = [key], [arrays]
+    elif not isinstance(arrays, (list, tuple)) or len(key) != len(arrays):
+        count = len(arrays) if isinstance(arrays, (list, tuple)) else "one object"
+        raise AssertionError(
+            f"kvstore {operation}: {len(key)} keys, but {count} for them; give each key an array or a list "
+            "of them"
+        )
+    for one in key:
+        if not isinstance(one, (int, str)):
+            raise AssertionError(
+                f"kvstore {operation}: unexpected type for keys: {type(one).__name__}; keys are int or str"
+            )
+        if isinstance(one, str) != isinstance(key[0], str):
+            raise AssertionError(f"kvstore {operation}: inconsistent types of keys: {key[0]!r} and {one!r}")
+    lists = [_as_list(value) for value in arrays]
+    for one, array in ((one, array) for one, items in zip(key, lists) for array in items):
+        if not isinstance(array, NDArray):
+            raise TypeError(
+                f"kvstore {operation}: key {one!r}: expected an array, got {type(array).__name__}"
+            )
+    return list(key), lists
+
+
+def _given(operation, name, value):
+    if value is None:
+        raise AssertionError(f"kvstore {operation}: {name} is missing")
+    return value
+
+
+class KVStore(KVStoreBase):
+    """Arrays by key, shared by the devices of this machine. Made by `create`.
+
+    What is pushed for a key, one array per device, is summed (`set_reduction` takes other ways). The sum
+    takes the place of the stored array, or an updater or optimizer changes the stored array by it. Calls
+    return at once; reading a result waits for it. Keys are all int or all str.
+
+    A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
+    `priority` is accepted as in MXNet: communication runs before other work that could run, in the order of
+    the calls.
+
+    Every method raises MXNetError for keys that have not been inited and for a str among int keys, ValueError
+    for empty lists and shapes other than the stored one, TypeError for other dtypes, and AssertionError for
+    keys and arrays that do not match in number; these name the key. ValueError and TypeError are MXNetErrors,
+    too.
+    """
+
+    def __init__(self, store):
+        self._store = store
+        self._updater = None
+
+    def init(self, key, value):
+        """Stores a copy of `value`, one array per key. MXNetError: the key is there already."""
+        self._store.init(*_keyed("init", key, value))
+
+    def push(self, key, value, priority=0):
+        """Reduces the arrays of each key, in their order, and updates or replaces what is stored."""
+        self._store.push(*_keyed("push", key, value), priority)
+
+    def pull(self, key, out=None, priority=0, ignore_sparse=True):
+        """Writes what is stored into the arrays of `out`. There are no sparse arrays to ignore."""
+        self._store.pull(*_keyed("pull", key, _given("pull", "out", out)), priority)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """`push` of `value`, then `pull` into `out`; None: into the arrays of `value`."""
+        keys, values = _keyed("pushpull", key, value)
+        out_keys, outs = (keys, values) if out is None else _keyed("pushpull", key, out)
+        self._store.pushpull(keys, values, out_keys, outs, priority)
+
+    def broadcast(self, key, value, out, priority=0):
+        """`init` with `value`, then `pull` into `out`: once per key."""
+        outs = _keyed("broadcast", key, _given("broadcast", "out", out))
+        self._store.init(*_keyed("broadcast", key, value))
+        self._store.pull(*outs, priority)
+
+    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+        """Writes the stored rows that `row_ids` names into the same rows of `out`, zeros into the others.
+
+        Arrays are dense: `out` has the shape of what is stored. `row_ids` is an array of one dimension, in
+        any order, or a list with one for each array of `out`. IndexError, when `out` is read: there is no
+        such row.
+        """
+        operation = "row_sparse_pull"
+        keys, outs = _keyed(operation, key, _given(operation, "out", out))
+        _given(operation, "row_ids", row_ids)
+        if isinstance(row_ids, NDArray):
+            ids = [[row_ids]] * len(keys)
+        elif isinstance(key, (list, tuple)):
+            _, ids = _keyed(operation, key, row_ids)
+        else:
+            ids = [_as_list(row_ids)]
+        self._store.row_sparse_pull(keys, outs, ids, priority)
+
+    def set_gradient_compression(self, compression_params):
+        """Makes what is pushed travel at two bits an element.
+
+        `compression_params` is {'type': '2bit', 'threshold': t}; t is 0.5 when missing. An element counts
+        for t when what it has summed up to reaches t, for -t when that reaches -t, for 0 else; the rest is
+        added to the next gradient of that place in the list. For float32 and device stores. ValueError:
+        another type or parameter, a threshold that is not positive, a store that sums in host memory.
+        """
+        params = dict(compression_params)
+        kind = params.pop("type", None)
+        if kind not in _COMPRESSIONS:
+            given = "no type" if kind is None else f"Unknown type for gradient compression {kind}"
+            raise ValueError(
+                f"kvstore set_gradient_compression: {given}; expected 'type': {' or '.join(_COMPRESSIONS)}"
+            )
+        threshold = float(params.pop("threshold", _DEFAULT_THRESHOLD))
+        if params:
+            raise ValueError(
+                f"kvstore set_gradient_compression: unknown parameters {', '.join(map(str, params))}; "
+                "2bit has threshold"
+            )
+        self._store.set_gradient_compression(threshold)
+
+    def set_reduction(self, reduction):
+        """How the arrays that are pushed for a key become one.
+
+        'sum' (as long as nothing is set), 'mean' (of floats), 'max', 'min', or a function of two arrays of
+        equal shape that gives a third, element by element: it must be commutative and associative, and is
+        given parts of the arrays (np arrays in np mode). ValueError: an unknown name. TypeError: neither a
+        name nor callable.
+        """
+        if isinstance(reduction, str):
+            self._store.set_reduction(reduction)
+        elif callable(reduction):
+            self._store.set_reduction(reduction, is_np_array())
+        else:
+            raise TypeError(
+                "kvstore set_reduction: expected a name or a function of two arrays, got "
+                f"{type(reduction).__name__}"
+            )
+
+    def set_optimizer(self, optimizer):
+        """Makes pushes update what is stored: `optimizer` with the sum as gradient, where the array lies.
+
+        TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already.
+        """
+        if not isinstance(optimizer, _optimizer.Optimizer):
+            raise TypeError(f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}")
+        if self._updater is not None:
+            raise MXNetError(
+                "kvstore set_optimizer: the store already has an optimizer or updater, whose states would be "
+                "lost; create a store for the new optimizer, or change the settings of the one it has"
+            )
+        self._set_updater(_optimizer.get_updater(optimizer))
+
+    def set_updater(self, updater):
+        """Makes pushes call `updater(key, reduced, stored)`, which changes `stored` in place.
+
+        Str keys arrive as bytes, as in MXNet; arrays are nd arrays. None: pushes replace what is stored
+        again.
+        """
+        self._updater = updater
+        if updater is None:
+            self._store.set_updater(None)
+        elif getattr(updater, "aggregate_updates", False):
+            self._store.set_updater(updater)
+        else:
+
+            def update_each(keys, reduced, stored):
+                for arguments in zip(keys, reduced, stored):
+                    updater(*arguments)
+
+            self._store.set_updater(update_each)
+
+    _set_updater = set_updater
+
+    def is_capable(self, capability):
+        """True for 'optimizer'. ValueError: no such capability."""
+        if capability.lower() != self.OPTIMIZER:
+            raise ValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
+        return True
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Writes the states of the optimizer to a file of MXNet's format, with the optimizer itself when
+        `dump_optimizer`. AssertionError: no optimizer is set.
+        """
+        states = self._optimizer_updater("save").get_states(dump_optimizer)
+        with open(fname, "wb") as file:
+            file.write(states)
+
+    def load_optimizer_states(self, fname):
+        """Reads what `save_optimizer_states` wrote, here or in MXNet; an optimizer in the file replaces the
+        present one. AssertionError: no optimizer is set. ValueError: a broken file.
+        """
+        updater = self._optimizer_updater("load")
+        with open(fname, "rb") as file:
+            updater.set_states(file.read())
+
+    def _optimizer_updater(self, verb):
+        if not hasattr(self._updater, "get_states"):
+            raise AssertionError(
+                f"kvstore: Cannot {verb} states without an optimizer; call set_optimizer first"
+            )
+        return self._updater
+
+    @property
+    def type(self):
+        """The name it was created by, in lower case."""
+        return self._store.type
+
+    @property
+    def rank(self):
+        """0: there is one process."""
+        return self._store.rank
+
+    @property
+    def num_workers(self):
+        """1: there is one process."""
+        return self._store.num_workers
+
+    def barrier(self):
+        """Waits until all workers have come here."""
+        self._store.barrier()
+
+    _barrier = barrier
+
+    def __repr__(self):
+        return f"<KVStore {self.type}>"

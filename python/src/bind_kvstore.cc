@@ -1,0 +1,113 @@
+// headrace._core.kvstore: the key-value stores of the library.
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "headrace/kvstore.hpp"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+using namespace kvstore;
+
+// nanobind's own handles would need the class's layout; a store is used through this one.
+struct Store {
+  std::unique_ptr<KVStore> store;
+  KVStore* operator->() const { return store.get(); }
+};
+
+using Keys = std::vector<Key>;
+
+std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {
+  std::vector<Item> items;
+  for (size_t i = 0; i < keys.size(); ++i) items.push_back({keys[i], arrays_from(arrays[i])});
+  return items;
+}
+
+nb::object python_key(const Key& key) {
+  if (const auto* number = std::get_if<int64_t>(&key)) return nb::int_(*number);
+  const std::string& text = std::get<std::string>(key);
+  return nb::bytes(text.data(), text.size());
+}
+
+// Calls function(keys, reduced, stored) with lists.
+Updater updater_of(nb::object function) {
+  return [function = std::move(function)](std::span<const Update> updates) {
+    nb::list keys, reduced, stored;
+    for (const Update& update : updates) {
+      keys.append(python_key(update.key));
+      reduced.append(wrapped(update.reduced, false));
+      stored.append(wrapped(update.stored, false));
+    }
+    function(keys, reduced, stored);
+  };
+}
+
+Combine combine_of(nb::object function, bool np) {
+  return [function = std::move(function), np](const NDArray& a, const NDArray& b) {
+    return array_from(function(wrapped(a, np), wrapped(b, np)));
+  };
+}
+
+void bind_calls(nb::class_<Store>& c) {
+  c.def("init", [](const Store& s, const Keys& keys, const nb::list& values) {
+    translated([&] { s->init(items_of(keys, values)); });
+  });
+  c.def("push", [](const Store& s, const Keys& keys, const nb::list& values, int priority) {
+    translated([&] { s->push(items_of(keys, values), priority); });
+  });
+  c.def("pull", [](const Store& s, const Keys& keys, const nb::list& outs, int priority) {
+    translated([&] { s->pull(items_of(keys, outs), priority); });
+  });
+  c.def("pushpull", [](const Store& s, const Keys& keys, const nb::list& values, const Keys& out_keys,
+                       const nb::list& outs, int priority) {
+    translated([&] { s->pushpull(items_of(keys, values), items_of(out_keys, outs), priority); });
+  });
+  c.def("row_sparse_pull",
+        [](const Store& s, const Keys& keys, const nb::list& outs, const nb::list& row_ids, int priority) {
+          translated([&] {
+            std::vector<std::vector<NDArray>> ids;
+            for (nb::handle list : row_ids) ids.push_back(arrays_from(list));
+            s->row_sparse_pull(items_of(keys, outs), ids, priority);
+          });
+        });
+}
+
+}  // namespace
+
+void bind_kvstore(nb::module_& parent) {
+  nb::module_ m = parent.def_submodule("kvstore", "Key-value stores. Use headrace.kvstore.");
+  nb::class_<Store> c(m, "Store", "A store of the library. Made by create().");
+  bind_calls(c);
+  c.def_prop_ro("type", [](const Store& s) { return s->type(); });
+  c.def_prop_ro("rank", [](const Store& s) { return s->rank(); });
+  c.def_prop_ro("num_workers", [](const Store& s) { return s->num_workers(); });
+  c.def(
+      "set_updater",
+      [](const Store& s, nb::object function) {
+        s->set_updater(function.is_none() ? Updater() : updater_of(std::move(function)));
+      },
+      nb::arg("function").none());
+  c.def("set_reduction", [](const Store& s, const std::string& name) { translated([&] { s->set_reduction(name); }); });
+  c.def("set_reduction", [](const Store& s, nb::object function, bool np) {
+    translated([&] { s->set_reduction(combine_of(std::move(function), np)); });
+  });
+  c.def("set_gradient_compression", [](const Store& s, double threshold) {
+    translated([&] { s->set_gradient_compression({.threshold = threshold}); });
+  });
+  c.def("barrier", [](const Store& s) { translated([&] { s->barrier(); }); });
+  m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology) {
+    return translated([&] { return Store{create(name, {.strategy = strategy, .topology = topology})}; });
+  });
+  m.def("kinds", [] {
+    nb::dict d;
+    for (const Kind& kind : kinds()) d[kind.name.c_str()] = kind.meaning;
+    return d;
+  });
+}
+
+}  // namespace headrace::python

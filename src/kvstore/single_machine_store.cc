@@ -1,0 +1,256 @@
+#include "kvstore/single_machine_store.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace::kvstore {
+namespace {
+
+std::string type_text(const NDArray& array) {
+  return fmt::format("shape {} of {}", to_string(array.shape()), dtype_name(array.dtype()));
+}
+
+constexpr size_t kCacheBytes = size_t{16} << 20;  // more than this is not there any more when it is read again
+
+}  // namespace
+
+std::string to_string(const Key& key) {
+  if (const auto* number = std::get_if<int64_t>(&key)) return fmt::format("{}", *number);
+  return fmt::format("'{}'", std::get<std::string>(key));
+}
+
+// Of a call that writes these arrays.
+Extent SingleMachineStore::extent_of(std::span<const Part> parts) {
+  size_t bytes = 0;
+  for (const Part& part : parts)
+    for (const NDArray& array : part.arrays) bytes += static_cast<size_t>(array.size()) * item_size(array.dtype());
+  return bytes > kCacheBytes ? Extent::kBeyondCaches : Extent::kInCache;
+}
+
+// --- what is wrong with a call ---------------------------------------------------------------------------------------
+
+void SingleMachineStore::check_key_type(const char* operation, const Key& key) const {
+  if (entries_.empty()) return;
+  const Key& known = entries_.begin()->first;
+  check(key.index() == known.index(), ErrorKind::kRuntime,
+        "kvstore {}: Mixed key types are not allowed: key {} among keys such as {}; use numbers or texts for all",
+        operation, to_string(key), to_string(known));
+}
+
+SingleMachineStore::Entries::value_type& SingleMachineStore::find(const char* operation, const Key& key) {
+  check_key_type(operation, key);
+  const auto found = entries_.find(key);
+  check(found != entries_.end(), ErrorKind::kRuntime,
+        "kvstore {}: key {} has not been inited; call init or broadcast "
+        "with it first",
+        operation, to_string(key));
+  return *found;
+}
+
+void SingleMachineStore::check_array(const char* operation, const Entries::value_type& entry, const NDArray& array,
+                                     size_t place) const {
+  const NDArray& stored = entry.second.stored;
+  check(static_cast<bool>(array), ErrorKind::kType, "kvstore {}: key {}: array {} is missing", operation,
+        to_string(entry.first), place);
+  check(array.shape() == stored.shape(), ErrorKind::kValue,
+        "kvstore {}: key {}: stored is {}, but array {} has {}; all arrays of a key have the shape it was inited with",
+        operation, to_string(entry.first), type_text(stored), place, type_text(array));
+  check(array.dtype() == stored.dtype(), ErrorKind::kType,
+        "kvstore {}: key {}: stored is {}, but array {} has {}; convert it with astype", operation,
+        to_string(entry.first), type_text(stored), place, type_text(array));
+}
+
+std::vector<SingleMachineStore::Part> SingleMachineStore::parts_of(const char* operation, std::span<const Item> items) {
+  check(!items.empty(), ErrorKind::kValue, "kvstore {}: there are no keys; name at least one", operation);
+  std::vector<Part> parts;
+  std::map<const Entry*, size_t> known;
+  for (const Item& item : items) {
+    Entries::value_type& entry = find(operation, item.key);
+    check(!item.arrays.empty(), ErrorKind::kValue, "kvstore {}: key {}: there are no arrays; give one for each device",
+          operation, to_string(item.key));
+    const auto [place, is_new] = known.try_emplace(&entry.second, parts.size());
+    if (is_new) parts.push_back({&entry, {}});
+    std::vector<NDArray>& arrays = parts[place->second].arrays;
+    for (const NDArray& array : item.arrays) {
+      check_array(operation, entry, array, arrays.size());
+      arrays.push_back(array.detach());
+    }
+  }
+  return parts;
+}
+
+void SingleMachineStore::check_dtypes(std::span<const Part> parts) const {
+  for (const Part& part : parts) {
+    const DType dtype = part.arrays[0].dtype();
+    reduction_.check_dtype(dtype);
+    check(!compression_ || dtype == DType::kFloat32, ErrorKind::kType,
+          "kvstore push: key {}: gradient compression is for float32, got {}", to_string(part.key()),
+          dtype_name(dtype));
+  }
+}
+
+// --- init, push, pull ------------------------------------------------------------------------------------------------
+
+void SingleMachineStore::init(std::span<const Item> items) {
+  check(!items.empty(), ErrorKind::kValue, "kvstore init: there are no keys; name at least one");
+  Entries added;
+  for (const Item& item : items) {
+    check_key_type("init", item.key);
+    check(item.key.index() == items[0].key.index(), ErrorKind::kRuntime,
+          "kvstore init: Mixed key types are not allowed: keys {} and {}; use numbers or texts for all",
+          to_string(items[0].key), to_string(item.key));
+    check(item.arrays.size() == 1 && item.arrays[0], ErrorKind::kValue,
+          "kvstore init: key {}: expected one array, got {}", to_string(item.key), item.arrays.size());
+    const bool is_new = !entries_.contains(item.key) && added.emplace(item.key, Entry{}).second;
+    check(is_new, ErrorKind::kRuntime,
+          "kvstore init: duplicate init of key {}. Please double check if you called kv.init or kv.broadcast with this "
+          "key multiple times",
+          to_string(item.key));
+  }
+  for (const Item& item : items)
+    added[item.key].stored =
+        copied_to(item.arrays[0].detach(), communicator_->home(item.arrays, item.arrays[0].device()));
+  entries_.merge(added);
+}
+
+// The stored array follows the values to their device.
+void SingleMachineStore::move_stored(Entry& entry, Device home) const {
+  if (entry.stored.device() != home) entry.stored = copied_to(entry.stored, home);
+}
+
+// What has arrived at home of values that are sent at two bits an element. A value that is at home already is
+// quantised as well, so that all devices count alike.
+std::vector<NDArray> SingleMachineStore::compressed(Entry& entry, std::span<const NDArray> values, Device home) const {
+  entry.residuals.resize(values.size());
+  std::vector<NDArray> arrived;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const NDArray value = contiguous(values[i]);
+    NDArray& residual = entry.residuals[i];
+    if (!residual)
+      residual = full(value.shape(), 0, value.dtype(), value.device());
+    else if (residual.device() != value.device())
+      residual = copied_to(residual, value.device());
+    NDArray packed = call("_two_bit_quantize", {value, residual}, {{"threshold", compression_->threshold}});
+    if (packed.device() != home) packed = copied_to(packed, home);
+    arrived.push_back(
+        call("_two_bit_dequantize", {packed}, {{"threshold", compression_->threshold}, {"shape", value.shape()}}));
+  }
+  return arrived;
+}
+
+void SingleMachineStore::push_parts(std::vector<Part>& parts) {
+  std::vector<Update> updates;
+  for (Part& part : parts) {
+    Entry& entry = part.entry->second;
+    const Device home = communicator_->home(part.arrays, entry.stored.device());
+    move_stored(entry, home);
+    if (compression_) part.arrays = compressed(entry, part.arrays, home);
+    if (updater_ && (!entry.reduced || entry.reduced.device() != home))
+      entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
+    communicator_->reduce(reduction_, part.arrays, updater_ ? entry.reduced : entry.stored);
+    if (updater_) updates.push_back({part.key(), entry.reduced, entry.stored});
+  }
+  if (!updates.empty()) updater_(updates);
+}
+
+void SingleMachineStore::push(std::span<const Item> items, int) {
+  std::vector<Part> parts = parts_of("push", items);
+  check_dtypes(parts);
+  PriorityScope scope(Priority::kHigh);
+  push_parts(parts);
+}
+
+void SingleMachineStore::pull(std::span<const Item> items, int) {
+  const std::vector<Part> parts = parts_of("pull", items);
+  PriorityScope scope(Priority::kHigh);
+  const Extent extent = extent_of(parts);
+  for (const Part& part : parts) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+}
+
+void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
+  std::vector<Part> pushed = parts_of("pushpull", values);
+  const std::vector<Part> pulled = parts_of("pushpull", outs);
+  const auto has_same_key = [](const Part& a, const Part& b) { return a.entry == b.entry; };
+  check(std::ranges::equal(pushed, pulled, has_same_key), ErrorKind::kValue,
+        "kvstore pushpull: the keys of values and outs differ; name the same keys in one order for both");
+  check_dtypes(pushed);
+  PriorityScope scope(Priority::kHigh);
+  const Extent extent = extent_of(pulled);
+  if (updater_ || compression_) {
+    push_parts(pushed);
+    for (const Part& part : pulled) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+    return;
+  }
+  for (size_t i = 0; i < pushed.size(); ++i) {
+    Entry& entry = pushed[i].entry->second;
+    move_stored(entry, communicator_->home(pushed[i].arrays, entry.stored.device()));
+    communicator_->reduce_and_broadcast(reduction_, pushed[i].arrays, pulled[i].arrays, entry.stored, extent);
+  }
+}
+
+void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,
+                                         int) {
+  check(items.size() == row_ids.size(), ErrorKind::kValue,
+        "kvstore row_sparse_pull: expected row_ids for each of {} keys, got them for {}", items.size(), row_ids.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    const Item& item = items[i];
+    const std::vector<Part> part = parts_of("row_sparse_pull", items.subspan(i, 1));
+    check(row_ids[i].size() == 1 || row_ids[i].size() == item.arrays.size(), ErrorKind::kValue,
+          "kvstore row_sparse_pull: key {}: expected one array of row_ids or one for each of {} arrays, got {}",
+          to_string(item.key), item.arrays.size(), row_ids[i].size());
+    check(part[0].arrays[0].ndim() > 0, ErrorKind::kValue, "kvstore row_sparse_pull: key {}: a scalar has no rows",
+          to_string(item.key));
+    for (const NDArray& ids : row_ids[i])
+      check(ids && ids.ndim() == 1, ErrorKind::kValue,
+            "kvstore row_sparse_pull: key {}: expected row_ids of one dimension, got shape {}", to_string(item.key),
+            ids ? std::string(to_string(ids.shape())) : "of none");
+  }
+  PriorityScope scope(Priority::kHigh);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const NDArray& stored = find("row_sparse_pull", items[i].key).second.stored;
+    std::vector<NDArray> outs;
+    for (const NDArray& out : items[i].arrays) outs.push_back(out.detach());
+    for (size_t k = 0; k < row_ids[i].size(); ++k) {
+      const NDArray& given = row_ids[i][k];
+      NDArray ids = copied_to(cast_to(given.detach(), DType::kInt64), stored.device());
+      const NDArray rows = call("take", {stored, ids}, {{"mode", std::string("raise")}});
+      const NDArray places = view_of(ids, {{1, ids.size()}, {ids.size(), 1}, ids.view()->offset()});
+      const NDArray result = call("scatter_nd", {rows, places}, {{"shape", stored.shape()}});
+      const std::span<const NDArray> all(outs);
+      communicator_->broadcast(result, row_ids[i].size() == 1 ? all : all.subspan(k, 1), Extent::kInCache);
+    }
+  }
+}
+
+// --- settings --------------------------------------------------------------------------------------------------------
+
+void SingleMachineStore::set_reduction(Combine combine) {
+  check(static_cast<bool>(combine), ErrorKind::kType, "kvstore set_reduction: expected a name or a function, got none");
+  set(Reduction(std::move(combine)));
+}
+
+void SingleMachineStore::set(Reduction reduction) {
+  check(!compression_ || reduction.is_linear(), ErrorKind::kValue,
+        "kvstore set_reduction: the store compresses gradients, which '{}' cannot make up for; use sum or mean",
+        reduction.name());
+  reduction_ = std::move(reduction);
+}
+
+void SingleMachineStore::set_gradient_compression(const TwoBitCompression& compression) {
+  check(
+      communicator_->compresses(), ErrorKind::kValue,
+      "kvstore set_gradient_compression: Gradient compression is not supported for this type of kvstore: a '{}' store "
+      "reduces in host memory; create a 'device' store",
+      type_);
+  check(compression.threshold > 0, ErrorKind::kValue,
+        "kvstore set_gradient_compression: threshold must be greater than 0, got {}", compression.threshold);
+  check(reduction_.is_linear(), ErrorKind::kValue,
+        "kvstore set_gradient_compression: compression goes with the reductions sum and mean, the store has '{}'",
+        reduction_.name());
+  compression_ = compression;
+}
+
+}  // namespace headrace::kvstore
