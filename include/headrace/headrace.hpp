@@ -4,6 +4,7 @@
 
 #include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
+#include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "headrace/gluon/block.hpp"
 #include "headrace/gluon/data.hpp"
@@ -12,6 +13,7 @@
 #include "headrace/gluon/parameter.hpp"
 #include "headrace/gluon/symbol_block.hpp"
 #include "headrace/gluon/trainer.hpp"
+#include "headrace/gluon/utils.hpp"
 #include "headrace/init.hpp"
 #include "headrace/invoke.hpp"
 #include "headrace/kvstore.hpp"

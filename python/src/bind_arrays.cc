@@ -1,8 +1,12 @@
 // Making arrays from Python and NumPy data.
 
+#include <nanobind/stl/vector.h>
+
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"
+#include "headrace/devices.hpp"
+#include "kvstore/buckets.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -107,16 +111,17 @@ void bind_array_helpers(nb::module_& m) {
       },
       "Writes the values of `source`, cast to its dtype, into `destination`.");
   m.def(
-      "copy_to",
-      [](nb::handle source, int type, int id) {
+      "copy_to_device",
+      [](nb::handle array, int device_type, int device_id) {
         return translated([&] {
-          const NDArray& from = array_from(source);
-          const Device device = to_device(type, id);
-          return wrapped(call("_copyto", {from}, {{"ctx", to_string(device)}, {"source", to_string(from.device())}}),
-                         is_np(source.ptr()));
+          return wrapped(copyto(array_from(array), to_device(device_type, device_id)), is_np(array.ptr()));
         });
       },
-      "A copy on another device; gradients flow back.");
+      "A copy on a device; gradients flow back through it.");
+  m.def(
+      "gradient_buckets",
+      [](nb::handle gradients) { return translated([&] { return kvstore::buckets(arrays_from(gradients)); }); },
+      "Places of gradients that are to travel together, of a list in the order in which backward completes them.");
   m.def(
       "share_storage",
       [](nb::handle a, nb::handle b) { return array_from(a).view()->storage() == array_from(b).view()->storage(); },

@@ -307,11 +307,15 @@ std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const 
 
 void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step) {
   std::vector<NDArray> types;
-  for (const NDArray& output : outputs) types.push_back(abstract_of(output));
-  record_node(inputs, outputs, [step = std::move(step), types = std::move(types)](Gradient& g) {
+  std::vector<Device> devices;
+  for (const NDArray& output : outputs) {
+    types.push_back(abstract_of(output));
+    devices.push_back(output.device());
+  }
+  record_node(inputs, outputs, [step = std::move(step), types = std::move(types), devices](Gradient& g) {
     std::vector<NDArray> heads;
     for (size_t k = 0; k < types.size(); ++k)
-      heads.push_back(g.has_head(k) ? g.head(k) : full(types[k].shape(), 0, types[k].dtype(), Device{}));
+      heads.push_back(g.has_head(k) ? g.head(k) : full(types[k].shape(), 0, types[k].dtype(), devices[k]));
     std::vector<NDArray> gradients = step(heads);
     for (size_t i = 0; i < std::min(gradients.size(), g.input_count()); ++i) g.set(i, std::move(gradients[i]));
   });

@@ -34,9 +34,12 @@ void Launch::run() noexcept {
 }
 
 bool Launch::put_off(Task& task) {
-  std::lock_guard guard(lock_);
-  if (is_retired_) return false;
-  put_off_.push_back(&task);
+  {
+    std::lock_guard guard(lock_);
+    if (is_retired_) return false;
+    put_off_.push_back(&task);
+  }
+  event.stream->expect(event.number);
   return true;
 }
 

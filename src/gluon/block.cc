@@ -18,8 +18,12 @@ void Block::hybridize(bool active) {
   for (const auto& [name, child] : children_) child->hybridize(active);
 }
 
-void Block::initialize(const init::Initializer& initializer, Device device, bool force_reinit) {
-  for (const auto& [name, parameter] : collect_params()) parameter->initialize(initializer, device, force_reinit);
+void Block::initialize(const init::Initializer& initializer, const std::vector<Device>& devices, bool force_reinit) {
+  for (const auto& [name, parameter] : collect_params()) parameter->initialize(initializer, devices, force_reinit);
+}
+
+void Block::reset_ctx(const std::vector<Device>& devices) {
+  for (const auto& [name, parameter] : collect_params()) parameter->reset_ctx(devices);
 }
 
 ParameterDict Block::collect_params() const {
@@ -37,7 +41,7 @@ void Block::save_parameters(const std::string& path) const {
   NamedArrays saved;
   for (const auto& [name, parameter] : collect_params()) {
     saved.names.push_back(name);
-    saved.arrays.push_back(parameter->data());
+    saved.arrays.push_back(parameter->reduce());
   }
   save_arrays(path, saved.arrays, saved.names, false);
 }

@@ -71,8 +71,13 @@ Graph::Graph(Symbol symbol, const std::vector<std::string>& data_names, const Pa
 std::vector<NDArray> Graph::run(std::span<const NDArray> data) const {
   std::vector<NDArray> inputs;
   inputs.reserve(sources_.size());
-  for (const Source& source : sources_)
-    inputs.push_back(source.parameter ? source.parameter->data() : data[source.argument]);
+  const bool says_device = !data.empty() && !is_abstract(data[0]);
+  for (const Source& source : sources_) {
+    if (!source.parameter)
+      inputs.push_back(data[source.argument]);
+    else
+      inputs.push_back(says_device ? source.parameter->data(data[0].device()) : source.parameter->data());
+  }
   return op_(inputs);
 }
 
@@ -82,7 +87,7 @@ void Graph::write(const std::string& path, int epoch) const {
   for (size_t i = 0; i < sources_.size(); ++i) {
     if (!sources_[i].parameter) continue;
     saved.names.push_back((inputs.is_auxiliary[i] ? "aux:" : "arg:") + inputs.all[i]->label->name);
-    saved.arrays.push_back(sources_[i].parameter->data());
+    saved.arrays.push_back(sources_[i].parameter->reduce());
   }
   write_text(path + "-symbol.json", op_.symbol().to_json());
   save_arrays(fmt::format("{}-{:04}.params", path, epoch), saved.arrays, saved.names, false);

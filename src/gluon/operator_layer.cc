@@ -40,7 +40,7 @@ void OperatorLayer::add_input(std::string name, Shape shape, init::Initializer o
 NDArray OperatorLayer::forward(const NDArray& x) {
   complete_shapes(x.shape());
   std::vector<NDArray> tensors{x};
-  for (const auto& input : inputs_) tensors.push_back(input->data());
+  for (const auto& input : inputs_) tensors.push_back(input->data(x.device()));
   NDArray y = invoke_all(call_->op, call_->attrs, tensors)[0];
   return call_->activation ? call(activation_op(), call_->activation, {y}) : y;
 }

@@ -4,7 +4,9 @@
 
 #include "base/check.h"
 #include "graph/labels.h"
+#include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
+#include "headrace/devices.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -35,6 +37,24 @@ void check_grad_req(const std::string& name, const std::string& grad_req) {
         "Parameter {}: grad_req must be one of 'write', 'add', or 'null', but got '{}'", name, grad_req);
 }
 
+// cpu, cpu_pinned and cpu_shared of one number are the same memory, so they share a replica.
+bool is_same_place(Device a, Device b) { return a.id == b.id && a.is_host() == b.is_host(); }
+
+std::string names_of(const std::vector<Device>& devices) {
+  std::string text;
+  for (const Device& device : devices) text += (text.empty() ? "" : ", ") + to_string(device);
+  return text;
+}
+
+std::vector<Device> checked_devices(const std::string& name, std::vector<Device> devices) {
+  if (devices.empty()) devices.emplace_back();
+  for (size_t i = 0; i < devices.size(); ++i)
+    for (size_t k = 0; k < i; ++k)
+      check(!is_same_place(devices[i], devices[k]), ErrorKind::kValue,
+            "Parameter {}: a device has one replica, but the devices are {}", name, names_of(devices));
+  return devices;
+}
+
 }  // namespace
 
 Parameter::Parameter(std::string name, Shape shape, init::Initializer own_init, std::string grad_req)
@@ -46,16 +66,27 @@ void Parameter::set_grad_req(std::string grad_req) {
   check_grad_req(name_, grad_req);
   if (grad_req == grad_req_) return;
   grad_req_ = std::move(grad_req);
-  if (data_) replace(data_.detach());
+  if (data_.empty()) return;
+  const std::vector<NDArray> values = std::exchange(data_, {});
+  for (const NDArray& one : values) data_.push_back(one.detach());
+  attach_gradients();
 }
 
-void Parameter::initialize(const init::Initializer& initializer, Device device, bool force_reinit) {
-  if (data_ && !force_reinit) return;
+void Parameter::initialize(const init::Initializer& initializer, std::vector<Device> devices, bool force_reinit) {
+  if (!data_.empty() && !force_reinit) return;
   init_ = own_init_ ? own_init_ : initializer;
   check(static_cast<bool>(init_), ErrorKind::kValue, "Parameter {}: initialize needs an initialiser", name_);
-  device_ = device;
-  data_ = {};
+  devices_ = checked_devices(name_, std::move(devices));
+  data_.clear();
   if (is_known(shape_)) make();
+}
+
+void Parameter::reset_ctx(std::vector<Device> devices) {
+  check(!devices_.empty(), ErrorKind::kValue,
+        "Cannot reset context for Parameter '{}' because it has not been initialized.", name_);
+  const NDArray values = data_.empty() ? NDArray() : reduce();
+  devices_ = checked_devices(name_, std::move(devices));
+  if (values) replicate(values);
 }
 
 void Parameter::complete_shape(const Shape& shape) {
@@ -64,49 +95,109 @@ void Parameter::complete_shape(const Shape& shape) {
   check(fits, ErrorKind::kValue, "Parameter {}: expected shape {} (0: not known), got {}", name_, to_string(shape_),
         to_string(shape));
   shape_ = shape;
-  if (!data_ && init_ && is_known(shape_)) make();
+  if (data_.empty() && init_ && is_known(shape_)) make();
 }
 
 void Parameter::cast(DType dtype) {
   if (dtype == dtype_) return;
   dtype_ = dtype;
   PlainScope scope;
-  if (data_) replace(cast_to(data_.detach(), dtype));
+  for (NDArray& one : data_) one = cast_to(one.detach(), dtype);
+  attach_gradients();
+}
+
+void Parameter::check_has_data() const {
+  check(!data_.empty(), ErrorKind::kRuntime, "Parameter {}: {}", name_,
+        init_ ? "its shape is not known before data went through the network once"
+              : "it has no values; call initialize() on the network first");
+}
+
+const NDArray& Parameter::replica_on(Device device) const {
+  for (size_t i = 0; i < devices_.size(); ++i)
+    if (is_same_place(devices_[i], device)) return data_[i];
+  fail(ErrorKind::kRuntime, "Parameter '{}' was not initialized on context {}. It was only initialized on [{}].", name_,
+       to_string(device), names_of(devices_));
 }
 
 const NDArray& Parameter::data() const {
-  check(static_cast<bool>(data_), ErrorKind::kRuntime, "Parameter {}: {}", name_,
-        init_ ? "its shape is not known before data went through the network once"
-              : "it has no values; call initialize() on the network first");
-  return stand_in_ ? stand_in_ : data_;
+  check_has_data();
+  if (stand_in_) return stand_in_;
+  return data_.size() == 1 ? data_[0] : replica_on(thread_state().device);
+}
+
+const NDArray& Parameter::data(Device device) const {
+  check_has_data();
+  return stand_in_ ? stand_in_ : replica_on(device);  // a traced graph is for all devices
 }
 
 NDArray Parameter::grad() const { return autograd::grad_of(data()); }
+NDArray Parameter::grad(Device device) const { return autograd::grad_of(data(device)); }
+
+const std::vector<NDArray>& Parameter::list_data() const {
+  check_has_data();
+  return data_;
+}
+
+std::vector<NDArray> Parameter::list_grad() const {
+  check_has_data();
+  std::vector<NDArray> gradients;
+  for (const NDArray& one : data_) gradients.push_back(autograd::grad_of(one));
+  return gradients;
+}
+
+const std::vector<Device>& Parameter::list_ctx() const {
+  check(!devices_.empty(), ErrorKind::kRuntime, "Parameter '{}' has not been initialized", name_);
+  return devices_;
+}
 
 void Parameter::set_data(const NDArray& values) {
   check(static_cast<bool>(values), ErrorKind::kType, "Parameter {}: set_data needs an array, got none", name_);
   complete_shape(values.shape());
-  if (!data_) replace(NDArray::empty(shape_, dtype_, device_));
-  copy_into(data_, values);
+  if (!data_.empty()) {
+    for (const NDArray& one : data_) copy_into(one, values);
+    ++version_;
+    return;
+  }
+  if (devices_.empty()) devices_.emplace_back();
+  NDArray own = NDArray::empty(shape_, dtype_, devices_[0]);
+  copy_into(own, values);
+  replicate(own);
+}
+
+NDArray Parameter::reduce() const {
+  check_has_data();
+  PlainScope scope;
+  NDArray total = as_in_context(data_[0].detach(), Device{});
+  if (data_.size() == 1) return total;
+  for (size_t i = 1; i < data_.size(); ++i) total = total + as_in_context(data_[i].detach(), Device{});
+  return cast_to(total / static_cast<double>(data_.size()), dtype_);
 }
 
 void Parameter::make() {
   PlainScope scope;
-  NDArray data = init_(shape_, device_);
-  check(data && data.shape() == shape_, ErrorKind::kValue, "Parameter {}: the initialiser must give shape {}", name_,
-        to_string(shape_));
-  replace(cast_to(data, dtype_));
+  NDArray values = init_(shape_, Device{});
+  check(values && values.shape() == shape_, ErrorKind::kValue, "Parameter {}: the initialiser must give shape {}",
+        name_, to_string(shape_));
+  replicate(cast_to(values, dtype_));
   if (!traced_as_.empty()) make_stand_in();
 }
 
-void Parameter::replace(NDArray data) {
-  data_ = std::move(data);
-  if (grad_req_ != "null" && is_floating(dtype_)) autograd::attach_grad(data_, grad_req_);
+void Parameter::replicate(const NDArray& values) {
+  PlainScope scope;
+  data_.clear();
+  for (const Device& device : devices_) data_.push_back(as_in_context(values.detach(), device));
+  attach_gradients();
+}
+
+void Parameter::attach_gradients() {
+  ++version_;
+  if (grad_req_ == "null" || !is_floating(dtype_)) return;
+  for (NDArray& one : data_) autograd::attach_grad(one, grad_req_);
 }
 
 void Parameter::begin_trace(const std::string& name) {
   traced_as_ = name;
-  if (data_) make_stand_in();
+  if (!data_.empty()) make_stand_in();
 }
 
 void Parameter::end_trace() noexcept {

@@ -1,9 +1,14 @@
 #include "headrace/gluon/trainer.hpp"
 
+#include <algorithm>
+
 #include "base/check.h"
+#include "gluon/gradient_exchange.h"
+#include "gluon/state_file.h"
 #include "gluon/update_rules.h"
-#include "ndarray/serialize.h"
+#include "headrace/devices.hpp"
 #include "op/invoke.h"
+#include "op/node.h"
 #include "op/pointwise.h"
 
 namespace headrace::gluon {
@@ -14,123 +19,302 @@ constexpr size_t kFirstState = 2;  // inputs of an update operator: weight, grad
 
 std::string updates_name(const std::string& parameter) { return parameter + ".updates"; }
 
-// A file of states while it is read.
-class StateFile {
- public:
-  explicit StateFile(const std::string& path) : path_(path) {
-    NamedArrays loaded = load_arrays(path);
-    for (size_t i = 0; i < loaded.names.size(); ++i) arrays_[loaded.names[i]] = loaded.arrays[i];
-  }
-
-  bool has(const std::string& name) const { return arrays_.contains(name); }
-  NDArray take(const std::string& name, DType dtype, const Shape& shape) {
-    auto found = arrays_.extract(name);
-    check(!found.empty(), ErrorKind::kValue,
-          "Trainer.load_states: {} has no '{}'; expected what save_states of the same optimizer wrote", path_, name);
-    const NDArray& array = found.mapped();
-    check(static_cast<bool>(array), ErrorKind::kValue, "Trainer.load_states: '{}' of {} is no array", name, path_);
-    check(array.dtype() == dtype && array.shape() == shape, ErrorKind::kValue,
-          "Trainer.load_states: '{}' of {} must be {} of shape {}, got {} of shape {}", name, path_, dtype_name(dtype),
-          to_string(shape), dtype_name(array.dtype()), to_string(array.shape()));
-    return array;
-  }
-  template <class T>
-  T take_number(const std::string& name) {
-    return take(name, dtype_of<T>(), {1}).template to_vector<T>()[0];
-  }
-  void check_empty() const {
-    if (!arrays_.empty())
-      fail(ErrorKind::kValue,
-           "Trainer.load_states: {} has '{}', which this trainer does not know; load it with the optimizer and the "
-           "parameters that it was saved from",
-           path_, arrays_.begin()->first);
-  }
-
- private:
-  std::string path_;
-  std::map<std::string, NDArray> arrays_;
-};
-
 template <class T>
 NDArray array_of(T number) {
   return NDArray::from(std::span<const T>(&number, 1), {1});
 }
 
+// What the optimizer remembers of a parameter on one device.
+struct State {
+  std::vector<NDArray> arrays;  // made at the first update
+  int64_t updates = 0;
+};
+
+struct Slot {
+  std::string name;
+  std::shared_ptr<Parameter> parameter;
+  std::vector<State> states;  // of each device, or of the store alone; empty: none yet
+
+  bool is_trained() const { return parameter->grad_req() != "null"; }
+};
+
+bool is_fresh(const NDArray& weight) { return weight.node()->is_fresh; }
+
+NDArray copy_on(Device device, const NDArray& array) { return copyto(array.detach(), device); }
+
 }  // namespace
 
-Trainer::Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings)
-    : rule_(&find_update_rule(optimizer)),
-      settings_(settings_of(*rule_, settings)),
-      operation_(&operation_of(*rule_, settings_)) {
-  for (const auto& [name, parameter] : parameters) slots_.push_back({name, parameter, {}});
+class Trainer::Impl {
+ public:
+  Impl(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& given,
+       const TrainerOptions& options)
+      : rule_(&find_update_rule(optimizer)),
+        settings_(settings_of(*rule_, given)),
+        operation_(&operation_of(*rule_, settings_)),
+        options_(options) {
+    for (const auto& [name, parameter] : parameters) slots_.push_back({name, parameter, {}});
+  }
+
+  double& rate() { return settings_.at(kRateName); }
+  void set_batch_size(const char* function, int64_t batch_size) {
+    check(batch_size > 0, ErrorKind::kValue, "Trainer.{}: batch_size must be positive, got {}", function, batch_size);
+    rescale_ = 1 / static_cast<double>(batch_size);
+  }
+
+  void prepare();
+  void check_fresh(bool ignore_stale_grad) const;
+  void check_updates_here(const char* function) const {
+    check(!updates_on_store(), ErrorKind::kRuntime,
+          "{} when parameters are updated on kvstore is not supported. Try setting update_on_kvstore to false when "
+          "creating trainer.",
+          function);
+  }
+  void allreduce();
+  void update();
+
+  void save(const std::string& path) const;
+  void load(const std::string& path);
+
+ private:
+  bool updates_on_store() const { return store_ && options_.update_on_kvstore; }
+  std::vector<Device> common_devices() const;
+  void make_store();
+  void set_updater() {
+    store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
+  }
+  void write_to_store();
+  void fit_states();
+  void update_stored(std::span<const kvstore::Update> updates);
+  // The call that updates a parameter, whose state takes note of it.
+  UpdateCall call_for(State& state, const NDArray& weight, const NDArray& gradient) const;
+
+  // Name in a file of a parameter's state `i`.
+  std::string state_name(const Slot& slot, size_t i) const {
+    return slot.name + "." + operation_->inputs[kFirstState + i];
+  }
+  size_t state_count() const { return operation_->inputs.size() - kFirstState; }
+
+  const UpdateRule* rule_;
+  OptimizerParams settings_;
+  const OpDef* operation_;
+  TrainerOptions options_;
+  double rescale_ = 1;
+  std::vector<Slot> slots_;
+  std::optional<uint64_t> version_;  // of the parameters when what follows was made
+  std::vector<Device> devices_;
+  std::unique_ptr<kvstore::KVStore> store_;  // null: nothing is exchanged
+};
+
+// --- what a step works on ---
+
+std::vector<Device> Trainer::Impl::common_devices() const {
+  for (const Slot& slot : slots_)
+    check(slot.parameter->list_ctx() == slots_[0].parameter->list_ctx(), ErrorKind::kValue,
+          "All Parameters must be initialized on the same set of contexts, but Parameter {} is initialized on others "
+          "than {}.",
+          slot.name, slots_[0].name);
+  return slots_.empty() ? std::vector<Device>{} : slots_[0].parameter->list_ctx();
 }
 
-void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
-  check(batch_size > 0, ErrorKind::kValue, "Trainer.step: batch_size must be positive, got {}", batch_size);
-  std::vector<Slot*> fresh;
+void Trainer::Impl::prepare() {
+  uint64_t version = 0;
+  for (const Slot& slot : slots_) version += slot.parameter->version();
+  if (version == version_) return;
+  for (const Slot& slot : slots_) (void)slot.parameter->list_data();  // raises where there is none yet
+  std::vector<Device> devices = common_devices();
+  if (!version_ || devices != devices_) {
+    devices_ = std::move(devices);
+    make_store();
+    fit_states();
+  } else if (updates_on_store()) {
+    write_to_store();
+  }
+  version_ = version;
+}
+
+void Trainer::Impl::make_store() {
+  store_ = nullptr;
+  if (devices_.size() < 2 || options_.kvstore.empty()) return;
+  std::unique_ptr<kvstore::KVStore> store = kvstore::create(options_.kvstore);
+  if (options_.compression) store->set_gradient_compression(*options_.compression);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const std::vector<NDArray>& replicas = slots_[i].parameter->list_data();
+    store->broadcast(static_cast<int64_t>(i), replicas[0].detach(), replicas);
+  }
+  store_ = std::move(store);
+  if (updates_on_store()) set_updater();
+}
+
+void Trainer::Impl::write_to_store() {
+  store_->set_updater([this](std::span<const kvstore::Update> all) {
+    for (const kvstore::Update& one : all)
+      copy_into(one.stored, slots_[static_cast<size_t>(std::get<int64_t>(one.key))].parameter->list_data()[0]);
+  });
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    std::vector<NDArray> zeros;  // they leave alone what compression has left over of earlier gradients
+    for (const NDArray& one : slots_[i].parameter->list_data()) zeros.push_back(zeros_like(one.detach()));
+    store_->push(static_cast<int64_t>(i), zeros);
+  }
+  set_updater();
+}
+
+// As many states as there are updates; new ones begin as copies of the first.
+void Trainer::Impl::fit_states() {
+  const size_t count = updates_on_store() ? 1 : devices_.size();
   for (Slot& slot : slots_) {
-    if (slot.parameter->grad_req() == "null") continue;
-    bool is_fresh = slot.parameter->data().node()->is_fresh;
-    check(is_fresh || ignore_stale_grad, ErrorKind::kRuntime,
-          "Trainer.step: backward has not written the gradient of parameter '{}' since the last step; is it part of "
-          "the loss?",
-          slot.name);
-    if (is_fresh) fresh.push_back(&slot);
+    if (slot.states.empty()) slot.states.emplace_back();
+    slot.states.resize(std::min(slot.states.size(), count));
+    while (slot.states.size() < count) {
+      State copy{{}, slot.states[0].updates};
+      for (const NDArray& array : slot.states[0].arrays)
+        copy.arrays.push_back(copy_on(devices_[slot.states.size()], array));
+      slot.states.push_back(std::move(copy));
+    }
   }
-  std::vector<UpdateCall> calls;
-  for (Slot* slot : fresh) {
-    NDArray weight = slot->parameter->data().detach();
-    while (slot->states.size() < state_count()) slot->states.push_back(zeros_like(weight));
-    ++slot->updates;
-    std::vector<NDArray> tensors{weight, slot->parameter->grad()};
-    tensors.insert(tensors.end(), slot->states.begin(), slot->states.end());
-    calls.push_back({std::move(tensors),
-                     update_attrs(*rule_, *operation_, settings_, slot->updates, 1 / static_cast<double>(batch_size))});
-    slot->parameter->data().node()->is_fresh = false;
-  }
-  if (!calls.empty()) update_many(*operation_, calls);
 }
 
-void Trainer::save_states(const std::string& path) const {
-  NamedArrays saved{{array_of(learning_rate())}, {kRateName}};
+// --- steps ---
+
+void Trainer::Impl::check_fresh(bool ignore_stale_grad) const {
+  if (ignore_stale_grad) return;
+  for (const Slot& slot : slots_) {
+    if (!slot.is_trained()) continue;
+    for (const NDArray& weight : slot.parameter->list_data())
+      check(is_fresh(weight), ErrorKind::kRuntime,
+            "Trainer.step: backward has not written the gradient of parameter '{}' on {} since the last step; is it "
+            "part of the loss?",
+            slot.name, to_string(weight.device()));
+  }
+}
+
+void Trainer::Impl::allreduce() {
+  if (!store_) return;
+  std::vector<Exchanged> stale, fresh;
+  for (size_t i = slots_.size(); i-- > 0;) {
+    if (!slots_[i].is_trained()) continue;
+    const std::vector<NDArray>& weights = slots_[i].parameter->list_data();
+    Exchanged one{static_cast<int64_t>(i), slots_[i].parameter->list_grad(), {}};
+    for (const NDArray& weight : weights)
+      one.outs.push_back(updates_on_store() ? weight.detach() : one.gradients[one.outs.size()]);
+    if (std::ranges::none_of(weights, is_fresh)) {
+      stale.push_back(std::move(one));
+      continue;
+    }
+    for (size_t k = 0; k < weights.size(); ++k)
+      if (!is_fresh(weights[k])) copy_into(one.gradients[k], zeros_like(one.gradients[k]));
+    fresh.push_back(std::move(one));
+  }
+  exchange_gradients(*store_, fresh.empty() ? stale : fresh);  // all stale: the program wrote them by other means
+}
+
+void Trainer::Impl::update() {
+  for (size_t k = 0; !updates_on_store() && k < devices_.size(); ++k) {
+    std::vector<UpdateCall> calls;
+    for (Slot& slot : slots_) {
+      if (!slot.is_trained()) continue;
+      const std::vector<NDArray>& weights = slot.parameter->list_data();
+      // With a store replicas stay equal: what one device contributed to, all take.
+      if (store_ ? std::ranges::any_of(weights, is_fresh) : is_fresh(weights[k]))
+        calls.push_back(call_for(slot.states[k], weights[k].detach(), slot.parameter->grad(devices_[k])));
+    }
+    if (!calls.empty()) update_many(*operation_, calls);
+  }
+  for (const Slot& slot : slots_)
+    if (slot.is_trained())
+      for (const NDArray& weight : slot.parameter->list_data()) weight.node()->is_fresh = false;
+}
+
+void Trainer::Impl::update_stored(std::span<const kvstore::Update> updates) {
+  std::vector<UpdateCall> calls;
+  for (const kvstore::Update& one : updates) {
+    Slot& slot = slots_[static_cast<size_t>(std::get<int64_t>(one.key))];
+    calls.push_back(call_for(slot.states[0], one.stored, one.reduced));
+  }
+  update_many(*operation_, calls);
+}
+
+UpdateCall Trainer::Impl::call_for(State& state, const NDArray& weight, const NDArray& gradient) const {
+  for (NDArray& array : state.arrays) array = as_in_context(array, weight.device());
+  while (state.arrays.size() < state_count()) state.arrays.push_back(zeros_like(weight));
+  ++state.updates;
+  std::vector<NDArray> tensors{weight, gradient};
+  tensors.insert(tensors.end(), state.arrays.begin(), state.arrays.end());
+  return {std::move(tensors), update_attrs(*rule_, *operation_, settings_, state.updates, rescale_)};
+}
+
+// --- files ---
+
+void Trainer::Impl::save(const std::string& path) const {
+  NamedArrays saved{{array_of(settings_.at(kRateName))}, {kRateName}};
   auto add = [&](std::string name, NDArray array) {
     saved.names.push_back(std::move(name));
     saved.arrays.push_back(std::move(array));
   };
   for (const Slot& slot : slots_) {
-    if (slot.updates == 0) continue;
-    add(updates_name(slot.name), array_of(slot.updates));
-    for (size_t i = 0; i < slot.states.size(); ++i) add(state_name(slot, i), slot.states[i]);
+    if (slot.states.empty() || slot.states[0].updates == 0) continue;
+    const State& state = slot.states[0];
+    add(updates_name(slot.name), array_of(state.updates));
+    for (size_t i = 0; i < state.arrays.size(); ++i) add(state_name(slot, i), copy_on(cpu(), state.arrays[i]));
   }
   save_arrays(path, saved.arrays, saved.names, false);
 }
 
-void Trainer::load_states(const std::string& path) {
+void Trainer::Impl::load(const std::string& path) {
   StateFile file(path);
-  auto rate = file.take_number<double>(kRateName);
+  auto loaded_rate = file.take_number<double>(kRateName);
   std::vector<Slot> slots;
   for (const Slot& old : slots_) {
     Slot& slot = slots.emplace_back(Slot{old.name, old.parameter, {}});
+    State& state = slot.states.emplace_back();
     if (!file.has(updates_name(slot.name))) continue;
-    slot.updates = file.take_number<int64_t>(updates_name(slot.name));
-    check(slot.updates > 0, ErrorKind::kValue, "Trainer.load_states: '{}' of {} must be positive, got {}",
-          updates_name(slot.name), path, slot.updates);
-    const NDArray& weight = slot.parameter->data();
-    for (size_t i = 0; i < state_count(); ++i) {
-      NDArray state = NDArray::empty(weight.shape(), weight.dtype(), weight.device());
-      copy_into(state, file.take(state_name(slot, i), weight.dtype(), weight.shape()));
-      slot.states.push_back(std::move(state));
-    }
+    state.updates = file.take_number<int64_t>(updates_name(slot.name));
+    check(state.updates > 0, ErrorKind::kValue, "Trainer.load_states: '{}' of {} must be positive, got {}",
+          updates_name(slot.name), path, state.updates);
+    const NDArray& weight = slot.parameter->list_data()[0];
+    for (size_t i = 0; i < state_count(); ++i)
+      state.arrays.push_back(
+          copy_on(weight.device(), file.take(state_name(slot, i), weight.dtype(), weight.shape())));
   }
   file.check_empty();
   slots_ = std::move(slots);
-  set_learning_rate(rate);
+  if (version_) fit_states();
+  rate() = loaded_rate;
 }
 
-std::string Trainer::state_name(const Slot& slot, size_t i) const {
-  return slot.name + "." + operation_->inputs[kFirstState + i];
+// --- the public face ---
+
+Trainer::Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings,
+                 const TrainerOptions& options)
+    : impl_(std::make_unique<Impl>(parameters, optimizer, settings, options)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
+  impl_->set_batch_size("step", batch_size);
+  impl_->prepare();
+  impl_->check_fresh(ignore_stale_grad);
+  impl_->allreduce();
+  impl_->update();
 }
 
-size_t Trainer::state_count() const { return operation_->inputs.size() - kFirstState; }
+void Trainer::allreduce_grads() {
+  impl_->prepare();
+  impl_->check_updates_here("allreduce_grads()");
+  impl_->allreduce();
+}
+
+void Trainer::update(int64_t batch_size, bool ignore_stale_grad) {
+  impl_->set_batch_size("update", batch_size);
+  impl_->prepare();
+  impl_->check_updates_here("update()");
+  impl_->check_fresh(ignore_stale_grad);
+  impl_->update();
+}
+
+double Trainer::learning_rate() const { return impl_->rate(); }
+void Trainer::set_learning_rate(double rate) { impl_->rate() = rate; }
+void Trainer::save_states(const std::string& path) const { impl_->save(path); }
+void Trainer::load_states(const std::string& path) { impl_->load(path); }
 
 }  // namespace headrace::gluon

@@ -38,13 +38,35 @@ struct CachedOp::Compiled {
 namespace {
 
 constexpr size_t kMostKinds = 256;  // of calls that are remembered
+// Backward goes in parts, so that gradients can travel while later ones are computed; a part is worth many tasks.
+constexpr double kSegmentNs = 1e6;
 
 bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
+
+// Where a call runs and its results are: where its inputs are.
+Device device_of(std::span<const NDArray> inputs) {
+  return inputs.empty() ? thread_state().device : inputs[0].device();
+}
+
+// While it lives, creation operators of this thread put arrays on `device`.
+class DeviceScope {
+ public:
+  explicit DeviceScope(Device device) noexcept : saved_(thread_state().device) { thread_state().device = device; }
+  ~DeviceScope() { thread_state().device = saved_; }
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  Device saved_;
+};
+
+// Plans are the same on all places of the host, since those share its memory.
+int64_t memory_of(Device device) { return device.is_host() ? -1 : device.id; }
 
 // Everything on which a plan depends, number by number, as long as `take` gives true. Gives whether it always did.
 template <class Take>
 bool each_of_signature(std::span<const NDArray> inputs, bool training, bool recording, Take take) {
-  if (!take(training) || !take(recording)) return false;
+  if (!take(training) || !take(recording) || !take(memory_of(device_of(inputs)))) return false;
   for (const NDArray& input : inputs) {
     if (!take(static_cast<int64_t>(input.dtype()) * 2 + (recording && has_gradient(input)))) return false;
     const Shape& shape = input.shape();
@@ -71,50 +93,95 @@ bool has_signature(std::span<const NDArray> inputs, bool training, bool recordin
          next == key.end();
 }
 
-// One run of a plan as a task.
-struct PlanTask {
+// What the segments of one run of a plan share.
+struct PlanRun {
   std::shared_ptr<const Plan> plan;
   ViewList views;  // inputs, then outputs
   size_t input_count;
-  StoragePtr kept;
+  StoragePtr kept, scratch;
   SmallVector<uint64_t, 4> tickets;
+};
+const PlanRun& run_of(const PlanRun& run) { return run; }
+const PlanRun& run_of(const std::shared_ptr<const PlanRun>& run) { return *run; }
+
+// A segment as a task, which has the run for itself or shares it.
+template <class Run>
+struct PlanTask {
+  Run own_run;
+  const Plan::Segment* segment;
 
   void operator()() const {
-    const std::span<View* const> all = views.views();
-    plan->run(all.first(input_count), all.subspan(input_count), kept.get(), {tickets.data(), tickets.size()});
+    const PlanRun& run = run_of(own_run);
+    const std::span<View* const> all = run.views.views();
+    run.plan->run_segment(*segment, all.first(run.input_count), all.subspan(run.input_count), run.kept.get(),
+                          {run.tickets.data(), run.tickets.size()}, run.scratch);
   }
 };
 
 void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<const NDArray> inputs,
-               std::span<const NDArray> outputs, const StoragePtr& kept) {
+               std::span<const NDArray> outputs, const StoragePtr& kept, Device device) {
   SmallVector<Var*, 16> reads, writes;
   const auto access = [&](const NDArray& array, bool is_changed) {
     (is_changed ? writes : reads).push_back(&array.view()->storage()->var());
   };
-  for (size_t i = 0; i < inputs.size(); ++i) access(inputs[i], plan->changes_input(i));
   for (const Plan::Constant& constant : plan->constants()) access(constant.array, constant.is_changed);
-  for (const NDArray& output : outputs) access(output, true);
   if (kept) writes.push_back(&kept->var());
   Plan::Draws draws = plan->draw();
   for (Var* resource : draws.resources) writes.push_back(resource);
-  PlanTask task{std::move(plan), {}, inputs.size(), kept, std::move(draws.tickets)};
-  task.views.reserve(inputs.size() + outputs.size());
-  for (const NDArray& input : inputs) task.views.add(input.view().get());
-  for (const NDArray& output : outputs) task.views.add(output.view().get());
-  const double cost = task.plan->cost_ns();
-  Stream* const stream = task.views.views().empty() ? nullptr : compute_stream(task.views.views()[0]->storage()->device());
-  runtime().engine.push(TaskSpec{.name = name,
-                                 .reads = {reads.data(), reads.size()},
-                                 .writes = {writes.data(), writes.size()},
-                                 .cost_ns = cost,
-                                 .stream = stream,
-                                 .flops = task.plan->flops(),
-                                 .bytes = task.plan->traffic_bytes()},
-                        std::move(task));
+  const Plan& steps = *plan;
+  const std::span<const Plan::Segment> segments = steps.segments();
+  StoragePtr scratch = steps.make_scratch(device);
+  Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
+  PlanRun run{std::move(plan), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
+  run.views.reserve(inputs.size() + outputs.size());
+  for (const NDArray& input : inputs) run.views.add(input.view().get());
+  for (const NDArray& output : outputs) run.views.add(output.view().get());
+  Stream* const stream = compute_stream(device);
+  const auto push = [&](const Plan::Segment& segment, auto task) {
+    for (size_t i : segment.inputs) access(inputs[i], steps.changes_input(i));
+    for (size_t k : segment.reads) access(outputs[k], false);
+    for (size_t k : segment.writes) access(outputs[k], true);
+    if (common && segment.begin > 0) reads.push_back(&common->var());  // after the segment before, and failing with it
+    if (common) writes.push_back(&common->var());
+    runtime().engine.push(TaskSpec{.name = name,
+                                   .reads = {reads.data(), reads.size()},
+                                   .writes = {writes.data(), writes.size()},
+                                   .cost_ns = segment.cost_ns,
+                                   .stream = stream,
+                                   .flops = segment.flops,
+                                   .bytes = segment.bytes},
+                          std::move(task));
+  };
+  if (segments.size() == 1) return push(segments[0], PlanTask<PlanRun>{std::move(run), &segments[0]});
+  const auto shared = std::make_shared<const PlanRun>(std::move(run));
+  const size_t read_count = reads.size(), write_count = writes.size();
+  for (const Plan::Segment& segment : segments) {
+    push(segment, PlanTask<std::shared_ptr<const PlanRun>>{shared, &segment});
+    reads.resize(read_count);
+    writes.resize(write_count);
+  }
 }
 
-NDArray make_array(const View& type) {
-  return NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides()));
+NDArray make_array(const View& type, Device device) {
+  return NDArray(make_view(type.shape(), type.dtype(), device, type.strides()));
+}
+
+// Arrays that are part of the graph lie where it runs.
+void move_constants(Lowered& graph, Device device) {
+  std::vector<uint8_t> is_changed(graph.values.size());
+  for (const Step& step : graph.steps)
+    for (int root : graph.changed_by(step)) is_changed[static_cast<size_t>(root)] = true;
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    NDArray& constant = graph.values[i].constant;
+    if (!constant || memory_of(constant.device()) == memory_of(device)) continue;
+    check(!is_changed[i], ErrorKind::kRuntime,
+          "CachedOp: the graph runs on {} and changes an array on {}; make the array a parameter of the block, which "
+          "has a replica on each device",
+          to_string(device), to_string(constant.device()));
+    NDArray moved = make_array(*constant.view(), device);
+    copy_into(moved, constant);
+    constant = std::move(moved);
+  }
 }
 
 }  // namespace
@@ -135,14 +202,26 @@ std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
           variables_[i]->label->name);
     is_traced |= is_abstract(inputs[i]);
   }
-  if (is_traced || !options_.compile) return run_eagerly(inputs);
+  if (is_traced) return run_eagerly(inputs);
+  check_places(inputs);
+  if (!options_.compile) return run_eagerly(inputs);
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
   return compiled->is_dynamic ? run_eagerly(inputs) : run_compiled(compiled, inputs);
+}
+
+void CachedOp::check_places(std::span<const NDArray> inputs) const {
+  for (size_t i = 1; i < inputs.size(); ++i)
+    check(memory_of(inputs[i].device()) == memory_of(inputs[0].device()), ErrorKind::kRuntime,
+          "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
+          "with as_in_context()",
+          variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
+          to_string(inputs[i].device()));
 }
 
 std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {
   Bindings bindings;
   for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(variables_[i], inputs[i]);
+  const DeviceScope scope(device_of(inputs));
   return evaluate(symbol_.outputs(), bindings);
 }
 
@@ -168,6 +247,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
                                                             const std::vector<bool>& wanted) const {
   auto compiled = std::make_shared<Compiled>(symbol_, wanted, training);
   TraceScope scope(training);
+  thread_state().device = device_of(inputs);  // the scope of tracing restores it
   std::optional<TracedCall> traced;
   try {
     traced.emplace(trace_call_of(symbol_, inputs, wanted));
@@ -182,6 +262,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   roots.insert(roots.end(), traced->gradients.begin(), traced->gradients.end());
   Lowered whole = lower(all_inputs, roots);
   optimize(whole);
+  move_constants(whole, device_of(inputs));
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   const bool fusion = config().fusion;
@@ -205,7 +286,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     fuse_surroundings(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
-  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward));
+  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
   return compiled;
 }
 
@@ -214,12 +295,13 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   const auto part = [&](const std::unique_ptr<const Plan>& plan) {
     return std::shared_ptr<const Plan>(compiled, plan.get());
   };
+  const Device device = device_of(inputs);
   std::vector<NDArray> outputs;
-  for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type));
+  for (const ViewPtr& type : compiled->output_types) outputs.push_back(make_array(*type, device));
   StoragePtr kept;
   if (compiled->backward && compiled->forward->kept_bytes() > 0)
-    kept = StoragePtr(new Storage(allocator_of(Device{}), Device{}, compiled->forward->kept_bytes()));
-  push_plan("CachedOp", part(compiled->forward), inputs, outputs, kept);
+    kept = StoragePtr(new Storage(allocator_of(device), device, compiled->forward->kept_bytes()));
+  push_plan("CachedOp", part(compiled->forward), inputs, outputs, kept, device);
   if (!compiled->backward) return outputs;
 
   std::vector<NDArray> saved;
@@ -229,18 +311,18 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   std::vector<ViewPtr> given;  // what gradients of higher order start from
   for (const NDArray& input : inputs) given.push_back(input.view());
   autograd::record_node(
-      inputs, outputs, [compiled, part, given = std::move(given), saved = std::move(saved)](Gradient& g) {
+      inputs, outputs, [compiled, device, given = std::move(given), saved = std::move(saved)](Gradient& g) {
         if (thread_state().recording) return record_gradients(*compiled, given, g);
         const Lowered& graph = compiled->backward->graph();
         std::vector<NDArray> reads, writes;
         for (size_t k = 0; k < compiled->output_types.size(); ++k) {
           const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
           if (!g.has_head(k)) {
-            reads.push_back(full(type.shape(), 0, type.dtype(), Device{}));
+            reads.push_back(full(type.shape(), 0, type.dtype(), device));
           } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
             reads.push_back(g.head(k).detach());
           } else {
-            reads.push_back(make_array(type));
+            reads.push_back(make_array(type, device));
             copy_into(reads.back(), g.head(k));
           }
         }
@@ -250,11 +332,11 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
           const View& type = *graph.values[static_cast<size_t>(graph.outputs[k])].type;
           const NDArray& target = g.target(i);
           const bool fits = target && target.dtype() == type.dtype() && target.strides() == type.strides();
-          writes.push_back(fits ? target.detach() : make_array(type));
+          writes.push_back(fits ? target.detach() : make_array(type, device));
           g.set(i, writes.back());
         }
         push_plan("CachedOp.backward", std::shared_ptr<const Plan>(compiled, compiled->backward.get()), reads, writes,
-                  {});
+                  {}, device);
       });
   return outputs;
 }
@@ -272,7 +354,7 @@ void CachedOp::record_gradients(const Compiled& compiled, std::span<const ViewPt
   }
   for (size_t k = 0; k < compiled.output_types.size(); ++k) {
     const View& type = *compiled.output_types[k];
-    heads.push_back(g.has_head(k) ? g.head(k) : full(type.shape(), 0, type.dtype(), Device{}));
+    heads.push_back(g.has_head(k) ? g.head(k) : full(type.shape(), 0, type.dtype(), device_of(inputs)));
   }
   std::vector<NDArray> gradients =
       gradients_of_call(compiled.symbol, inputs, heads, compiled.wanted, compiled.training);

@@ -1,5 +1,5 @@
 // CachedOp: a symbol as a function of arrays. The first call with new types compiles a Plan; each call is one task of
-// the engine, and so is each backward. Any thread may call it; calls with known types take a shared lock.
+// the engine, and so is each backward. It runs on the device of its inputs, where the results are. Any thread may call it; calls with known types take a shared lock.
 #pragma once
 
 #include <memory>
@@ -38,6 +38,8 @@ class CachedOp {
   std::shared_ptr<const Compiled> compile(std::span<const NDArray> inputs, bool training,
                                           const std::vector<bool>& wanted) const;
   std::vector<NDArray> run_compiled(const std::shared_ptr<const Compiled>& compiled, std::span<const NDArray> inputs);
+  // MXNetError: some are in the memory of one device, some in that of another.
+  void check_places(std::span<const NDArray> inputs) const;
   std::vector<NDArray> run_eagerly(std::span<const NDArray> inputs) const;
   static void record_gradients(const Compiled& compiled, std::span<const ViewPtr> given, Gradient& g);
 

@@ -1,9 +1,11 @@
 #include "graph/plan.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
 
 #include "device/registry.h"
-#include "device/stream.h"
 #include "graph/memory.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
@@ -17,6 +19,8 @@ int64_t bytes_of(const View& type) {
   return std::max<int64_t>(1, type.size() * static_cast<int64_t>(item_size(type.dtype())));
 }
 
+double cost_of(const Step& step) { return step.cost_ns + (step.is_view ? 0 : 100); }
+
 // Whether the step may write its first result over its input `k`: it reads each element before it writes it.
 bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
   if (!step.op->pointwise || step.outputs.size() != 1) return false;
@@ -29,27 +33,93 @@ bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
          in.strides() == out.strides() && in.dtype() == out.dtype();
 }
 
+constexpr size_t kNone = static_cast<size_t>(-1);
+
+// By value: the number of the input or output that it is or is a view of; kNone: of none.
+std::vector<size_t> places_among(const Lowered& graph, std::span<const int> ids) {
+  std::vector<size_t> own(graph.values.size(), kNone), places;
+  for (size_t k = 0; k < ids.size(); ++k)
+    if (ids[k] >= 0) own[static_cast<size_t>(ids[k])] = k;
+  for (const Value& value : graph.values) places.push_back(own[static_cast<size_t>(value.root)]);
+  return places;
+}
+
+// Read and written.
+double bytes_of(const Lowered& graph, const Step& step) {
+  double bytes = 0;
+  const auto add = [&](int id) {
+    const View& type = *graph.values[static_cast<size_t>(id)].type;
+    bytes += static_cast<double>(type.size()) * static_cast<double>(item_size(type.dtype()));
+  };
+  std::ranges::for_each(step.inputs, add);
+  std::ranges::for_each(step.outputs, add);
+  return bytes;
+}
+
+// What a segment looks at and changes, while it grows.
+struct Accesses {
+  std::set<size_t> inputs, reads, writes;
+
+  void move_to(Plan::Segment& segment) {
+    segment.inputs.assign(inputs.begin(), inputs.end());
+    segment.writes.assign(writes.begin(), writes.end());
+    std::ranges::set_difference(reads, writes, std::back_inserter(segment.reads));
+    *this = {};
+  }
+};
+
 }  // namespace
 
-Plan::Plan(Lowered graph, std::span<const int> kept) : graph_(std::move(graph)) {
+Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
-    cost_ns_ += graph_.steps[i].cost_ns + (graph_.steps[i].is_view ? 0 : 100);
-    add_work(graph_.steps[i]);
+    cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
   }
   find_changes();
   place_values(kept);
+  cut(segment_ns);
 }
 
-void Plan::add_work(const Step& step) {
-  if (step.is_view) return;
-  flops_ += step.flops;
-  const auto add = [&](int id) {
-    const View& type = *graph_.values[static_cast<size_t>(id)].type;
-    traffic_bytes_ += static_cast<double>(type.size()) * static_cast<double>(item_size(type.dtype()));
+void Plan::cut(double segment_ns) {
+  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs), output_of = places_among(graph_, graph_.outputs);
+  std::vector<size_t> completed_by(graph_.outputs.size(), kNone);
+  const auto each_written = [&](const Step& step, auto&& take) {
+    for (int id : step.outputs)
+      if (const size_t k = output_of[static_cast<size_t>(id)]; k != kNone) take(k);
+    for (int root : graph_.changed_by(step))
+      if (const size_t k = output_of[static_cast<size_t>(root)]; k != kNone) take(k);
   };
-  std::ranges::for_each(step.inputs, add);
-  std::ranges::for_each(step.outputs, add);
+  for (size_t s = 0; s < graph_.steps.size(); ++s)
+    each_written(graph_.steps[s], [&](size_t k) { completed_by[k] = s; });
+
+  double left = cost_ns_;
+  Segment segment{};
+  Accesses accesses;
+  const auto close = [&](size_t end) {
+    segment.end = end;
+    accesses.move_to(segment);
+    segments_.push_back(std::exchange(segment, {.begin = end}));
+  };
+  for (size_t s = 0; s < graph_.steps.size(); ++s) {
+    const Step& step = graph_.steps[s];
+    bool completes = false;
+    each_written(step, [&](size_t k) {
+      accesses.writes.insert(k);
+      completes |= completed_by[k] == s;
+    });
+    for (int id : step.inputs) {
+      if (const size_t k = input_of[static_cast<size_t>(id)]; k != kNone) accesses.inputs.insert(k);
+      if (const size_t k = output_of[static_cast<size_t>(id)]; k != kNone) accesses.reads.insert(k);
+    }
+    segment.cost_ns += cost_of(step);
+    if (!step.is_view) {
+      segment.flops += step.flops;
+      segment.bytes += bytes_of(graph_, step);
+    }
+    left -= cost_of(step);
+    if (completes && segment.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);
+  }
+  close(graph_.steps.size());
 }
 
 void Plan::find_changes() {
@@ -137,10 +207,18 @@ ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
                           place.offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
 }
 
+StoragePtr Plan::make_scratch(Device device) const {
+  return scratch_bytes_ > 0 ? StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_)) : StoragePtr();
+}
+
 void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
-               std::span<const uint64_t> tickets) const {
-  StoragePtr scratch;
-  if (scratch_bytes_ > 0) scratch = StoragePtr(new Storage(allocator_of(current_device()), current_device(), scratch_bytes_));
+               std::span<const uint64_t> tickets, Device device) const {
+  const StoragePtr scratch = make_scratch(device);
+  for (const Segment& segment : segments_) run_segment(segment, inputs, outputs, kept, tickets, scratch);
+}
+
+void Plan::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
+                       Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const {
   const StoragePtr kept_block(kept);
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {
@@ -163,8 +241,9 @@ void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, St
     }
     return made[i].get();
   };
-  size_t draws = 0;
-  for (const Step& step : graph_.steps) {
+  size_t draws = static_cast<size_t>(std::ranges::lower_bound(random_steps_, segment.begin) - random_steps_.begin());
+  for (size_t s = segment.begin; s < segment.end; ++s) {
+    const Step& step = graph_.steps[s];
     if (step.is_view) continue;
     SmallVector<View*, 8> reads, writes;
     for (int id : step.inputs) reads.push_back(view_of(id));

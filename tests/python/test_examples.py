@@ -58,6 +58,14 @@ def test_convolutional_networks(name, epochs, samples, wanted):
     assert wanted <= accuracy <= 1
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_data_parallel_training(count):
+    program = EXAMPLES / "mxnet" / "train_data_parallel.py"
+    options = ["--epochs", 2, "--num-devices", count, "--ctx", "cpu"]
+    accuracy = last_number(["-m", "headrace.mxnet", program, *options], "test accuracy")
+    assert 0.6 <= accuracy <= 1
+
+
 @pytest.mark.parametrize("name", ["async_03", "async_10"])
 def test_asynchronous_computation(name):
     done = subprocess.run(

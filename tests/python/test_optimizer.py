@@ -507,3 +507,12 @@ def test_module_path_of_mxnet():
     from headrace.optimizer import optimizer as module
 
     assert module.SGD is optimizer.SGD and module.Updater is Updater
+
+
+def test_names_come_as_text_or_bytes(array):
+    weight, updater = array([1.0]), optimizer.get_updater(optimizer.SGD(learning_rate=1, momentum=0.5))
+    updater.optimizer.set_lr_mult({"w": 0.5})
+    updater([b"w"], [array([1.0])], [weight])
+    updater("w", array([1.0]), weight)
+    assert list(updater.states) == ["w"] and updater.optimizer._index_update_count == {"w": 2}
+    assert weight.asnumpy().tolist() == [1 - 0.5 - 0.75]

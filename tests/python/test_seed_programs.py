@@ -120,12 +120,15 @@ def test_automatic_parallelism(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("number", ["08", "09"])
-def test_training_on_one_device(number, tmp_path):
-    """LeNet from scratch and ResNet-18; where the book trains on two GPUs, one is asked for."""
-    printed = printed_by(number, tmp_path, lambda text: text.replace("num_gpus=2", "num_gpus=1"))
-    for line in printed.splitlines()[-2:]:
-        assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[cpu\(0\)\]", line)
+def test_training_on_several_devices(number, count, tmp_path):
+    """LeNet from scratch and ResNet-18, on one device and then on several; two are the book's own."""
+    printed = printed_by(number, tmp_path, lambda text: text.replace("num_gpus=2", f"num_gpus={count}"))
+    one, several = printed.splitlines()[-2:]
+    devices = ", ".join(rf"cpu\({i}\)" for i in range(count))
+    assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[cpu\(0\)\]", one)
+    assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[{devices}\]", several)
 
 
 TRAINING = """

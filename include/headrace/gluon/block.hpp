@@ -39,9 +39,12 @@ class Block {
   void hybridize(bool active = true);
 
   // Gives first values to all parameters that have none, or, with `force_reinit`, to all; those of unknown shape get
-  // them when data first goes through.
-  void initialize(const init::Initializer& initializer = init::Uniform{}, Device device = {},
+  // them when data first goes through. On several devices each has a replica of every parameter, and data are computed
+  // with those of the device that they are on.
+  void initialize(const init::Initializer& initializer = init::Uniform{}, const std::vector<Device>& devices = {},
                   bool force_reinit = false);
+  // Moves all parameters to other devices.
+  void reset_ctx(const std::vector<Device>& devices);
   ParameterDict collect_params() const;
 
   // MXNet's parameter format, with the names of collect_params, which are those of Python's save_parameters.

@@ -1,11 +1,13 @@
-// Parameter: an array that training changes, with its gradient. Layers share it with those who train or save it; it
-// belongs to one thread at a time, but any number of threads may read it while none changes it.
+// Parameter: an array that training changes, with its gradient, on one device or as equal replicas on several. Layers
+// share it with those who train or save it; it belongs to one thread at a time, but any number of threads may read it
+// while none changes it.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "headrace/init.hpp"
 
@@ -24,27 +26,47 @@ class Parameter {
   // ValueError: another word than those of the constructor.
   void set_grad_req(std::string grad_req);
 
-  // Gives first values now, or, where the shape is not known, as soon as it is. A parameter that has values keeps them,
-  // unless `force_reinit`.
-  void initialize(const init::Initializer& initializer, Device device = {}, bool force_reinit = false);
+  // Gives first values now, or, where the shape is not known, as soon as it is: drawn once and copied to each of
+  // `devices` (none named: cpu(0)). A parameter that has values keeps them, unless `force_reinit`. ValueError: a device
+  // is named twice.
+  void initialize(const init::Initializer& initializer, std::vector<Device> devices = {}, bool force_reinit = false);
+  // Moves the values, the mean of the replicas, to other devices, with fresh gradients; errors as for initialize, and
+  // ValueError before it.
+  void reset_ctx(std::vector<Device> devices);
   // Fills in the unknown entries of the shape. ValueError when known ones differ.
   void complete_shape(const Shape& shape);
   // Converts values and gradient; the default is float32.
   void cast(DType dtype);
 
-  // The values. RuntimeError before initialize, or while the shape is not known.
+  // The values on `device`; without it on the only device, or, of several, on the thread's. RuntimeError before
+  // initialize, while the shape is not known, and for a device that was not named there.
   const NDArray& data() const;
+  const NDArray& data(Device device) const;
   // What backward wrote; errors as for data, and ValueError when grad_req is "null".
   NDArray grad() const;
-  // Replaces the values; the shape must fit. Nothing of the array is shared.
+  NDArray grad(Device device) const;
+  // On all devices, in the order of initialize; errors as for data and grad.
+  const std::vector<NDArray>& list_data() const;
+  std::vector<NDArray> list_grad() const;
+  // Where the values are, or will be. RuntimeError before initialize.
+  const std::vector<Device>& list_ctx() const;
+  // Replaces the values on all devices; the shape must fit. Nothing of the array is shared.
   void set_data(const NDArray& values);
+  // The mean of the replicas on the host, which is what files have; errors as for data.
+  NDArray reduce() const;
+  // Grows whenever arrays are replaced or set.
+  uint64_t version() const noexcept { return version_; }
 
  private:
   friend class TracedParameters;
 
+  void check_has_data() const;
+  const NDArray& replica_on(Device device) const;
   void make();
-  // Takes `data` as the values and gives them a gradient where grad_req asks for one.
-  void replace(NDArray data);
+  // Takes `values` on each device.
+  void replicate(const NDArray& values);
+  // New values have fresh gradients, where grad_req asks for some.
+  void attach_gradients();
   // While a network is traced, data() gives an array that stands for this parameter, as an input of that name.
   void begin_trace(const std::string& name);
   void end_trace() noexcept;
@@ -55,8 +77,9 @@ class Parameter {
   DType dtype_ = DType::kFloat32;
   init::Initializer own_init_, init_;
   std::string grad_req_;
-  Device device_;
-  NDArray data_;
+  std::vector<Device> devices_;
+  std::vector<NDArray> data_;  // of each device; empty while there are no values
+  uint64_t version_ = 0;
   std::string traced_as_;
   NDArray stand_in_;
 };

@@ -1,20 +1,17 @@
-// Trainer: changes parameters by their gradients. Belongs to one thread at a time; updates run later, in the order of
-// the operations that read or write the parameters.
+// Trainer: changes parameters by their gradients, on one device or on several. Belongs to one thread at a time; updates
+// run later, in the order of the operations that read or write the parameters.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "headrace/gluon/parameter.hpp"
+#include "headrace/kvstore.hpp"
 
-namespace headrace {
-
-struct OpDef;
-
-namespace gluon {
-
-struct UpdateRule;
+namespace headrace::gluon {
 
 // Settings of an optimizer by name, truths as 0 and 1. Every optimizer has learning_rate, wd (0) and clip_gradient (-1;
 // negative: none). Names and defaults are MXNet's:
@@ -26,43 +23,48 @@ struct UpdateRule;
 //   ftml      learning_rate 0.01, beta1 0.6, beta2 0.999, epsilon 1e-8
 using OptimizerParams = std::map<std::string, double>;
 
+struct TrainerOptions {
+  // The store that sums the gradients of several devices, a name of kvstore::kinds(); empty: none, every device goes on
+  // with its own gradients. One device needs no store.
+  std::string kvstore = "device";
+  // Whether the store updates its copy of the parameters and sends it to the devices. False: it sums gradients, and
+  // each device updates its own parameters.
+  bool update_on_kvstore = true;
+  std::optional<kvstore::TwoBitCompression> compression = {};
+};
+
 class Trainer {
  public:
   // ValueError: an unknown optimizer. TypeError: a setting that it does not have.
-  Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings = {});
+  Trainer(const ParameterDict& parameters, std::string_view optimizer, const OptimizerParams& settings = {},
+          const TrainerOptions& options = {});
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
 
-  // Updates every parameter, except those whose grad_req is "null", with its gradient divided by `batch_size`.
-  // RuntimeError: backward has not written a gradient since the last step (`ignore_stale_grad` leaves such parameters
-  // alone). ValueError: batch_size < 1.
+  // Updates every parameter, except those whose grad_req is "null", with its gradient, summed over the devices and
+  // divided by `batch_size`. RuntimeError, before anything changes: backward has not written a gradient since the last
+  // step. With `ignore_stale_grad` such a gradient counts as zero; a parameter without any other is left alone.
+  // ValueError: batch_size < 1, parameters on different devices, or no store of that name.
   void step(int64_t batch_size, bool ignore_stale_grad = false);
+  // The halves of a step. RuntimeError: the store updates the parameters.
+  void allreduce_grads();
+  void update(int64_t batch_size, bool ignore_stale_grad = false);
 
-  double learning_rate() const { return settings_.at("learning_rate"); }
-  void set_learning_rate(double rate) { settings_["learning_rate"] = rate; }
+  double learning_rate() const;
+  void set_learning_rate(double rate);
 
   // The learning rate and what the optimizer remembers of each parameter, as named arrays of a parameter file:
   // "learning_rate", "0.weight.updates" (how many there were), "0.weight.mom" (by the names of the operator's inputs).
   void save_states(const std::string& path) const;
-  // What save_states wrote replaces what is here; nothing changes when it raises. ValueError: the file does not fit the
-  // optimizer or the parameters. RuntimeError: it is broken, or a parameter that it knows has no values yet.
+  // What save_states wrote, on as many devices as there may have been, replaces what is here; nothing changes when it
+  // raises. ValueError: the file does not fit the optimizer or the parameters. RuntimeError: it is broken, or a
+  // parameter that it knows has no values yet.
   void load_states(const std::string& path);
 
  private:
-  struct Slot {
-    std::string name;
-    std::shared_ptr<Parameter> parameter;
-    std::vector<NDArray> states;  // made at the first update
-    int64_t updates = 0;
-  };
-
-  // Name in a file of a parameter's state `i`.
-  std::string state_name(const Slot& slot, size_t i) const;
-  size_t state_count() const;
-
-  const UpdateRule* rule_;
-  OptimizerParams settings_;
-  const OpDef* operation_;
-  std::vector<Slot> slots_;
+  class Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace gluon
-}  // namespace headrace
+}  // namespace headrace::gluon

@@ -29,9 +29,13 @@ def _slot(ctx):
 
 
 def _context_list(ctx):
-    if ctx is None:
-        return [current_context()]
-    return [ctx] if isinstance(ctx, Context) else list(ctx)
+    """`ctx` as a list. TypeError: not a context or contexts; ValueError: none, or one of them twice."""
+    contexts = [current_context() if ctx is None else ctx] if ctx is None or isinstance(ctx, Context) else ctx
+    if not isinstance(contexts, (list, tuple)) or not all(isinstance(one, Context) for one in contexts):
+        raise TypeError(f"ctx must be a context or a list of contexts, got {ctx!r}; for example mx.cpu()")
+    if not contexts or len(set(map(_slot, contexts))) < len(contexts):
+        raise ValueError(f"ctx must name at least one context, and each once, got {ctx!r}")
+    return list(contexts)
 
 
 class Parameter:
@@ -90,7 +94,7 @@ class Parameter:
         self._deferred = (
             None  # (initializer, contexts, default initializer, data or None) while the shape is unknown
         )
-        self._version = 0  # grows whenever arrays are replaced, so that a Trainer notices
+        self._version = 0  # grows with set_data and when arrays are replaced, so that a Trainer notices
         self._grad_req = None
         self.grad_req = grad_req
 
@@ -187,8 +191,7 @@ class Parameter:
             )
         with autograd.pause():
             if data is None:
-                home = contexts[0] if contexts[0].device_type == "cpu" else cpu()
-                data = arrays.zeros(self._shape, home, self.dtype)
+                data = arrays.zeros(self._shape, cpu(), self.dtype)  # drawn once, whatever the contexts are
                 description = initializer.InitDesc(self.name, {"__init__": init})
                 initializer.create(default_init)(description, data)
             self._make_replicas(data, contexts)
@@ -253,8 +256,9 @@ class Parameter:
         RuntimeError: not initialized, or not on `ctx`. DeferredInitializationError: the shape is not known
         yet.
         """
-        if ctx is None and self._single is not None:
-            return self._single
+        single = self._single
+        if single is not None and (ctx is None or single._is_abstract):  # a traced graph is for all contexts
+            return single
         return self._pick(self._data, ctx)
 
     def list_data(self):
@@ -330,6 +334,7 @@ class Parameter:
             return
         for replica in self._data:
             replica[:] = arrays.like(data, replica)
+        self._version += 1
 
     def cast(self, dtype):
         """Converts data and gradient to `dtype`."""
@@ -365,7 +370,7 @@ class Parameter:
             total = replicas[0].as_in_context(cpu())
             for replica in replicas[1:]:
                 total = total + replica.as_in_context(cpu())
-            return total / len(replicas)
+            return (total / len(replicas)).astype(self.dtype, copy=False)
 
     def _load(self, data, ctx, cast_dtype=False, dtype_source="current"):
         """Takes `data`, read from a file; an uninitialized parameter is made on `ctx` (default cpu).

@@ -1,7 +1,9 @@
-"""Trainer: applies an optimizer to a set of parameters."""
+"""Trainer: applies an optimizer to a set of parameters, on one device or on several."""
+
+import itertools
 
 from .. import optimizer as opt
-from ..base import MXNetError
+from .._exchange import GradientExchange, create_store, replace_values
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -16,10 +18,17 @@ class Trainer:
     params : ParameterDict or dict (then in the order of their names), or a list of Parameters.
     optimizer : name or Optimizer.
     optimizer_params : arguments of the optimizer when it is given by name.
-    kvstore, compression_params, update_on_kvstore : accepted; on one device nothing has to be exchanged.
+    kvstore : what sums gradients over contexts: a KVStore or its name. On one context a name makes no store:
+        nothing has to be exchanged. None: every context goes on with its own gradients.
+    compression_params : of `KVStore.set_gradient_compression`, e.g. {'type': '2bit', 'threshold': 0.5}.
+    update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts; False:
+        it sums gradients, and each context updates its own. None: True where the store can, the environment
+        variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more than 2^24
+        elements.
 
     ValueError: no parameters of the right kind, or an unknown optimizer. AssertionError: parameters on
-    different contexts, or `optimizer_params` beside an Optimizer. MXNetError: parameters on several contexts.
+    different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised by the
+    first step.
     """
 
     def __init__(
@@ -31,7 +40,9 @@ class Trainer:
         compression_params=None,
         update_on_kvstore=None,
     ):
+        layers = list(params) if isinstance(params, (list, tuple)) else []
         if isinstance(params, (dict, ParameterDict)):
+            layers = list(params.values())
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
             raise ValueError(f"First argument must be a list or dict of Parameters, got {type(params)}.")
@@ -42,6 +53,8 @@ class Trainer:
                 )
         self._params = list(params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
+        # Backward completes the gradients of the last layers first.
+        self._backward_order = [self._param2idx[param.name] for param in reversed(layers)]
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
@@ -56,9 +69,11 @@ class Trainer:
         else:
             self._optimizer = opt.create(optimizer, param_dict=param_dict, **optimizer_params)
         self._scale = self._optimizer.rescale_grad
-        self._updaters = [opt.get_updater(self._optimizer)]
-        self._trained = None  # the parameters with gradients, see _lists
-        self._version = None
+        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+        self._version = self._dtypes = None  # of the parameters when what follows was made
+        self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
+        self._kvstore = self._exchange = None
+        self._update_on_kvstore = self._distributed = False
 
     def _check_contexts(self):
         contexts = None
@@ -69,12 +84,9 @@ class Trainer:
                 f"is initialized on {found} while previous Parameters are initialized on {contexts}."
             )
             contexts = found
-        if contexts is not None and len(contexts) > 1:
-            raise MXNetError(
-                f"Trainer: expected parameters on one context, got {contexts}; training on several "
-                "devices is not there yet. Initialize with ctx=one context."
-            )
-        return contexts
+        return contexts or []
+
+    # --- the learning rate ---
 
     @property
     def learning_rate(self):
@@ -89,74 +101,207 @@ class Trainer:
         """Sets the learning rate. UserWarning (raised): the optimizer has a scheduler."""
         self._optimizer.set_learning_rate(lr)
 
-    def step(self, batch_size, ignore_stale_grad=False):
-        """Updates every parameter with its gradient divided by `batch_size`.
+    # --- steps ---
 
-        UserWarning (raised): a gradient is stale, that is no backward has written it since the last step;
-        `ignore_stale_grad` leaves such parameters as they are. ZeroDivisionError: `batch_size` is 0.
+    def step(self, batch_size, ignore_stale_grad=False):
+        """Updates every parameter with its gradient, summed over the contexts and divided by `batch_size`.
+
+        A gradient is stale when no backward has written it since the last step. UserWarning (raised, before
+        anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and a
+        parameter whose gradient is stale on all contexts stays as it is. ZeroDivisionError: `batch_size` is 0.
         """
-        self._optimizer.rescale_grad = self._scale / batch_size
-        self._update(ignore_stale_grad)
+        self._rescale(batch_size)
+        self._prepare()
+        fresh = self._fresh(ignore_stale_grad)
+        self._allreduce_grads()
+        self._update(fresh)
 
     def allreduce_grads(self):
-        """Sums gradients over devices; with one device they already are the sums."""
-        self._lists()
+        """Sums the gradients over the contexts: the first half of `step`.
+
+        AssertionError: parameters are updated on the store.
+        """
+        self._prepare()
+        self._check_updates_here("allreduce_grads()")
+        self._allreduce_grads()
 
     def update(self, batch_size, ignore_stale_grad=False):
-        """The second half of `step`, after `allreduce_grads`."""
-        self.step(batch_size, ignore_stale_grad)
+        """The second half of `step`, after `allreduce_grads`; errors of both."""
+        self._rescale(batch_size)
+        self._prepare()
+        self._check_updates_here("update()")
+        self._update(self._fresh(ignore_stale_grad))
 
-    def _lists(self):
-        """(indices, gradients, weights) of the parameters with a gradient; the same lists until an array is
-        replaced.
-        """
-        version = sum([param._version for param in self._params])
-        if version != self._version:
-            trained = [(index, param) for index, param in enumerate(self._params) if param.grad_req != "null"]
-            self._trained = (
-                [index for index, _ in trained],
-                [param.grad() for _, param in trained],
-                [param.data() for _, param in trained],
+    def _check_updates_here(self, call):
+        assert not self._update_on_kvstore, (
+            f"{call} when parameters are updated on kvstore is not supported. Try setting "
+            "`update_on_kvstore` to False when creating trainer."
+        )
+
+    def _rescale(self, batch_size):
+        scale = self._scale / batch_size
+        if self._update_on_kvstore and self._distributed and self._optimizer.rescale_grad != scale:
+            raise UserWarning(
+                "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
+                "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and when "
+                "distributed kvstore is used."
             )
-            self._version = version
-        return self._trained
+        self._optimizer.rescale_grad = scale
 
-    def _update(self, ignore_stale_grad):
-        indices, grads, weights = self._lists()
-        fresh = [weight._fresh_grad for weight in weights]
-        if not all(fresh):
-            if not ignore_stale_grad:
-                raise self._stale(indices[fresh.index(False)])
-            kept = [place for place, is_fresh in enumerate(fresh) if is_fresh]
-            indices, grads, weights = (
-                [items[place] for place in kept] for items in (indices, grads, weights)
-            )
-        if indices:
-            self._updaters[0](indices, grads, weights)
-        for weight in weights:
-            weight._fresh_grad = False
+    def _fresh(self, ignore_stale_grad):
+        """For each context, which parameters a step is to update; None: all of them on all contexts."""
+        fresh = [[weight._fresh_grad for weight in weights] for _, _, weights in self._lists]
+        if all(map(all, fresh)):
+            return None
+        if not ignore_stale_grad:
+            raise self._stale(fresh)
+        if self._kvstore is None:
+            return fresh
+        return [list(map(any, zip(*fresh)))] * len(fresh)  # so that replicas stay equal
 
-    def _stale(self, index):
-        param = self._params[index]
+    def _stale(self, fresh):
+        place, context = min((row.index(False), k) for k, row in enumerate(fresh) if not all(row))
+        indices, _, weights = self._lists[context]
         return UserWarning(
-            f"Gradient of Parameter `{param.name}` on context {param.list_ctx()[0]} has not been updated by "
-            "backward since last `step`. This could mean a bug in your model that made it only use a subset "
-            "of the Parameters for this iteration. If that is intended, call step with "
+            f"Gradient of Parameter `{self._params[indices[place]].name}` on context {weights[place].ctx} has "
+            "not been updated by backward since last `step`. This could mean a bug in your model that made it "
+            "only use a subset of the Parameters for this iteration. If that is intended, call step with "
             "ignore_stale_grad=True."
         )
 
+    def _allreduce_grads(self):
+        if self._kvstore is None:
+            return
+        fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
+        chosen = [place for place, replicas in enumerate(fresh) if any(replicas)]
+        if not chosen or all(map(all, fresh)):  # all stale: the program wrote them by other means
+            self._exchange.run()
+            return
+        for place in chosen:
+            for (_, grads, _), is_fresh in zip(self._lists, fresh[place]):
+                if not is_fresh:
+                    grads[place][:] = 0
+        self._exchange_of(chosen).run()
+
+    def _update(self, fresh):
+        if not self._update_on_kvstore:
+            for k, (updater, lists) in enumerate(zip(self._updaters, self._lists)):
+                if fresh is not None:
+                    lists = [list(itertools.compress(items, fresh[k])) for items in lists]
+                if lists[0]:
+                    updater(*lists)
+        for _, _, weights in self._lists:
+            for weight in weights:
+                weight._fresh_grad = False
+
+    # --- what a step works on ---
+
+    def _prepare(self):
+        """Makes what a step works on; it stays the same until arrays of parameters are replaced or set."""
+        version = sum([param._version for param in self._params])
+        if version == self._version:
+            return
+        dtypes = [param.list_data()[0]._dtype_name for param in self._params]
+        contexts = self._check_contexts()
+        is_first = self._version is None
+        if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
+            states = None if is_first else self._active_updaters()[0].get_states()
+            self._contexts, self._dtypes = contexts, dtypes
+            self._make_store()
+            if states is not None:
+                self._take_states(states)
+        elif self._update_on_kvstore:
+            self._write_to_store()
+        trained = [(index, param) for index, param in enumerate(self._params) if param.grad_req != "null"]
+        self._lists = [
+            (
+                [index for index, _ in trained],
+                [param._grad[k] for _, param in trained],
+                [param._data[k] for _, param in trained],
+            )
+            for k in range(len(contexts))
+        ]
+        if self._kvstore is not None:
+            self._exchange = self._exchange_of(range(len(trained)))
+        self._version = version
+
+    def _make_store(self):
+        if self._distributed:
+            raise RuntimeError("Cannot reset distributed KVStore.")
+        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
+        self._kvstore, self._update_on_kvstore = create_store(
+            self._kvstore_params["kvstore"],
+            len(self._contexts),
+            [param._data[0] for param in self._params],
+            self._kvstore_params["update_on_kvstore"],
+        )
+        if self._kvstore is None:
+            return
+        self._distributed = "dist" in self._kvstore.type
+        if self._compression_params:
+            self._kvstore.set_gradient_compression(self._compression_params)
+        if self._update_on_kvstore:
+            self._kvstore.set_optimizer(self._optimizer)
+        for index, param in enumerate(self._params):
+            self._kvstore.broadcast(index, param._data[0], out=param.list_data())
+
+    def _write_to_store(self):
+        """Gives the store the parameters' values in place of its own."""
+        if self._distributed:
+            raise RuntimeError("Cannot reset distributed KVStore.")
+        replace_values(
+            self._kvstore, list(range(len(self._params))), [param._data for param in self._params]
+        )
+
+    def _active_updaters(self):
+        return [self._kvstore._updater] if self._update_on_kvstore else self._updaters
+
+    def _exchange_of(self, places):
+        """The exchange of the gradients at `places` of the lists."""
+        indices = self._lists[0][0]
+        grads, weights = (
+            [[lists[kind][place] for lists in self._lists] for place in places] for kind in (1, 2)
+        )
+        where = {indices[place]: i for i, place in enumerate(places)}
+        order = [where[index] for index in self._backward_order if index in where]
+        keys = [indices[place] for place in places]
+        return GradientExchange(
+            self._kvstore, keys, grads, weights if self._update_on_kvstore else None, order
+        )
+
+    # --- files ---
+
     def save_states(self, fname):
         """Writes the optimizer and its states to a file."""
+        self._prepare()
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+            return
         with open(fname, "wb") as file:
             file.write(self._updaters[0].get_states(dump_optimizer=True))
 
     def load_states(self, fname):
         """Reads a file of `save_states` (MXNet's as well); its optimizer, learning rate included, replaces
-        ours.
+        ours. The number of contexts may be another than when it was saved.
 
         ValueError: the file is broken or holds other things than optimizer states.
         """
+        self._prepare()
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            self._take_optimizer(self._kvstore._updater.optimizer)
+            return
         with open(fname, "rb") as file:
-            self._updaters[0].set_states(file.read())
-        self._optimizer = self._updaters[0].optimizer
-        self._optimizer.param_dict = dict(enumerate(self._params))
+            self._take_states(file.read())
+
+    def _take_states(self, states):
+        updaters = self._active_updaters()
+        for updater in updaters:
+            updater.set_states(states)
+            updater.optimizer = updaters[0].optimizer
+        self._take_optimizer(updaters[0].optimizer)
+
+    def _take_optimizer(self, optimizer):
+        optimizer.param_dict = dict(enumerate(self._params))
+        optimizer._share_update_counts([ctx.device_id for ctx in self._contexts])
+        self._optimizer = optimizer

@@ -8,6 +8,7 @@ import warnings
 
 from .. import _arrays as array_tools
 from .. import ndarray as nd
+from ..context import cpu
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
 
@@ -71,10 +72,12 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
     """`split_data` over the contexts of `ctx_list`, each slice on its context; other data become arrays
-    first.
+    first. ValueError: no contexts; else as split_data.
     """
+    if not ctx_list:
+        raise ValueError("split_and_load: expected at least one context, got an empty list")
     if not isinstance(data, array_tools.NDArray):
-        data = array_tools.array(data, ctx=ctx_list[0])
+        data = array_tools.array(data, ctx=cpu())  # slices go from the host to their contexts at once
     if len(ctx_list) == 1:
         return [data.as_in_context(ctx_list[0])]
     slices = split_data(data, len(ctx_list), batch_axis, even_split)

@@ -6,7 +6,7 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import optimizer as opt
-from ..base import MXNetError
+from .._exchange import GradientExchange, create_store, replace_values
 from ..context import Context, cpu, current_context
 from ..initializer import InitDesc
 from ..io import DataDesc
@@ -49,8 +49,9 @@ class Module(BaseModule):
     parameters.
 
     `context`: one context or several, which share each batch in proportion to `work_load_list`. Parameters in
-    `fixed_param_names` stay as they are; `state_names` are inputs that set_states sets. `group2ctxs` and
-    `compression_params` are accepted and have no effect. ValueError: a name is no argument of the symbol.
+    `fixed_param_names` stay as they are; `state_names` are inputs that set_states sets. `compression_params`:
+    of KVStore.set_gradient_compression. `group2ctxs` is accepted and has no effect. ValueError: a name is no
+    argument of the symbol.
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,
@@ -75,12 +76,13 @@ class Module(BaseModule):
         self._exec_group = None
         self._given = None  # parameters that wait for bind: (arg_params, aux_params)
         self._given_states = None  # file with states of the optimizer that waits for it
-        self._optimizer = None
+        self._compression_params = compression_params
+        self._optimizer = self._kvstore = None
         self._update_on_kvstore = False
         self._forget_updates()
 
     def _forget_updates(self):
-        self._updates = None
+        self._updates = self._exchange = None
 
     # --- files ---
 
@@ -106,11 +108,17 @@ class Module(BaseModule):
     def save_optimizer_states(self, fname):
         """Writes the states of the optimizer to a file."""
         self._check("save_optimizer_states", optimizer=True)
-        pathlib.Path(fname).write_bytes(self._updaters[0].get_states())
+        if self._update_on_kvstore:
+            self._kvstore.save_optimizer_states(fname)
+        else:
+            pathlib.Path(fname).write_bytes(self._updaters[0].get_states())
 
     def load_optimizer_states(self, fname):
         """Reads what save_optimizer_states wrote. OSError: no such file. ValueError: it is another."""
         self._check("load_optimizer_states", optimizer=True)
+        if self._update_on_kvstore:
+            self._kvstore.load_optimizer_states(fname)
+            return
         states = pathlib.Path(fname).read_bytes()
         for updater in self._updaters:
             updater.set_states(states)
@@ -244,6 +252,7 @@ class Module(BaseModule):
                 self._fill(first, InitDesc(name, attributes.get(name)), given, initializer, allow_missing)
                 for other in others:
                     other[:] = first.as_in_context(other.ctx)
+        self._write_to_store()
         self.params_initialized = True
 
     @staticmethod
@@ -272,6 +281,7 @@ class Module(BaseModule):
             )
             return
         self._bound().set_params(arg_params, aux_params, allow_extra)
+        self._write_to_store()
         self.params_initialized = True
 
     def get_states(self, merge_multi_context=True):
@@ -300,18 +310,16 @@ class Module(BaseModule):
                        force_init=False):  # fmt: skip
         """Makes the optimizer; gradients are divided by the batch size unless `rescale_grad` is given.
 
-        Several contexts train with the sum of their gradients, or each with its own when `kvstore` is None.
-        MXNetError: `kvstore` names a distributed store.
+        `kvstore`, a KVStore or its name, sums the gradients of several contexts and, where it can, updates the
+        parameters; None: every context trains with its own gradients. TypeError, ValueError: it is neither, or
+        no store has that name.
         """
         self._check("init_optimizer")
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring...")
             return
-        if isinstance(kvstore, str) and "dist" in kvstore:
-            raise MXNetError(
-                f"kvstore '{kvstore}': modules train in one process; use 'local', 'device' or None"
-            )
-        self._update_on_kvstore = kvstore is not None and len(self._context) > 1
+        values = [copies[0] for copies in self._exec_group.arrays_of(self._param_names)]
+        self._kvstore, self._update_on_kvstore = create_store(kvstore, len(self._context), values)
         count = 1 if self._update_on_kvstore else len(self._context)
         self._index = {name: i * count for i, name in enumerate(self._param_names)}
         names = {index + k: name for name, index in self._index.items() for k in range(count)}
@@ -329,37 +337,55 @@ class Module(BaseModule):
             optimizer.idx2name = optimizer.idx2name or names
         self._optimizer = optimizer
         self._updaters = [opt.get_updater(optimizer)] * count
+        self._init_kvstore(values)
         self._forget_updates()
         self.optimizer_initialized = True
         if self._given_states is not None:
             self.load_optimizer_states(self._given_states)
             self._given_states = None
 
+    def _init_kvstore(self, values):
+        store = self._kvstore
+        if store is None:
+            return
+        if self._compression_params:
+            store.set_gradient_compression(self._compression_params)
+        for name, value in zip(self._param_names, values):
+            store.init(name, value)
+        if self._update_on_kvstore:
+            store.set_optimizer(self._optimizer)
+
+    def _write_to_store(self):
+        """Gives a store that updates the parameters the values that were set."""
+        if self._update_on_kvstore:
+            names = [name for name in self._param_names if name in self._index]
+            replace_values(self._kvstore, names, self._exec_group.arrays_of(names))
+
     def borrow_optimizer(self, shared_module):
         """Updates by the optimizer, and with the states, of another module from now on."""
         assert shared_module.optimizer_initialized, "the other module has no optimizer yet"
-        for name in ("_optimizer", "_updaters", "_index", "_update_on_kvstore"):
+        for name in ("_optimizer", "_updaters", "_index", "_kvstore", "_update_on_kvstore"):
             setattr(self, name, getattr(shared_module, name))
         self._forget_updates()
         self.optimizer_initialized = True
 
     def _plan_updates(self):
-        """What update needs: for each updater (indices, gradients, weights), and the copies of the weights.
+        """What update needs: (indices, gradients, weights) for each updater, and the exchange before it.
 
         The lists stay the same from step to step, as an Updater wants it.
         """
         names = [name for name in self._param_names if self._requests[name] != "null" and name in self._index]
         weights = self._exec_group.arrays_of(names)
         grads = self._exec_group.arrays_of(names, "grad_dict")
+        if self._kvstore is not None:
+            outs = weights if self._update_on_kvstore else None
+            order = list(reversed(range(len(names))))  # in which backward goes through the layers
+            self._exchange = GradientExchange(self._kvstore, names, grads, outs, order)
         index = [self._index[name] for name in names]
-        if self._update_on_kvstore:
-            sums = [arrays.zeros_like(copies[0]) for copies in grads]
-            return [(index, sums, [copies[0] for copies in weights])], list(zip(sums, grads, weights))
-        steps = [
+        self._updates = [
             ([i + k for i in index], [copies[k] for copies in grads], [copies[k] for copies in weights])
-            for k in range(len(self._context))
+            for k in range(0 if self._update_on_kvstore else len(self._context))
         ]
-        return steps, []
 
     # --- steps ---
 
@@ -393,15 +419,11 @@ class Module(BaseModule):
         """Updates the parameters by their gradients."""
         self._check("update", optimizer=True)
         if self._updates is None:
-            self._updates = self._plan_updates()
-        steps, copies = self._updates
-        for total, grads, _ in copies:
-            total[:] = sum((grad.as_in_context(total.ctx) for grad in grads[1:]), grads[0])
-        for updater, (index, grads, weights) in zip(self._updaters, steps):
+            self._plan_updates()
+        if self._exchange is not None:
+            self._exchange.run()
+        for updater, (index, grads, weights) in zip(self._updaters, self._updates):
             updater(index, grads, weights)
-        for _, _, (first, *others) in copies:
-            for other in others:
-                other[:] = first.as_in_context(other.ctx)
 
     def get_outputs(self, merge_multi_context=True):
         """The outputs of the last forward; without merging, a list over the contexts for each."""

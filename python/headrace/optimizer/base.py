@@ -181,6 +181,15 @@ class Optimizer:
         """Chooses whose update counts go on: every device counts for itself."""
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
+    def _share_update_counts(self, device_ids):
+        """Lets devices that have no update counts yet go on from those of the device with most updates."""
+        counts = self._all_index_update_counts
+        longest = max(counts.values(), key=lambda one: sum(one.values()), default={})
+        for device_id in device_ids:
+            if not counts.get(device_id):
+                counts[device_id] = dict(longest)
+        self._index_update_count = counts.setdefault(0, {})
+
     def _update_count(self, index):
         counts = self._index_update_count
         for i in index if isinstance(index, (list, tuple)) else (index,):

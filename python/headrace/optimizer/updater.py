@@ -8,7 +8,7 @@ __all__ = ["Updater", "get_updater"]
 class Updater:
     """Callable `updater(index, grad, weight)`; index, grad and weight may be lists of equal length.
 
-    `states` maps an index to the optimizer's state of that parameter; states are made at the first update.
+    An index is a number or a name; stores give names as bytes. `states` maps an index to the optimizer's state of that parameter; states are made at the first update.
     What is prepared for lists is kept until other list objects come, so the items of a list must not change.
     """
 
@@ -20,7 +20,7 @@ class Updater:
 
     def _forget_groups(self):
         self._lists = None
-        self._groups = []
+        self._indices, self._groups = (), []
         self._device_id = 0
 
     @property
@@ -40,13 +40,14 @@ class Updater:
             for group in self._groups:
                 optimizer.update_group(group)
         else:
-            for i, g, w in zip(index, grad, weight):
+            for i, g, w in zip(self._indices, grad, weight):
                 optimizer.update_multi_precision(i, w, g, self.states[i])
 
     def _prepare(self, index, grad, weight):
-        states = [self._state(i, w) for i, w in zip(index, weight)]
+        self._indices = [i.decode() if isinstance(i, bytes) else i for i in index]
+        states = [self._state(i, w) for i, w in zip(self._indices, weight)]
         by_dtype = {}
-        for item in zip(index, weight, grad, states):
+        for item in zip(self._indices, weight, grad, states):
             by_dtype.setdefault(item[1]._dtype_name, []).append(item)
         if self.optimizer.has_update_group:
             self._groups = [self.optimizer.make_group(*map(list, zip(*items))) for items in by_dtype.values()]

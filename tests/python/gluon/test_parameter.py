@@ -1,5 +1,8 @@
 """Parameter, Constant, ParameterDict: values, deferred initialization and every error."""
 
+import copy
+import pickle
+
 import numpy
 import pytest
 
@@ -173,19 +176,138 @@ def test_bfloat16():
     assert param.data().asnumpy().tolist() == [1, 1]
 
 
-def test_several_contexts_hold_the_same_values():
-    param = Parameter("w", shape=(4, 3))
-    param.initialize(ctx=[hr.cpu(0), hr.cpu(1)])
-    first, second = param.list_data()
-    assert (first.asnumpy() == second.asnumpy()).all()
-    assert param.list_ctx() == [hr.cpu(0), hr.cpu(1)]
-    assert param.data(hr.cpu(1)).context == hr.cpu(1)
-    assert param.data().context == hr.cpu(0)
-    param.data(hr.cpu(1))[:] = first + 2
-    expected = first.asnumpy() + 1
-    param.reset_ctx(hr.cpu(1))
-    assert param.list_ctx() == [hr.cpu(1)]
-    numpy.testing.assert_allclose(param.data().asnumpy(), expected, rtol=1e-6)
+TWO = [hr.cpu(0), hr.cpu(1)]
+
+
+class TestSeveralContexts:
+    def made(self, ctx=TWO, **kwargs):
+        param = Parameter("w", shape=(4, 3), **kwargs)
+        param.initialize(ctx=ctx)
+        return param
+
+    def test_replicas_have_equal_values_and_memory_of_their_own(self, array):
+        param = self.made()
+        first, second = param.list_data()
+        assert (first.asnumpy() == second.asnumpy()).all()
+        assert [data.context for data in (first, second)] == param.list_ctx() == TWO
+        assert [grad.context for grad in param.list_grad()] == TWO
+        assert param.data(hr.cpu(1)) is second and param.data() is first
+        with hr.cpu(1):
+            assert param.data() is second
+        second[:] = 5
+        assert (first.asnumpy() != 5).all()
+
+    def test_one_seed_gives_one_parameter_wherever_it_is(self):
+        drawn = []
+        for ctx in (hr.cpu(0), hr.cpu(3), TWO, [hr.cpu(2), hr.cpu(1)]):
+            hr.random.seed(4)
+            drawn.append(self.made(ctx, init=init.Normal()).list_data()[-1].asnumpy())
+        assert all((values == drawn[0]).all() for values in drawn)
+
+    def test_gradients(self):
+        param = self.made()
+        for factor, data in enumerate(param.list_data(), 1):
+            with autograd.record():
+                loss = (data * factor).sum()
+            loss.backward()
+        assert [grad.asnumpy()[0, 0] for grad in param.list_grad()] == [1, 2]
+        assert param.grad(hr.cpu(1)) is param.list_grad()[1]
+        param.zero_grad()
+        assert [grad.asnumpy()[0, 0] for grad in param.list_grad()] == [0, 0]
+
+    def test_what_reaches_all_replicas(self):
+        param = self.made()
+        param.set_data(nd.full((4, 3), 7))
+        param.cast("float64")
+        param.grad_req = "add"
+        for data, grad in zip(param.list_data(), param.list_grad()):
+            assert data.dtype == grad.dtype == numpy.float64
+            assert (data.asnumpy() == 7).all()
+            for _ in range(2):
+                with autograd.record():
+                    loss = data.sum()
+                loss.backward()
+            assert (grad.asnumpy() == 2).all()
+        param.grad_req = "null"
+        with pytest.raises(RuntimeError, match="grad_req='null'"):
+            param.list_grad()
+
+    def test_reset_takes_the_mean(self):
+        param = self.made()
+        first = param.data(hr.cpu(0))
+        param.data(hr.cpu(1))[:] = first + 2
+        expected = first.asnumpy() + 1
+        param.reset_ctx(hr.cpu(1))
+        assert param.list_ctx() == [hr.cpu(1)]
+        numpy.testing.assert_allclose(param.data().asnumpy(), expected, rtol=1e-6)
+        param.reset_ctx([hr.cpu(3), hr.cpu(2)])
+        assert [data.context for data in param.list_data()] == [hr.cpu(3), hr.cpu(2)]
+
+    def test_files_have_the_mean(self, tmp_path):
+        file = str(tmp_path / "w")
+        params = ParameterDict()
+        param = params.get("w", shape=(2,), init="ones")
+        params.get("n", shape=(2,), dtype="int32", grad_req="null", init="ones")
+        params.initialize(ctx=TWO)
+        param.data(hr.cpu(1))[:] = 3
+        params.save(file)
+        loaded = nd.load(file)
+        assert loaded["w"].asnumpy().tolist() == [2, 2] and loaded["n"].dtype == numpy.int32
+        params.load(file, ctx=[hr.cpu(1), hr.cpu(0)])
+        assert [data.asnumpy().tolist() for data in param.list_data()] == [[2, 2]] * 2
+        with pytest.raises(AssertionError, match=r"on \[cpu\(2\)\] because it was previous initialized on"):
+            params.load(file, ctx=hr.cpu(2))
+        other = ParameterDict()
+        other.get("w", shape=(2,))
+        other.load(file, ctx=TWO, ignore_extra=True)
+        assert other["w"].list_ctx() == TWO and other["w"].grad(hr.cpu(1)).context == hr.cpu(1)
+
+    def test_deferred(self):
+        param = Parameter("w", shape=(2, 0), allow_deferred_init=True)
+        param.initialize(ctx=TWO)
+        assert param.list_ctx() == TWO
+        param.reset_ctx([hr.cpu(2), hr.cpu(1)])
+        with pytest.raises(hr.gluon.DeferredInitializationError):
+            param.data(hr.cpu(1))
+        param.set_data(nd.ones((2, 3)))
+        param._finish_deferred_init()
+        assert [data.context for data in param.list_data()] == [hr.cpu(2), hr.cpu(1)]
+
+    def test_constant(self):
+        constant = Constant("c", [1, 2])
+        constant.initialize(ctx=TWO)
+        assert [data.asnumpy().tolist() for data in constant.list_data()] == [[1, 2]] * 2
+
+    def test_copies_and_pickles(self):
+        param = self.made()
+        for other in (copy.deepcopy(param), pickle.loads(pickle.dumps(param))):
+            assert other.list_ctx() == TWO
+            with autograd.record():
+                loss = other.data(hr.cpu(1)).sum()
+            loss.backward()
+            assert (other.grad(hr.cpu(1)).asnumpy() == 1).all()
+            assert (param.grad(hr.cpu(1)).asnumpy() == 0).all()
+
+    @pytest.mark.parametrize(
+        ("ctx", "error", "text"),
+        [
+            ([], ValueError, "at least one context, and each once, got"),
+            ([hr.cpu(0), hr.cpu(1), hr.cpu(0)], ValueError, "each once"),
+            ([hr.cpu(0), hr.cpu_pinned(0)], ValueError, "each once"),
+            ("cpu", TypeError, "ctx must be a context or a list of contexts, got 'cpu'"),
+            ([hr.cpu(0), "cpu"], TypeError, "a list of contexts"),
+        ],
+    )
+    def test_contexts_that_are_none(self, ctx, error, text):
+        with pytest.raises(error, match=text):
+            Parameter("w", shape=(2,)).initialize(ctx=ctx)
+
+    def test_contexts_without_a_replica(self):
+        param = self.made()
+        text = r"Parameter 'w' was not initialized on context cpu\(2\). It was only initialized on \[cpu\(0\), cpu"
+        for get in (param.data, param.grad):
+            with pytest.raises(RuntimeError, match=text):
+                get(hr.cpu(2))
 
 
 def test_repr():

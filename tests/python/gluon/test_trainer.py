@@ -5,7 +5,6 @@ import pytest
 
 import headrace as hr
 from headrace import autograd, gluon, init, lr_scheduler, nd, optimizer
-from headrace.base import MXNetError
 from headrace.gluon import Trainer, nn
 
 
@@ -163,12 +162,6 @@ class TestLearningRate:
             trainer.set_learning_rate(1)
 
 
-def on_two_contexts():
-    param = gluon.Parameter("w", shape=(2,))
-    param.initialize(ctx=[hr.cpu(0), hr.cpu(1)])
-    return param
-
-
 def elsewhere():
     param = gluon.Parameter("v", shape=(2,))
     param.initialize(ctx=hr.cpu(1))
@@ -204,7 +197,6 @@ ERRORS = [
         "optimizer_params must be None",
     ),
     (lambda: Trainer([gluon.Parameter("w", shape=(2,))], "sgd"), RuntimeError, "has not been initialized"),
-    (lambda: Trainer([on_two_contexts()], "sgd"), MXNetError, "expected parameters on one context"),
     (lambda: Trainer([parameter(), elsewhere()], "sgd"), AssertionError, "same set of contexts"),
     (lambda: deferred().step(1), gluon.DeferredInitializationError, "initialization was deferred"),
     (zero_batch, ZeroDivisionError, "zero"),

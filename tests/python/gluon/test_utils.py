@@ -45,6 +45,20 @@ class TestSplit:
         assert (first.ctx, second.ctx) == (hr.cpu(0), hr.cpu(1))
         assert second.asnumpy().tolist() == [2, 3]
 
+    def test_load_uneven(self, array):
+        contexts = [hr.cpu(i) for i in range(4)]
+        for data in (array([[1.0, 2.0, 3.0]]), [[1.0, 2.0, 3.0]]):
+            with pytest.raises(ValueError, match="cannot be evenly split into 4 slices along axis 1"):
+                utils.split_and_load(data, contexts, batch_axis=1)
+            parts = utils.split_and_load(data, contexts, batch_axis=1, even_split=False)
+            assert [part.shape for part in parts] == [(1, 1)] * 3 + [(1, 0)]
+            assert [part.ctx for part in parts] == contexts
+            assert type(parts[0]) is type(array([1.0]))
+
+    def test_no_contexts(self, array):
+        with pytest.raises(ValueError, match="at least one context"):
+            utils.split_and_load(array([1.0]), [])
+
 
 class TestClip:
     def test_scales_in_place(self, array):

@@ -267,8 +267,10 @@ def test_contexts_without_a_store_train_alone(symbol, bound, batch_of):
 def test_contexts_and_stores_that_do_not_fit(symbol, bound):
     with pytest.raises(ValueError, match="Too many slices. Some splits are empty"):
         bound(symbol, 2, context=[mx.cpu(0), mx.cpu(1), mx.cpu(2)])
-    with pytest.raises(mx.MXNetError, match="kvstore 'dist_sync': modules train in one process"):
+    with pytest.raises(ValueError, match="dist_sync"):
         bound(symbol).init_optimizer("dist_sync")
+    with pytest.raises(TypeError, match="kvstore must be KVStore, str or None, got 3"):
+        bound(symbol).init_optimizer(3)
 
 
 def test_optimizer_objects(symbol, bound, caplog):

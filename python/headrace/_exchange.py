@@ -1,0 +1,85 @@
+"""Stores and the exchange of gradients in a step of several contexts, for Trainer and Module."""
+
+import math
+import os
+
+from . import _arrays as arrays
+from . import _core
+from . import kvstore as stores
+
+__all__ = ["GradientExchange", "create_store", "replace_values"]
+
+_LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does not update
+
+def create_store(kvstore, context_count, params, update_on_kvstore=None):
+    """(store or None, whether it updates the parameters) for `kvstore`: a KVStoreBase, a name, or None.
+
+    One context needs no store, unless one is given or a name with 'dist' in it. `update_on_kvstore` decides who
+    updates; None: the store where it can, unless the environment variable MXNET_UPDATE_ON_KVSTORE is 0 or the
+    store is 'local' and one of the arrays `params` has more than 2^24 elements. TypeError: another kind of
+    `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
+    """
+    if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
+        raise TypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
+    if kvstore is None or (isinstance(kvstore, str) and context_count == 1 and "dist" not in kvstore):
+        return None, False
+    store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore
+    if "dist" in store.type and "async" in store.type:
+        if update_on_kvstore is False:
+            raise ValueError("Please set update_on_kvstore=True when training in async mode.")
+        update_on_kvstore = True
+    can_update = store.is_capable(stores.KVStoreBase.OPTIMIZER)
+    if update_on_kvstore is None:
+        is_large = any(math.prod(one.shape) > _LARGE_ARRAY for one in params)
+        wanted = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
+        return store, can_update and wanted and not (kvstore == "local" and is_large)
+    if update_on_kvstore and not can_update:
+        raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
+    return store, bool(update_on_kvstore)
+
+
+def replace_values(store, keys, replicas):
+    """Gives a store that updates parameters the values of the first of each parameter's replicas."""
+    values = {key.encode() if isinstance(key, str) else key: of_one[0] for key, of_one in zip(keys, replicas)}
+
+    def take(key, _, stored):
+        stored[:] = arrays.like(values[key], stored)
+
+    updater = store._updater
+    store._set_updater(take)
+    # Zeros leave alone what compression has left over of earlier gradients.
+    store.push(keys, [list(map(arrays.zeros_like, of_one)) for of_one in replicas])
+    store._set_updater(updater)
+
+
+class GradientExchange:
+    """Calls of a store that exchange `grads`; each is queued and waits for its own gradients alone.
+
+    Parameters
+    ----------
+    store : KVStoreBase. One of this package treats the keys of one call together, so small gradients share
+        calls; another one gets a call for every key.
+    keys : of the gradients in the store.
+    grads : for each key a list over the contexts.
+    outs : likewise, what receives the result; None: the gradients.
+    order : places in `keys`, in the order in which backward completes the gradients.
+    """
+
+    def __init__(self, store, keys, grads, outs, order):
+        self._store = store
+        self._calls = []
+        if isinstance(store, stores.KVStore):
+            for bucket in _core.gradient_buckets([grads[place][0] for place in order]):
+                places = [order[turn] for turn in bucket]
+                taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
+                # What backward completes last, the next forward needs first.
+                self._calls.append((*taken, bucket[-1] - len(order) + 1))
+        else:
+            for place in order:
+                out = grads[place] if outs is None else outs[place]
+                self._calls.append((keys[place], grads[place], out, -place))
+
+    def run(self):
+        """Queues the exchange."""
+        for keys, grads, outs, priority in self._calls:
+            self._store.pushpull(keys, grads, out=outs, priority=priority)

@@ -1,0 +1,276 @@
+"""Training on several contexts: what one device learns, several learn. Contexts are labels of the host's memory."""
+
+import numpy
+import pytest
+
+import headrace as hr
+from headrace import autograd, gluon, init, nd, npx
+from headrace.gluon import nn
+from headrace.gluon.model_zoo import vision
+from headrace.gluon.utils import split_and_load
+
+RNG = numpy.random.default_rng(5)
+
+
+def contexts(count):
+    return [hr.cpu(i) for i in range(count)]
+
+
+def loss_curve(net, trainer, images, labels, ctx, steps=6):
+    """The mean loss of each step on one batch, which may not divide evenly."""
+    loss_of, curve = gluon.loss.SoftmaxCrossEntropyLoss(), []
+    for _ in range(steps):
+        parts = zip(*(split_and_load(one, ctx, even_split=False) for one in (images, labels)))
+        with autograd.record():
+            losses = [loss_of(net(x), y) for x, y in parts]
+        autograd.backward(losses)
+        trainer.step(len(images))
+        curve.append(sum(loss.sum().asnumpy() for loss in losses) / len(images))
+    return numpy.array(curve).ravel()
+
+
+def small_network(ctx, hybridize):
+    hr.random.seed(3)
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(6, 3, activation="relu"), nn.MaxPool2D(), nn.Dense(300, activation="relu"))
+    net.add(nn.Dense(1000, activation="relu"), nn.Dense(10))
+    net.initialize(init.Xavier(), ctx=ctx)
+    net.hybridize(hybridize)
+    return net
+
+
+@pytest.fixture(scope="module")
+def batch():
+    return nd.array(RNG.random((22, 1, 14, 14))), nd.array(RNG.integers(0, 10, 22))
+
+
+class TestCurves:
+    """Of the same global batch on one context and on several; 22 samples do not divide by 4."""
+
+    @pytest.mark.parametrize("hybridize", [False, True])
+    @pytest.mark.parametrize("update_on_kvstore", [None, False])
+    @pytest.mark.parametrize(
+        ("optimizer", "settings"),
+        [
+            ("sgd", {"learning_rate": 0.1, "momentum": 0.9, "wd": 1e-3}),
+            ("adam", {"learning_rate": 3e-3}),
+            ("dcasgd", {"learning_rate": 0.1, "momentum": 0.5}),  # written with array operations
+        ],
+    )
+    def test_optimizers(self, batch, optimizer, settings, update_on_kvstore, hybridize):
+        curves = []
+        for count in (1, 2, 4):
+            ctx = contexts(count)
+            net = small_network(ctx, hybridize)
+            trainer = gluon.Trainer(
+                net.collect_params(), optimizer, dict(settings), update_on_kvstore=update_on_kvstore
+            )
+            curves.append(loss_curve(net, trainer, *batch, ctx))
+        one, *several = curves
+        assert one[-1] < one[0]
+        for curve in several:
+            numpy.testing.assert_allclose(curve, one, rtol=1e-5)
+
+    @pytest.mark.parametrize("hybridize", [False, True])
+    def test_resnet(self, hybridize):
+        """Every device gets the same images, so that its batch statistics are those of the global batch."""
+        images, labels = RNG.random((4, 1, 16, 16)), RNG.integers(0, 10, 4)
+        curves = []
+        for count in (1, 2, 4):
+            ctx = contexts(count)
+            hr.random.seed(3)
+            net = vision.ResNetV1(
+                vision.BasicBlockV1, [1, 1, 1, 1], [8, 8, 12, 16, 32], classes=10, thumbnail=True
+            )
+            net.initialize(init.Xavier(), ctx=ctx)
+            net.hybridize(hybridize)
+            trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9})
+            repeated = nd.array(numpy.tile(images, (4, 1, 1, 1))), nd.array(numpy.tile(labels, 4))
+            curves.append(loss_curve(net, trainer, *repeated, ctx))
+        for curve in curves[1:]:
+            numpy.testing.assert_allclose(curve, curves[0], rtol=1e-5)
+
+    def test_fewer_samples_than_devices(self, batch):
+        images, labels = batch[0][:3], batch[1][:3]
+        curves = []
+        for count in (1, 4):
+            ctx = contexts(count)
+            net = small_network(ctx, True)
+            net(images)  # the shapes do not follow from an empty slice
+            trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1})
+            curves.append(loss_curve(net, trainer, images, labels, ctx))
+        numpy.testing.assert_allclose(curves[1], curves[0], rtol=1e-5)
+
+    def test_replicas_stay_equal_and_runs_repeat(self, batch):
+        runs = []
+        for _ in range(2):
+            ctx = contexts(4)
+            net = small_network(ctx, True)
+            trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 3e-3}, kvstore="local")
+            loss_curve(net, trainer, *batch, ctx, steps=3)
+            weights = [param.list_data() for param in net.collect_params().values()]
+            for first, *others in weights:
+                for other in others:
+                    assert (first.asnumpy() == other.asnumpy()).all()
+            runs.append([first.asnumpy() for first, *_ in weights])
+        for one, two in zip(*runs):
+            assert (one == two).all()
+
+
+def test_lenet_from_raw_arrays(np_mode):
+    """Parameters copied to every device, gradients summed by the program itself, as a book does it."""
+    np = hr.np
+    shapes = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
+    start = [RNG.normal(scale=0.1, size=shape) if len(shape) > 1 else numpy.zeros(shape) for shape in shapes]
+    images, labels = np.array(RNG.random((16, 1, 28, 28))), np.array(RNG.integers(0, 10, 16))
+    loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
+
+    def lenet(x, params):
+        w1, b1, w2, b2, w3, b3, w4, b4 = params
+        h = npx.relu(npx.convolution(data=x, weight=w1, bias=b1, kernel=(3, 3), num_filter=20))
+        h = npx.pooling(data=h, pool_type="avg", kernel=(2, 2), stride=(2, 2))
+        h = npx.relu(npx.convolution(data=h, weight=w2, bias=b2, kernel=(5, 5), num_filter=50))
+        h = npx.pooling(data=h, pool_type="avg", kernel=(2, 2), stride=(2, 2))
+        return np.dot(npx.relu(np.dot(h.reshape(h.shape[0], -1), w3) + b3), w4) + b4
+
+    def allreduce(data):
+        for i in range(1, len(data)):
+            data[0][:] += data[i].copyto(data[0].context)
+        for i in range(1, len(data)):
+            data[0].copyto(data[i])
+
+    def curve(ctx):
+        replicas = [[np.array(value).copyto(one) for value in start] for one in ctx]
+        for params in replicas:
+            for param in params:
+                param.attach_grad()
+        found = []
+        for _ in range(4):
+            xs, ys = split_and_load(images, ctx), split_and_load(labels, ctx)
+            with autograd.record():
+                losses = [loss_of(lenet(x, w), y) for x, y, w in zip(xs, ys, replicas)]
+            for loss in losses:
+                loss.backward()
+            for i in range(len(start)):
+                allreduce([params[i].grad for params in replicas])
+            for params in replicas:
+                for param in params:
+                    param[:] = param - 0.5 * param.grad / len(images)
+            found.append(sum(float(loss.sum()) for loss in losses) / len(images))
+        return found
+
+    one = curve(contexts(1))
+    assert one[-1] < one[0]
+    for count in (2, 4):
+        numpy.testing.assert_allclose(curve(contexts(count)), one, rtol=1e-5)
+
+
+class TestCompiledNetworks:
+    def test_results_are_where_the_data_are(self):
+        net = small_network(contexts(2), True)
+        x = nd.ones((2, 1, 14, 14))
+        first, second = net(x), net(x.as_in_context(hr.cpu(1)))
+        assert (first.context, second.context) == (hr.cpu(0), hr.cpu(1))
+        assert (first.asnumpy() == second.asnumpy()).all()
+
+    def test_blocks_that_define_forward(self, np_mode):
+        class Affine(gluon.HybridBlock):
+            def __init__(self):
+                super().__init__()
+                self.scale = self.params.get("scale", shape=(3,), init=init.Constant(2))
+                self.shift = hr.np.array([1.0, 2.0, 3.0])  # becomes a constant of the graph
+
+            def forward(self, x):
+                return x * self.scale.data(x.ctx) + self.shift.as_in_ctx(x.ctx)
+
+        net = Affine()
+        net.initialize(ctx=contexts(2))
+        net.hybridize()
+        for ctx in contexts(2):
+            with autograd.record():
+                y = net(hr.np.ones((2, 3), ctx=ctx))
+            y.backward()
+            assert y.ctx == ctx and y.tolist() == [[3, 4, 5]] * 2
+            assert net.scale.grad(ctx).ctx == ctx and net.scale.grad(ctx).tolist() == [2, 2, 2]
+
+    def test_running_statistics_belong_to_the_context(self):
+        norm = nn.BatchNorm(in_channels=2)
+        norm.initialize(ctx=contexts(2))
+        norm.hybridize()
+        with autograd.record():
+            norm(nd.ones((4, 2), ctx=hr.cpu(1)))
+        assert norm.running_mean.data(hr.cpu(0)).asnumpy().tolist() == [0, 0]
+        numpy.testing.assert_allclose(norm.running_mean.data(hr.cpu(1)).asnumpy(), 0.1, rtol=1e-6)
+
+    def test_two_contexts_in_one_call(self):
+        class Sum(gluon.HybridBlock):
+            def hybrid_forward(self, F, x, y):
+                return x + y
+
+        net = Sum()
+        net.hybridize()
+        with pytest.raises(ValueError, match=r"Find multiple contexts in the input.*cpu\(0\) and cpu\(1\)"):
+            net(nd.ones((2,)), nd.ones((2,), ctx=hr.cpu(1)))
+
+    def test_deferred_initialization_on_several_contexts(self):
+        for hybridize in (False, True):
+            net = nn.HybridSequential()
+            net.add(nn.Dense(4), nn.Dense(2))
+            net.initialize(ctx=contexts(2))
+            net.hybridize(hybridize)
+            assert net[0].weight.list_ctx() == contexts(2)
+            net(nd.ones((1, 3), ctx=hr.cpu(1)))
+            first, second = net[0].weight.list_data()
+            assert (first.asnumpy() == second.asnumpy()).all()
+
+
+class TestCopies:
+    """Between contexts; gradients flow through them."""
+
+    @pytest.mark.parametrize("name", ["as_in_context", "copyto"])
+    def test_gradient(self, array, name):
+        x = array([1.0, 2.0])
+        x.attach_grad()
+        with autograd.record():
+            there = getattr(x, name)(hr.cpu(1))
+            y = (there * there).as_in_context(hr.cpu(2)).sum()
+        y.backward()
+        assert (there.context, y.context, x.grad.context) == (hr.cpu(1), hr.cpu(2), hr.cpu(0))
+        assert x.grad.asnumpy().tolist() == [2, 4]
+        assert type(there) is type(x)
+
+    def test_gradient_of_second_order(self):
+        x = nd.array([3.0])
+        x.attach_grad()
+        with autograd.record():
+            y = x.as_in_context(hr.cpu(1))
+            (first,) = autograd.grad(y * y * y, [x], create_graph=True)
+        first.backward()
+        assert (first.asscalar(), x.grad.asscalar()) == (27, 18)
+
+    def test_a_copy_is_another_array(self):
+        x = nd.array([1.0])
+        y = x.copyto(hr.cpu(0))
+        x[:] = 5
+        assert y.asscalar() == 1 and x.as_in_context(hr.cpu(0)) is x
+
+
+def test_heads_on_several_contexts():
+    x, y = nd.array([1.0, 2.0]), nd.array([3.0], ctx=hr.cpu(1))
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        heads = [(x * x).sum(), y * y]
+    autograd.backward(heads, [None, nd.array([10.0], ctx=hr.cpu(1))])
+    assert x.grad.asnumpy().tolist() == [2, 4] and y.grad.asnumpy().tolist() == [60]
+
+
+def test_metrics_of_lists():
+    labels = split_and_load(nd.array([0, 1, 1, 0]), contexts(2))
+    scores = split_and_load(nd.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]), contexts(2))
+    metric = hr.metric.Accuracy()
+    metric.update(labels, scores)
+    assert metric.get() == ("accuracy", 0.75) and metric.num_inst == 4
+    loss = hr.metric.Loss()
+    loss.update(None, scores)
+    assert loss.get()[1] == pytest.approx(0.5)
