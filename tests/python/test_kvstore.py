@@ -344,6 +344,23 @@ def test_create_knows_its_kinds():
         kv.create("device", topology="/no/such/topology.json")
 
 
+def test_the_environment_declares_a_topology(monkeypatch):
+    def run(topology):
+        monkeypatch.setenv("HEADRACE_TOPOLOGY", topology)
+        program = (
+            "from headrace import cpu, kv, nd\n"
+            "store = kv.create('device', strategy='ring')\n"
+            "store.init(0, nd.zeros((2,)))\n"
+            "store.push(0, [nd.ones((2,), ctx=cpu(i)) for i in range(2)])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        return done.stderr
+
+    assert run("p3") == ""
+    assert "topology 'pcie2' has no cpu(1)" in run("pcie2")
+    assert "'nowhere' is neither a preset" in run("nowhere")
+
+
 def test_stores_can_be_registered():
     @kv.KVStoreBase.register
     class Own(kv.KVStoreBase):
