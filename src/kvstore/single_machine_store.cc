@@ -110,9 +110,10 @@ void SingleMachineStore::init(std::span<const Item> items) {
           "key multiple times",
           to_string(item.key));
   }
-  for (const Item& item : items)
-    added[item.key].stored =
-        copied_to(item.arrays[0].detach(), communicator_->home(item.arrays, item.arrays[0].device()));
+  for (const Item& item : items) {
+    const Device home = communicator_->home(item.arrays, item.arrays[0].device());
+    added[item.key].stored = copied_to(contiguous(item.arrays[0].detach()), home);
+  }
   entries_.merge(added);
 }
 

@@ -120,6 +120,15 @@ TEST(Presets, Pcie4IsAStarOfFullDuplexLinks) {
     }
 }
 
+TEST(Presets, StarsHaveTheDevicesAsked) {
+  const std::string names[] = {"cpu3", "gpu1"};
+  const Topology star(star_topology(names));
+  EXPECT_EQ(star.device_count(), 2);
+  EXPECT_EQ(star.device_name(0), "cpu3");
+  EXPECT_EQ(star.device(1), (Device{DeviceType::kGpu, 1}));
+  EXPECT_EQ(star.route(0, 1).vertices.size(), 3u);
+}
+
 TEST(Presets, SixNvlinksEndAtEachGpuOfAP3) {
   const TopologyPtr topology = loaded("p3");
   std::map<std::string, int> lanes;
