@@ -113,8 +113,9 @@ class Trainer:
         self._rescale(batch_size)
         self._prepare()
         fresh = self._fresh(ignore_stale_grad)
-        self._allreduce_grads()
-        self._update(fresh)
+        if fresh is None or any(map(any, fresh)):
+            self._allreduce_grads()
+            self._update(fresh)
 
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.

@@ -1,5 +1,7 @@
 """Training on several contexts: what one device learns, several learn. Contexts are labels of the host's memory."""
 
+import json
+
 import numpy
 import pytest
 
@@ -274,3 +276,37 @@ def test_metrics_of_lists():
     loss = hr.metric.Loss()
     loss.update(None, scores)
     assert loss.get()[1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_gradients_travel_while_backward_still_runs(tmp_path, hybridize):
+    """The timeline of a step whose backward takes far longer than queueing it."""
+    ctx = contexts(2)
+    net = nn.HybridSequential()
+    for _ in range(8):
+        net.add(nn.Dense(768, activation="relu", in_units=768))
+    net.initialize(ctx=ctx)
+    net.hybridize(hybridize)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-3})
+    data = [nd.ones((512, 768), ctx=one) for one in ctx]
+
+    def step():
+        with autograd.record():
+            losses = [net(x).mean() for x in data]
+        autograd.backward(losses)
+        trainer.step(1)
+
+    step()  # compiles
+    nd.waitall()
+    file = tmp_path / "profile.json"
+    hr.profiler.set_config(profile_all=True, filename=str(file))
+    hr.profiler.start()
+    step()
+    nd.waitall()
+    hr.profiler.stop()
+    hr.profiler.dump()
+    events = [one for one in json.loads(file.read_text())["traceEvents"] if one.get("ph") == "X"]
+    exchanged = [one["ts"] for one in events if one["name"].startswith("kvstore")]
+    backward_ends = max(one["ts"] + one["dur"] for one in events if one["name"] == "_backward_relu")
+    assert len(exchanged) >= 16
+    assert sum(ts < backward_ends for ts in exchanged) >= 6

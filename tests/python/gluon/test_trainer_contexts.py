@@ -179,6 +179,8 @@ class TestStaleGradients:
         assert values(param) == [[-2, -2]] * 2  # nothing was done
         trainer.step(1, ignore_stale_grad=True)
         assert values(param) == [[-7, -7]] * 2  # it counts as zero
+        trainer.step(1, ignore_stale_grad=True)
+        assert values(param) == [[-7, -7]] * 2
 
     @pytest.mark.parametrize("update_on_kvstore", [True, False])
     def test_of_one_parameter(self, update_on_kvstore):
