@@ -2,7 +2,7 @@
 
 A folder of src/ includes only itself and the folders before it in LAYERS. Folders of backend/ do not know
 each other. The host's cores are there in every build, so all layers from the arrays up may use backend/cpu/;
-the engine knows no backend, and only *_cuda files know backend/cuda/.
+the engine knows no backend, only *_cuda files know backend/cuda/, and only simulation/ knows backend/sim/.
 """
 
 import pathlib
@@ -14,7 +14,7 @@ import sources
 
 LAYERS = (
     *("headrace", "base", "trace", "device", "backend", "engine", "ndarray", "op", "ops"),
-    *("autograd", "graph", "optimizer", "data", "kvstore", "profiler", "hardware", "gluon", "c_api"),
+    *("autograd", "graph", "optimizer", "data", "kvstore", "profiler", "hardware", "simulation", "gluon", "c_api"),
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 CUDA_HEADER = re.compile(
@@ -59,7 +59,9 @@ def check_backend(path: pathlib.PurePosixPath, here: str, backend: str | None) -
         return None
     if backend == "cuda" and path.stem.endswith("_cuda"):
         return None
-    return "only layers above the engine may know backend/cpu/, and *_cuda files backend/cuda/"
+    if backend == "sim" and here == "simulation":
+        return None
+    return "only layers above the engine may know backend/cpu/, *_cuda files backend/cuda/, simulation/ backend/sim/"
 
 
 def check_third_party(path: pathlib.PurePosixPath, header: str) -> str | None:

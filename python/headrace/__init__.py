@@ -38,6 +38,7 @@ _MODULES = {
         "profiler",
         "random",
         "runtime",
+        "sim",
         "symbol",
         "util",
         "visualization",

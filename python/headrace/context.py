@@ -122,7 +122,10 @@ def gpu_memory_info(device_id=0):
     """
     from .base import MXNetError
 
-    raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
+    if not 0 <= device_id < num_gpus():
+        raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
+    total = _core.memory_bytes(device_id)
+    return max(0, total - _core.memory_stats(2, device_id)["live"]), total
 
 
 def current_context():

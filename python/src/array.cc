@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "convert.h"
 #include "engine/runtime.h"
+#include "engine/var_access.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "trace/trace.h"
@@ -29,8 +30,8 @@ bool wait_to_read(const NDArray& array) {
   if (!storage) return true;
   Var& var = storage->var();
   try {
-    if (var.idle()) {
-      if (var.poisoned()) runtime().engine.wait_to_read(var);
+    if (var.idle() && !VarAccess::has_uses(var, false)) {
+      if (!var.is_plain() || runtime().engine.observer()) runtime().engine.wait_to_read(var);
       return true;
     }
     trace::Span span({"wait_to_read", trace::kCall});

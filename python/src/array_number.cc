@@ -3,6 +3,7 @@
 #include "array.h"
 #include "base/check.h"
 #include "convert.h"
+#include "ndarray/device_copy.h"
 #include "op/borrowed_arrays.h"
 #include "op/invoke.h"
 #include "op_call.h"
@@ -28,7 +29,7 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
   }
   // NumPy arrays join np arrays; nd arrays mix with nothing else.
   if (!forms.np || !PyObject_HasAttrString(other, "__array_interface__")) Py_RETURN_NOTIMPLEMENTED;
-  NDArray converted = from_object(other, std::nullopt);
+  NDArray converted = beside(from_object(other, std::nullopt), array_of(a_is_array ? a : b));
   const BorrowedArrays inputs(a_is_array ? array_of(a) : converted, a_is_array ? converted : array_of(b));
   invoke(*forms.both, forms.both->default_attrs, inputs, {&result, 1});
   return finish(std::move(result), forms.np, out);
@@ -143,8 +144,9 @@ double only_value(PyObject* self, const char* what) {
     throw Error(ErrorKind::kType, fmt::format("{}: only an array of one element converts to a Python scalar; this one "
                                               "has shape {}",
                                               what, to_string(array.shape())));
-  if (!wait_to_read(array)) throw PythonError();
-  return array.item();
+  const NDArray host = !array.view()->storage() || array.device().is_host() ? array : host_copy(array);
+  if (!wait_to_read(host)) throw PythonError();
+  return host.item();
 }
 
 int truth(PyObject* self) {

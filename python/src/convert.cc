@@ -4,6 +4,8 @@
 
 #include "array.h"
 #include "base/check.h"
+#include "ndarray/device_copy.h"
+#include "op/invoke.h"
 
 namespace headrace::python {
 namespace {
@@ -259,7 +261,14 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   return array;
 }
 
-PyObject* to_numpy(const NDArray& array) {
+NDArray beside(NDArray array, const NDArray& neighbour) {
+  return needs_device_copy(neighbour.device(), array.device()) ? copied_to(array, neighbour.device()) : array;
+}
+
+// Waits without the interpreter's lock: a thread that completes tasks may need it.
+PyObject* to_numpy(const NDArray& given) {
+  const bool is_here = !given.view()->storage() || given.device().is_host();
+  const NDArray array = is_here ? given : host_copy(given);
   if (!wait_to_read(array)) throw PythonError();
   static PyObject* empty = numpy_name("empty");
   Ref shape(from_shape(array.shape()));

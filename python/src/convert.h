@@ -29,6 +29,8 @@ PyObject* from_attr_value(const AttrValue& value);
 NDArray from_object(PyObject* object, std::optional<DType> dtype);
 // A packed copy as a NumPy array; waits.
 PyObject* to_numpy(const NDArray& array);
+// The array, or a copy of it where `neighbour` is, if that is on an accelerator: for values that an operation mixes.
+NDArray beside(NDArray array, const NDArray& neighbour);
 // The struct-module format of a dtype ("f", "q"); null where Python has none (bfloat16).
 const char* buffer_format(DType dtype);
 

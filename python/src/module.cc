@@ -33,6 +33,7 @@ NB_MODULE(_core, m) {
   bind_plan(m);
   bind_hardware(m);
   bind_kvstore(m);
+  bind_sim(m);
   headrace::profiler::start_if_configured();
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));

@@ -184,18 +184,27 @@ class Call {
     }
     check(f_.np, ErrorKind::kType, "{}: argument '{}' must be an NDArray, got {}", name(), input_name(i),
           Py_TYPE(object)->tp_name);
-    if (std::optional<Number> number = as_number(object)) return full({}, number->value, number_dtype(*number), {});
+    const NDArray* const neighbour = first_array();
+    const Device device = neighbour ? neighbour->device() : Device{};
+    if (std::optional<Number> number = as_number(object)) return full({}, number->value, number_dtype(), device);
     NDArray array = from_object(object, std::nullopt);
+    if (neighbour) array = beside(std::move(array), *neighbour);
     // Python numbers have no dtype of their own: lists of them are float32, as np.array makes them.
     bool host_array = PyObject_HasAttrString(object, "__array_interface__");
     return host_array ? array : cast_to(array, DType::kFloat32);
   }
 
   // A bare number takes the dtype of the arrays beside it.
-  DType number_dtype(const Number&) const {
-    for (PyObject* other : inputs_)
-      if (other && is_array(other)) return array_of(other).dtype();
-    return DType::kFloat32;
+  DType number_dtype() const {
+    const NDArray* const neighbour = first_array();
+    return neighbour ? neighbour->dtype() : DType::kFloat32;
+  }
+
+  // Of the inputs; null: there is none.
+  const NDArray* first_array() const {
+    for (PyObject* input : inputs_)
+      if (input && is_array(input)) return &array_of(input);
+    return nullptr;
   }
 
   const NDArray& output_of(PyObject* target) const {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "backend/cpu/host_backend.h"
+#include "backend/sim/sim_machine.h"
 #include "device/registry.h"
 
 namespace headrace {
@@ -11,6 +12,7 @@ std::span<const BackendEntry> builtin_backends() {
       BackendEntry{DeviceType::kCpu, &host_backend()},
       BackendEntry{DeviceType::kCpuPinned, &host_backend()},
       BackendEntry{DeviceType::kCpuShared, &host_backend()},
+      BackendEntry{DeviceType::kGpu, &sim_machine()},
   };
   return entries;
 }

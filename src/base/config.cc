@@ -52,6 +52,11 @@ void parse_flag(const char* name, std::string_view text, Config& config) {
   config.*member = text == "1";
 }
 
+void parse_clock(const char* name, std::string_view text, Config& config) {
+  check(text == "real" || text == "virtual", ErrorKind::kValue, "{}: expected real or virtual, got '{}'.", name, text);
+  config.sim_virtual_clock = text == "virtual";
+}
+
 void parse_log_level(const char* name, std::string_view text, Config& config) {
   check(text == "error" || text == "warn" || text == "info" || text == "debug", ErrorKind::kValue,
         "{}: expected error, warn, info or debug, got '{}'.", name, text);
@@ -76,6 +81,14 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_FUSION", "1",
       "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},
      parse_flag<&Config::fusion>},
+    {{"HEADRACE_SIM_GPUS", "0", "simulated GPUs, for machines without real ones; 0: as many as the topology has"},
+     parse_integer<&Config::sim_gpus, 0>},
+    {{"HEADRACE_SIM_TOPOLOGY", "", "what links simulated GPUs: pcie4, p3, another preset, or a file; see docs/planner.md"},
+     parse_text<&Config::sim_topology>},
+    {{"HEADRACE_SIM_CLOCK", "real", "real: copies take their modelled time; virtual: a discrete-event clock counts"},
+     parse_clock},
+    {{"HEADRACE_SIM_MEMORY", "0", "bytes of memory of each simulated GPU; 0: 16 GiB"},
+     parse_integer<&Config::sim_memory, 0>},
     {{"HEADRACE_TOPOLOGY", "", "what connects the devices: a preset or a file of docs/planner.md; empty: one switch"},
      parse_text<&Config::topology>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},

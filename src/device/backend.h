@@ -1,7 +1,12 @@
-// What a kind of device supplies: memory now; streams and events come with the first device that has them.
+// What a kind of device supplies: memory, and streams where it has them.
 #pragma once
 
+#include <memory>
+
+#include "device/accelerator.h"
 #include "device/allocator.h"
+#include "device/observer.h"
+#include "device/topology.h"
 
 namespace headrace {
 
@@ -11,6 +16,12 @@ class Backend {
   virtual int device_count() const noexcept = 0;
   // Null when there is no such device.
   virtual Allocator* allocator(int id) noexcept = 0;
+  // Null when the device has no streams of its own: the host.
+  virtual Accelerator* accelerator(int /*id*/) noexcept { return nullptr; }
+  // What links the devices with each other and the host; null: it is not known.
+  virtual std::shared_ptr<const Topology> topology() { return nullptr; }
+  // Somebody who is to hear of every push and every wait; null: nobody.
+  virtual PushObserver* observer() noexcept { return nullptr; }
   // Called in the forking thread while no task runs; a backend stops its own threads in the first and may start
   // them again in the second.
   virtual void before_fork() noexcept {}

@@ -25,22 +25,51 @@ Backend* backend_of(DeviceType type) {
   return index < kTypes ? table().by_type[index] : nullptr;
 }
 
+[[noreturn]] void fail_no_device(Device device) {
+  const bool is_gpu = device.type == DeviceType::kGpu;
+  fail(ErrorKind::kRuntime, "{}: no such device; this machine has {} of that type. Use one that exists, for example {}",
+       to_string(device), device_count(device.type),
+       is_gpu ? "cpu(0), or let the machine simulate GPUs: HEADRACE_SIM_GPUS=n, or headrace.sim.configure(gpus=n)."
+              : "cpu(0).");
+}
+
 }  // namespace
 
 Allocator& allocator_of(Device device) {
   Backend* backend = backend_of(device.type);
   Allocator* allocator = backend ? backend->allocator(device.id) : nullptr;
   if (!allocator) [[unlikely]]  // not check(): naming the device costs more than a tiny task
-    fail(ErrorKind::kRuntime,
-         "{}: no such device; this machine has {} of that type. Use one that headrace.context lists, for example "
-         "cpu(0).",
-         to_string(device), device_count(device.type));
+    fail_no_device(device);
   return *allocator;
 }
 
-int device_count(DeviceType type) noexcept {
+Accelerator* accelerator_of(Device device) {
+  if (device.is_host()) return nullptr;
+  Backend* backend = backend_of(device.type);
+  Accelerator* accelerator = backend ? backend->accelerator(device.id) : nullptr;
+  if (!accelerator) fail_no_device(device);
+  return accelerator;
+}
+
+Stream* compute_stream(Device device) {
+  Accelerator* accelerator = accelerator_of(device);
+  return accelerator ? &accelerator->stream(Lane::kCompute) : nullptr;
+}
+
+Stream* copy_stream(Device to, Device from) {
+  if (to == from) return compute_stream(to);
+  if (from.is_host()) return to.is_host() ? nullptr : &accelerator_of(to)->stream(Lane::kHostToDevice);
+  return to.is_host() ? &accelerator_of(from)->stream(Lane::kDeviceToHost) : &accelerator_of(to)->peer_stream(from);
+}
+
+int device_count(DeviceType type) {
   Backend* backend = backend_of(type);
   return backend ? backend->device_count() : 0;
+}
+
+std::shared_ptr<const Topology> topology_of(DeviceType type) {
+  Backend* backend = backend_of(type);
+  return backend ? backend->topology() : nullptr;
 }
 
 // A backend that serves several device types is called once.

@@ -12,6 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr double kLeastBandwidth = 1, kMostBandwidth = 1e18;  // bytes/s
+constexpr double kMostFlops = 1e24;                           // per second
 constexpr double kMostLatency = 1000;                         // seconds
 constexpr int kMostLanes = 1024;
 
@@ -41,6 +42,14 @@ void check_link(const LinkSpec& link) {
 }
 
 }  // namespace
+
+void check_rates(const DeviceRates& rates, std::string_view owner) {
+  if (rates.bandwidth != kUnlimited) check_bandwidth(rates.bandwidth, "memory bandwidth", owner);
+  check(rates.flops == kUnlimited || (rates.flops >= 1 && rates.flops <= kMostFlops), ErrorKind::kValue,
+        "topology: the flops of {} must be from 1 to {:g} per second, got {:g}", owner, kMostFlops, rates.flops);
+  check(rates.launch >= 0 && rates.launch <= kMostLatency, ErrorKind::kValue,
+        "topology: the launch of {} must be from 0 to {:g} seconds, got {:g}", owner, kMostLatency, rates.launch);
+}
 
 Topology::Topology(TopologySpec spec) : spec_(std::move(spec)) {
   check(!spec_.devices.empty(), ErrorKind::kValue, "topology: there is no device; list at least one, such as gpu0");
@@ -77,6 +86,7 @@ void Topology::add_vertices() {
   for (const DeviceSpec& device : spec_.devices) {
     places_.push_back(parse_place(device.name));
     check_new(device.name, number++);
+    check_rates(device.rates, device.name);
     const bool limited = device.reduce_bandwidth != kUnlimited;
     if (limited) check_bandwidth(device.reduce_bandwidth, "reduce_bandwidth", device.name);
     reduce_resources_.push_back(limited ? static_cast<int>(resources_.size()) : -1);

@@ -24,10 +24,24 @@ inline constexpr int kMostDevices = 256;
 
 enum class Duplex : uint8_t { kFull, kShared };
 
+// What a device does besides sending and receiving: for simulated machines, which take from here how long an operation
+// lasts. What is not declared costs no time.
+struct DeviceRates {
+  double flops = kUnlimited;      // floating-point operations per second
+  double bandwidth = kUnlimited;  // bytes/s between the device and its memory
+  double launch = 0;              // seconds to begin an operation
+
+  friend bool operator==(const DeviceRates&, const DeviceRates&) = default;
+};
+
 struct DeviceSpec {
   std::string name;                      // "gpu0", "cpu1", "node2/gpu0"
   double reduce_bandwidth = kUnlimited;  // bytes/s of incoming data that it adds to its own
+  DeviceRates rates = {};
 };
+
+// Raises ValueError naming `owner` unless the rates make sense.
+void check_rates(const DeviceRates& rates, std::string_view owner);
 
 struct SwitchSpec {
   std::string name;

@@ -55,6 +55,8 @@ class Fields {
     require(fits, "'{}' of {} must be a whole number, got {}", key, where_, shown(*value));
     return value->get<int>();
   }
+  // Null where there is none.
+  const Json* optional(const char* key) const { return find(key, true); }
   const Json& list(const char* key, bool optional) const {
     static const Json kNone = Json::array();
     const Json* value = find(key, optional);
@@ -77,6 +79,26 @@ class Fields {
   const Json& object_;
   std::string where_;
 };
+
+DeviceSpec read_device(const Json& json, size_t index) {
+  const std::string where = fmt::format("device {}", index);
+  const Fields fields(json, where, {"name", "reduce_bandwidth", "rates"});
+  DeviceSpec device{fields.text("name"), fields.number("reduce_bandwidth", kUnlimited)};
+  if (const Json* rates = fields.optional("rates")) {
+    const Fields one(*rates, fmt::format("'rates' of {}", where), {"flops", "bandwidth", "launch"});
+    device.rates = {one.number("flops", kUnlimited), one.number("bandwidth", kUnlimited), one.number("launch", 0)};
+  }
+  return device;
+}
+
+Json device_json(const DeviceSpec& device) {
+  Json json = {{"name", device.name}};
+  if (device.reduce_bandwidth != kUnlimited) json["reduce_bandwidth"] = device.reduce_bandwidth;
+  if (device.rates.flops != kUnlimited) json["rates"]["flops"] = device.rates.flops;
+  if (device.rates.bandwidth != kUnlimited) json["rates"]["bandwidth"] = device.rates.bandwidth;
+  if (device.rates.launch != 0) json["rates"]["launch"] = device.rates.launch;
+  return json;
+}
 
 LinkSpec read_link(const Json& json, size_t index) {
   const std::string where = fmt::format("link {}", index);
@@ -107,10 +129,8 @@ TopologySpec read_topology(std::string_view text) {
   const Fields fields(json, "the topology", {"name", "devices", "switches", "links"});
   TopologySpec spec;
   spec.name = fields.text("name", "custom");
-  for (const Json& device : fields.list("devices", false)) {
-    const Fields one(device, fmt::format("device {}", spec.devices.size()), {"name", "reduce_bandwidth"});
-    spec.devices.push_back({one.text("name"), one.number("reduce_bandwidth", kUnlimited)});
-  }
+  for (const Json& device : fields.list("devices", false))
+    spec.devices.push_back(read_device(device, spec.devices.size()));
   for (const Json& item : fields.list("switches", true)) {
     const Fields one(item, fmt::format("switch {}", spec.switches.size()), {"name", "bandwidth"});
     spec.switches.push_back({one.text("name"), one.number("bandwidth", kUnlimited)});
@@ -121,10 +141,7 @@ TopologySpec read_topology(std::string_view text) {
 
 std::string write_topology(const TopologySpec& spec) {
   Json json = {{"name", spec.name}, {"devices", Json::array()}, {"switches", Json::array()}, {"links", Json::array()}};
-  for (const DeviceSpec& device : spec.devices) {
-    json["devices"].push_back({{"name", device.name}});
-    if (device.reduce_bandwidth != kUnlimited) json["devices"].back()["reduce_bandwidth"] = device.reduce_bandwidth;
-  }
+  for (const DeviceSpec& device : spec.devices) json["devices"].push_back(device_json(device));
   for (const SwitchSpec& one : spec.switches) {
     json["switches"].push_back({{"name", one.name}});
     if (one.bandwidth != kUnlimited) json["switches"].back()["bandwidth"] = one.bandwidth;

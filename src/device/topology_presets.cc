@@ -14,11 +14,16 @@ constexpr double kSocketBandwidth = 19.2e9;  // one QPI of 9.6 GT/s, each direct
 constexpr double kSocketLatency = 0.5e-6;
 constexpr double kNetworkLatency = 10e-6;  // half of the way: from a node to the network's switch
 
-std::optional<TopologySpec> pcie4(std::string_view text) {
-  if (text != "pcie4") return std::nullopt;
-  static const std::string kDevices[] = {"cpu0", "gpu0", "gpu1", "gpu2", "gpu3"};
-  return star_topology(kDevices);
-}
+// Float32 rates from the data sheets. Between two short kernels of one stream a V100 takes 0.9 us (NVIDIA's "Getting
+// Started with CUDA Graphs": 3.8 us from one to the next, of which the kernel has 2.9); others are taken to be alike.
+constexpr double kKernelLaunch = 0.9e-6;
+constexpr DeviceRates kV100{15.7e12, 900e9, kKernelLaunch};  // Tesla V100 SXM2
+constexpr DeviceRates kT4{8.1e12, 320e9, kKernelLaunch};     // Tesla T4
+// CPUs: cores x GHz x 2 FMA units x floats of a vector x 2, and memory channels x 8 bytes x MT/s. Handing an operation
+// to a thread that spins takes 0.15 us (docs/engine.md).
+constexpr double kTaskLaunch = 0.15e-6;
+constexpr DeviceRates kBroadwell{16 * 2.3e9 * 32, 4 * 8 * 2.4e9, kTaskLaunch};  // a socket of p3.16xlarge: E5-2686 v4
+constexpr DeviceRates kCascadeLake{24 * 2.5e9 * 64, 6 * 8 * 2.933e9, kTaskLaunch};  // g4dn.12xlarge: Platinum 8259CL
 
 struct Nvlink {
   int a, b, lanes;
@@ -33,7 +38,7 @@ std::optional<TopologySpec> p3(std::string_view text) {
   if (text != "p3") return std::nullopt;
   TopologySpec spec;
   for (int socket = 0; socket < 2; ++socket) {
-    spec.devices.push_back({fmt::format("cpu{}", socket)});
+    spec.devices.push_back({fmt::format("cpu{}", socket), kUnlimited, kBroadwell});
     spec.switches.push_back({fmt::format("socket{}", socket)});
     spec.links.push_back({fmt::format("cpu{}", socket), fmt::format("socket{}", socket), 2 * kSocketBandwidth});
   }
@@ -44,7 +49,7 @@ std::optional<TopologySpec> p3(std::string_view text) {
     spec.links.push_back({name, fmt::format("socket{}", pair / 2), kPcieBandwidth, kPcieLatency});
   }
   for (int gpu = 0; gpu < 8; ++gpu) {
-    spec.devices.push_back({fmt::format("gpu{}", gpu)});
+    spec.devices.push_back({fmt::format("gpu{}", gpu), kUnlimited, kV100});
     spec.links.push_back({fmt::format("gpu{}", gpu), fmt::format("pcie{}", gpu / 2), kPcieBandwidth, kPcieLatency});
   }
   for (const Nvlink& link : kCubeMesh)
@@ -66,6 +71,22 @@ bool take(std::string_view& text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return false;
   text.remove_prefix(prefix.size());
   return true;
+}
+
+std::optional<TopologySpec> pcie(std::string_view text) {
+  std::string_view rest = text;
+  int gpus = 0;
+  if (!take(rest, "pcie") || !take_number(rest, gpus) || !rest.empty()) return std::nullopt;
+  check(gpus >= 1 && gpus < kMostDevices, ErrorKind::kValue, "topology: '{}' has {} GPUs; from 1 to {} are possible",
+        text, gpus, kMostDevices - 1);
+  TopologySpec spec;
+  spec.switches = {{"switch"}};
+  for (int i = -1; i < gpus; ++i) {
+    const std::string name = i < 0 ? "cpu0" : fmt::format("gpu{}", i);
+    spec.devices.push_back({name, kUnlimited, i < 0 ? kCascadeLake : kT4});
+    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
+  }
+  return spec;
 }
 
 std::optional<TopologySpec> ethernet(std::string_view text) {
@@ -91,7 +112,7 @@ std::optional<TopologySpec> ethernet(std::string_view text) {
     spec.links.push_back({hub, "network", gigabits * 1e9 / 8, kNetworkLatency});
     for (int i = -1; i < gpus; ++i) {
       const std::string name = i < 0 ? fmt::format("node{}/cpu0", node) : fmt::format("node{}/gpu{}", node, i);
-      spec.devices.push_back({name});
+      spec.devices.push_back({name, kUnlimited, i < 0 ? kCascadeLake : kT4});
       spec.links.push_back({name, hub, kPcieBandwidth, kPcieLatency});
     }
   }
@@ -99,7 +120,7 @@ std::optional<TopologySpec> ethernet(std::string_view text) {
 }
 
 constexpr Preset kPresets[] = {
-    {"pcie4", "four GPUs and the CPU on one PCIe switch, 16 GB/s each way", pcie4},
+    {"pcieN", "N GPUs and the CPU on one PCIe switch, 16 GB/s each way; pcie4 is the book's machine", pcie},
     {"p3", "eight GPUs with six NVLinks of 18 GB/s each (DGX-1, p3.16xlarge), PCIe, two CPU sockets", p3},
     {"ethernet:NODESxGBITS[xGPUS]", "machines with a CPU and GPUS GPUs (1) each, joined by Ethernet of GBITS Gb/s",
      ethernet}};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/var_access.h"
+
 namespace headrace {
 namespace {
 

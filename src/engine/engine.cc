@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include "device/accelerator.h"
+#include "device/observer.h"
 #include "engine/scheduler.h"
 #include "engine/serial.h"
 
@@ -42,11 +44,49 @@ Engine::Pending Engine::make_task(const TaskSpec& spec, const BodyType& type, si
 
 void Engine::submit(Task* task) { scheduler_->submit(task); }
 
+void Engine::report(const TaskSpec& spec) noexcept {
+  const auto addresses = [](std::span<Var* const> vars) {
+    return std::span(reinterpret_cast<const void* const*>(vars.data()), vars.size());
+  };
+  PushedWork work{.name = spec.name,
+                  .device = {},
+                  .flops = spec.flops,
+                  .bytes = spec.bytes,
+                  .reads = addresses(spec.reads),
+                  .writes = addresses(spec.writes),
+                  .priority = -static_cast<int>(spec.priority)};
+  if (spec.stream) {
+    work.device = spec.stream->accelerator().device();
+    work.lane = spec.stream->lane();
+    work.source = spec.stream->source();
+  }
+  if (PushObserver* const known = observer()) known->pushed(work);
+}
+
 bool Engine::wait(Var& var, bool for_all, std::chrono::nanoseconds limit) {
+  if (PushObserver* const known = observer()) known->waited(&var, for_all);
   if (!serial_) [[likely]]
     return scheduler_->wait(var, for_all, deadline_in(limit));
   serial_->wait(var);
   return true;
+}
+
+void Engine::run_on(Stream& stream, FunctionRef<void()> work) {
+  struct Call {
+    FunctionRef<void()> work;
+    std::exception_ptr error;
+  } call{work, nullptr};
+  const auto run = [](void* object) noexcept {
+    auto& self = *static_cast<Call*>(object);
+    try {
+      self.work();
+    } catch (...) {
+      self.error = std::current_exception();
+    }
+  };
+  if (const std::exception_ptr lost = stream.accelerator().lost()) std::rethrow_exception(lost);
+  stream.synchronize(stream.launch({run, &call}).number);
+  if (call.error) std::rethrow_exception(call.error);
 }
 
 void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }
@@ -57,9 +97,14 @@ bool Engine::wait_to_write_for(Var& var, std::chrono::nanoseconds limit) { retur
 void Engine::wait_all() { wait_all_for(std::chrono::nanoseconds::max()); }
 
 bool Engine::wait_all_for(std::chrono::nanoseconds limit) {
+  if (PushObserver* const known = observer()) known->waited_all();
   if (!serial_) return scheduler_->wait_all(deadline_in(limit));
   serial_->wait_all();
   return true;
+}
+
+void Engine::drain() noexcept {
+  if (scheduler_) scheduler_->drain();
 }
 
 int Engine::worker_count() const noexcept { return serial_ ? 0 : scheduler_->worker_count(); }

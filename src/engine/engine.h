@@ -6,6 +6,7 @@
 // that pushing threads hold, or runs for a long time for other reasons than arithmetic must say `may_block`.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -16,9 +17,13 @@
 #include <utility>
 
 #include "base/config.h"
+#include "base/function_ref.h"
 #include "engine/var.h"
 
 namespace headrace {
+
+class PushObserver;
+class Stream;
 
 enum class Priority : uint8_t { kHigh, kNormal, kLow };
 
@@ -30,6 +35,9 @@ struct TaskSpec {
   int64_t host_bytes = 0;     // memory that the frontend made for this task alone (back-pressure)
   bool fresh_writes = false;  // no other handle to the written Vars exists yet
   bool may_block = false;     // runs on threads of its own, never inside a push or a wait
+  Stream* stream = nullptr;   // of the accelerator that runs it; null: the host does
+  double flops = 0;           // of arithmetic that counts, and bytes read and written: for an observer, if there is one
+  double bytes = 0;
 };
 
 // How bodies of one type run together: a body and others, each of which waits for nothing but earlier ones of the
@@ -100,12 +108,17 @@ class Engine {
   template <class Now, class MakeBody>
   void push(const TaskSpec& spec, Now&& now, MakeBody&& make_body) {
     using Stored = std::invoke_result_t<MakeBody>;
+    if (observer()) [[unlikely]]
+      report(spec);
     static_assert(std::is_nothrow_move_constructible_v<Stored>);
     InlineFrame frame;
     switch (begin_inline(spec, frame)) {
       case Inline::kRun:
         try {
-          now();
+          if (spec.stream) [[unlikely]]
+            run_on(*spec.stream, now);
+          else
+            now();
         } catch (...) {
           end_inline(frame, std::current_exception());
           return;
@@ -135,9 +148,17 @@ class Engine {
   void wait_all();
   bool wait_all_for(std::chrono::nanoseconds limit);
 
+  // Waits until nothing is queued or running; errors stay where they are.
+  void drain() noexcept;
+
   int worker_count() const noexcept;
   bool serial() const noexcept;
   int64_t pending() const noexcept;  // tasks queued or running, counted without stopping anyone
+
+  // Somebody who hears of every push and every wait from now on; null: nobody. It must live until it is replaced and
+  // drain() has returned.
+  void observe(PushObserver* observer) noexcept { observer_.store(observer, std::memory_order_release); }
+  PushObserver* observer() const noexcept { return observer_.load(std::memory_order_acquire); }
 
   // Runs everything queued and ends the threads; a later push starts them again. Does nothing inside a task.
   void shutdown() noexcept;
@@ -161,7 +182,11 @@ class Engine {
   friend class Scheduler;
 
   bool wait(Var& var, bool for_all, std::chrono::nanoseconds limit);
+  // Runs work on a stream and waits for it; raises what it throws.
+  void report(const TaskSpec& spec) noexcept;
+  static void run_on(Stream& stream, FunctionRef<void()> work);
 
+  std::atomic<PushObserver*> observer_{nullptr};
   // Exactly one of the two exists.
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<SerialEngine> serial_;

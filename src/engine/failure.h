@@ -1,5 +1,5 @@
 // Failure: what one task threw, shared by every Var that it reached. FailureLog: the failures of one engine that no
-// wait has raised yet. VarAccess: the engine's door to the two words of a Var.
+// wait has raised yet.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,6 @@
 
 #include "base/ref_counted.h"
 #include "base/spin_lock.h"
-#include "engine/var.h"
 #include "headrace/intrusive_ptr.hpp"
 
 namespace headrace {
@@ -45,22 +44,6 @@ class FailureLog {
   static constexpr size_t kMost = 1024;
   SpinLock lock_;
   std::deque<FailurePtr> failures_;  // guarded by lock_
-};
-
-struct VarAccess {
-  static std::atomic<Access*>& tail(Var& var) noexcept { return var.tail_; }
-
-  // The failure of a Var, or null. Any thread, any time.
-  static FailurePtr failure(const Var& var) noexcept { return var.poisoned() ? load_failure(var) : nullptr; }
-  // Sets or, with null, clears it. Only who has exclusive access.
-  static void set_failure(Var& var, const FailurePtr& failure) noexcept {
-    if (failure || var.poisoned()) store_failure(var, failure);
-  }
-
- private:
-  static FailurePtr load_failure(const Var& var) noexcept;
-  static void store_failure(Var& var, FailurePtr failure) noexcept;
-  static const Failure* lock(const Var& var) noexcept;
 };
 
 }  // namespace headrace

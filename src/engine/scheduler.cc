@@ -23,9 +23,13 @@ bool all_idle(std::span<Var* const> vars) noexcept {
   return std::ranges::all_of(vars, [](const Var* var) { return var->idle(); });
 }
 
+bool any_used_by_streams(std::span<Var* const> vars, bool for_write) noexcept {
+  return std::ranges::any_of(vars, [&](const Var* var) { return VarAccess::has_uses(*var, for_write); });
+}
+
 FailurePtr first_failure(std::span<Var* const> vars) noexcept {
   for (const Var* var : vars)
-    if (var->poisoned()) return VarAccess::failure(*var);
+    if (FailurePtr failure = VarAccess::failure(*var)) return failure;
   return nullptr;
 }
 
@@ -40,7 +44,10 @@ Scheduler::Scheduler(const Config& config)
       compute_(*this, WorkerGroup::Kind::kCompute, static_cast<int>(default_to(config.workers, core_count()))),
       blocking_(*this, WorkerGroup::Kind::kBlocking, kMostBlockingThreads) {}
 
-Scheduler::~Scheduler() { shutdown(); }
+Scheduler::~Scheduler() {
+  shutdown();
+  visit_device_queues([](DeviceQueue& queue) { delete &queue; });
+}
 
 // Pairs with become_pusher(): either this thread sees that it is no longer the owner, or the newcomer sees `exclusive`.
 bool Scheduler::enter_exclusive(ThreadContext& context) noexcept {
@@ -79,12 +86,13 @@ void Scheduler::become_pusher(ThreadContext& context) {
 }
 
 Engine::Inline Scheduler::begin_inline(const TaskSpec& spec, InlineFrame& frame) {
-  if (spec.cost_ns >= Engine::kInlineCostNs || spec.may_block) return Engine::Inline::kNo;
+  if (spec.cost_ns >= Engine::kInlineCostNs || spec.may_block || spec.stream) return Engine::Inline::kNo;
   ThreadContext& context = threads_.current();
   if (context.frame && !context.frame->promoted) [[unlikely]]
     promote(context);
   if (!enter_exclusive(context)) return Engine::Inline::kNo;
-  if (!all_idle(spec.reads) || (!spec.fresh_writes && !all_idle(spec.writes))) {
+  if (!all_idle(spec.reads) || (!spec.fresh_writes && !all_idle(spec.writes)) ||
+      any_used_by_streams(spec.reads, false) || any_used_by_streams(spec.writes, true)) {
     leave_exclusive(context);
     return Engine::Inline::kNo;
   }
@@ -139,7 +147,7 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
   if (!context.is_pusher.load(std::memory_order_relaxed)) [[unlikely]]
     become_pusher(context);
   if (enter_exclusive(context)) {
-    bool ready = register_accesses(task);
+    bool ready = register_accesses(task) && (task.stream || !put_off(task));
     if (ready && into_batch) {
       context.batch.push(&task);
       ready = false;
@@ -148,15 +156,16 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
     return ready;
   }
   std::lock_guard guard(registration_);
-  return register_accesses(task);
+  return register_accesses(task) && (task.stream || !put_off(task));
 }
 
 void Scheduler::submit(Task* task) {
   ThreadContext& context = threads_.current();
   if (forking_.load(std::memory_order_relaxed)) [[unlikely]]
     await_fork(context);
-  const bool cheap = task->cost_ns < Engine::kInlineCostNs && !task->may_block;
-  const bool into_batch = !cheap && !task->may_block;
+  Stream* const stream = task->stream;
+  const bool cheap = task->cost_ns < Engine::kInlineCostNs && !task->may_block && !stream;
+  const bool into_batch = !cheap && !task->may_block && !stream;
   const double cost_ns = task->cost_ns;
   const bool urgent = task->priority == Priority::kHigh;
   if (trace::enabled()) [[unlikely]]
@@ -166,8 +175,11 @@ void Scheduler::submit(Task* task) {
   context.pushed.store(sequence, std::memory_order_relaxed);
   if (owner_.load(std::memory_order_relaxed) == &context) task->sequence = sequence;
 
+  if (stream) device_tasks_.fetch_add(1, std::memory_order_relaxed);
   if (register_task(context, *task, into_batch)) {
-    if (cheap)
+    if (stream)
+      device_queue(stream->accelerator()).enqueue(task);
+    else if (cheap)
       run(context, task, [](Task&) { return false; });
     else
       (task->may_block ? blocking_ : compute_).enqueue(task);

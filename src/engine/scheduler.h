@@ -3,17 +3,21 @@
 //   scheduler.cc        pushing: caller runs, registration, batches, back-pressure
 //   scheduler_run.cc    running a task, completing it, passing its successors on
 //   scheduler_wait.cc   waiting and helping
+//   scheduler_device.cc tasks of accelerators
 //   scheduler_fork.cc   shutdown and fork
 // Any thread may call any function unless it says otherwise.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <limits>
+#include <mutex>
 
 #include "base/function_ref.h"
 #include "engine/chain.h"
+#include "engine/device_queue.h"
 #include "engine/engine.h"
 #include "engine/failure.h"
 #include "engine/progress_event.h"
@@ -21,6 +25,7 @@
 #include "engine/task_group.h"
 #include "engine/thread_context.h"
 #include "engine/ticket_lock.h"
+#include "engine/var_access.h"
 #include "engine/worker_group.h"
 
 namespace headrace {
@@ -45,6 +50,7 @@ class Scheduler {
   // Raises the oldest error that has not been raised.
   bool wait_all(Deadline deadline);
 
+  void drain() noexcept;
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;
   FailureLog& failures() noexcept { return failures_; }
@@ -60,6 +66,13 @@ class Scheduler {
   bool work_held_back(WorkerGroup::Kind kind) const noexcept;  // ready, but possibly beyond the horizon
   void run_streak(ThreadContext& context, Task* task) noexcept;
   SpinBudget& spin_budget() noexcept { return spin_budget_; }
+
+  // For DeviceQueue, in its launch thread.
+  ThreadContext& enter_launcher(Device device);
+  FailurePtr fail(const std::exception_ptr& error, const char* name) noexcept;
+  void pass_launched(ThreadContext& context, Task& task) noexcept;
+  void retire(ThreadContext& context, Launch& launch) noexcept;
+  void end_device_task(ThreadContext& context, Task& task, const FailurePtr& failure) noexcept;
 
  private:
   // A thread that waits: when it is content, what it may run meanwhile, how it sleeps (for at most the given time).
@@ -89,7 +102,6 @@ class Scheduler {
   Task* complete(ThreadContext& context, const TaskGroup& group, FunctionRef<bool(Task&)> may_continue) noexcept;
   void finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept;
   Task* pass_on(ThreadContext& context, int count, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
-  FailurePtr fail(const std::exception_ptr& error, const char* name) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
   Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
@@ -103,13 +115,17 @@ class Scheduler {
   Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
   Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;
 
+  // Accelerators (scheduler_device.cc).
+  DeviceQueue& device_queue(const Accelerator& accelerator);
+  void visit_device_queues(FunctionRef<void(DeviceQueue&)> visit) noexcept;
+  bool put_off(Task& task) noexcept;
+
   // Waiting (scheduler_wait.cc).
   bool help_until(ThreadContext& context, const Waiting& waiting);
   bool help(ThreadContext& context, const Waiting& waiting);
 
   void await_fork(const ThreadContext& context) const noexcept;
   bool try_quiesce() noexcept;
-  void drain() noexcept;
   void abandon_everything() noexcept;
   void forget_lost_tasks() noexcept;
 
@@ -140,6 +156,10 @@ class Scheduler {
   ProgressEvent relaxed_;  // half the limits of back-pressure
   WorkerGroup compute_;
   WorkerGroup blocking_;
+
+  std::atomic<int64_t> device_tasks_{0};  // pushed for accelerators and not over
+  std::mutex device_queues_mutex_;        // held while one is made
+  std::array<std::atomic<DeviceQueue*>, Accelerator::kMost> device_queues_{};  // by number of the device; owned
 };
 
 }  // namespace headrace

@@ -27,6 +27,7 @@ void Scheduler::shutdown() noexcept {
   const ThreadContext& context = threads_.current();
   if (context.depth > 0 || context.frame) return;
   drain();
+  visit_device_queues([](DeviceQueue& queue) { queue.stop(); });
   blocking_.stop();
   compute_.stop();
   blocking_.allow_threads();
@@ -44,6 +45,7 @@ void Scheduler::await_fork(const ThreadContext& context) const noexcept {
 // Nothing is pending, no thread of the engine runs and no other thread can push; false: tasks came in between.
 bool Scheduler::try_quiesce() noexcept {
   drain();
+  visit_device_queues([](DeviceQueue& queue) { queue.stop(); });
   blocking_.stop();
   compute_.stop();
   control_.lock();
@@ -66,6 +68,8 @@ void Scheduler::before_fork() noexcept {
   while (is_quiet_ && !try_quiesce()) {
   }
   // No task runs under these locks, so a thread inside a task can take them too.
+  device_queues_mutex_.lock();
+  visit_device_queues([](DeviceQueue& queue) { queue.lock_for_fork(); });
   compute_.lock_for_fork();
   blocking_.lock_for_fork();
   threads_.lock_for_fork();
@@ -80,6 +84,8 @@ void Scheduler::after_fork(bool in_child) noexcept {
   threads_.unlock_after_fork();
   blocking_.unlock_after_fork();
   compute_.unlock_after_fork();
+  visit_device_queues([](DeviceQueue& queue) { queue.unlock_after_fork(); });
+  device_queues_mutex_.unlock();
   if (in_child) {
     registration_.reset();
     control_.reset();
@@ -104,6 +110,8 @@ void Scheduler::after_fork(bool in_child) noexcept {
 void Scheduler::abandon_everything() noexcept {
   compute_.abandon_threads();
   blocking_.abandon_threads();
+  visit_device_queues([](DeviceQueue& queue) { queue.abandon(); });
+  device_tasks_.store(0, std::memory_order_relaxed);
   compute_.queue().forget();
   blocking_.queue().forget();
   threads_.visit([](ThreadContext& context) { context.batch.forget(); });

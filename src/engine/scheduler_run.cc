@@ -109,6 +109,7 @@ void Scheduler::reach_waits(ChainEvents& events, TaskList& work) noexcept {
       work.push(task);
       continue;
     }
+    if (put_off(*task)) continue;
     task->failure = VarAccess::failure(*task->access_list[0].var);
     ChainEvents after;
     complete_accesses(*task, after);
@@ -127,6 +128,11 @@ Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool
   TaskList compute, blocking;
   double cost_ns = 0;
   while (Task* task = ready.pop()) {
+    if (task->stream) {
+      device_queue(task->stream->accelerator()).enqueue(task);
+      continue;
+    }
+    if (put_off(*task)) continue;
     cost_ns += task->cost_ns;
     if (task->may_block) {
       blocking.push(task);
@@ -173,6 +179,8 @@ int64_t Scheduler::horizon() const noexcept {
     completed += context.completed.load(std::memory_order_relaxed);
     if (&context != owner) pushed_by_others += context.pushed.load(std::memory_order_relaxed);
   });
+  // What waits for accelerators holds no host task up.
+  completed += device_tasks_.load(std::memory_order_relaxed);
   return completed - pushed_by_others + lookahead_;
 }
 

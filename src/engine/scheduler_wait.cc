@@ -66,7 +66,7 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
 }
 
 bool Scheduler::wait(Var& var, bool for_all, Deadline deadline) {
-  if (var.idle()) {
+  if (var.idle() && !VarAccess::has_uses(var, for_all)) {
     if (const FailurePtr failure = VarAccess::failure(var)) failure->raise();
     return true;
   }

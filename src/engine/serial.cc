@@ -1,6 +1,7 @@
 #include "engine/serial.h"
 
 #include "base/clock.h"
+#include "engine/var_access.h"
 #include "trace/trace.h"
 
 namespace headrace {

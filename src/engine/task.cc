@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/slab.h"
+#include "engine/var_access.h"
 
 namespace headrace {
 
@@ -76,6 +77,7 @@ Task* Task::make_begun(const TaskSpec& spec) {
     throw;
   }
   task->name = spec.name;
+  task->stream = spec.stream;
   task->priority = spec.priority;
   task->may_block = spec.may_block;
   task->cost_ns = static_cast<float>(spec.cost_ns);
@@ -127,7 +129,8 @@ bool Task::writes(const Var& var) noexcept {
 
 FailurePtr Task::failure_of_inputs() noexcept {
   for (const Access& access : accesses())
-    if (access.reads && access.var->poisoned()) return VarAccess::failure(*access.var);
+    if (access.reads)
+      if (FailurePtr failure = VarAccess::failure(*access.var)) return failure;
   return nullptr;
 }
 

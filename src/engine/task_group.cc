@@ -35,7 +35,9 @@ bool TaskGroup::take_follower(int64_t last_sequence) noexcept {
   });
   for (const Follower& follower : std::span(followers).first(count)) {
     Task& task = *follower.task;
-    if (task.waits.load(std::memory_order_acquire) != follower.waits || task.failure_of_inputs()) continue;
+    if (task.waits.load(std::memory_order_acquire) != follower.waits || task.stream) continue;
+    // Neither a failure nor a stream at work.
+    if (!std::ranges::all_of(task.accesses(), [](const Access& access) { return access.var->is_plain(); })) continue;
     if (!can_join(task, last_sequence)) continue;
     add(task);
     return true;

@@ -1,14 +1,12 @@
 #include "engine/worker_group.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <system_error>
 
 #include "base/fence.h"
 #include "base/futex.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "device/cores.h"
 #include "engine/scheduler.h"
 
@@ -18,20 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
-
-// Signals are for the program's own threads: a thread started meanwhile inherits the mask.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

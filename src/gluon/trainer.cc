@@ -276,8 +276,7 @@ void Trainer::Impl::load(const std::string& path) {
           updates_name(slot.name), path, state.updates);
     const NDArray& weight = slot.parameter->list_data()[0];
     for (size_t i = 0; i < state_count(); ++i)
-      state.arrays.push_back(
-          copy_on(weight.device(), file.take(state_name(slot, i), weight.dtype(), weight.shape())));
+      state.arrays.push_back(copy_on(weight.device(), file.take(state_name(slot, i), weight.dtype(), weight.shape())));
   }
   file.check_empty();
   slots_ = std::move(slots);

@@ -122,6 +122,7 @@ class Lowering {
     node.op->infer(infer, *node.attrs);
     step.ticket = infer.ticket();
     step.cost_ns = infer.cost();
+    step.flops = infer.flops();
     if (step.cost_ns >= 0) return;
     SmallVector<View*, 8> views;
     for (const NDArray& input : node.inputs) views.push_back(input.view().get());

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "kvstore/placement.h"
 #include "op/invoke.h"
 
 namespace headrace::kvstore {
@@ -36,7 +37,7 @@ Executor::Scratch Executor::make_scratch() const {
     NDArray& memory = scratch[{step.target, step.range}];
     if (!memory)
       memory = NDArray::empty({static_cast<int64_t>(step.range.size() / item_size(dtype_))}, dtype_,
-                              plan_.topology().device(step.target.device));
+                              device_of(plan_.topology(), step.target.device));
   }
   return scratch;
 }

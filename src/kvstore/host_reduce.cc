@@ -46,10 +46,12 @@ class HostReduce {
     });
   }
 
-  double cost_ns() const noexcept {
+  // Of all arrays.
+  double total_bytes() const noexcept {
     const auto arrays = static_cast<double>(values_.size() + results_.size());
-    return 50 + kNsPerByte * arrays * static_cast<double>(values_[0]->size()) * static_cast<double>(bytes());
+    return arrays * static_cast<double>(values_[0]->size()) * static_cast<double>(bytes());
   }
+  double cost_ns() const noexcept { return 50 + kNsPerByte * total_bytes(); }
 
  private:
   using Pointers = SmallVector<char*, 8>;
@@ -134,12 +136,13 @@ void push(const Reduction& reduction, std::span<const NDArray> values, std::span
     if (!result.view()->covers_storage()) reads.push_back(var);  // what it leaves as it is keeps an earlier error
   }
   HostReduce body(reduction, values, results, streamed);
-  const double cost = body.cost_ns();
+  const double cost = body.cost_ns(), bytes = body.total_bytes();
   runtime().engine.push(TaskSpec{.name = "kvstore reduce",
                                  .reads = {reads.data(), reads.size()},
                                  .writes = {writes.data(), writes.size()},
                                  .cost_ns = cost,
-                                 .priority = thread_state().priority},
+                                 .priority = thread_state().priority,
+                                 .bytes = bytes},
                         std::move(body));
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "base/config.h"
+#include "device/registry.h"
+#include "kvstore/placement.h"
 
 namespace headrace::kvstore {
 namespace {
@@ -56,24 +58,27 @@ PlanCache::Group PlanCache::group_of(Collective collective, std::span<const Devi
                                      std::optional<Device> root) {
   Group group{topology_for(devices), collective, {}, {}};
   for (const Device& device : devices) {
-    int found = -1;
-    for (int i = 0; i < group.topology->device_count(); ++i)
-      if (group.topology->device(i) == device && group.topology->node(i) == 0) found = i;
-    check(found >= 0, ErrorKind::kValue,
+    const std::optional<int> number = number_of(*group.topology, device);
+    check(number.has_value(), ErrorKind::kValue,
           "kvstore: the topology '{}' has no {}; name one that has all devices of the arrays (HEADRACE_TOPOLOGY, or "
           "the option topology of create)",
-          group.topology->name(), name_in_topology(device));
-    group.devices.push_back(found);
-    if (root == device) group.root = found;
+          group.topology->name(), to_string(device));
+    group.devices.push_back(*number);
+    if (root == device) group.root = number;
   }
   return group;
 }
 
-// A star of the devices and the CPU, which some strategies want.
+// What is declared, by the program or by the backend of the GPUs; else a star of the devices and the CPU, which some
+// strategies want.
 std::shared_ptr<const Topology> PlanCache::topology_for(std::span<const Device> devices) {
   if (declared_) return declared_;
   std::vector<std::string> names;
-  for (const Device& device : devices) names.push_back(name_in_topology(device));
+  for (const Device& device : devices) {
+    if (!device.is_host())
+      if (std::shared_ptr<const Topology> known = topology_of(device.type)) return known;
+    names.push_back(name_in_topology(device));
+  }
   const std::string host = name_in_topology({});
   if (std::ranges::find(names, host) == names.end()) names.push_back(host);
   std::shared_ptr<const Topology>& star = stars_[names];

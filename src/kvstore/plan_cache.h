@@ -49,7 +49,7 @@ class PlanCache {
   Choice choose(const Group& group, size_t bytes, size_t element_bytes) const;
 
   const Strategy* strategy_ = nullptr;        // null: the planner chooses
-  std::shared_ptr<const Topology> declared_;  // null: all devices of a group are on one switch
+  std::shared_ptr<const Topology> declared_;  // null: the backend's, or all on one switch
   std::map<std::vector<std::string>, std::shared_ptr<const Topology>> stars_;  // by the names of their devices
   std::map<std::tuple<Group, size_t, size_t>, Choice> choices_;                // by class of size and element size
   std::map<std::tuple<Group, size_t, DType>, Executor> executors_;             // by number of elements

@@ -2,25 +2,20 @@
 // number of picoseconds and whose ties are broken by step number, so that a plan has one result, to the digit,
 // everywhere.
 //
-// A copy begins when the steps it needs have ended. After the latency of its route, its bytes flow. Copies that flow at
-// the same time share every resource max-min fairly: none can be faster without making slower one that is no faster.
-// A sum on a device with a reduce_bandwidth flows through that resource; elsewhere it takes no time.
+// A copy begins when the steps it needs have ended. After the latency of its route, its bytes flow (device/flows.h). A
+// sum on a device with a reduce_bandwidth flows through that resource; elsewhere it takes no time.
 #pragma once
 
 #include <iosfwd>
 #include <vector>
 
+#include "device/flows.h"
 #include "kvstore/communication_plan.h"
 
 namespace headrace::kvstore {
 
 struct Interval {
   int64_t begin_ps = 0, end_ps = 0;  // from the first byte to the last: without the latency before
-};
-
-struct ResourceLoad {
-  int64_t busy_ps = 0;  // while at least one step flowed through it
-  uint64_t bytes = 0;
 };
 
 struct Simulation {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "engine/runtime.h"
+#include "ndarray/device_copy.h"
 #include "ndarray/strided_copy.h"
 #include "ndarray/view.h"
 #include "trace/trace.h"
@@ -18,9 +19,12 @@ NDArray NDArray::empty(const Shape& shape, DType dtype, Device device) {
 }
 
 NDArray NDArray::from_host(const void* data, const Shape& shape, DType dtype, Device device) {
-  NDArray array = empty(shape, dtype, device);
+  NDArray array = empty(shape, dtype, device.is_host() ? device : Device{});
   if (array.size() > 0) std::memcpy(array.view_->data(), data, array.view_->storage()->bytes());
-  return array;
+  if (device.is_host()) return array;
+  NDArray sent = empty(shape, dtype, device);
+  push_device_copy(sent.view_, array.view_);
+  return sent;
 }
 
 const Shape& NDArray::shape() const noexcept { return view_->shape(); }
@@ -50,6 +54,7 @@ void check_has_values(const View& view, const char* operation) {
 
 void NDArray::copy_to_host(void* destination) const {
   check_has_values(*view_, "asnumpy");
+  if (!device().is_host()) return host_copy(*this).copy_to_host(destination);
   wait_to_read();
   if (size() == 0) return;
   if (view_->is_contiguous()) {
@@ -64,6 +69,7 @@ double NDArray::item() const {
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
   check_has_values(*view_, "item");
+  if (!device().is_host()) return host_copy(*this).item();
   wait_to_read();
   return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(view_->data())); });
 }

@@ -238,11 +238,11 @@ std::string record_header(const NDArray& array, bool np_shapes) {
   return out;
 }
 
-// The packed values of an array; `copy` holds them when the array is a strided view.
+// The packed values of an array; `copy` holds them when the array is a strided view or on an accelerator.
 std::string_view values_of(const NDArray& array, std::string& copy) {
   array.wait_to_read();
   size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
-  if (array.is_contiguous()) return {array.view()->data(), bytes};
+  if (array.is_contiguous() && array.device().is_host()) return {array.view()->data(), bytes};
   copy.resize(bytes);
   array.copy_to_host(copy.data());
   return copy;

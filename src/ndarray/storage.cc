@@ -2,18 +2,31 @@
 
 #include <memory>
 
+#include "base/check.h"
+#include "device/observer.h"
 #include "device/registry.h"
+#include "device/stream.h"
+#include "engine/runtime.h"
 #include "ndarray/layout_copies.h"
 
 namespace headrace {
 
 Storage::~Storage() {
+  if (PushObserver* const observer = runtime().engine.observer()) [[unlikely]]
+    observer->forgotten(&var_);
   if (is_borrowed_) {
     free_owner_(owner_);
     return;
   }
   drop_copies();
   if (void* pointer = data_.load(std::memory_order_relaxed)) allocator_->release(pointer, bytes_);
+}
+
+void Storage::check_reach() const {
+  check(current_device() == device_, ErrorKind::kRuntime,
+        "memory of {} was touched from {}: an accelerator's memory can only be used by work on its own streams. Copy the "
+        "array with copyto(cpu()) or as_in_context(cpu()), or read it with asnumpy()",
+        to_string(device_), to_string(current_device()));
 }
 
 void* Storage::allocate() {

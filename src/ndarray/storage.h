@@ -32,8 +32,15 @@ class Storage final : public RefCounted<Storage> {
   size_t bytes() const noexcept { return bytes_; }
   Var& var() noexcept { return var_; }
 
-  // The memory, allocated now if it is not there yet. Raises MemoryError. Any thread that holds access to var().
+  // The memory, allocated now if it is not there yet. Raises MemoryError. Any thread that holds access to var(). Memory
+  // of an accelerator is for work on one of its streams alone: raises RuntimeError elsewhere.
   void* data() {
+    if (!device_.is_host()) [[unlikely]]
+      check_reach();
+    return address();
+  }
+  // The same for those who hand the address to a device.
+  void* address() {
     void* pointer = data_.load(std::memory_order_acquire);
     return pointer ? pointer : allocate();
   }
@@ -56,6 +63,7 @@ class Storage final : public RefCounted<Storage> {
 
  private:
   void* allocate();
+  void check_reach() const;
   void drop_copies() noexcept;
 
   Device device_;

@@ -1,6 +1,7 @@
 #include "op/call_body.h"
 
 #include "device/registry.h"
+#include "device/stream.h"
 #include "ndarray/strided_copy.h"
 #include "op/op_def.h"
 #include "op/packed_copies.h"
@@ -8,33 +9,34 @@
 
 namespace headrace {
 PackedCopies::~PackedCopies() {
-  for (const Copy& copy : copies_) allocator_of(Device{}).release(copy.data, copy.bytes);
+  for (const Copy& copy : copies_) allocator_of(current_device()).release(copy.data, copy.bytes);
 }
 
 Tensor PackedCopies::pack(const View& view) {
   const size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
   const Copy& copy =
-      copies_.emplace_front(Copy{allocator_of(Device{}).allocate(bytes), bytes, contiguous_strides(view.shape())});
+      copies_.emplace_front(Copy{allocator_of(current_device()).allocate(bytes), bytes, contiguous_strides(view.shape())});
   strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
   return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
 }
 
 KernelContext::~KernelContext() {
-  for (const Block& block : blocks_) allocator_of(Device{}).release(block.data, block.bytes);
+  for (const Block& block : blocks_) allocator_of(current_device()).release(block.data, block.bytes);
 }
 
 void* KernelContext::workspace(size_t bytes) {
-  void* data = allocator_of(Device{}).allocate(bytes);
+  void* data = allocator_of(current_device()).allocate(bytes);
   blocks_.push_back({data, bytes});
   return data;
 }
 
-double streaming_cost_ns(std::span<View* const> views) noexcept {
-  double cost = 50;
-  for (const View* view : views)
-    cost += 0.1 * static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
-  return cost;
+double total_bytes(std::span<View* const> views) noexcept {
+  double bytes = 0;
+  for (const View* view : views) bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
+  return bytes;
 }
+
+double streaming_cost_ns(std::span<View* const> views) noexcept { return 50 + 0.1 * total_bytes(views); }
 
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {

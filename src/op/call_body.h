@@ -54,6 +54,8 @@ inline bool same_elements(const View& a, const View& b) noexcept {
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket);
 
+// Of the elements of all views.
+double total_bytes(std::span<View* const> views) noexcept;
 // Estimated nanoseconds on one core of an operation that streams these arrays and says no more.
 double streaming_cost_ns(std::span<View* const> views) noexcept;
 

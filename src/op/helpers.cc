@@ -2,6 +2,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -15,8 +16,11 @@ namespace {
 NDArray filled(ViewPtr fresh, double value) {
   Var* var = &fresh->storage()->var();
   int64_t bytes = fresh->size() * static_cast<int64_t>(item_size(fresh->dtype()));
-  TaskSpec spec{
-      .name = "_full", .writes = {&var, 1}, .cost_ns = 20 + 0.05 * static_cast<double>(bytes), .fresh_writes = true};
+  TaskSpec spec{.name = "_full",
+                .writes = {&var, 1},
+                .cost_ns = 20 + 0.05 * static_cast<double>(bytes),
+                .fresh_writes = true,
+                .stream = compute_stream(fresh->storage()->device())};
   runtime().engine.push(spec, [view = fresh, value] {
     dispatch(view->dtype(), [&]<class T>() {
       T* to = reinterpret_cast<T*>(view->data());
@@ -43,7 +47,10 @@ void copy_into(const NDArray& destination, const NDArray& source) {
   bool recording = std::exchange(state.recording, false);
   NDArray target = destination.detach(), from = source.detach();
   try {
-    invoke(cast, attrs_of(cast, {{"dtype", destination.dtype()}}), {&from, 1}, {&target, 1});
+    if (needs_device_copy(target.device(), from.device()))
+      copy_across(target, from);
+    else
+      invoke(cast, attrs_of(cast, {{"dtype", destination.dtype()}}), {&from, 1}, {&target, 1});
   } catch (...) {
     state.recording = recording;
     throw;

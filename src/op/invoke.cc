@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
@@ -127,7 +128,10 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .writes = {writes.data(), writes.size()},
                .cost_ns = cost,
                .priority = thread_state().priority,
-               .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing},
+               .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing,
+               .stream = compute_stream(views.back()->storage()->device()),
+               .flops = options.flops,
+               .bytes = runtime().engine.observer() ? total_bytes(all) : 0},
       [&] { run_call(op, *attrs, all.first(inputs.size()), all.subspan(inputs.size()), options.ticket); },
       [&] {
         CallBody body{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), options.ticket};
@@ -149,6 +153,23 @@ Device device_of(std::span<const NDArray> inputs) {
   return thread_state().device;
 }
 
+// All arrays of a call are on one device; places of the host count as one.
+void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
+  if (inputs.empty()) return;
+  const Device first = inputs[0].device();
+  const auto check_one = [&](const NDArray& array, const char* what, size_t i) {
+    if (!array) return;
+    const Device device = array.device();
+    if (device == first || (device.is_host() && first.is_host())) [[likely]]
+      return;
+    fail(ErrorKind::kRuntime,
+         "{}: all arrays must be on the same device, but input 0 is on {} and {} {} on {}; copy with as_in_context",
+         op.name, to_string(first), what, i, to_string(device));
+  };
+  for (size_t i = 1; i < inputs.size(); ++i) check_one(inputs[i], "input", i);
+  for (size_t i = 0; i < outputs.size(); ++i) check_one(outputs[i], "out", i);
+}
+
 // Gives whether the call is to be traced.
 bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
   size_t least = op.inputs.size() - op.optional_inputs;
@@ -161,6 +182,7 @@ bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDAr
       fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
     is_traced |= !inputs[i].view()->storage();
   }
+  if (!is_traced) check_devices(op, inputs, outputs);
   check_not_on_tape(op, outputs);
   return is_traced;
 }
@@ -190,7 +212,7 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
     outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device, types[i].strides));
   }
   push_call(op, attrs, inputs, outputs,
-            {.cost_ns = infer.cost(), .fresh = fresh, .resource = infer.resource(), .ticket = infer.ticket()});
+            {.cost_ns = infer.cost(), .flops = infer.flops(), .fresh = fresh, .resource = infer.resource(), .ticket = infer.ticket()});
   for (size_t k = 0; k < late.size(); ++k) {
     copy_into(late[k], outputs[late_index[k]]);
     outputs[late_index[k]] = late[k];

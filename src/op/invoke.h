@@ -36,8 +36,14 @@ AttrsPtr attrs_of(const OpDef& op, std::initializer_list<NamedAttr> attrs);
 
 // A view of the same storage with other geometry; recorded nowhere.
 NDArray view_of(const NDArray& array, const Geometry& geometry);
-// `source` written into `destination`, of equal shape; casts.
+// `source` written into `destination`, of equal shape, possibly on another device; casts.
 void copy_into(const NDArray& destination, const NDArray& source);
+// The same values on another device, in new memory; recorded nowhere.
+NDArray copied_to(const NDArray& source, Device device);
+// Whether data have to be sent: places of the host share one memory.
+bool needs_device_copy(Device to, Device from) noexcept;
+// copy_into() where data have to be sent.
+void copy_across(const NDArray& destination, const NDArray& source);
 // A packed copy or the array itself when it is already row-major.
 NDArray contiguous(const NDArray& array);
 // Sum of `gradient` over the axes along which `shape` was broadcast; the array itself when shapes are equal.
@@ -60,6 +66,7 @@ void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs);
 struct PushOptions {
   double cost_ns = -1;      // negative: estimated from the bytes
+  double flops = 0;         // see Infer
   bool fresh = false;       // no other handle to the outputs exists yet
   Var* resource = nullptr;  // what the operation changes beside its outputs
   uint64_t ticket = 0;      // for KernelContext; of a pointwise operator: its ComputeType

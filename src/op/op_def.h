@@ -59,6 +59,8 @@ class Infer {
   const Strides& strides(size_t i) const noexcept { return inputs_[i].strides(); }
   // Estimated nanoseconds on one core; the default is the time to stream all inputs and outputs.
   void cost(double nanoseconds) noexcept { cost_ = nanoseconds; }
+  // Floating-point operations, where arithmetic and not memory decides how long it takes.
+  void flops(double operations) noexcept { flops_ = operations; }
   // Where the results live; the default is the device of the inputs, or the thread's device.
   void device(Device device) noexcept { device_ = device; }
   // The task also changes what `var` orders (a generator's state).
@@ -76,6 +78,7 @@ class Infer {
   bool is_abstract() const noexcept { return is_abstract_; }
   const std::vector<Type>& outputs() const noexcept { return outputs_; }
   double cost() const noexcept { return cost_; }
+  double flops() const noexcept { return flops_; }
   const std::optional<Device>& device() const noexcept { return device_; }
   Var* resource() const noexcept { return resource_; }
   uint64_t ticket() const noexcept { return ticket_; }
@@ -85,6 +88,7 @@ class Infer {
   std::span<const NDArray> inputs_;
   std::vector<Type> outputs_;
   double cost_ = -1;
+  double flops_ = 0;
   std::optional<Device> device_;
   Var* resource_ = nullptr;
   uint64_t ticket_ = 0;

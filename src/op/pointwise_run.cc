@@ -1,5 +1,6 @@
 // Issuing and running pointwise operators.
 
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
@@ -14,7 +15,7 @@ namespace {
 
 using namespace dispatch_detail;
 
-constexpr size_t kMaxOperands = 16;
+constexpr size_t kMaxOperands = 2 * kMostFusedArrays;  // a fused operator may read and write every array
 using DTypes = SmallVector<DType, 8>;
 
 // The shape of the results; `made` is where it lies when it is not that of the first input.
@@ -262,8 +263,10 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
     cost += cost_of(op, types.compute, call.inputs[0].size());
     body.updates.push_back({std::move(kept), types.compute});
   }
-  runtime().engine.push(TaskSpec{.name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost},
-                        std::move(body));
+  Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
+  runtime().engine.push(
+      TaskSpec{.name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost, .stream = stream},
+      std::move(body));
 }
 
 }  // namespace headrace

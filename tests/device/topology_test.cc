@@ -99,6 +99,9 @@ TEST(Topology, SpecsThatMakeNoSense) {
   expect_value_error(spec(two, {}, {{"gpu0", "gpu1", 1e9}, {"gpu1", "gpu0", 1e9}}), "there twice");
   expect_value_error(spec({{"gpu0", -5}}, {}, {}), "reduce_bandwidth of gpu0");
   expect_value_error(spec({{"gpu0"}}, {{"s", 0}}, {}), "bandwidth of switch s");
+  expect_value_error(spec({{"gpu0", kUnlimited, {0}}}, {}, {}), "the flops of gpu0 must be from 1");
+  expect_value_error(spec({{"gpu0", kUnlimited, {1e12, 1e19}}}, {}, {}), "the memory bandwidth of gpu0 must be from 1");
+  expect_value_error(spec({{"gpu0", kUnlimited, {1e12, 1e9, -1}}}, {}, {}), "the launch of gpu0 must be from 0");
 }
 
 TEST(Topology, UnknownDevicesAreAnsweredWithTheKnownOnes) {
@@ -132,6 +135,24 @@ TEST(Presets, SixNvlinksEndAtEachGpuOfAP3) {
   EXPECT_EQ(route_between(*topology, "gpu0", "gpu3").bandwidth, 36e9);
   EXPECT_EQ(names(*topology, route_between(*topology, "gpu0", "gpu5")),
             (Names{"gpu0", "pcie0", "socket0", "socket1", "pcie2", "gpu5"}));
+}
+
+TEST(Presets, DevicesComputeAsTheirMachines) {
+  const auto rates = [](const char* preset, const char* device) {
+    const TopologyPtr topology = loaded(preset);
+    return topology->spec().devices[topology->find_device(device)].rates;
+  };
+  EXPECT_EQ(rates("p3", "gpu7").flops, 15.7e12);
+  EXPECT_EQ(rates("p3", "gpu7").bandwidth, 900e9);
+  EXPECT_EQ(rates("pcie4", "gpu0").flops, 8.1e12);
+  EXPECT_EQ(rates("pcie4", "gpu3"), rates("ethernet:4x10", "node3/gpu0"));
+  EXPECT_EQ(rates("pcie4", "cpu0"), rates("ethernet:4x10", "node1/cpu0"));
+  for (const char* preset : {"pcie4", "p3", "ethernet:2x10"})
+    for (const DeviceSpec& device : loaded(preset)->spec().devices) {
+      EXPECT_LT(device.rates.flops, 1e14) << device.name;
+      EXPECT_LT(device.rates.bandwidth, 1e12) << device.name;
+      EXPECT_GT(device.rates.launch, 0) << device.name;
+    }
 }
 
 TEST(Presets, EthernetJoinsNodes) {
@@ -173,13 +194,15 @@ TEST(TopologyFile, ReadsWhatItWrites) {
     EXPECT_NO_THROW(Topology(read_topology(text)));
   }
   const TopologySpec spec{"all \"fields\"",
-                          {{"gpu0", 5e11}, {"gpu1"}},
+                          {{"gpu0", 5e11, {1e13, 9e11, 2e-6}}, {"gpu1", kUnlimited, {.bandwidth = 1e11}}},
                           {{"s", 3e10}},
                           {{"gpu0", "s", 1e9, 1e-6, 2, Duplex::kShared}, {"s", "gpu1", 2e9}}};
   const std::string text = write_topology(spec);
   EXPECT_EQ(write_topology(read_topology(text)), text);
   EXPECT_EQ(read_topology(text).links[0].duplex, Duplex::kShared);
   EXPECT_EQ(read_topology(text).devices[0].reduce_bandwidth, 5e11);
+  EXPECT_EQ(read_topology(text).devices[0].rates, spec.devices[0].rates);
+  EXPECT_EQ(read_topology(text).devices[1].rates, spec.devices[1].rates);
   EXPECT_EQ(read_topology(text).switches[0].bandwidth, 3e10);
 }
 
@@ -187,6 +210,7 @@ TEST(TopologyFile, DefaultsOfFields) {
   const TopologySpec spec = read_topology(
       R"({"devices": [{"name": "gpu0"}, {"name": "gpu1"}], "links": [{"between": ["gpu0", "gpu1"], "bandwidth": 16e9}]})");
   EXPECT_EQ(spec.name, "custom");
+  EXPECT_EQ(spec.devices[0].rates, DeviceRates());
   EXPECT_EQ(spec.links[0].latency, 0);
   EXPECT_EQ(spec.links[0].lanes, 1);
   EXPECT_EQ(spec.links[0].duplex, Duplex::kFull);
@@ -203,6 +227,11 @@ TEST(TopologyFile, MalformedTexts) {
       {R"({"devices": ["gpu0"]})", "device 0 must be an object, got \"gpu0\""},
       {R"({"devices": [{"name": "gpu0"}, {"name": 1}]})", "'name' of device 1 must be a string, got 1"},
       {R"({"devices": [{"name": "gpu0", "memory": 1}]})", "device 0 has an unknown field 'memory'"},
+      {R"({"devices": [{"name": "gpu0", "rates": 5}]})", "'rates' of device 0 must be an object, got 5"},
+      {R"({"devices": [{"name": "gpu0", "rates": {"flop": 5}}]})",
+       "'rates' of device 0 has an unknown field 'flop'; known are flops, bandwidth, launch"},
+      {R"({"devices": [{"name": "gpu0", "rates": {"launch": "1us"}}]})",
+       "'launch' of 'rates' of device 0 must be a number, got \"1us\""},
       {R"({"devices": [], "switches": [{"bandwidth": 1}]})", "switch 0 has no 'name'"},
       {R"({"devices": [], "links": [{"between": ["gpu0"], "bandwidth": 1}]})", "'between' of link 0 must be two names"},
       {R"({"devices": [], "links": [{"between": ["a", "b"]}]})", "link 0 has no 'bandwidth'"},

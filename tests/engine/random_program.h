@@ -10,9 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "device/registry.h"
 #include "engine/engine.h"
 
 namespace headrace::testing {
+
+inline constexpr int kStreamsPerDevice = 4;
 
 struct Cell {
   Var var;
@@ -26,6 +29,7 @@ struct Step {
   Priority priority = Priority::kNormal;
   bool may_block = false;
   bool throws = false;
+  int place = 0;  // 0: the host; else number of a stream, see stream_at()
   int spin = 0;  // rounds of busy work, so that tasks overlap
 };
 
@@ -36,6 +40,7 @@ struct Shape {
   int steps = 60;
   double failing = 0;   // share of steps that throw
   double blocking = 0;  // share of steps that may block
+  int devices = 0;      // simulated GPUs: with some, two steps of three run on their streams
 };
 
 inline Program random_program(std::mt19937_64& random, const Shape& shape) {
@@ -53,8 +58,16 @@ inline Program random_program(std::mt19937_64& random, const Shape& shape) {
     step.may_block = chance(shape.blocking);
     step.throws = chance(shape.failing);
     step.spin = chance(0.2) ? below(400) : 0;
+    if (shape.devices > 0 && chance(0.67)) step.place = 1 + below(shape.devices * kStreamsPerDevice);
   }
   return program;
+}
+
+// Compute, both directions of copies, and one stream for copies from another device.
+inline Stream* stream_at(int place) {
+  if (place == 0) return nullptr;
+  const int device = (place - 1) / kStreamsPerDevice;
+  return &accelerator_of({DeviceType::kGpu, device})->stream((place - 1) % kStreamsPerDevice);
 }
 
 // What a step does to the values, given that it runs alone.
@@ -107,7 +120,8 @@ inline void push_step(Engine& engine, const Step& step, std::vector<std::unique_
                       .writes = writes,
                       .cost_ns = step.cost_ns,
                       .priority = step.priority,
-                      .may_block = step.may_block};
+                      .may_block = step.may_block && step.place == 0,
+                      .stream = stream_at(step.place)};
   engine.push(spec, StepBody{&step, &cells});
 }
 

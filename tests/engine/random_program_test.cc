@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "headrace/sim.hpp"
 #include "random_program.h"
 
 namespace headrace::testing {
@@ -84,19 +85,37 @@ TEST_P(RandomProgram, EqualsSerialEngineOnCrowdedCells) {
     compare_with_serial(threaded, serial, {.cells = 2, .steps = 80}, seed + 2'000'000);
 }
 
+// Host and streams of one to eight devices take turns on the same cells.
+TEST_P(RandomProgram, EqualsSerialEngineOnStreams) {
+  sim::configure({.gpus = 8, .clock = sim::Clock::kVirtual});
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase / 4 && !HasFailure(); ++seed)
+    compare_with_serial(threaded, serial, {.failing = 0.05, .blocking = 0.05, .devices = 1 + static_cast<int>(seed % 8)},
+                        seed + 3'000'000);
+}
+
+TEST_P(RandomProgram, EqualsSerialEngineOnCrowdedCellsAndStreams) {
+  sim::configure({.gpus = 2, .clock = sim::Clock::kVirtual});
+  Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  for (uint64_t seed = 0; seed < kSeedsPerCase / 4 && !HasFailure(); ++seed)
+    compare_with_serial(threaded, serial, {.cells = 2, .steps = 80, .failing = 0.03, .devices = 2}, seed + 4'000'000);
+}
+
 // Each of several threads pushes to cells of its own and all read some common ones; each thread's own cells must hold
 // what the serial engine computes from that thread's program alone.
 TEST_P(RandomProgram, SeveralPushingThreads) {
   constexpr int kThreads = 3;
   Engine threaded(config_with(GetParam())), serial(config_with(0, true));
+  sim::configure({.gpus = 2, .clock = sim::Clock::kVirtual});
   for (uint64_t seed = 0; seed < kSeedsPerCase / 4 && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
+    const int devices = seed % 2 ? 2 : 0;
     std::vector<Outcome> outcomes(kThreads), expected(kThreads);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         std::mt19937_64 random(seed * 100 + static_cast<uint64_t>(t));
-        const Program program = random_program(random, {.failing = 0.02, .blocking = 0.02});
+        const Program program = random_program(random, {.failing = 0.02, .blocking = 0.02, .devices = devices});
         auto cells = make_cells(8);
         for (const Step& step : program) {
           push_step(threaded, step, cells);

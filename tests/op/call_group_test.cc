@@ -14,6 +14,7 @@
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/error.hpp"
+#include "op/fused.h"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
 #include "trace/trace.h"
@@ -105,6 +106,27 @@ TEST_F(CallGroups, OnlyWhatCanBeSeenIsWritten) {
 TEST_F(CallGroups, ResultsThatNobodyCanSeeAreNotComputed) {
   const NDArray x = values();
   EXPECT_THAT(spans_of(x, [&] { call("tanh", {call("square", {x})}); }), ElementsAre("unused"));
+}
+
+// As many as a group takes, and all but one of them are written as well.
+TEST_F(CallGroups, ArraysMayBeReadAndWritten) {
+  std::vector<NDArray> arrays;
+  for (size_t i = 0; i < kMostFusedArrays; ++i) arrays.push_back(values(i));
+  std::vector<std::string> expected{bytes_of(arrays[0])};
+  NDArray sum = arrays[0];
+  for (size_t i = 1; i < arrays.size(); ++i) {
+    sum = call("elemwise_add", {arrays[i], sum});
+    expected.push_back(bytes_of(sum));
+  }
+  const auto names = spans_of(arrays[0], [&] {
+    const OpDef& add = find_op("elemwise_add");
+    for (size_t i = 1; i < arrays.size(); ++i) {
+      const NDArray inputs[] = {arrays[i], arrays[i - 1]};
+      invoke(add, add.default_attrs, inputs, {&arrays[i], 1});
+    }
+  });
+  EXPECT_EQ(names.size(), 1u);
+  for (size_t i = 0; i < arrays.size(); ++i) EXPECT_EQ(bytes_of(arrays[i]), expected[i]) << i;
 }
 
 TEST_F(CallGroups, OtherShapesAndComputeTypesStayOut) {

@@ -8,7 +8,7 @@
 #include <atomic>
 
 #include "backend/cpu/memory_counter.h"
-#include "backend/cpu/size_class.h"
+#include "device/size_class.h"
 #include "base/spin_lock.h"
 #include "device/allocator.h"
 #include "device/memory_trace.h"

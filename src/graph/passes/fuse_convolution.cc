@@ -64,6 +64,7 @@ class ConvolutionFusion {
     Step affine{}, fused{};
     fused.inputs = convolution.inputs;
     fused.cost_ns = convolution.cost_ns;
+    fused.flops = convolution.flops;
     bool is_active = false;
     size_t next = only_reader(result);
     if (next != Uses::kNone && is_batch_norm(graph_.steps[next], result)) {

@@ -112,6 +112,7 @@ class SurroundingsFusion {
       if (part == Uses::kNone) continue;
       const Step& old = graph_.steps[part];
       step.cost_ns += old.cost_ns;
+      step.flops += old.flops;
       step.fused.insert(step.fused.end(), old.fused.begin(), old.fused.end());
       if (old.fused.empty()) step.fused.push_back(old.op->name);
       is_gone_[part] = part != s;

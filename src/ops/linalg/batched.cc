@@ -29,7 +29,7 @@ void infer_batched(Infer& i, const DotAttrs& at, bool broadcasts) {
     i.require(std::equal(shape.begin(), shape.end(), a.begin()) && std::equal(shape.begin(), shape.end(), b.begin()),
               ErrorKind::kRuntime, "shapes {} and {} must agree in all axes but the last two", to_string(a),
               to_string(b));
-  i.cost(gemm_cost(i.dtype(0), element_count(shape), m, n, k));
+  set_gemm_cost(i, element_count(shape), m, n, k);
   shape.push_back(m);
   shape.push_back(n);
   i.output(shape, i.dtype(0));

@@ -44,7 +44,7 @@ void infer_dot(Infer& i, const DotAttrs& a) {
   Contraction c = contract(i, a.transpose_a ? 0 : i.shape(0).size() - 1, a.transpose_b ? i.shape(1).size() - 1 : 0);
   if (c.result.empty()) c.result = {1};
   i.output(c.result, i.dtype(0));
-  i.cost(gemm_cost(i.dtype(0), 1, c.m, c.n, c.k));
+  set_gemm_cost(i, 1, c.m, c.n, c.k);
 }
 
 void run_dot(KernelContext& context, const DotAttrs& at) {
@@ -123,7 +123,7 @@ void infer_np_dot(Infer& i, const NoAttrs&) {
     c = contract(i, a.size() - 1, np_axis(b));
   }
   i.output(c.result, i.dtype(0));
-  i.cost(gemm_cost(i.dtype(0), 1, c.m, c.n, c.k));
+  set_gemm_cost(i, 1, c.m, c.n, c.k);
 }
 
 void run_np_dot(KernelContext& context, const NoAttrs&) {

@@ -26,6 +26,8 @@ struct Gemm {
 
 // Estimated nanoseconds on one core.
 double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k);
+// For rules: the operation is such a product of arrays of the first input's dtype.
+void set_gemm_cost(Infer& infer, int64_t batch, int64_t m, int64_t n, int64_t k);
 
 void gemm(KernelContext& context, const Gemm& g);
 

@@ -64,7 +64,7 @@ void infer_weight_gradient(Infer& i, const ConvolutionAttrs& a) {
   const Shape weight = weight_shape(w, a.num_filter, data[1]);
   i.output(as_user_sees(weight, w.channels_last), i.dtype(0));
   if (!a.no_bias) i.output(Shape{a.num_filter}, i.dtype(0));
-  i.cost(convolution_cost(i.dtype(0), weight, out));
+  set_convolution_cost(i, weight, out);
 }
 
 void run_weight_gradient(KernelContext& c, const ConvolutionAttrs& a) {

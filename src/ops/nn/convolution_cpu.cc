@@ -133,11 +133,31 @@ void add_bias_to_data(const ConvolutionProblem& p) {
 
 }  // namespace
 
+namespace {
+
+// A convolution as a product of matrices: rows, columns and depth.
+struct Product {
+  int64_t m, n, k;
+};
+
+Product product_of(const Shape& weight, const Shape& out) {
+  Product product{out[0], weight[0], 1};
+  for (size_t i = 1; i < weight.size(); ++i) product.k *= weight[i];
+  for (size_t i = 2; i < out.size(); ++i) product.m *= out[i];
+  return product;
+}
+
+}  // namespace
+
 double convolution_cost(DType dtype, const Shape& weight, const Shape& out) {
-  int64_t products_per_result = 1, results = out[0];
-  for (size_t i = 1; i < weight.size(); ++i) products_per_result *= weight[i];
-  for (size_t i = 2; i < out.size(); ++i) results *= out[i];
-  return 1000 + gemm_cost(dtype, 1, results, weight[0], products_per_result);
+  const Product product = product_of(weight, out);
+  return 1000 + gemm_cost(dtype, 1, product.m, product.n, product.k);
+}
+
+void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out) {
+  const Product product = product_of(weight, out);
+  set_gemm_cost(infer, 1, product.m, product.n, product.k);
+  infer.cost(convolution_cost(infer.dtype(0), weight, out));
 }
 
 void convolve(KernelContext& context, const ConvolutionProblem& p) {

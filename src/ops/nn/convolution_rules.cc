@@ -95,7 +95,7 @@ Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
   if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
   const Shape out = convolved_shape(i, w, data, a.num_filter);
   output_image(i, out, i.dtype(0), w.channels_last);
-  i.cost(convolution_cost(i.dtype(0), weight, out));
+  set_convolution_cost(i, weight, out);
   return out;
 }
 

@@ -48,7 +48,7 @@ void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
               dtype_name(i.dtype(k)));
   result.push_back(a.num_hidden);
   i.output(result, i.dtype(0));
-  i.cost(gemm_cost(i.dtype(0), 1, rows, a.num_hidden, columns));
+  set_gemm_cost(i, 1, rows, a.num_hidden, columns);
 }
 
 void multiply(KernelContext& c, const FullyConnectedAttrs& a, void* result) {

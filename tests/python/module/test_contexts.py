@@ -33,9 +33,7 @@ def assert_close(found, wanted, rtol=1e-5):
 @pytest.mark.parametrize("on_store", ["1", "0"])
 @pytest.mark.parametrize("optimizer", list(SETTINGS))
 @pytest.mark.parametrize("kvstore", ["local", "device", "store"])
-def test_training_is_that_of_one_context(
-    symbol, bound, batch_of, monkeypatch, kvstore, optimizer, on_store
-):
+def test_training_is_that_of_one_context(symbol, bound, batch_of, monkeypatch, kvstore, optimizer, on_store):
     monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", on_store)
     trained = []
     for count, loads in ((1, None), (2, [1, 3]), (4, None)):

@@ -1,4 +1,4 @@
-// Size classes of the host allocator: multiples of 64 bytes up to 1 KiB, then eight per doubling, so that rounding up
+// Size classes of allocators: multiples of 64 bytes up to 1 KiB, then eight per doubling, so that rounding up
 // wastes at most an eighth.
 #pragma once
 

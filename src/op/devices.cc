@@ -1,4 +1,3 @@
-#include "autograd/autograd.h"
 #include "headrace/devices.hpp"
 #include "op/invoke.h"
 #include "op/trace.h"
@@ -7,12 +6,7 @@ namespace headrace {
 
 NDArray copyto(const NDArray& array, Device device) {
   if (is_abstract(array)) return array;  // a traced graph runs on one device, whichever it is
-  NDArray copy = NDArray::empty(array.shape(), array.dtype(), device);
-  copy_into(copy, array);
-  autograd::record_node({&array, 1}, {&copy, 1}, [from = array.device()](Gradient& g) {
-    if (g.has_head(0)) g.set(0, as_in_context(g.head(0), from));
-  });
-  return copy;
+  return call("_copyto", {array}, {{"ctx", to_string(device)}, {"source", to_string(array.device())}});
 }
 
 NDArray as_in_context(const NDArray& array, Device device) {

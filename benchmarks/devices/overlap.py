@@ -1,0 +1,78 @@
+"""How much of two independent parts runs at the same time: host beside GPU, computing beside copying.
+
+The GPU is simulated. Prints the times of both parts alone and together, and max(a, b) / together: 1 is ideal.
+On the virtual clock the modelled machine counts, and the figures are the same on every computer. On the real
+clock each part is made of operations that keep one core busy, so two cores are needed.
+"""
+
+import time
+
+import headrace as mx
+from headrace import nd, sim
+
+REPEATS = 40
+
+
+class Clock:
+    """Seconds of the clock that the simulated machine runs on."""
+
+    def __init__(self, kind):
+        sim.configure(gpus=1, topology="", clock=kind)
+        self._now = sim.now if kind == "virtual" else time.perf_counter
+
+    def time(self, *parts):
+        """Seconds for all parts, stated one after the other and awaited at the end."""
+        mx.nd.waitall()
+        begin = self._now()
+        kept = [part() for part in parts]
+        mx.nd.waitall()
+        del kept
+        return self._now() - begin
+
+    def best(self, *parts):
+        return min(self.time(*parts) for _ in range(5))
+
+
+def chain(x):
+    """Dependent products, each too small for a second core."""
+
+    def run():
+        y = x
+        for _ in range(REPEATS):
+            y = nd.dot(y, x)
+        return y
+
+    return run
+
+
+def copies(source, target):
+    def run():
+        for _ in range(REPEATS):
+            source.copyto(target)
+
+    return run
+
+
+def report(kind):
+    clock = Clock(kind)
+    size = 96 if kind == "real" else 2000
+    on_host, on_gpu = (nd.random.uniform(shape=(size, size)).as_in_context(c) for c in (mx.cpu(), mx.gpu(0)))
+    far = nd.ones((1 << 20,), ctx=mx.gpu(0))
+    near = nd.ones((1 << 20,))
+    pairs = {
+        "host, GPU": (chain(on_host), chain(on_gpu)),
+        "computing, copying to the host": (chain(on_gpu), copies(far, near)),
+    }
+    for name, (first, second) in pairs.items():
+        clock.time(first, second)  # warm-up
+        a, b, together = clock.best(first), clock.best(second), clock.best(first, second)
+        print(
+            f"| {name} | {kind} | {a * 1e3:.2f} ms | {b * 1e3:.2f} ms | {together * 1e3:.2f} ms "
+            f"| {max(a, b) / together:.3f} |"
+        )
+
+
+if __name__ == "__main__":
+    print("| parts | clock | a | b | together | max(a, b) / together |\n|---|---|---|---|---|---|")
+    for kind in ("virtual", "real"):
+        report(kind)

@@ -1,0 +1,104 @@
+"""Simulated GPUs: any machine has as many as a program asks for.
+
+They have memory of their own, streams that run behind the host, and links between them; their kernels run on
+the cores of the host, so results are exact. ``HEADRACE_SIM_GPUS=4 python program.py`` is the same as a call
+of `configure` at the top of the program. docs/devices.md tells what is modelled.
+
+>>> import headrace as mx
+>>> mx.sim.configure(gpus=2)
+>>> x = mx.nd.ones((2, 2), ctx=mx.gpu(1))
+"""
+
+from ._core import sim as _sim
+from .context import Context
+from .plan import parse_bytes
+
+__all__ = ["advance", "configure", "fail_copy", "lose", "now", "options", "repair", "report", "set_memory", "stall"]
+
+_CLOCKS = ("real", "virtual")
+
+
+def configure(gpus=None, topology=None, clock=None, memory=None):
+    """Changes the simulated machine; what is None stays as it is. Waits for all work first.
+
+    Parameters
+    ----------
+    gpus : how many; 0: as many as the topology has, none without a topology.
+    topology : what links them: a preset ("pcie4", "p3", "ethernet:8x10") or a file, see docs/planner.md;
+        "" is one PCIe switch for all.
+    clock : "real": copies take the time that their links need; "virtual": a discrete-event clock says what
+        the modelled machine would take, and nothing waits for it.
+    memory : bytes of each GPU, or a text such as "16GB"; 0 is 16 GiB.
+
+    ValueError: impossible numbers, unknown topologies, or fewer GPUs than hold arrays.
+    """
+    now = _sim.options()
+    clock = now["clock"] if clock is None else clock
+    if clock not in _CLOCKS:
+        raise ValueError(f"sim.configure: clock must be one of {', '.join(_CLOCKS)}, got {clock!r}")
+    if topology is None:
+        topology = now["topology"]
+        gpus = now["gpus"] if gpus is None else gpus
+    elif gpus is None:
+        gpus = 0 if topology else now["gpus"]
+    memory = now["memory"] if memory is None else parse_bytes(memory)
+    _sim.configure(int(gpus), str(topology), clock == "virtual", memory)
+
+
+def options():
+    """A dict of what `configure` takes, as it is now."""
+    return _sim.options()
+
+
+def now():
+    """Seconds that the program has taken so far on the modelled machine: up to what it has waited for and has
+    asked for since. MXNetError: the clock is the real one.
+    """
+    return _sim.now()
+
+
+def advance(seconds):
+    """The program itself works for so long in virtual time: reads files, prepares data."""
+    _sim.advance(seconds)
+
+
+def report():
+    """What ran how long, on which streams and links, what overlapped, and the critical path: a text.
+    MXNetError: the clock is the real one.
+    """
+    return _sim.report()
+
+
+def _number(gpu):
+    if isinstance(gpu, Context):
+        if gpu.device_type != "gpu":
+            raise ValueError(f"sim: {gpu} is no simulated GPU")
+        return gpu.device_id
+    return int(gpu)
+
+
+def fail_copy(gpu, after=0):
+    """The copy after the next `after` ones to or from `gpu`, a Context or a number, fails: reading what it
+    would have written raises MXNetError.
+    """
+    _sim.fail_copy(_number(gpu), after)
+
+
+def stall(gpu, seconds):
+    """The next operation of `gpu` begins that much later."""
+    _sim.stall(_number(gpu), seconds)
+
+
+def lose(gpu):
+    """`gpu` disappears: all that is, or comes, there raises MXNetError; other devices go on."""
+    _sim.lose(_number(gpu))
+
+
+def set_memory(gpu, memory):
+    """`gpu` has this much memory from now on, in bytes or as text ("1GB")."""
+    _sim.set_memory(_number(gpu), parse_bytes(memory))
+
+
+def repair():
+    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten."""
+    _sim.repair()

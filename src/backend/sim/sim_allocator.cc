@@ -1,0 +1,105 @@
+#include "backend/sim/sim_allocator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+
+#include "base/check.h"
+
+namespace headrace {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+// Work that is complete releases its memory when the host takes note of it, a moment later.
+constexpr std::chrono::milliseconds kPatience{50};
+
+// Zero bytes give a block too.
+int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
+
+}  // namespace
+
+SimAllocator::SimAllocator(Device device, int64_t capacity) : device_(device), capacity_(capacity), trace_(device) {}
+
+// Takes a free block or, where the device has room for it, possibly without the free ones of other classes, a new one.
+void* SimAllocator::take(int index) {
+  const auto bytes = static_cast<int64_t>(size_class::size(index));
+  if (stats_.live + bytes > capacity_) return nullptr;
+  void* block = nullptr;
+  std::vector<void*>& free = free_[static_cast<size_t>(index)];
+  if (!free.empty()) {
+    block = free.back();
+    free.pop_back();
+    stats_.pooled -= bytes;
+  } else {
+    if (stats_.live + stats_.pooled + bytes > capacity_) trim_locked();
+    block = ::operator new(static_cast<size_t>(bytes), kAlignment);
+  }
+  stats_.live += bytes;
+  stats_.peak = std::max(stats_.peak, stats_.live);
+  trace_.sample_change(stats_);
+  return block;
+}
+
+void* SimAllocator::allocate(size_t bytes) {
+  check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed", to_string(device_), bytes);
+  const int index = class_of(bytes);
+  std::unique_lock guard(mutex_);
+  void* block = take(index);
+  const auto taken = [&] { return (block = take(index)) != nullptr; };
+  if (!block && !released_.wait_for(guard, kPatience, taken))
+    fail(ErrorKind::kMemory,
+         "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
+         "the simulated GPU more (HEADRACE_SIM_MEMORY).",
+         to_string(device_), size_class::size(index), stats_.live, capacity_);
+  return block;
+}
+
+void SimAllocator::release(void* block, size_t bytes) noexcept {
+  if (!block) return;
+  const int index = class_of(bytes);
+  const auto rounded = static_cast<int64_t>(size_class::size(index));
+  {
+    std::lock_guard guard(mutex_);
+    free_[static_cast<size_t>(index)].push_back(block);
+    stats_.live -= rounded;
+    stats_.pooled += rounded;
+    trace_.sample_change(stats_);
+  }
+  released_.notify_all();
+}
+
+void SimAllocator::trim_locked() noexcept {
+  for (std::vector<void*>& blocks : free_) {
+    for (void* block : blocks) ::operator delete(block, kAlignment);
+    blocks.clear();
+  }
+  stats_.pooled = 0;
+}
+
+void SimAllocator::trim() noexcept {
+  std::lock_guard guard(mutex_);
+  trim_locked();
+  trace_.sample(stats_);
+}
+
+MemoryStats SimAllocator::stats() const noexcept {
+  std::lock_guard guard(mutex_);
+  return stats_;
+}
+
+void SimAllocator::reset_peak() noexcept {
+  std::lock_guard guard(mutex_);
+  stats_.peak = stats_.live;
+}
+
+int64_t SimAllocator::capacity() const noexcept {
+  std::lock_guard guard(mutex_);
+  return capacity_;
+}
+
+void SimAllocator::set_capacity(int64_t bytes) noexcept {
+  std::lock_guard guard(mutex_);
+  capacity_ = bytes;
+}
+
+}  // namespace headrace

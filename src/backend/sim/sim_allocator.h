@@ -1,0 +1,48 @@
+// Memory of one simulated GPU: blocks of the host, in size classes, kept for reuse by their class; never more at once
+// than the device has. Any thread may call any function.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "device/size_class.h"
+#include "device/allocator.h"
+#include "device/memory_trace.h"
+
+namespace headrace {
+
+class SimAllocator final : public Allocator {
+ public:
+  SimAllocator(Device device, int64_t capacity);
+  ~SimAllocator() override { trim(); }
+
+  // Where memory runs out, waits a little for what is being computed to release some. Raises Error(kMemory).
+  void* allocate(size_t bytes) override;
+  void release(void* block, size_t bytes) noexcept override;
+  void trim() noexcept override;
+  MemoryStats stats() const noexcept override;
+  void reset_peak() noexcept override;
+
+  int64_t capacity() const noexcept;
+  void set_capacity(int64_t bytes) noexcept;
+
+  // Around fork(): no other thread holds the lock while the process is copied.
+  void lock_for_fork() noexcept { mutex_.lock(); }
+  void unlock_after_fork() noexcept { mutex_.unlock(); }
+
+ private:
+  void* take(int index);
+  void trim_locked() noexcept;
+
+  const Device device_;
+  mutable std::mutex mutex_;
+  std::condition_variable released_;
+  int64_t capacity_;                                           // this and all below: guarded by mutex_
+  MemoryStats stats_;
+  std::array<std::vector<void*>, size_class::kCount> free_;
+  MemoryTrace trace_;
+};
+
+}  // namespace headrace

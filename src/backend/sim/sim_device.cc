@@ -1,0 +1,90 @@
+#include "backend/sim/sim_device.h"
+
+#include <thread>
+
+#include "backend/sim/sim_machine.h"
+#include "base/check.h"
+#include "base/futex.h"
+
+namespace headrace {
+namespace {
+
+// The three lanes that have one stream each.
+constexpr int kOwnStreams = static_cast<int>(Lane::kCommunication);
+
+}  // namespace
+
+SimDevice::SimDevice(SimMachine& machine, int id)
+    : Accelerator({DeviceType::kGpu, id}), machine_(machine), allocator_(device(), machine.default_memory_bytes()) {
+  for (int index = 0; index < kOwnStreams; ++index)
+    streams_.push_back(std::make_unique<SimStream>(*this, static_cast<Lane>(index), index, std::nullopt));
+  for (int peer = 0; peer < kMost; ++peer)
+    streams_.push_back(std::make_unique<SimStream>(*this, Lane::kCommunication, kOwnStreams + peer,
+                                                   Device{DeviceType::kGpu, peer}));
+}
+
+SimDevice::~SimDevice() = default;
+
+Stream& SimDevice::peer_stream(Device from) noexcept { return stream(kOwnStreams + from.id); }
+
+void SimDevice::await_progress(uint32_t seen) noexcept {
+  while (progress_.load(std::memory_order_acquire) == seen) futex_wait(progress_, seen);
+}
+
+void SimDevice::notify() noexcept {
+  progress_.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake_all(progress_);
+}
+
+std::exception_ptr SimDevice::lost() const noexcept {
+  if (!is_lost_.load(std::memory_order_acquire)) return nullptr;
+  return std::make_exception_ptr(
+      Error(ErrorKind::kRuntime, fmt::format("{}: the device is lost; what was on it cannot be computed or read any more. "
+                                             "Arrays on other devices are as they were: save them, or go on without it.",
+                                             to_string(device()))));
+}
+
+void SimDevice::fail_copy_if_asked(Device to, Device from, size_t bytes) {
+  if (copies_until_fault_.load(std::memory_order_relaxed) == kNoFault) return;
+  if (copies_until_fault_.fetch_sub(1, std::memory_order_acq_rel) == 0)
+    fail(ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes, to_string(from),
+         to_string(to));
+}
+
+void SimDevice::stall_if_asked() noexcept {
+  if (const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed))
+    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+}
+
+void SimDevice::fail_copy(int after) noexcept { copies_until_fault_.store(after, std::memory_order_release); }
+
+void SimDevice::lose() noexcept {
+  is_lost_.store(true, std::memory_order_release);
+  notify();
+}
+
+void SimDevice::repair() noexcept {
+  is_lost_.store(false, std::memory_order_release);
+  copies_until_fault_.store(kNoFault, std::memory_order_release);
+  stall_ns_.store(0, std::memory_order_relaxed);
+}
+
+void SimDevice::stop_threads() noexcept {
+  for (const auto& stream : streams_) stream->stop();
+}
+
+void SimDevice::lock_for_fork() noexcept {
+  for (const auto& stream : streams_) stream->lock_for_fork();
+  allocator_.lock_for_fork();
+}
+
+void SimDevice::unlock_after_fork() noexcept {
+  allocator_.unlock_after_fork();
+  for (const auto& stream : streams_) stream->unlock_after_fork();
+}
+
+void SimDevice::abandon_threads() noexcept {
+  for (const auto& stream : streams_) stream->abandon();
+}
+
+}  // namespace headrace

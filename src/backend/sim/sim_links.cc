@@ -1,0 +1,53 @@
+#include "backend/sim/sim_links.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace headrace {
+
+SimLinks::SimLinks(std::shared_ptr<const Topology> topology)
+    : topology_(std::move(topology)), flows_(topology_->resources()) {}
+
+int64_t SimLinks::now_ps() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - epoch_).count() * 1000;
+}
+
+// Brings the flows to the present; whoever waits looks again when one has ended or paces have changed.
+void SimLinks::advance() {
+  const int64_t now = now_ps();
+  while (flows_.next_end_ps() <= now) {
+    flows_.advance(flows_.next_end_ps());
+    for (int copy : flows_.take_ended()) copies_.at(copy).has_ended = true;
+    flows_.share();
+  }
+  flows_.advance(now);
+}
+
+int SimLinks::start(int from, int to, size_t bytes) {
+  std::unique_lock guard(mutex_);
+  auto known = routes_.find({from, to});
+  if (known == routes_.end()) known = routes_.emplace(std::pair(from, to), topology_->route(from, to)).first;
+  const int number = next_++;
+  Copy& copy = copies_[number];
+  copy.route = known->second;
+  guard.unlock();
+  std::this_thread::sleep_for(std::chrono::nanoseconds(copy.route.latency_ps / 1000));
+  guard.lock();
+  advance();
+  flows_.start(number, copy.route.resources, bytes);
+  flows_.share();
+  changed_.notify_all();
+  return number;
+}
+
+void SimLinks::finish(int number) {
+  std::unique_lock guard(mutex_);
+  const Copy& copy = copies_.at(number);
+  for (advance(); !copy.has_ended; advance())
+    changed_.wait_until(guard, epoch_ + std::chrono::nanoseconds(flows_.next_end_ps() / 1000 + 1));
+  copies_.erase(number);
+  changed_.notify_all();
+}
+
+}  // namespace headrace

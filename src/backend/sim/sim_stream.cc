@@ -1,0 +1,106 @@
+#include "backend/sim/sim_stream.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "backend/sim/sim_machine.h"
+#include "base/signals_blocked.h"
+#include "device/cores.h"
+#include "trace/trace.h"
+
+namespace headrace {
+SimStream::SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept
+    : Stream(device, lane, index, source), device_(device) {}
+
+void SimStream::add(Item item) {
+  if (!thread_.joinable()) {
+    SignalsBlocked blocked;
+    thread_ = std::thread([this] { work(); });
+  }
+  items_.push_back(item);
+}
+
+Event SimStream::launch(Work work) {
+  uint64_t number = 0;
+  {
+    std::lock_guard guard(mutex_);
+    add({work, {}});
+    number = ++launched_;
+  }
+  has_items_.notify_one();
+  return {this, number};
+}
+
+void SimStream::wait(Event event) {
+  {
+    std::lock_guard guard(mutex_);
+    add({{}, event});
+  }
+  has_items_.notify_one();
+}
+
+void SimStream::synchronize(uint64_t number) noexcept {
+  std::unique_lock guard(mutex_);
+  has_completed_.wait(guard, [&] { return completed_.load(std::memory_order_relaxed) >= number; });
+}
+
+void SimStream::work() noexcept {
+  trace::name_thread(fmt::format("{} {}", to_string(device_.device()), lane_name(lane())));
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    has_items_.wait(guard, [&] { return stopping_ || !items_.empty(); });
+    if (items_.empty()) return;
+    const Item item = items_.front();
+    items_.pop_front();
+    guard.unlock();
+    carry_out(item);
+    guard.lock();
+    if (!item.work.run) continue;
+    completed_.fetch_add(1, std::memory_order_release);
+    has_completed_.notify_all();
+    device_.notify();
+  }
+}
+
+// On a lost device nothing runs, but the stream goes on, so that nobody waits for it in vain.
+void SimStream::carry_out(const Item& item) noexcept {
+  if (!item.work.run) return item.event.stream->synchronize(item.event.number);
+  if (lane() == Lane::kCompute) device_.stall_if_asked();
+  if (device_.lost()) return;
+  StreamScope scope(*this);
+  if (lane() != Lane::kCompute) return item.work.run(item.work.object);
+  BusyThread busy;
+  item.work.run(item.work.object);
+}
+
+void SimStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
+  device_.fail_copy_if_asked(to.device, from.device, bytes);
+  SimMachine::Transfer transfer(device_.machine(), to.device, from.device, bytes);
+  if (bytes > 0) {
+    BusyThread busy;
+    std::memcpy(to.address, from.address, bytes);
+  }
+  transfer.end();
+}
+
+void SimStream::stop() noexcept {
+  std::thread ending;
+  {
+    std::lock_guard guard(mutex_);
+    stopping_ = true;
+    ending.swap(thread_);
+  }
+  has_items_.notify_one();
+  if (ending.joinable()) ending.join();
+  std::lock_guard guard(mutex_);
+  stopping_ = false;
+}
+
+void SimStream::abandon() noexcept {
+  if (thread_.joinable()) static_cast<void>(new std::thread(std::move(thread_)));  // cannot be destroyed unjoined
+  items_.clear();
+  completed_.store(launched_, std::memory_order_relaxed);
+}
+
+}  // namespace headrace

@@ -1,0 +1,56 @@
+// A stream of a simulated GPU: a thread that carries out, one after the other, what was launched. The thread begins
+// with the first work.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "device/stream.h"
+
+namespace headrace {
+
+class SimDevice;
+
+class SimStream final : public Stream {
+ public:
+  SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept;
+  ~SimStream() override { stop(); }
+
+  Event launch(Work work) override;
+  void wait(Event event) override;
+  uint64_t completed() noexcept override { return completed_.load(std::memory_order_acquire); }
+  void synchronize(uint64_t number) noexcept override;
+  void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
+
+  // Carries out what was launched and ends the thread, until the next work.
+  void stop() noexcept;
+  // Around fork(), after stop().
+  void lock_for_fork() noexcept { mutex_.lock(); }
+  void unlock_after_fork() noexcept { mutex_.unlock(); }
+  // In a child of a process that was not stopped: thread and work are gone.
+  void abandon() noexcept;
+
+ private:
+  struct Item {
+    Work work;    // run is null: wait for the event
+    Event event;
+  };
+
+  void add(Item item);
+  void work() noexcept;
+  void carry_out(const Item& item) noexcept;
+
+  SimDevice& device_;
+  std::mutex mutex_;
+  std::condition_variable has_items_, has_completed_;
+  std::deque<Item> items_;  // this and the next three: guarded by mutex_
+  uint64_t launched_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+  std::atomic<uint64_t> completed_{0};  // written under mutex_
+};
+
+}  // namespace headrace

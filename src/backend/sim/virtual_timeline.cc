@@ -1,0 +1,55 @@
+#include "backend/sim/virtual_timeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace headrace::sim {
+namespace {
+
+constexpr trace::Category kLink{"link", trace::Source::kOperators};
+
+// Stamps are nanoseconds.
+uint64_t stamp(int64_t ps) { return static_cast<uint64_t>(ps) / 1000; }
+
+trace::Track track(const std::string& name, const std::string& group) {
+  return trace::Track(name, group, trace::Clock::kVirtual);
+}
+
+}  // namespace
+
+VirtualTimeline::VirtualTimeline(const Topology& topology, StreamNumbers numbers)
+    : topology_(topology), numbers_(numbers), streams_(numbers.count()), links_(topology.resources().size()) {}
+
+void VirtualTimeline::ran(int stream, const char* name, int64_t begin_ps, int64_t end_ps) {
+  if (!trace::enabled(trace::kOperator.source)) return;
+  std::optional<trace::Track>& lane = streams_[stream];
+  if (!lane) {
+    const StreamPlace place = numbers_.place(stream);
+    lane = track(place.name(), place.device());
+  }
+  lane->record(name, stamp(begin_ps), stamp(end_ps));
+}
+
+void VirtualTimeline::flowed(std::span<const int> resources, const char* name, int64_t begin_ps, int64_t end_ps) {
+  if (!trace::enabled(kLink.source)) return;
+  for (int resource : resources) {
+    std::vector<LinkLane>& lanes = links_[resource];
+    auto lane = std::ranges::find_if(lanes, [&](const LinkLane& one) { return one.until_ps <= begin_ps; });
+    if (lane == lanes.end()) {
+      const std::string& link = topology_.resources()[resource].name;
+      lanes.push_back({track(lanes.empty() ? link : fmt::format("{} ({})", link, lanes.size() + 1), "links"), 0});
+      lane = lanes.end() - 1;
+    }
+    lane->track.record({name, kLink}, stamp(begin_ps), stamp(end_ps));
+    lane->until_ps = end_ps;
+  }
+}
+
+void VirtualTimeline::waited(int64_t begin_ps, int64_t end_ps) {
+  if (!trace::enabled(trace::kCall.source)) return;
+  if (!frontend_) frontend_ = track("frontend", StreamPlace().device());
+  frontend_->record({"wait", trace::kCall}, stamp(begin_ps), stamp(end_ps));
+}
+
+}  // namespace headrace::sim

@@ -1,0 +1,42 @@
+// A device with streams of its own. Lives as long as the process.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+#include "device/stream.h"
+
+namespace headrace {
+
+class Accelerator {
+ public:
+  static constexpr int kMost = 64;  // accelerators of one process
+
+  explicit Accelerator(Device device) noexcept : device_(device) {}
+  virtual ~Accelerator() = default;
+
+  Device device() const noexcept { return device_; }
+  // All it has, in bytes.
+  virtual int64_t memory_bytes() const noexcept = 0;
+
+  virtual int stream_count() const noexcept = 0;
+  virtual Stream& stream(int index) noexcept = 0;
+  // The streams of the three lanes that have one each; for copies between accelerators see peer_stream().
+  Stream& stream(Lane lane) noexcept { return stream(static_cast<int>(lane)); }
+  // The stream for what comes from the accelerator `from`. Copies from different ones need not wait for each other.
+  virtual Stream& peer_stream(Device from) noexcept = 0;
+
+  // A number that changes when work of any stream has become complete and with notify(). Any thread.
+  virtual uint32_t progress() noexcept = 0;
+  // Returns when progress() is no longer `seen`. Any thread; may sleep.
+  virtual void await_progress(uint32_t seen) noexcept = 0;
+  virtual void notify() noexcept = 0;
+
+  // Why the device no longer works: all work not yet complete is lost, and all work to come. Null: it works.
+  virtual std::exception_ptr lost() const noexcept { return nullptr; }
+
+ private:
+  const Device device_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,158 @@
+#include "engine/device_queue.h"
+
+#include <algorithm>
+
+#include "base/signals_blocked.h"
+#include "engine/scheduler.h"
+#include "trace/trace.h"
+
+namespace headrace {
+
+DeviceQueue::DeviceQueue(Scheduler& scheduler, Accelerator& accelerator)
+    : scheduler_(scheduler), accelerator_(accelerator) {
+  for (int i = 0; i < accelerator.stream_count(); ++i) lanes_.emplace_back(accelerator.stream(i));
+}
+
+DeviceQueue::~DeviceQueue() { stop(); }
+
+void DeviceQueue::enqueue(Task* task) noexcept {
+  lanes_[static_cast<size_t>(task->stream->index())].ready.push(task);
+  if (!has_thread_.load(std::memory_order_acquire)) start_thread();
+  accelerator_.notify();
+}
+
+void DeviceQueue::start_thread() {
+  std::lock_guard guard(thread_mutex_);
+  if (thread_.joinable()) return;
+  SignalsBlocked blocked;
+  thread_ = std::thread([this] { work(); });
+  has_thread_.store(true, std::memory_order_release);
+}
+
+void DeviceQueue::stop() noexcept {
+  std::lock_guard guard(thread_mutex_);
+  if (!thread_.joinable()) return;
+  stopping_.store(true, std::memory_order_release);
+  accelerator_.notify();
+  thread_.join();
+  thread_ = {};
+  has_thread_.store(false, std::memory_order_release);
+  stopping_.store(false, std::memory_order_relaxed);
+}
+
+void DeviceQueue::abandon() noexcept {
+  if (thread_.joinable()) static_cast<void>(new std::thread(std::move(thread_)));  // cannot be destroyed unjoined
+  has_thread_.store(false, std::memory_order_relaxed);
+  for (Lane& lane : lanes_) {
+    lane.ready.forget();
+    for (LaunchPtr& launch : lane.launched) static_cast<void>(launch.release());
+    lane.launched.clear();
+    lane.awaited.clear();
+  }
+}
+
+void DeviceQueue::work() noexcept {
+  ThreadContext& context = scheduler_.enter_launcher(accelerator_.device());
+  for (;;) {
+    const uint32_t seen = accelerator_.progress();
+    bool moved = false, is_idle = true;
+    for (Lane& lane : lanes_) {
+      moved |= retire_complete(context, lane);
+      moved |= launch_ready(context, lane);
+      is_idle &= lane.launched.empty() && lane.ready.empty();
+    }
+    if (moved) continue;
+    if (is_idle && stopping_.load(std::memory_order_acquire)) return;
+    accelerator_.await_progress(seen);
+  }
+}
+
+bool DeviceQueue::launch_ready(ThreadContext& context, Lane& lane) noexcept {
+  bool moved = false;
+  while (lane.launched.size() < kMostLaunched) {
+    Task* const task = lane.ready.pop([](Task&) { return true; });
+    if (!task) break;
+    launch(context, lane, *task);
+    moved = true;
+  }
+  return moved;
+}
+
+bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
+  if (lane.launched.empty()) return false;
+  const FailurePtr failure = lost();
+  const uint64_t completed = lane.stream.completed();
+  bool moved = false;
+  while (!lane.launched.empty() && (failure || lane.launched.front()->event.number <= completed)) {
+    const LaunchPtr launch = std::move(lane.launched.front());
+    lane.launched.pop_front();
+    if (launch->event.number > completed) {
+      lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
+      launch->fail(failure);
+    }
+    retire(context, *launch);
+    moved = true;
+  }
+  return moved;
+}
+
+FailurePtr DeviceQueue::lost() noexcept {
+  const std::exception_ptr why = accelerator_.lost();
+  if (!why)
+    lost_ = nullptr;
+  else if (!lost_)
+    lost_ = scheduler_.fail(why, "device");
+  return lost_;
+}
+
+void DeviceQueue::wait_on_stream(Lane& lane, const Event& event) {
+  if (event.stream == &lane.stream) return;
+  auto known = std::ranges::find(lane.awaited, event.stream, &Event::stream);
+  if (known == lane.awaited.end()) known = lane.awaited.insert(known, {event.stream, 0});
+  if (known->number >= event.number || event.stream->completed() >= event.number) return;
+  lane.stream.wait(event);
+  known->number = event.number;
+}
+
+LaunchPtr DeviceQueue::put_on_stream(Lane& lane, Task& task) {
+  LaunchPtr launch(new Launch(task));
+  std::vector<LaunchPtr> others;
+  for (const Access& access : task.accesses()) {
+    if (access.reads)
+      VarAccess::visit_uses(*access.var, false, [&](const LaunchPtr& write) { launch->depend_on(write); });
+    VarAccess::visit_uses(*access.var, access.writes, [&](const LaunchPtr& other) { others.push_back(other); });
+  }
+  for (const LaunchPtr& other : others) wait_on_stream(lane, other->event);
+  launch->event = lane.stream.launch(launch->work());
+  for (const Access& access : task.accesses()) VarAccess::begin_use(*access.var, launch, access.writes);
+  return launch;
+}
+
+// False: the task failed before it was launched.
+bool DeviceQueue::launch(ThreadContext& context, Lane& lane, Task& task) noexcept {
+  FailurePtr failure = task.failure_of_inputs();
+  if (!failure) failure = lost();
+  LaunchPtr launch;
+  try {
+    if (!failure) launch = put_on_stream(lane, task);
+  } catch (...) {
+    failure = scheduler_.fail(std::current_exception(), task.name);
+  }
+  if (!launch) {
+    scheduler_.end_device_task(context, task, failure);
+    return false;
+  }
+  lane.launched.push_back(std::move(launch));
+  scheduler_.pass_launched(context, task);
+  return true;
+}
+
+// The Vars come first: a host task that no longer finds the launch there finds its outcome.
+void DeviceQueue::retire(ThreadContext& context, Launch& launch) noexcept {
+  const FailurePtr failure = launch.settle();
+  for (const Access& access : launch.task().accesses())
+    VarAccess::end_use(*access.var, launch, access.writes ? failure : nullptr);
+  scheduler_.retire(context, launch);
+}
+
+}  // namespace headrace

@@ -1,0 +1,74 @@
+// The engine's side of one accelerator: its ready tasks, by stream, and the thread that launches them and notes their
+// end. A task is launched as soon as its chains are satisfied: what streams are still doing to its Vars it waits for on
+// the device. Everything behind a launch in the chains goes on at once; only host tasks are put off until the launch
+// is retired. Owned by the Scheduler.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/accelerator.h"
+#include "engine/launch.h"
+#include "engine/ready_queue.h"
+
+namespace headrace {
+
+class Scheduler;
+struct ThreadContext;
+
+class DeviceQueue {
+ public:
+  DeviceQueue(Scheduler& scheduler, Accelerator& accelerator);
+  ~DeviceQueue();
+  DeviceQueue(const DeviceQueue&) = delete;
+  DeviceQueue& operator=(const DeviceQueue&) = delete;
+
+  // Takes a task of one of the accelerator's streams, whose chains are satisfied. Any thread.
+  void enqueue(Task* task) noexcept;
+  // Ends the thread, when nothing is queued or launched; the next task starts it again.
+  void stop() noexcept;
+
+  // Around fork(), after stop(): no other thread holds the lock.
+  void lock_for_fork() noexcept { thread_mutex_.lock(); }
+  void unlock_after_fork() noexcept { thread_mutex_.unlock(); }
+  // In a child of a process that was not stopped: thread and tasks are gone.
+  void abandon() noexcept;
+
+ private:
+  // Enough to keep a stream busy while the host is slow; few enough for priorities to matter among what is ready and
+  // for memory to follow what runs.
+  static constexpr size_t kMostLaunched = 16;
+
+  struct Lane {
+    explicit Lane(Stream& of) : stream(of) {}
+    Stream& stream;
+    ReadyQueue ready;
+    // The launch thread's:
+    std::deque<LaunchPtr> launched;  // oldest first
+    std::vector<Event> awaited;      // by other stream, the newest event that this one waits for
+  };
+
+  void start_thread();
+  void work() noexcept;
+  bool launch_ready(ThreadContext& context, Lane& lane) noexcept;
+  bool retire_complete(ThreadContext& context, Lane& lane) noexcept;
+  bool launch(ThreadContext& context, Lane& lane, Task& task) noexcept;
+  LaunchPtr put_on_stream(Lane& lane, Task& task);
+  void wait_on_stream(Lane& lane, const Event& event);
+  void retire(ThreadContext& context, Launch& launch) noexcept;
+  FailurePtr lost() noexcept;
+
+  Scheduler& scheduler_;
+  Accelerator& accelerator_;
+  std::deque<Lane> lanes_;  // by index of the stream; constant
+  FailurePtr lost_;         // launch thread: one failure for all that a lost device fails to do
+
+  std::mutex thread_mutex_;
+  std::thread thread_;  // guarded by thread_mutex_
+  std::atomic<bool> has_thread_{false};
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace headrace

@@ -1,0 +1,57 @@
+#include "engine/launch.h"
+
+#include <mutex>
+#include <utility>
+
+#include "base/clock.h"
+#include "engine/task.h"
+#include "trace/trace.h"
+
+namespace headrace {
+
+Launch::~Launch() { FailurePtr::adopt(failure_.load(std::memory_order_relaxed)); }
+
+void Launch::fail(FailurePtr failure) noexcept {
+  const Failure* expected = nullptr;
+  if (failure_.compare_exchange_strong(expected, failure.get(), std::memory_order_acq_rel))
+    static_cast<void>(failure.release());
+}
+
+// What the work reads was made by launches that are complete by now or, on a stream that runs behind, have been
+// launched before it; where they have failed already there is nothing to compute.
+void Launch::run() noexcept {
+  for (const LaunchPtr& input : inputs_)
+    if (FailurePtr known = input->failure()) return fail(std::move(known));
+  const uint64_t start = trace::enabled() ? ticks() : 0;
+  try {
+    task_->body_type->run(task_->body);
+  } catch (...) {
+    failed_itself_ = true;
+    fail(FailurePtr(new Failure(std::current_exception(), task_->name)));
+  }
+  if (start) [[unlikely]]
+    trace::record(task_->name, start, ticks(), task_->origin);
+}
+
+bool Launch::put_off(Task& task) {
+  std::lock_guard guard(lock_);
+  if (is_retired_) return false;
+  put_off_.push_back(&task);
+  return true;
+}
+
+// On a device that reports errors late, inputs may have failed after the work began.
+FailurePtr Launch::settle() noexcept {
+  for (const LaunchPtr& input : inputs_)
+    if (FailurePtr known = input->failure()) fail(std::move(known));
+  inputs_.clear();
+  return failure();
+}
+
+std::vector<Task*> Launch::retire() noexcept {
+  std::lock_guard guard(lock_);
+  is_retired_ = true;
+  return std::exchange(put_off_, {});
+}
+
+}  // namespace headrace

@@ -1,0 +1,75 @@
+// Launch: a task that was put on a stream and is not retired: the host has not yet taken note of its end. Shared by
+// the device queue that launched it, by the Vars that the stream is still using, and by later launches that are to
+// fail with it.
+#pragma once
+
+#include <atomic>
+#include <vector>
+
+#include "base/ref_counted.h"
+#include "base/slab.h"
+#include "base/spin_lock.h"
+#include "device/stream.h"
+#include "engine/failure.h"
+
+namespace headrace {
+
+struct Task;
+class Launch;
+using LaunchPtr = IntrusivePtr<Launch>;
+
+class Launch final : public RefCounted<Launch> {
+ public:
+  explicit Launch(Task& task) noexcept : task_(&task) {}
+  ~Launch();
+
+  // Until it is retired.
+  Task& task() const noexcept { return *task_; }
+
+  // Launching thread, before launch: this one fails when `other` does.
+  void depend_on(LaunchPtr other) { inputs_.push_back(std::move(other)); }
+  // What the stream is to run; this object must live until then.
+  Work work() noexcept {
+    return {[](void* self) noexcept { static_cast<Launch*>(self)->run(); }, this};
+  }
+
+  // Known when the work is complete. A failure stays; later ones are ignored.
+  FailurePtr failure() const noexcept { return FailurePtr(failure_.load(std::memory_order_acquire)); }
+  void fail(FailurePtr failure) noexcept;
+  // The work itself threw: nobody has heard of the failure yet.
+  bool failed_itself() const noexcept { return failed_itself_; }
+
+  // Puts off `task`, a task of the host, until this launch is retired; false: it is. Any thread.
+  bool put_off(Task& task);
+  // The work is complete: gives what became of it.
+  FailurePtr settle() noexcept;
+  // The launch is over, and its Vars show it: gives the tasks that were put off. Once.
+  std::vector<Task*> retire() noexcept;
+
+  Event event;  // its end; written by the launching thread before others see the launch
+
+  static void* operator new(size_t size) { return slab_allocate(size); }
+  static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
+
+ private:
+  void run() noexcept;
+
+  Task* const task_;
+  std::vector<LaunchPtr> inputs_;
+  std::atomic<const Failure*> failure_{nullptr};  // with one reference
+  bool failed_itself_ = false;                    // written before the work is complete
+  SpinLock lock_;
+  bool is_retired_ = false;     // guarded by lock_
+  std::vector<Task*> put_off_;  // guarded by lock_
+};
+
+// What streams are doing with the contents of one Var, in addition to its failure. Reached through VarAccess alone.
+struct StreamUses {
+  FailurePtr failure;            // of the newest write, if that is over
+  LaunchPtr write;               // the newest write, unless it is over
+  std::vector<LaunchPtr> reads;  // what else is at work on the contents
+
+  bool empty() const noexcept { return !write && reads.empty(); }
+};
+
+}  // namespace headrace

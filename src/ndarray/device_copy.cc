@@ -1,0 +1,63 @@
+#include "ndarray/device_copy.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "device/registry.h"
+#include "device/stream.h"
+#include "engine/runtime.h"
+
+namespace headrace {
+namespace {
+
+// What a copy costs the host is next to nothing; the number tells the engine that it is worth a queue.
+constexpr double kCopyCostNs = Engine::kInlineCostNs;
+
+struct CopyBody {
+  ViewPtr to, from;
+
+  static MemoryBlock block(const View& view) {
+    auto* const begin = static_cast<char*>(view.storage()->address());
+    return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
+  }
+  void operator()() const {
+    to->storage()->discard_copies();
+    current_stream()->copy(block(*to), block(*from), static_cast<size_t>(from->size()) * item_size(from->dtype()));
+  }
+};
+
+}  // namespace
+
+void push_device_copy(const ViewPtr& to, const ViewPtr& from) {
+  if (from->size() == 0) return;
+  Var* const read = &from->storage()->var();
+  Var* const written = &to->storage()->var();
+  // A write of a part does not make up for an earlier error in the rest.
+  Var* const reads[] = {read, written};
+  const size_t read_count = to->covers_storage() ? 1 : 2;
+  runtime().engine.push(TaskSpec{.name = "copy",
+                                 .reads = {reads, read_count},
+                                 .writes = {&written, 1},
+                                 .cost_ns = kCopyCostNs,
+                                 .priority = Priority::kHigh,
+                                 .stream = copy_stream(to->storage()->device(), from->storage()->device()),
+                                 .bytes = static_cast<double>(from->size()) * static_cast<double>(item_size(from->dtype()))},
+                        CopyBody{to, from});
+}
+
+NDArray host_copy(const NDArray& array) {
+  const View& view = *array.view();
+  int64_t first = 0, last = 0;  // elements, from the view's own first one
+  for (size_t axis = 0; axis < view.shape().size(); ++axis) {
+    const int64_t reach = (view.shape()[axis] - 1) * view.strides()[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  if (view.size() == 0) first = 0, last = -1;
+  const Shape line{last - first + 1};
+  const ViewPtr from(new View(view.storage_ptr(), view.dtype(), line, Strides{1}, view.offset() + first));
+  const ViewPtr to = make_view(line, view.dtype(), Device{});
+  push_device_copy(to, from);
+  return NDArray(ViewPtr(new View(to->storage_ptr(), view.dtype(), view.shape(), view.strides(), -first)));
+}
+
+}  // namespace headrace

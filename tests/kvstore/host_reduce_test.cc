@@ -1,0 +1,93 @@
+#include "kvstore/host_reduce.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/arrays.h"
+
+namespace headrace::kvstore {
+namespace {
+
+std::vector<NDArray> values_of(size_t count, const Shape& shape, DType dtype) {
+  std::vector<NDArray> values;
+  for (size_t i = 0; i < count; ++i) values.push_back(varied(shape, dtype, 10 + i));
+  return values;
+}
+
+// What the reduction gives two arrays at a time.
+NDArray in_turn(const Reduction& reduction, std::span<const NDArray> values) {
+  NDArray result = NDArray::empty(values[0].shape(), values[0].dtype());
+  copy_into(result, values[0]);
+  for (const NDArray& value : values.subspan(1)) reduction.combine_into(result, value);
+  reduction.finish(result, values.size());
+  return result;
+}
+
+TEST(HostReduce, IsTheReductionInTurn) {
+  for (const char* name : {"sum", "mean", "max", "min"})
+    for (DType dtype : {DType::kFloat32, DType::kFloat64, DType::kInt32, DType::kInt64, DType::kUint8})
+      for (size_t count : {1, 2, 3, 8, 9, 20})
+        for (int64_t elements : {0, 1, 5000}) {
+          const Reduction reduction{std::string_view(name)};
+          if (reduction.divides() && !is_floating(dtype)) continue;
+          const std::vector<NDArray> values = values_of(count, {elements}, dtype);
+          const std::string expected = bytes_of(in_turn(reduction, values));
+          const NDArray results[] = {NDArray::empty({elements}, dtype), NDArray::empty({elements}, dtype)};
+          const NDArray kept = NDArray::empty({elements}, dtype);
+          reduce_on_host(reduction, values, results, kept, Extent::kInCache);
+          for (const NDArray& result : {results[0], results[1], kept})
+            EXPECT_EQ(bytes_of(result), expected) << name << " of " << count << " x " << elements << dtype_name(dtype);
+        }
+}
+
+TEST(HostReduce, WritesWhereItReads) {
+  for (Extent extent : {Extent::kInCache, Extent::kBeyondCaches})
+    for (int64_t elements : {10, 300'000}) {
+      std::vector<NDArray> values = values_of(3, {elements}, DType::kFloat32);
+      const std::string expected = bytes_of(in_turn(Reduction(), values));
+      const NDArray other = NDArray::empty({elements});
+      const NDArray results[] = {values[2], values[0], other};  // in another order
+      reduce_on_host(Reduction(), values, results, {}, extent);
+      for (const NDArray& result : results) EXPECT_EQ(bytes_of(result), expected);
+    }
+}
+
+TEST(HostReduce, TakesArraysThatLieInAnyWay) {
+  const NDArray whole = varied({6, 8}, DType::kFloat32, 3);
+  const NDArray columns = call("transpose", {varied({8, 3}, DType::kFloat32, 4)});
+  const NDArray rows = call("slice_axis", {whole}, {{"axis", int64_t{0}}, {"begin", int64_t{0}}, {"end", int64_t{3}}});
+  const NDArray values[] = {rows, columns};
+  const std::string expected = bytes_of(in_turn(Reduction(), values));
+  const NDArray transposed = call("transpose", {NDArray::empty({8, 3})});
+  // A result that overlaps a value in part: rows 1 to 3 of what rows 0 to 2 are read from.
+  const NDArray shifted =
+      call("slice_axis", {whole}, {{"axis", int64_t{0}}, {"begin", int64_t{1}}, {"end", int64_t{4}}});
+  const NDArray results[] = {transposed, shifted};
+  reduce_on_host(Reduction(), values, results, {}, Extent::kInCache);
+  EXPECT_EQ(bytes_of(transposed), expected);
+  EXPECT_EQ(bytes_of(shifted), expected);
+}
+
+TEST(HostReduce, RoundsHalvesOnce) {
+  std::vector<NDArray> values;
+  for (float value : {2048.0f, 1.0f, 1.0f}) values.push_back(cast_to(array({value}), DType::kFloat16));
+  const NDArray result = NDArray::empty({1}, DType::kFloat16);
+  reduce_on_host(Reduction(), values, {&result, 1}, {}, Extent::kInCache);
+  EXPECT_EQ(result.item(), 2050);  // in float16 2048 + 1 is 2048
+}
+
+TEST(HostReduce, PassesErrorsOn) {
+  const NDArray bad = call("take", {array({1, 2}), array({7})}, {{"mode", std::string("raise")}});
+  const NDArray values[] = {array({1}), bad}, result = NDArray::empty({1});
+  reduce_on_host(Reduction(), values, {&result, 1}, {}, Extent::kInCache);
+  EXPECT_EQ(kind_of([&] { result.wait_to_read(); }), ErrorKind::kIndex);
+}
+
+TEST(Reduction, SaysWhatItDoesNotKnow) {
+  EXPECT_EQ(kind_of([] { Reduction{std::string_view("median")}; }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { Reduction{std::string_view("mean")}.check_dtype(DType::kInt32); }), ErrorKind::kType);
+  const Reduction bad{Combine([](const NDArray&, const NDArray&) { return array({1, 2}); })};
+  EXPECT_EQ(kind_of([&] { bad.combine_into(array({1}), array({2})); }), ErrorKind::kValue);
+}
+
+}  // namespace
+}  // namespace headrace::kvstore

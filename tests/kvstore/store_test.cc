@@ -1,0 +1,244 @@
+#include <gtest/gtest.h>
+
+#include "headrace/kvstore.hpp"
+#include "kvstore/strategies.h"
+#include "tests/kvstore/cpu_topologies.h"
+#include "tests/support/arrays.h"
+
+namespace headrace::kvstore {
+namespace {
+
+using Floats = std::vector<float>;
+using StorePtr = std::unique_ptr<KVStore>;
+
+NDArray on(int cpu, const Floats& values) {
+  NDArray made = NDArray::empty({static_cast<int64_t>(values.size())}, DType::kFloat32, {DeviceType::kCpu, cpu});
+  copy_into(made, array(values));
+  return made;
+}
+
+// Every way in which the stores of one machine reduce.
+std::vector<StorePtr> all_stores() {
+  std::vector<StorePtr> stores;
+  stores.push_back(create("local"));
+  stores.push_back(create("device"));
+  for (const Strategy& strategy : strategies()) stores.push_back(create("device", {.strategy = std::string(strategy.name)}));
+  return stores;
+}
+
+Floats pulled(KVStore& store, const Key& key, size_t size) {
+  const NDArray out = NDArray::empty({static_cast<int64_t>(size)});
+  store.pull(key, {out});
+  return out.to_vector<float>();
+}
+
+TEST(Store, ReducesAndKeeps) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("w", on(0, {5, 6, 7}));
+    EXPECT_EQ(pulled(*store, "w", 3), (Floats{5, 6, 7}));
+    const std::vector<NDArray> values{on(0, {1, 2, 3}), on(1, {10, 20, 30}), on(2, {100, 200, 300})};
+    store->push("w", values);
+    EXPECT_EQ(pulled(*store, "w", 3), (Floats{111, 222, 333}));
+    EXPECT_EQ(values[0].to_vector<float>(), (Floats{1, 2, 3}));
+    EXPECT_EQ(values[2].to_vector<float>(), (Floats{100, 200, 300}));
+    const std::vector<NDArray> outs{on(1, {0, 0, 0}), on(3, {0, 0, 0}), on(1, {0, 0, 0})};
+    store->pull("w", outs);
+    for (const NDArray& out : outs) EXPECT_EQ(out.to_vector<float>(), (Floats{111, 222, 333}));
+  }
+}
+
+TEST(Store, PushesAndPullsAtOnce) {
+  for (const StorePtr& store : all_stores()) {
+    store->init(3, on(0, {0, 0}));
+    const std::vector<NDArray> values{on(0, {1, 2}), on(1, {3, 4}), on(1, {5, 6}), on(4, {7, 8})};
+    const std::vector<NDArray> outs{on(4, {0, 0}), on(0, {0, 0}), on(1, {0, 0})}, elsewhere{on(6, {0, 0})};
+    store->pushpull(3, values, outs);
+    for (const NDArray& out : outs) EXPECT_EQ(out.to_vector<float>(), (Floats{16, 20}));
+    EXPECT_EQ(values[1].to_vector<float>(), (Floats{3, 4}));
+    EXPECT_EQ(pulled(*store, 3, 2), (Floats{16, 20}));
+    store->pushpull(3, values, elsewhere);
+    EXPECT_EQ(elsewhere[0].to_vector<float>(), (Floats{16, 20}));
+    store->pushpull(3, values, {values[2], values[3], values[0], values[1]});  // in place, in another order
+    for (const NDArray& value : values) EXPECT_EQ(value.to_vector<float>(), (Floats{16, 20}));
+    EXPECT_EQ(pulled(*store, 3, 2), (Floats{16, 20}));
+  }
+}
+
+TEST(Store, TakesOtherReductions) {
+  const auto sum = [](const NDArray& a, const NDArray& b) { return call("elemwise_add", {a, b}); };
+  for (const StorePtr& store : all_stores()) {
+    store->init("w", on(0, {0, 0}));
+    const auto reduced = [&] {
+      const std::vector<NDArray> values{on(0, {1, -4}), on(1, {3, -8}), on(2, {5, 0})};
+      store->pushpull("w", values, values);
+      EXPECT_EQ(values[0].to_vector<float>(), values[2].to_vector<float>());
+      store->push("w", {on(0, {1, -4}), on(1, {3, -8}), on(2, {5, 0})});
+      EXPECT_EQ(pulled(*store, "w", 2), values[1].to_vector<float>());
+      return values[1].to_vector<float>();
+    };
+    store->set_reduction("mean");
+    EXPECT_EQ(reduced(), (Floats{3, -4}));
+    store->set_reduction("max");
+    EXPECT_EQ(reduced(), (Floats{5, 0}));
+    store->set_reduction("min");
+    EXPECT_EQ(reduced(), (Floats{1, -8}));
+    store->set_reduction(sum);
+    EXPECT_EQ(reduced(), (Floats{9, -12}));
+  }
+}
+
+TEST(Store, LetsAnUpdaterChangeWhatIsStored) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("a", on(0, {1, 1}));
+    store->init("b", on(0, {2}));
+    std::vector<std::string> called;
+    store->set_updater([&](std::span<const Update> updates) {
+      for (const Update& update : updates) {
+        called.push_back(to_string(update.key));
+        EXPECT_EQ(update.reduced.device(), update.stored.device());
+        copy_into(update.stored, call("elemwise_sub", {update.stored, update.reduced}));
+      }
+    });
+    const Item items[] = {{"b", {on(1, {1}), on(2, {2})}}, {"a", {on(1, {1, 2}), on(2, {3, 4})}}};
+    store->push(items, 0);
+    EXPECT_EQ(called, (std::vector<std::string>{"'b'", "'a'"}));
+    EXPECT_EQ(pulled(*store, "a", 2), (Floats{-3, -5}));
+    const NDArray out = on(1, {0});
+    store->pushpull("b", {on(1, {1}), on(2, {1})}, {out});
+    EXPECT_EQ(out.to_vector<float>(), (Floats{-3}));
+    store->set_updater({});
+    store->push("b", {on(1, {8})});
+    EXPECT_EQ(pulled(*store, "b", 1), (Floats{8}));
+  }
+}
+
+TEST(Store, SumsInOneOrder) {
+  for (const StorePtr& store : all_stores()) {
+    std::string first;
+    for (int round = 0; round < 3; ++round) {
+      std::vector<NDArray> values;
+      for (int i = 0; i < 5; ++i) {
+        values.push_back(NDArray::empty({10'000}, DType::kFloat32, {DeviceType::kCpu, i}));
+        copy_into(values.back(), varied({10'000}, DType::kFloat32, 50 + static_cast<uint64_t>(i)));
+      }
+      if (round == 0) store->init(0, values[0]);
+      store->pushpull(0, values, values);
+      if (round == 0) first = bytes_of(values[0]);
+      for (const NDArray& value : values) EXPECT_EQ(bytes_of(value), first);
+    }
+  }
+}
+
+TEST(Store, PullsRows) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("table", array({1, 2, 3, 4, 5, 6}, {3, 2}));
+    const NDArray out = NDArray::empty({3, 2}), other = NDArray::empty({3, 2});
+    const Item item{"table", {out, other}};
+    const std::vector<NDArray> ids{array({2, 0, 2})};
+    store->row_sparse_pull({&item, 1}, {&ids, 1}, 0);
+    for (const NDArray& rows : {out, other}) EXPECT_EQ(rows.to_vector<float>(), (Floats{1, 2, 0, 0, 5, 6}));
+    const std::vector<NDArray> each{array({1}), NDArray::empty({0})};
+    store->row_sparse_pull({&item, 1}, {&each, 1}, 0);
+    EXPECT_EQ(out.to_vector<float>(), (Floats{0, 0, 3, 4, 0, 0}));
+    EXPECT_EQ(other.to_vector<float>(), (Floats{0, 0, 0, 0, 0, 0}));
+    const std::vector<NDArray> wrong{array({3})};
+    store->row_sparse_pull({&item, 1}, {&wrong, 1}, 0);
+    EXPECT_EQ(kind_of([&] { out.wait_to_read(); }), ErrorKind::kIndex);
+  }
+}
+
+TEST(Store, CompressesWhatIsPushed) {
+  const StorePtr store = create("device");
+  store->set_gradient_compression({.threshold = 1});
+  store->init("w", on(0, {9, 9, 9}));
+  EXPECT_EQ(pulled(*store, "w", 3), (Floats{9, 9, 9}));  // what is inited is not compressed
+  store->push("w", {on(0, {0.75f, 2, -1}), on(1, {0.75f, 2, 0})});
+  EXPECT_EQ(pulled(*store, "w", 3), (Floats{0, 2, -1}));
+  store->push("w", {on(0, {0.75f, 0, 0}), on(1, {0, 0, 0})});
+  EXPECT_EQ(pulled(*store, "w", 3), (Floats{1, 2, 0}));
+  store->init("d", cast_to(array({1}), DType::kFloat64));
+  EXPECT_EQ(kind_of([&] { store->push("d", {cast_to(array({1}), DType::kFloat64)}); }), ErrorKind::kType);
+  EXPECT_EQ(kind_of([&] { store->set_reduction("max"); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { store->set_gradient_compression({.threshold = 0}); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { create("local")->set_gradient_compression({}); }), ErrorKind::kValue);
+}
+
+// What was wrong leaves the store as it was.
+TEST(Store, RefusesWhatDoesNotFit) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("w", on(0, {1, 2}));
+    const auto push = [&](const Key& key, std::vector<NDArray> values) {
+      return kind_of([&] { store->push(key, std::move(values)); });
+    };
+    EXPECT_EQ(push("v", {on(0, {1, 2})}), ErrorKind::kRuntime);
+    EXPECT_EQ(push(1, {on(0, {1, 2})}), ErrorKind::kRuntime);
+    EXPECT_EQ(push("w", {}), ErrorKind::kValue);
+    EXPECT_EQ(push("w", {on(0, {5, 5}), on(1, {1, 2, 3})}), ErrorKind::kValue);
+    EXPECT_EQ(push("w", {cast_to(on(0, {1, 2}), DType::kFloat64)}), ErrorKind::kType);
+    EXPECT_EQ(push("w", {NDArray()}), ErrorKind::kType);
+    EXPECT_EQ(kind_of([&] { store->push(std::span<const Item>(), 0); }), ErrorKind::kValue);
+    EXPECT_EQ(kind_of([&] { store->init("w", on(0, {1, 2})); }), ErrorKind::kRuntime);
+    const Item twice[] = {{"x", {on(0, {1})}}, {"x", {on(0, {1})}}}, mixed[] = {{"x", {on(0, {1})}}, {4, {on(0, {1})}}};
+    EXPECT_EQ(kind_of([&] { store->init(twice); }), ErrorKind::kRuntime);
+    EXPECT_EQ(kind_of([&] { store->init(mixed); }), ErrorKind::kRuntime);
+    EXPECT_EQ(push("x", {on(0, {1})}), ErrorKind::kRuntime);  // neither of them is there
+    EXPECT_EQ(kind_of([&] { store->pull("w", {on(0, {1})}); }), ErrorKind::kValue);
+    store->init("v", on(0, {3, 4}));
+    const Item values[] = {{"v", {on(0, {8, 8})}}, {"w", {on(0, {8, 8})}}}, outs[] = {{"w", {on(0, {8, 8})}}};
+    EXPECT_EQ(kind_of([&] { store->pushpull(values, outs, 0); }), ErrorKind::kValue);
+    store->set_reduction("mean");
+    store->init("n", cast_to(on(0, {1, 2}), DType::kInt32));
+    EXPECT_EQ(push("n", {cast_to(on(0, {1, 2}), DType::kInt32)}), ErrorKind::kType);
+    EXPECT_EQ(pulled(*store, "w", 2), (Floats{1, 2}));
+    EXPECT_EQ(pulled(*store, "v", 2), (Floats{3, 4}));
+  }
+}
+
+TEST(Store, JoinsArraysOfARepeatedKey) {
+  const StorePtr store = create();
+  store->init("w", on(0, {0}));
+  const Item items[] = {{"w", {on(0, {1})}}, {"w", {on(1, {2})}}};
+  store->push(items, 0);
+  EXPECT_EQ(pulled(*store, "w", 1), Floats{3});
+}
+
+TEST(Kinds, AreFoundByNameInAnyCase) {
+  EXPECT_EQ(create()->type(), "local");
+  EXPECT_EQ(create("NCCL")->type(), "nccl");
+  EXPECT_EQ(create("local_allreduce_device")->type(), "local_allreduce_device");
+  EXPECT_EQ(create("device")->rank(), 0);
+  EXPECT_EQ(create("device")->num_workers(), 1);
+  for (const char* name : {"", "dist_sync", "dist_async", "remote"})
+    EXPECT_EQ(kind_of([&] { create(name); }), ErrorKind::kValue) << name;
+  EXPECT_EQ(kind_of([] { create("device", {.strategy = "magic"}); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { create("device", {.topology = "ethernet:x"}); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { create("device", {.topology = "/no/such/file.json"}); }), ErrorKind::kOs);
+  EXPECT_EQ(kind_of([] { create("local", {.strategy = "ring"}); }), ErrorKind::kValue);
+}
+
+TEST(Kinds, CanBeAdded) {
+  std::string seen;
+  const Kind kind{"test_kind", "for this test", [&](const std::string& name, const Options& options) {
+                    seen = name + " " + options.topology;
+                    return create("local");
+                  }};
+  register_kind(kind);
+  EXPECT_EQ(create("Test_Kind", {.topology = "here"})->type(), "local");
+  EXPECT_EQ(seen, "test_kind here");
+  EXPECT_EQ(kind_of([&] { register_kind(kind); }), ErrorKind::kValue);
+  EXPECT_EQ(kinds().back().name, "test_kind");
+}
+
+TEST(Store, NamesADeviceThatTheTopologyLacks) {
+  const StorePtr store = create("device", {.strategy = "ring", .topology = "pcie4"});
+  store->init("w", on(0, {1}));
+  try {
+    store->push("w", {on(0, {1}), on(3, {1})});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("cpu3"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace headrace::kvstore

@@ -1,0 +1,173 @@
+"""Simulated GPUs, as programs see them."""
+
+import numpy as onp
+import pytest
+
+import headrace as mx
+from headrace import autograd, gluon, nd, np, npx, sim
+from headrace.base import MXNetError
+
+GPU0, GPU1 = mx.gpu(0), mx.gpu(1)
+
+
+@pytest.fixture(autouse=True)
+def two_gpus():
+    sim.configure(gpus=2, topology="", clock="virtual", memory=0)
+    yield
+    sim.repair()
+    while True:  # errors that a test left behind on purpose
+        try:
+            mx.waitall()
+            break
+        except MXNetError:
+            pass
+
+
+def test_arrays_are_where_they_were_asked_for():
+    x = nd.ones((2, 3), ctx=GPU1)
+    assert x.context == GPU1
+    y = (x + 1) * x - x[0]
+    assert y.context == GPU1
+    assert y.asnumpy().tolist() == [[1.0] * 3] * 2
+    with GPU0:
+        assert nd.zeros((2,)).context == GPU0
+    assert "@gpu(1)" in repr(x)
+    assert mx.num_gpus() == 2
+
+
+@pytest.mark.parametrize("array", [nd.array, lambda *a, **k: np.array(*a, **k)], ids=["nd", "np"])
+def test_copies(array):
+    x = array([[1, 2], [3, 4]])
+    there = x.as_in_context(GPU0)
+    assert there.context == GPU0
+    assert there.as_in_context(GPU0) is there
+    back = there.copyto(GPU1).copyto(mx.cpu())
+    assert onp.array_equal(back.asnumpy(), x.asnumpy())
+    target = array([[0, 0], [0, 0]], ctx=GPU1)
+    there.copyto(target)
+    assert onp.array_equal(target.asnumpy(), x.asnumpy())
+
+
+def test_assignment_indexing_and_scalars():
+    x = np.zeros((3, 4), ctx=GPU0)
+    x[1] = 5
+    x[2, 1:3] = onp.array([7.0, 8.0])
+    x[0] = np.arange(4)  # from the host
+    x += onp.ones(4, "float32")
+    assert x.context == GPU0
+    assert x.asnumpy().tolist() == [[1, 2, 3, 4], [6, 6, 6, 6], [1, 8, 9, 1]]
+    assert float(x[1, 1]) == 6.0
+    assert x[0, 1].item() == 2.0
+    assert int(x.sum()) == 53
+    assert bool(x[0, 0] == 1)
+    assert onp.asarray(x).shape == (3, 4)
+
+
+def test_devices_do_not_mix():
+    with pytest.raises(MXNetError, match="all arrays must be on the same device"):
+        nd.ones((2,), ctx=GPU0) + nd.ones((2,), ctx=GPU1)
+
+
+def test_a_gpu_that_is_not_there():
+    with pytest.raises(MXNetError, match="HEADRACE_SIM_GPUS"):
+        nd.ones((2,), ctx=mx.gpu(5))
+
+
+def test_memory_is_the_hosts_business_only_through_copies():
+    x = np.ones((2,), ctx=GPU0)
+    with pytest.raises((BufferError, MXNetError), match="memory of gpu"):
+        memoryview(x)
+    with pytest.raises((BufferError, MXNetError), match="memory of gpu"):
+        x.__dlpack__()
+
+
+def test_gradients_on_a_device_and_across():
+    x = np.array([1.0, 2.0, 3.0], ctx=GPU0)
+    x.attach_grad()
+    with autograd.record():
+        y = (x * x).as_in_context(GPU1)
+        z = (y * 3).sum()
+    z.backward()
+    assert x.grad.context == GPU0
+    assert x.grad.asnumpy().tolist() == [6.0, 12.0, 18.0]
+
+
+def test_training_step_on_a_device():
+    def losses(ctx):
+        mx.random.seed(1)
+        npx.set_np()
+        try:
+            net = gluon.nn.HybridSequential()
+            net.add(gluon.nn.Conv2D(4, 3), gluon.nn.BatchNorm(), gluon.nn.Activation("relu"), gluon.nn.Dense(3))
+            net.initialize(ctx=ctx)
+            net.hybridize()
+            trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+            loss = gluon.loss.SoftmaxCrossEntropyLoss()
+            random = onp.random.RandomState(0)
+            x = np.array(random.rand(8, 1, 6, 6), dtype="float32", ctx=ctx)
+            y = np.array(random.randint(3, size=8), ctx=ctx)
+            result = []
+            for _ in range(4):
+                with autograd.record():
+                    value = loss(net(x), y).mean()
+                value.backward()
+                trainer.step(1)
+                result.append(float(value))
+            return result
+        finally:
+            npx.reset_np()
+
+    assert losses(GPU1) == losses(mx.cpu())
+
+
+def test_saving_and_loading(tmp_path):
+    path = str(tmp_path / "arrays.params")
+    nd.save(path, {"x": nd.array([1, 2, 3], ctx=GPU0)})
+    assert nd.load(path)["x"].asnumpy().tolist() == [1, 2, 3]
+
+
+def test_gpu_memory_info():
+    free, total = mx.context.gpu_memory_info(0)
+    assert total == 16 << 30
+    x = nd.ones((1024, 1024), ctx=GPU0)
+    x.wait_to_read()
+    assert mx.context.gpu_memory_info(0)[0] <= free - 4 * 1024 * 1024
+    with pytest.raises(MXNetError, match="there is no gpu"):
+        mx.context.gpu_memory_info(7)
+
+
+def test_memory_that_runs_out_is_an_error_of_the_array():
+    sim.set_memory(GPU0, "1MB")
+    big = nd.ones((1000, 1000), ctx=GPU0)
+    with pytest.raises(MemoryError, match="out of memory"):
+        big.wait_to_read()
+    assert nd.ones((2,), ctx=GPU0).asnumpy().tolist() == [1, 1]
+
+
+def test_faults():
+    x = nd.ones((2,), ctx=GPU0)
+    x.wait_to_read()
+    sim.fail_copy(GPU0)
+    with pytest.raises(MXNetError, match="injected"):
+        x.asnumpy()
+    assert x.asnumpy().tolist() == [1, 1]
+    y = nd.ones((2,), ctx=GPU1)
+    y.wait_to_read()
+    sim.lose(0)
+    with pytest.raises(MXNetError, match="the device is lost"):
+        (x + 1).wait_to_read()
+    assert y.asnumpy().tolist() == [1, 1]
+    with pytest.raises(ValueError, match="no simulated GPU"):
+        sim.lose(mx.cpu())
+
+
+def test_configure_and_options():
+    sim.configure(topology="pcie4")
+    assert sim.options() == {"gpus": 4, "topology": "pcie4", "clock": "virtual", "memory": 16 << 30}
+    assert mx.num_gpus() == 4
+    sim.configure(gpus=3, topology="", memory="1GB")
+    assert sim.options()["gpus"] == 3
+    with pytest.raises(ValueError, match="clock must be one of"):
+        sim.configure(clock="slow")
+    with pytest.raises(ValueError):
+        sim.configure(gpus=-1)

@@ -1,0 +1,173 @@
+// Arrays on simulated GPUs, from the outside.
+#include "headrace/sim.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "engine/runtime.h"
+#include "headrace/autograd.hpp"
+#include "headrace/error.hpp"
+#include "ndarray/view.h"
+#include "op/invoke.h"
+
+namespace headrace {
+namespace {
+
+constexpr Device kGpu0{DeviceType::kGpu, 0}, kGpu1{DeviceType::kGpu, 1};
+
+class SimTest : public ::testing::Test {
+ protected:
+  SimTest() { sim::configure({.gpus = 2, .clock = sim::Clock::kVirtual}); }
+  ~SimTest() override {
+    sim::repair();
+    try {
+      runtime().engine.wait_all();
+    } catch (const Error&) {  // what a test left behind on purpose
+    }
+  }
+
+  static NDArray numbers(int64_t count, Device device) {
+    std::vector<float> values(static_cast<size_t>(count));
+    std::iota(values.begin(), values.end(), 0.f);
+    return NDArray::from_host(values.data(), {count}, DType::kFloat32, device);
+  }
+  static std::vector<float> read(const NDArray& array) {
+    std::vector<float> values(static_cast<size_t>(array.size()));
+    array.copy_to_host(values.data());
+    return values;
+  }
+};
+
+TEST_F(SimTest, ArraysGoThereAndBack) {
+  const NDArray x = numbers(5, kGpu0);
+  EXPECT_EQ(x.device(), kGpu0);
+  EXPECT_EQ(read(x), (std::vector<float>{0, 1, 2, 3, 4}));
+  const NDArray y = call("elemwise_add", {x, x});
+  EXPECT_EQ(y.device(), kGpu0);
+  EXPECT_EQ(read(y), (std::vector<float>{0, 2, 4, 6, 8}));
+  EXPECT_EQ(call("_reshape_to", {y}, {{"shape", Shape{1, 5}}}).device(), kGpu0);
+}
+
+TEST_F(SimTest, StridedViewsAreCopiedBack) {
+  const NDArray x = call("_reshape_to", {numbers(12, kGpu1)}, {{"shape", Shape{3, 4}}});
+  const NDArray turned = call("transpose", {x});
+  EXPECT_EQ(read(turned), (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+}
+
+TEST_F(SimTest, CopiesBetweenGpus) {
+  const NDArray x = numbers(1000, kGpu0), y = NDArray::empty({1000}, DType::kFloat32, kGpu1);
+  copy_into(y, x);
+  EXPECT_EQ(read(y), read(x));
+  const NDArray halves = NDArray::empty({1000}, DType::kFloat16, kGpu1);
+  copy_into(halves, x);
+  EXPECT_EQ(read(cast_to(halves, DType::kFloat32)), read(x));
+}
+
+TEST_F(SimTest, TheHostCannotTouchTheMemory) {
+  const NDArray x = numbers(3, kGpu0);
+  x.wait_to_read();
+  try {
+    x.view()->data();
+    FAIL() << "nothing was raised";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("memory of gpu(0) was touched from cpu(0)"), std::string::npos);
+  }
+}
+
+TEST_F(SimTest, DevicesDoNotMix) {
+  EXPECT_THROW(call("elemwise_add", {numbers(3, kGpu0), numbers(3, kGpu1)}), Error);
+  EXPECT_THROW(call("elemwise_add", {numbers(3, kGpu0), numbers(3, {})}), Error);
+}
+
+TEST_F(SimTest, MoreGpusThanThereAre) {
+  try {
+    NDArray::empty({1}, DType::kFloat32, {DeviceType::kGpu, 2});
+    FAIL() << "nothing was raised";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("HEADRACE_SIM_GPUS"), std::string::npos);
+  }
+}
+
+TEST_F(SimTest, AFailedCopyIsKeptOnWhatItWouldHaveWritten) {
+  const NDArray x = numbers(10, kGpu0);
+  x.wait_to_read();
+  sim::fail_copy(kGpu1);
+  const NDArray y = copied_to(x, kGpu1);
+  EXPECT_THROW(y.wait_to_read(), Error);
+  EXPECT_THROW(read(call("elemwise_add", {y, y})), Error);
+  EXPECT_EQ(read(x).size(), 10u);
+  EXPECT_EQ(read(copied_to(x, kGpu1)), read(x));
+}
+
+TEST_F(SimTest, MemoryThatRunsOutIsAnErrorOfTheArray) {
+  sim::set_memory(kGpu0, 1 << 20);
+  const NDArray small = numbers(1000, kGpu0);
+  const NDArray big = full({1 << 20}, 1, DType::kFloat32, kGpu0);
+  try {
+    big.wait_to_read();
+    FAIL() << "nothing was raised";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kMemory);
+    EXPECT_NE(std::string(error.what()).find("gpu(0): out of memory"), std::string::npos);
+  }
+  EXPECT_EQ(read(small)[999], 999.f);
+}
+
+// A long program holds no more than what runs: released memory is used again.
+TEST_F(SimTest, MemoryFollowsWhatRuns) {
+  sim::set_memory(kGpu0, 64 << 20);
+  NDArray x = full({1 << 20}, 0, DType::kFloat32, kGpu0);
+  for (int i = 0; i < 200; ++i) x = call("elemwise_add", {x, full({1 << 20}, 1, DType::kFloat32, kGpu0)});
+  EXPECT_EQ(read(x)[0], 200.f);
+}
+
+TEST_F(SimTest, ALostGpuLeavesTheOthers) {
+  const NDArray x = numbers(4, kGpu0), y = numbers(4, kGpu1);
+  y.wait_to_read();
+  sim::lose(kGpu0);
+  EXPECT_THROW(read(x), Error);
+  EXPECT_EQ(read(y), (std::vector<float>{0, 1, 2, 3}));
+}
+
+TEST_F(SimTest, OptionsThatMakeNoSense) {
+  EXPECT_THROW(sim::configure({.gpus = -1}), Error);
+  EXPECT_THROW(sim::configure({.gpus = 65}), Error);
+  EXPECT_THROW(sim::configure({.gpus = 5, .topology = "pcie4"}), Error);
+  EXPECT_THROW(sim::configure({.topology = "no such topology"}), Error);
+  EXPECT_THROW(sim::fail_copy({DeviceType::kGpu, 7}), Error);
+  EXPECT_THROW(sim::stall(kGpu0, -1), Error);
+  const NDArray x = numbers(4, kGpu1);
+  EXPECT_THROW(sim::configure({.gpus = 1}), Error);  // it would take x away
+  EXPECT_EQ(read(x).size(), 4u);
+  EXPECT_EQ(sim::options().gpus, 2);
+}
+
+TEST_F(SimTest, CopiesTakeTheTimeOfTheirLinks) {
+  sim::configure({.gpus = 2, .topology = "pcie4"});
+  const NDArray x = full({25'000'000}, 1, DType::kFloat32, kGpu0);  // 100 MB: 6.25 ms at 16 GB/s
+  x.wait_to_read();
+  const auto begin = std::chrono::steady_clock::now();
+  copied_to(x, kGpu1).wait_to_read();
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::microseconds(6250));
+}
+
+TEST_F(SimTest, GradientsFlowThroughCopies) {
+  NDArray x = numbers(3, kGpu0);
+  autograd::attach_grad(x);
+  NDArray loss;
+  {
+    autograd::RecordScope scope;
+    const NDArray there = call("_copyto", {x}, {{"ctx", std::string("gpu(1)")}, {"source", std::string("gpu(0)")}});
+    loss = call("sum", {call("broadcast_mul", {there, there})});
+  }
+  EXPECT_EQ(loss.device(), kGpu1);
+  autograd::backward(loss);
+  const NDArray gradient = autograd::grad_of(x);
+  EXPECT_EQ(gradient.device(), kGpu0);
+  EXPECT_EQ(read(gradient), (std::vector<float>{0, 2, 4}));
+}
+
+}  // namespace
+}  // namespace headrace
