@@ -54,7 +54,8 @@ class Trainer:
         self._params = list(params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
-        self._backward_order = [self._param2idx[param.name] for param in reversed(layers)]
+        index_of = {id(param): index for index, param in enumerate(self._params)}
+        self._backward_order = [index_of[id(param)] for param in reversed(layers)]
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
@@ -166,9 +167,9 @@ class Trainer:
         indices, _, weights = self._lists[context]
         return UserWarning(
             f"Gradient of Parameter `{self._params[indices[place]].name}` on context {weights[place].ctx} "
-            "has not been updated by backward since last `step`. This could mean a bug in your model that made "
-            "it only use a subset of the Parameters for this iteration. If that is intended, call step with "
-            "ignore_stale_grad=True."
+            "has not been updated by backward since last `step`. This could mean a bug in your model that "
+            "made it only use a subset of the Parameters for this iteration. If that is intended, call step "
+            "with ignore_stale_grad=True."
         )
 
     def _allreduce_grads(self):
@@ -211,6 +212,7 @@ class Trainer:
             self._contexts, self._dtypes = contexts, dtypes
             self._make_store()
             if states is not None:
+                self._updaters = [opt.get_updater(self._optimizer) for _ in contexts]
                 self._take_states(states)
         elif self._update_on_kvstore:
             self._write_to_store()
@@ -230,7 +232,6 @@ class Trainer:
     def _make_store(self):
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")
-        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._kvstore, self._update_on_kvstore = create_store(
             self._kvstore_params["kvstore"],
             len(self._contexts),
