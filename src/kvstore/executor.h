@@ -1,7 +1,10 @@
 // Carries out a communication plan on arrays: pushes a copy or a reduction to the engine for each step, in the plan's
-// order, and returns. Steps touch views of arrays, so the order that a plan asks for follows from what they read and
-// write, and steps of different plans interleave as their arrays allow. Steps on parts of one array are ordered more
-// strictly than the plan demands: an array has one Var.
+// order, and returns.
+//
+// Steps on parts of one array have to run at the same time: a device sends one part while another arrives. So every
+// part has a Var of its own for the time of a run. A task that takes the array begins the run, and one that gives it
+// back ends it; what else is done with the array comes before or after both. Functions as reductions know arrays alone:
+// with them the steps are operations on views, ordered by the arrays they touch.
 //
 // Belongs to one thread at a time.
 #pragma once
@@ -18,33 +21,37 @@ namespace headrace::kvstore {
 
 class Executor {
  public:
-  // Raises ValueError unless the plan's ranges begin and end at elements of `dtype`, and every step that reads scratch
-  // memory reads what one step wrote.
+  // Raises ValueError unless the plan's ranges begin and end at elements of `dtype`, the ranges of one place are equal or
+  // apart, and every step that reads scratch memory reads what one step wrote.
   Executor(CommunicationPlan plan, DType dtype);
 
   const CommunicationPlan& plan() const noexcept { return plan_; }
   // Whether a step writes the buffer of that device of the topology.
   bool writes(int device) const { return written_[static_cast<size_t>(device)]; }
 
-  // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each
-  // on its device. The steps change them in place. Scratch memory is made at the first call and kept.
+  // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each on
+  // its device. The steps change them in place. Scratch memory is made at the first call and kept.
   void run(std::span<const NDArray> buffers, const Reduction& reduction);
 
  private:
-  // Part of a place. Each has memory of its own, so that writing it makes up for an error of an earlier run.
+  // Part of a place. Each part of scratch memory is an array, so that writing it makes up for an error of an earlier run.
   using Part = std::pair<Place, Range>;
-  using Scratch = std::map<Part, NDArray>;
+  using Parts = std::map<Part, NDArray>;
 
   // Scratch memory is used in turn, so that the copies of one run need not wait for the last sums of the one before.
   static constexpr size_t kScratchSets = 2;
 
   bool is_given(Place place) const;  // the buffer of one of the plan's devices
-  Scratch make_scratch() const;
+  void check_buffers(std::span<const NDArray> buffers) const;
+  // The arrays that steps touch: views of the buffers, and scratch memory.
+  Parts parts_of(std::span<const NDArray> buffers) const;
+  Parts make_scratch() const;
+  void run_parts(std::span<const NDArray> buffers, const Parts& parts, const Reduction& reduction) const;
 
   CommunicationPlan plan_;
   DType dtype_;
   std::vector<bool> written_;  // by device of the topology
-  std::vector<Scratch> sets_;
+  std::vector<Parts> scratch_;
   size_t runs_ = 0;
 };
 

@@ -63,6 +63,8 @@ void Reduction::check_dtype(DType dtype) const {
         dtype_name(dtype));
 }
 
+const OpDef* Reduction::operation() const { return named_ ? &find_op(named_->operation) : nullptr; }
+
 void Reduction::combine_into(const NDArray& target, const NDArray& source) const {
   if (!named_) {
     const NDArray result = combine_(target, source);
@@ -73,10 +75,9 @@ void Reduction::combine_into(const NDArray& target, const NDArray& source) const
     copy_into(target, result);
     return;
   }
-  const OpDef& operation = find_op(named_->operation);
   const NDArray inputs[] = {target, source};
   NDArray output = target;
-  invoke(operation, operation.default_attrs, inputs, {&output, 1});
+  invoke(*operation(), operation()->default_attrs, inputs, {&output, 1});
 }
 
 void Reduction::finish(const NDArray& target, size_t count) const {

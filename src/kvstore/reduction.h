@@ -25,6 +25,8 @@ class Reduction {
   // Raises TypeError when arrays of this dtype cannot be reduced.
   void check_dtype(DType dtype) const;
 
+  // The operator on two arrays of one shape; null for a function.
+  const OpDef* operation() const;
   // target = target (.) source, on the device of both.
   void combine_into(const NDArray& target, const NDArray& source) const;
   // What remains to be done with the combination of so many arrays.

@@ -15,12 +15,6 @@ std::string type_text(const NDArray& array) {
 
 constexpr size_t kCacheBytes = size_t{16} << 20;  // more than this is not there any more when it is read again
 
-NDArray copied_to(const NDArray& array, Device device) {
-  NDArray copy = NDArray::empty(array.shape(), array.dtype(), device);
-  copy_into(copy, array);
-  return copy;
-}
-
 }  // namespace
 
 std::string to_string(const Key& key) {
@@ -116,9 +110,10 @@ void SingleMachineStore::init(std::span<const Item> items) {
           "key multiple times",
           to_string(item.key));
   }
-  for (const Item& item : items)
-    added[item.key].stored =
-        copied_to(item.arrays[0].detach(), communicator_->home(item.arrays, item.arrays[0].device()));
+  for (const Item& item : items) {
+    const Device home = communicator_->home(item.arrays, item.arrays[0].device());
+    added[item.key].stored = copied_to(contiguous(item.arrays[0].detach()), home);
+  }
   entries_.merge(added);
 }
 

@@ -6,7 +6,7 @@ function, not timed, that waits for what the first left.
 
 from headrace import npx
 
-from . import data, networks, pointwise, products, reduce, tiny, training
+from . import data, kvstore, networks, pointwise, products, reduce, tiny, training
 
 npx.set_np()
 
@@ -18,4 +18,5 @@ CASES = (
     | training.CASES
     | data.CASES
     | networks.CASES
+    | kvstore.CASES
 )

@@ -1,6 +1,6 @@
 """What is timed, in PyTorch."""
 
-from . import data, networks, pointwise, products, reduce, tiny, training
+from . import data, kvstore, networks, pointwise, products, reduce, tiny, training
 
 CASES = (
     tiny.CASES
@@ -10,4 +10,5 @@ CASES = (
     | training.CASES
     | data.CASES
     | networks.CASES
+    | kvstore.CASES
 )

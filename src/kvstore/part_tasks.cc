@@ -1,0 +1,103 @@
+#include "kvstore/part_tasks.h"
+
+#include <cstring>
+
+#include "device/registry.h"
+#include "device/stream.h"
+#include "engine/runtime.h"
+#include "op/call_body.h"
+#include "op/formula/transfer.h"
+
+namespace headrace::kvstore {
+namespace {
+
+using Vars = std::shared_ptr<std::vector<Var>>;
+
+constexpr double kBorderCostNs = 50;
+constexpr double kNsPerByte = 0.1;
+
+struct Border {
+  Vars vars;
+  ViewPtr buffer;
+  void operator()() const noexcept {}
+};
+
+struct Copy {
+  Vars vars;
+  ViewPtr to, from;
+
+  static MemoryBlock block(const View& view) {
+    auto* const begin = static_cast<char*>(view.storage()->address());
+    return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
+  }
+  void operator()() const {
+    to->storage()->discard_copies();
+    const size_t bytes = static_cast<size_t>(from->size()) * item_size(from->dtype());
+    const MemoryBlock target = block(*to), source = block(*from);
+    if (Stream* stream = current_stream())
+      stream->copy(target, source, bytes);
+    else
+      std::memcpy(target.address, source.address, bytes);
+  }
+};
+
+struct Combination {
+  Vars vars;
+  const OpDef* operation;
+  ViewPtr target, source;
+
+  void operator()() const {
+    View* const inputs[] = {target.get(), source.get()};
+    View* const outputs[] = {target.get()};
+    const auto compute = static_cast<uint64_t>(compute_type_of(target->dtype()));
+    run_call(*operation, *operation->default_attrs, inputs, outputs, compute);
+  }
+};
+
+double bytes_of(const NDArray& array) {
+  return static_cast<double>(array.size()) * static_cast<double>(item_size(array.dtype()));
+}
+
+}  // namespace
+
+void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<Var* const> parts,
+                            bool is_written) const {
+  Var* const whole = &buffer.view()->storage()->var();
+  std::vector<Var*> reads(parts.begin(), parts.end()), writes(parts.begin(), parts.end());
+  reads.push_back(whole);
+  if (is_written) writes.push_back(whole);
+  runtime().engine.push(TaskSpec{.name = name,
+                                 .reads = reads,
+                                 .writes = writes,
+                                 .cost_ns = kBorderCostNs,
+                                 .priority = Priority::kHigh,
+                                 .stream = compute_stream(buffer.device())},
+                        Border{vars_, buffer.view()});
+}
+
+void PartTasks::copy(const Touched& target, const Touched& source) const {
+  const double bytes = bytes_of(source.array);
+  runtime().engine.push(TaskSpec{.name = "copy",
+                                 .reads = {&source.var, 1},
+                                 .writes = {&target.var, 1},
+                                 .cost_ns = kNsPerByte * bytes,
+                                 .priority = Priority::kHigh,
+                                 .stream = copy_stream(target.array.device(), source.array.device()),
+                                 .bytes = bytes},
+                        Copy{vars_, target.array.view(), source.array.view()});
+}
+
+void PartTasks::combine(const OpDef& operation, const Touched& target, const Touched& source) const {
+  Var* const reads[] = {target.var, source.var};
+  runtime().engine.push(TaskSpec{.name = "kvstore reduce",
+                                 .reads = reads,
+                                 .writes = {&target.var, 1},
+                                 .cost_ns = kNsPerByte * bytes_of(target.array),
+                                 .priority = Priority::kHigh,
+                                 .stream = compute_stream(target.array.device()),
+                                 .flops = static_cast<double>(target.array.size()),
+                                 .bytes = 3 * bytes_of(target.array)},
+                        Combination{vars_, &operation, target.array.view(), source.array.view()});
+}
+
+}  // namespace headrace::kvstore
