@@ -111,12 +111,13 @@ void bind_array_helpers(nb::module_& m) {
       },
       "Writes the values of `source`, cast to its dtype, into `destination`.");
   m.def(
-      "copy_to",
-      [](nb::handle source, int type, int id) {
-        return translated(
-            [&] { return wrapped(copyto(array_from(source), to_device(type, id)), is_np(source.ptr())); });
+      "copy_to_device",
+      [](nb::handle array, int device_type, int device_id) {
+        return translated([&] {
+          return wrapped(copyto(array_from(array), to_device(device_type, device_id)), is_np(array.ptr()));
+        });
       },
-      "A copy on another device; gradients flow back.");
+      "A copy on a device; gradients flow back through it.");
   m.def(
       "gradient_buckets",
       [](nb::handle gradients) { return translated([&] { return kvstore::buckets(arrays_from(gradients)); }); },

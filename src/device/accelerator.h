@@ -26,7 +26,8 @@ class Accelerator {
   // The stream for what comes from the accelerator `from`. Copies from different ones need not wait for each other.
   virtual Stream& peer_stream(Device from) noexcept = 0;
 
-  // A number that changes when work of any stream has become complete and with notify(). Any thread.
+  // A number that changes when work of any stream has become complete, see Stream::expect(), and with notify(). Any
+  // thread.
   virtual uint32_t progress() noexcept = 0;
   // Returns when progress() is no longer `seen`. Any thread; may sleep.
   virtual void await_progress(uint32_t seen) noexcept = 0;

@@ -57,6 +57,9 @@ class Stream {
   virtual void wait(Event event) = 0;
   // The number of the newest work up to which everything is complete. Any thread; never waits.
   virtual uint64_t completed() noexcept = 0;
+  // Somebody needs to know when completed() reaches `number`: then, and when the stream runs empty, progress() of the
+  // accelerator changes at once. Other ends may be noticed later, several together. Any thread.
+  virtual void expect(uint64_t number) noexcept = 0;
   // Waits until completed() has reached `number`. Any thread outside the backend.
   virtual void synchronize(uint64_t number) noexcept = 0;
 

@@ -79,14 +79,9 @@ std::optional<TopologySpec> pcie(std::string_view text) {
   if (!take(rest, "pcie") || !take_number(rest, gpus) || !rest.empty()) return std::nullopt;
   check(gpus >= 1 && gpus < kMostDevices, ErrorKind::kValue, "topology: '{}' has {} GPUs; from 1 to {} are possible",
         text, gpus, kMostDevices - 1);
-  TopologySpec spec;
-  spec.switches = {{"switch"}};
-  for (int i = -1; i < gpus; ++i) {
-    const std::string name = i < 0 ? "cpu0" : fmt::format("gpu{}", i);
-    spec.devices.push_back({name, kUnlimited, i < 0 ? kCascadeLake : kT4});
-    spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
-  }
-  return spec;
+  std::vector<std::string> devices{"cpu0"};
+  for (int i = 0; i < gpus; ++i) devices.push_back(fmt::format("gpu{}", i));
+  return star_topology(devices);
 }
 
 std::optional<TopologySpec> ethernet(std::string_view text) {
@@ -130,7 +125,7 @@ constexpr Preset kPresets[] = {
 TopologySpec star_topology(std::span<const std::string> devices) {
   TopologySpec spec{.name = "one switch", .switches = {{"switch"}}};
   for (const std::string& name : devices) {
-    spec.devices.push_back({name});
+    spec.devices.push_back({name, kUnlimited, name.starts_with("cpu") ? kCascadeLake : kT4});
     spec.links.push_back({name, "switch", kPcieBandwidth, kPcieLatency});
   }
   return spec;

@@ -75,21 +75,22 @@ bool DeviceQueue::launch_ready(ThreadContext& context, Lane& lane) noexcept {
     launch(context, lane, *task);
     moved = true;
   }
+  if (moved && !lane.ready.empty() && !lane.launched.empty())
+    lane.stream.expect(lane.launched[lane.launched.size() / 2]->event.number);
   return moved;
 }
 
 bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
   if (lane.launched.empty()) return false;
-  const FailurePtr failure = lost();
   const uint64_t completed = lane.stream.completed();
+  const FailurePtr failure = lost();  // behind: what was complete without having run is found to be lost
   bool moved = false;
   while (!lane.launched.empty() && (failure || lane.launched.front()->event.number <= completed)) {
     const LaunchPtr launch = std::move(lane.launched.front());
     lane.launched.pop_front();
-    if (launch->event.number > completed) {
-      lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
-      launch->fail(failure);
-    }
+    const bool was_complete = launch->event.number <= completed;
+    if (!was_complete) lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
+    if (failure && (!was_complete || !launch->has_run())) launch->fail(failure);
     retire(context, *launch);
     moved = true;
   }

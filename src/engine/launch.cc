@@ -20,6 +20,7 @@ void Launch::fail(FailurePtr failure) noexcept {
 // What the work reads was made by launches that are complete by now or, on a stream that runs behind, have been
 // launched before it; where they have failed already there is nothing to compute.
 void Launch::run() noexcept {
+  has_run_ = true;
   for (const LaunchPtr& input : inputs_)
     if (FailurePtr known = input->failure()) return fail(std::move(known));
   const uint64_t start = trace::enabled() ? ticks() : 0;
@@ -34,9 +35,12 @@ void Launch::run() noexcept {
 }
 
 bool Launch::put_off(Task& task) {
-  std::lock_guard guard(lock_);
-  if (is_retired_) return false;
-  put_off_.push_back(&task);
+  {
+    std::lock_guard guard(lock_);
+    if (is_retired_) return false;
+    put_off_.push_back(&task);
+  }
+  event.stream->expect(event.number);
   return true;
 }
 

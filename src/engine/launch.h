@@ -36,8 +36,11 @@ class Launch final : public RefCounted<Launch> {
   // Known when the work is complete. A failure stays; later ones are ignored.
   FailurePtr failure() const noexcept { return FailurePtr(failure_.load(std::memory_order_acquire)); }
   void fail(FailurePtr failure) noexcept;
+  // What follows is known when the work is complete.
   // The work itself threw: nobody has heard of the failure yet.
   bool failed_itself() const noexcept { return failed_itself_; }
+  // A lost device may complete work without running it.
+  bool has_run() const noexcept { return has_run_; }
 
   // Puts off `task`, a task of the host, until this launch is retired; false: it is. Any thread.
   bool put_off(Task& task);
@@ -57,7 +60,8 @@ class Launch final : public RefCounted<Launch> {
   Task* const task_;
   std::vector<LaunchPtr> inputs_;
   std::atomic<const Failure*> failure_{nullptr};  // with one reference
-  bool failed_itself_ = false;                    // written before the work is complete
+  bool failed_itself_ = false;                    // these two: written before the work is complete
+  bool has_run_ = false;
   SpinLock lock_;
   bool is_retired_ = false;     // guarded by lock_
   std::vector<Task*> put_off_;  // guarded by lock_

@@ -136,6 +136,7 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
   run.views.reserve(inputs.size() + outputs.size());
   for (const NDArray& input : inputs) run.views.add(input.view().get());
   for (const NDArray& output : outputs) run.views.add(output.view().get());
+  Stream* const stream = compute_stream(device);
   const auto push = [&](const Plan::Segment& segment, auto task) {
     for (size_t i : segment.inputs) access(inputs[i], steps.changes_input(i));
     for (size_t k : segment.reads) access(outputs[k], false);
@@ -145,10 +146,10 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
     runtime().engine.push(TaskSpec{.name = name,
                                    .reads = {reads.data(), reads.size()},
                                    .writes = {writes.data(), writes.size()},
-                                   .cost_ns = segment.work.cost_ns,
-                                   .stream = compute_stream(device),
-                                   .flops = segment.work.flops,
-                                   .bytes = segment.work.bytes},
+                                   .cost_ns = segment.cost_ns,
+                                   .stream = stream,
+                                   .flops = segment.flops,
+                                   .bytes = segment.bytes},
                           std::move(task));
   };
   if (segments.size() == 1) return push(segments[0], PlanTask<PlanRun>{std::move(run), &segments[0]});
@@ -218,12 +219,11 @@ std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
 
 void CachedOp::check_places(std::span<const NDArray> inputs) const {
   for (size_t i = 1; i < inputs.size(); ++i)
-    check(
-        !needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
-        "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
-        "with as_in_context()",
-        variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
-        to_string(inputs[i].device()));
+    check(!needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
+          "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
+          "with as_in_context()",
+          variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
+          to_string(inputs[i].device()));
 }
 
 std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "device/registry.h"
-#include "device/stream.h"
 #include "graph/memory.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
@@ -19,6 +18,8 @@ namespace {
 int64_t bytes_of(const View& type) {
   return std::max<int64_t>(1, type.size() * static_cast<int64_t>(item_size(type.dtype())));
 }
+
+double cost_of(const Step& step) { return step.cost_ns + (step.is_view ? 0 : 100); }
 
 // Whether the step may write its first result over its input `k`: it reads each element before it writes it.
 bool can_overwrite(const Lowered& graph, const Step& step, size_t k) {
@@ -43,6 +44,18 @@ std::vector<size_t> places_among(const Lowered& graph, std::span<const int> ids)
   return places;
 }
 
+// Read and written.
+double bytes_of(const Lowered& graph, const Step& step) {
+  double bytes = 0;
+  const auto add = [&](int id) {
+    const View& type = *graph.values[static_cast<size_t>(id)].type;
+    bytes += static_cast<double>(type.size()) * static_cast<double>(item_size(type.dtype()));
+  };
+  std::ranges::for_each(step.inputs, add);
+  std::ranges::for_each(step.outputs, add);
+  return bytes;
+}
+
 // What a segment looks at and changes, while it grows.
 struct Accesses {
   std::set<size_t> inputs, reads, writes;
@@ -59,7 +72,7 @@ struct Accesses {
 
 Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
-    work_ += work_of(graph_.steps[i]);
+    cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
   }
   find_changes();
@@ -68,8 +81,7 @@ Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_
 }
 
 void Plan::cut(double segment_ns) {
-  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs),
-                            output_of = places_among(graph_, graph_.outputs);
+  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs), output_of = places_among(graph_, graph_.outputs);
   std::vector<size_t> completed_by(graph_.outputs.size(), kNone);
   const auto each_written = [&](const Step& step, auto&& take) {
     for (int id : step.outputs)
@@ -80,7 +92,7 @@ void Plan::cut(double segment_ns) {
   for (size_t s = 0; s < graph_.steps.size(); ++s)
     each_written(graph_.steps[s], [&](size_t k) { completed_by[k] = s; });
 
-  double left = work_.cost_ns;
+  double left = cost_ns_;
   Segment segment{};
   Accesses accesses;
   const auto close = [&](size_t end) {
@@ -99,24 +111,15 @@ void Plan::cut(double segment_ns) {
       if (const size_t k = input_of[static_cast<size_t>(id)]; k != kNone) accesses.inputs.insert(k);
       if (const size_t k = output_of[static_cast<size_t>(id)]; k != kNone) accesses.reads.insert(k);
     }
-    const Work work = work_of(step);
-    segment.work += work;
-    left -= work.cost_ns;
-    if (completes && segment.work.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);
+    segment.cost_ns += cost_of(step);
+    if (!step.is_view) {
+      segment.flops += step.flops;
+      segment.bytes += bytes_of(graph_, step);
+    }
+    left -= cost_of(step);
+    if (completes && segment.cost_ns >= segment_ns && left >= segment_ns) close(s + 1);
   }
   close(graph_.steps.size());
-}
-
-Plan::Work Plan::work_of(const Step& step) const {
-  if (step.is_view) return {step.cost_ns, 0, 0};
-  Work work{step.cost_ns + 100, step.flops, 0};
-  const auto add = [&](int id) {
-    const View& type = *graph_.values[static_cast<size_t>(id)].type;
-    work.bytes += static_cast<double>(type.size()) * static_cast<double>(item_size(type.dtype()));
-  };
-  std::ranges::for_each(step.inputs, add);
-  std::ranges::for_each(step.outputs, add);
-  return work;
 }
 
 void Plan::find_changes() {

@@ -20,19 +20,7 @@ class Plan {
   const Lowered& graph() const noexcept { return graph_; }
   size_t scratch_bytes() const noexcept { return scratch_bytes_; }
   size_t kept_bytes() const noexcept { return kept_bytes_; }
-  // What steps take.
-  struct Work {
-    double cost_ns = 0;  // estimated, on one core
-    double flops = 0;    // arithmetic that counts
-    double bytes = 0;    // read and written
-    Work& operator+=(const Work& other) noexcept {
-      cost_ns += other.cost_ns;
-      flops += other.flops;
-      bytes += other.bytes;
-      return *this;
-    }
-  };
-  const Work& work() const noexcept { return work_; }
+  double cost_ns() const noexcept { return cost_ns_; }
   // Whether a step changes the array given for input `k`.
   bool changes_input(size_t k) const noexcept { return changes_input_[k]; }
   // The arrays that are part of the graph.
@@ -51,8 +39,10 @@ class Plan {
   // Steps that may run as a task of their own, after those of the segments before.
   struct Segment {
     size_t begin = 0, end = 0;  // of the steps
-    Work work = {};
-    std::vector<size_t> inputs = {};              // that it looks at
+    double cost_ns = 0;
+    double flops = 0;  // see Infer
+    double bytes = 0;  // read and written by its steps
+    std::vector<size_t> inputs = {};             // that it looks at
     std::vector<size_t> reads = {}, writes = {};  // outputs: written by earlier segments and read here; written here
   };
   std::span<const Segment> segments() const noexcept { return segments_; }
@@ -64,8 +54,8 @@ class Plan {
   void run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
            std::span<const uint64_t> tickets, Device device = {}) const;
   // The same for one segment; all of them get the same arguments.
-  void run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
-                   std::span<const uint64_t> tickets, const StoragePtr& scratch) const;
+  void run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
+                   Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const;
   // Value `id`, which lies in a block (that of the kept values, once a run filled it).
   ViewPtr view_in(int id, const StoragePtr& block) const;
 
@@ -77,7 +67,6 @@ class Plan {
     int64_t offset = 0;  // in the block, in bytes
   };
 
-  Work work_of(const Step& step) const;
   void find_changes();
   void place_values(std::span<const int> kept);
   void cut(double segment_ns);
@@ -89,7 +78,7 @@ class Plan {
   std::vector<uint8_t> changes_input_;
   std::vector<Constant> constants_;
   size_t scratch_bytes_ = 0, kept_bytes_ = 0;
-  Work work_;
+  double cost_ns_ = 0;
 };
 
 }  // namespace headrace

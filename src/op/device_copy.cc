@@ -10,7 +10,6 @@ namespace headrace {
 bool needs_device_copy(Device to, Device from) noexcept { return to != from && !(to.is_host() && from.is_host()); }
 
 NDArray copied_to(const NDArray& source, Device device) {
-  if (is_abstract(source)) return source;
   const NDArray from = is_dense(source.shape(), source.strides()) ? source.detach() : contiguous(source.detach());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
   if (needs_device_copy(device, from.device()))

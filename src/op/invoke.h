@@ -38,7 +38,7 @@ AttrsPtr attrs_of(const OpDef& op, std::initializer_list<NamedAttr> attrs);
 NDArray view_of(const NDArray& array, const Geometry& geometry);
 // `source` written into `destination`, of equal shape, possibly on another device; casts.
 void copy_into(const NDArray& destination, const NDArray& source);
-// The same values on another device, in new memory; recorded nowhere.
+// The same values on a device, in new memory; recorded nowhere, which copyto() is.
 NDArray copied_to(const NDArray& source, Device device);
 // Whether data have to be sent: places of the host share one memory.
 bool needs_device_copy(Device to, Device from) noexcept;

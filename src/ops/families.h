@@ -17,8 +17,6 @@ std::vector<OpDef> control_flow_operators();
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
 std::vector<OpDef> range_operators();
-// device/
-std::vector<OpDef> device_operators();
 // index/
 std::vector<OpDef> advanced_index_operators();
 std::vector<OpDef> along_axis_operators();
@@ -103,7 +101,6 @@ inline constexpr Family kFamilies[] = {
     constant_operators,
     positional_operators,
     range_operators,
-    device_operators,
     advanced_index_operators,
     along_axis_operators,
     basic_index_operators,

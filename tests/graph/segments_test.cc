@@ -42,7 +42,7 @@ TEST(Segments, APlanIsOneUnlessItIsCut) {
   EXPECT_EQ(plan.segments()[0].writes, (std::vector<size_t>{0, 1, 2}));
   EXPECT_TRUE(plan.segments()[0].reads.empty());
   EXPECT_EQ(plan.segments()[0].inputs, std::vector<size_t>{0});
-  EXPECT_EQ(plan.segments()[0].work.cost_ns, plan.work().cost_ns);
+  EXPECT_EQ(plan.segments()[0].cost_ns, plan.cost_ns());
 }
 
 TEST(Segments, CutsAreWhereOutputsAreComplete) {
@@ -59,9 +59,9 @@ TEST(Segments, CutsAreWhereOutputsAreComplete) {
 
 TEST(Segments, TheyAreNoShorterThanAskedFor) {
   const Plan whole = chain(std::numeric_limits<double>::infinity());
-  const Plan halves = chain(whole.work().cost_ns * 0.4);
+  const Plan halves = chain(whole.cost_ns() * 0.4);
   ASSERT_EQ(halves.segments().size(), 2u);
-  for (const Plan::Segment& segment : halves.segments()) EXPECT_GE(segment.work.cost_ns, whole.work().cost_ns * 0.4);
+  for (const Plan::Segment& segment : halves.segments()) EXPECT_GE(segment.cost_ns, whole.cost_ns() * 0.4);
 }
 
 TEST(Segments, TheResultsAreThoseOfTheWhole) {

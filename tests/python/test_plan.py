@@ -239,7 +239,7 @@ def test_own_topology(tmp_path):
     ("arguments", "text"),
     [
         ((), "required: --topology, --bytes"),
-        (("--topology", "pcie5", "--bytes", "1MB"), "'pcie5' is neither a preset (pcie4, p3, ethernet:"),
+        (("--topology", "pci5", "--bytes", "1MB"), "'pci5' is neither a preset (pcieN, p3, ethernet:"),
         (("--topology", "ethernet:9", "--bytes", "1MB"), "must be ethernet:NODESxGBITS"),
         (("--topology", "pcie4", "--bytes", "many"), "'many' is no number of bytes"),
         (("--topology", "pcie4", "--bytes", "1MB", "--devices", "gpu0,gpu8"), "no device 'gpu8'"),

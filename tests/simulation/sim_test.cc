@@ -8,6 +8,7 @@
 
 #include "engine/runtime.h"
 #include "headrace/autograd.hpp"
+#include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
@@ -159,7 +160,7 @@ TEST_F(SimTest, GradientsFlowThroughCopies) {
   NDArray loss;
   {
     autograd::RecordScope scope;
-    const NDArray there = call("_copyto", {x}, {{"ctx", std::string("gpu(1)")}, {"source", std::string("gpu(0)")}});
+    const NDArray there = copyto(x, kGpu1);
     loss = call("sum", {call("broadcast_mul", {there, there})});
   }
   EXPECT_EQ(loss.device(), kGpu1);

@@ -115,7 +115,7 @@ class NDArray(_core.Array):
             _core.copy_into(other, self)
             return other
         if isinstance(other, Context):
-            return _core.copy_to(self, other.device_typeid, other.device_id)
+            return _core.copy_to_device(self, other.device_typeid, other.device_id)
         raise TypeError(f"copyto: the destination must be an array or a Context, got {type(other).__name__}")
 
     def as_in_context(self, context):

@@ -18,7 +18,8 @@ int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(byt
 
 }  // namespace
 
-SimAllocator::SimAllocator(Device device, int64_t capacity) : device_(device), capacity_(capacity), trace_(device) {}
+SimAllocator::SimAllocator(Device device, int64_t capacity, std::function<void()> ask)
+    : device_(device), ask_(std::move(ask)), capacity_(capacity), trace_(device) {}
 
 // Takes a free block or, where the device has room for it, possibly without the free ones of other classes, a new one.
 void* SimAllocator::take(int index) {
@@ -46,6 +47,7 @@ void* SimAllocator::allocate(size_t bytes) {
   std::unique_lock guard(mutex_);
   void* block = take(index);
   const auto taken = [&] { return (block = take(index)) != nullptr; };
+  if (!block) ask_();
   if (!block && !released_.wait_for(guard, kPatience, taken))
     fail(ErrorKind::kMemory,
          "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace headrace {
 
 class SimAllocator final : public Allocator {
  public:
-  SimAllocator(Device device, int64_t capacity);
+  // `ask` asks for the release of what is no longer used; it may be called from any thread.
+  SimAllocator(Device device, int64_t capacity, std::function<void()> ask);
   ~SimAllocator() override { trim(); }
 
   // Where memory runs out, waits a little for what is being computed to release some. Raises Error(kMemory).
@@ -37,6 +39,7 @@ class SimAllocator final : public Allocator {
   void trim_locked() noexcept;
 
   const Device device_;
+  const std::function<void()> ask_;
   mutable std::mutex mutex_;
   std::condition_variable released_;
   int64_t capacity_;                                           // this and all below: guarded by mutex_

@@ -59,8 +59,26 @@ void SimStream::work() noexcept {
     if (!item.work.run) continue;
     completed_.fetch_add(1, std::memory_order_release);
     has_completed_.notify_all();
+    if (!must_notify()) continue;
+    guard.unlock();
     device_.notify();
+    guard.lock();
   }
+}
+
+// Waking a thread costs more than small work: it is done when somebody waits, or has nothing left to wait for.
+bool SimStream::must_notify() noexcept {
+  const uint64_t now = completed_.load(std::memory_order_relaxed);
+  const bool was_expected = std::erase_if(expected_, [&](uint64_t number) { return number <= now; }) > 0;
+  return was_expected || items_.empty();
+}
+
+void SimStream::expect(uint64_t number) noexcept {
+  {
+    std::lock_guard guard(mutex_);
+    if (completed_.load(std::memory_order_relaxed) < number) return expected_.push_back(number);
+  }
+  device_.notify();
 }
 
 // On a lost device nothing runs, but the stream goes on, so that nobody waits for it in vain.
@@ -100,6 +118,7 @@ void SimStream::stop() noexcept {
 void SimStream::abandon() noexcept {
   if (thread_.joinable()) static_cast<void>(new std::thread(std::move(thread_)));  // cannot be destroyed unjoined
   items_.clear();
+  expected_.clear();
   completed_.store(launched_, std::memory_order_relaxed);
 }
 

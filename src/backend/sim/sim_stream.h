@@ -7,6 +7,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "device/stream.h"
 
@@ -22,6 +23,7 @@ class SimStream final : public Stream {
   Event launch(Work work) override;
   void wait(Event event) override;
   uint64_t completed() noexcept override { return completed_.load(std::memory_order_acquire); }
+  void expect(uint64_t number) noexcept override;
   void synchronize(uint64_t number) noexcept override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
 
@@ -42,11 +44,13 @@ class SimStream final : public Stream {
   void add(Item item);
   void work() noexcept;
   void carry_out(const Item& item) noexcept;
+  bool must_notify() noexcept;
 
   SimDevice& device_;
   std::mutex mutex_;
   std::condition_variable has_items_, has_completed_;
-  std::deque<Item> items_;  // this and the next three: guarded by mutex_
+  std::deque<Item> items_;          // this and the next four: guarded by mutex_
+  std::vector<uint64_t> expected_;  // numbers that are not complete
   uint64_t launched_ = 0;
   bool stopping_ = false;
   std::thread thread_;

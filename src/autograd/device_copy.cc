@@ -1,3 +1,4 @@
+#include "autograd/autograd.h"
 #include "headrace/devices.hpp"
 #include "op/invoke.h"
 #include "op/trace.h"
@@ -6,7 +7,11 @@ namespace headrace {
 
 NDArray copyto(const NDArray& array, Device device) {
   if (is_abstract(array)) return array;  // a traced graph runs on one device, whichever it is
-  return call("_copyto", {array}, {{"ctx", to_string(device)}, {"source", to_string(array.device())}});
+  NDArray copy = copied_to(array, device);
+  autograd::record_node({&array, 1}, {&copy, 1}, [from = array.device()](Gradient& g) {
+    if (g.has_head(0)) g.set(0, as_in_context(g.head(0), from));
+  });
+  return copy;
 }
 
 NDArray as_in_context(const NDArray& array, Device device) {
