@@ -1,7 +1,7 @@
 """A small ResNet-18 learns handwritten digits on several devices at once: a plain MXNet Gluon program.
 
-Each batch is split over the devices, which compute gradients on their slices with replicas of the network; the
-trainer sums the gradients and keeps the replicas equal. Run it with
+Each batch is split over the devices, which compute gradients on their slices with replicas of the network;
+the trainer sums the gradients and keeps the replicas equal. Run it with
 
     python -m headrace.mxnet examples/mxnet/train_data_parallel.py --num-devices 4
 

@@ -11,13 +11,14 @@ __all__ = ["GradientExchange", "create_store", "replace_values"]
 
 _LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does not update
 
+
 def create_store(kvstore, context_count, params, update_on_kvstore=None):
     """(store or None, whether it updates the parameters) for `kvstore`: a KVStoreBase, a name, or None.
 
-    One context needs no store, unless one is given or a name with 'dist' in it. `update_on_kvstore` decides who
-    updates; None: the store where it can, unless the environment variable MXNET_UPDATE_ON_KVSTORE is 0 or the
-    store is 'local' and one of the arrays `params` has more than 2^24 elements. TypeError: another kind of
-    `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
+    One context needs no store, unless one is given or a name with 'dist' in it. `update_on_kvstore` decides
+    who updates; None: the store where it can, unless the environment variable MXNET_UPDATE_ON_KVSTORE is 0 or
+    the store is 'local' and one of the arrays `params` has more than 2^24 elements. TypeError: another kind
+    of `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
     """
     if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
         raise TypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")

@@ -62,7 +62,8 @@ class Trainer::Impl {
   }
 
   void prepare();
-  void check_fresh(bool ignore_stale_grad) const;
+  // Whether there is anything to do.
+  bool check_fresh(bool ignore_stale_grad) const;
   void check_updates_here(const char* function) const {
     check(!updates_on_store(), ErrorKind::kRuntime,
           "{} when parameters are updated on kvstore is not supported. Try setting update_on_kvstore to false when "
@@ -175,16 +176,19 @@ void Trainer::Impl::fit_states() {
 
 // --- steps ---
 
-void Trainer::Impl::check_fresh(bool ignore_stale_grad) const {
-  if (ignore_stale_grad) return;
+bool Trainer::Impl::check_fresh(bool ignore_stale_grad) const {
+  bool any = false;
   for (const Slot& slot : slots_) {
     if (!slot.is_trained()) continue;
-    for (const NDArray& weight : slot.parameter->list_data())
-      check(is_fresh(weight), ErrorKind::kRuntime,
+    for (const NDArray& weight : slot.parameter->list_data()) {
+      check(is_fresh(weight) || ignore_stale_grad, ErrorKind::kRuntime,
             "Trainer.step: backward has not written the gradient of parameter '{}' on {} since the last step; is it "
             "part of the loss?",
             slot.name, to_string(weight.device()));
+      any |= is_fresh(weight);
+    }
   }
+  return any;
 }
 
 void Trainer::Impl::allreduce() {
@@ -272,8 +276,7 @@ void Trainer::Impl::load(const std::string& path) {
           updates_name(slot.name), path, state.updates);
     const NDArray& weight = slot.parameter->list_data()[0];
     for (size_t i = 0; i < state_count(); ++i)
-      state.arrays.push_back(
-          copy_on(weight.device(), file.take(state_name(slot, i), weight.dtype(), weight.shape())));
+      state.arrays.push_back(copy_on(weight.device(), file.take(state_name(slot, i), weight.dtype(), weight.shape())));
   }
   file.check_empty();
   slots_ = std::move(slots);
@@ -293,7 +296,7 @@ Trainer::~Trainer() = default;
 void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
   impl_->set_batch_size("step", batch_size);
   impl_->prepare();
-  impl_->check_fresh(ignore_stale_grad);
+  if (!impl_->check_fresh(ignore_stale_grad)) return;
   impl_->allreduce();
   impl_->update();
 }
@@ -308,8 +311,7 @@ void Trainer::update(int64_t batch_size, bool ignore_stale_grad) {
   impl_->set_batch_size("update", batch_size);
   impl_->prepare();
   impl_->check_updates_here("update()");
-  impl_->check_fresh(ignore_stale_grad);
-  impl_->update();
+  if (impl_->check_fresh(ignore_stale_grad)) impl_->update();
 }
 
 double Trainer::learning_rate() const { return impl_->rate(); }

@@ -166,6 +166,16 @@ NDArray make_array(const View& type, Device device) {
   return NDArray(make_view(type.shape(), type.dtype(), device, type.strides()));
 }
 
+// The same array on another device; it lies there as it does here.
+NDArray moved_to(Device device, const NDArray& array) {
+  const View& view = *array.view();
+  const NDArray memory(
+      ViewPtr(new View(view.storage_ptr(), DType::kUint8, {static_cast<int64_t>(view.storage()->bytes())})));
+  const NDArray there = copied_to(memory, device);
+  return NDArray(
+      ViewPtr(new View(there.view()->storage_ptr(), view.dtype(), view.shape(), view.strides(), view.offset())));
+}
+
 // Arrays that are part of the graph lie where it runs.
 void move_constants(Lowered& graph, Device device) {
   std::vector<uint8_t> is_changed(graph.values.size());
@@ -173,14 +183,12 @@ void move_constants(Lowered& graph, Device device) {
     for (int root : graph.changed_by(step)) is_changed[static_cast<size_t>(root)] = true;
   for (size_t i = 0; i < graph.values.size(); ++i) {
     NDArray& constant = graph.values[i].constant;
-    if (!constant || memory_of(constant.device()) == memory_of(device)) continue;
+    if (!constant || !needs_device_copy(device, constant.device())) continue;
     check(!is_changed[i], ErrorKind::kRuntime,
           "CachedOp: the graph runs on {} and changes an array on {}; make the array a parameter of the block, which "
           "has a replica on each device",
           to_string(device), to_string(constant.device()));
-    NDArray moved = make_array(*constant.view(), device);
-    copy_into(moved, constant);
-    constant = std::move(moved);
+    constant = moved_to(device, constant);
   }
 }
 
@@ -211,7 +219,7 @@ std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
 
 void CachedOp::check_places(std::span<const NDArray> inputs) const {
   for (size_t i = 1; i < inputs.size(); ++i)
-    check(memory_of(inputs[i].device()) == memory_of(inputs[0].device()), ErrorKind::kRuntime,
+    check(!needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
           "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
           "with as_in_context()",
           variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,

@@ -54,9 +54,8 @@ std::vector<float> loss_curve(const std::vector<Device>& devices, const char* op
 }
 
 TEST(TrainerOnDevices, SeveralLearnWhatOneLearns) {
-  for (const auto& [optimizer, settings] :
-       std::map<const char*, gluon::OptimizerParams>{{"sgd", {{"learning_rate", 0.1}, {"momentum", 0.9}}},
-                                                     {"adam", {{"learning_rate", 0.003}}}}) {
+  for (const auto& [optimizer, settings] : std::map<const char*, gluon::OptimizerParams>{
+           {"sgd", {{"learning_rate", 0.1}, {"momentum", 0.9}}}, {"adam", {{"learning_rate", 0.003}}}}) {
     const std::vector<float> one = loss_curve(first_devices(1), optimizer, settings, {});
     EXPECT_LT(one.back(), one.front());
     for (int count : {2, 4})

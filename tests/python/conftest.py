@@ -1,11 +1,15 @@
 """Fixtures of all Python tests: files of MXNet, and MXNet itself."""
 
+import gc
 import json
 import os
 import pathlib
 import subprocess
 
 import pytest
+
+import headrace as hr
+from headrace import sim
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -43,3 +47,14 @@ def mxnet_peer():
         return json.loads(done.stdout)
 
     return run
+
+
+@pytest.fixture(params=["cpu", "gpu"])
+def at(request):
+    """Makes contexts: `at(1)` is cpu(1), another name of the host's memory, or a simulated GPU."""
+    if request.param == "gpu":
+        sim.configure(gpus=4, topology="", clock="virtual", memory=0)
+    yield getattr(hr, request.param)
+    hr.waitall()
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real")

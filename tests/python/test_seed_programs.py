@@ -12,11 +12,11 @@ SUPPORT = Path(__file__).parents[1] / "support"
 TIME = r"\d+\.\d+"
 
 
-def run(arguments, timeout=900, cwd=None):
+def run(arguments, timeout=900, cwd=None, env=None):
     path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, **(env or {})},
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -80,12 +80,12 @@ def test_program(number, lines):
         assert re.fullmatch(pattern, line)
 
 
-def printed_by(program, tmp_path, edit=lambda text: text):
+def printed_by(program, tmp_path, edit=lambda text: text, env=None):
     """What a program of the collection prints in a folder of its own, its text changed by `edit`."""
     (path,) = (SUPPORT / "seed_programs").glob(f"{program}_*_mxnet.py")
     copy = tmp_path / path.name
     copy.write_text(edit(path.read_text()))
-    return run(["-m", "headrace.mxnet", str(copy)], cwd=tmp_path)
+    return run(["-m", "headrace.mxnet", str(copy)], cwd=tmp_path, env=env)
 
 
 def test_compilers_and_interpreters(tmp_path):
@@ -121,13 +121,17 @@ def test_automatic_parallelism(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("kind", ["cpu", "gpu"])
 @pytest.mark.parametrize("number", ["08", "09"])
-def test_training_on_several_devices(number, count, tmp_path):
-    """LeNet from scratch and ResNet-18, on one device and then on several; two are the book's own."""
-    printed = printed_by(number, tmp_path, lambda text: text.replace("num_gpus=2", f"num_gpus={count}"))
+def test_training_on_several_devices(number, kind, count, tmp_path):
+    """LeNet from scratch and ResNet-18, on one device and then on several; two are the book's own. The GPUs
+    are simulated.
+    """
+    env = {"HEADRACE_SIM_GPUS": str(count)} if kind == "gpu" else None
+    printed = printed_by(number, tmp_path, lambda text: text.replace("num_gpus=2", f"num_gpus={count}"), env)
     one, several = printed.splitlines()[-2:]
-    devices = ", ".join(rf"cpu\({i}\)" for i in range(count))
-    assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[cpu\(0\)\]", one)
+    devices = ", ".join(rf"{kind}\({i}\)" for i in range(count))
+    assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[{kind}\(0\)\]", one)
     assert re.fullmatch(rf"test acc: \d\.\d\d, {TIME} sec/epoch on \[{devices}\]", several)
 
 

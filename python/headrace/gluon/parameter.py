@@ -154,8 +154,10 @@ class Parameter:
     def initialize(self, init=None, ctx=None, default_init=None, force_reinit=False):
         """Makes the arrays on `ctx` (a context or a list; default: the current one) and fills them.
 
-        The initializer is `init`, else the parameter's own, else `default_init` (Uniform). ValueError: the
-        shape is unknown and deferring is not allowed, or the initializer cannot fill this shape.
+        Values are drawn once, on the host, and copied to each context. The initializer is `init`, else the
+        parameter's own, else `default_init` (Uniform). ValueError: the shape is unknown and deferring is not
+        allowed, the initializer cannot fill this shape, or `ctx` is empty or names a context twice.
+        TypeError: `ctx` holds other things than contexts.
         """
         if self._data is not None and not force_reinit:
             warnings.warn(
@@ -349,7 +351,9 @@ class Parameter:
                 new[:] = old
 
     def reset_ctx(self, ctx):
-        """Moves the parameter to `ctx`; several replicas are averaged. ValueError: not initialized."""
+        """Moves the parameter to `ctx`; several replicas are averaged. ValueError: not initialized; else
+        errors of `initialize` about `ctx`.
+        """
         contexts = _context_list(ctx)
         if self._data is not None:
             with autograd.pause():

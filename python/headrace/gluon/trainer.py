@@ -18,17 +18,17 @@ class Trainer:
     params : ParameterDict or dict (then in the order of their names), or a list of Parameters.
     optimizer : name or Optimizer.
     optimizer_params : arguments of the optimizer when it is given by name.
-    kvstore : what sums gradients over contexts: a KVStore or its name. On one context a name makes no store:
-        nothing has to be exchanged. None: every context goes on with its own gradients.
+    kvstore : what sums gradients over contexts: a KVStore or its name. On one context a name makes no
+        store: nothing has to be exchanged. None: every context goes on with its own gradients.
     compression_params : of `KVStore.set_gradient_compression`, e.g. {'type': '2bit', 'threshold': 0.5}.
-    update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts; False:
-        it sums gradients, and each context updates its own. None: True where the store can, the environment
-        variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more than 2^24
-        elements.
+    update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts;
+        False: it sums gradients, and each context updates its own. None: True where the store can, the
+        environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
+        than 2^24 elements.
 
     ValueError: no parameters of the right kind, or an unknown optimizer. AssertionError: parameters on
-    different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised by the
-    first step.
+    different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised by
+    the first step.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class Trainer:
         self._params = list(params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
-        self._backward_order = [self._param2idx[param.name] for param in reversed(layers)]
+        index_of = {id(param): index for index, param in enumerate(self._params)}
+        self._backward_order = [index_of[id(param)] for param in reversed(layers)]
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
@@ -107,14 +108,16 @@ class Trainer:
         """Updates every parameter with its gradient, summed over the contexts and divided by `batch_size`.
 
         A gradient is stale when no backward has written it since the last step. UserWarning (raised, before
-        anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and a
-        parameter whose gradient is stale on all contexts stays as it is. ZeroDivisionError: `batch_size` is 0.
+        anything changes): one is stale on some context; with `ignore_stale_grad` it counts as zero there, and
+        a parameter whose gradient is stale on all contexts stays as it is. ZeroDivisionError: `batch_size` is
+        0.
         """
         self._rescale(batch_size)
         self._prepare()
         fresh = self._fresh(ignore_stale_grad)
-        self._allreduce_grads()
-        self._update(fresh)
+        if fresh is None or any(map(any, fresh)):
+            self._allreduce_grads()
+            self._update(fresh)
 
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.
@@ -143,8 +146,8 @@ class Trainer:
         if self._update_on_kvstore and self._distributed and self._optimizer.rescale_grad != scale:
             raise UserWarning(
                 "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
-                "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and when "
-                "distributed kvstore is used."
+                "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and "
+                "when distributed kvstore is used."
             )
         self._optimizer.rescale_grad = scale
 
@@ -163,10 +166,10 @@ class Trainer:
         place, context = min((row.index(False), k) for k, row in enumerate(fresh) if not all(row))
         indices, _, weights = self._lists[context]
         return UserWarning(
-            f"Gradient of Parameter `{self._params[indices[place]].name}` on context {weights[place].ctx} has "
-            "not been updated by backward since last `step`. This could mean a bug in your model that made it "
-            "only use a subset of the Parameters for this iteration. If that is intended, call step with "
-            "ignore_stale_grad=True."
+            f"Gradient of Parameter `{self._params[indices[place]].name}` on context {weights[place].ctx} "
+            "has not been updated by backward since last `step`. This could mean a bug in your model that "
+            "made it only use a subset of the Parameters for this iteration. If that is intended, call step "
+            "with ignore_stale_grad=True."
         )
 
     def _allreduce_grads(self):
@@ -209,6 +212,7 @@ class Trainer:
             self._contexts, self._dtypes = contexts, dtypes
             self._make_store()
             if states is not None:
+                self._updaters = [opt.get_updater(self._optimizer) for _ in contexts]
                 self._take_states(states)
         elif self._update_on_kvstore:
             self._write_to_store()
@@ -228,7 +232,6 @@ class Trainer:
     def _make_store(self):
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")
-        self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._kvstore, self._update_on_kvstore = create_store(
             self._kvstore_params["kvstore"],
             len(self._contexts),
@@ -249,9 +252,7 @@ class Trainer:
         """Gives the store the parameters' values in place of its own."""
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")
-        replace_values(
-            self._kvstore, list(range(len(self._params))), [param._data for param in self._params]
-        )
+        replace_values(self._kvstore, list(range(len(self._params))), [param._data for param in self._params])
 
     def _active_updaters(self):
         return [self._kvstore._updater] if self._update_on_kvstore else self._updaters

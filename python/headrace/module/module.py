@@ -310,9 +310,9 @@ class Module(BaseModule):
                        force_init=False):  # fmt: skip
         """Makes the optimizer; gradients are divided by the batch size unless `rescale_grad` is given.
 
-        `kvstore`, a KVStore or its name, sums the gradients of several contexts and, where it can, updates the
-        parameters; None: every context trains with its own gradients. TypeError, ValueError: it is neither, or
-        no store has that name.
+        `kvstore`, a KVStore or its name, sums the gradients of several contexts and, where it can, updates
+        the parameters; None: every context trains with its own gradients. TypeError, ValueError: it is
+        neither, or no store has that name.
         """
         self._check("init_optimizer")
         if self.optimizer_initialized and not force_init:

@@ -8,7 +8,8 @@ __all__ = ["Updater", "get_updater"]
 class Updater:
     """Callable `updater(index, grad, weight)`; index, grad and weight may be lists of equal length.
 
-    An index is a number or a name; stores give names as bytes. `states` maps an index to the optimizer's state of that parameter; states are made at the first update.
+    An index is a number or a name; stores give names as bytes. `states` maps an index to the optimizer's
+    state of that parameter; states are made at the first update.
     What is prepared for lists is kept until other list objects come, so the items of a list must not change.
     """
 

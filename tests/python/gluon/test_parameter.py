@@ -304,7 +304,9 @@ class TestSeveralContexts:
 
     def test_contexts_without_a_replica(self):
         param = self.made()
-        text = r"Parameter 'w' was not initialized on context cpu\(2\). It was only initialized on \[cpu\(0\), cpu"
+        text = (
+            r"'w' was not initialized on context cpu\(2\). It was only initialized on \[cpu\(0\), cpu\(1\)\]"
+        )
         for get in (param.data, param.grad):
             with pytest.raises(RuntimeError, match=text):
                 get(hr.cpu(2))

@@ -34,12 +34,12 @@ def assert_close(found, wanted, rtol=1e-5):
 @pytest.mark.parametrize("optimizer", list(SETTINGS))
 @pytest.mark.parametrize("kvstore", ["local", "device", "store"])
 def test_training_is_that_of_one_context(
-    symbol, bound, batch_of, monkeypatch, kvstore, optimizer, on_store
+    at, symbol, bound, batch_of, monkeypatch, kvstore, optimizer, on_store
 ):
     monkeypatch.setenv("MXNET_UPDATE_ON_KVSTORE", on_store)
     trained = []
     for count, loads in ((1, None), (2, [1, 3]), (4, None)):
-        module = bound(symbol, 9, context=contexts(count), work_load_list=loads)
+        module = bound(symbol, 9, context=[at(i) for i in range(count)], work_load_list=loads)
         store = mx.kv.create("local") if kvstore == "store" else kvstore
         module.init_optimizer(store, optimizer, dict(SETTINGS[optimizer]))
         train(module, batch_of(9))

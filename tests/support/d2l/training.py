@@ -16,7 +16,7 @@ if context.num_gpus() == 0:
 
 
 def try_gpu(i=0):
-    """The GPU with this number where there is one, else the CPU; without any GPU, a name of its own for it."""
+    """The GPU with this number where there is one, else the CPU; without any GPU, cpu(i)."""
     count = context.num_gpus()
     return npx.gpu(i) if i < count else npx.cpu(0 if count else i)
 
