@@ -78,7 +78,8 @@ class TestCurves:
     @pytest.mark.parametrize("hybridize", [False, True])
     def test_resnet(self, contexts, hybridize):
         """Every device gets the same images, so that its batch statistics are those of the global batch."""
-        images, labels = RNG.random((4, 1, 16, 16)), RNG.integers(0, 10, 4)
+        rng = numpy.random.default_rng(5)
+        images, labels = rng.random((4, 1, 16, 16)), rng.integers(0, 10, 4)
         curves = []
         for count in (1, 2, 4):
             ctx = contexts(count)
