@@ -242,7 +242,10 @@ print(json.dumps(results))
 
 def test_compression_gives_the_numbers_of_mxnet(mxnet_peer):
     done = subprocess.run(
-        [sys.executable, "-c", COMPRESSION.format(package="headrace")], capture_output=True, text=True, check=True
+        [sys.executable, "-c", COMPRESSION.format(package="headrace")],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert json.loads(done.stdout) == mxnet_peer(COMPRESSION.format(package="mxnet"))
 
@@ -288,7 +291,11 @@ def test_what_does_not_fit_is_refused(store):
         (lambda: store.init(5, [filled(1)] * 2), ValueError, "key 5: expected one array, got 2"),
         (lambda: store.init("a", filled(1)), MXNetError, "Mixed key types are not allowed: key 'a'"),
         (lambda: store.push("a", filled(1)), MXNetError, "Mixed key types are not allowed"),
-        (lambda: store.push(3, nd.ones((2,))), ValueError, r"stored is shape \(3,5\) of float32, but array 0 has"),
+        (
+            lambda: store.push(3, nd.ones((2,))),
+            ValueError,
+            r"stored is shape \(3,5\) of float32, but array 0 has",
+        ),
         (lambda: store.pull(3, out=[filled(1), nd.ones((2,))]), ValueError, "key 3: .* array 1 has shape"),
         (lambda: store.push(3, filled(1, dtype="float64")), TypeError, "array 0 has shape .* of float64"),
         (lambda: store.push(3, []), ValueError, "key 3: there are no arrays"),
@@ -321,7 +328,10 @@ def test_create_knows_its_kinds():
     assert {"local", "device", "nccl", "teststore"} <= set(kv.kinds())
     assert kv.create().type == "local"
     assert mx.kvstore is mx.kv
-    for name, message in (("local2", "no kind 'local2'; known are local, .* teststore"), ("dist_sync", "beyond one machine")):
+    for name, message in (
+        ("local2", "no kind 'local2'; known are local, .* teststore"),
+        ("dist_sync", "beyond one machine"),
+    ):
         with pytest.raises(ValueError, match=message):
             kv.create(name)
     with pytest.raises(TypeError, match="must be a string"):
