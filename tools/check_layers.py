@@ -14,7 +14,18 @@ import sources
 
 LAYERS = (
     *("headrace", "base", "trace", "device", "backend", "engine", "ndarray", "op", "ops"),
-    *("autograd", "graph", "optimizer", "data", "kvstore", "profiler", "hardware", "simulation", "gluon", "c_api"),
+    *(
+        "autograd",
+        "graph",
+        "optimizer",
+        "data",
+        "kvstore",
+        "profiler",
+        "hardware",
+        "simulation",
+        "gluon",
+        "c_api",
+    ),
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 CUDA_HEADER = re.compile(

@@ -13,7 +13,18 @@ from ._core import sim as _sim
 from .context import Context
 from .plan import parse_bytes
 
-__all__ = ["advance", "configure", "fail_copy", "lose", "now", "options", "repair", "report", "set_memory", "stall"]
+__all__ = [
+    "advance",
+    "configure",
+    "fail_copy",
+    "lose",
+    "now",
+    "options",
+    "repair",
+    "report",
+    "set_memory",
+    "stall",
+]
 
 _CLOCKS = ("real", "virtual")
 

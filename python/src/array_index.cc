@@ -159,7 +159,8 @@ NDArray value_to_assign(PyObject* self, PyObject* value, const NDArray& destinat
           "assignment: cannot mix nd and np arrays; convert one with as_np_ndarray() or as_nd_ndarray()");
     return array_of(value);
   }
-  if (std::optional<Number> number = as_number(value)) return full({}, number->value, destination.dtype(), destination.device());
+  if (std::optional<Number> number = as_number(value))
+    return full({}, number->value, destination.dtype(), destination.device());
   if (PyUnicode_Check(value) || value == Py_None || PyDict_Check(value))
     fail(ErrorKind::kType, "assignment: a value of type {} cannot be assigned to an array of {}",
          Py_TYPE(value)->tp_name, dtype_name(destination.dtype()));

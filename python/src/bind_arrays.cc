@@ -113,9 +113,8 @@ void bind_array_helpers(nb::module_& m) {
   m.def(
       "copy_to_device",
       [](nb::handle array, int device_type, int device_id) {
-        return translated([&] {
-          return wrapped(copyto(array_from(array), to_device(device_type, device_id)), is_np(array.ptr()));
-        });
+        return translated(
+            [&] { return wrapped(copyto(array_from(array), to_device(device_type, device_id)), is_np(array.ptr())); });
       },
       "A copy on a device; gradients flow back through it.");
   m.def(

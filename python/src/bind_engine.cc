@@ -68,7 +68,9 @@ void bind_memory(nb::module_& m) {
       nb::arg("type") = 1, nb::arg("id") = 0, "Bytes of a device's memory: in use, most ever in use, kept for reuse.");
   m.def(
       "memory_bytes",
-      [](int id) { return translated([&] { return accelerator_of({DeviceType::kGpu, id})->memory_bytes(); }); },
+      [](int id) { return translated([&] {
+                     return accelerator_of({DeviceType::kGpu, id})->memory_bytes();
+                   }); },
       "All that a GPU has.");
   m.def(
       "memory_report",

@@ -14,11 +14,11 @@ Device gpu(int id) { return {DeviceType::kGpu, id}; }
 
 void bind_faults(nb::module_& m) {
   m.def(
-      "fail_copy", [](int id, int after) { translated([&] { return sim::fail_copy(gpu(id), after), 0; }); }, nb::arg("id"),
-      nb::arg("after"));
+      "fail_copy", [](int id, int after) { translated([&] { return sim::fail_copy(gpu(id), after), 0; }); },
+      nb::arg("id"), nb::arg("after"));
   m.def(
-      "stall", [](int id, double seconds) { translated([&] { return sim::stall(gpu(id), seconds), 0; }); }, nb::arg("id"),
-      nb::arg("seconds"));
+      "stall", [](int id, double seconds) { translated([&] { return sim::stall(gpu(id), seconds), 0; }); },
+      nb::arg("id"), nb::arg("seconds"));
   m.def(
       "lose", [](int id) { translated([&] { return sim::lose(gpu(id)), 0; }); }, nb::arg("id"));
   m.def(

@@ -157,8 +157,8 @@ class Scheduler {
   WorkerGroup compute_;
   WorkerGroup blocking_;
 
-  std::atomic<int64_t> device_tasks_{0};  // pushed for accelerators and not over
-  std::mutex device_queues_mutex_;        // held while one is made
+  std::atomic<int64_t> device_tasks_{0};                                       // pushed for accelerators and not over
+  std::mutex device_queues_mutex_;                                             // held while one is made
   std::array<std::atomic<DeviceQueue*>, Accelerator::kMost> device_queues_{};  // by number of the device; owned
 };
 

@@ -60,7 +60,7 @@ struct Task {
   Task* next = nullptr;  // in the one list that it is on
   int64_t sequence = 0;  // how many tasks its only pushing thread had pushed; 0 when several threads push
   const char* name = "";
-  Stream* stream = nullptr;  // of an accelerator; null: runs on the host
+  Stream* stream = nullptr;             // of an accelerator; null: runs on the host
   const BodyType* body_type = nullptr;  // null: no body (any more)
   void* body = nullptr;
   Access* access_list = inline_accesses;

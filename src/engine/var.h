@@ -1,6 +1,6 @@
 // Var: the order of accesses to something, the error its value has, and which streams still use it. It knows no tensor
-// and no concrete device. It is embedded in what it orders (Storage). The owner keeps it alive while tasks that access it are queued: their bodies
-// hold references to the owner. Any thread may call any function.
+// and no concrete device. It is embedded in what it orders (Storage). The owner keeps it alive while tasks that access
+// it are queued: their bodies hold references to the owner. Any thread may call any function.
 #pragma once
 
 #include <atomic>

@@ -19,7 +19,9 @@ class VarAccess::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  StreamUses* uses() const noexcept { return value_ & kUses ? reinterpret_cast<StreamUses*>(value_ & ~kUses) : nullptr; }
+  StreamUses* uses() const noexcept {
+    return value_ & kUses ? reinterpret_cast<StreamUses*>(value_ & ~kUses) : nullptr;
+  }
   FailurePtr failure() const noexcept {
     if (const StreamUses* known = uses()) return known->failure;
     return FailurePtr(reinterpret_cast<const Failure*>(value_));
@@ -27,7 +29,8 @@ class VarAccess::State {
   // Gives the old failure: it is dropped after the lock.
   FailurePtr set_failure(FailurePtr failure) noexcept {
     if (StreamUses* known = uses()) return std::exchange(known->failure, std::move(failure));
-    const auto* old = reinterpret_cast<const Failure*>(std::exchange(value_, reinterpret_cast<uintptr_t>(failure.release())));
+    const auto* old =
+        reinterpret_cast<const Failure*>(std::exchange(value_, reinterpret_cast<uintptr_t>(failure.release())));
     return FailurePtr::adopt(old);
   }
   StreamUses& make_uses() {

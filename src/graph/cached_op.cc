@@ -219,11 +219,12 @@ std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
 
 void CachedOp::check_places(std::span<const NDArray> inputs) const {
   for (size_t i = 1; i < inputs.size(); ++i)
-    check(!needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
-          "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
-          "with as_in_context()",
-          variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
-          to_string(inputs[i].device()));
+    check(
+        !needs_device_copy(inputs[i].device(), inputs[0].device()), ErrorKind::kRuntime,
+        "CachedOp requires all inputs to live on the same context. But {} is on {} while {} is on {}; copy one of them "
+        "with as_in_context()",
+        variables_[0]->label->name, to_string(inputs[0].device()), variables_[i]->label->name,
+        to_string(inputs[i].device()));
 }
 
 std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {

@@ -1,5 +1,6 @@
 // CachedOp: a symbol as a function of arrays. The first call with new types compiles a Plan; each call is one task of
-// the engine, and so is each backward. It runs on the device of its inputs, where the results are. Any thread may call it; calls with known types take a shared lock.
+// the engine, and so is each backward. It runs on the device of its inputs, where the results are. Any thread may call
+// it; calls with known types take a shared lock.
 #pragma once
 
 #include <memory>

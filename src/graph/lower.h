@@ -29,7 +29,7 @@ struct Step {
   SmallVector<int, 6> inputs, outputs;
   bool is_view = false;
   double cost_ns = 0;
-  double flops = 0;  // see Infer
+  double flops = 0;                       // see Infer
   uint64_t ticket = 0;                    // of a pointwise operator its ComputeType
   std::shared_ptr<const OpDef> own = {};  // an operator made for this graph (a fused one)
   std::vector<std::string> fused = {};    // what it was made of

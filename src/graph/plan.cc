@@ -81,7 +81,8 @@ Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_
 }
 
 void Plan::cut(double segment_ns) {
-  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs), output_of = places_among(graph_, graph_.outputs);
+  const std::vector<size_t> input_of = places_among(graph_, graph_.inputs),
+                            output_of = places_among(graph_, graph_.outputs);
   std::vector<size_t> completed_by(graph_.outputs.size(), kNone);
   const auto each_written = [&](const Step& step, auto&& take) {
     for (int id : step.outputs)

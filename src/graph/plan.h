@@ -40,9 +40,9 @@ class Plan {
   struct Segment {
     size_t begin = 0, end = 0;  // of the steps
     double cost_ns = 0;
-    double flops = 0;  // see Infer
-    double bytes = 0;  // read and written by its steps
-    std::vector<size_t> inputs = {};             // that it looks at
+    double flops = 0;                             // see Infer
+    double bytes = 0;                             // read and written by its steps
+    std::vector<size_t> inputs = {};              // that it looks at
     std::vector<size_t> reads = {}, writes = {};  // outputs: written by earlier segments and read here; written here
   };
   std::span<const Segment> segments() const noexcept { return segments_; }
@@ -54,8 +54,8 @@ class Plan {
   void run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
            std::span<const uint64_t> tickets, Device device = {}) const;
   // The same for one segment; all of them get the same arguments.
-  void run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
-                   Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const;
+  void run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
+                   std::span<const uint64_t> tickets, const StoragePtr& scratch) const;
   // Value `id`, which lies in a block (that of the kept values, once a run filled it).
   ViewPtr view_in(int id, const StoragePtr& block) const;
 

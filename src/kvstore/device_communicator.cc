@@ -14,18 +14,6 @@ struct Group {
   std::vector<NDArray> arrays;
 };
 
-// In the order in which the devices first appear.
-std::vector<Group> group_by_device(std::span<const NDArray> arrays) {
-  std::vector<Group> groups;
-  for (const NDArray& array : arrays) {
-    const Device device = place_of(array.device());
-    auto group = std::ranges::find(groups, device, &Group::device);
-    if (group == groups.end()) group = groups.insert(groups.end(), {device, {}});
-    group->arrays.push_back(array);
-  }
-  return groups;
-}
-
 const Group* find_group(const std::vector<Group>& groups, Device device) {
   const auto found = std::ranges::find(groups, device, &Group::device);
   return found == groups.end() ? nullptr : &*found;
@@ -115,8 +103,7 @@ class DeviceCommunicator final : public Communicator {
   }
 
   void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
-                            std::span<const NDArray> results, const NDArray& stored,
-                            Extent extent) override {
+                            std::span<const NDArray> results, const NDArray& stored, Extent extent) override {
     if (takes_host_path(values) && takes_host_path(results))
       return host_->reduce_and_broadcast(reduction, values, results, stored, extent);
     const std::vector<Group> groups = group_by_device(values), targets = group_by_device(results);
@@ -142,6 +129,24 @@ class DeviceCommunicator final : public Communicator {
   }
 
  private:
+  // Where an array is for a plan. All host memory is one place, unless CPU devices are to exchange arrays.
+  Device place_of(Device device) const noexcept {
+    if (!device.is_host()) return device;
+    return {DeviceType::kCpu, plans_on_host_ ? device.id : 0};
+  }
+
+  // In the order in which the devices first appear.
+  std::vector<Group> group_by_device(std::span<const NDArray> arrays) const {
+    std::vector<Group> groups;
+    for (const NDArray& array : arrays) {
+      const Device device = place_of(array.device());
+      auto group = std::ranges::find(groups, device, &Group::device);
+      if (group == groups.end()) group = groups.insert(groups.end(), {device, {}});
+      group->arrays.push_back(array);
+    }
+    return groups;
+  }
+
   bool takes_host_path(std::span<const NDArray> arrays) const { return !plans_on_host_ && is_on_host(arrays); }
 
   PlanCache plans_;

@@ -17,8 +17,8 @@ Executor::Executor(CommunicationPlan plan, DType dtype)
   for (const Step& step : plan_.steps()) {
     const Range range = step.range;
     check(range.begin % item == 0 && range.end % item == 0, ErrorKind::kValue,
-          "kvstore: a plan that divides memory at bytes {} and {} cannot be carried out on elements of {}",
-          range.begin, range.end, dtype_name(dtype));
+          "kvstore: a plan that divides memory at bytes {} and {} cannot be carried out on elements of {}", range.begin,
+          range.end, dtype_name(dtype));
     check(is_given(step.source) || written.contains({step.source, range}), ErrorKind::kValue,
           "kvstore: a step of the plan reads bytes [{}, {}) of slot {} on {}, which no step before it writes as one",
           range.begin, range.end, step.source.slot, plan_.topology().device_name(step.source.device));

@@ -21,20 +21,21 @@ namespace headrace::kvstore {
 
 class Executor {
  public:
-  // Raises ValueError unless the plan's ranges begin and end at elements of `dtype`, the ranges of one place are equal or
-  // apart, and every step that reads scratch memory reads what one step wrote.
+  // Raises ValueError unless the plan's ranges begin and end at elements of `dtype`, the ranges of one place are equal
+  // or apart, and every step that reads scratch memory reads what one step wrote.
   Executor(CommunicationPlan plan, DType dtype);
 
   const CommunicationPlan& plan() const noexcept { return plan_; }
   // Whether a step writes the buffer of that device of the topology.
   bool writes(int device) const { return written_[static_cast<size_t>(device)]; }
 
-  // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each on
-  // its device. The steps change them in place. Scratch memory is made at the first call and kept.
+  // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each
+  // on its device. The steps change them in place. Scratch memory is made at the first call and kept.
   void run(std::span<const NDArray> buffers, const Reduction& reduction);
 
  private:
-  // Part of a place. Each part of scratch memory is an array, so that writing it makes up for an error of an earlier run.
+  // Part of a place. Each part of scratch memory is an array, so that writing it makes up for an error of an earlier
+  // run.
   using Part = std::pair<Place, Range>;
   using Parts = std::map<Part, NDArray>;
 

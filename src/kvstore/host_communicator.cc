@@ -48,8 +48,7 @@ class HostCommunicator final : public Communicator {
   }
 
   void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
-                            std::span<const NDArray> results, const NDArray& stored,
-                            Extent extent) override {
+                            std::span<const NDArray> results, const NDArray& stored, Extent extent) override {
     if (!reduction.formula(1) || !is_on_host(values) || !is_on_host(results)) {
       reduce(reduction, values, stored);
       broadcast(stored, results, extent);

@@ -8,10 +8,10 @@
 
 namespace headrace::kvstore {
 
-// Writes the reduction of `values` into each of `results`, which may be the values themselves, and into `kept`, if there
-// is one: a packed array that is not expected to be read soon, and goes past the caches if it is large. `extent`: of the
-// call that this belongs to. All have one shape and one dtype. The values are combined in their order, so the bits are
-// the same every time. Not for functions.
+// Writes the reduction of `values` into each of `results`, which may be the values themselves, and into `kept`, if
+// there is one: a packed array that is not expected to be read soon, and goes past the caches if it is large. `extent`:
+// of the call that this belongs to. All have one shape and one dtype. The values are combined in their order, so the
+// bits are the same every time. Not for functions.
 void reduce_on_host(const Reduction& reduction, std::span<const NDArray> values, std::span<const NDArray> results,
                     const NDArray& kept, Extent extent);
 

@@ -21,10 +21,10 @@ std::optional<int> number_of(const Topology& topology, Device device) {
   }
   const std::vector<int> hosts = in_order(topology, topology.hosts());
   if (hosts.empty()) return std::nullopt;
-  const auto own = std::ranges::find_if(hosts, [&](int i) {
-    return topology.node(i) == topology.node(hosts[0]) && topology.device(i).id == device.id;
-  });
-  return own == hosts.end() ? hosts[0] : *own;
+  const auto own = std::ranges::find_if(
+      hosts, [&](int i) { return topology.node(i) == topology.node(hosts[0]) && topology.device(i).id == device.id; });
+  if (own != hosts.end()) return *own;
+  return device.id == 0 ? std::optional(hosts[0]) : std::nullopt;
 }
 
 Device device_of(const Topology& topology, int number) {

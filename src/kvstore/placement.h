@@ -1,6 +1,6 @@
 // Which devices of this process the devices of a topology are. gpu(i) is the i-th GPU, counted by node and then by
-// number, as simulated machines have it (docs/devices.md). cpu(i) is the CPU of that number on the first node, or, where
-// there is none, the first CPU: all of them stand for host memory. Any thread.
+// number, as simulated machines have it (docs/devices.md). cpu(i) is the CPU of that number on the first node with
+// CPUs; cpu(0) is the first one there, whatever its number. Any thread.
 #pragma once
 
 #include <optional>

@@ -37,8 +37,6 @@ bool is_owned_by_root(const Strategy& strategy, const CollectiveRequest& request
 
 }  // namespace
 
-Device place_of(Device device) noexcept { return {device.is_host() ? DeviceType::kCpu : device.type, device.id}; }
-
 PlanCache::PlanCache(const Options& options) {
   if (!options.strategy.empty()) strategy_ = &find_strategy(options.strategy);
   const std::string& topology = options.topology.empty() ? config().topology : options.topology;

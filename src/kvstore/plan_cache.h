@@ -15,9 +15,6 @@
 
 namespace headrace::kvstore {
 
-// The device as topologies name it: all host memory of one number is that CPU's.
-Device place_of(Device device) noexcept;
-
 class PlanCache {
  public:
   // Raises ValueError for an unknown strategy or a malformed topology, OSError for a file that cannot be read.

@@ -35,14 +35,15 @@ void push_device_copy(const ViewPtr& to, const ViewPtr& from) {
   // A write of a part does not make up for an earlier error in the rest.
   Var* const reads[] = {read, written};
   const size_t read_count = to->covers_storage() ? 1 : 2;
-  runtime().engine.push(TaskSpec{.name = "copy",
-                                 .reads = {reads, read_count},
-                                 .writes = {&written, 1},
-                                 .cost_ns = kCopyCostNs,
-                                 .priority = Priority::kHigh,
-                                 .stream = copy_stream(to->storage()->device(), from->storage()->device()),
-                                 .bytes = static_cast<double>(from->size()) * static_cast<double>(item_size(from->dtype()))},
-                        CopyBody{to, from});
+  runtime().engine.push(
+      TaskSpec{.name = "copy",
+               .reads = {reads, read_count},
+               .writes = {&written, 1},
+               .cost_ns = kCopyCostNs,
+               .priority = Priority::kHigh,
+               .stream = copy_stream(to->storage()->device(), from->storage()->device()),
+               .bytes = static_cast<double>(from->size()) * static_cast<double>(item_size(from->dtype()))},
+      CopyBody{to, from});
 }
 
 NDArray host_copy(const NDArray& array) {

@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// Copies the elements of `from`, on one device, to `to`, on another one, both of one dtype, shape and dense strides; one
-// of the devices is an accelerator. Raises what is wrong with the devices.
+// Copies the elements of `from`, on one device, to `to`, on another one, both of one dtype, shape and dense strides;
+// one of the devices is an accelerator. Raises what is wrong with the devices.
 void push_device_copy(const ViewPtr& to, const ViewPtr& from);
 
 // An array on the host with the geometry of `array`, which is on an accelerator: what lies between the first and the

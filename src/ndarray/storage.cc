@@ -23,10 +23,11 @@ Storage::~Storage() {
 }
 
 void Storage::check_reach() const {
-  check(current_device() == device_, ErrorKind::kRuntime,
-        "memory of {} was touched from {}: an accelerator's memory can only be used by work on its own streams. Copy the "
-        "array with copyto(cpu()) or as_in_context(cpu()), or read it with asnumpy()",
-        to_string(device_), to_string(current_device()));
+  check(
+      current_device() == device_, ErrorKind::kRuntime,
+      "memory of {} was touched from {}: an accelerator's memory can only be used by work on its own streams. Copy the "
+      "array with copyto(cpu()) or as_in_context(cpu()), or read it with asnumpy()",
+      to_string(device_), to_string(current_device()));
 }
 
 void* Storage::allocate() {

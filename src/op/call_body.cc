@@ -14,8 +14,8 @@ PackedCopies::~PackedCopies() {
 
 Tensor PackedCopies::pack(const View& view) {
   const size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
-  const Copy& copy =
-      copies_.emplace_front(Copy{allocator_of(current_device()).allocate(bytes), bytes, contiguous_strides(view.shape())});
+  const Copy& copy = copies_.emplace_front(
+      Copy{allocator_of(current_device()).allocate(bytes), bytes, contiguous_strides(view.shape())});
   strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
   return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
 }
@@ -32,7 +32,8 @@ void* KernelContext::workspace(size_t bytes) {
 
 double total_bytes(std::span<View* const> views) noexcept {
   double bytes = 0;
-  for (const View* view : views) bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
+  for (const View* view : views)
+    bytes += static_cast<double>(view->size()) * static_cast<double>(item_size(view->dtype()));
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 // Arrays go from one device to another.
+#include "ndarray/device_copy.h"
 #include "base/check.h"
 #include "device/registry.h"
-#include "ndarray/device_copy.h"
 #include "op/invoke.h"
 #include "op/trace.h"
 

@@ -212,7 +212,11 @@ void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
     outputs[i] = NDArray(make_view(types[i].shape, types[i].dtype, device, types[i].strides));
   }
   push_call(op, attrs, inputs, outputs,
-            {.cost_ns = infer.cost(), .flops = infer.flops(), .fresh = fresh, .resource = infer.resource(), .ticket = infer.ticket()});
+            {.cost_ns = infer.cost(),
+             .flops = infer.flops(),
+             .fresh = fresh,
+             .resource = infer.resource(),
+             .ticket = infer.ticket()});
   for (size_t k = 0; k < late.size(); ++k) {
     copy_into(late[k], outputs[late_index[k]]);
     outputs[late_index[k]] = late[k];

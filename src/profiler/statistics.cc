@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace headrace::profiler {
@@ -95,20 +96,22 @@ Json json_of(const Statistic& row, Unit unit) {
 }  // namespace
 
 std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy sort_by, bool ascending) {
-  std::map<std::pair<std::string_view, Unit>, std::map<std::string_view, Statistic>> found;
+  std::map<std::tuple<std::string_view, trace::Clock, Unit>, std::map<std::string_view, Statistic>> found;
   for (const trace::Lane& lane : lanes) {
     for (const trace::Event& event : lane.events)
-      add(found[{event.category, Unit::kMilliseconds}][event.name], (event.end_ns - event.begin_ns) / 1e6);
+      add(found[{event.category, lane.clock, Unit::kMilliseconds}][event.name], (event.end_ns - event.begin_ns) / 1e6);
     for (const trace::Sample& sample : lane.samples) {
       const bool is_memory = sample.category == std::string_view(trace::kDeviceMemory.name);
       const double value = static_cast<double>(sample.value);
-      add(found[{sample.category, is_memory ? Unit::kKilobytes : Unit::kNumber}][sample.name],
+      add(found[{sample.category, lane.clock, is_memory ? Unit::kKilobytes : Unit::kNumber}][sample.name],
           is_memory ? value / 1e3 : value);
     }
   }
   std::vector<Section> sections;
   for (auto& [place, rows] : found) {
-    Section& section = sections.emplace_back(std::string(place.first), place.second);
+    const auto& [category, clock, unit] = place;
+    const char* const suffix = clock == trace::Clock::kVirtual ? " (virtual time)" : "";
+    Section& section = sections.emplace_back(std::string(category) + suffix, unit);
     for (auto& [name, row] : rows) {
       row.name = name;
       section.rows.push_back(std::move(row));

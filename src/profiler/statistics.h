@@ -24,8 +24,8 @@ struct Section {
   std::vector<Statistic> rows;
 };
 
-// One section for each category and unit, by name of the category; its rows by `sort_by`, then by name. Marks are left
-// out: they have nothing to sum up.
+// One section for each category, clock and unit, by name of the category; its rows by `sort_by`, then by name. Marks
+// are left out: they have nothing to sum up.
 std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy sort_by, bool ascending);
 
 // Aligned columns as MXNet prints them.

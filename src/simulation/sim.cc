@@ -19,9 +19,10 @@ SimDevice& device_at(Device gpu, const char* function) {
 
 VirtualMachine& virtual_machine(const char* function) {
   VirtualMachine* const machine = sim_machine().virtual_machine();
-  check(machine != nullptr, ErrorKind::kRuntime,
-        "sim.{}: the clock is the real one; configure simulated GPUs with the virtual clock (HEADRACE_SIM_CLOCK=virtual)",
-        function);
+  check(
+      machine != nullptr, ErrorKind::kRuntime,
+      "sim.{}: the clock is the real one; configure simulated GPUs with the virtual clock (HEADRACE_SIM_CLOCK=virtual)",
+      function);
   return *machine;
 }
 

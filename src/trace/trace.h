@@ -34,6 +34,7 @@ struct Category {
 };
 inline constexpr Category kOperator{"operator", Source::kOperators};
 inline constexpr Category kGraphStep{"operator", Source::kGraphSteps};
+inline constexpr Category kLink{"link", Source::kOperators};  // what passes a link: part of an operator in a stream
 inline constexpr Category kDeviceMemory{"Device Storage", Source::kMemory};  // MXNet's name of it
 inline constexpr Category kCall{"api", Source::kCalls};
 

@@ -342,9 +342,21 @@ TEST(VirtualMachine, TheReportIsReadable) {
       "  gpu0>gpu1                                    3.000000 us   60.0%            3000\n"
       "\n"
       "critical path                                         time   share      operations\n"
-      "  frontend                                     0.001000 us    0.0%                \n"
+      "  frontend                                     0.001000 us    0.0%               -\n"
       "  gpu(1) from gpu(0): copy                     3.000000 us   60.0%               1\n"
       "  gpu(0) compute: compute                      2.000000 us   40.0%               1\n");
+}
+
+TEST(VirtualMachine, NothingToReport) {
+  Program program(simple_machine(1));
+  EXPECT_EQ(
+      program.vm.report().text(),
+      "virtual time on simple: 0.000000 us, 0 operations ended, 0 pending\n"
+      "frontend: 0.000000 us pushing, 0.000000 us waiting\n"
+      "overlap: 0.0%: at least two streams were busy for 0.000000 us of the 0.000000 us in which at least one was\n"
+      "\n"
+      "critical path                                         time   share      operations\n"
+      "  frontend                                     0.000000 us    0.0%               -\n");
 }
 
 // The first error stops the clock and comes out where time is asked for.

@@ -120,6 +120,15 @@ TEST(Presets, Pcie4IsAStarOfFullDuplexLinks) {
     }
 }
 
+TEST(Presets, StarsHaveTheDevicesAsked) {
+  const std::string names[] = {"cpu3", "gpu1"};
+  const Topology star(star_topology(names));
+  EXPECT_EQ(star.device_count(), 2);
+  EXPECT_EQ(star.device_name(0), "cpu3");
+  EXPECT_EQ(star.device(1), (Device{DeviceType::kGpu, 1}));
+  EXPECT_EQ(star.route(0, 1).vertices.size(), 3u);
+}
+
 TEST(Presets, SixNvlinksEndAtEachGpuOfAP3) {
   const TopologyPtr topology = loaded("p3");
   std::map<std::string, int> lanes;
@@ -147,12 +156,14 @@ TEST(Presets, DevicesComputeAsTheirMachines) {
   EXPECT_EQ(rates("pcie4", "gpu0").flops, 8.1e12);
   EXPECT_EQ(rates("pcie4", "gpu3"), rates("ethernet:4x10", "node3/gpu0"));
   EXPECT_EQ(rates("pcie4", "cpu0"), rates("ethernet:4x10", "node1/cpu0"));
-  for (const char* preset : {"pcie4", "p3", "ethernet:2x10"})
-    for (const DeviceSpec& device : loaded(preset)->spec().devices) {
+  for (const char* preset : {"pcie4", "p3", "ethernet:2x10"}) {
+    const TopologyPtr topology = loaded(preset);
+    for (const DeviceSpec& device : topology->spec().devices) {
       EXPECT_LT(device.rates.flops, 1e14) << device.name;
       EXPECT_LT(device.rates.bandwidth, 1e12) << device.name;
       EXPECT_GT(device.rates.launch, 0) << device.name;
     }
+  }
 }
 
 TEST(Presets, EthernetJoinsNodes) {

@@ -196,8 +196,9 @@ TEST_F(DeviceQueueTest, HigherPrioritiesAreLaunchedFirst) {
   const auto add = [&](Priority priority, int number) {
     vars.push_back(std::make_unique<Var>());
     Var* const var = vars.back().get();
-    engine_.push(TaskSpec{.name = "test", .writes = {&var, 1}, .cost_ns = 1e5, .priority = priority, .stream = stream(0)},
-                 [&order, number] { order.push_back(number); });
+    engine_.push(
+        TaskSpec{.name = "test", .writes = {&var, 1}, .cost_ns = 1e5, .priority = priority, .stream = stream(0)},
+        [&order, number] { order.push_back(number); });
   };
   // More than can be launched at once, so that the rest has to be chosen from.
   for (int i = 0; i < 40; ++i) push(stream(0), {}, {&x_}, [&] { gate.pass(); });

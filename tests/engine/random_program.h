@@ -30,7 +30,7 @@ struct Step {
   bool may_block = false;
   bool throws = false;
   int place = 0;  // 0: the host; else number of a stream, see stream_at()
-  int spin = 0;  // rounds of busy work, so that tasks overlap
+  int spin = 0;   // rounds of busy work, so that tasks overlap
 };
 
 using Program = std::vector<Step>;

@@ -90,7 +90,8 @@ TEST_P(RandomProgram, EqualsSerialEngineOnStreams) {
   sim::configure({.gpus = 8, .clock = sim::Clock::kVirtual});
   Engine threaded(config_with(GetParam())), serial(config_with(0, true));
   for (uint64_t seed = 0; seed < kSeedsPerCase / 4 && !HasFailure(); ++seed)
-    compare_with_serial(threaded, serial, {.failing = 0.05, .blocking = 0.05, .devices = 1 + static_cast<int>(seed % 8)},
+    compare_with_serial(threaded, serial,
+                        {.failing = 0.05, .blocking = 0.05, .devices = 1 + static_cast<int>(seed % 8)},
                         seed + 3'000'000);
 }
 

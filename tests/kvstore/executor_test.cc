@@ -61,7 +61,8 @@ TEST(Executor, DoesWhatTheInterpreterDoesInEveryStrategy) {
         for (Collective collective : {Collective::kAllreduce, Collective::kReduce, Collective::kBroadcast})
           for (size_t elements : {size_t{1}, size_t{7}, size_t{1000}})
             expect_as_interpreted(
-                request_on(topology, devices, elements * sizeof(float), collective, elements == 1000 ? 3 : 1), strategy);
+                request_on(topology, devices, elements * sizeof(float), collective, elements == 1000 ? 3 : 1),
+                strategy);
 }
 
 TEST(Executor, SumsLargeArraysStress) {

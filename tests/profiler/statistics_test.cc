@@ -37,6 +37,21 @@ TEST(Statistics, RowsByCategoryLargestTotalFirst) {
   EXPECT_DOUBLE_EQ(rows[0].mean(), 1.5);
 }
 
+TEST(Statistics, VirtualTimeIsNotAddedToRealTime) {
+  std::vector<trace::Lane> both = lanes();
+  both.push_back({.number = 3,
+                  .name = "compute",
+                  .group = "gpu(0)",
+                  .clock = trace::Clock::kVirtual,
+                  .events = {{"add", "operator", 0, 9e6}}});
+  const auto sections = statistics(both, SortBy::kTotal, false);
+  ASSERT_EQ(sections.size(), 5u);
+  EXPECT_EQ(sections[3].category, "operator");
+  EXPECT_DOUBLE_EQ(sections[3].rows[0].total, 3);
+  EXPECT_EQ(sections[4].category, "operator (virtual time)");
+  EXPECT_DOUBLE_EQ(sections[4].rows[0].total, 9);
+}
+
 TEST(Statistics, OrderByEveryKey) {
   const auto first = [](SortBy key, bool ascending) {
     return statistics(lanes(), key, ascending).back().rows.front().name;

@@ -294,7 +294,7 @@ def test_what_does_not_fit_is_refused(store):
         (
             lambda: store.push(3, nd.ones((2,))),
             ValueError,
-            r"stored is shape \(3,5\) of float32, but array 0 has",
+            r"stored is shape \(3, 5\) of float32, but array 0 has",
         ),
         (lambda: store.pull(3, out=[filled(1), nd.ones((2,))]), ValueError, "key 3: .* array 1 has shape"),
         (lambda: store.push(3, filled(1, dtype="float64")), TypeError, "array 0 has shape .* of float64"),
@@ -344,6 +344,23 @@ def test_create_knows_its_kinds():
         kv.create("device", topology="/no/such/topology.json")
 
 
+def test_the_environment_declares_a_topology(monkeypatch):
+    def run(topology):
+        monkeypatch.setenv("HEADRACE_TOPOLOGY", topology)
+        program = (
+            "from headrace import cpu, kv, nd\n"
+            "store = kv.create('device', strategy='ring')\n"
+            "store.init(0, nd.zeros((2,)))\n"
+            "store.push(0, [nd.ones((2,), ctx=cpu(i)) for i in range(2)])\n"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        return done.stderr
+
+    assert run("p3") == ""
+    assert "topology 'pcie2' has no cpu(1)" in run("pcie2")
+    assert "'nowhere' is neither a preset" in run("nowhere")
+
+
 def test_stores_can_be_registered():
     @kv.KVStoreBase.register
     class Own(kv.KVStoreBase):
@@ -387,9 +404,9 @@ def test_gpus(gpus, kind):
     store.pushpull(0, gradients, out=gradients)
     assert [numbers(gradient) for gradient in gradients] == [6] * 4
     store.push(1, [filled(1), filled(2, gpus[1]), filled(3, gpus[1]), filled(4, gpus[3])])
-    outs = [filled(0, ctx) for ctx in (gpus[0], gpus[0], mx.cpu(), gpus[3])]
+    outs = [filled(0, ctx) for ctx in (gpus[0], gpus[0], mx.cpu(), gpus[3], mx.cpu(7))]
     store.pull(1, out=outs)
-    assert [numbers(out) for out in outs] == [10] * 4
+    assert [numbers(out) for out in outs] == [10] * 5
     store.set_reduction("mean")
     store.pushpull(0, gradients, out=outs[:1])
     assert numbers(outs[0]) == 6

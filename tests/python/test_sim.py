@@ -98,7 +98,9 @@ def test_training_step_on_a_device():
         npx.set_np()
         try:
             net = gluon.nn.HybridSequential()
-            net.add(gluon.nn.Conv2D(4, 3), gluon.nn.BatchNorm(), gluon.nn.Activation("relu"), gluon.nn.Dense(3))
+            net.add(
+                gluon.nn.Conv2D(4, 3), gluon.nn.BatchNorm(), gluon.nn.Activation("relu"), gluon.nn.Dense(3)
+            )
             net.initialize(ctx=ctx)
             net.hybridize()
             trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})

@@ -50,7 +50,7 @@ class KVStoreBase:
         raise NotImplementedError(self._lacks("set_optimizer"))
 
     def is_capable(self, capability):
-        """Whether the store has a capability, such as `KVStoreBase.OPTIMIZER`. ValueError: there is no such."""
+        """Whether the store has a capability such as `KVStoreBase.OPTIMIZER`. ValueError: no such one."""
         raise NotImplementedError(self._lacks("is_capable"))
 
     def save_optimizer_states(self, fname, dump_optimizer=False):

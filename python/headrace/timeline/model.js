@@ -6,6 +6,7 @@ const TimelineModel = (() => {
   const SLACK = 2e-3;
   // Categories of bars that are no work: waiting, and what the program marks itself.
   const NOT_WORK = new Set(["api", "event", "scope"]);
+  const LINK = "link";
   const MEMORY = "Device Storage";
 
   function column(text, Type) {
@@ -146,7 +147,7 @@ const TimelineModel = (() => {
     return { one, two, ratio: one > 0 ? two / one : 0 };
   }
 
-  // Busy and idle time of each lane of work, and the overlap of all.
+  // Busy and idle time of each lane of work, and the overlap of all but links: what passes a link is the work of a stream.
   function utilisation(timeline) {
     const { begin, end } = range(timeline);
     const lanes = timeline.lanes.filter((lane) => lane.kind === "work");
@@ -156,7 +157,8 @@ const TimelineModel = (() => {
       for (let i = 0; i < intervals[number].length; i += 2) busy += intervals[number][i + 1] - intervals[number][i];
       return { lane, busy, idle: end - begin - busy, share: busy / (end - begin) };
     });
-    return { rows, overlap: overlap(intervals) };
+    const isLink = (lane) => lane.count > 0 && timeline.categories[lane.categories[0]] === LINK;
+    return { rows, overlap: overlap(intervals.filter((_, number) => !isLink(lanes[number]))) };
   }
 
   // One row per name and category.

@@ -8,10 +8,10 @@
 #include <atomic>
 
 #include "backend/cpu/memory_counter.h"
-#include "device/size_class.h"
 #include "base/spin_lock.h"
 #include "device/allocator.h"
 #include "device/memory_trace.h"
+#include "device/size_class.h"
 
 namespace headrace {
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/config.h"
 #include "device/topology.h"
 
 namespace headrace::sim {
@@ -16,8 +17,8 @@ struct MachineSpec {
   std::shared_ptr<const Topology> topology;
   std::vector<DeviceRates> rates;  // by device of the topology
   double push_seconds = 0.3e-6;    // of the frontend per operation: Headrace's Python, see benchmarks/README.md
-  // The frontend waits when it is further ahead than this, until half of it is done: the engine's HEADRACE_MAX_PENDING.
-  int64_t most_pending = 4096;
+  // With so many operations that have not ended the frontend waits until half of them have, as the engine has it wait.
+  int64_t most_pending = Config().max_pending;
 };
 
 // gpu(i) is the i-th GPU of the topology, counted by node and then by number. The host is the CPUs of the first node

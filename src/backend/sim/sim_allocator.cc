@@ -42,17 +42,19 @@ void* SimAllocator::take(int index) {
 }
 
 void* SimAllocator::allocate(size_t bytes) {
-  check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed", to_string(device_), bytes);
+  check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed", to_string(device_),
+        bytes);
   const int index = class_of(bytes);
   std::unique_lock guard(mutex_);
   void* block = take(index);
   const auto taken = [&] { return (block = take(index)) != nullptr; };
   if (!block) ask_();
   if (!block && !released_.wait_for(guard, kPatience, taken))
-    fail(ErrorKind::kMemory,
-         "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
-         "the simulated GPU more (HEADRACE_SIM_MEMORY).",
-         to_string(device_), size_class::size(index), stats_.live, capacity_);
+    fail(
+        ErrorKind::kMemory,
+        "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
+        "the simulated GPU more (HEADRACE_SIM_MEMORY).",
+        to_string(device_), size_class::size(index), stats_.live, capacity_);
   return block;
 }
 

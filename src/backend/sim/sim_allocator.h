@@ -8,9 +8,9 @@
 #include <mutex>
 #include <vector>
 
-#include "device/size_class.h"
 #include "device/allocator.h"
 #include "device/memory_trace.h"
+#include "device/size_class.h"
 
 namespace headrace {
 
@@ -42,7 +42,7 @@ class SimAllocator final : public Allocator {
   const std::function<void()> ask_;
   mutable std::mutex mutex_;
   std::condition_variable released_;
-  int64_t capacity_;                                           // this and all below: guarded by mutex_
+  int64_t capacity_;  // this and all below: guarded by mutex_
   MemoryStats stats_;
   std::array<std::vector<void*>, size_class::kCount> free_;
   MemoryTrace trace_;

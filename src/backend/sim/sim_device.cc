@@ -15,12 +15,14 @@ constexpr int kOwnStreams = static_cast<int>(Lane::kCommunication);
 }  // namespace
 
 SimDevice::SimDevice(SimMachine& machine, int id)
-    : Accelerator({DeviceType::kGpu, id}), machine_(machine), allocator_(device(), machine.default_memory_bytes(), [this] { notify(); }) {
+    : Accelerator({DeviceType::kGpu, id}),
+      machine_(machine),
+      allocator_(device(), machine.default_memory_bytes(), [this] { notify(); }) {
   for (int index = 0; index < kOwnStreams; ++index)
     streams_.push_back(std::make_unique<SimStream>(*this, static_cast<Lane>(index), index, std::nullopt));
   for (int peer = 0; peer < kMost; ++peer)
-    streams_.push_back(std::make_unique<SimStream>(*this, Lane::kCommunication, kOwnStreams + peer,
-                                                   Device{DeviceType::kGpu, peer}));
+    streams_.push_back(
+        std::make_unique<SimStream>(*this, Lane::kCommunication, kOwnStreams + peer, Device{DeviceType::kGpu, peer}));
 }
 
 SimDevice::~SimDevice() = default;
@@ -38,17 +40,17 @@ void SimDevice::notify() noexcept {
 
 std::exception_ptr SimDevice::lost() const noexcept {
   if (!is_lost_.load(std::memory_order_acquire)) return nullptr;
-  return std::make_exception_ptr(
-      Error(ErrorKind::kRuntime, fmt::format("{}: the device is lost; what was on it cannot be computed or read any more. "
-                                             "Arrays on other devices are as they were: save them, or go on without it.",
-                                             to_string(device()))));
+  return std::make_exception_ptr(Error(
+      ErrorKind::kRuntime, fmt::format("{}: the device is lost; what was on it cannot be computed or read any more. "
+                                       "Arrays on other devices are as they were: save them, or go on without it.",
+                                       to_string(device()))));
 }
 
 void SimDevice::fail_copy_if_asked(Device to, Device from, size_t bytes) {
   if (copies_until_fault_.load(std::memory_order_relaxed) == kNoFault) return;
   if (copies_until_fault_.fetch_sub(1, std::memory_order_acq_rel) == 0)
-    fail(ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes, to_string(from),
-         to_string(to));
+    fail(ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes,
+         to_string(from), to_string(to));
 }
 
 void SimDevice::stall_if_asked() noexcept {

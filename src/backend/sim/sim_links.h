@@ -37,8 +37,8 @@ class SimLinks {
   const Clock::time_point epoch_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;
-  Flows flows_;                  // this and all below: guarded by mutex_
-  std::map<int, Copy> copies_;   // addresses stay
+  Flows flows_;                 // this and all below: guarded by mutex_
+  std::map<int, Copy> copies_;  // addresses stay
   std::map<std::pair<int, int>, Route> routes_;
   int next_ = 0;
 };

@@ -60,7 +60,8 @@ void SimMachine::visit_devices(const Visit& visit) {
 void SimMachine::configure(const sim::Options& options) {
   check(options.gpus >= 0 && options.gpus <= Accelerator::kMost, ErrorKind::kValue,
         "sim: {} GPUs were asked for; from 0 to {} are possible", options.gpus, Accelerator::kMost);
-  check(options.memory_bytes >= 0, ErrorKind::kValue, "sim: a GPU cannot have {} bytes of memory", options.memory_bytes);
+  check(options.memory_bytes >= 0, ErrorKind::kValue, "sim: a GPU cannot have {} bytes of memory",
+        options.memory_bytes);
   const std::shared_ptr<const Topology> topology = topology_for(options);
   int count = 0;
   if (topology) {
@@ -135,9 +136,11 @@ void SimMachine::before_fork() noexcept {
   visit_devices([](SimDevice& device) { device.stop_threads(); });
   mutex_.lock();
   visit_devices([](SimDevice& device) { device.lock_for_fork(); });
+  for (const auto& clock : virtual_machines_) clock->before_fork();
 }
 
 void SimMachine::after_fork(bool in_child) noexcept {
+  for (const auto& clock : virtual_machines_) clock->after_fork();
   visit_devices([](SimDevice& device) { device.unlock_after_fork(); });
   mutex_.unlock();
   if (in_child) visit_devices([](SimDevice& device) { device.abandon_threads(); });

@@ -57,9 +57,9 @@ class SimMachine final : public Backend {
   void visit_devices(const Visit& visit);
 
   mutable std::mutex mutex_;
-  sim::Options options_;                            // guarded by mutex_
-  std::shared_ptr<const Topology> topology_;        // guarded by mutex_
-  std::shared_ptr<SimLinks> links_;                 // guarded by mutex_; null with the virtual clock
+  sim::Options options_;                      // guarded by mutex_
+  std::shared_ptr<const Topology> topology_;  // guarded by mutex_
+  std::shared_ptr<SimLinks> links_;           // guarded by mutex_; null with the virtual clock
   // Threads may still be talking to the clock of an earlier configuration.
   std::vector<std::unique_ptr<sim::VirtualMachine>> virtual_machines_;  // guarded by mutex_
   std::atomic<sim::VirtualMachine*> virtual_machine_{nullptr};

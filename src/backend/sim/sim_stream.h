@@ -37,7 +37,7 @@ class SimStream final : public Stream {
 
  private:
   struct Item {
-    Work work;    // run is null: wait for the event
+    Work work;  // run is null: wait for the event
     Event event;
   };
 

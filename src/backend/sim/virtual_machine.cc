@@ -74,4 +74,7 @@ VirtualReport VirtualMachine::report() const {
   }
 }
 
+void VirtualMachine::before_fork() noexcept { state_->mutex.lock(); }
+void VirtualMachine::after_fork() noexcept { state_->mutex.unlock(); }
+
 }  // namespace headrace::sim

@@ -46,6 +46,10 @@ class VirtualMachine final : public PushObserver {
   void advance(int64_t ps);
   VirtualReport report() const;
 
+  // Around fork(): no other thread is inside while the process is copied.
+  void before_fork() noexcept;
+  void after_fork() noexcept;
+
  private:
   struct State;
   template <class F>

@@ -7,8 +7,6 @@
 namespace headrace::sim {
 namespace {
 
-constexpr trace::Category kLink{"link", trace::Source::kOperators};
-
 // Stamps are nanoseconds.
 uint64_t stamp(int64_t ps) { return static_cast<uint64_t>(ps) / 1000; }
 
@@ -21,8 +19,15 @@ trace::Track track(const std::string& name, const std::string& group) {
 VirtualTimeline::VirtualTimeline(const Topology& topology, StreamNumbers numbers)
     : topology_(topology), numbers_(numbers), streams_(numbers.count()), links_(topology.resources().size()) {}
 
+// The frontend's lane is made first, since lanes are drawn in the order in which they are made.
+bool VirtualTimeline::records(const trace::Category& category) {
+  if (!trace::enabled(category.source)) return false;
+  if (!frontend_) frontend_ = track("frontend", StreamPlace().device());
+  return true;
+}
+
 void VirtualTimeline::ran(int stream, const char* name, int64_t begin_ps, int64_t end_ps) {
-  if (!trace::enabled(trace::kOperator.source)) return;
+  if (!records(trace::kOperator)) return;
   std::optional<trace::Track>& lane = streams_[stream];
   if (!lane) {
     const StreamPlace place = numbers_.place(stream);
@@ -32,7 +37,7 @@ void VirtualTimeline::ran(int stream, const char* name, int64_t begin_ps, int64_
 }
 
 void VirtualTimeline::flowed(std::span<const int> resources, const char* name, int64_t begin_ps, int64_t end_ps) {
-  if (!trace::enabled(kLink.source)) return;
+  if (!records(trace::kLink)) return;
   for (int resource : resources) {
     std::vector<LinkLane>& lanes = links_[resource];
     auto lane = std::ranges::find_if(lanes, [&](const LinkLane& one) { return one.until_ps <= begin_ps; });
@@ -41,15 +46,13 @@ void VirtualTimeline::flowed(std::span<const int> resources, const char* name, i
       lanes.push_back({track(lanes.empty() ? link : fmt::format("{} ({})", link, lanes.size() + 1), "links"), 0});
       lane = lanes.end() - 1;
     }
-    lane->track.record({name, kLink}, stamp(begin_ps), stamp(end_ps));
+    lane->track.record({name, trace::kLink}, stamp(begin_ps), stamp(end_ps));
     lane->until_ps = end_ps;
   }
 }
 
 void VirtualTimeline::waited(int64_t begin_ps, int64_t end_ps) {
-  if (!trace::enabled(trace::kCall.source)) return;
-  if (!frontend_) frontend_ = track("frontend", StreamPlace().device());
-  frontend_->record({"wait", trace::kCall}, stamp(begin_ps), stamp(end_ps));
+  if (records(trace::kCall)) frontend_->record({"wait", trace::kCall}, stamp(begin_ps), stamp(end_ps));
 }
 
 }  // namespace headrace::sim

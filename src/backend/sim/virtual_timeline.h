@@ -23,6 +23,9 @@ class VirtualTimeline {
   void waited(int64_t begin_ps, int64_t end_ps);
 
  private:
+  // Whether there is something to draw.
+  bool records(const trace::Category& category);
+
   struct LinkLane {
     trace::Track track;
     int64_t until_ps;

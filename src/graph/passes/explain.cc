@@ -15,10 +15,11 @@ std::string explain_plan(const Plan& plan) {
     flops += segment.flops;
     bytes += segment.bytes;
   }
-  text += fmt::format("{} steps, {:.1f} us on one core (estimated), {:.3f} MFLOP in products and convolutions, {:.3f} MB of traffic, "
-                      "{:.3f} MB of scratch memory",
-                      graph.steps.size(), plan.cost_ns() / 1e3, flops / 1e6, bytes / 1e6,
-                      static_cast<double>(plan.scratch_bytes()) / 1e6);
+  text += fmt::format(
+      "{} steps, {:.1f} us on one core (estimated), {:.3f} MFLOP in products and convolutions, {:.3f} MB of traffic, "
+      "{:.3f} MB of scratch memory",
+      graph.steps.size(), plan.cost_ns() / 1e3, flops / 1e6, bytes / 1e6,
+      static_cast<double>(plan.scratch_bytes()) / 1e6);
   if (plan.kept_bytes() > 0)
     text += fmt::format(", {:.3f} MB kept for backward", static_cast<double>(plan.kept_bytes()) / 1e6);
   return text + "\n";

@@ -106,7 +106,8 @@ double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
 
 void set_gemm_cost(Infer& infer, int64_t batch, int64_t m, int64_t n, int64_t k) {
   infer.cost(gemm_cost(infer.dtype(0), batch, m, n, k));
-  infer.flops(2 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k));
+  infer.flops(2 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
+              static_cast<double>(k));
 }
 
 void gemm(KernelContext& context, const Gemm& g) {

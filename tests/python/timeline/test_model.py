@@ -66,6 +66,20 @@ def test_busy_idle_and_overlap(model):
     assert used["overlap"] == {"one": 30, "two": 10, "ratio": pytest.approx(1 / 3)}
 
 
+def test_links_are_busy_but_do_not_overlap_the_streams_that_use_them(model):
+    events = [
+        bar("copy", 0, 10),
+        bar("copy", 2, 8, tid=2, category="link"),
+        bar("copy", 2, 8, tid=3, category="link"),
+        bar("dot", 6, 10, tid=4),
+    ]
+    used = model(
+        events, "((used) => ({...used, rows: used.rows.map((r) => r.busy)}))(model.utilisation(timeline))"
+    )
+    assert used["rows"] == [10, 8, 8, 10]
+    assert used["overlap"] == {"one": 16, "two": 4, "ratio": 0.25}
+
+
 def test_strips_have_the_colours_of_bars(node):
     """Pixels are written by hand, rectangles by the browser: both must mean the same colour."""
     program = f"""
