@@ -1,12 +1,14 @@
 """Training on several contexts: what one device learns, several learn."""
 
+import contextlib
+import gc
 import json
 
 import numpy
 import pytest
 
 import headrace as hr
-from headrace import autograd, gluon, init, nd, npx
+from headrace import autograd, gluon, init, nd, npx, sim
 from headrace.gluon import nn
 from headrace.gluon.model_zoo import vision
 from headrace.gluon.utils import split_and_load
@@ -311,3 +313,46 @@ def test_gradients_travel_while_backward_still_runs(tmp_path, hybridize):
     backward_ends = max(one["ts"] + one["dur"] for one in events if one["name"] == "_backward_relu")
     assert len(exchanged) >= 16
     assert sum(ts < backward_ends for ts in exchanged) >= 6
+
+
+def test_a_lost_device(tmp_path):
+    """What other devices have can be saved, and training goes on there."""
+    sim.configure(gpus=2, topology="", clock="virtual")
+    ctx = [hr.gpu(0), hr.gpu(1)]
+    net = small_network(ctx, True)
+    images, labels = nd.ones((4, 1, 14, 14)), nd.ones((4,))
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    loss_curve(net, trainer, images, labels, ctx, steps=2)
+    before = {name: param.data(ctx[0]).asnumpy() for name, param in net.collect_params().items()}
+    sim.lose(ctx[1])
+    with pytest.raises(hr.MXNetError, match=r"gpu\(1\)"):
+        net(images.as_in_context(ctx[1])).wait_to_read()
+    with pytest.warns(UserWarning, match=r"is not readable on all of \[gpu\(0\), gpu\(1\)\]"):
+        net.collect_params().save(str(tmp_path / "params"))
+    for name, array in nd.load(str(tmp_path / "params")).items():
+        assert (array.asnumpy() == before[name]).all()
+    with pytest.warns(UserWarning, match="is taken from the others"):
+        net.collect_params().reset_ctx(ctx[0])
+    assert (loss_curve(net, trainer, images, labels, ctx[:1], steps=2) < 10).all()
+    sim.repair()
+    del net, trainer
+    with contextlib.suppress(hr.MXNetError):
+        hr.waitall()
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real")
+
+
+def test_shared_parameters(contexts):
+    first = nn.Dense(3, in_units=3)
+    second = nn.Dense(3, in_units=3, params=first.params)
+    first.initialize(ctx=contexts(2))
+    trainer = gluon.Trainer(first.collect_params(), "sgd", {"learning_rate": 1})
+    assert second.weight is first.weight
+    before = first.weight.data(contexts(1)[0]).asnumpy()
+    with autograd.record():
+        losses = [second(first(nd.ones((2, 3), ctx=one))).sum() for one in contexts(2)]
+    autograd.backward(losses)
+    expected = before - sum(grad.asnumpy() for grad in first.weight.list_grad()) / 4
+    trainer.step(4)
+    for data in second.weight.list_data():
+        numpy.testing.assert_allclose(data.asnumpy(), expected, rtol=1e-5)
