@@ -27,6 +27,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     check(array.is_contiguous() || (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS, ErrorKind::kValue,
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
     if (!wait_to_read(array)) throw PythonError();
+    void* const data = array.view()->data();
     array.view()->storage()->expose();
     auto* exported = new Exported{array.view(), {}, {}};
     auto size = static_cast<Py_ssize_t>(item_size(array.dtype()));
@@ -35,7 +36,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
       exported->strides.push_back(static_cast<Py_ssize_t>(array.strides()[i]) * size);
     }
     buffer->obj = Py_NewRef(self);
-    buffer->buf = array.view()->data();
+    buffer->buf = data;
     buffer->len = static_cast<Py_ssize_t>(array.size()) * size;
     buffer->readonly = 0;
     buffer->itemsize = size;

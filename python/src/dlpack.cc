@@ -59,9 +59,10 @@ void free_capsule(PyObject* capsule) {
 }  // namespace
 
 PyObject* to_dlpack(const NDArray& array) {
+  void* const data = array.view()->data();
   array.view()->storage()->expose();
   auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};
-  exported->managed.tensor = {array.view()->data(),
+  exported->managed.tensor = {data,
                               kDeviceCpu,
                               0,
                               static_cast<int32_t>(array.ndim()),

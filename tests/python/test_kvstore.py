@@ -428,7 +428,7 @@ def test_the_updater_works_where_the_gradients_are(gpus):
     assert seen == [(gpus[0], gpus[0]), (mx.cpu(), mx.cpu())]
 
 
-def test_compression_sends_a_sixteenth(gpus):
+def test_compression_shortens_the_way(gpus):
     size = 1 << 20
     plain, compressed = kv.create("device"), kv.create("device")
     compressed.set_gradient_compression({"type": "2bit", "threshold": 0.5})

@@ -49,13 +49,13 @@ def test_versions():
 @pytest.mark.parametrize(
     ("statement", "error", "name"),
     [
-        ("mxnet.kv", "AttributeError", "mxnet.kv"),
+        ("mxnet.rnn", "AttributeError", "mxnet.rnn"),
         ("mxnet.gluon.Estimator", "AttributeError", "mxnet.gluon.Estimator"),
         ("mxnet.gluon.nn.Conv4D", "AttributeError", "mxnet.gluon.nn.Conv4D"),
         ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
-        ("import mxnet.kvstore", "ModuleNotFoundError", "mxnet.kvstore"),
+        ("import mxnet.rnn", "ModuleNotFoundError", "mxnet.rnn"),
         ("import mxnet.gluon.rnn", "ModuleNotFoundError", "mxnet.gluon.rnn"),
-        ("from mxnet import kv", "ImportError", "mxnet.kv"),
+        ("from mxnet import rnn", "ImportError", "mxnet.rnn"),
         ("from mxnet.gluon import Estimator", "ImportError", "mxnet.gluon.Estimator"),
         ("from mxnet.gluon.nn import Conv4D", "ImportError", "mxnet.gluon.nn.Conv4D"),
     ],

@@ -1,5 +1,7 @@
 """Simulated GPUs, as programs see them."""
 
+import gc
+
 import numpy as onp
 import pytest
 
@@ -21,6 +23,8 @@ def two_gpus():
             break
         except MXNetError:
             pass
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real", memory=0)
 
 
 def test_arrays_are_where_they_were_asked_for():

@@ -7,7 +7,12 @@
 namespace headrace {
 
 SimLinks::SimLinks(std::shared_ptr<const Topology> topology)
-    : topology_(std::move(topology)), flows_(topology_->resources()) {}
+    : machine_(sim::MachineSpec(std::move(topology))), flows_(machine_.topology().resources()) {}
+
+Route SimLinks::route(Device to, Device from) const {
+  if (from.is_host()) return machine_.route_from_host(to.id);
+  return to.is_host() ? machine_.route_to_host(from.id) : machine_.route_between(from.id, to.id);
+}
 
 int64_t SimLinks::now_ps() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - epoch_).count() * 1000;
@@ -24,17 +29,14 @@ void SimLinks::advance() {
   flows_.advance(now);
 }
 
-int SimLinks::start(int from, int to, size_t bytes) {
-  std::unique_lock guard(mutex_);
-  auto known = routes_.find({from, to});
-  if (known == routes_.end()) known = routes_.emplace(std::pair(from, to), topology_->route(from, to)).first;
+int SimLinks::start(Device to, Device from, size_t bytes) {
+  Route way = route(to, from);
+  std::this_thread::sleep_for(std::chrono::nanoseconds(way.latency_ps / 1000));
+  std::lock_guard guard(mutex_);
+  advance();
   const int number = next_++;
   Copy& copy = copies_[number];
-  copy.route = known->second;
-  guard.unlock();
-  std::this_thread::sleep_for(std::chrono::nanoseconds(copy.route.latency_ps / 1000));
-  guard.lock();
-  advance();
+  copy.route = std::move(way);
   flows_.start(number, copy.route.resources, bytes);
   flows_.share();
   changed_.notify_all();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "backend/sim/machine.h"
 #include "device/flows.h"
 #include "device/topology.h"
 
@@ -18,8 +19,8 @@ class SimLinks {
  public:
   explicit SimLinks(std::shared_ptr<const Topology> topology);
 
-  // Between two devices of the topology. A copy begins here and ends when finish() of what this gives returns.
-  int start(int from, int to, size_t bytes);
+  // At least one of the devices is a GPU. A copy begins here and ends when finish() of what this gives returns.
+  int start(Device to, Device from, size_t bytes);
   void finish(int copy);
 
  private:
@@ -30,16 +31,16 @@ class SimLinks {
     bool has_ended = false;
   };
 
+  Route route(Device to, Device from) const;
   void advance();
   int64_t now_ps() const;
 
-  const std::shared_ptr<const Topology> topology_;
+  const sim::Machine machine_;
   const Clock::time_point epoch_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;
   Flows flows_;                 // this and all below: guarded by mutex_
   std::map<int, Copy> copies_;  // addresses stay
-  std::map<std::pair<int, int>, Route> routes_;
   int next_ = 0;
 };
 

@@ -17,13 +17,6 @@ std::shared_ptr<const Topology> topology_for(const sim::Options& options) {
       load_topology(options.topology.empty() ? fmt::format("pcie{}", options.gpus) : options.topology));
 }
 
-// The host of a copy is the one beside the GPU.
-int host_of(const Topology& topology, int gpu) {
-  for (int host : topology.hosts())
-    if (topology.node(host) == topology.node(gpu)) return host;
-  return topology.hosts().front();
-}
-
 }  // namespace
 
 SimMachine::SimMachine() {
@@ -106,19 +99,12 @@ std::shared_ptr<const Topology> SimMachine::topology() {
 }
 
 SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size_t bytes) {
-  std::shared_ptr<const Topology> topology;
+  if (to == from) return;
   {
     std::lock_guard guard(machine.mutex_);
     links_ = machine.links_;
-    topology = machine.topology_;
   }
-  if (to == from) links_.reset();
-  if (!links_) return;
-  const std::vector<int> gpus = topology->gpus();
-  const auto number = [&](Device device) { return gpus[static_cast<size_t>(device.id)]; };
-  const int source = from.is_host() ? host_of(*topology, number(to)) : number(from);
-  const int target = to.is_host() ? host_of(*topology, number(from)) : number(to);
-  number_ = links_->start(source, target, bytes);
+  if (links_) number_ = links_->start(to, from, bytes);
 }
 
 void SimMachine::Transfer::end() {
