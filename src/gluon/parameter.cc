@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "graph/labels.h"
 #include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
@@ -164,13 +165,33 @@ void Parameter::set_data(const NDArray& values) {
   replicate(own);
 }
 
+std::vector<NDArray> Parameter::readable() const {
+  std::vector<NDArray> found;
+  std::optional<Error> failure;
+  for (const NDArray& one : data_) {
+    try {
+      NDArray copy = as_in_context(one.detach(), cpu());
+      copy.wait_to_read();
+      found.push_back(std::move(copy));
+    } catch (const Error& error) {
+      failure = error;
+    }
+  }
+  if (failure && found.empty()) throw *failure;
+  if (failure)
+    log(LogLevel::kWarn, "Parameter '{}' is not readable on all of [{}] and is taken from the others: {}", name_,
+        names_of(devices_), failure->what());
+  return found;
+}
+
 NDArray Parameter::reduce() const {
   check_has_data();
   PlainScope scope;
-  NDArray total = as_in_context(data_[0].detach(), Device{});
-  if (data_.size() == 1) return total;
-  for (size_t i = 1; i < data_.size(); ++i) total = total + as_in_context(data_[i].detach(), Device{});
-  return cast_to(total / static_cast<double>(data_.size()), dtype_);
+  if (data_.size() == 1) return as_in_context(data_[0].detach(), cpu());
+  const std::vector<NDArray> replicas = readable();
+  NDArray total = replicas[0];
+  for (size_t i = 1; i < replicas.size(); ++i) total = total + replicas[i];
+  return cast_to(total / static_cast<double>(replicas.size()), dtype_);
 }
 
 void Parameter::make() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "kvstore/packing.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -14,6 +15,56 @@ std::string type_text(const NDArray& array) {
 }
 
 constexpr size_t kCacheBytes = size_t{16} << 20;  // more than this is not there any more when it is read again
+
+// Of parts of a call, below: what is stored for each.
+template <class Part>
+std::vector<NDArray> stored_in(std::span<Part> parts) {
+  std::vector<NDArray> stored;
+  for (const Part& part : parts) stored.push_back(part.entry->second.stored);
+  return stored;
+}
+
+// Their arrays, joined on each device.
+template <class Part>
+std::vector<NDArray> joined(std::span<Part> parts) {
+  std::vector<NDArray> all;
+  for (size_t k = 0; k < parts[0].arrays.size(); ++k) {
+    std::vector<NDArray> here;
+    for (const Part& part : parts) here.push_back(part.arrays[k]);
+    all.push_back(join(here));
+  }
+  return all;
+}
+
+// Writes what arrived on each device into their arrays there.
+template <class Part>
+void take_apart(std::span<const NDArray> arrived, std::span<Part> parts) {
+  for (size_t k = 0; k < arrived.size(); ++k) {
+    const std::vector<NDArray> results = separate(arrived[k], stored_in(parts));
+    for (size_t i = 0; i < parts.size(); ++i) copy_into(parts[i].arrays[k], results[i]);
+  }
+}
+
+struct Run {
+  size_t begin, end;
+};
+
+// Neighbours that travel together, or each alone unless they `may`.
+template <class Part>
+std::vector<Run> runs_of(std::span<Part> parts, bool may) {
+  std::vector<Run> runs;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (may && i > 0 && travel_together(parts[i - 1].arrays, parts[i].arrays))
+      runs.back().end = i + 1;
+    else
+      runs.push_back({i, i + 1});
+  }
+  return runs;
+}
+
+bool is_at_one_place(std::span<const NDArray> arrays) {
+  return std::ranges::all_of(arrays, [&](const NDArray& array) { return array.device() == arrays[0].device(); });
+}
 
 }  // namespace
 
@@ -92,7 +143,7 @@ void SingleMachineStore::check_dtypes(std::span<const Part> parts) const {
   }
 }
 
-// --- init, push, pull ------------------------------------------------------------------------------------------------
+// --- init ------------------------------------------------------------------------------------------------------------
 
 void SingleMachineStore::init(std::span<const Item> items) {
   check(!items.empty(), ErrorKind::kValue, "kvstore init: there are no keys; name at least one");
@@ -142,8 +193,9 @@ std::vector<NDArray> SingleMachineStore::compressed(Entry& entry, std::span<cons
   return arrived;
 }
 
-void SingleMachineStore::push_parts(std::vector<Part>& parts) {
-  std::vector<Update> updates;
+// --- on the way ------------------------------------------------------------------------------------------------------
+
+void SingleMachineStore::push_each(std::span<Part> parts) {
   for (Part& part : parts) {
     Entry& entry = part.entry->second;
     const Device home = communicator_->home(part.arrays, entry.stored.device());
@@ -152,10 +204,68 @@ void SingleMachineStore::push_parts(std::vector<Part>& parts) {
     if (updater_ && (!entry.reduced || entry.reduced.device() != home))
       entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
     communicator_->reduce(reduction_, part.arrays, updater_ ? entry.reduced : entry.stored);
-    if (updater_) updates.push_back({part.key(), entry.reduced, entry.stored});
   }
-  if (!updates.empty()) updater_(updates);
 }
+
+void SingleMachineStore::push_together(std::span<Part> parts) {
+  const Device home = communicator_->home(parts[0].arrays, parts[0].entry->second.stored.device());
+  const NDArray reduced = room_for(stored_in(parts), home);
+  communicator_->reduce(reduction_, joined(parts), reduced);
+  const std::vector<NDArray> results = separate(reduced, stored_in(parts));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Entry& entry = parts[i].entry->second;
+    move_stored(entry, home);
+    if (updater_)
+      entry.reduced = results[i];
+    else
+      copy_into(entry.stored, results[i]);
+  }
+}
+
+void SingleMachineStore::push_parts(std::span<Part> parts) {
+  for (const auto [begin, end] : runs_of(parts, !compression_)) {
+    const std::span<Part> run = parts.subspan(begin, end - begin);
+    run.size() > 1 ? push_together(run) : push_each(run);
+  }
+  if (!updater_) return;
+  std::vector<Update> updates;
+  for (const Part& part : parts) updates.push_back({part.key(), part.entry->second.reduced, part.entry->second.stored});
+  updater_(updates);
+}
+
+void SingleMachineStore::pull_together(std::span<const Part> parts, Extent extent) {
+  const std::vector<NDArray> stored = stored_in(parts);
+  std::vector<NDArray> arrived;
+  for (const NDArray& array : parts[0].arrays) arrived.push_back(room_for(stored, array.device()));
+  communicator_->broadcast(join(stored), arrived, extent);
+  take_apart(arrived, parts);
+}
+
+void SingleMachineStore::pull_parts(std::span<const Part> parts, Extent extent) {
+  for (const auto [begin, end] : runs_of(parts, true)) {
+    const std::span<const Part> run = parts.subspan(begin, end - begin);
+    if (run.size() > 1 && is_at_one_place(stored_in(run)))
+      pull_together(run, extent);
+    else
+      for (const Part& part : run) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+  }
+}
+
+void SingleMachineStore::pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent) {
+  const Device home = communicator_->home(pushed[0].arrays, pushed[0].entry->second.stored.device());
+  const NDArray reduced = room_for(stored_in(pushed), home);
+  std::vector<NDArray> arrived;
+  for (const NDArray& array : pulled[0].arrays) arrived.push_back(room_for(stored_in(pushed), array.device()));
+  communicator_->reduce_and_broadcast(reduction_, joined(pushed), arrived, reduced, extent);
+  take_apart(arrived, pulled);
+  const std::vector<NDArray> results = separate(reduced, stored_in(pushed));
+  for (size_t i = 0; i < pushed.size(); ++i) {
+    move_stored(pushed[i].entry->second, home);
+    copy_into(pushed[i].entry->second.stored, results[i]);
+  }
+}
+
+// --- push, pull ------------------------------------------------------------------------------------------------------
 
 void SingleMachineStore::push(std::span<const Item> items, int) {
   std::vector<Part> parts = parts_of("push", items);
@@ -168,7 +278,7 @@ void SingleMachineStore::pull(std::span<const Item> items, int) {
   const std::vector<Part> parts = parts_of("pull", items);
   PriorityScope scope(Priority::kHigh);
   const Extent extent = extent_of(parts);
-  for (const Part& part : parts) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+  pull_parts(parts, extent);
 }
 
 void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
@@ -182,13 +292,22 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   const Extent extent = extent_of(pulled);
   if (updater_ || compression_) {
     push_parts(pushed);
-    for (const Part& part : pulled) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+    pull_parts(pulled, extent);
     return;
   }
-  for (size_t i = 0; i < pushed.size(); ++i) {
-    Entry& entry = pushed[i].entry->second;
-    move_stored(entry, communicator_->home(pushed[i].arrays, entry.stored.device()));
-    communicator_->reduce_and_broadcast(reduction_, pushed[i].arrays, pulled[i].arrays, entry.stored, extent);
+  const std::span<Part> all(pushed);
+  for (const auto [begin, end] : runs_of(all, true)) {
+    const std::span<Part> run = all.subspan(begin, end - begin);
+    const std::span<const Part> outs_of_run = std::span<const Part>(pulled).subspan(begin, end - begin);
+    if (run.size() > 1 && runs_of(outs_of_run, true).size() == 1) {
+      pushpull_together(run, outs_of_run, extent);
+      continue;
+    }
+    for (size_t i = 0; i < run.size(); ++i) {
+      Entry& entry = run[i].entry->second;
+      move_stored(entry, communicator_->home(run[i].arrays, entry.stored.device()));
+      communicator_->reduce_and_broadcast(reduction_, run[i].arrays, outs_of_run[i].arrays, entry.stored, extent);
+    }
   }
 }
 

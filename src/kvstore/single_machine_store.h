@@ -56,7 +56,13 @@ class SingleMachineStore final : public KVStore {
   std::vector<Part> parts_of(const char* operation, std::span<const Item> items);
   void check_array(const char* operation, const Entries::value_type& entry, const NDArray& array, size_t place) const;
   void check_dtypes(std::span<const Part> parts) const;
-  void push_parts(std::vector<Part>& parts);
+  void push_parts(std::span<Part> parts);
+  void push_each(std::span<Part> parts);
+  void push_together(std::span<Part> parts);
+  void pull_parts(std::span<const Part> parts, Extent extent);
+  void pull_together(std::span<const Part> parts, Extent extent);
+  // Without an updater or compression.
+  void pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void move_stored(Entry& entry, Device home) const;
   std::vector<NDArray> compressed(Entry& entry, std::span<const NDArray> values, Device home) const;
   void set(Reduction reduction);

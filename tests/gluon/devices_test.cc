@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <headrace/headrace.hpp>
+#include <headrace/sim.hpp>
 
 #include "tests/support/arrays.h"
 
@@ -132,6 +133,21 @@ TEST(Devices, FilesHaveTheMeanOfTheReplicas) {
   loaded.load_parameters(path);
   std::filesystem::remove(path);
   EXPECT_THAT(loaded.collect_params()["weight"]->data(cpu(3)).to_vector<float>(), ElementsAre(2, 1));
+}
+
+TEST(Devices, WhatALostDeviceHadIsTakenFromTheOthers) {
+  sim::configure({.gpus = 2});
+  {
+    gluon::Parameter weight("weight", {2});
+    weight.initialize(init::One(), {gpu(0), gpu(1)});
+    weight.set_data(array({4, 5}));
+    weight.data(gpu(1)).wait_to_read();
+    sim::lose(gpu(1));
+    EXPECT_THAT(weight.reduce().to_vector<float>(), ElementsAre(4, 5));
+    weight.reset_ctx({gpu(0)});
+    EXPECT_THAT(weight.data().to_vector<float>(), ElementsAre(4, 5));
+  }
+  sim::repair();
 }
 
 TEST(Devices, GradientsFlowThroughCopies) {

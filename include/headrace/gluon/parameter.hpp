@@ -52,7 +52,8 @@ class Parameter {
   const std::vector<Device>& list_ctx() const;
   // Replaces the values on all devices; the shape must fit. Nothing of the array is shared.
   void set_data(const NDArray& values);
-  // The mean of the replicas on the host, which is what files have; errors as for data.
+  // The mean of the replicas on the host, which is what files have; errors as for data. Waits for several replicas; one
+  // whose device was lost is left out, and said so in the log.
   NDArray reduce() const;
   // Grows whenever arrays are replaced or set.
   uint64_t version() const noexcept { return version_; }
@@ -61,6 +62,8 @@ class Parameter {
   friend class TracedParameters;
 
   void check_has_data() const;
+  // Copies of the replicas on the host.
+  std::vector<NDArray> readable() const;
   const NDArray& replica_on(Device device) const;
   void make();
   // Takes `values` on each device.

@@ -366,15 +366,37 @@ class Parameter:
             )
 
     def _reduce(self):
-        """The values as one array on a CPU, the mean of the replicas."""
+        """The values as one array on a CPU, the mean of the replicas that can be read."""
         replicas = self.list_data()
         if len(replicas) == 1:
             return replicas[0].as_in_context(cpu())
         with autograd.pause():
-            total = replicas[0].as_in_context(cpu())
-            for replica in replicas[1:]:
-                total = total + replica.as_in_context(cpu())
-            return (total / len(replicas)).astype(self.dtype, copy=False)
+            total, *others = self._readable(replicas)
+            for other in others:
+                total = total + other
+            return (total / (1 + len(others))).astype(self.dtype, copy=False)
+
+    def _readable(self, replicas):
+        """Copies on a CPU; a replica on a device that was lost is left out with a warning. MXNetError: all
+        are.
+        """
+        found, failure = [], None
+        for replica in replicas:
+            try:
+                copy = replica.as_in_context(cpu())
+                copy.wait_to_read()
+                found.append(copy)
+            except MXNetError as error:
+                failure = error
+        if failure is not None and not found:
+            raise failure
+        if failure is not None:
+            warnings.warn(
+                f"Parameter '{self.name}' is not readable on all of {self._contexts} and is taken from the "
+                f"others: {failure}",
+                stacklevel=4,
+            )
+        return found
 
     def _load(self, data, ctx, cast_dtype=False, dtype_source="current"):
         """Takes `data`, read from a file; an uninitialized parameter is made on `ctx` (default cpu).

@@ -1,17 +1,17 @@
 """Training on several contexts: what one device learns, several learn."""
 
+import contextlib
+import gc
 import json
 
 import numpy
 import pytest
 
 import headrace as hr
-from headrace import autograd, gluon, init, nd, npx
+from headrace import autograd, gluon, init, nd, npx, sim
 from headrace.gluon import nn
 from headrace.gluon.model_zoo import vision
 from headrace.gluon.utils import split_and_load
-
-RNG = numpy.random.default_rng(5)
 
 
 @pytest.fixture
@@ -43,9 +43,14 @@ def small_network(ctx, hybridize):
     return net
 
 
-@pytest.fixture(scope="module")
-def batch():
-    return nd.array(RNG.random((22, 1, 14, 14))), nd.array(RNG.integers(0, 10, 22))
+@pytest.fixture
+def rng():
+    return numpy.random.default_rng(5)
+
+
+@pytest.fixture
+def batch(rng):
+    return nd.array(rng.random((22, 1, 14, 14))), nd.array(rng.integers(0, 10, 22))
 
 
 class TestCurves:
@@ -76,9 +81,8 @@ class TestCurves:
             numpy.testing.assert_allclose(curve, one, rtol=1e-5)
 
     @pytest.mark.parametrize("hybridize", [False, True])
-    def test_resnet(self, contexts, hybridize):
+    def test_resnet(self, contexts, rng, hybridize):
         """Every device gets the same images, so that its batch statistics are those of the global batch."""
-        rng = numpy.random.default_rng(5)
         images, labels = rng.random((4, 1, 16, 16)), rng.integers(0, 10, 4)
         curves = []
         for count in (1, 2, 4):
@@ -89,7 +93,7 @@ class TestCurves:
             )
             net.initialize(init.Xavier(), ctx=ctx)
             net.hybridize(hybridize)
-            trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9})
+            trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.02, "momentum": 0.9})
             repeated = nd.array(numpy.tile(images, (4, 1, 1, 1))), nd.array(numpy.tile(labels, 4))
             curves.append(loss_curve(net, trainer, *repeated, ctx))
         for curve in curves[1:]:
@@ -106,28 +110,25 @@ class TestCurves:
             curves.append(loss_curve(net, trainer, images, labels, ctx))
         numpy.testing.assert_allclose(curves[1], curves[0], rtol=1e-5)
 
-    def test_replicas_stay_equal_and_runs_repeat(self, contexts, batch):
-        runs = []
-        for _ in range(2):
+    def test_replicas_stay_equal(self, contexts, batch):
+        for update_on_kvstore in (True, False):
             ctx = contexts(4)
             net = small_network(ctx, True)
-            trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 3e-3}, kvstore="local")
+            trainer = gluon.Trainer(
+                net.collect_params(), "adam", {"learning_rate": 3e-3}, update_on_kvstore=update_on_kvstore
+            )
             loss_curve(net, trainer, *batch, ctx, steps=3)
-            weights = [param.list_data() for param in net.collect_params().values()]
-            for first, *others in weights:
-                for other in others:
-                    assert (first.asnumpy() == other.asnumpy()).all()
-            runs.append([first.asnumpy() for first, *_ in weights])
-        for one, two in zip(*runs):
-            assert (one == two).all()
+            for param in net.collect_params().values():
+                first, *others = (data.asnumpy() for data in param.list_data())
+                assert all((first == other).all() for other in others)
 
 
-def test_lenet_from_raw_arrays(contexts, np_mode):
+def test_lenet_from_raw_arrays(contexts, rng, np_mode):
     """Parameters copied to every device, gradients summed by the program itself, as a book does it."""
     np = hr.np
     shapes = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
-    start = [RNG.normal(scale=0.1, size=shape) if len(shape) > 1 else numpy.zeros(shape) for shape in shapes]
-    images, labels = np.array(RNG.random((16, 1, 28, 28))), np.array(RNG.integers(0, 10, 16))
+    start = [rng.normal(scale=0.1, size=shape) if len(shape) > 1 else numpy.zeros(shape) for shape in shapes]
+    images, labels = np.array(rng.random((16, 1, 28, 28))), np.array(rng.integers(0, 10, 16))
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
 
     def lenet(x, params):
@@ -160,7 +161,7 @@ def test_lenet_from_raw_arrays(contexts, np_mode):
                 allreduce([params[i].grad for params in replicas])
             for params in replicas:
                 for param in params:
-                    param[:] = param - 0.5 * param.grad / len(images)
+                    param[:] = param - 0.1 * param.grad / len(images)
             found.append(sum(float(loss.sum()) for loss in losses) / len(images))
         return found
 
@@ -312,3 +313,46 @@ def test_gradients_travel_while_backward_still_runs(tmp_path, hybridize):
     backward_ends = max(one["ts"] + one["dur"] for one in events if one["name"] == "_backward_relu")
     assert len(exchanged) >= 16
     assert sum(ts < backward_ends for ts in exchanged) >= 6
+
+
+def test_a_lost_device(tmp_path):
+    """What other devices have can be saved, and training goes on there."""
+    sim.configure(gpus=2, topology="", clock="virtual")
+    ctx = [hr.gpu(0), hr.gpu(1)]
+    net = small_network(ctx, True)
+    images, labels = nd.ones((4, 1, 14, 14)), nd.ones((4,))
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    loss_curve(net, trainer, images, labels, ctx, steps=2)
+    before = {name: param.data(ctx[0]).asnumpy() for name, param in net.collect_params().items()}
+    sim.lose(ctx[1])
+    with pytest.raises(hr.MXNetError, match=r"gpu\(1\)"):
+        net(images.as_in_context(ctx[1])).wait_to_read()
+    with pytest.warns(UserWarning, match=r"is not readable on all of \[gpu\(0\), gpu\(1\)\]"):
+        net.collect_params().save(str(tmp_path / "params"))
+    for name, array in nd.load(str(tmp_path / "params")).items():
+        assert (array.asnumpy() == before[name]).all()
+    with pytest.warns(UserWarning, match="is taken from the others"):
+        net.collect_params().reset_ctx(ctx[0])
+    assert (loss_curve(net, trainer, images, labels, ctx[:1], steps=2) < 10).all()
+    sim.repair()
+    del net, trainer
+    with contextlib.suppress(hr.MXNetError):
+        hr.waitall()
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real")
+
+
+def test_shared_parameters(contexts):
+    first = nn.Dense(3, in_units=3)
+    second = nn.Dense(3, in_units=3, params=first.params)
+    first.initialize(ctx=contexts(2))
+    trainer = gluon.Trainer(first.collect_params(), "sgd", {"learning_rate": 1})
+    assert second.weight is first.weight
+    before = first.weight.data(contexts(1)[0]).asnumpy()
+    with autograd.record():
+        losses = [second(first(nd.ones((2, 3), ctx=one))).sum() for one in contexts(2)]
+    autograd.backward(losses)
+    expected = before - sum(grad.asnumpy() for grad in first.weight.list_grad()) / 4
+    trainer.step(4)
+    for data in second.weight.list_data():
+        numpy.testing.assert_allclose(data.asnumpy(), expected, rtol=1e-5)

@@ -222,14 +222,14 @@ class TestStaleGradients:
         assert grads(param) == [[3, 3]] * 2
 
 
+@pytest.mark.parametrize("update_on_kvstore", [True, False])
 class TestChanges:
     """Between steps, of the parameters; momentum goes on."""
 
-    @pytest.fixture(params=[True, False])
-    def trained(self, request):
+    def trained(self, update_on_kvstore):
         param = parameter(value=0.0)
         settings = {"learning_rate": 1, "momentum": 0.5}
-        trainer = Trainer([param], "sgd", settings, update_on_kvstore=request.param)
+        trainer = Trainer([param], "sgd", settings, update_on_kvstore=update_on_kvstore)
         self.step(trainer, param)
         assert values(param) == [[-3, -3]] * 2
         return trainer, param
@@ -238,14 +238,14 @@ class TestChanges:
         backward(param)
         trainer.step(1)
 
-    def test_set_data(self, trained):
-        trainer, param = trained
+    def test_set_data(self, update_on_kvstore):
+        trainer, param = self.trained(update_on_kvstore)
         param.set_data(nd.array([10, 20]))
         self.step(trainer, param)
         assert values(param) == [[10 - 4.5, 20 - 4.5]] * 2
 
-    def test_load(self, trained, tmp_path):
-        trainer, param = trained
+    def test_load(self, update_on_kvstore, tmp_path):
+        trainer, param = self.trained(update_on_kvstore)
         nd.save(str(tmp_path / "w"), {"w": nd.array([10, 20])})
         params = gluon.ParameterDict()
         params.update({"w": param})
@@ -254,8 +254,8 @@ class TestChanges:
         assert values(param) == [[10 - 4.5, 20 - 4.5]] * 2
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_other_contexts(self, trained, count):
-        trainer, param = trained
+    def test_other_contexts(self, update_on_kvstore, count):
+        trainer, param = self.trained(update_on_kvstore)
         param.reset_ctx(contexts(4)[1 : count + 1])
         backward(param, factors=[3, 0, 0])
         trainer.step(1)
@@ -264,15 +264,15 @@ class TestChanges:
         trainer.step(1)
         assert values(param) == [[-7.5 - 5.25] * 2] * count
 
-    def test_dtype(self, trained):
-        trainer, param = trained
+    def test_dtype(self, update_on_kvstore):
+        trainer, param = self.trained(update_on_kvstore)
         param.cast("float64")
         self.step(trainer, param)
         assert param.list_data()[1].dtype == numpy.float64
         assert values(param) == [[-7.5, -7.5]] * 2
 
-    def test_freezing(self, trained):
-        trainer, param = trained
+    def test_freezing(self, update_on_kvstore):
+        trainer, param = self.trained(update_on_kvstore)
         param.grad_req = "null"
         trainer.step(1)
         assert values(param) == [[-3, -3]] * 2
