@@ -18,7 +18,7 @@ from headrace.gluon import nn
 from headrace.gluon.model_zoo import vision
 
 COUNTS = (1, 2, 4, 8)
-COLORS = ("#1f77b4", "#d62728", "#888888")
+COLORS = ("#888888", "#1f77b4", "#2ca02c", "#d62728")
 
 
 def lenet():
@@ -32,8 +32,12 @@ def resnet18():
     return vision.resnet18_v1(classes=10)
 
 
-# Name: (network, shape of an image, samples of each GPU). Few, because this computer computes them.
-CASES = {"LeNet, 256 images of 28 x 28": (lenet, (1, 28, 28), 256), "ResNet-18, 8 images of 96 x 96": (resnet18, (3, 96, 96), 8)}
+# Name: (network, shape of an image, samples of each GPU). This computer has to compute them all.
+CASES = {
+    "LeNet, 256 images of 28 x 28": (lenet, (1, 28, 28), 256),
+    "LeNet, 4096 images of 28 x 28": (lenet, (1, 28, 28), 4096),
+    "ResNet-18, 64 images of 96 x 96": (resnet18, (3, 96, 96), 64),
+}
 
 
 def step_time(make, shape, samples, count):
@@ -70,16 +74,20 @@ def svg(rows):
         return f"{left + (count - 1) / 7 * width:.1f},{bottom - (gain - 1) / 7 * height:.1f}"
 
     lines = {"ideal": [(count, count) for count in COUNTS]}
-    lines |= {name: [(count, count * times[0] / time) for count, time in zip(COUNTS, times)] for name, times in rows.items()}
-    parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="480" height="310" font-family="sans-serif" font-size="11">']
+    for name, times in rows.items():
+        lines[name] = [(count, count * times[0] / time) for count, time in zip(COUNTS, times)]
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="480" height="310" '
+        'font-family="sans-serif" font-size="11">'
+    ]
     for count in COUNTS:
         x, y = at(count, count).split(",")
         parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{count}</text>')
         parts.append(f'<text x="{left - 10}" y="{float(y) + 4:.1f}" text-anchor="end">{count}</text>')
-    for (name, points), color in zip(lines.items(), (COLORS[2], *COLORS)):
+    for (name, points), color in zip(lines.items(), COLORS):
         path = " ".join(at(*point) for point in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
-    for row, (name, color) in enumerate(zip(lines, (COLORS[2], *COLORS))):
+    for row, (name, color) in enumerate(zip(lines, COLORS)):
         parts.append(f'<text x="{left + 10}" y="{30 + 15 * row}" fill="{color}">{name}</text>')
     parts.append(f'<text x="{left + width / 2}" y="{bottom + 38}" text-anchor="middle">GPUs</text>')
     parts.append('<text x="8" y="16">samples per second, 1 GPU = 1</text></svg>')
@@ -87,7 +95,9 @@ def svg(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("-o", "--output", type=pathlib.Path, help="SVG file for the plot")
     options = parser.parse_args()
     rows = {}

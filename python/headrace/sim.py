@@ -9,6 +9,8 @@ of `configure` at the top of the program. docs/devices.md tells what is modelled
 >>> x = mx.nd.ones((2, 2), ctx=mx.gpu(1))
 """
 
+import gc
+
 from ._core import sim as _sim
 from .context import Context
 from .plan import parse_bytes
@@ -53,6 +55,7 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
     elif gpus is None:
         gpus = 0 if topology else now["gpus"]
     memory = now["memory"] if memory is None else parse_bytes(memory)
+    gc.collect()  # networks are often parts of cycles, and may hold the last arrays of a GPU
     _sim.configure(int(gpus), str(topology), clock == "virtual", memory)
 
 

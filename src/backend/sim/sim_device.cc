@@ -76,13 +76,13 @@ void SimDevice::stop_threads() noexcept {
 }
 
 void SimDevice::lock_for_fork() noexcept {
-  for (const auto& stream : streams_) stream->lock_for_fork();
+  streams_mutex_.lock();
   allocator_.lock_for_fork();
 }
 
 void SimDevice::unlock_after_fork() noexcept {
   allocator_.unlock_after_fork();
-  for (const auto& stream : streams_) stream->unlock_after_fork();
+  streams_mutex_.unlock();
 }
 
 void SimDevice::abandon_threads() noexcept {

@@ -35,6 +35,8 @@ class SimDevice final : public Accelerator {
 
   // For its streams, inside the work that calls.
   SimMachine& machine() const noexcept { return machine_; }
+  // One for all of them: a fork has to hold it.
+  std::mutex& streams_mutex() noexcept { return streams_mutex_; }
   void fail_copy_if_asked(Device to, Device from, size_t bytes);
   void stall_if_asked() noexcept;
 
@@ -54,6 +56,7 @@ class SimDevice final : public Accelerator {
 
   SimMachine& machine_;
   SimAllocator allocator_;
+  std::mutex streams_mutex_;
   std::vector<std::unique_ptr<SimStream>> streams_;
   std::atomic<uint32_t> progress_{0};
   std::atomic<int> copies_until_fault_{kNoFault};

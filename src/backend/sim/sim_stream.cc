@@ -11,7 +11,7 @@
 
 namespace headrace {
 SimStream::SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept
-    : Stream(device, lane, index, source), device_(device) {}
+    : Stream(device, lane, index, source), device_(device), mutex_(device.streams_mutex()) {}
 
 void SimStream::add(Item item) {
   if (!thread_.joinable()) {

@@ -29,9 +29,6 @@ class SimStream final : public Stream {
 
   // Carries out what was launched and ends the thread, until the next work.
   void stop() noexcept;
-  // Around fork(), after stop().
-  void lock_for_fork() noexcept { mutex_.lock(); }
-  void unlock_after_fork() noexcept { mutex_.unlock(); }
   // In a child of a process that was not stopped: thread and work are gone.
   void abandon() noexcept;
 
@@ -47,7 +44,7 @@ class SimStream final : public Stream {
   bool must_notify() noexcept;
 
   SimDevice& device_;
-  std::mutex mutex_;
+  std::mutex& mutex_;  // the device's
   std::condition_variable has_items_, has_completed_;
   std::deque<Item> items_;          // this and the next four: guarded by mutex_
   std::vector<uint64_t> expected_;  // numbers that are not complete
