@@ -461,7 +461,7 @@ def test_a_declared_topology_must_have_the_devices(gpus):
 
 
 def seconds_of_pushpull(strategy, size):
-    """The time of a second pushpull of so many floats on each GPU; the first makes plans and scratch memory."""
+    """The time of a second pushpull of so many floats on each GPU; the first makes plans and memory."""
     store = kv.create("device", strategy=strategy)
     store.init(0, nd.zeros((size,), ctx=GPUS[0]))
     values = [nd.ones((size,), ctx=ctx) for ctx in GPUS]
