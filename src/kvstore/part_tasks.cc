@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "device/observer.h"
 #include "device/registry.h"
 #include "device/stream.h"
 #include "engine/runtime.h"
@@ -59,6 +60,12 @@ double bytes_of(const NDArray& array) {
 }
 
 }  // namespace
+
+// Vars of earlier runs may have had the same addresses.
+PartTasks::PartTasks(size_t vars) : vars_(std::make_shared<std::vector<Var>>(vars)) {
+  if (PushObserver* const observer = runtime().engine.observer())
+    for (const Var& var : *vars_) observer->forgotten(&var);
+}
 
 void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<Var* const> parts,
                             bool is_written) const {

@@ -20,7 +20,7 @@ struct Touched {
 class PartTasks {
  public:
   // `vars`: as many as there are parts of buffers in the run.
-  explicit PartTasks(size_t vars) : vars_(std::make_shared<std::vector<Var>>(vars)) {}
+  explicit PartTasks(size_t vars);
 
   Var* var(size_t number) const noexcept { return &(*vars_)[number]; }
 
