@@ -72,7 +72,10 @@ def check_backend(path: pathlib.PurePosixPath, here: str, backend: str | None) -
         return None
     if backend == "sim" and here == "simulation":
         return None
-    return "only layers above the engine may know backend/cpu/, *_cuda files backend/cuda/, simulation/ the others"
+    return (
+        "only layers above the engine may know backend/cpu/, *_cuda files backend/cuda/, "
+        "simulation/ backend/sim/"
+    )
 
 
 def check_third_party(path: pathlib.PurePosixPath, header: str) -> str | None:

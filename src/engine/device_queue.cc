@@ -115,7 +115,9 @@ void DeviceQueue::wait_on_stream(Lane& lane, const Event& event) {
   known->number = event.number;
 }
 
-LaunchPtr DeviceQueue::put_on_stream(Lane& lane, Task& task) {
+// What is still at work on the Vars is collected before their failures are looked at: a launch that is retired in
+// between has left its failure there.
+FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launched) {
   LaunchPtr launch(new Launch(task));
   std::vector<LaunchPtr> others;
   for (const Access& access : task.accesses()) {
@@ -123,29 +125,25 @@ LaunchPtr DeviceQueue::put_on_stream(Lane& lane, Task& task) {
       VarAccess::visit_uses(*access.var, false, [&](const LaunchPtr& write) { launch->depend_on(write); });
     VarAccess::visit_uses(*access.var, access.writes, [&](const LaunchPtr& other) { others.push_back(other); });
   }
+  if (FailurePtr failure = task.failure_of_inputs()) return failure;
   for (const LaunchPtr& other : others) wait_on_stream(lane, other->event);
   launch->event = lane.stream.launch(launch->work());
   for (const Access& access : task.accesses()) VarAccess::begin_use(*access.var, launch, access.writes);
-  return launch;
+  launched = std::move(launch);
+  return nullptr;
 }
 
-// False: the task failed before it was launched.
-bool DeviceQueue::launch(ThreadContext& context, Lane& lane, Task& task) noexcept {
-  FailurePtr failure = task.failure_of_inputs();
-  if (!failure) failure = lost();
-  LaunchPtr launch;
+void DeviceQueue::launch(ThreadContext& context, Lane& lane, Task& task) noexcept {
+  FailurePtr failure = lost();
+  LaunchPtr launched;
   try {
-    if (!failure) launch = put_on_stream(lane, task);
+    if (!failure) failure = put_on_stream(lane, task, launched);
   } catch (...) {
     failure = scheduler_.fail(std::current_exception(), task.name);
   }
-  if (!launch) {
-    scheduler_.end_device_task(context, task, failure);
-    return false;
-  }
-  lane.launched.push_back(std::move(launch));
+  if (!launched) return scheduler_.end_device_task(context, task, failure);
+  lane.launched.push_back(std::move(launched));
   scheduler_.pass_launched(context, task);
-  return true;
 }
 
 // The Vars come first: a host task that no longer finds the launch there finds its outcome.

@@ -54,8 +54,8 @@ class DeviceQueue {
   void work() noexcept;
   bool launch_ready(ThreadContext& context, Lane& lane) noexcept;
   bool retire_complete(ThreadContext& context, Lane& lane) noexcept;
-  bool launch(ThreadContext& context, Lane& lane, Task& task) noexcept;
-  LaunchPtr put_on_stream(Lane& lane, Task& task);
+  void launch(ThreadContext& context, Lane& lane, Task& task) noexcept;
+  FailurePtr put_on_stream(Lane& lane, Task& task, LaunchPtr& launched);  // null: `launched` is
   void wait_on_stream(Lane& lane, const Event& event);
   void retire(ThreadContext& context, Launch& launch) noexcept;
   FailurePtr lost() noexcept;
