@@ -56,6 +56,6 @@ def at(request):
         sim.configure(gpus=4, topology="", clock="virtual", memory=0)
     yield getattr(hr, request.param)
     hr.waitall()
-    request.node.funcargs.clear()  # which pytest keeps until the end, arrays of the devices among them
+    request.node.funcargs.clear()  # pytest keeps them longer, arrays of the devices among them
     gc.collect()
     sim.configure(gpus=0, topology="", clock="real")
