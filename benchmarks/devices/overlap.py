@@ -10,7 +10,7 @@ import time
 import headrace as mx
 from headrace import nd, sim
 
-REPEATS = 40
+REPEATS = {"virtual": 40, "real": 1000}  # spreading threads over cores takes the system a millisecond
 
 
 class Clock:
@@ -34,21 +34,21 @@ class Clock:
         return min(self.time(*parts) for _ in range(self._rounds))
 
 
-def chain(x):
+def chain(x, repeats):
     """Dependent products, each too small for a second core."""
 
     def run():
         y = x
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             y = nd.dot(y, x)
         return y
 
     return run
 
 
-def copies(source, target):
+def copies(source, target, repeats):
     def run():
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             source.copyto(target)
 
     return run
@@ -60,9 +60,10 @@ def report(kind):
     on_host, on_gpu = (nd.random.uniform(shape=(size, size)).as_in_context(c) for c in (mx.cpu(), mx.gpu(0)))
     far = nd.ones((1 << 20,), ctx=mx.gpu(0))
     near = nd.ones((1 << 20,))
+    count = REPEATS[kind]
     pairs = {
-        "host, GPU": (chain(on_host), chain(on_gpu)),
-        "computing, copying to the host": (chain(on_gpu), copies(far, near)),
+        "host, GPU": (chain(on_host, count), chain(on_gpu, count)),
+        "computing, copying to the host": (chain(on_gpu, count), copies(far, near, count // 20)),
     }
     for name, (first, second) in pairs.items():
         clock.time(first, second)  # warm-up

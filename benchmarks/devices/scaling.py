@@ -84,7 +84,7 @@ def svg(rows):
         x, y = at(count, count).split(",")
         parts.append(f'<text x="{x}" y="{bottom + 18}" text-anchor="middle">{count}</text>')
         parts.append(f'<text x="{left - 10}" y="{float(y) + 4:.1f}" text-anchor="end">{count}</text>')
-    for (name, points), color in zip(lines.items(), COLORS):
+    for points, color in zip(lines.values(), COLORS):
         path = " ".join(at(*point) for point in points)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2"/>')
     for row, (name, color) in enumerate(zip(lines, COLORS)):
