@@ -114,6 +114,7 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
   for (int i = 0; i < inputs; ++i) arguments.push_back(input(i));
   for (int k = 0; k < parameters; ++k) arguments.push_back(parameter(k));
   body->formula = {inputs, parameters, spec.formula(arguments)};
+  body->choices = conditions_on_parameters(body->formula);
   body->dtypes = spec.dtypes;
   body->equal_shapes = spec.equal_shapes;
   body->gradient = std::move(spec.gradient);
@@ -135,6 +136,17 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
 
 Pointwise::~Pointwise() {
   for (auto& program : programs_) delete program.load();
+  for (auto& of_type : decided_)
+    for (auto& program : of_type) delete program.load();
+}
+
+const Program& Pointwise::decided_program(ComputeType type, uint32_t decisions) const {
+  std::atomic<const Program*>& place = decided_[static_cast<size_t>(type)][decisions];
+  if (const Program* known = place.load(std::memory_order_acquire)) return *known;
+  std::lock_guard guard(decided_mutex_);
+  if (!place.load(std::memory_order_relaxed))
+    place.store(new Program(with_decisions(formula, choices, decisions), type), std::memory_order_release);
+  return *place.load(std::memory_order_relaxed);
 }
 
 const Program& Pointwise::compile(ComputeType type) const {

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "op/formula/choices.h"
 #include "op/formula/expr.h"
 #include "op/formula/program.h"
 #include "op/formula/run.h"
@@ -88,12 +89,17 @@ struct Pointwise {
   bool equal_shapes = false;
   std::vector<size_t> parameter_offsets;  // of the double fields in the attribute struct
   std::vector<uint32_t> state_inputs;
+  std::vector<Expr> choices;  // conditions_on_parameters() of the formula
   FormulaFn gradient;
 
   // The program for one compute type, compiled at first use. Any thread.
   const Program& program(ComputeType type) const {
     const Program* known = programs_[static_cast<size_t>(type)].load(std::memory_order_acquire);
     return known ? *known : compile(type);
+  }
+  // The same for these parameters: what they choose is not computed element by element.
+  const Program& program(ComputeType type, std::span<const double> parameters) const {
+    return choices.empty() ? program(type) : decided_program(type, decide(choices, parameters));
   }
   ~Pointwise();
   // Gradients of all inputs, derived at first use. Any thread.
@@ -105,9 +111,12 @@ struct Pointwise {
 
  private:
   const Program& compile(ComputeType type) const;
+  const Program& decided_program(ComputeType type, uint32_t decisions) const;
 
   mutable std::once_flag program_once_[kComputeTypeCount];
   mutable std::atomic<const Program*> programs_[kComputeTypeCount] = {};  // owned
+  mutable std::mutex decided_mutex_;                                      // held while one is compiled
+  mutable std::atomic<const Program*> decided_[kComputeTypeCount][1u << kMostChoices] = {};  // owned
   mutable std::once_flag gradients_once_;
   mutable Gradients gradients_;
 };

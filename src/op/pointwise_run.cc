@@ -174,7 +174,7 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
   }
   SmallVector<double, 8> parameters;
   append_parameters(body, attrs, parameters);
-  const Program& program = body.program(compute);
+  const Program& program = body.program(compute, {parameters.data(), parameters.size()});
   const bool flat = is_flat(inputs, written);
   if (flat && run_flat(program, inputs, written, parameters)) return;
 

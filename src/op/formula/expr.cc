@@ -115,8 +115,10 @@ namespace {
 
 class Substitution {
  public:
-  Substitution(std::span<const Expr> inputs, std::span<const Expr> parameters)
-      : inputs_(inputs), parameters_(parameters) {}
+  using Decision = FunctionRef<std::optional<bool>(const Expr& condition)>;
+
+  Substitution(std::span<const Expr> inputs, std::span<const Expr> parameters, Decision decision)
+      : inputs_(inputs), parameters_(parameters), decision_(decision) {}
 
   Expr of(const Expr& expression) {
     if (auto found = done_.find(expression.node()); found != done_.end()) return found->second;
@@ -130,6 +132,8 @@ class Substitution {
       result = stop_gradient(of(expression.argument(0)));
     } else if (expression.kind() == Expr::Kind::kInstruction && expression.opcode() == Opcode::kCopy) {
       result = at_run_time(of(expression.argument(0)));
+    } else if (const std::optional<bool> holds = decided(expression)) {
+      result = of(expression.argument(*holds ? 1 : 2));
     } else if (expression.kind() == Expr::Kind::kInstruction) {
       const Expr a = of(expression.argument(0));
       const Expr b = expression.arity() > 1 ? of(expression.argument(1)) : a;
@@ -141,14 +145,25 @@ class Substitution {
   }
 
  private:
+  std::optional<bool> decided(const Expr& expression) const {
+    const bool is_select = expression.kind() == Expr::Kind::kInstruction && expression.opcode() == Opcode::kSelect;
+    return is_select ? decision_(expression.argument(0)) : std::nullopt;
+  }
+
   std::span<const Expr> inputs_, parameters_;
+  Decision decision_;
   std::unordered_map<const void*, Expr> done_;
 };
 
 }  // namespace
 
 Expr substitute(const Expr& expression, std::span<const Expr> inputs, std::span<const Expr> parameters) {
-  return Substitution(inputs, parameters).of(expression);
+  const auto undecided = [](const Expr&) { return std::optional<bool>(); };
+  return Substitution(inputs, parameters, undecided).of(expression);
+}
+
+Expr choose(const Expr& expression, FunctionRef<std::optional<bool>(const Expr& condition)> decision) {
+  return Substitution({}, {}, decision).of(expression);
 }
 
 }  // namespace headrace

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/ref_counted.h"
 #include "headrace/dtype.hpp"
 #include "op/formula/opcode.h"
@@ -147,6 +149,9 @@ Expr round_to(const Expr& x, DType dtype);
 
 // `expression` with inputs and parameters replaced by these expressions; those beyond the lists stay.
 Expr substitute(const Expr& expression, std::span<const Expr> inputs, std::span<const Expr> parameters);
+
+// `expression` with each select replaced by what it chooses, where `decision` says whether the condition holds.
+Expr choose(const Expr& expression, FunctionRef<std::optional<bool>(const Expr& condition)> decision);
 
 // Several outputs over common inputs: `inputs` and `parameters` count what the outputs may name.
 struct Formula {

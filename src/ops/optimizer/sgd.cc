@@ -44,7 +44,8 @@ Expr sgd_step(Expr w, Expr g, Expr lr, Expr wd, Expr rescale, Expr clip) {
 
 // {weight, momentum}
 std::vector<Expr> momentum_step(Expr w, Expr g, Expr m, Expr lr, Expr momentum, Expr wd, Expr rescale, Expr clip) {
-  Expr step = momentum * m - lr * wd * w - lr * clipped(rescale * g, clip);
+  Expr scaled = select(clip >= 0, lr * clipped(rescale * g, clip), lr * rescale * g);
+  Expr step = momentum * m - lr * wd * w - scaled;
   return {w + step, step};
 }
 

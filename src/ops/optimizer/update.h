@@ -2,8 +2,6 @@
 // states are written in place. Frontends write the result into the weight: `out=weight`.
 #pragma once
 
-#include <limits>
-
 #include "op/pointwise.h"
 
 namespace headrace {
@@ -15,10 +13,7 @@ inline constexpr char kClipDoc[] = "Bound of the absolute gradient; negative: no
 inline constexpr char kLazyDoc[] = "Of no effect on dense gradients.";
 
 // x moved into [-bound, bound] where the bound is not negative.
-inline Expr clipped(Expr x, Expr bound) {
-  const Expr limit = select(bound >= 0, bound, std::numeric_limits<double>::infinity());  // once, not for each element
-  return min(max(x, -limit), limit);
-}
+inline Expr clipped(Expr x, Expr bound) { return select(bound >= 0, min(max(x, -bound), bound), x); }
 
 // A spec with everything but the formula. Results after the first go into `state_inputs`.
 inline PointwiseSpec update_spec(std::string name, const char* doc, std::vector<std::string> inputs,
