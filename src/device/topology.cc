@@ -162,6 +162,7 @@ std::vector<int> Topology::of_kind(bool host) const {
   std::vector<int> found;
   for (int i = 0; i < device_count(); ++i)
     if (device(i).is_host() == host) found.push_back(i);
+  std::ranges::stable_sort(found, {}, [&](int i) { return std::pair(node(i), device(i).id); });
   return found;
 }
 

@@ -94,6 +94,7 @@ class Topology {
 
   // Raises ValueError that lists the devices.
   int find_device(std::string_view name) const;
+  // Numbers of devices, by node, then by the number in their name: gpu(i) is the i-th of the first list.
   std::vector<int> gpus() const { return of_kind(false); }
   std::vector<int> hosts() const { return of_kind(true); }
 

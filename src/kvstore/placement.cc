@@ -4,22 +4,14 @@
 #include <vector>
 
 namespace headrace::kvstore {
-namespace {
-
-std::vector<int> in_order(const Topology& topology, std::vector<int> devices) {
-  std::ranges::stable_sort(devices, {}, [&](int i) { return std::pair(topology.node(i), topology.device(i).id); });
-  return devices;
-}
-
-}  // namespace
 
 std::optional<int> number_of(const Topology& topology, Device device) {
   if (!device.is_host()) {
-    const std::vector<int> gpus = in_order(topology, topology.gpus());
+    const std::vector<int> gpus = topology.gpus();
     if (device.id < 0 || device.id >= static_cast<int>(gpus.size())) return std::nullopt;
     return gpus[static_cast<size_t>(device.id)];
   }
-  const std::vector<int> hosts = in_order(topology, topology.hosts());
+  const std::vector<int> hosts = topology.hosts();
   if (hosts.empty()) return std::nullopt;
   const auto own = std::ranges::find_if(
       hosts, [&](int i) { return topology.node(i) == topology.node(hosts[0]) && topology.device(i).id == device.id; });
@@ -30,7 +22,7 @@ std::optional<int> number_of(const Topology& topology, Device device) {
 Device device_of(const Topology& topology, int number) {
   const Device named = topology.device(number);
   if (named.is_host()) return {DeviceType::kCpu, topology.node(number) == 0 ? named.id : 0};
-  const std::vector<int> gpus = in_order(topology, topology.gpus());
+  const std::vector<int> gpus = topology.gpus();
   return {DeviceType::kGpu, static_cast<int32_t>(std::ranges::find(gpus, number) - gpus.begin())};
 }
 

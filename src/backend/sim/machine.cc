@@ -9,11 +9,6 @@ namespace {
 
 constexpr double kMostPushSeconds = 1000;
 
-std::vector<int> in_order(const Topology& topology, std::vector<int> devices) {
-  std::ranges::sort(devices, {}, [&](int d) { return std::pair(topology.node(d), topology.device(d).id); });
-  return devices;
-}
-
 }  // namespace
 
 MachineSpec::MachineSpec(std::shared_ptr<const Topology> of) : topology(std::move(of)) {
@@ -22,8 +17,8 @@ MachineSpec::MachineSpec(std::shared_ptr<const Topology> of) : topology(std::mov
 
 Machine::Machine(MachineSpec spec)
     : spec_(std::move(spec)),
-      gpus_(in_order(topology(), topology().gpus())),
-      hosts_(in_order(topology(), topology().hosts())) {
+      gpus_(topology().gpus()),
+      hosts_(topology().hosts()) {
   const Topology& topology = *spec_.topology;
   check(spec_.rates.size() == topology.spec().devices.size(), ErrorKind::kValue,
         "machine: topology {} has {} devices, got rates for {}; give each device its rates", topology.name(),
