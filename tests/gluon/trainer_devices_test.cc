@@ -47,7 +47,7 @@ std::vector<float> loss_curve(const std::vector<Device>& devices, const char* op
     for (const NDArray& loss : losses) autograd::backward(loss);
     trainer.step(22);
     double sum = 0;
-    for (const NDArray& loss : losses) sum += np::sum(loss.detach()).item();
+    for (const NDArray& loss : losses) sum += nd::sum(loss.detach()).item();
     curve.push_back(static_cast<float>(sum / 22));
   }
   return curve;
