@@ -15,10 +15,7 @@ MachineSpec::MachineSpec(std::shared_ptr<const Topology> of) : topology(std::mov
   for (const DeviceSpec& device : topology->spec().devices) rates.push_back(device.rates);
 }
 
-Machine::Machine(MachineSpec spec)
-    : spec_(std::move(spec)),
-      gpus_(topology().gpus()),
-      hosts_(topology().hosts()) {
+Machine::Machine(MachineSpec spec) : spec_(std::move(spec)), gpus_(topology().gpus()), hosts_(topology().hosts()) {
   const Topology& topology = *spec_.topology;
   check(spec_.rates.size() == topology.spec().devices.size(), ErrorKind::kValue,
         "machine: topology {} has {} devices, got rates for {}; give each device its rates", topology.name(),
