@@ -265,10 +265,12 @@ NDArray beside(NDArray array, const NDArray& neighbour) {
   return needs_device_copy(neighbour.device(), array.device()) ? copied_to(array, neighbour.device()) : array;
 }
 
-// Waits without the interpreter's lock: a thread that completes tasks may need it.
+NDArray on_host(const NDArray& array) {
+  return !array.view()->storage() || array.device().is_host() ? array : host_copy(array);
+}
+
 PyObject* to_numpy(const NDArray& given) {
-  const bool is_here = !given.view()->storage() || given.device().is_host();
-  const NDArray array = is_here ? given : host_copy(given);
+  const NDArray array = on_host(given);
   if (!wait_to_read(array)) throw PythonError();
   static PyObject* empty = numpy_name("empty");
   Ref shape(from_shape(array.shape()));

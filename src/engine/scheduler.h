@@ -100,6 +100,7 @@ class Scheduler {
   Task* complete(ThreadContext& context, Task* task, const FailurePtr& failure,
                  FunctionRef<bool(Task&)> may_continue) noexcept;
   Task* complete(ThreadContext& context, const TaskGroup& group, FunctionRef<bool(Task&)> may_continue) noexcept;
+  void release(Task& task, int reasons) noexcept;
   void finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept;
   Task* pass_on(ThreadContext& context, int count, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
@@ -116,7 +117,7 @@ class Scheduler {
   Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;
 
   // Accelerators (scheduler_device.cc).
-  DeviceQueue& device_queue(const Accelerator& accelerator);
+  DeviceQueue& device_queue(Accelerator& accelerator);
   void visit_device_queues(FunctionRef<void(DeviceQueue&)> visit) noexcept;
   bool put_off(Task& task) noexcept;
 

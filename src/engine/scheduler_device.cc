@@ -7,12 +7,12 @@
 
 namespace headrace {
 
-DeviceQueue& Scheduler::device_queue(const Accelerator& accelerator) {
+DeviceQueue& Scheduler::device_queue(Accelerator& accelerator) {
   std::atomic<DeviceQueue*>& place = device_queues_[static_cast<size_t>(accelerator.device().id)];
   if (DeviceQueue* known = place.load(std::memory_order_acquire)) return *known;
   std::lock_guard guard(device_queues_mutex_);
   if (DeviceQueue* known = place.load(std::memory_order_relaxed)) return *known;
-  auto* made = new DeviceQueue(*this, const_cast<Accelerator&>(accelerator));
+  auto* made = new DeviceQueue(*this, accelerator);
   place.store(made, std::memory_order_release);
   return *made;
 }
@@ -55,16 +55,13 @@ void Scheduler::pass_launched(ThreadContext& context, Task& task) noexcept {
 }
 
 void Scheduler::retire(ThreadContext& context, Launch& launch) noexcept {
-  Task& task = launch.task();
   ChainEvents events;
   for (Task* waiting : launch.retire())
     if (waiting->waits.fetch_sub(1, std::memory_order_acq_rel) == 1) events.ready.push(waiting);
   TaskList ready;
   reach_waits(events, ready);
   if (launch.failed_itself()) failures_.add(launch.failure());
-  task.destroy_body();
-  if (task.host_bytes) pending_bytes_.fetch_sub(task.host_bytes, std::memory_order_relaxed);
-  Task::drop(&task, 1);
+  release(launch.task(), 1);
   device_tasks_.fetch_sub(1, std::memory_order_relaxed);
   pass_on(context, 1, ready, [](Task&) { return false; });
 }

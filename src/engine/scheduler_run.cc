@@ -86,9 +86,14 @@ void Scheduler::finish(Task& task, const FailurePtr& failure, TaskList& ready) n
   ChainEvents events;
   complete_accesses(task, events);
   if (!events.ready.empty()) reach_waits(events, ready);  // while the body keeps the Vars alive
+  release(task, events.left + 1);
+}
+
+// Gives back what a task held that is over.
+void Scheduler::release(Task& task, int reasons) noexcept {
   task.destroy_body();
   if (task.host_bytes) pending_bytes_.fetch_sub(task.host_bytes, std::memory_order_relaxed);
-  Task::drop(&task, events.left + 1);
+  Task::drop(&task, reasons);
 }
 
 // Counts `count` ended tasks and sends on what became ready through them.

@@ -1,11 +1,9 @@
 #include "kvstore/part_tasks.h"
 
-#include <cstring>
-
 #include "device/observer.h"
 #include "device/registry.h"
-#include "device/stream.h"
 #include "engine/runtime.h"
+#include "ndarray/device_copy.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
 
@@ -26,20 +24,7 @@ struct Border {
 struct Copy {
   Vars vars;
   ViewPtr to, from;
-
-  static MemoryBlock block(const View& view) {
-    auto* const begin = static_cast<char*>(view.storage()->address());
-    return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
-  }
-  void operator()() const {
-    to->storage()->discard_copies();
-    const size_t bytes = static_cast<size_t>(from->size()) * item_size(from->dtype());
-    const MemoryBlock target = block(*to), source = block(*from);
-    if (Stream* stream = current_stream())
-      stream->copy(target, source, bytes);
-    else
-      std::memcpy(target.address, source.address, bytes);
-  }
+  void operator()() const { copy_elements(*to, *from); }
 };
 
 struct Combination {

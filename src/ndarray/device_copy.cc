@@ -1,6 +1,6 @@
 #include "ndarray/device_copy.h"
 
-#include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "device/registry.h"
@@ -13,20 +13,27 @@ namespace {
 // What a copy costs the host is next to nothing; the number tells the engine that it is worth a queue.
 constexpr double kCopyCostNs = Engine::kInlineCostNs;
 
+MemoryBlock block(const View& view) {
+  auto* const begin = static_cast<char*>(view.storage()->address());
+  return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
+}
+
 struct CopyBody {
   ViewPtr to, from;
-
-  static MemoryBlock block(const View& view) {
-    auto* const begin = static_cast<char*>(view.storage()->address());
-    return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
-  }
-  void operator()() const {
-    to->storage()->discard_copies();
-    current_stream()->copy(block(*to), block(*from), static_cast<size_t>(from->size()) * item_size(from->dtype()));
-  }
+  void operator()() const { copy_elements(*to, *from); }
 };
 
 }  // namespace
+
+void copy_elements(const View& to, const View& from) {
+  to.storage()->discard_copies();
+  const size_t bytes = static_cast<size_t>(from.size()) * item_size(from.dtype());
+  const MemoryBlock target = block(to), source = block(from);
+  if (Stream* const stream = current_stream())
+    stream->copy(target, source, bytes);
+  else
+    std::memcpy(target.address, source.address, bytes);
+}
 
 void push_device_copy(const ViewPtr& to, const ViewPtr& from) {
   if (from->size() == 0) return;

@@ -10,6 +10,10 @@ namespace headrace {
 // one of the devices is an accelerator. Raises what is wrong with the devices.
 void push_device_copy(const ViewPtr& to, const ViewPtr& from);
 
+// What the task of such a copy does: the bytes, on the stream that runs it, or between places of the host where none
+// does. In a task that holds access to both storages.
+void copy_elements(const View& to, const View& from);
+
 // An array on the host with the geometry of `array`, which is on an accelerator: what lies between the first and the
 // last of its elements is copied.
 NDArray host_copy(const NDArray& array);
