@@ -106,17 +106,27 @@ def test_compilers_and_interpreters(tmp_path):
     ]
 
 
-def test_automatic_parallelism(tmp_path):
-    """Smaller matrices than the book's, which are for a GPU."""
+def smaller_matrices(text):
+    """The book's are for a GPU."""
+    return text.replace("(6000, 6000)", "(800, 800)").replace("(2000, 2000)", "(600, 600)")
 
-    def smaller(text):
-        return text.replace("(6000, 6000)", "(800, 800)").replace("(2000, 2000)", "(600, 600)")
 
-    lines = printed_by("07", tmp_path, smaller).splitlines()
-    names = ["CPU time", "GPU time", r"CPU&GPU ", "Run on GPU", "Copy to CPU", "Run on GPU and copy to CPU"]
+def check_times(printed, names):
+    lines = printed.splitlines()
     assert len(lines) == len(names)
     for line, name in zip(lines, names):
         assert re.fullmatch(rf"{name}: {TIME} sec", line)
+
+
+def test_automatic_parallelism(tmp_path):
+    names = ["CPU time", "GPU time", r"CPU&GPU ", "Run on GPU", "Copy to CPU", "Run on GPU and copy to CPU"]
+    check_times(printed_by("07", tmp_path, smaller_matrices), names)
+
+
+def test_automatic_parallelism_of_the_first_edition(tmp_path):
+    names = [r"Run on CPU\.", r"Then run on GPU\.", r"Run on both CPU and GPU in parallel\."]
+    names += [r"Run on GPU\.", r"Then copy to CPU\.", r"Run and copy in parallel\."]
+    check_times(printed_by("04", tmp_path, smaller_matrices, {"HEADRACE_SIM_GPUS": "1"}), names)
 
 
 @pytest.mark.slow

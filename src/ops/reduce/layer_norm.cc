@@ -19,10 +19,15 @@ struct LayerNormAttrs {
 
 size_t result_count(const LayerNormAttrs& a) { return a.output_mean_var ? 3 : 1; }
 
-struct EpsAttrs {
+struct BackwardAttrs {
   double eps = 1e-5;
-  static constexpr auto kFields = fields(field(&EpsAttrs::eps, "eps", "Added to the variance."));
+  bool of_parameters = true;
+  static constexpr auto kFields =
+      fields(field(&BackwardAttrs::eps, "eps", "Added to the variance."),
+             field(&BackwardAttrs::of_parameters, "of_parameters", "Also give the gradients of gamma and beta."));
 };
+
+size_t gradient_count(const BackwardAttrs& a) { return a.of_parameters ? 3 : 1; }
 
 // Gradients out of operators that can be differentiated again.
 void composed_gradient(Gradient& g, int64_t axis, double eps) {
@@ -54,9 +59,10 @@ void gradient(Gradient& g, const LayerNormAttrs& a) {
   if (thread_state().recording || axis != ndim - 1) return composed_gradient(g, axis, a.eps);
   const OpDef& backward = find_op("_backward_LayerNorm");
   const NDArray inputs[] = {g.head(), g.input(0), g.input(1)};
-  std::vector<NDArray> gradients(backward.outputs);
+  const BackwardAttrs attrs{a.eps, g.wants(1) || g.wants(2)};
+  std::vector<NDArray> gradients(gradient_count(attrs));
   if (g.target(0) && g.target(0).dtype() == g.input(0).dtype()) gradients[0] = g.target(0);
-  invoke(backward, make_attrs(EpsAttrs{a.eps}), inputs, gradients);
+  invoke(backward, make_attrs(attrs), inputs, gradients);
   for (size_t i = 0; i < gradients.size(); ++i)
     if (g.wants(i)) g.set(i, gradients[i]);
 }
@@ -110,18 +116,18 @@ OpDef layer_norm() {
 }
 
 OpDef rows_backward() {
-  return general<EpsAttrs>({.name = "_backward_LayerNorm",
-                            .doc = "Gradients of layer normalisation along the last axis: of data, gamma and beta.",
-                            .inputs = {"gradient", "data", "gamma"},
-                            .outputs = 3,
-                            .infer =
-                                [](Infer& i, const EpsAttrs&) {
-                                  i.output(i.shape(1), i.dtype(1));
-                                  i.output(i.shape(2), i.dtype(2));
-                                  i.output(i.shape(2), i.dtype(2));
-                                  i.cost(100 + static_cast<double>(i.size(0)));
-                                },
-                            .kernel = [](KernelContext& c, const EpsAttrs& a) { layer_norm_backward(c, a.eps); }});
+  return general<BackwardAttrs>(
+      {.name = "_backward_LayerNorm",
+       .doc = "Gradients of layer normalisation along the last axis: of data, gamma and beta.",
+       .inputs = {"gradient", "data", "gamma"},
+       .output_count = gradient_count,
+       .infer =
+           [](Infer& i, const BackwardAttrs& a) {
+             i.output(i.shape(1), i.dtype(1));
+             for (size_t k = 1; k < gradient_count(a); ++k) i.output(i.shape(2), i.dtype(2));
+             i.cost(100 + static_cast<double>(i.size(0)));
+           },
+       .kernel = [](KernelContext& c, const BackwardAttrs& a) { layer_norm_backward(c, a.eps); }});
 }
 
 }  // namespace

@@ -63,33 +63,65 @@ void forward(KernelContext& c, const AxisSpace& space, double eps, ComputeType t
   });
 }
 
+// The rows of a backward step that one thread works on.
 template <class T>
-void backward(KernelContext& c, double eps, ComputeType type) {
-  const Tensor &head = c.input(0), &data = c.input(1);
-  const int64_t n = c.input(2).size, rows = n == 0 ? 0 : data.size / n;
+struct BackwardRows {
+  BackwardRows(KernelContext& c, double eps, ComputeType type)
+      : n(c.input(2).size),
+        eps(eps),
+        dy(c.input(0), n, type),
+        x(c.input(1), n, type),
+        gamma(c.input(2), n, type),
+        dx(c.output(0), n, type),
+        g(gamma.read(0)) {}
+
+  void of_data(int64_t r) {
+    const T* row = x.read(r);
+    kernels.data_gradient(dy.read(r), row, g, dx.target(r), n, kernels.moments(row, n, eps));
+    dx.written(r);
+  }
+  void of_all(int64_t r, T* dgamma, T* dbeta) {
+    const T* row = x.read(r);
+    kernels.gradient(dy.read(r), row, g, dx.target(r), dgamma, dbeta, n, kernels.moments(row, n, eps));
+    dx.written(r);
+  }
+
+  int64_t n;
+  double eps;
+  Rows<T> dy, x, gamma, dx;
+  const T* g;
   const LayerNormKernels<T>& kernels = layer_norm_kernels(T{});
+};
+
+template <class T>
+void backward_with_parameters(KernelContext& c, int64_t rows, double eps, ComputeType type, double cost) {
+  const int64_t n = c.input(2).size, size = c.input(1).size;
   // The number of parts follows from the size alone, so that the sums do not depend on the threads.
-  const int64_t parts =
-      std::clamp<int64_t>(data.size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(rows, 1)));
+  const int64_t parts = std::clamp<int64_t>(size / kPartElements, 1, std::min(kMostParts, std::max<int64_t>(rows, 1)));
   T* sums = c.workspace<T>(2 * parts * n);
   std::fill_n(sums, 2 * parts * n, T{0});
-  const double cost = static_cast<double>(data.size) * 2 * kNsPerElement;
   parallel_for(parts, 1, cost, [&](int64_t begin, int64_t end) {
-    Rows<T> dy(head, n, type), x(data, n, type), gamma(c.input(2), n, type), dx(c.output(0), n, type);
-    const T* g = gamma.read(0);
+    BackwardRows<T> backward(c, eps, type);
     for (int64_t part = begin; part < end; ++part) {
       T *dgamma = sums + 2 * part * n, *dbeta = dgamma + n;
-      for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) {
-        const T* row = x.read(r);
-        kernels.gradient(dy.read(r), row, g, dx.target(r), dgamma, dbeta, n, kernels.moments(row, n, eps));
-        dx.written(r);
-      }
+      for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) backward.of_all(r, dgamma, dbeta);
     }
   });
   for (int64_t part = 1; part < parts; ++part)
     for (int64_t j = 0; j < 2 * n; ++j) sums[j] += sums[2 * part * n + j];
   store_function(type, c.output(1).dtype)(sums, c.output(1).data, 1, n);
   store_function(type, c.output(2).dtype)(sums + n, c.output(2).data, 1, n);
+}
+
+template <class T>
+void backward(KernelContext& c, double eps, ComputeType type) {
+  const int64_t n = c.input(2).size, size = c.input(1).size, rows = n == 0 ? 0 : size / n;
+  const double cost = static_cast<double>(size) * 2 * kNsPerElement;
+  if (c.output_count() > 1) return backward_with_parameters<T>(c, rows, eps, type, cost);
+  parallel_for(rows, 1, cost, [&](int64_t begin, int64_t end) {
+    BackwardRows<T> backward(c, eps, type);
+    for (int64_t r = begin; r < end; ++r) backward.of_data(r);
+  });
 }
 
 }  // namespace

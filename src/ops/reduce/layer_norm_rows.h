@@ -17,6 +17,8 @@ struct LayerNormKernels {
   // dx, and what the row adds to the gradients of gamma and beta
   void (*gradient)(const T* dy, const T* x, const T* gamma, T* dx, T* dgamma, T* dbeta, int64_t n,
                    RowMoments moments) noexcept;
+  // dx alone
+  void (*data_gradient)(const T* dy, const T* x, const T* gamma, T* dx, int64_t n, RowMoments moments) noexcept;
 };
 
 const LayerNormKernels<float>& layer_norm_kernels(float) noexcept;

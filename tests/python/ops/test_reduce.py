@@ -264,6 +264,24 @@ def test_layer_norm(axis):
     check_gradient(lambda g: npx.layer_norm(np.array(small), g, beta, axis=axis), gamma.asnumpy())
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("rows", [0, 3, 1000])
+def test_layer_norm_of_parameters_that_need_no_gradient(rows, dtype):
+    """The gradient of the data has the same bits whether or not others are asked for."""
+    gamma, beta = (np.array(RNG.uniform(0.5, 2, 70), dtype=dtype) for _ in range(2))
+    x, head = (np.array(RNG.uniform(-2, 2, (rows, 70)), dtype=dtype) for _ in range(2))
+    gradients = []
+    for attached in [(x,), (x, gamma), (x, beta)]:
+        for array in attached:
+            array.attach_grad()
+        with autograd.record():
+            y = npx.layer_norm(x, gamma, beta)
+        y.backward(head)
+        gradients.append(x.grad.asnumpy())
+    numpy.testing.assert_array_equal(gradients[0], gradients[1])
+    numpy.testing.assert_array_equal(gradients[0], gradients[2])
+
+
 def test_layer_norm_refuses():
     with pytest.raises(ValueError, match="gamma"):
         npx.layer_norm(np.ones((2, 3)), np.ones((2,)), np.ones((3,)))
