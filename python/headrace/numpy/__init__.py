@@ -10,11 +10,13 @@ from .._catalogue import populate as _populate
 from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classes)
 from .multiarray import array, empty, ndarray
 from . import linalg, random
+from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
+from .host import *  # noqa: F403
 from .parts import *  # noqa: F403
 from .products import *  # noqa: F403
 from .statistics import *  # noqa: F403
-from . import functions, parts, products, statistics
+from . import differences, functions, host, parts, products, statistics
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -39,7 +41,9 @@ __all__ = [
     "e",
     "inf",
     "nan",
+    *differences.__all__,
     *functions.__all__,
+    *host.__all__,
     *parts.__all__,
     *products.__all__,
     *statistics.__all__,

@@ -103,10 +103,10 @@ class ndarray(NDArray):
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if method != "__call__":
-            return _host(getattr(ufunc, method), inputs, kwargs)
+            return call_on_host(getattr(ufunc, method), inputs, kwargs)
         function = getattr(_module(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
         if function is None:
-            return _host(ufunc, inputs, kwargs)
+            return call_on_host(ufunc, inputs, kwargs)
         if out is not None:
             kwargs["out"] = out[0] if isinstance(out, tuple) and len(out) == 1 else out
         arrays = [array(i) if isinstance(i, (_numpy.ndarray, list)) else i for i in inputs]
@@ -119,7 +119,7 @@ class ndarray(NDArray):
             module = module.linalg
         own = getattr(module, name, None)
         if own is None:
-            return _host(function, args, kwargs)
+            return call_on_host(function, args, kwargs)
         return own(*args, **kwargs)
 
     def __reduce__(self):
@@ -156,14 +156,35 @@ def _to_host(value):
     return value
 
 
-def _host(function, args, kwargs):
-    """Runs a NumPy function on copies of the arrays; array results come back as np arrays."""
+def _first_array(values):
+    for value in values:
+        found = _first_array(value) if isinstance(value, (list, tuple)) else value
+        if isinstance(found, NDArray):
+            return found
+    return None
+
+
+def call_on_host(function, args, kwargs):
+    """Runs a NumPy function on copies of the arrays. Array results come back as np arrays on the device of the first
+    array, those of a dtype that np arrays cannot have as they are. `out` may be an np array.
+    """
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out", None)
+    out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     result = function(*_to_host(args), **{name: _to_host(value) for name, value in kwargs.items()})
-    if isinstance(result, _numpy.ndarray):
-        return array(result)
-    if isinstance(result, (tuple, list)):
-        return type(result)(array(r) if isinstance(r, _numpy.ndarray) else r for r in result)
-    return result
+    if out is not None:
+        out[...] = result
+        return out
+    first = _first_array([*args, *kwargs.values()])
+
+    def brought_back(value):
+        if type(value) in (tuple, list):
+            return type(value)(map(brought_back, value))
+        if not isinstance(value, _numpy.ndarray) or value.dtype.kind not in "biuf":
+            return value
+        return array(value, ctx=first.ctx if first is not None else None)
+
+    return brought_back(result)
 
 
 def array(object, dtype=None, ctx=None):

@@ -1,0 +1,172 @@
+"""np functions of neighbouring elements and of polynomials, and older names of others, put together from operators."""
+
+import numpy as _numpy
+
+from ..ndarray.ndarray import NDArray
+from .multiarray import array
+
+__all__ = [
+    "alltrue",
+    "broadcast_arrays",
+    "diff",
+    "ediff1d",
+    "in1d",
+    "msort",
+    "polyval",
+    "product",
+    "resize",
+    "row_stack",
+    "sometrue",
+    "trapz",
+]
+
+
+def _np():
+    from .. import numpy
+
+    return numpy
+
+
+def _array(values, dtype=None):
+    return values if isinstance(values, NDArray) else array(values, dtype=dtype)
+
+
+def _neighbours(a, axis):
+    """All but the first and all but the last along an axis."""
+    before = (slice(None),) * (axis % a.ndim)
+    return a[before + (slice(1, None),)], a[before + (slice(None, -1),)]
+
+
+def _edge(values, a, axis):
+    """What goes before or after an array along an axis: a scalar is one element at each place."""
+    values = _array(values, a.dtype)
+    if values.ndim > 0:
+        return values
+    return _np().broadcast_to(values, tuple(1 if i == axis else n for i, n in enumerate(a.shape)))
+
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """The n-th differences of neighbours along an axis.
+
+    Parameters
+    ----------
+    a : array of at least one dimension.
+    n : how often differences are taken; 0 gives the array itself.
+    axis : of the differences; its extent becomes smaller by n.
+    prepend, append : array or scalar that goes before or after ``a`` along the axis first.
+
+    Raises
+    ------
+    ValueError
+        For a scalar array, a negative n or an axis out of range.
+    """
+    a = _array(a)
+    if a.ndim == 0:
+        raise ValueError("diff: expected an array of at least one dimension, got a scalar")
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, got {n}")
+    if not -a.ndim <= axis < a.ndim:
+        raise ValueError(f"diff: axis {axis} is out of range for an array of {a.ndim} dimension(s)")
+    axis %= a.ndim
+    before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
+    if before or after:
+        a = _np().concatenate([*before, a, *after], axis=axis)
+    for _ in range(n):
+        later, earlier = _neighbours(a, axis)
+        a = _np().not_equal(later, earlier) if a.dtype == _np().bool_ else later - earlier
+    return a
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``."""
+    ary = _array(ary)
+    differences = diff(ary.ravel())
+    begin, end = [[] if v is None else [_array(v, ary.dtype).ravel()] for v in (to_begin, to_end)]
+    return _np().concatenate([*begin, differences, *end]) if begin or end else differences
+
+
+def trapz(y, x=None, dx=1.0, axis=-1):
+    """The integral of ``y`` along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : values.
+    x : places of the values: of the shape of ``y``, or one-dimensional along the axis; None: ``dx`` apart.
+    dx : distance of the values without ``x``.
+    axis : along which to integrate.
+    """
+    y = _array(y)
+    axis %= y.ndim
+    later, earlier = _neighbours(y, axis)
+    if x is not None:
+        x = _array(x)
+        dx = diff(x, axis=axis if x.ndim > 1 else 0)
+        if x.ndim == 1:
+            dx = dx.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
+    return _np().sum((later + earlier) * dx * 0.5, axis=axis)
+
+
+def polyval(p, x):
+    """The polynomial with the coefficients ``p``, that of the highest power first, at ``x``.
+
+    Raises
+    ------
+    ValueError
+        Unless ``p`` has one dimension.
+    """
+    p, x = _array(p), _array(x)
+    if p.ndim != 1:
+        raise ValueError(f"polyval: expected coefficients in one dimension, got shape {p.shape}")
+    value = _np().zeros_like(x)
+    for i in range(p.size):
+        value = value * x + p[i]
+    return value
+
+
+def broadcast_arrays(*args):
+    """The arrays, each stretched to the shape that all of them have together."""
+    arrays = [_array(a) for a in args]
+    shape = _numpy.broadcast_shapes(*(a.shape for a in arrays))
+    return [_np().broadcast_to(a, shape) for a in arrays]
+
+
+def resize(a, new_shape):
+    """The elements of ``a`` in order, again and again, in a new shape."""
+    a = _array(a)
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    count = 1
+    for extent in shape:
+        count *= extent
+    if a.size == 0 or count == 0:
+        return _np().zeros(shape, dtype=a.dtype)
+    return _np().tile(a.ravel(), -(-count // a.size))[:count].reshape(shape)
+
+
+def msort(a):
+    """A copy of ``a`` sorted along its first axis."""
+    return _np().sort(_array(a), axis=0)
+
+
+def in1d(ar1, ar2, assume_unique=False, invert=False):
+    """Whether each element of the flattened ``ar1`` is among ``ar2``."""
+    return _np().isin(_array(ar1).ravel(), ar2, assume_unique=assume_unique, invert=invert)
+
+
+def row_stack(arrays):
+    """``vstack`` by its older name."""
+    return _np().vstack(arrays)
+
+
+def alltrue(a, *args, **kwargs):
+    """``all`` by its older name."""
+    return _np().all(a, *args, **kwargs)
+
+
+def sometrue(a, *args, **kwargs):
+    """``any`` by its older name."""
+    return _np().any(a, *args, **kwargs)
+
+
+def product(a, *args, **kwargs):
+    """``prod`` by its older name."""
+    return _np().prod(a, *args, **kwargs)

@@ -1,0 +1,99 @@
+"""np functions of neighbours and polynomials, and older names of others, against NumPy."""
+
+import numpy
+import pytest
+
+from headrace import autograd, np
+
+RNG = numpy.random.RandomState(3)
+
+
+def check(got, expected):
+    got, expected = got.asnumpy(), numpy.asarray(expected)
+    assert got.shape == expected.shape
+    numpy.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
+def gradient_of(function, x):
+    x = np.array(x)
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+    return x.grad.asnumpy()
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("n", [0, 1, 3, 5])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_diff(dtype, n, axis):
+    x = RNG.uniform(-9, 9, (4, 5)).astype(dtype)
+    got = np.diff(np.array(x), n=n, axis=axis)
+    assert got.dtype == dtype
+    check(got, numpy.diff(x, n=n, axis=axis))
+
+
+def test_diff_of_more():
+    x = RNG.uniform(-1, 1, (2, 3)).astype("float32")
+    row = numpy.ones((1, 3), "float32")
+    check(
+        np.diff(np.array(x), axis=0, prepend=2, append=np.array(row)),
+        numpy.diff(x, axis=0, prepend=2, append=row),
+    )
+    check(np.diff(np.array([True, True, False], dtype="bool")).astype("int32"), [0, 1])
+    check(np.diff(np.zeros((0, 3))), numpy.diff(numpy.zeros((0, 3))))
+    check(np.diff(np.array([5, 7], dtype="int64"), prepend=1), [4, 2])
+    numpy.testing.assert_array_equal(gradient_of(lambda a: np.diff(a, n=2), [1.0, 4.0, 9.0]), [1, -2, 1])
+    for wrong in (dict(a=np.array(1)), dict(a=np.ones(3), n=-1), dict(a=np.ones(3), axis=1)):
+        with pytest.raises(ValueError, match="diff"):
+            np.diff(**wrong)
+
+
+def test_ediff1d():
+    x = RNG.uniform(-1, 1, (2, 3)).astype("float32")
+    check(np.ediff1d(np.array(x)), numpy.ediff1d(x))
+    check(np.ediff1d(np.array(x), to_end=[8, 9], to_begin=-1), numpy.ediff1d(x, to_end=[8, 9], to_begin=-1))
+    assert np.ediff1d(np.array([1, 4], dtype="int32"), to_end=9).dtype == "int32"
+
+
+def test_trapz():
+    y, x = RNG.uniform(-1, 1, (4, 5)).astype("float32"), RNG.uniform(-1, 1, 5).astype("float32")
+    integral = getattr(numpy, "trapezoid", None) or numpy.trapz
+    check(np.trapz(np.array(y)), integral(y))
+    check(np.trapz(np.array(y), dx=0.5, axis=0), integral(y, dx=0.5, axis=0))
+    check(np.trapz(np.array(y), np.array(x)), integral(y, x))
+    check(np.trapz(np.array(y), np.array(y), axis=0), integral(y, y, axis=0))
+    numpy.testing.assert_array_equal(gradient_of(lambda a: np.trapz(a, dx=2), numpy.ones(4)), [1, 2, 2, 1])
+
+
+def test_polyval():
+    p, x = [2, -1, 0.5], RNG.uniform(-1, 1, (2, 3)).astype("float32")
+    check(np.polyval(p, np.array(x)), numpy.polyval(p, x))
+    check(np.polyval(np.array([]), np.array(x)), numpy.polyval([], x))
+    numpy.testing.assert_allclose(gradient_of(lambda a: np.polyval(a, np.array([3.0])), p), [9, 3, 1])
+    with pytest.raises(ValueError, match="one dimension"):
+        np.polyval(np.ones((2, 2)), 1.0)
+
+
+def test_broadcast_arrays():
+    a, b = np.broadcast_arrays(np.ones((3, 1)), [1, 2])
+    assert a.shape == b.shape == (3, 2)
+    with pytest.raises(ValueError):
+        np.broadcast_arrays(np.ones(3), np.ones(2))
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (2, 1), 5, (0, 3), ()])
+def test_resize(shape):
+    x = RNG.uniform(-1, 1, (2, 3)).astype("float32")
+    check(np.resize(np.array(x), shape), numpy.resize(x, shape))
+    assert np.resize(np.array([], dtype="int32"), (2,)).asnumpy().tolist() == [0, 0]
+
+
+def test_older_names():
+    x = RNG.uniform(-1, 1, (3, 3)).astype("float32")
+    a = np.array(x)
+    check(np.msort(a), numpy.sort(x, axis=0))
+    check(np.row_stack([a, a]), numpy.vstack([x, x]))
+    check(np.product(a, axis=1), numpy.prod(x, axis=1))
+    assert np.alltrue(a < 2).item() and not np.sometrue(a > 2).item()
+    assert np.in1d(np.array([1, 2, 3]), np.array([3, 1])).asnumpy().tolist() == [True, False, True]

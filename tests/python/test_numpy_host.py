@@ -1,0 +1,156 @@
+"""Functions that NumPy computes on the host: the same results, as np arrays."""
+
+import numpy
+import pytest
+
+from headrace import autograd, cpu, np, npx
+from headrace.base import MXNetError
+from headrace.numpy import host
+
+X = numpy.array([[1.0, 2.5, -3.0], [4.0, numpy.nan, 6.0]], "float32")
+Y = numpy.array([3.0, 1.0, 2.0, 1.0], "float32")
+I = numpy.array([2, 0, 1, 1], "int64")  # noqa: E741
+BITS = numpy.array([1, 0, 1], "uint8")
+
+# Calls by name: positional arguments, and those by name.
+CALLS = {
+    "apply_along_axis": [(lambda row: row.sum(), 0, X)],
+    "apply_over_axes": [(lambda a, axis: a.sum(axis, keepdims=True), X, [0, 1])],
+    "argpartition": [(Y, 2)],
+    "array_equiv": [(Y, Y), (X, Y[:3])],
+    "choose": [(I % 2, [Y, -Y])],
+    "compress": [([True, False, True, True], Y)],
+    "corrcoef": [(Y, Y * I)],
+    "correlate": [(Y, Y[:2])],
+    "cov": [(Y,), (numpy.stack([Y, Y * I]),)],
+    "delete": [(X, 1, {"axis": 1})],
+    "diag_indices_from": [(numpy.ones((3, 3), "float32"),)],
+    "digitize": [(Y, numpy.array([1.5, 2.5], "float32"))],
+    "divmod": [(Y, 2)],
+    "extract": [(Y > 1, Y)],
+    "frexp": [(Y,)],
+    "genfromtxt": [(["1 2", "3 4"],)],
+    "histogram2d": [(Y, Y)],
+    "histogram_bin_edges": [(Y, {"bins": 3})],
+    "histogramdd": [(Y[:, None], {"bins": 3})],
+    "i0": [(Y,)],
+    "imag": [(Y,)],
+    "insert": [(X, 1, 9, {"axis": 1})],
+    "interp": [(Y, Y[[1, 2, 0]], Y[:3])],
+    "intersect1d": [(Y, Y[:2])],
+    "isclose": [(X, X), (X, X, {"equal_nan": True})],
+    "isin": [(Y, [1, 2])],
+    "ix_": [(I, I[:2])],
+    "lexsort": [((Y, Y * I),)],
+    "min_scalar_type": [(10,)],
+    "modf": [(Y / 2,)],
+    "nanargmax": [(X, {"axis": 1})],
+    "nanargmin": [(X,)],
+    "nancumprod": [(X,)],
+    "nancumsum": [(X, {"axis": 0})],
+    "nanmax": [(X,), (X, {"axis": 1})],
+    "nanmedian": [(X, {"axis": 0})],
+    "nanmin": [(X,)],
+    "nanpercentile": [(X, 30)],
+    "nanprod": [(X, {"axis": 0})],
+    "nanquantile": [(X, 0.3, {"axis": 0})],
+    "nanstd": [(X,)],
+    "nansum": [(X,)],
+    "nanvar": [(X, {"axis": 1})],
+    "packbits": [(BITS,)],
+    "partition": [(Y, 1)],
+    "piecewise": [(Y, [Y < 2, Y >= 2], [-1, 1])],
+    "poly": [(Y,)],
+    "polyadd": [(Y, Y[:2])],
+    "polydiv": [(Y, Y[:2])],
+    "polyfit": [(I[:3].astype("float32"), Y[:3], 1)],
+    "polyint": [(Y,)],
+    "polymul": [(Y, Y)],
+    "polysub": [(Y, Y[:2])],
+    "promote_types": [("float32", "int64")],
+    "real": [(Y,)],
+    "roots": [([1, -3, 2],), ([1, 0, 1],)],
+    "searchsorted": [([1.0, 2.0, 3.0], Y)],
+    "select": [([Y < 2, Y > 2], [Y, -Y])],
+    "setdiff1d": [(Y, Y[1:2])],
+    "setxor1d": [(Y, Y[:2])],
+    "spacing": [(Y,)],
+    "take_along_axis": [(Y, I, 0)],
+    "tril_indices_from": [(numpy.ones((3, 3), "float32"),)],
+    "trim_zeros": [(numpy.array([0, 1, 0, 2, 0], "float32"),)],
+    "triu_indices_from": [(numpy.ones((2, 3), "float32"),)],
+    "union1d": [(Y, I)],
+    "unpackbits": [(BITS,)],
+    "unravel_index": [(I, (2, 2))],
+    "unwrap": [(Y * 4,)],
+    "vander": [(Y,)],
+}
+
+
+def both_ways(value):
+    """np arrays in place of NumPy's."""
+    if isinstance(value, numpy.ndarray):
+        return np.array(value)
+    return type(value)(map(both_ways, value)) if isinstance(value, (list, tuple)) else value
+
+
+def check(got, expected):
+    if isinstance(expected, (tuple, list)):
+        assert type(got) is type(expected) and len(got) == len(expected)
+        for g, e in zip(got, expected):
+            check(g, e)
+    elif isinstance(expected, numpy.ndarray) and expected.dtype.kind != "c":
+        assert isinstance(got, np.ndarray) and got.dtype == expected.dtype
+        numpy.testing.assert_array_equal(got.asnumpy(), expected)
+    else:
+        assert type(got) is type(expected)
+        numpy.testing.assert_array_equal(got, expected)
+
+
+def test_every_function_has_a_call():
+    assert set(CALLS) | {"finfo", "set_printoptions"} == set(host.__all__)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_results_are_those_of_numpy(name):
+    for call in CALLS[name]:
+        keywords = call[-1] if isinstance(call[-1], dict) else {}
+        positional = call[: len(call) - bool(keywords)]
+        got = getattr(np, name)(*both_ways(positional), **keywords)
+        check(got, getattr(numpy, name)(*positional, **keywords))
+
+
+def test_what_is_recorded_is_refused():
+    x = np.ones((3,))
+    x.attach_grad()
+    with autograd.record():
+        assert np.nanmax(np.ones((3,))) == 1  # nothing leads from here to x
+        with pytest.raises(MXNetError, match="gradient is not known"):
+            np.nanmax(x * 2)
+        with pytest.raises(MXNetError, match="gradient is not known"):
+            np.select([x > 0], [[x * 2]])
+        assert np.nanmax((x * 2).detach()) == 2
+
+
+def test_results_go_where_the_arrays_are():
+    x = np.ones((3,), ctx=cpu(1))
+    assert np.isclose(1, x).ctx == cpu(1)
+    assert np.modf(x)[0].ctx == cpu(1)
+    assert numpy.lexsort((x, x)).ctx == cpu(1)
+
+
+def test_out():
+    out = np.zeros((3,))
+    assert np.nancumsum(np.array([1, numpy.nan, 2]), out=out) is out
+    npx.waitall()
+    assert out.asnumpy().tolist() == [1, 1, 3]
+
+
+def test_print_options():
+    before = numpy.get_printoptions()
+    try:
+        np.set_printoptions(precision=2)
+        assert repr(np.array([1.23456])) == "array([1.23])"
+    finally:
+        numpy.set_printoptions(**before)
