@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, cpu, np, npx
+from headrace import autograd, cpu, np
 from headrace.base import MXNetError
 from headrace.numpy import host
 
@@ -143,8 +143,12 @@ def test_results_go_where_the_arrays_are():
 def test_out():
     out = np.zeros((3,))
     assert np.nancumsum(np.array([1, numpy.nan, 2]), out=out) is out
-    npx.waitall()
     assert out.asnumpy().tolist() == [1, 1, 3]
+    assert numpy.spacing(np.ones((3,)), out=out) is out
+    assert out.asnumpy().tolist() == [numpy.spacing(numpy.float32(1))] * 3
+    parts = np.zeros((1,)), np.zeros((1,))
+    np.modf(np.array([1.25]), out=parts)
+    assert [part.item() for part in parts] == [0.25, 1]
 
 
 def test_print_options():

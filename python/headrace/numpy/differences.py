@@ -1,4 +1,4 @@
-"""np functions of neighbouring elements and of polynomials, and older names of others, put together from operators."""
+"""np functions of neighbours, polynomials, and older names of others, put together from operators."""
 
 import numpy as _numpy
 

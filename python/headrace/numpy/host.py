@@ -1,8 +1,8 @@
 """np functions that NumPy computes, on copies of the arrays in host memory.
 
-They wait for their arrays, and an array that is being recorded is refused, as their gradients are not known. Array results
-are np arrays on the device of the first array among the arguments; of a dtype that np arrays cannot have (complex roots)
-they stay NumPy's.
+They wait for their arrays, and an array that is being recorded is refused, as their gradients are not known.
+Array results are np arrays on the device of the first array among the arguments; of a dtype that np arrays
+cannot have (complex roots) they stay NumPy's.
 """
 
 import functools as _functools
@@ -11,7 +11,78 @@ import numpy as _numpy
 
 from .multiarray import call_on_host as _call_on_host
 
-_NAMES = ["apply_along_axis", "apply_over_axes", "argpartition", "array_equiv", "choose", "compress", "corrcoef", "correlate", "cov", "delete", "diag_indices_from", "digitize", "divmod", "extract", "frexp", "histogram2d", "histogram_bin_edges", "histogramdd", "i0", "imag", "insert", "interp", "intersect1d", "isclose", "isin", "ix_", "lexsort", "min_scalar_type", "modf", "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmedian", "nanmin", "nanpercentile", "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "packbits", "partition", "piecewise", "poly", "polyadd", "polydiv", "polyfit", "polyint", "polymul", "polysub", "promote_types", "real", "roots", "searchsorted", "select", "setdiff1d", "setxor1d", "spacing", "take_along_axis", "tril_indices_from", "trim_zeros", "triu_indices_from", "union1d", "unpackbits", "unravel_index", "unwrap", "vander", "genfromtxt"]
+_NAMES = [
+    "apply_along_axis",
+    "apply_over_axes",
+    "argpartition",
+    "array_equiv",
+    "choose",
+    "compress",
+    "corrcoef",
+    "correlate",
+    "cov",
+    "delete",
+    "diag_indices_from",
+    "digitize",
+    "divmod",
+    "extract",
+    "frexp",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "i0",
+    "imag",
+    "insert",
+    "interp",
+    "intersect1d",
+    "isclose",
+    "isin",
+    "ix_",
+    "lexsort",
+    "min_scalar_type",
+    "modf",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmedian",
+    "nanmin",
+    "nanpercentile",
+    "nanprod",
+    "nanquantile",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "packbits",
+    "partition",
+    "piecewise",
+    "poly",
+    "polyadd",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "promote_types",
+    "real",
+    "roots",
+    "searchsorted",
+    "select",
+    "setdiff1d",
+    "setxor1d",
+    "spacing",
+    "take_along_axis",
+    "tril_indices_from",
+    "trim_zeros",
+    "triu_indices_from",
+    "union1d",
+    "unpackbits",
+    "unravel_index",
+    "unwrap",
+    "vander",
+    "genfromtxt",
+]
 
 # Of NumPy as it is; nothing to compute.
 _SETTINGS = ["finfo", "set_printoptions"]

@@ -106,7 +106,7 @@ class ndarray(NDArray):
             return call_on_host(getattr(ufunc, method), inputs, kwargs)
         function = getattr(_module(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
         if function is None:
-            return call_on_host(ufunc, inputs, kwargs)
+            return call_on_host(ufunc, inputs, {**kwargs, "out": out})
         if out is not None:
             kwargs["out"] = out[0] if isinstance(out, tuple) and len(out) == 1 else out
         arrays = [array(i) if isinstance(i, (_numpy.ndarray, list)) else i for i in inputs]
@@ -165,16 +165,19 @@ def _first_array(values):
 
 
 def call_on_host(function, args, kwargs):
-    """Runs a NumPy function on copies of the arrays. Array results come back as np arrays on the device of the first
-    array, those of a dtype that np arrays cannot have as they are. `out` may be an np array.
+    """Runs a NumPy function on copies of the arrays.
+
+    Array results come back as np arrays on the device of the first array, those of a dtype that np arrays
+    cannot have as they are. ``out``: an array, or a tuple of one for each result, that receives the results.
     """
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    out = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     result = function(*_to_host(args), **{name: _to_host(value) for name, value in kwargs.items()})
     if out is not None:
-        out[...] = result
-        return out
+        targets = out if isinstance(out, tuple) else (out,)
+        for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
+            target[...] = value
+        return targets[0] if len(targets) == 1 else targets
     first = _first_array([*args, *kwargs.values()])
 
     def brought_back(value):
