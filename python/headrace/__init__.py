@@ -45,13 +45,26 @@ _MODULES = {
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
-_MODULES.update(kv="kvstore", mod="module", mon="monitor", viz="visualization")
+_MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization")
 
 # Attribute to (module, name there).
 _NAMES = {
     **{
         name: ("context", name)
         for name in ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")
+    },
+    **{
+        name: ("util", name)
+        for name in (
+            "is_np_array",
+            "is_np_shape",
+            "np_array",
+            "np_shape",
+            "set_np_shape",
+            "use_np",
+            "use_np_array",
+            "use_np_shape",
+        )
     },
     "AttrScope": ("attribute", "AttrScope"),
     "MXNetError": ("base", "MXNetError"),
