@@ -20,6 +20,7 @@ __all__ = [
     "LogisticLoss",
     "Loss",
     "PoissonNLLLoss",
+    "SDMLLoss",
     "SigmoidBCELoss",
     "SigmoidBinaryCrossEntropyLoss",
     "SoftmaxCELoss",
@@ -39,9 +40,20 @@ def _nn(F):
     return F.npx if is_np_array() else F
 
 
-def _like(F, label, pred):
-    """`label` in the shape of `pred`."""
-    return _nn(F).reshape_like(label, pred)
+# The next two have MXNet's names, as losses that programs define call them.
+def _reshape_like(F, x, y):
+    """`x` in the shape of `y`."""
+    return _nn(F).reshape_like(x, y)
+
+
+def _apply_weighting(F, loss, weight=None, sample_weight=None):
+    """`loss` times the number `weight` and the array `sample_weight`, which broadcasts; None: not."""
+    if sample_weight is not None:
+        loss = _times(F, loss, sample_weight)
+    if weight is not None and weight != 1:
+        assert isinstance(weight, numeric_types), f"weight must be a number, got {type(weight).__name__}"
+        loss = loss * weight
+    return loss
 
 
 def _times(F, x, factor):
@@ -72,13 +84,7 @@ class Loss(HybridBlock):
         return f"{type(self).__name__}(batch_axis={self._batch_axis}, w={self._weight})"
 
     def _weighted(self, F, loss, sample_weight, weight=None):
-        weight = self._weight if weight is None else weight
-        if sample_weight is not None:
-            loss = _times(F, loss, sample_weight)
-        if weight is not None and weight != 1:
-            assert isinstance(weight, numeric_types), f"weight must be a number, got {type(weight).__name__}"
-            loss = loss * weight
-        return loss
+        return _apply_weighting(F, loss, self._weight if weight is None else weight, sample_weight)
 
     def _mean(self, F, loss):
         return self._reduced(F, "mean", loss)
@@ -102,7 +108,7 @@ class L2Loss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
-        loss = _math(F).square(_like(F, label, pred) - pred)
+        loss = _math(F).square(_reshape_like(F, label, pred) - pred)
         return self._mean(F, self._weighted(F, loss, sample_weight, self._weight / 2))
 
 
@@ -113,7 +119,7 @@ class L1Loss(Loss):
         super().__init__(weight, batch_axis, prefix, params)
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
-        loss = _math(F).abs(_like(F, label, pred) - pred)
+        loss = _math(F).abs(_reshape_like(F, label, pred) - pred)
         return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
@@ -128,7 +134,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         self._from_sigmoid = from_sigmoid
 
     def hybrid_forward(self, F, pred, label, sample_weight=None, pos_weight=None):
-        label = _like(F, label, pred)
+        label = _reshape_like(F, label, pred)
         per_element = self._from_probability if self._from_sigmoid else self._from_score
         return self._mean(F, self._weighted(F, per_element(F, pred, label, pos_weight), sample_weight))
 
@@ -177,7 +183,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         if self._sparse_label:
             loss = -_nn(F).pick(pred, label, axis=self._axis, keepdims=True)
         else:
-            loss = -_math(F).sum(pred * _like(F, label, pred), axis=self._axis, keepdims=True)
+            loss = -_math(F).sum(pred * _reshape_like(F, label, pred), axis=self._axis, keepdims=True)
         return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
@@ -206,7 +212,7 @@ class HuberLoss(Loss):
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         m, rho = _math(F), self._rho
-        distance = m.abs(_like(F, label, pred) - pred)
+        distance = m.abs(_reshape_like(F, label, pred) - pred)
         loss = m.where(distance > rho, distance - 0.5 * rho, (0.5 / rho) * m.square(distance))
         return self._mean(F, self._weighted(F, loss, sample_weight))
 
@@ -219,7 +225,7 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
-        loss = _nn(F).relu(self._margin - pred * _like(F, label, pred))
+        loss = _nn(F).relu(self._margin - pred * _reshape_like(F, label, pred))
         return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
@@ -227,7 +233,7 @@ class SquaredHingeLoss(HingeLoss):
     """`max(0, margin - pred label)^2`, labels -1 and 1."""
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
-        loss = _math(F).square(_nn(F).relu(self._margin - pred * _like(F, label, pred)))
+        loss = _math(F).square(_nn(F).relu(self._margin - pred * _reshape_like(F, label, pred)))
         return self._mean(F, self._weighted(F, loss, sample_weight))
 
 
@@ -243,7 +249,7 @@ class LogisticLoss(Loss):
         self._label_format = label_format
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
-        label = _like(F, label, pred)
+        label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
         loss = _nn(F).relu(pred) - pred * label + _softplus(F, -_math(F).abs(pred))
@@ -259,8 +265,8 @@ class TripletLoss(Loss):
 
     def hybrid_forward(self, F, pred, positive, negative, sample_weight=None):
         square = _math(F).square
-        to_positive = square(_like(F, positive, pred) - pred)
-        difference = to_positive - square(_like(F, negative, pred) - pred)
+        to_positive = square(_reshape_like(F, positive, pred) - pred)
+        difference = to_positive - square(_reshape_like(F, negative, pred) - pred)
         return self._weighted(F, _nn(F).relu(self._sum(F, difference) + self._margin), sample_weight)
 
 
@@ -280,7 +286,7 @@ class PoissonNLLLoss(Loss):
 
     def hybrid_forward(self, F, pred, target, sample_weight=None, epsilon=1e-08):
         m = _math(F)
-        target = _like(F, target, pred)
+        target = _reshape_like(F, target, pred)
         loss = m.exp(pred) - target * pred if self._from_logits else pred - target * m.log(pred + epsilon)
         if self._compute_full:
             stirling = target * m.log(target) - target + 0.5 * m.log(2 * math.pi * target)
@@ -299,7 +305,7 @@ class CosineEmbeddingLoss(Loss):
 
     def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
         m = _math(F)
-        input1 = _like(F, input1, input2)
+        input1 = _reshape_like(F, input1, input2)
         cosine = _column(F, self._cosine(m, input1, input2))
         loss = m.where(_column(F, label) == 1, 1 - cosine, _nn(F).relu(cosine - self._margin))
         return self._weighted(F, loss, sample_weight)
@@ -308,6 +314,31 @@ class CosineEmbeddingLoss(Loss):
     def _cosine(m, x, y):
         norms = m.sqrt(m.sum(m.square(x), axis=-1)) * m.sqrt(m.sum(m.square(y), axis=-1))
         return m.sum(x * y, axis=-1) / m.maximum(norms, 1e-12)
+
+
+class SDMLLoss(Loss):
+    """Smoothed deep metric learning (Bonadiman, Kumar and Mittal 2019): rows i of `x1` and `x2`, both of
+    shape (N, D), belong together. For each i the Kullback-Leibler divergence of the softmax over j of
+    `-|x1[i] - x2[j]|^2` from the distribution with `1 - smoothing_parameter` at j = i and the rest spread
+    evenly; at least two rows.
+    """
+
+    def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, prefix=None, params=None):
+        super().__init__(weight, batch_axis, prefix, params)
+        self._smoothing = smoothing_parameter
+
+    def hybrid_forward(self, F, x1, x2):
+        m, nn, right = _math(F), _nn(F), 1 - self._smoothing
+        minus = F.np.subtract if is_np_array() else F.broadcast_sub
+        apart = minus(m.expand_dims(x1, axis=1), m.expand_dims(x2, axis=0))
+        logs = nn.log_softmax(-m.sum(m.square(apart), axis=2), axis=1)
+        others = m.sum(m.ones_like(logs), axis=1) - 1
+        wrong = self._smoothing / others
+        arange_like = F.npx.arange_like if is_np_array() else F.contrib.arange_like
+        own = nn.pick(logs, arange_like(logs, axis=0), axis=1)
+        cross = right * own + wrong * (m.sum(logs, axis=1) - own)
+        negentropy = right * math.log(right + 1e-12) + self._smoothing * m.log(wrong + 1e-12)
+        return self._weighted(F, negentropy - cross, None)
 
 
 SigmoidBCELoss = SigmoidBinaryCrossEntropyLoss

@@ -23,7 +23,8 @@ _names = _populate(globals(), "np")
 
 newaxis = None
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
-PZERO, NZERO, NINF, PINF, NAN = 0.0, -0.0, -_numpy.inf, _numpy.inf, _numpy.nan
+PZERO, NZERO, NINF, PINF = 0.0, -0.0, -_numpy.inf, _numpy.inf
+NAN = NaN = _numpy.nan
 float16, float32, float64 = _numpy.float16, _numpy.float32, _numpy.float64
 int8, int16, int32, int64 = _numpy.int8, _numpy.int16, _numpy.int32, _numpy.int64
 uint8, uint16, uint32, uint64 = _numpy.uint8, _numpy.uint16, _numpy.uint32, _numpy.uint64

@@ -41,7 +41,14 @@ def stirling(t):
 COUNTS = numpy.array([[0.5, 2.0, 3.0]] * 4, "float32")
 PROBABILITIES = (UNIT / UNIT.sum(1, keepdims=True)).astype("float32")
 
+
 # loss, inputs, values per sample
+def sdml(x, y, smoothing):
+    distances = ((x[:, None] - y[None]) ** 2).sum(2)
+    wanted = numpy.where(numpy.eye(len(x)) == 1, 1 - smoothing, smoothing / (len(x) - 1))
+    return (wanted * (numpy.log(wanted + 1e-12) - log_softmax(-distances))).sum(1)
+
+
 CASES = [
     (gloss.L2Loss(), (PRED, OTHER), ((OTHER - PRED) ** 2 / 2).mean(1)),
     (gloss.L2Loss(weight=3), (PRED, OTHER), ((OTHER - PRED) ** 2 * 1.5).mean(1)),
@@ -89,6 +96,8 @@ CASES = [
         (PRED, OTHER, UNIT),
         numpy.maximum(0, ((OTHER - PRED) ** 2 - (UNIT - PRED) ** 2).sum(1) + 0.5),
     ),
+    (gloss.SDMLLoss(), (PRED, OTHER), sdml(PRED, OTHER, 0.3)),
+    (gloss.SDMLLoss(smoothing_parameter=0, weight=2), (PRED, OTHER), 2 * sdml(PRED, OTHER, 0)),
     (gloss.PoissonNLLLoss(), (PRED, COUNTS), (numpy.exp(PRED) - COUNTS * PRED).mean()),
     (
         gloss.PoissonNLLLoss(from_logits=False, compute_full=True),
@@ -145,6 +154,35 @@ def test_gradients(loss, label, gradient, mode):
         numpy.testing.assert_allclose(pred.grad.asnumpy(), gradient, rtol=1e-4, atol=1e-5)
     finally:
         npx.reset_np()
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_metric_learning_has_the_numbers_of_mxnet(hybridize):
+    x, y = hr.nd.arange(6).reshape((3, 2)) / 4, hr.nd.array([[5, 4], [3, 2], [1, 0]]) / 3
+    x.attach_grad()
+    loss = gloss.SDMLLoss(smoothing_parameter=0.1)
+    if hybridize:
+        loss.hybridize()
+    with autograd.record():
+        values = loss(x, y)
+    values.backward()
+    numpy.testing.assert_allclose(values.asnumpy(), [3.3854504, 0.3635534, 1.8453134], rtol=1e-5)
+    gradient = [[-2.0701206, -2.0701175], [-0.3282461, -0.3282478], [1.5850656, 1.5850699]]
+    numpy.testing.assert_allclose(x.grad.asnumpy(), gradient, rtol=1e-5)
+
+
+def test_losses_of_programs():
+    """They call helpers by MXNet's names."""
+
+    class Scaled(gloss.Loss):
+        def hybrid_forward(self, F, pred, label, sample_weight=None):
+            loss = F.abs(pred - gloss._reshape_like(F, label, pred))
+            return gloss._apply_weighting(F, loss, self._weight, sample_weight)
+
+    loss = Scaled(2, 0)
+    pred, label, weight = hr.nd.array([[1, 2]]), hr.nd.array([3, 5]), hr.nd.array([[1, 10]])
+    assert loss(pred, label).asnumpy().tolist() == [[4, 6]]
+    assert loss(pred, label, weight).asnumpy().tolist() == [[4, 60]]
 
 
 def test_label_of_another_size():
