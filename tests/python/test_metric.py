@@ -50,6 +50,28 @@ def test_classification(kind, cls, arguments, first, both):
     assert value_of(made, ([more], [preds])) == pytest.approx(both, rel=1e-6)
 
 
+def test_correlation_of_confusion_matrices(kind):
+    """MXNet 1.9.1's figures; all updates go into one matrix, whose size is that of the largest."""
+    first, second, third = ([0, 1, 2, 1], [0, 1], [1, 1])
+    wide = [[0.9, 0.1, 0], [0.2, 0.7, 0.1], [0.1, 0.5, 0.4], [0.1, 0.8, 0.1]]
+    narrow, last = [[0.9, 0.1], [0.6, 0.4]], [[0.1, 0.9], [0.4, 0.6]]
+    made = metric.PCC()
+    assert numpy.isnan(made.get()[1])
+    assert value_of(made, arrays(kind, first, wide)) == pytest.approx(0.6454972243679028)
+    assert value_of(made, arrays(kind, second, narrow)) == pytest.approx(0.45226701686664544)
+    made.reset_local()
+    assert numpy.isnan(value_of(made, arrays(kind, third, last)))
+    assert made.get_global()[1] == pytest.approx(0.5322906474223771)
+    with pytest.raises(ValueError, match="Shape of labels 1"):
+        made.update(*arrays(kind, [1], last))
+
+
+def test_correlation_of_two_classes_is_that_of_matthews(kind):
+    labels, preds = arrays(kind, [0, 1, 1, 0, 1], [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2], [0.1, 0.9], [0, 1]])
+    expected = value_of(metric.MCC(average="micro"), (labels, preds))
+    assert value_of(metric.PCC(), (labels, preds)) == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("cls", "wanted"), [(metric.MAE, 1.4166666567), (metric.MSE, 2.7083333134), (metric.RMSE, 1.5951189994)]
 )
@@ -195,6 +217,8 @@ def test_composite():
         ("rmse", metric.RMSE),
         ("composite", metric.CompositeEvalMetric),
         ("loss", metric.Loss),
+        ("pcc", metric.PCC),
+        ("torch", metric.Torch),
         ("pearsonr", metric.PearsonCorrelation),
     ],
 )

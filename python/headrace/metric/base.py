@@ -1,0 +1,148 @@
+"""What metrics have in common: the registry, the base class, labels and predictions as NumPy arrays."""
+
+import math
+
+import numpy
+
+from ..ndarray import NDArray
+
+registry = {}
+
+
+def register(klass, name=None):
+    """Makes `create(name)` find the metric class `klass`; by default under its own name in lower case."""
+    registry[(name or klass.__name__).lower()] = klass
+    return klass
+
+
+def alias(*aliases):
+    """A class decorator: `create` finds the class under these names too."""
+
+    def register_all(klass):
+        for name in aliases:
+            register(klass, name)
+        return klass
+
+    return register_all
+
+
+def check_label_shapes(labels, preds, wrap=False, shape=False):
+    """ValueError unless there are as many labels as predictions; with `shape`, unless their shapes are equal.
+
+    With `wrap`, single arrays come back in lists. Gives `(labels, preds)`.
+    """
+    expected, got = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
+    if expected != got:
+        raise ValueError(f"Shape of labels {expected} does not match shape of predictions {got}")
+    if wrap:
+        labels, preds = as_list(labels), as_list(preds)
+    return labels, preds
+
+
+def as_list(arrays):
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
+
+
+def host(array):
+    return array.asnumpy() if isinstance(array, NDArray) else numpy.asarray(array)
+
+
+def pairs(labels, preds):
+    """The labels and predictions of an update as pairs of NumPy arrays."""
+    labels, preds = as_list(labels), as_list(preds)
+    check_label_shapes(labels, preds)
+    return [(host(label), host(pred)) for label, pred in zip(labels, preds)]
+
+
+def check_sizes(label, pred):
+    if label.shape[0] != pred.shape[0]:
+        raise ValueError(
+            f"Shape of labels {label.shape[0]} does not match shape of predictions {pred.shape[0]}"
+        )
+
+
+class EvalMetric:
+    """Base of all metrics. Subclasses define `update` and call `_add(total, count)` in it.
+
+    `output_names`, `label_names`: which entries `update_dict` picks, and in which order; all of them by
+    default. Further keyword arguments appear in `get_config`.
+    """
+
+    def __init__(self, name, output_names=None, label_names=None, **kwargs):
+        kwargs.pop("has_global_stats", None)
+        self.name = str(name)
+        self.output_names = output_names
+        self.label_names = label_names
+        self._kwargs = kwargs
+        self.reset()
+
+    def __str__(self):
+        return f"EvalMetric: {dict(self.get_name_value())}"
+
+    def get_config(self):
+        """The arguments that make this metric again, as a dict."""
+        return {
+            **self._kwargs,
+            "metric": type(self).__name__,
+            "name": self.name,
+            "output_names": self.output_names,
+            "label_names": self.label_names,
+        }
+
+    def update(self, labels, preds):
+        """Takes in one batch: lists of arrays of equal length, or one array each."""
+        raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
+
+    def update_dict(self, label, pred):
+        """As `update`, with dicts from names to arrays. KeyError: a name of this metric is missing."""
+        preds = (
+            [pred[name] for name in self.output_names]
+            if self.output_names is not None
+            else list(pred.values())
+        )
+        labels = (
+            [label[name] for name in self.label_names]
+            if self.label_names is not None
+            else list(label.values())
+        )
+        self.update(labels, preds)
+
+    def reset(self):
+        """Forgets everything."""
+        self.reset_local()
+        self.global_num_inst = 0
+        self.global_sum_metric = 0.0
+
+    def reset_local(self):
+        """Forgets the local figures; the global ones stay."""
+        self.num_inst = 0
+        self.sum_metric = 0.0
+
+    def get(self):
+        """(name, value) since the last `reset_local` or `reset`; nan before any update."""
+        return self.name, self._value(self.sum_metric, self.num_inst)
+
+    def get_global(self):
+        """(name, value) since the last `reset`."""
+        return self.name, self._value(self.global_sum_metric, self.global_num_inst)
+
+    def get_name_value(self):
+        """As `get`, as a list of pairs."""
+        return as_pairs(*self.get())
+
+    def get_global_name_value(self):
+        """As `get_global`, as a list of pairs."""
+        return as_pairs(*self.get_global())
+
+    def _value(self, total, count):
+        return total / count if count else math.nan
+
+    def _add(self, total, count):
+        self.sum_metric += total
+        self.num_inst += count
+        self.global_sum_metric += total
+        self.global_num_inst += count
+
+
+def as_pairs(names, values):
+    return list(zip(as_list(names), as_list(values)))

@@ -1,0 +1,122 @@
+"""Several metrics as one, metrics of functions, and metrics out of descriptions."""
+
+from .base import EvalMetric, alias, as_list, check_label_shapes, host, register, registry
+
+
+@register
+@alias("composite")
+class CompositeEvalMetric(EvalMetric):
+    """Several metrics as one; names and values come as lists."""
+
+    def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
+        self.metrics = [create(metric) for metric in metrics or []]
+        super().__init__(name, output_names=output_names, label_names=label_names)
+
+    def add(self, metric):
+        """Adds a metric, or what `create` makes one of."""
+        self.metrics.append(create(metric))
+
+    def get_metric(self, index):
+        """The metric with this number. ValueError: there is none."""
+        try:
+            return self.metrics[index]
+        except IndexError:
+            raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
+
+    def update(self, labels, preds):
+        for metric in self.metrics:
+            metric.update(labels, preds)
+
+    def update_dict(self, label, pred):
+        if self.label_names is not None:
+            label = {name: label[name] for name in self.label_names}
+        if self.output_names is not None:
+            pred = {name: pred[name] for name in self.output_names}
+        for metric in self.metrics:
+            metric.update_dict(label, pred)
+
+    def reset(self):
+        for metric in self.metrics:
+            metric.reset()
+
+    def reset_local(self):
+        for metric in self.metrics:
+            metric.reset_local()
+
+    def get(self):
+        return self._collect(metric.get() for metric in self.metrics)
+
+    def get_global(self):
+        return self._collect(metric.get_global() for metric in self.metrics)
+
+    def get_config(self):
+        return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
+
+    @staticmethod
+    def _collect(results):
+        names, values = [], []
+        for name, value in results:
+            names.extend(as_list(name))
+            values.extend(as_list(value))
+        return names, values
+
+
+@register
+class CustomMetric(EvalMetric):
+    """Mean of `feval(label, pred)`, which gives a number, or a pair (sum, count); it is called with NumPy
+    arrays.
+
+    ValueError: numbers of labels and predictions differ, unless `allow_extra_outputs`.
+    """
+
+    def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
+        if name is None:
+            name = feval.__name__
+            if "<" in name:
+                name = f"custom({name})"
+        super().__init__(name, output_names=output_names, label_names=label_names)
+        self._feval = feval
+        self._allow_extra_outputs = allow_extra_outputs
+
+    def get_config(self):
+        raise NotImplementedError("CustomMetric cannot be serialized")
+
+    def update(self, labels, preds):
+        labels, preds = as_list(labels), as_list(preds)
+        if not self._allow_extra_outputs:
+            check_label_shapes(labels, preds)
+        for label, pred in zip(labels, preds):
+            result = self._feval(host(label), host(pred))
+            self._add(*(result if isinstance(result, tuple) else (result, 1)))
+
+
+def create(metric, *args, **kwargs):
+    """The metric that `metric` describes: a registered name, a function (label, prediction) -> number, a
+    metric, or a list of these, which gives a CompositeEvalMetric. The other arguments go to the class.
+
+    AssertionError: unknown name or wrong type.
+    """
+    if isinstance(metric, EvalMetric):
+        return metric
+    if isinstance(metric, (list, tuple)):
+        return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
+    if callable(metric):
+        return CustomMetric(metric, *args, **kwargs)
+    assert isinstance(metric, str), (
+        f"metric must be of string type, a function or a list, got {type(metric).__name__}"
+    )
+    assert metric.lower() in registry, (
+        f"{metric} is not registered. Please register with metric.register first; "
+        f"known: {', '.join(sorted(registry))}"
+    )
+    return registry[metric.lower()](*args, **kwargs)
+
+
+def np(numpy_feval, name=None, allow_extra_outputs=False):
+    """A CustomMetric of a function that takes a label and a prediction as NumPy arrays."""
+
+    def feval(label, pred):
+        return numpy_feval(label, pred)
+
+    feval.__name__ = numpy_feval.__name__
+    return CustomMetric(feval, name, allow_extra_outputs)
