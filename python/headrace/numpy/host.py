@@ -49,10 +49,8 @@ _NAMES = [
     "nanmedian",
     "nanmin",
     "nanpercentile",
-    "nanprod",
     "nanquantile",
     "nanstd",
-    "nansum",
     "nanvar",
     "packbits",
     "partition",
@@ -90,7 +88,9 @@ _SETTINGS = ["finfo", "set_printoptions"]
 __all__ = [*_NAMES, *_SETTINGS]
 
 
-def _on_host(function):
+def on_host(function):
+    """The NumPy function for np arrays."""
+
     @_functools.wraps(function)
     def call(*args, **kwargs):
         return _call_on_host(function, args, kwargs)
@@ -100,5 +100,5 @@ def _on_host(function):
     return call
 
 
-globals().update({name: _on_host(getattr(_numpy, name)) for name in _NAMES})
+globals().update({name: on_host(getattr(_numpy, name)) for name in _NAMES})
 globals().update({name: getattr(_numpy, name) for name in _SETTINGS})

@@ -181,8 +181,8 @@ def call_on_host(function, args, kwargs):
     first = _first_array([*args, *kwargs.values()])
 
     def brought_back(value):
-        if type(value) in (tuple, list):
-            return type(value)(map(brought_back, value))
+        if isinstance(value, (tuple, list)):
+            return (list if isinstance(value, list) else tuple)(map(brought_back, value))
         if not isinstance(value, _numpy.ndarray) or value.dtype.kind not in "biuf":
             return value
         return array(value, ctx=first.ctx if first is not None else None)
