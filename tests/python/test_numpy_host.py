@@ -150,9 +150,9 @@ def test_what_is_recorded_is_refused():
     x.attach_grad()
     with autograd.record():
         assert np.nanmax(np.ones((3,))) == 1  # nothing leads from here to x
-        with pytest.raises(MXNetError, match="gradient is not known"):
+        with pytest.raises(MXNetError, match="nanmax: .*gradient is not known"):
             np.nanmax(x * 2)
-        with pytest.raises(MXNetError, match="gradient is not known"):
+        with pytest.raises(MXNetError, match="select: .*gradient is not known"):
             np.select([x > 0], [[x * 2]])
         assert np.nanmax((x * 2).detach()) == 2
 

@@ -142,17 +142,16 @@ def _module():
     return _numpy_front_end
 
 
-def _to_host(value):
+def _to_host(value, name):
     if isinstance(value, NDArray):
         if value._on_tape and _core.is_recording():
             raise MXNetError(
-                "a NumPy function without a counterpart here was called on an array that is being "
-                "recorded; its "
-                "gradient is not known. Call it outside of autograd.record(), or on array.detach()"
+                f"{name}: NumPy computes this function, so the gradient is not known, but one of its arrays "
+                "is being recorded; call it outside of autograd.record(), or on array.detach()"
             )
         return value.asnumpy()
     if isinstance(value, (list, tuple)):
-        return type(value)(_to_host(item) for item in value)
+        return type(value)(_to_host(item, name) for item in value)
     return value
 
 
@@ -172,7 +171,8 @@ def call_on_host(function, args, kwargs):
     """
     kwargs = dict(kwargs)
     out = kwargs.pop("out", None)
-    result = function(*_to_host(args), **{name: _to_host(value) for name, value in kwargs.items()})
+    on_host = {key: _to_host(value, function.__name__) for key, value in kwargs.items()}
+    result = function(*_to_host(args, function.__name__), **on_host)
     if out is not None:
         targets = out if isinstance(out, tuple) else (out,)
         for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
