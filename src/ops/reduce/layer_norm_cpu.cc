@@ -75,12 +75,8 @@ struct BackwardRows {
         dx(c.output(0), n, type),
         g(gamma.read(0)) {}
 
-  void of_data(int64_t r) {
-    const T* row = x.read(r);
-    kernels.data_gradient(dy.read(r), row, g, dx.target(r), n, kernels.moments(row, n, eps));
-    dx.written(r);
-  }
-  void of_all(int64_t r, T* dgamma, T* dbeta) {
+  // Null: the gradients of gamma and beta are not wanted.
+  void run(int64_t r, T* dgamma, T* dbeta) {
     const T* row = x.read(r);
     kernels.gradient(dy.read(r), row, g, dx.target(r), dgamma, dbeta, n, kernels.moments(row, n, eps));
     dx.written(r);
@@ -104,7 +100,7 @@ void backward_with_parameters(KernelContext& c, int64_t rows, double eps, Comput
     BackwardRows<T> backward(c, eps, type);
     for (int64_t part = begin; part < end; ++part) {
       T *dgamma = sums + 2 * part * n, *dbeta = dgamma + n;
-      for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) backward.of_all(r, dgamma, dbeta);
+      for (int64_t r = part * rows / parts; r < (part + 1) * rows / parts; ++r) backward.run(r, dgamma, dbeta);
     }
   });
   for (int64_t part = 1; part < parts; ++part)
@@ -120,7 +116,7 @@ void backward(KernelContext& c, double eps, ComputeType type) {
   if (c.output_count() > 1) return backward_with_parameters<T>(c, rows, eps, type, cost);
   parallel_for(rows, 1, cost, [&](int64_t begin, int64_t end) {
     BackwardRows<T> backward(c, eps, type);
-    for (int64_t r = begin; r < end; ++r) backward.of_data(r);
+    for (int64_t r = begin; r < end; ++r) backward.run(r, nullptr, nullptr);
   });
 }
 

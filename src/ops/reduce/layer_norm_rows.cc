@@ -54,9 +54,8 @@ void normalize(const T* HWY_RESTRICT x, const T* HWY_RESTRICT gamma, const T* HW
 
 // With z = (x - mean) / deviation and g = dy * gamma: dx = (g - mean(g) - z * mean(g * z)) / deviation.
 template <class T, bool of_parameters>
-HWY_INLINE void differentiate(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, const T* HWY_RESTRICT gamma,
-                              T* HWY_RESTRICT dx, T* HWY_RESTRICT dgamma, T* HWY_RESTRICT dbeta, int64_t n,
-                              RowMoments m) noexcept {
+void differentiate(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, const T* HWY_RESTRICT gamma, T* HWY_RESTRICT dx,
+                   T* HWY_RESTRICT dgamma, T* HWY_RESTRICT dbeta, int64_t n, RowMoments m) noexcept {
   const T mean = static_cast<T>(m.mean), scale = static_cast<T>(1 / m.deviation);
   double sum, dot;
   sums_of<T>(n, sum, dot, [=](int64_t i, T& a, T& b) {
@@ -77,23 +76,13 @@ HWY_INLINE void differentiate(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x,
 
 template <class T>
 void gradient(const T* dy, const T* x, const T* gamma, T* dx, T* dgamma, T* dbeta, int64_t n, RowMoments m) noexcept {
-  differentiate<T, true>(dy, x, gamma, dx, dgamma, dbeta, n, m);
-}
-
-template <class T>
-void data_gradient(const T* dy, const T* x, const T* gamma, T* dx, int64_t n, RowMoments m) noexcept {
-  differentiate<T, false>(dy, x, gamma, dx, nullptr, nullptr, n, m);
-}
-
-template <class T>
-LayerNormKernels<T> kernels() {
-  return {moments<T>, normalize<T>, gradient<T>, data_gradient<T>};
+  (dgamma ? differentiate<T, true> : differentiate<T, false>)(dy, x, gamma, dx, dgamma, dbeta, n, m);
 }
 
 }  // namespace
 
-LayerNormKernels<float> layer_norm_float() { return kernels<float>(); }
-LayerNormKernels<double> layer_norm_double() { return kernels<double>(); }
+LayerNormKernels<float> layer_norm_float() { return {moments<float>, normalize<float>, gradient<float>}; }
+LayerNormKernels<double> layer_norm_double() { return {moments<double>, normalize<double>, gradient<double>}; }
 
 }  // namespace headrace::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
