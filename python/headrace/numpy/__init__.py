@@ -20,6 +20,9 @@ from . import differences, functions, host, parts, products, statistics
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
+# Names that NumPy has dropped, and what they are names of.
+_older = {"alltrue": "all", "product": "prod", "row_stack": "vstack", "sometrue": "any"}
+globals().update({older: globals()[name] for older, name in _older.items()})
 
 newaxis = None
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
@@ -49,4 +52,5 @@ __all__ = [
     *products.__all__,
     *statistics.__all__,
     *_names,
+    *_older,
 ]

@@ -1,45 +1,39 @@
-"""np functions of neighbours, polynomials, and older names of others, put together from operators."""
+"""np functions of neighbours, polynomials and repetition that are put together from operators."""
+
+import math
 
 import numpy as _numpy
 
 from ..ndarray.ndarray import NDArray
 from .multiarray import array
+from .multiarray import front_end as _np
+from .statistics import normalized_axes
 
 __all__ = [
-    "alltrue",
     "broadcast_arrays",
     "diff",
     "ediff1d",
     "in1d",
     "msort",
     "polyval",
-    "product",
     "resize",
-    "row_stack",
-    "sometrue",
     "trapz",
 ]
 
 
-def _np():
-    from .. import numpy
-
-    return numpy
-
-
-def _array(values, dtype=None):
-    return values if isinstance(values, NDArray) else array(values, dtype=dtype)
+def _array(values, dtype=None, ctx=None):
+    return values if isinstance(values, NDArray) else array(values, dtype=dtype, ctx=ctx)
 
 
 def _neighbours(a, axis):
-    """All but the first and all but the last along an axis."""
-    before = (slice(None),) * (axis % a.ndim)
+    """All but the first and all but the last along an axis, counted from the front."""
+    before = (slice(None),) * axis
     return a[before + (slice(1, None),)], a[before + (slice(None, -1),)]
 
 
 def _edge(values, a, axis):
     """What goes before or after an array along an axis: a scalar is one element at each place."""
-    values = _array(values, a.dtype)
+    values = _array(values, a.dtype, a.ctx)
     if values.ndim > 0:
         return values
     return _np().broadcast_to(values, tuple(1 if i == axis else n for i, n in enumerate(a.shape)))
@@ -65,9 +59,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
         raise ValueError("diff: expected an array of at least one dimension, got a scalar")
     if n < 0:
         raise ValueError(f"diff: n must not be negative, got {n}")
-    if not -a.ndim <= axis < a.ndim:
-        raise ValueError(f"diff: axis {axis} is out of range for an array of {a.ndim} dimension(s)")
-    axis %= a.ndim
+    (axis,) = normalized_axes(axis, a.ndim, "diff")
     before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
     if before or after:
         a = _np().concatenate([*before, a, *after], axis=axis)
@@ -81,7 +73,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``."""
     ary = _array(ary)
     differences = diff(ary.ravel())
-    begin, end = [[] if v is None else [_array(v, ary.dtype).ravel()] for v in (to_begin, to_end)]
+    begin, end = [[] if v is None else [_array(v, ary.dtype, ary.ctx).ravel()] for v in (to_begin, to_end)]
     return _np().concatenate([*begin, differences, *end]) if begin or end else differences
 
 
@@ -94,12 +86,17 @@ def trapz(y, x=None, dx=1.0, axis=-1):
     x : places of the values: of the shape of ``y``, or one-dimensional along the axis; None: ``dx`` apart.
     dx : distance of the values without ``x``.
     axis : along which to integrate.
+
+    Raises
+    ------
+    ValueError
+        For an axis out of range.
     """
     y = _array(y)
-    axis %= y.ndim
+    (axis,) = normalized_axes(axis, y.ndim, "trapz")
     later, earlier = _neighbours(y, axis)
     if x is not None:
-        x = _array(x)
+        x = _array(x, ctx=y.ctx)
         dx = diff(x, axis=axis if x.ndim > 1 else 0)
         if x.ndim == 1:
             dx = dx.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
@@ -114,7 +111,8 @@ def polyval(p, x):
     ValueError
         Unless ``p`` has one dimension.
     """
-    p, x = _array(p), _array(x)
+    x = _array(x)
+    p = _array(p, ctx=x.ctx)
     if p.ndim != 1:
         raise ValueError(f"polyval: expected coefficients in one dimension, got shape {p.shape}")
     value = _np().zeros_like(x)
@@ -134,9 +132,7 @@ def resize(a, new_shape):
     """The elements of ``a`` in order, again and again, in a new shape."""
     a = _array(a)
     shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
-    count = 1
-    for extent in shape:
-        count *= extent
+    count = math.prod(shape)
     if a.size == 0 or count == 0:
         return _np().zeros(shape, dtype=a.dtype)
     return _np().tile(a.ravel(), -(-count // a.size))[:count].reshape(shape)
@@ -150,23 +146,3 @@ def msort(a):
 def in1d(ar1, ar2, assume_unique=False, invert=False):
     """Whether each element of the flattened ``ar1`` is among ``ar2``."""
     return _np().isin(_array(ar1).ravel(), ar2, assume_unique=assume_unique, invert=invert)
-
-
-def row_stack(arrays):
-    """``vstack`` by its older name."""
-    return _np().vstack(arrays)
-
-
-def alltrue(a, *args, **kwargs):
-    """``all`` by its older name."""
-    return _np().all(a, *args, **kwargs)
-
-
-def sometrue(a, *args, **kwargs):
-    """``any`` by its older name."""
-    return _np().any(a, *args, **kwargs)
-
-
-def product(a, *args, **kwargs):
-    """``prod`` by its older name."""
-    return _np().prod(a, *args, **kwargs)

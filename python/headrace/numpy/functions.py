@@ -6,6 +6,7 @@ from .. import _core
 from ..context import current_context
 from ..ndarray.ndarray import NDArray
 from .multiarray import array, ndarray
+from .multiarray import front_end as _np
 
 __all__ = [
     "asarray",
@@ -33,12 +34,6 @@ _where = {
         (True, True): "_npi_where_scalar2",
     }.items()
 }
-
-
-def _np():
-    from .. import numpy
-
-    return numpy
 
 
 def asarray(a, dtype=None, ctx=None):

@@ -75,7 +75,7 @@ class ndarray(NDArray):
             shape = shape[0]
         if kwargs:
             raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and order")
-        return _module().reshape(self, shape if isinstance(shape, int) else tuple(shape), order=order)
+        return front_end().reshape(self, shape if isinstance(shape, int) else tuple(shape), order=order)
 
     def reshape_view(self, *shape, **kwargs):
         """Like ``reshape``."""
@@ -89,22 +89,22 @@ class ndarray(NDArray):
         """The array with its axes permuted (reversed by default), sharing memory."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0]
-        return _module().transpose(self, axes or None)
+        return front_end().transpose(self, axes or None)
 
     def flatten(self, order="C"):
         """A one-dimensional copy."""
-        return _module().reshape(self, (-1,), order=order).copy()
+        return front_end().reshape(self, (-1,), order=order).copy()
 
     def ravel(self, order="C"):
         """The values in one dimension, sharing memory when the array is packed."""
-        return _module().reshape(self, (-1,), order=order)
+        return front_end().reshape(self, (-1,), order=order)
 
     # --- NumPy protocols ---
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         if method != "__call__":
             return call_on_host(getattr(ufunc, method), inputs, kwargs)
-        function = getattr(_module(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
+        function = getattr(front_end(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
         if function is None:
             return call_on_host(ufunc, inputs, {**kwargs, "out": out})
         if out is not None:
@@ -114,7 +114,7 @@ class ndarray(NDArray):
 
     def __array_function__(self, function, types, args, kwargs):
         name = function.__name__
-        module = _module()
+        module = front_end()
         if function.__module__ == "numpy.linalg":
             module = module.linalg
         own = getattr(module, name, None)
@@ -133,7 +133,8 @@ _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bit
 _numpy_front_end = None
 
 
-def _module():
+def front_end():
+    """The module ``headrace.numpy``, for modules that it loads itself."""
     global _numpy_front_end
     if _numpy_front_end is None:
         from .. import numpy

@@ -8,6 +8,7 @@ import numpy as _numpy
 from .. import _core
 from .._catalogue import populate as _populate
 from .multiarray import array, ndarray
+from .multiarray import front_end as _np
 
 __all__ = [
     "uniform",
@@ -42,12 +43,6 @@ _choice = _core.function("_npi_choice", True)
 _shuffle = _core.function("_shuffle", True)
 _multinomial = _core.function("_npi_multinomial", True)
 _broadcast_to = _core.function("_np_broadcast_to", True)
-
-
-def _np():
-    from .. import numpy
-
-    return numpy
 
 
 def _shape(size, *parameters):

@@ -5,6 +5,7 @@ import numpy as _numpy
 from .. import _core
 from ..ndarray.ndarray import NDArray
 from .multiarray import array, ndarray
+from .multiarray import front_end as _np
 
 __all__ = [
     "average",
@@ -24,13 +25,7 @@ _histogram = _core.function("_histogram", True)
 _nonzero = _core.function("_npx_nonzero", True)
 
 
-def _np():
-    from .. import numpy
-
-    return numpy
-
-
-def _axes(axis, ndim, name):
+def normalized_axes(axis, ndim, name):
     """Axes as ascending non-negative integers; all of them for None."""
     if axis is None:
         return list(range(ndim))
@@ -71,7 +66,7 @@ def average(a, axis=None, weights=None, returned=False, out=None):
                 raise TypeError("average: weights of another shape than the array need an axis")
             if weights.ndim != 1 or not isinstance(axis, int):
                 raise TypeError("average: weights of another shape must be one-dimensional, for one axis")
-            (along,) = _axes(axis, a.ndim, "average")
+            (along,) = normalized_axes(axis, a.ndim, "average")
             if weights.shape[0] != a.shape[along]:
                 raise ValueError(
                     f"average: {weights.shape[0]} weights do not fit axis {axis} of shape {a.shape}"
@@ -125,7 +120,7 @@ def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="lin
         raise ValueError(f"quantile: q must lie in [0, 1], got {q}")
     if a.dtype.kind != "f":
         a = a.astype("float32")
-    axes = _axes(axis, a.ndim, "quantile")
+    axes = normalized_axes(axis, a.ndim, "quantile")
     rows = _sorted_rows(a, axes)
     length = rows.shape[-1]
     if length == 0:
@@ -174,7 +169,7 @@ def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
 
 def _is_even(a, axis):
     count = 1
-    for d in _axes(axis, a.ndim, "median"):
+    for d in normalized_axes(axis, a.ndim, "median"):
         count *= a.shape[d]
     return count % 2 == 0
 

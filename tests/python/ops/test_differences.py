@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, np
+from headrace import autograd, cpu, np
 
 RNG = numpy.random.RandomState(3)
 
@@ -87,6 +87,20 @@ def test_resize(shape):
     x = RNG.uniform(-1, 1, (2, 3)).astype("float32")
     check(np.resize(np.array(x), shape), numpy.resize(x, shape))
     assert np.resize(np.array([], dtype="int32"), (2,)).asnumpy().tolist() == [0, 0]
+
+
+def test_what_is_given_beside_an_array_goes_where_the_array_is():
+    x = np.array([1, 4, 9], ctx=cpu(1))
+    results = np.diff(x, prepend=0), np.ediff1d(x, to_end=[3]), np.trapz(x, [0, 1, 3]), np.polyval([1, 2], x)
+    assert [r.ctx for r in results] == [cpu(1)] * 4
+    for r, expected in zip(results, ([1, 3, 5], [3, 5, 3], 15.5, [3, 6, 11])):
+        check(r, expected)
+
+
+def test_trapz_of_a_wrong_axis():
+    for wrong in ({"y": np.ones((2, 3)), "axis": 2}, {"y": np.array(1.0)}):
+        with pytest.raises(ValueError, match="trapz: axis"):
+            np.trapz(**wrong)
 
 
 def test_older_names():
