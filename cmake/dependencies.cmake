@@ -26,6 +26,11 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  find_package(xbyak REQUIRED)
+else()
+  add_library(xbyak::xbyak INTERFACE IMPORTED)  # of no use there
+endif()
 
 # libdnnl needs libimf and libintlc without saying where they are; a library that names all four finds them for it.
 find_library(HEADRACE_IMF imf PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_DEFAULT_PATH REQUIRED)

@@ -8,6 +8,13 @@
 
 namespace headrace {
 
+// Sanitizers cannot look into code that is made at run time.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kNativeByDefault = false;
+#else
+inline constexpr bool kNativeByDefault = true;
+#endif
+
 struct Config {
   bool serial_engine = false;      // run every task in the pushing thread
   int64_t workers = 0;             // threads that run tasks; 0: one per core
@@ -21,6 +28,7 @@ struct Config {
   bool sim_virtual_clock = false;  // a discrete-event clock instead of the real one
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool fusion = true;              // queued and compiled operations are fused
+  bool native = kNativeByDefault;  // formulas become machine code
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug

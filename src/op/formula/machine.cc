@@ -206,27 +206,25 @@ void Machine::run_tile(int64_t first, int64_t n) {
   for (const Access& access : inputs_) fetch(access, first, n, within_row);
   if (result_slot_ < program_.first_output()) return;
   for (const Access& access : outputs_) slots_[access.slot] = prepare_output(access, first, within_row);
-  for (const Program::Instruction& item : program_.instructions()) {
-    item.kernel(slots_[item.result], slots_[item.arguments[0]], slots_[item.arguments[1]], slots_[item.arguments[2]],
-                n);
-  }
+  program_.execute(slots_, n);
   for (const Access& access : outputs_) put_back(access, first, n, within_row);
 }
 
-// One instruction on inputs that are used where they lie takes the whole range at once. Streaming goes by tiles still,
-// in a loop of its own: loads that a machine does for each tile would wait for the stores that are on their way to
-// memory whenever their addresses agree in the low bits.
+// One step on inputs that are used where they lie takes the whole range at once. One instruction streams by tiles, in a
+// loop of its own: loads that a machine does for each tile would wait for the stores that are on their way to memory
+// whenever their addresses agree in the low bits.
 bool Machine::run_single(int64_t begin, int64_t end) {
   const auto lies_in_place = [](const Access& access) { return access.in_place && access.even; };
-  if (program_.instructions().size() != 1 || !program_.fills().empty() || outputs_.size() != 1 ||
+  if (program_.steps().size() != 1 || !program_.fills().empty() ||
       !std::all_of(inputs_.begin(), inputs_.end(), lies_in_place))
     return false;
-  const Access& output = outputs_[0];
-  const Program::Instruction& item = program_.instructions()[0];
-  if (!output.stream) {
-    if (lies_in_place(output)) run_tile(begin, end - begin);
-    return lies_in_place(output);
+  if (std::all_of(outputs_.begin(), outputs_.end(), lies_in_place)) {
+    run_tile(begin, end - begin);
+    return true;
   }
+  const Access& output = outputs_[0];
+  if (program_.instructions().size() != 1 || !output.stream) return false;
+  const Program::Instruction& item = program_.instructions()[0];
   for (const Access& access : inputs_) fetch(access, begin, end - begin, true);
   const char* arguments[3];
   int64_t steps[3];  // bytes per element

@@ -23,11 +23,12 @@ bool is_commutative(Opcode op) {
 
 }  // namespace
 
-// Turns a formula into a program in five steps: number the values (equal ones once), choose what is uniform, pair what
-// has a kernel for two, order the rest, give slots. Lives only while a Program is constructed.
+// Turns a formula into a program in six steps: number the values (equal ones once), choose what is uniform, pair what
+// has a kernel for two, order the rest, find what becomes machine code, give slots. Lives only while a Program is constructed.
 class ProgramBuilder {
  public:
-  explicit ProgramBuilder(Program& program) : program_(program), table_(kernels(program.type_)) {}
+  ProgramBuilder(Program& program, bool native)
+      : program_(program), table_(kernels(program.type_)), may_be_native_(native) {}
 
   void build(const Formula& formula) {
     for (const Expr& node : topological_order(formula.outputs)) number(node);
@@ -35,6 +36,7 @@ class ProgramBuilder {
     make_scalars(formula.num_parameters);
     pair_instructions();
     order_instructions();
+    choose_native();
     assign_slots();
     emit();
   }
@@ -51,6 +53,11 @@ class ProgramBuilder {
     bool is_output = false;
     int slot = -1;
     int last_use = -1;
+    int stretch = -1;       // the machine code that computes it
+    bool inside = false;  // nothing but that code reads it
+  };
+  struct Stretch {
+    size_t begin, end;  // positions
   };
 
   void number(const Expr& node) {
@@ -187,6 +194,43 @@ class ProgramBuilder {
     }
   }
 
+  // Neighbours that machine code can hold together become one step. One instruction alone is what its kernel does best.
+  void choose_native() {
+    if (!may_be_native_) return;
+    std::vector<NativeInstruction> items;
+    for (size_t position = 0; position < order_.size(); ++position) items.push_back(native_instruction(position));
+    for (size_t begin = 0; begin < items.size();) {
+      const size_t count = native_prefix(program_.type_, std::span(items).subspan(begin));
+      if (count >= 2) {
+        for (size_t k = begin; k < begin + count; ++k) values_[order_[k]].stretch = static_cast<int>(stretches_.size());
+        stretches_.push_back({begin, begin + count});
+      }
+      begin += std::max<size_t>(count, 1);
+    }
+    for (const int id : order_) values_[id].inside = values_[id].stretch >= 0 && !values_[id].is_output;
+    for (const int id : order_) {
+      for (int i = 0; i < values_[id].arity; ++i) {
+        Value& argument = values_[values_[id].arguments[i]];
+        if (argument.stretch != values_[id].stretch) argument.inside = false;
+      }
+    }
+  }
+
+  NativeInstruction native_instruction(size_t position) const {
+    const Value& value = values_[order_[position]];
+    NativeInstruction item{.opcode = value.opcode, .arity = value.arity, .result = order_[position]};
+    item.slot = value.inside ? -1 : value.slot;
+    item.read_later = value.last_use > static_cast<int>(position);
+    for (int i = 0; i < value.arity; ++i) {
+      const Value& argument = values_[value.arguments[i]];
+      item.arguments[i] = {.value = value.arguments[i],
+                           .slot = argument.slot,
+                           .uniform = argument.uniform,
+                           .last = argument.last_use == static_cast<int>(position)};
+    }
+    return item;
+  }
+
   // Registers are named by number here and moved behind the fills in emit().
   void assign_slots() {
     for (Value& value : values_) {
@@ -203,7 +247,7 @@ class ProgramBuilder {
         if (argument.slot >= kRegisterBase && argument.last_use == static_cast<int>(position) && !repeated)
           free.push_back(argument.slot);
       }
-      if (value.slot >= 0) continue;  // an output
+      if (value.slot >= 0 || value.inside) continue;  // an output, or nowhere in memory
       if (free.empty()) {
         value.slot = kRegisterBase + program_.num_registers_++;
       } else {
@@ -218,16 +262,8 @@ class ProgramBuilder {
       if (value.kind == Kind::kInstruction && value.uniform) program_.prologue_.push_back(instruction(value, false));
     }
     for (const int id : order_) program_.instructions_.push_back(instruction(values_[id], true));
-    const int num_slots = program_.first_register() + program_.num_registers_;
-    check(num_slots < kMaxSlots, ErrorKind::kValue, "formula: {} values at once are more than a program can hold ({})",
-          num_slots, kMaxSlots);
-    const auto move_register = [this](uint16_t& slot) {
-      if (slot >= kRegisterBase) slot = static_cast<uint16_t>(slot - kRegisterBase + program_.first_register());
-    };
-    for (auto& item : program_.instructions_) {
-      move_register(item.result);
-      for (uint16_t& argument : item.arguments) move_register(argument);
-    }
+    place_registers();
+    make_steps();
     program_.input_last_use_.assign(program_.num_inputs_, -1);
     for (const Value& value : values_) {
       if (value.kind == Kind::kInput) program_.input_last_use_[value.index] = value.last_use;
@@ -235,6 +271,36 @@ class ProgramBuilder {
     for (const int output : outputs_) {
       const auto place = std::find(order_.begin(), order_.end(), output);
       program_.output_definition_.push_back(static_cast<int>(place - order_.begin()));
+    }
+  }
+
+  // Registers come behind the fills, whose number is known by now.
+  void place_registers() {
+    const int num_slots = program_.first_register() + program_.num_registers_;
+    check(num_slots < kMaxSlots, ErrorKind::kValue, "formula: {} values at once are more than a program can hold ({})",
+          num_slots, kMaxSlots);
+    const auto moved = [this](int slot) {
+      return slot >= kRegisterBase ? slot - kRegisterBase + program_.first_register() : slot;
+    };
+    for (auto& item : program_.instructions_) {
+      item.result = static_cast<uint16_t>(moved(item.result));
+      for (uint16_t& argument : item.arguments) argument = static_cast<uint16_t>(moved(argument));
+    }
+    for (Value& value : values_) value.slot = moved(value.slot);
+  }
+
+  void make_steps() {
+    for (const Stretch& stretch : stretches_) {
+      std::vector<NativeInstruction> items;
+      for (size_t k = stretch.begin; k < stretch.end; ++k) items.push_back(native_instruction(k));
+      program_.native_.emplace_back(program_.type_, items);
+    }
+    for (size_t k = 0; k < order_.size(); ++k) {
+      const int stretch = values_[order_[k]].stretch;
+      if (stretch < 0)
+        program_.steps_.push_back({nullptr, &program_.instructions_[k]});
+      else if (stretches_[stretch].begin == k)
+        program_.steps_.push_back({&program_.native_[stretch], nullptr});
     }
   }
 
@@ -249,6 +315,8 @@ class ProgramBuilder {
       if (argument.uniform) form |= 1 << i;
     }
     for (int i = value.arity; i < 3; ++i) result.arguments[i] = result.arguments[0];  // never read, but valid
+    add_cost(value, on_tiles);
+    if (value.stretch >= 0) return result;
     if (!on_tiles) form = 0;
     result.kernel = table_.get(value.opcode, form);
     for (int i = 0; i < value.arity && result.kernel == nullptr; ++i) {
@@ -257,11 +325,15 @@ class ProgramBuilder {
       result.arguments[i] = fill_of(result.arguments[i]);
       result.kernel = table_.get(value.opcode, form);
     }
+    return result;
+  }
+
+  void add_cost(const Value& value, bool on_tiles) {
+    constexpr double kNativeShare = 0.3;  // of an instruction's time that is left when nothing goes to memory
     const OpcodeInfo& facts = info(value.opcode);
     const bool is_float = program_.type_ == ComputeType::kFloat32 || program_.type_ == ComputeType::kFloat64;
-    const double width = static_cast<double>(item_size(program_.type_)) / 4;
+    const double width = static_cast<double>(item_size(program_.type_)) / 4 * (value.stretch >= 0 ? kNativeShare : 1);
     if (on_tiles) program_.cost_per_element_ += width * (is_float ? facts.float_cost : facts.integer_cost);
-    return result;
   }
 
   uint16_t fill_of(uint16_t scalar) {
@@ -277,21 +349,23 @@ class ProgramBuilder {
 
   Program& program_;
   const KernelTable& table_;
+  const bool may_be_native_;
   std::vector<Value> values_;
   std::map<std::tuple<Kind, Opcode, std::array<int, 3>, int, uint64_t>, int> known_;
   std::unordered_map<const Expr::Node*, int> ids_;
   std::vector<bool> is_part_of_pair_;
   std::vector<int> outputs_, order_;
+  std::vector<Stretch> stretches_;
 };
 
-Program::Program(const Formula& formula, ComputeType type)
+Program::Program(const Formula& formula, ComputeType type, bool native)
     : type_(type),
       num_inputs_(formula.num_inputs),
       num_parameters_(formula.num_parameters),
       num_outputs_(static_cast<int>(formula.outputs.size())),
       bytes_per_element_(static_cast<double>(num_inputs_ + num_outputs_) * static_cast<double>(item_size(type))) {
   check(!formula.outputs.empty(), ErrorKind::kValue, "formula: expected at least one output, got none");
-  ProgramBuilder(*this).build(formula);
+  ProgramBuilder(*this, native).build(formula);
 }
 
 Program::Scalar Program::to_scalar(double value) const noexcept {

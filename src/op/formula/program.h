@@ -6,7 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/config.h"
 #include "op/formula/expr.h"
+#include "op/formula/native.h"
 #include "op/simd/kernels.h"
 
 namespace headrace {
@@ -34,16 +36,40 @@ class Program {
     int64_t int64;
   };
 
-  // Raises Error(kValue) when an output names an input or parameter that the formula does not declare.
-  Program(const Formula& formula, ComputeType type);
+  // What runs between two looks at the slots: one instruction, or machine code for several.
+  struct Step {
+    const NativeCode* native;  // null: the instruction
+    const Instruction* instruction;
+  };
+
+  // `native`: whether machine code may be made. Raises Error(kValue) when an output names an input or parameter that
+  // the formula does not declare.
+  Program(const Formula& formula, ComputeType type, bool native = config().native);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
 
   ComputeType compute_type() const noexcept { return type_; }
   int num_inputs() const noexcept { return num_inputs_; }
   int num_outputs() const noexcept { return num_outputs_; }
   int num_parameters() const noexcept { return num_parameters_; }
 
+  // Carries the instructions over n elements of what the slots point to.
+  void execute(void* const* slots, int64_t n) const noexcept {
+    for (const Step& step : steps_) {
+      if (step.native) {
+        (*step.native)(slots, n);
+      } else {
+        run(*step.instruction, slots, n);
+      }
+    }
+  }
+  static void run(const Instruction& item, void* const* slots, int64_t n) noexcept {
+    item.kernel(slots[item.result], slots[item.arguments[0]], slots[item.arguments[1]], slots[item.arguments[2]], n);
+  }
+
   // For the machine that runs programs.
   std::span<const Instruction> instructions() const noexcept { return instructions_; }  // on tiles
+  std::span<const Step> steps() const noexcept { return steps_; }                       // what carries them out
   std::span<const Instruction> prologue() const noexcept { return prologue_; }          // once, on scalars
   std::span<const Fill> fills() const noexcept { return fills_; }
   std::span<const Scalar> constants() const noexcept { return constants_; }
@@ -71,6 +97,8 @@ class Program {
   int num_scalars_ = 0, num_registers_ = 0;
   std::vector<Scalar> constants_;
   std::vector<Instruction> prologue_, instructions_;
+  std::vector<NativeCode> native_;
+  std::vector<Step> steps_;
   std::vector<Fill> fills_;
   std::vector<int> input_last_use_, output_definition_;
   double cost_per_element_ = 0;

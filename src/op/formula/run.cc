@@ -104,16 +104,13 @@ bool run_packed(const Program& program, int64_t count, std::span<void* const> da
   }
   for (void* operand : data) *next++ = operand;
   for (size_t i = 0; i < tiles; ++i) *next++ = memory + i * tile_bytes;
-  const auto call = [&slots](const Program::Instruction& item, int64_t n) {
-    item.kernel(slots[item.result], slots[item.arguments[0]], slots[item.arguments[1]], slots[item.arguments[2]], n);
-  };
-  for (const Program::Instruction& item : program.prologue()) call(item, 1);
+  for (const Program::Instruction& item : program.prologue()) Program::run(item, slots, 1);
   if (!program.fills().empty()) {
     const Kernel fill = kernels(program.compute_type()).get(Opcode::kCopy, 1);
     for (const Program::Fill& item : program.fills())
       fill(slots[item.result], slots[item.scalar], nullptr, nullptr, count);
   }
-  for (const Program::Instruction& item : program.instructions()) call(item, count);
+  program.execute(slots, count);
   return true;
 }
 
