@@ -5,25 +5,30 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/config.h"
 #if defined(__x86_64__)
+#include <hwy/highway.h>
+
 #include "op/formula/vector_assembler.h"
 #endif
 
 namespace headrace {
 
+NativeSet native_set() { return config().native ? machine_set() : NativeSet::kNone; }
+
 #if !defined(__x86_64__)
 
-size_t native_prefix(ComputeType, std::span<const NativeInstruction>) { return 0; }
+NativeSet machine_set() noexcept { return NativeSet::kNone; }
 
-NativeCode::NativeCode(ComputeType, std::span<const NativeInstruction>) {
+size_t native_prefix(NativeSet, ComputeType, std::span<const NativeInstruction>) { return 0; }
+
+NativeCode::NativeCode(NativeSet, ComputeType, std::span<const NativeInstruction>) {
   fail(ErrorKind::kRuntime, "formula: no machine code is made for this processor");
 }
 
 #else
 
 namespace {
-
-using Level = VectorAssembler::Level;
 
 // Which values are in registers while instructions are taken in order: scalars from the beginning to the end, others
 // from their first use or their making to their last use.
@@ -53,9 +58,7 @@ class Residence {
       if (!item.arguments[i].uniform && item.arguments[i].last) remove(item.arguments[i].value);
     if (!item.read_later) remove(item.result);
   }
-  int place(const NativeOperand& operand) const {
-    return (operand.uniform ? scalars_ : vectors_).at(operand.value);
-  }
+  int place(const NativeOperand& operand) const { return (operand.uniform ? scalars_ : vectors_).at(operand.value); }
   size_t scalars() const noexcept { return scalars_.size(); }
   size_t vectors() const noexcept { return vectors_.size(); }
 
@@ -66,18 +69,18 @@ class Residence {
 // The function that NativeCode calls. Lives as long as it.
 class Loop : public VectorAssembler {
  public:
-  Loop(ComputeType type, std::span<const NativeInstruction> items)
-      : VectorAssembler(kBytes + kBytesPerInstruction * items.size(), type, machine_level()),
+  Loop(NativeSet set, ComputeType type, std::span<const NativeInstruction> items)
+      : VectorAssembler(kBytes + kBytesPerInstruction * items.size(), type, set),
         items_(items),
         item_bytes_(static_cast<int>(item_size(type))) {
-    for (int i = register_count(machine_level()); i-- > kFirstRegister;) free_.push_back(i);
+    for (int i = register_count(set); i-- > kFirstRegister;) free_.push_back(i);
     generate();
     setProtectModeRE();
   }
 
  private:
   // Two bodies, each with loads and stores of all operands; the longest of them needs less.
-  static constexpr size_t kBytes = 1536, kBytesPerInstruction = 320;
+  static constexpr size_t kBytes = 2048, kBytesPerInstruction = 320;
   static constexpr int kPointers = 10;
 
   void generate() {
@@ -172,16 +175,24 @@ class Loop : public VectorAssembler {
   int item_bytes_;
   Xbyak::Reg64 slots_, offset_;
   std::vector<int> free_;
-  std::unordered_map<int, int> scalars_;               // registers
+  std::unordered_map<int, int> scalars_;            // registers
   std::unordered_map<int, Xbyak::Reg64> pointers_;  // of slots
 };
 
 }  // namespace
 
-size_t native_prefix(ComputeType type, std::span<const NativeInstruction> items) {
-  const Level level = VectorAssembler::machine_level();
-  if (level == Level::kNone) return 0;
-  const auto registers = static_cast<size_t>(VectorAssembler::register_count(level) - VectorAssembler::kFirstRegister);
+NativeSet machine_set() noexcept {
+  static const NativeSet kBest = [] {
+    const int64_t targets = hwy::SupportedTargets();
+    if (targets & (HWY_AVX3 | HWY_AVX3_DL)) return NativeSet::kAvx512;
+    return targets & HWY_AVX2 ? NativeSet::kAvx2 : NativeSet::kNone;
+  }();
+  return kBest;
+}
+
+size_t native_prefix(NativeSet set, ComputeType type, std::span<const NativeInstruction> items) {
+  if (set == NativeSet::kNone) return 0;
+  const auto registers = static_cast<size_t>(VectorAssembler::register_count(set) - VectorAssembler::kFirstRegister);
   Residence residence;
   size_t most = 0;
   for (size_t k = 0; k < items.size(); ++k) {
@@ -195,9 +206,9 @@ size_t native_prefix(ComputeType type, std::span<const NativeInstruction> items)
   return items.size();
 }
 
-NativeCode::NativeCode(ComputeType type, std::span<const NativeInstruction> items) {
+NativeCode::NativeCode(NativeSet set, ComputeType type, std::span<const NativeInstruction> items) {
   try {
-    auto loop = std::make_shared<Loop>(type, items);
+    auto loop = std::make_shared<Loop>(set, type, items);
     function_ = loop->getCode<Function>();
     memory_ = std::move(loop);
   } catch (const Xbyak::Error& error) {

@@ -24,11 +24,12 @@ bool is_commutative(Opcode op) {
 }  // namespace
 
 // Turns a formula into a program in six steps: number the values (equal ones once), choose what is uniform, pair what
-// has a kernel for two, order the rest, find what becomes machine code, give slots. Lives only while a Program is constructed.
+// has a kernel for two, order the rest, find what becomes machine code, give slots. Lives only while a Program is
+// constructed.
 class ProgramBuilder {
  public:
-  ProgramBuilder(Program& program, bool native)
-      : program_(program), table_(kernels(program.type_)), may_be_native_(native) {}
+  ProgramBuilder(Program& program, NativeSet native)
+      : program_(program), table_(kernels(program.type_)), native_(native) {}
 
   void build(const Formula& formula) {
     for (const Expr& node : topological_order(formula.outputs)) number(node);
@@ -53,7 +54,7 @@ class ProgramBuilder {
     bool is_output = false;
     int slot = -1;
     int last_use = -1;
-    int stretch = -1;       // the machine code that computes it
+    int stretch = -1;     // the machine code that computes it
     bool inside = false;  // nothing but that code reads it
   };
   struct Stretch {
@@ -196,11 +197,11 @@ class ProgramBuilder {
 
   // Neighbours that machine code can hold together become one step. One instruction alone is what its kernel does best.
   void choose_native() {
-    if (!may_be_native_) return;
+    if (native_ == NativeSet::kNone) return;
     std::vector<NativeInstruction> items;
     for (size_t position = 0; position < order_.size(); ++position) items.push_back(native_instruction(position));
     for (size_t begin = 0; begin < items.size();) {
-      const size_t count = native_prefix(program_.type_, std::span(items).subspan(begin));
+      const size_t count = native_prefix(native_, program_.type_, std::span(items).subspan(begin));
       if (count >= 2) {
         for (size_t k = begin; k < begin + count; ++k) values_[order_[k]].stretch = static_cast<int>(stretches_.size());
         stretches_.push_back({begin, begin + count});
@@ -293,7 +294,7 @@ class ProgramBuilder {
     for (const Stretch& stretch : stretches_) {
       std::vector<NativeInstruction> items;
       for (size_t k = stretch.begin; k < stretch.end; ++k) items.push_back(native_instruction(k));
-      program_.native_.emplace_back(program_.type_, items);
+      program_.native_.emplace_back(native_, program_.type_, items);
     }
     for (size_t k = 0; k < order_.size(); ++k) {
       const int stretch = values_[order_[k]].stretch;
@@ -329,7 +330,7 @@ class ProgramBuilder {
   }
 
   void add_cost(const Value& value, bool on_tiles) {
-    constexpr double kNativeShare = 0.3;  // of an instruction's time that is left when nothing goes to memory
+    constexpr double kNativeShare = 0.4;  // of an instruction's time that is left when nothing goes to memory
     const OpcodeInfo& facts = info(value.opcode);
     const bool is_float = program_.type_ == ComputeType::kFloat32 || program_.type_ == ComputeType::kFloat64;
     const double width = static_cast<double>(item_size(program_.type_)) / 4 * (value.stretch >= 0 ? kNativeShare : 1);
@@ -349,7 +350,7 @@ class ProgramBuilder {
 
   Program& program_;
   const KernelTable& table_;
-  const bool may_be_native_;
+  const NativeSet native_;
   std::vector<Value> values_;
   std::map<std::tuple<Kind, Opcode, std::array<int, 3>, int, uint64_t>, int> known_;
   std::unordered_map<const Expr::Node*, int> ids_;
@@ -358,7 +359,7 @@ class ProgramBuilder {
   std::vector<Stretch> stretches_;
 };
 
-Program::Program(const Formula& formula, ComputeType type, bool native)
+Program::Program(const Formula& formula, ComputeType type, NativeSet native)
     : type_(type),
       num_inputs_(formula.num_inputs),
       num_parameters_(formula.num_parameters),

@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/config.h"
 #include "op/formula/expr.h"
 #include "op/formula/native.h"
 #include "op/simd/kernels.h"
@@ -42,9 +41,9 @@ class Program {
     const Instruction* instruction;
   };
 
-  // `native`: whether machine code may be made. Raises Error(kValue) when an output names an input or parameter that
+  // `native`: what machine code may consist of. Raises Error(kValue) when an output names an input or parameter that
   // the formula does not declare.
-  Program(const Formula& formula, ComputeType type, bool native = config().native);
+  Program(const Formula& formula, ComputeType type, NativeSet native = native_set());
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 

@@ -2,67 +2,34 @@
 
 #include "op/formula/vector_assembler.h"
 
+#include <array>
 #include <bit>
-
-#include <hwy/highway.h>
 
 namespace headrace {
 
 using Xbyak::Address;
 using Xbyak::Operand;
 
-VectorAssembler::Level VectorAssembler::machine_level() noexcept {
-  const int64_t targets = hwy::SupportedTargets();
-  if (targets & (HWY_AVX3 | HWY_AVX3_DL)) return Level::kAvx512;
-  return targets & HWY_AVX2 ? Level::kAvx2 : Level::kNone;
-}
-
-bool VectorAssembler::has(Opcode op, ComputeType type) noexcept {
-  using enum Opcode;
+bool VectorAssembler::has(Opcode op, ComputeType type) {
   if (type != ComputeType::kFloat32 && type != ComputeType::kFloat64) return false;
-  switch (op) {
-    case kCopy:
-    case kNeg:
-    case kAbs:
-    case kSqrt:
-    case kRsqrt:
-    case kSquare:
-    case kFloor:
-    case kCeil:
-    case kTrunc:
-    case kRint:
-    case kIsNan:
-    case kLogicalNot:
-    case kToBool:
-    case kAdd:
-    case kSub:
-    case kMul:
-    case kDiv:
-    case kMin:
-    case kMax:
-    case kEq:
-    case kNe:
-    case kLt:
-    case kLe:
-    case kLogicalAnd:
-    case kLogicalOr:
-    case kSelect:
-    case kMulAdd:
-    case kMulSub:
-    case kRsubMul:
-    case kAddMul:
-    case kSubMul:
-      return true;
-    default:
-      return false;
-  }
+  using Known = std::array<bool, kOpcodeCount>;
+  const auto find_known = [](ComputeType of) {
+    constexpr size_t kEnough = 1 << 16;
+    VectorAssembler trial(kEnough, of, NativeSet::kAvx2);
+    Known known{};
+    const Vector d = trial.vector(2), a = trial.vector(3), b = trial.vector(4), c = trial.vector(5);
+    for (size_t i = 0; i < known.size(); ++i) known[i] = trial.apply(static_cast<Opcode>(i), d, a, b, c);
+    return known;
+  };
+  static const Known kSingle = find_known(ComputeType::kFloat32), kDouble = find_known(ComputeType::kFloat64);
+  return (type == ComputeType::kFloat32 ? kSingle : kDouble)[static_cast<size_t>(op)];
 }
 
-VectorAssembler::VectorAssembler(size_t capacity, ComputeType type, Level level)
-    : CodeGenerator(capacity),
+VectorAssembler::VectorAssembler(size_t capacity, ComputeType type, NativeSet set)
+    : CodeGenerator(capacity, Xbyak::DontSetProtectRWE),  // memory is never writable and executable at once
       single_(type == ComputeType::kFloat32),
-      level_(level),
-      bytes_(level == Level::kAvx512 ? 64 : 32),
+      set_(set),
+      bytes_(set == NativeSet::kAvx512 ? 64 : 32),
       t0_(vector(0)),
       t1_(vector(1)),
       part_(vector(15)) {}
@@ -174,54 +141,103 @@ void VectorAssembler::extreme(const Vector& d, const Vector& a, const Vector& b,
   choose(d, 0, a, b);
 }
 
-void VectorAssembler::apply(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c) {
-  const auto compared = [&](const Vector& x, const Operand& y, Predicate predicate) {
-    compare(0, x, y, predicate);
-    truth(d, 0);
-  };
-  const auto is_true = [&](int m, const Vector& x) { compare(m, x, constant(zero_), kNotEqual); };
+// A zero gives 0 and a NaN itself.
+void VectorAssembler::sign(const Vector& d, const Vector& a) {
+  move(t0_, constant(sign_));
+  vandps(d, t0_, a);
+  vorps(d, d, constant(one_));
+  compare(0, a, a, kUnordered);
+  choose(d, 0, a, d);
+  vxorps(t1_, t1_, t1_);
+  compare(0, a, constant(zero_), kEqual);
+  choose(d, 0, t1_, d);
+}
+
+void VectorAssembler::to_float16(const Vector& d, const Vector& a) {
+  const Vector half = wide() ? Vector(Xbyak::Ymm(d.getIdx())) : Vector(d.getIdx());
+  vcvtps2ph(half, a, kNearest);
+  vcvtph2ps(d, half);
+}
+
+// To the nearest, to even where two are as near; NaNs become quiet.
+void VectorAssembler::to_bfloat16(const Vector& d, const Vector& a) {
+  vpsrld(t0_, a, 16);
+  vandps(t0_, t0_, constant(last_bit_));
+  vpaddd(t0_, t0_, constant(below_half_));
+  vpaddd(t0_, t0_, a);
+  compare(1, a, a, kUnordered);
+  vorps(d, a, constant(quiet_bit_));
+  choose(d, 1, d, t0_);
+  vandps(d, d, constant(high_half_));
+}
+
+bool VectorAssembler::apply(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c) {
+  return apply_arithmetic(op, d, a, b, c) || apply_choice(op, d, a, b, c) || apply_rounding(op, d, a);
+}
+
+bool VectorAssembler::apply_arithmetic(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c) {
   switch (op) {
-    case Opcode::kCopy:
-      return move(d, a);
     case Opcode::kNeg:
-      return vxorps(d, a, constant(sign_));
+      return vxorps(d, a, constant(sign_)), true;
     case Opcode::kAbs:
       move(t0_, constant(sign_));
-      return vandnps(d, t0_, a);
+      return vandnps(d, t0_, a), true;
     case Opcode::kSqrt:
-      return root(d, a);
+      return root(d, a), true;
     case Opcode::kRsqrt:
       root(t0_, a);
       move(t1_, constant(one_));
-      return quotient(d, t1_, t0_);
+      return quotient(d, t1_, t0_), true;
     case Opcode::kSquare:
-      return product(d, a, a);
-    case Opcode::kFloor:
-      return round(d, a, kDown);
-    case Opcode::kCeil:
-      return round(d, a, kUp);
-    case Opcode::kTrunc:
-      return round(d, a, kToZero);
-    case Opcode::kRint:
-      return round(d, a, kNearest);
+      return product(d, a, a), true;
+    case Opcode::kAdd:
+      return sum(d, a, b), true;
+    case Opcode::kSub:
+      return difference(d, a, b), true;
+    case Opcode::kMul:
+      return product(d, a, b), true;
+    case Opcode::kDiv:
+      return quotient(d, a, b), true;
+    case Opcode::kMulAdd:
+      product(t0_, a, b);
+      return sum(d, t0_, c), true;
+    case Opcode::kMulSub:
+      product(t0_, a, b);
+      return difference(d, t0_, c), true;
+    case Opcode::kRsubMul:
+      product(t0_, a, b);
+      return difference(d, c, t0_), true;
+    case Opcode::kAddMul:
+      sum(t0_, a, b);
+      return product(d, t0_, c), true;
+    case Opcode::kSubMul:
+      difference(t0_, a, b);
+      return product(d, t0_, c), true;
+    default:
+      return false;
+  }
+}
+
+bool VectorAssembler::apply_choice(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c) {
+  const auto compared = [&](const Vector& x, const Operand& y, Predicate predicate) {
+    compare(0, x, y, predicate);
+    truth(d, 0);
+    return true;
+  };
+  const auto both = [&](void (VectorAssembler::*join)(int, int)) {
+    compare(0, a, constant(zero_), kNotEqual);
+    compare(1, b, constant(zero_), kNotEqual);
+    (this->*join)(0, 1);
+    truth(d, 0);
+    return true;
+  };
+  switch (op) {
     case Opcode::kIsNan:
       return compared(a, a, kUnordered);
     case Opcode::kLogicalNot:
       return compared(a, constant(zero_), kEqual);
     case Opcode::kToBool:
       return compared(a, constant(zero_), kNotEqual);
-    case Opcode::kAdd:
-      return sum(d, a, b);
-    case Opcode::kSub:
-      return difference(d, a, b);
-    case Opcode::kMul:
-      return product(d, a, b);
-    case Opcode::kDiv:
-      return quotient(d, a, b);
-    case Opcode::kMin:
-      return extreme(d, a, b, false);
-    case Opcode::kMax:
-      return extreme(d, a, b, true);
     case Opcode::kEq:
       return compared(a, b, kEqual);
     case Opcode::kNe:
@@ -231,44 +247,62 @@ void VectorAssembler::apply(Opcode op, const Vector& d, const Vector& a, const V
     case Opcode::kLe:
       return compared(a, b, kLessEqual);
     case Opcode::kLogicalAnd:
-      is_true(0, a), is_true(1, b), intersect(0, 1);
-      return truth(d, 0);
+      return both(&VectorAssembler::intersect);
     case Opcode::kLogicalOr:
-      is_true(0, a), is_true(1, b), unite(0, 1);
-      return truth(d, 0);
+      return both(&VectorAssembler::unite);
+    case Opcode::kMin:
+      return extreme(d, a, b, false), true;
+    case Opcode::kMax:
+      return extreme(d, a, b, true), true;
     case Opcode::kSelect:
       compare(0, a, constant(zero_), kEqual);
-      return choose(d, 0, c, b);
-    case Opcode::kMulAdd:
-      product(t0_, a, b);
-      return sum(d, t0_, c);
-    case Opcode::kMulSub:
-      product(t0_, a, b);
-      return difference(d, t0_, c);
-    case Opcode::kRsubMul:
-      product(t0_, a, b);
-      return difference(d, c, t0_);
-    case Opcode::kAddMul:
-      sum(t0_, a, b);
-      return product(d, t0_, c);
-    case Opcode::kSubMul:
-      difference(t0_, a, b);
-      return product(d, t0_, c);
+      return choose(d, 0, c, b), true;
     default:
-      break;  // has() excludes the rest
+      return false;
+  }
+}
+
+bool VectorAssembler::apply_rounding(Opcode op, const Vector& d, const Vector& a) {
+  switch (op) {
+    case Opcode::kCopy:
+      return move(d, a), true;
+    case Opcode::kSign:
+      return sign(d, a), true;
+    case Opcode::kFloor:
+      return round(d, a, kDown), true;
+    case Opcode::kCeil:
+      return round(d, a, kUp), true;
+    case Opcode::kTrunc:
+      return round(d, a, kToZero), true;
+    case Opcode::kRint:
+      return round(d, a, kNearest), true;
+    case Opcode::kToFloat16:
+      return single_ && (to_float16(d, a), true);
+    case Opcode::kToBfloat16:
+      return single_ && (to_bfloat16(d, a), true);
+    default:
+      return false;
   }
 }
 
 void VectorAssembler::emit_constants() {
-  const auto emit = [&](Xbyak::Label& label, auto value) {
+  const auto emit = [&](Xbyak::Label& label, auto value_of) {
     align(64);
     L(label);
-    for (int64_t i = 0; i < width(); ++i) single_ ? dd(static_cast<uint32_t>(value(i))) : dq(value(i));
+    for (int64_t i = 0; i < width(); ++i) {
+      const uint64_t value = value_of(i);
+      single_ ? dd(static_cast<uint32_t>(value)) : dq(value);
+    }
   };
-  emit(zero_, [](int64_t) { return uint64_t{0}; });
-  emit(one_, [&](int64_t) -> uint64_t { return single_ ? std::bit_cast<uint32_t>(1.0f) : std::bit_cast<uint64_t>(1.0); });
-  emit(sign_, [&](int64_t) { return uint64_t{1} << (single_ ? 31 : 63); });
+  const auto repeat = [&](Xbyak::Label& label, uint64_t value) { emit(label, [=](int64_t) { return value; }); };
+  repeat(zero_, 0);
+  repeat(one_, single_ ? std::bit_cast<uint32_t>(1.0f) : std::bit_cast<uint64_t>(1.0));
+  repeat(sign_, uint64_t{1} << (single_ ? 31 : 63));
   emit(numbers_, [](int64_t i) { return static_cast<uint64_t>(i); });
+  repeat(last_bit_, 1);
+  repeat(below_half_, 0x7fff);
+  repeat(quiet_bit_, 0x400000);
+  repeat(high_half_, 0xffff0000);
 }
 
 }  // namespace headrace

@@ -7,7 +7,7 @@
 #include <xbyak/xbyak.h>
 #include <xbyak/xbyak_util.h>
 
-#include "op/formula/opcode.h"
+#include "op/formula/native.h"
 
 namespace headrace {
 
@@ -15,14 +15,11 @@ class VectorAssembler : public Xbyak::CodeGenerator {
  public:
   using Vector = Xbyak::Xmm;  // of the width in use
 
-  // Whether this machine can run AVX-512 code, AVX2 code, or neither; what Highway may use decides.
-  enum class Level { kNone, kAvx2, kAvx512 };
-  static Level machine_level() noexcept;
-  static bool has(Opcode op, ComputeType type) noexcept;
+  static bool has(Opcode op, ComputeType type);  // whether apply() knows it
   static constexpr int kFirstRegister = 2;
-  static int register_count(Level level) noexcept { return level == Level::kAvx512 ? 32 : 15; }
+  static int register_count(NativeSet set) noexcept { return set == NativeSet::kAvx512 ? 32 : 15; }
 
-  VectorAssembler(size_t capacity, ComputeType type, Level level);
+  VectorAssembler(size_t capacity, ComputeType type, NativeSet set);
 
   int64_t width() const noexcept { return bytes_ / item_bytes(); }  // elements of a vector
   int64_t bytes() const noexcept { return bytes_; }                 // of a vector
@@ -35,8 +32,8 @@ class VectorAssembler : public Xbyak::CodeGenerator {
   // The first `count` elements, fewer than width(). Destroys rax.
   void set_part(const Xbyak::Reg64& count);
 
-  // d = op(a, b, c), those that the instruction takes; d is none of them.
-  void apply(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c);
+  // d = op(a, b, c), those that the instruction takes; d is none of them. False when it cannot be expressed.
+  bool apply(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c);
 
   // What the code refers to, behind its end.
   void emit_constants();
@@ -45,10 +42,14 @@ class VectorAssembler : public Xbyak::CodeGenerator {
   enum Predicate : uint8_t { kEqual = 0x00, kUnordered = 0x03, kNotEqual = 0x04, kLess = 0x11, kLessEqual = 0x12 };
   enum Rounding : uint8_t { kNearest = 0x8, kDown = 0x9, kUp = 0xa, kToZero = 0xb };  // raising no exception
 
-  bool wide() const noexcept { return level_ == Level::kAvx512; }
+  bool wide() const noexcept { return set_ == NativeSet::kAvx512; }
   int64_t item_bytes() const noexcept { return single_ ? 4 : 8; }
   Xbyak::Opmask mask(int m) const noexcept { return Xbyak::Opmask(2 + m); }
   Xbyak::Address constant(const Xbyak::Label& label) { return ptr[rip + label]; }
+
+  bool apply_arithmetic(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c);
+  bool apply_choice(Opcode op, const Vector& d, const Vector& a, const Vector& b, const Vector& c);
+  bool apply_rounding(Opcode op, const Vector& d, const Vector& a);
 
   void move(const Vector& d, const Xbyak::Operand& a);
   void sum(const Vector& d, const Vector& a, const Vector& b);
@@ -64,12 +65,15 @@ class VectorAssembler : public Xbyak::CodeGenerator {
   void choose(const Vector& d, int m, const Vector& where_set, const Vector& elsewhere);
   void truth(const Vector& d, int m);
   void extreme(const Vector& d, const Vector& a, const Vector& b, bool largest);
+  void sign(const Vector& d, const Vector& a);
+  void to_float16(const Vector& d, const Vector& a);
+  void to_bfloat16(const Vector& d, const Vector& a);
 
   bool single_;
-  Level level_;
+  NativeSet set_;
   int64_t bytes_;
   Vector t0_, t1_, part_;
-  Xbyak::Label zero_, one_, sign_, numbers_;
+  Xbyak::Label zero_, one_, sign_, numbers_, last_bit_, below_half_, quiet_bit_, high_half_;
 };
 
 }  // namespace headrace

@@ -13,50 +13,18 @@
 
 #include <hwy/targets.h>
 #include "../formula/reference.h"
+#include "kernel_testing.h"
 
 namespace headrace {
 namespace {
 
-// Makes Highway choose among `targets` while it lives.
-class OnlyTargets {
- public:
-  explicit OnlyTargets(int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().DeInit();
-  }
-  ~OnlyTargets() {
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
+using test::kTypeOf;
+using test::OnlyTargets;
+using test::values_of;
 
 KernelTable table_for(ComputeType type, int64_t target) {
   const OnlyTargets only(target);
   return make_kernels(type);
-}
-
-template <class T>
-constexpr ComputeType kTypeOf = std::is_same_v<T, float>     ? ComputeType::kFloat32
-                                : std::is_same_v<T, double>  ? ComputeType::kFloat64
-                                : std::is_same_v<T, int32_t> ? ComputeType::kInt32
-                                                             : ComputeType::kInt64;
-
-// Any bit pattern, and for floats half the time a value of ordinary size.
-template <class T>
-std::vector<T> values_of(size_t n, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<T> values(n);
-  for (T& value : values) {
-    const uint64_t word = random();
-    std::memcpy(&value, &word, sizeof(T));
-    if constexpr (std::is_floating_point_v<T>) {
-      if (random() % 2 == 0) value = static_cast<T>(std::ldexp(static_cast<double>(static_cast<int64_t>(word)), -62));
-      if (random() % 4 == 0) value *= 50;
-    } else {
-      value >>= random() % (sizeof(T) * 8);
-    }
-  }
-  return values;
 }
 
 // Exact instructions must agree in every bit; the others within 4 units in the last place of the C library's value.
