@@ -275,23 +275,23 @@ void SingleMachineStore::raise_kept() const {
   if (keeps()) runtime().engine.raise_kept();
 }
 
-void SingleMachineStore::push(std::span<const Item> items, int) {
+void SingleMachineStore::push(std::span<const Item> items, int priority) {
   raise_kept();
   std::vector<Part> parts = parts_of("push", items);
   check_dtypes(parts);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   push_parts(parts);
 }
 
-void SingleMachineStore::pull(std::span<const Item> items, int) {
+void SingleMachineStore::pull(std::span<const Item> items, int priority) {
   raise_kept();
   const std::vector<Part> parts = parts_of("pull", items);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(parts);
   pull_parts(parts, extent);
 }
 
-void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
+void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {
   raise_kept();
   std::vector<Part> pushed = parts_of("pushpull", values);
   const std::vector<Part> pulled = parts_of("pushpull", outs);
@@ -299,7 +299,7 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   check(std::ranges::equal(pushed, pulled, has_same_key), ErrorKind::kValue,
         "kvstore pushpull: the keys of values and outs differ; name the same keys in one order for both");
   check_dtypes(pushed);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(pulled);
   if (updater_ || compression_) {
     push_parts(pushed);
@@ -323,7 +323,7 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
 }
 
 void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,
-                                         int) {
+                                         int priority) {
   check(items.size() == row_ids.size(), ErrorKind::kValue,
         "kvstore row_sparse_pull: expected row_ids for each of {} keys, got them for {}", items.size(), row_ids.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -339,7 +339,7 @@ void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<
             "kvstore row_sparse_pull: key {}: expected row_ids of one dimension, got shape {}", to_string(item.key),
             ids ? std::string(to_string(ids.shape())) : "of none");
   }
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   for (size_t i = 0; i < items.size(); ++i) {
     const NDArray& stored = find("row_sparse_pull", items[i].key).second.stored;
     std::vector<NDArray> outs;

@@ -431,6 +431,39 @@ TEST(Engine, PrioritiesDecideAmongReadyTasks) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+// Whatever is urgent, nothing begins too early, and the oldest task is always found.
+TEST(Engine, UrgencyDecidesWithinAPriority) {
+  for (const int64_t lookahead : {0, 4}) {
+    Config config = config_with(1);
+    config.lookahead = lookahead;
+    Engine engine(config);
+    Var gate;
+    std::array<Var*, 1> gates{&gate};
+    std::atomic<bool> go{false};
+    engine.push({.name = "gate", .writes = gates, .may_block = true}, [&] {
+      while (!go) std::this_thread::sleep_for(milliseconds(1));
+    });
+    std::vector<int> order;  // one worker: never two at once
+    std::vector<Var> vars(30);
+    for (int i = 0; i < 30; ++i) {
+      std::array<Var*, 1> writes{&vars[static_cast<size_t>(i)]};
+      engine.push({.name = "task", .reads = gates, .writes = writes, .cost_ns = kDear, .urgency = i / 10},
+                  [&order, i] { order.push_back(i); });
+    }
+    go = true;
+    for (Var& var : vars)
+      while (!var.idle()) std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_EQ(order.size(), vars.size());
+    if (lookahead == 0) {
+      std::vector<int> expected(30);
+      for (int i = 0; i < 30; ++i) expected[static_cast<size_t>(i)] = 10 * (2 - i / 10) + i % 10;
+      EXPECT_EQ(order, expected);
+    }
+    std::ranges::sort(order);
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  }
+}
+
 TEST(Engine, BackPressureBoundsPendingTasks) {
   Config config = config_with(1);
   config.max_pending = 32;

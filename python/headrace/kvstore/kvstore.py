@@ -56,8 +56,8 @@ class KVStore(KVStoreBase):
     return at once; reading a result waits for it. Keys are all int or all str.
 
     A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
-    `priority` is accepted as in MXNet: communication runs before other work that could run, in the order of
-    the calls.
+    Communication runs before other work that could run; of its calls those of a higher `priority` go first,
+    then in the order of the calls.
 
     Every method raises MXNetError for keys that have not been inited and for a str among int keys, ValueError
     for empty lists and shapes other than the stored one, TypeError for other dtypes, and AssertionError for
