@@ -48,7 +48,8 @@ void stall(Device gpu, double seconds);
 void lose(Device gpu);
 // The memory of the GPU becomes larger or smaller.
 void set_memory(Device gpu, int64_t bytes);
-// Lost GPUs are back, and no fault is waiting. Their memory is what it was configured to be.
+// Lost GPUs are back, and no fault is waiting. Their memory is what it was configured to be, and empty where the GPU was
+// lost: what reads or writes an array that was there raises RuntimeError; make such arrays anew. Waits for all work first.
 void repair();
 
 }  // namespace headrace::sim

@@ -114,5 +114,10 @@ def set_memory(gpu, memory):
 
 
 def repair():
-    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten."""
+    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten. Waits for
+    all work first.
+
+    What reads or writes an array that a lost GPU held raises MXNetError from then on; make such arrays anew:
+    ``net.initialize(force_reinit=True, ctx=...)``, then ``net.load_parameters``.
+    """
     _sim.repair()

@@ -24,7 +24,10 @@ void bind_faults(nb::module_& m) {
   m.def(
       "set_memory", [](int id, int64_t bytes) { translated([&] { return sim::set_memory(gpu(id), bytes), 0; }); },
       nb::arg("id"), nb::arg("bytes"));
-  m.def("repair", [] { sim::repair(); });
+  m.def("repair", [] {
+    nb::gil_scoped_release released;  // queued work may need it
+    sim::repair();
+  });
 }
 
 }  // namespace

@@ -65,6 +65,9 @@ void set_memory(Device gpu, int64_t bytes) {
   device_at(gpu, "set_memory").allocator().set_capacity(bytes);
 }
 
-void repair() { sim_machine().repair(); }
+void repair() {
+  runtime().engine.drain();
+  sim_machine().repair();
+}
 
 }  // namespace headrace::sim

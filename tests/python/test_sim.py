@@ -167,6 +167,46 @@ def test_faults():
         sim.lose(mx.cpu())
 
 
+def test_nothing_comes_from_a_lost_gpu():
+    x, existing = nd.ones((4,), ctx=GPU1), nd.zeros((4,), ctx=GPU0)
+    nd.waitall()
+    sim.lose(GPU1)
+    for copy in (x.copyto(GPU0), x.copyto(existing), x.as_in_context(GPU0)):
+        with pytest.raises(MXNetError, match=r"gpu\(1\): the device is lost"):
+            copy.asnumpy()
+
+
+def test_a_repaired_gpu_is_empty():
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize(ctx=[GPU0, GPU1])
+    weight = net.weight.data(GPU0).asnumpy()
+    x = nd.ones((4,), ctx=GPU1)
+    x.wait_to_read()
+    sim.lose(GPU1)
+    sim.repair()
+    for use in (x, x + 1, x.copyto(GPU0), net(nd.ones((1, 3), ctx=GPU1))):
+        with pytest.raises(MXNetError, match=r"gpu\(1\): the device was lost.*Make the array anew"):
+            use.asnumpy()
+    assert onp.array_equal(net.weight.data(GPU0).asnumpy(), weight)
+    net.initialize(force_reinit=True, ctx=[GPU0, GPU1])
+    net.weight.set_data(nd.array(weight))
+    expected = weight.sum(axis=1)
+    assert onp.allclose(net(nd.ones((1, 3), ctx=GPU1)).asnumpy(), expected)
+
+
+def test_a_fault_of_the_sender_reaches_a_key_value_store():
+    store = mx.kv.create("device")
+    store.init(0, nd.zeros((4,), ctx=GPU0))
+    values = [nd.ones((4,), ctx=gpu) for gpu in (GPU0, GPU1)]
+    nd.waitall()
+    sim.fail_copy(GPU1)
+    out = nd.zeros((4,), ctx=GPU0)
+    with pytest.raises(MXNetError, match="injected"):
+        store.push(0, values)
+        store.pull(0, out=out)
+        out.wait_to_read()
+
+
 def test_configure_and_options():
     sim.configure(topology="pcie4")
     assert sim.options() == {"gpus": 4, "topology": "pcie4", "clock": "virtual", "memory": 16 << 30}

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/autograd.hpp"
 #include "headrace/devices.hpp"
@@ -100,6 +101,71 @@ TEST_F(SimTest, AFailedCopyIsKeptOnWhatItWouldHaveWritten) {
   EXPECT_THROW(read(call("elemwise_add", {y, y})), Error);
   EXPECT_EQ(read(x).size(), 10u);
   EXPECT_EQ(read(copied_to(x, kGpu1)), read(x));
+}
+
+// A fault belongs to the GPU on either side of a copy.
+TEST_F(SimTest, TheSenderOfACopyCanFailToo) {
+  const NDArray x = numbers(10, kGpu0);
+  x.wait_to_read();
+  sim::fail_copy(kGpu0, 1);
+  const NDArray whole = copied_to(x, kGpu1), failed = copied_to(x, kGpu1);
+  EXPECT_EQ(read(whole)[9], 9.f);
+  EXPECT_THROW(failed.wait_to_read(), Error);
+  EXPECT_EQ(read(x)[9], 9.f);
+}
+
+TEST_F(SimTest, NothingComesFromALostGpu) {
+  const NDArray x = numbers(4, kGpu1), existing = numbers(4, kGpu0);
+  x.wait_to_read();
+  existing.wait_to_read();
+  sim::lose(kGpu1);
+  EXPECT_THROW(copied_to(x, kGpu0).wait_to_read(), Error);
+  copy_into(existing, x);
+  EXPECT_THROW(existing.wait_to_read(), Error);
+  EXPECT_THROW(read(x), Error);
+}
+
+TEST_F(SimTest, ARepairedGpuIsEmpty) {
+  const NDArray x = numbers(1000, kGpu1), y = numbers(1000, kGpu0);
+  x.wait_to_read();
+  y.wait_to_read();
+  Allocator& memory = allocator_of(kGpu1);
+  EXPECT_GE(memory.stats().live, 4000);
+  sim::lose(kGpu1);
+  sim::repair();
+  EXPECT_EQ(memory.stats().live, 0);
+  try {
+    read(x);
+    FAIL() << "nothing was raised";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("gpu(1): the device was lost"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(read(call("elemwise_add", {x, x})), Error);
+  EXPECT_THROW(copied_to(x, kGpu0).wait_to_read(), Error);
+  EXPECT_EQ(read(y)[999], 999.f);
+  {
+    const NDArray z = numbers(1000, kGpu1);
+    EXPECT_EQ(read(call("elemwise_add", {z, z}))[999], 1998.f);
+    EXPECT_EQ(read(copied_to(z, kGpu0))[999], 999.f);
+  }
+  // What was not lost stays through a repair.
+  sim::lose(kGpu1);
+  sim::repair();
+  EXPECT_EQ(read(y)[999], 999.f);
+}
+
+TEST_F(SimTest, ArraysOfALostGpuGiveTheirMemoryBack) {
+  sim::set_memory(kGpu0, 1 << 20);
+  NDArray x = full({200'000}, 1, DType::kFloat32, kGpu0);
+  x.wait_to_read();
+  sim::lose(kGpu0);
+  sim::repair();
+  sim::set_memory(kGpu0, 1 << 20);
+  const NDArray y = full({200'000}, 2, DType::kFloat32, kGpu0);  // both would not fit
+  EXPECT_EQ(read(y)[0], 2.f);
+  x = y;
+  EXPECT_GE(allocator_of(kGpu0).stats().live, 800'000);
+  EXPECT_EQ(read(y)[199'999], 2.f);
 }
 
 TEST_F(SimTest, MemoryThatRunsOutIsAnErrorOfTheArray) {

@@ -99,6 +99,12 @@ std::shared_ptr<const Topology> SimMachine::topology() {
 }
 
 SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size_t bytes) {
+  if (!to.is_host()) ends_.push_back(machine.device(to.id));
+  if (!from.is_host() && from != to) ends_.push_back(machine.device(from.id));
+  check_present();
+  const auto failing = std::ranges::count_if(ends_, [](SimDevice* end) { return end->takes_fault(); });
+  check(failing == 0, ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes,
+        to_string(from), to_string(to));
   if (to == from) return;
   {
     std::lock_guard guard(machine.mutex_);
@@ -109,6 +115,12 @@ SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size
 
 void SimMachine::Transfer::end() {
   if (links_) links_->finish(number_);
+  check_present();
+}
+
+void SimMachine::Transfer::check_present() const {
+  for (const SimDevice* end : ends_)
+    if (const std::exception_ptr lost = end->lost()) std::rethrow_exception(lost);
 }
 
 void SimMachine::repair() noexcept {
