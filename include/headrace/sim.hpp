@@ -42,7 +42,8 @@ std::string report();
 
 // The copy after the next `after` ones to or from the GPU fails: the arrays it would have written carry the error.
 void fail_copy(Device gpu, int after = 0);
-// The next work of the GPU's compute stream begins `seconds` later.
+// The next work of the GPU's compute stream begins `seconds` later: of the clock that counts, so with the virtual one
+// nothing waits.
 void stall(Device gpu, double seconds);
 // The GPU disappears: nothing that runs there, or is to run there, succeeds any more.
 void lose(Device gpu);

@@ -99,7 +99,9 @@ def fail_copy(gpu, after=0):
 
 
 def stall(gpu, seconds):
-    """The next operation of `gpu` begins that much later."""
+    """The next operation of `gpu` begins that much later: by the clock that counts, so the program does not wait
+    with the virtual one.
+    """
     _sim.stall(_number(gpu), seconds)
 
 

@@ -207,6 +207,14 @@ def test_a_fault_of_the_sender_reaches_a_key_value_store():
         out.wait_to_read()
 
 
+def test_a_stall_takes_virtual_time():
+    sim.stall(GPU0, 3600)
+    begin = sim.now()
+    nd.ones((4,), ctx=GPU0).wait_to_read()
+    assert 3600 <= sim.now() - begin < 3600.001
+    assert "compute: stall" in sim.report()
+
+
 def test_configure_and_options():
     sim.configure(topology="pcie4")
     assert sim.options() == {"gpus": 4, "topology": "pcie4", "clock": "virtual", "memory": 16 << 30}

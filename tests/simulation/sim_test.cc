@@ -168,6 +168,21 @@ TEST_F(SimTest, ArraysOfALostGpuGiveTheirMemoryBack) {
   EXPECT_EQ(read(y)[199'999], 2.f);
 }
 
+// Nothing waits for an hour.
+TEST_F(SimTest, AStallTakesVirtualTime) {
+  const NDArray x = numbers(4, kGpu0);
+  x.wait_to_read();
+  sim::stall(kGpu0, 3600);
+  const double begin = sim::now();
+  call("elemwise_add", {x, x}).wait_to_read();
+  EXPECT_GE(sim::now() - begin, 3600);
+  EXPECT_LT(sim::now() - begin, 3600.001);
+  sim::stall(kGpu0, 3600);
+  sim::repair();
+  call("elemwise_add", {x, x}).wait_to_read();
+  EXPECT_LT(sim::now() - begin, 3600.001);
+}
+
 TEST_F(SimTest, MemoryThatRunsOutIsAnErrorOfTheArray) {
   sim::set_memory(kGpu0, 1 << 20);
   const NDArray small = numbers(1000, kGpu0);
@@ -205,6 +220,10 @@ TEST_F(SimTest, OptionsThatMakeNoSense) {
   EXPECT_THROW(sim::configure({.topology = "no such topology"}), Error);
   EXPECT_THROW(sim::fail_copy({DeviceType::kGpu, 7}), Error);
   EXPECT_THROW(sim::stall(kGpu0, -1), Error);
+  EXPECT_THROW(sim::stall(kGpu0, 3600.1), Error);
+  EXPECT_THROW(sim::advance(-1), Error);
+  EXPECT_THROW(sim::advance(1e6 + 1), Error);
+  sim::advance(1e6);
   const NDArray x = numbers(4, kGpu1);
   EXPECT_THROW(sim::configure({.gpus = 1}), Error);  // it would take x away
   EXPECT_EQ(read(x).size(), 4u);

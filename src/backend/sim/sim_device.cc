@@ -5,6 +5,7 @@
 #include "backend/sim/sim_machine.h"
 #include "base/check.h"
 #include "base/futex.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -63,8 +64,10 @@ bool SimDevice::takes_fault() noexcept {
 }
 
 void SimDevice::stall_if_asked() noexcept {
-  if (const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed))
-    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+  const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed);
+  if (ns == 0) return;
+  trace::Span span("stall");
+  std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
 void SimDevice::fail_copy(int after) noexcept { copies_until_fault_.store(after, std::memory_order_release); }

@@ -42,7 +42,7 @@ class SimDevice final : public Accelerator {
   bool takes_fault() noexcept;
   void stall_if_asked() noexcept;
 
-  // See headrace/sim.hpp.
+  // See headrace/sim.hpp. Stalls are those of the real clock.
   void fail_copy(int after) noexcept;
   void stall(std::chrono::nanoseconds time) noexcept { stall_ns_.store(time.count(), std::memory_order_relaxed); }
   void lose() noexcept;

@@ -124,6 +124,7 @@ void SimMachine::Transfer::check_present() const {
 }
 
 void SimMachine::repair() noexcept {
+  if (sim::VirtualMachine* const clock = virtual_machine()) clock->forget_stalls();
   visit_devices([&](SimDevice& device) {
     device.repair();
     device.allocator().set_capacity(default_memory_bytes());
