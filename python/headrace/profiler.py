@@ -188,6 +188,8 @@ def dump(finished=True, profile_process="worker"):
 
     Raises
     ------
+    MXNetError
+        When nothing was ever recorded.
     OSError
         When the file cannot be written.
     """
@@ -201,7 +203,7 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     Parameters
     ----------
     reset : bool
-        Drop the recording afterwards.
+        The next call counts from here. The timeline of ``dump`` keeps everything.
     format : str
         ``'table'`` or ``'json'``.
     sort_by : str
