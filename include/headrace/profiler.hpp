@@ -59,8 +59,8 @@ struct DumpsOptions {
   SortBy sort_by = SortBy::kTotal;
   bool ascending = false;
 };
-// Count, total, least, most and mean of every name, by category: times in milliseconds, memory in kB; of the recording, or
-// since dumps() was told to reset. Waits for the operations stated so far.
+// Count, total, least, most and mean of every name, by category: times in milliseconds, memory in kB; of the recording,
+// or since dumps() was told to reset. Waits for the operations stated so far.
 std::string dumps(const DumpsOptions& options = {});
 
 class Task;

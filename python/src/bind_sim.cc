@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "device/accelerator.h"
 #include "headrace/sim.hpp"
 
 namespace nb = nanobind;
@@ -34,6 +35,7 @@ void bind_faults(nb::module_& m) {
 
 void bind_sim(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("sim", "Simulated GPUs.");
+  m.attr("MOST_GPUS") = Accelerator::kMost;
   m.def(
       "configure",
       [](int gpus, const std::string& topology, bool is_virtual, int64_t memory) {

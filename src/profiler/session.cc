@@ -109,8 +109,17 @@ void drain_and(Rest rest) {
 // Leaves what is there alone; makes an empty file where there is none.
 bool can_be_written(const std::string& path) { return std::ofstream(path, std::ios::app).good(); }
 
+// Settings that nothing can run with are told by what needs them first.
+template <class Body>
+void unless_unusable(Body body) {
+  try {
+    body();
+  } catch (const Error&) {
+  }
+}
+
 void save_at_exit() {
-  runtime().shutdown();
+  unless_unusable([] { runtime().shutdown(); });
   save_or_log(headrace::config().trace_path);
 }
 
@@ -190,10 +199,11 @@ void start_if_configured() {
   if (path.empty() || trace::enabled()) return;
   if (!can_be_written(path))
     log(LogLevel::kWarn,
-        "HEADRACE_TRACE: '{}' cannot be written, so the timeline will be lost. Name a file in a folder that exists.", path);
+        "HEADRACE_TRACE: '{}' cannot be written, so the timeline will be lost. Name a file in a folder that exists.",
+        path);
   session().has_run = true;
   trace::start();
-  sample_memory();
+  unless_unusable(sample_memory);
   std::atexit(save_at_exit);
 }
 

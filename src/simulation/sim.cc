@@ -45,9 +45,7 @@ Options options() { return sim_machine().options(); }
 
 double now() { return static_cast<double>(virtual_machine("now").now_ps()) * 1e-12; }
 
-void advance(double seconds) {
-  virtual_machine("advance").advance(to_ps(seconds, 1e6, "advance"));
-}
+void advance(double seconds) { virtual_machine("advance").advance(to_ps(seconds, 1e6, "advance")); }
 
 std::string report() { return virtual_machine("report").report().text(); }
 

@@ -80,14 +80,14 @@ def run(program, **variables):
 
 
 def test_nothing_recorded_is_nothing_to_dump(tmp_path):
-    program = f'''
+    program = f"""
 from headrace import MXNetError, profiler
 profiler.set_config(filename={str(tmp_path / "empty.json")!r})
 try:
     profiler.dump()
 except MXNetError as error:
     print(error)
-'''
+"""
     done = run(program)
     assert done.returncode == 0, done.stderr
     assert "profiler.dump: nothing was recorded: the profiler has not been run" in done.stdout
@@ -293,14 +293,17 @@ def test_wrong_use_is_refused(path):
     ):
         with pytest.raises(base.MXNetError, match=text):
             profiler.set_config(**options)
-    with pytest.raises(ValueError, match="'run' or 'stop'"):
-        profiler.set_state("maybe")
-    with pytest.raises(ValueError, match="'worker' or 'server', got 'z'"):
-        profiler.pause("z")
-    with pytest.raises(ValueError, match="format must be one of table, json; got 'xml'"):
-        profiler.dumps(format="xml")
-    with pytest.raises(ValueError, match="sort_by must be one of .*; got 'colour'"):
-        profiler.dumps(sort_by="colour")
+    for call, text in (
+        (lambda: profiler.set_state("maybe"), "'run' or 'stop'"),
+        (lambda: profiler.pause("z"), "'worker' or 'server', got 'z'"),
+        (lambda: profiler.dumps(format="xml"), "format must be one of table, json; got 'xml'"),
+        (lambda: profiler.dumps(sort_by="colour"), "sort_by must be one of .*; got 'colour'"),
+    ):
+        with pytest.raises(base.MXNetError, match=text) as raised:
+            call()
+        assert isinstance(raised.value, ValueError)
+    profiler.start()
+    profiler.stop()
     profiler.set_config(filename="/no/such/folder/run.json")
     with pytest.raises(OSError, match="Name a file in a folder that exists"):
         profiler.dump()

@@ -57,8 +57,8 @@ std::exception_ptr SimDevice::lost_contents(const void* block) const noexcept {
 
 bool SimDevice::takes_fault() noexcept {
   int copies = copies_until_fault_.load(std::memory_order_relaxed);
-  while (copies != kNoFault &&
-         !copies_until_fault_.compare_exchange_weak(copies, copies ? copies - 1 : kNoFault, std::memory_order_acq_rel)) {
+  while (copies != kNoFault && !copies_until_fault_.compare_exchange_weak(copies, copies ? copies - 1 : kNoFault,
+                                                                          std::memory_order_acq_rel)) {
   }
   return copies == 0;
 }

@@ -1,6 +1,7 @@
 #include "backend/sim/sim_machine.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "base/check.h"
@@ -21,7 +22,8 @@ std::shared_ptr<const Topology> topology_for(const sim::Options& options) {
 
 SimMachine::SimMachine() {
   const Config& from = config();
-  sim::Options options{static_cast<int>(from.sim_gpus), from.sim_topology,
+  const int64_t gpus = std::min<int64_t>(from.sim_gpus, std::numeric_limits<int>::max());
+  sim::Options options{static_cast<int>(gpus), from.sim_topology,
                        from.sim_virtual_clock ? sim::Clock::kVirtual : sim::Clock::kReal, from.sim_memory};
   configure(options);
 }
@@ -52,7 +54,8 @@ void SimMachine::visit_devices(const Visit& visit) {
 
 void SimMachine::configure(const sim::Options& options) {
   check(options.gpus >= 0 && options.gpus <= Accelerator::kMost, ErrorKind::kValue,
-        "sim: {} GPUs were asked for; from 0 to {} are possible", options.gpus, Accelerator::kMost);
+        "sim: {} GPUs were asked for (gpus, HEADRACE_SIM_GPUS); from 0 to {} are possible", options.gpus,
+        Accelerator::kMost);
   check(options.memory_bytes >= 0, ErrorKind::kValue, "sim: a GPU cannot have {} bytes of memory",
         options.memory_bytes);
   const std::shared_ptr<const Topology> topology = topology_for(options);

@@ -51,7 +51,7 @@ class SimMachine final : public Backend {
    private:
     void check_present() const;
 
-    std::vector<SimDevice*> ends_;      // without the host
+    std::vector<SimDevice*> ends_;     // without the host
     std::shared_ptr<SimLinks> links_;  // null: takes no time
     int number_ = 0;
   };
