@@ -68,8 +68,8 @@ class Step(NamedTuple):
 def parse_bytes(size: int | str, what: str = "plan") -> int:
     """A number of bytes: an int, or a text such as '160MB' (160e6) or '64 MiB' (64 * 2**20).
 
-    Raises ValueError for other texts, for parts of a byte, and for more than 10**15 bytes; TypeError for what is
-    neither. The errors begin with `what`.
+    Raises ValueError for other texts, for parts of a byte, and for more than 10**15 bytes; TypeError for what
+    is neither. The errors begin with `what`.
     """
     if not isinstance(size, str):
         try:

@@ -63,8 +63,9 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
         the modelled machine would take, and nothing waits for it.
     memory : bytes of each GPU, or a text such as "16GB"; 0 is 16 GiB.
 
-    MXNetError that is also a ValueError: impossible numbers, malformed topologies, or fewer GPUs than hold arrays;
-    also a TypeError: what is no number; also an OSError: a topology that is neither a preset nor a file.
+    MXNetError that is also a ValueError: impossible numbers, malformed topologies, or fewer GPUs than hold
+    arrays; also a TypeError: what is no number; also an OSError: a topology that is neither a preset nor a
+    file.
     """
     now = _sim.options()
     clock = now["clock"] if clock is None else clock
@@ -121,8 +122,8 @@ def fail_copy(gpu, after=0):
 
 
 def stall(gpu, seconds):
-    """The next operation of `gpu` begins that much later: by the clock that counts, so the program does not wait
-    with the virtual one.
+    """The next operation of `gpu` begins that much later: by the clock that counts, so with the virtual
+    one the program does not wait.
     """
     _sim.stall(_number("stall", gpu), _seconds("stall", seconds))
 
@@ -138,10 +139,9 @@ def set_memory(gpu, memory):
 
 
 def repair():
-    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten. Waits for
-    all work first.
+    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten.
 
-    What reads or writes an array that a lost GPU held raises MXNetError from then on; make such arrays anew:
-    ``net.initialize(force_reinit=True, ctx=...)``, then ``net.load_parameters``.
+    Waits for all work first. What reads or writes an array that a lost GPU held raises MXNetError from then
+    on; make such arrays anew: ``net.initialize(force_reinit=True, ctx=...)``, then ``net.load_parameters``.
     """
     _sim.repair()
