@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
@@ -13,6 +14,7 @@
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -237,6 +239,26 @@ TEST_F(SimTest, CopiesTakeTheTimeOfTheirLinks) {
   const auto begin = std::chrono::steady_clock::now();
   copied_to(x, kGpu1).wait_to_read();
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::microseconds(6250));
+}
+
+TEST_F(SimTest, TheTimelineHasLinksOnTheRealClock) {
+  sim::configure({.gpus = 2, .topology = "pcie4"});
+  const NDArray x = numbers(4, kGpu0);
+  x.wait_to_read();
+  trace::start();
+  copied_to(x, kGpu1).wait_to_read();
+  runtime().engine.wait_all();
+  trace::stop();
+  std::vector<std::string> lanes;
+  for (const trace::Lane& lane : trace::collect())
+    for (const trace::Event& event : lane.events) {
+      if (lane.group != "links") continue;
+      lanes.push_back(lane.name + ": " + event.name);
+      EXPECT_EQ(lane.clock, trace::Clock::kTicks);
+      EXPECT_GT(event.end_ns, event.begin_ns);
+    }
+  std::ranges::sort(lanes);
+  EXPECT_EQ(lanes, (std::vector<std::string>{"gpu0>switch: copy", "switch>gpu1: copy"}));
 }
 
 TEST_F(SimTest, GradientsFlowThroughCopies) {
