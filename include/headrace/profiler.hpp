@@ -47,20 +47,20 @@ void resume();
 bool is_recording() noexcept;
 
 // Waits for the operations stated so far and writes the recording to the configured file, in the format that
-// headrace.timeline, ui.perfetto.dev and chrome://tracing read. Ends the recording when `finished`. Raises OSError when
-// the file cannot be written.
+// headrace.timeline, ui.perfetto.dev and chrome://tracing read. Ends the recording when `finished`. Raises RuntimeError
+// when nothing was ever recorded, and OSError when the file cannot be written.
 void dump(bool finished = true);
 
 enum class Format : uint8_t { kTable, kJson };
 enum class SortBy : uint8_t { kTotal, kAvg, kMin, kMax, kCount };
 struct DumpsOptions {
-  bool reset = false;  // drop the recording afterwards
+  bool reset = false;  // the next table counts from here; the timeline keeps everything
   Format format = Format::kTable;
   SortBy sort_by = SortBy::kTotal;
   bool ascending = false;
 };
-// Count, total, least, most and mean of every name, by category: times in milliseconds, memory in kB. Waits for the
-// operations stated so far.
+// Count, total, least, most and mean of every name, by category: times in milliseconds, memory in kB; of the recording,
+// or since dumps() was told to reset. Waits for the operations stated so far.
 std::string dumps(const DumpsOptions& options = {});
 
 class Task;

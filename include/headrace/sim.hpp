@@ -42,13 +42,16 @@ std::string report();
 
 // The copy after the next `after` ones to or from the GPU fails: the arrays it would have written carry the error.
 void fail_copy(Device gpu, int after = 0);
-// The next work of the GPU's compute stream begins `seconds` later.
+// The next work of the GPU's compute stream begins `seconds` later: of the clock that counts, so with the virtual one
+// nothing waits.
 void stall(Device gpu, double seconds);
 // The GPU disappears: nothing that runs there, or is to run there, succeeds any more.
 void lose(Device gpu);
-// The memory of the GPU becomes larger or smaller.
+// The memory of the GPU becomes larger or smaller; 0: it has none.
 void set_memory(Device gpu, int64_t bytes);
-// Lost GPUs are back, and no fault is waiting. Their memory is what it was configured to be.
+// Lost GPUs are back, and no fault is waiting. Their memory is what it was configured to be, and empty where the GPU
+// was lost: what reads or writes an array that was there raises RuntimeError; make such arrays anew. Waits for all work
+// first.
 void repair();
 
 }  // namespace headrace::sim

@@ -214,6 +214,8 @@ def _show_progress(name: str) -> None:
 def _run(options: argparse.Namespace) -> None:
     names = options.only.split(",") if options.only is not None else []
     _hardware.select(names)  # unknown names are told before anything is done
+    if options.plot and not options.plot.lower().endswith(".svg"):
+        raise ValueError(f"--plot draws SVG: name a file that ends in .svg, got '{options.plot}'")
     interactive = sys.stderr.isatty()
     with contextlib.ExitStack() as stack:
         # Opened first: what cannot be written is told before anything is measured.

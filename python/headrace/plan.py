@@ -17,13 +17,12 @@ import argparse
 import json
 import operator
 import pathlib
-import re
 import sys
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ._core import plan as _plan
+from .base import ArrayTypeError
 
 Plan = _plan.Plan
 Simulation = _plan.Simulation
@@ -46,15 +45,6 @@ __all__ = [
     "strategies",
 ]
 
-_MOST_BYTES = 10**15
-_UNITS = {
-    "": 1,
-    "B": 1,
-    **{f"{prefix}B": 1000**power for power, prefix in enumerate("KMGT", 1)},
-    **{f"{prefix}iB": 1024**power for power, prefix in enumerate("KMGT", 1)},
-}
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-
 
 class Step(NamedTuple):
     """One step of a plan: ``copy`` moves bytes to another device, ``reduce`` adds source to target on one.
@@ -75,25 +65,20 @@ class Step(NamedTuple):
     route: list[str]
 
 
-def parse_bytes(size: int | str) -> int:
+def parse_bytes(size: int | str, what: str = "plan") -> int:
     """A number of bytes: an int, or a text such as '160MB' (160e6) or '64 MiB' (64 * 2**20).
 
-    Raises ValueError for other texts, for parts of a byte, and for more than 10**15 bytes.
+    Raises ValueError for other texts, for parts of a byte, and for more than 10**15 bytes; TypeError for what
+    is neither. The errors begin with `what`.
     """
-    if isinstance(size, str):
-        match = _SIZE.fullmatch(size)
-        units = {unit.lower(): factor for unit, factor in _UNITS.items()}
-        if not match or match[2].lower() not in units:
-            known = ", ".join(filter(None, _UNITS))
-            raise ValueError(f"plan: {size!r} is no number of bytes; write a number and one of {known}")
-        exact = Fraction(match[1]) * units[match[2].lower()]
-        if exact.denominator != 1:
-            raise ValueError(f"plan: {size!r} is no whole number of bytes")
-        size = int(exact)
-    size = operator.index(size)
-    if not 0 <= size <= _MOST_BYTES:
-        raise ValueError(f"plan: the number of bytes must be from 0 to 10**15, got {size}")
-    return size
+    if not isinstance(size, str):
+        try:
+            size = str(operator.index(size))
+        except TypeError:
+            raise ArrayTypeError(
+                f"{what}: expected bytes as an int or as text such as '160MB', got {size!r}"
+            ) from None
+    return _plan.parse_bytes(size, what)
 
 
 def _request(
@@ -110,7 +95,7 @@ def _request(
     """The arguments of `make` and `compare`, checked."""
     for name, value, most in (
         ("slices", slices, _plan.MOST_SLICES),
-        ("element_bytes", element_bytes, _MOST_BYTES),
+        ("element_bytes", element_bytes, _plan.MOST_BYTES),
     ):
         if not 1 <= operator.index(value) <= most:
             raise ValueError(f"plan: {name} must be from 1 to {most}, got {value}")

@@ -10,7 +10,7 @@ import warnings
 
 from . import _core
 from ._core import Counter, Domain, Event, Frame, Marker, Task
-from .base import MXNetError
+from .base import ArrayValueError, MXNetError
 
 __all__ = [
     "set_config",
@@ -62,7 +62,7 @@ def _seconds(name, value):
 
 def _check_process(function, process):
     if process not in ("worker", "server"):
-        raise ValueError(
+        raise ArrayValueError(
             f"profiler.{function}: profile_process must be 'worker' or 'server', got {process!r}"
         )
     if process == "server":
@@ -150,7 +150,7 @@ def set_state(state="stop", profile_process="worker"):
     elif state == "stop":
         _finish(_core.profiler_stop)
     else:
-        raise ValueError(f"profiler.set_state: the state must be 'run' or 'stop', got {state!r}")
+        raise ArrayValueError(f"profiler.set_state: the state must be 'run' or 'stop', got {state!r}")
 
 
 def _finish(end):
@@ -188,6 +188,8 @@ def dump(finished=True, profile_process="worker"):
 
     Raises
     ------
+    MXNetError
+        When nothing was ever recorded.
     OSError
         When the file cannot be written.
     """
@@ -201,7 +203,7 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     Parameters
     ----------
     reset : bool
-        Drop the recording afterwards.
+        The next call counts from here. The timeline of ``dump`` keeps everything.
     format : str
         ``'table'`` or ``'json'``.
     sort_by : str
@@ -216,7 +218,7 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     """
     for name, value, known in (("format", format, _FORMATS), ("sort_by", sort_by, _SORT_KEYS)):
         if value not in known:
-            raise ValueError(f"profiler.dumps: {name} must be one of {', '.join(known)}; got {value!r}")
+            raise ArrayValueError(f"profiler.dumps: {name} must be one of {', '.join(known)}; got {value!r}")
     _core.wait_all()
     return _core.profiler_dumps(
         bool(reset), _FORMATS.index(format), _SORT_KEYS.index(sort_by), bool(ascending)

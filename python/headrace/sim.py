@@ -10,8 +10,11 @@ of `configure` at the top of the program. docs/devices.md tells what is modelled
 """
 
 import gc
+import numbers
+import operator
 
 from ._core import sim as _sim
+from .base import ArrayTypeError, ArrayValueError
 from .context import Context
 from .plan import parse_bytes
 
@@ -29,6 +32,23 @@ __all__ = [
 ]
 
 _CLOCKS = ("real", "virtual")
+_MOST_COPIES = 2**31 - 1
+
+
+def _whole(what, value, most):
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArrayTypeError(f"sim.{what} must be a whole number, got {value!r}") from None
+    if not 0 <= number <= most:
+        raise ArrayValueError(f"sim.{what} must be from 0 to {most}, got {number}")
+    return number
+
+
+def _seconds(function, value):
+    if not isinstance(value, numbers.Real):
+        raise ArrayTypeError(f"sim.{function}: seconds must be a number, got {value!r}")
+    return float(value)
 
 
 def configure(gpus=None, topology=None, clock=None, memory=None):
@@ -43,20 +63,23 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
         the modelled machine would take, and nothing waits for it.
     memory : bytes of each GPU, or a text such as "16GB"; 0 is 16 GiB.
 
-    ValueError: impossible numbers, unknown topologies, or fewer GPUs than hold arrays.
+    MXNetError that is also a ValueError: impossible numbers, malformed topologies, or fewer GPUs than hold
+    arrays; also a TypeError: what is no number; also an OSError: a topology that is neither a preset nor a
+    file.
     """
     now = _sim.options()
     clock = now["clock"] if clock is None else clock
     if clock not in _CLOCKS:
-        raise ValueError(f"sim.configure: clock must be one of {', '.join(_CLOCKS)}, got {clock!r}")
+        raise ArrayValueError(f"sim.configure: clock must be one of {', '.join(_CLOCKS)}, got {clock!r}")
     if topology is None:
         topology = now["topology"]
         gpus = now["gpus"] if gpus is None else gpus
     elif gpus is None:
         gpus = 0 if topology else now["gpus"]
-    memory = now["memory"] if memory is None else parse_bytes(memory)
+    memory = now["memory"] if memory is None else parse_bytes(memory, "sim.configure: memory")
+    gpus = _whole("configure: gpus", gpus, _sim.MOST_GPUS)
     gc.collect()  # networks are often parts of cycles, and may hold the last arrays of a GPU
-    _sim.configure(int(gpus), str(topology), clock == "virtual", memory)
+    _sim.configure(gpus, str(topology), clock == "virtual", memory)
 
 
 def options():
@@ -73,7 +96,7 @@ def now():
 
 def advance(seconds):
     """The program itself works for so long in virtual time: reads files, prepares data."""
-    _sim.advance(seconds)
+    _sim.advance(_seconds("advance", seconds))
 
 
 def report():
@@ -83,36 +106,42 @@ def report():
     return _sim.report()
 
 
-def _number(gpu):
+def _number(function, gpu):
     if isinstance(gpu, Context):
         if gpu.device_type != "gpu":
-            raise ValueError(f"sim: {gpu} is no simulated GPU")
-        return gpu.device_id
-    return int(gpu)
+            raise ArrayValueError(f"sim.{function}: {gpu} is no simulated GPU")
+        gpu = gpu.device_id
+    return _whole(f"{function}: gpu", gpu, _sim.MOST_GPUS - 1)
 
 
 def fail_copy(gpu, after=0):
     """The copy after the next `after` ones to or from `gpu`, a Context or a number, fails: reading what it
     would have written raises MXNetError.
     """
-    _sim.fail_copy(_number(gpu), after)
+    _sim.fail_copy(_number("fail_copy", gpu), _whole("fail_copy: after", after, _MOST_COPIES))
 
 
 def stall(gpu, seconds):
-    """The next operation of `gpu` begins that much later."""
-    _sim.stall(_number(gpu), seconds)
+    """The next operation of `gpu` begins that much later: by the clock that counts, so with the virtual
+    one the program does not wait.
+    """
+    _sim.stall(_number("stall", gpu), _seconds("stall", seconds))
 
 
 def lose(gpu):
     """`gpu` disappears: all that is, or comes, there raises MXNetError; other devices go on."""
-    _sim.lose(_number(gpu))
+    _sim.lose(_number("lose", gpu))
 
 
 def set_memory(gpu, memory):
-    """`gpu` has this much memory from now on, in bytes or as text ("1GB")."""
-    _sim.set_memory(_number(gpu), parse_bytes(memory))
+    """`gpu` has this much memory from now on, in bytes or as text ("1GB"); 0 is none at all."""
+    _sim.set_memory(_number("set_memory", gpu), parse_bytes(memory, "sim.set_memory: memory"))
 
 
 def repair():
-    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten."""
+    """Brings lost GPUs back, without the arrays they held; faults that have not happened are forgotten.
+
+    Waits for all work first. What reads or writes an array that a lost GPU held raises MXNetError from then
+    on; make such arrays anew: ``net.initialize(force_reinit=True, ctx=...)``, then ``net.load_parameters``.
+    """
     _sim.repair()

@@ -52,16 +52,21 @@ void bind_engine(nb::module_& m) {
       "shutdown",
       [] {
         nb::gil_scoped_release unlocked;
-        runtime().shutdown();
+        try {
+          runtime().shutdown();
+        } catch (const Error&) {
+          // Settings that nothing can run with: nothing is queued then, and what needed the runtime has told them.
+        }
       },
       "Runs everything queued and ends the worker threads; later work starts them again.");
-  m.def("worker_count", [] { return runtime().engine.worker_count(); });
-  m.def("is_serial", [] { return runtime().engine.serial(); });
-  m.def("pending_tasks", [] { return runtime().engine.pending(); });
+  m.def("worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); });
+  m.def("is_serial", [] { return translated([] { return runtime().engine.serial(); }); });
+  m.def("pending_tasks", [] { return translated([] { return runtime().engine.pending(); }); });
 }
 
 void bind_memory(nb::module_& m) {
-  m.def("device_count", [](int type) { return device_count(static_cast<DeviceType>(type)); });
+  m.def("device_count",
+        [](int type) { return translated([&] { return device_count(static_cast<DeviceType>(type)); }); });
   m.def(
       "memory_stats",
       [](int type, int id) {
@@ -84,10 +89,13 @@ void bind_memory(nb::module_& m) {
   m.def(
       "memory_report",
       [] {
-        nb::list rows;
-        for (const DeviceMemory& row : memory_report())
-          rows.append(nb::make_tuple(static_cast<int>(row.device.type), row.device.id, row.live, row.peak, row.pooled));
-        return rows;
+        return translated([] {
+          nb::list rows;
+          for (const DeviceMemory& row : memory_report())
+            rows.append(
+                nb::make_tuple(static_cast<int>(row.device.type), row.device.id, row.live, row.peak, row.pooled));
+          return rows;
+        });
       },
       "For each device with memory of its own: type, id, and the bytes of memory_stats.");
   m.def(

@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "bindings.h"
 #include "kvstore/interpreter.h"
@@ -261,6 +262,10 @@ void bind_simulation(nb::module_& m) {
 void bind_plan(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("plan", "Communication plans. Use headrace.plan.");
   m.attr("MOST_SLICES") = kMostSlices;
+  m.attr("MOST_BYTES") = kMostBytes;
+  m.def("parse_bytes", [](const std::string& text, const std::string& what) {
+    return translated([&] { return parse_bytes(text, what); });
+  });
   bind_topology(m);
   bind_plans(m);
   bind_simulation(m);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "device/accelerator.h"
 #include "headrace/sim.hpp"
 
 namespace nb = nanobind;
@@ -24,13 +25,17 @@ void bind_faults(nb::module_& m) {
   m.def(
       "set_memory", [](int id, int64_t bytes) { translated([&] { return sim::set_memory(gpu(id), bytes), 0; }); },
       nb::arg("id"), nb::arg("bytes"));
-  m.def("repair", [] { sim::repair(); });
+  m.def("repair", [] {
+    nb::gil_scoped_release released;  // queued work may need it
+    sim::repair();
+  });
 }
 
 }  // namespace
 
 void bind_sim(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("sim", "Simulated GPUs.");
+  m.attr("MOST_GPUS") = Accelerator::kMost;
   m.def(
       "configure",
       [](int gpus, const std::string& topology, bool is_virtual, int64_t memory) {

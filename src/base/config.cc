@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/bytes.h"
 #include "base/check.h"
 
 namespace headrace {
@@ -28,6 +29,11 @@ void parse_integer(const char* name, std::string_view text, Config& config) {
   check(code == std::errc() && end == text.data() + text.size() && value >= kLeast, ErrorKind::kValue,
         "{}: expected an integer of at least {}, got '{}'. Set a number or unset the variable.", name, kLeast, text);
   config.*kField = value;
+}
+
+template <int64_t Config::*kField>
+void parse_size(const char* name, std::string_view text, Config& config) {
+  config.*kField = parse_bytes(text, name);
 }
 
 template <std::string Config::*kField>
@@ -75,9 +81,9 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_LOOKAHEAD", "16", "how many tasks earlier than its turn a task may begin; 0: any number"},
      parse_integer<&Config::lookahead, 0>},
     {{"HEADRACE_MAX_PENDING_BYTES", "0", "the same for host bytes of queued tasks; 0: a quarter of the memory"},
-     parse_integer<&Config::max_pending_bytes, 0>},
+     parse_size<&Config::max_pending_bytes>},
     {{"HEADRACE_MEMORY_WATERMARK", "0", "free pooled bytes below which none return to the system; 0: half the memory"},
-     parse_integer<&Config::memory_watermark, 0>},
+     parse_size<&Config::memory_watermark>},
     {{"HEADRACE_FUSION", "1",
       "whether queued and compiled operations are fused into single passes over memory; 0 or 1"},
      parse_flag<&Config::fusion>},
@@ -91,8 +97,8 @@ constexpr Entry kTable[] = {
      parse_text<&Config::sim_topology>},
     {{"HEADRACE_SIM_CLOCK", "real", "real: copies take their modelled time; virtual: a discrete-event clock counts"},
      parse_clock},
-    {{"HEADRACE_SIM_MEMORY", "0", "bytes of memory of each simulated GPU; 0: 16 GiB"},
-     parse_integer<&Config::sim_memory, 0>},
+    {{"HEADRACE_SIM_MEMORY", "0", "memory of each simulated GPU, in bytes or as in 4GB; 0: 16 GiB"},
+     parse_size<&Config::sim_memory>},
     {{"HEADRACE_TOPOLOGY", "", "what connects the devices: a preset or a file of docs/planner.md; empty: one switch"},
      parse_text<&Config::topology>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},

@@ -35,6 +35,9 @@ class Accelerator {
 
   // Why the device no longer works: all work not yet complete is lost, and all work to come. Null: it works.
   virtual std::exception_ptr lost() const noexcept { return nullptr; }
+  // Why what a block of its allocator held is gone although the device works: it was lost in between. Null: it is
+  // there. Any thread that has access to the block.
+  virtual std::exception_ptr lost_contents(const void* /*block*/) const noexcept { return nullptr; }
 
  private:
   const Device device_;

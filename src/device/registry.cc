@@ -63,6 +63,12 @@ Stream* copy_stream(Device to, Device from) {
   return to.is_host() ? &accelerator_of(from)->stream(Lane::kDeviceToHost) : &accelerator_of(to)->peer_stream(from);
 }
 
+void check_contents(Device device, const void* block) {
+  const Accelerator* accelerator = accelerator_of(device);
+  if (!accelerator) return;
+  if (const std::exception_ptr lost = accelerator->lost_contents(block)) std::rethrow_exception(lost);
+}
+
 int device_count(DeviceType type) {
   Backend* backend = backend_of(type);
   return backend ? backend->device_count() : 0;

@@ -18,6 +18,8 @@ Accelerator* accelerator_of(Device device);
 Stream* compute_stream(Device device);
 // The stream for a copy between two devices; null between places of the host.
 Stream* copy_stream(Device to, Device from);
+// Raises what an accelerator says of a block of its memory whose contents are lost, see Accelerator::lost_contents().
+void check_contents(Device device, const void* block);
 int device_count(DeviceType type);
 // What links the devices of a type; null: it is not known.
 std::shared_ptr<const Topology> topology_of(DeviceType type);

@@ -22,8 +22,9 @@ void check_bandwidth(double value, std::string_view what, std::string_view owner
         kMostBandwidth, value);
 }
 
-// A number of decimal digits, or -1.
+// A number of decimal digits, written in one way: no zero in front. -1: it is none.
 int number_in(std::string_view digits) {
+  if (digits.size() > 1 && digits[0] == '0') return -1;
   int value = -1;
   auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   return code == std::errc() && end == digits.data() + digits.size() && value >= 0 ? value : -1;

@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/check.h"
@@ -24,6 +26,25 @@ std::string shown(const Json& value) {
   if (value.is_structured()) return value.type_name();
   return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
 }
+
+// Called while a text is parsed: refuses a field that an object has twice, of which the parser would keep the last.
+class UniqueFields {
+ public:
+  bool operator()(int /*depth*/, Json::parse_event_t event, const Json& parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      objects_.emplace_back();
+    } else if (event == Json::parse_event_t::object_end) {
+      objects_.pop_back();
+    } else if (event == Json::parse_event_t::key) {
+      const auto& field = parsed.get_ref<const std::string&>();
+      require(objects_.back().insert(field).second, "the field '{}' is there twice in one object", field);
+    }
+    return true;
+  }
+
+ private:
+  std::vector<std::set<std::string>> objects_;  // fields so far, the innermost object last
+};
 
 // An object with known fields only; `where` names it in errors.
 class Fields {
@@ -120,9 +141,11 @@ LinkSpec read_link(const Json& json, size_t index) {
 }  // namespace
 
 TopologySpec read_topology(std::string_view text) {
+  require(text.find_first_not_of(" \t\r\n") != text.npos, "this is no JSON: there is nothing in it");
   Json json;
+  UniqueFields unique;
   try {
-    json = Json::parse(text);
+    json = Json::parse(text, std::ref(unique));
   } catch (const Json::exception& error) {
     fail(ErrorKind::kValue, "topology file: this is no JSON: {}", error.what());
   }
@@ -163,12 +186,16 @@ Topology load_topology(const std::string& preset_or_file) {
     }
   std::ifstream file(preset_or_file, std::ios::binary);
   std::ostringstream text;
-  if (file) text << file.rdbuf();
+  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
   std::string forms;
   for (const Preset& preset : topology_presets()) (forms += forms.empty() ? "" : ", ") += preset.form;
-  check(file.good() && text.good(), ErrorKind::kOs,
+  check(!file.fail() && text.good(), ErrorKind::kOs,
         "topology: '{}' is neither a preset ({}) nor a file that can be read", preset_or_file, forms);
-  return Topology(read_topology(text.str()));
+  try {
+    return Topology(read_topology(text.str()));
+  } catch (const Error& error) {
+    fail(error.kind(), "{}: {}", preset_or_file, error.what());
+  }
 }
 
 }  // namespace headrace

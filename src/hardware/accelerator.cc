@@ -1,9 +1,11 @@
 // What it costs to give an accelerator work and data.
-#include <fmt/format.h>
+#include <string>
+#include <utility>
 
 #include "device/registry.h"
 #include "hardware/catalogue.h"
 #include "headrace/arithmetic.hpp"
+#include "headrace/sim.hpp"
 
 namespace headrace::hardware {
 namespace {
@@ -15,6 +17,13 @@ void need_accelerator() {
   if (device_count(DeviceType::kGpu) < 1) throw NotMeasured("no accelerator here");
 }
 
+// Times of simulated GPUs follow from what is declared of them and from the host's cores.
+Figure figure(double seconds, std::string note = {}) {
+  if (sim::options().gpus > 0)
+    note += std::string(note.empty() ? "" : "; ") + "the GPU is simulated: no hardware is measured";
+  return {seconds, std::move(note)};
+}
+
 NDArray array_there(const std::vector<float>& values) {
   return NDArray::from_host(values.data(), {static_cast<int64_t>(values.size())}, DType::kFloat32, kAccelerator);
 }
@@ -23,13 +32,13 @@ Figure launch(Workbench& bench) {
   need_accelerator();
   const NDArray x = array_there({1});
   (x + 1).wait_to_read();  // prepares the kernel
-  return {median(sample(bench.effort(), [&] { (x + 1).wait_to_read(); })), "y = x + 1, waiting for it"};
+  return figure(median(sample(bench.effort(), [&] { (x + 1).wait_to_read(); })), "y = x + 1, waiting for it");
 }
 
 Figure copy_there(Workbench& bench) {
   need_accelerator();
   const std::vector<float> values(kMegabyteOfFloats, 1.0f);
-  return {median(sample(bench.effort(), [&] { array_there(values).wait_to_read(); }))};
+  return figure(median(sample(bench.effort(), [&] { array_there(values).wait_to_read(); })));
 }
 
 Figure copy_back(Workbench& bench) {
@@ -37,7 +46,7 @@ Figure copy_back(Workbench& bench) {
   std::vector<float> values(kMegabyteOfFloats, 1.0f);
   const NDArray x = array_there(values);
   x.wait_to_read();
-  return {median(sample(bench.effort(), [&] { x.copy_to_host(values.data()); }))};
+  return figure(median(sample(bench.effort(), [&] { x.copy_to_host(values.data()); })));
 }
 
 Figure access_there(Workbench&) {

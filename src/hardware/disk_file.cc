@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <string_view>
 
 #include "base/check.h"
 #include "hardware/catalogue.h"
@@ -17,10 +18,16 @@
 namespace headrace::hardware {
 namespace {
 
+// Raises what the system says to a call that has just failed.
+void check_call(bool succeeded, std::string_view what, const std::string& directory, std::string_view hint = "") {
+  check(succeeded, ErrorKind::kOs, "cannot {} '{}': {}{}", what, directory, std::strerror(errno), hint);
+}
+
+constexpr std::string_view kHint = ". Name another one with --directory";
+
 void check_room(const std::string& directory, size_t bytes) {
   struct statvfs system {};
-  check(statvfs(directory.c_str(), &system) == 0, ErrorKind::kOs,
-        "cannot use the folder '{}': {}. Name another one with --directory", directory, std::strerror(errno));
+  check_call(statvfs(directory.c_str(), &system) == 0, "use the folder", directory, kHint);
   const auto room = static_cast<double>(system.f_bavail) * static_cast<double>(system.f_frsize);
   if (room < 2.0 * static_cast<double>(bytes))
     throw NotMeasured(fmt::format("no room in '{}': {} MiB are needed and half of {:.0f} MiB is less", directory,
@@ -50,8 +57,7 @@ DiskFile::~DiskFile() { close(descriptor_); }
 void DiskFile::open_unnamed() {
   std::string path = directory_ + "/headrace-hardware-XXXXXX";
   descriptor_ = mkostemp(path.data(), O_CLOEXEC);
-  check(descriptor_ >= 0, ErrorKind::kOs, "cannot write to the folder '{}': {}. Name another one with --directory",
-        directory_, std::strerror(errno));
+  check_call(descriptor_ >= 0, "write to the folder", directory_, kHint);
   unlink(path.c_str());
   direct_ = fcntl(descriptor_, F_SETFL, O_DIRECT) == 0;
   if (lies_in_memory(descriptor_))
@@ -81,20 +87,21 @@ void DiskFile::fill() {
       throw NotMeasured(fmt::format("cannot write {} MiB to '{}': {}", size_ >> 20, directory_,
                                     written < 0 ? std::strerror(errno) : "no room"));
   }
-  check(fsync(descriptor_) == 0, ErrorKind::kOs, "cannot write to '{}': {}", directory_, std::strerror(errno));
+  check_call(fsync(descriptor_) == 0, "write to", directory_);
   forget();
 }
 
 void DiskFile::read(size_t offset, size_t size) {
   const ssize_t count = pread(descriptor_, buffer_.bytes().data(), size, static_cast<off_t>(offset));
-  check(count == static_cast<ssize_t>(size), ErrorKind::kOs, "cannot read from '{}': {}", directory_,
-        count < 0 ? std::strerror(errno) : "end of file");
+  check_call(count >= 0, "read from", directory_);
+  check(count == static_cast<ssize_t>(size), ErrorKind::kOs, "cannot read from '{}': end of file", directory_);
 }
 
 void DiskFile::write(size_t offset, size_t size) {
   const ssize_t count = pwrite(descriptor_, buffer_.bytes().data(), size, static_cast<off_t>(offset));
-  check(count == static_cast<ssize_t>(size) && (direct_ || fdatasync(descriptor_) == 0), ErrorKind::kOs,
-        "cannot write to '{}': {}", directory_, count < 0 ? std::strerror(errno) : "no room");
+  check_call(count >= 0, "write to", directory_);
+  check(count == static_cast<ssize_t>(size), ErrorKind::kOs, "cannot write to '{}': no room", directory_);
+  check_call(direct_ || fdatasync(descriptor_) == 0, "write to", directory_);
 }
 
 void DiskFile::forget() const noexcept {

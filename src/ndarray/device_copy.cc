@@ -14,8 +14,10 @@ namespace {
 constexpr double kCopyCostNs = Engine::kInlineCostNs;
 
 MemoryBlock block(const View& view) {
-  auto* const begin = static_cast<char*>(view.storage()->address());
-  return {view.storage()->device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
+  Storage& storage = *view.storage();
+  auto* const begin = static_cast<char*>(storage.address());
+  if (!storage.is_borrowed()) check_contents(storage.device(), begin);
+  return {storage.device(), begin + view.offset() * static_cast<int64_t>(item_size(view.dtype()))};
 }
 
 struct CopyBody {

@@ -278,10 +278,9 @@ class OutputFile {
     }
   }
   void commit() {
-    int result = ::close(descriptor_);
-    descriptor_ = -1;
-    check(result == 0 && ::rename(temporary_.c_str(), path_.c_str()) == 0, ErrorKind::kRuntime, "Write \"{}\": {}",
-          path_, std::strerror(errno));
+    const bool is_written = ::close(std::exchange(descriptor_, -1)) == 0;
+    const bool is_named = is_written && ::rename(temporary_.c_str(), path_.c_str()) == 0;
+    check(is_named, ErrorKind::kRuntime, "Write \"{}\": {}", path_, std::strerror(errno));
   }
 
  private:

@@ -28,6 +28,8 @@ void Storage::check_reach() const {
       "memory of {} was touched from {}: an accelerator's memory can only be used by work on its own streams. Copy the "
       "array with copyto(cpu()) or as_in_context(cpu()), or read it with asnumpy()",
       to_string(device_), to_string(current_device()));
+  if (const void* const block = is_borrowed_ ? nullptr : data_.load(std::memory_order_acquire))
+    check_contents(device_, block);
 }
 
 void* Storage::allocate() {

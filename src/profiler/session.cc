@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -65,6 +67,7 @@ struct Session {
   std::mutex mutex;
   Config config;                       // guarded by mutex
   std::unique_ptr<PeriodicDump> dump;  // guarded by mutex
+  std::atomic<bool> has_run = false;
 
   // With the mutex held.
   void end_dump() {
@@ -103,8 +106,20 @@ void drain_and(Rest rest) {
   rest();
 }
 
+// Leaves what is there alone; makes an empty file where there is none.
+bool can_be_written(const std::string& path) { return std::ofstream(path, std::ios::app).good(); }
+
+// Settings that nothing can run with are told by what needs them first.
+template <class Body>
+void unless_unusable(Body body) {
+  try {
+    body();
+  } catch (const Error&) {
+  }
+}
+
 void save_at_exit() {
-  runtime().shutdown();
+  unless_unusable([] { runtime().shutdown(); });
   save_or_log(headrace::config().trace_path);
 }
 
@@ -127,6 +142,7 @@ void start() {
   std::lock_guard guard(session().mutex);
   const Config& config = session().config;
   session().end_dump();
+  session().has_run = true;
   trace::start(sources_of(config));
   sample_memory();
   if (config.continuous_dump) session().dump = std::make_unique<PeriodicDump>(config.filename, config.dump_period);
@@ -149,6 +165,7 @@ void pause() {
 }
 
 void resume() {
+  session().has_run = true;
   trace::resume();
   sample_memory();
 }
@@ -156,6 +173,9 @@ void resume() {
 bool is_recording() noexcept { return trace::enabled(); }
 
 void dump(bool finished) {
+  check(session().has_run, ErrorKind::kRuntime,
+        "profiler.dump: nothing was recorded: the profiler has not been run. Call profiler.start(), or "
+        "profiler.set_state('run'), before the work to look at.");
   if (finished) {
     stop();
   } else {
@@ -167,17 +187,23 @@ void dump(bool finished) {
 std::string dumps(const DumpsOptions& options) {
   std::string text;
   drain_and([&] {
-    const auto sections = statistics(trace::collect(), options.sort_by, options.ascending);
+    const auto sections = statistics(trace::collect(trace::Extent::kSection), options.sort_by, options.ascending);
     text = options.format == Format::kJson ? statistics_json(sections) : statistics_table(sections);
-    if (options.reset) trace::clear();
+    if (options.reset) trace::begin_section();
   });
   return text;
 }
 
 void start_if_configured() {
-  if (headrace::config().trace_path.empty() || trace::enabled()) return;
+  const std::string& path = headrace::config().trace_path;
+  if (path.empty() || trace::enabled()) return;
+  if (!can_be_written(path))
+    log(LogLevel::kWarn,
+        "HEADRACE_TRACE: '{}' cannot be written, so the timeline will be lost. Name a file in a folder that exists.",
+        path);
+  session().has_run = true;
   trace::start();
-  sample_memory();
+  unless_unusable(sample_memory);
   std::atexit(save_at_exit);
 }
 

@@ -17,6 +17,12 @@ SimDevice& device_at(Device gpu, const char* function) {
   return *device;
 }
 
+int64_t to_ps(double seconds, double most, const char* function) {
+  check(seconds >= 0 && seconds <= most, ErrorKind::kValue, "sim.{}: expected seconds from 0 to {:g}, got {}", function,
+        most, seconds);
+  return std::llround(seconds * 1e12);
+}
+
 VirtualMachine& virtual_machine(const char* function) {
   VirtualMachine* const machine = sim_machine().virtual_machine();
   check(
@@ -39,11 +45,7 @@ Options options() { return sim_machine().options(); }
 
 double now() { return static_cast<double>(virtual_machine("now").now_ps()) * 1e-12; }
 
-void advance(double seconds) {
-  check(std::isfinite(seconds) && seconds >= 0 && seconds < 1e6, ErrorKind::kValue,
-        "sim.advance: expected seconds from 0 to 1e6, got {}", seconds);
-  virtual_machine("advance").advance(std::llround(seconds * 1e12));
-}
+void advance(double seconds) { virtual_machine("advance").advance(to_ps(seconds, 1e6, "advance")); }
 
 std::string report() { return virtual_machine("report").report().text(); }
 
@@ -53,9 +55,12 @@ void fail_copy(Device gpu, int after) {
 }
 
 void stall(Device gpu, double seconds) {
-  check(std::isfinite(seconds) && seconds >= 0 && seconds < 3600, ErrorKind::kValue,
-        "sim.stall: expected seconds from 0 to 3600, got {}", seconds);
-  device_at(gpu, "stall").stall(std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9)));
+  const int64_t ps = to_ps(seconds, 3600, "stall");
+  SimDevice& device = device_at(gpu, "stall");
+  if (VirtualMachine* const clock = sim_machine().virtual_machine())
+    clock->stall(gpu.id, ps);
+  else
+    device.stall(std::chrono::nanoseconds(ps / 1000));
 }
 
 void lose(Device gpu) { device_at(gpu, "lose").lose(); }
@@ -65,6 +70,9 @@ void set_memory(Device gpu, int64_t bytes) {
   device_at(gpu, "set_memory").allocator().set_capacity(bytes);
 }
 
-void repair() { sim_machine().repair(); }
+void repair() {
+  runtime().engine.drain();
+  sim_machine().repair();
+}
 
 }  // namespace headrace::sim

@@ -36,10 +36,11 @@ struct Ring {
   const char* group = kThreadGroup;
   Clock clock = Clock::kTicks;
   bool is_track = false;
-  bool in_use = true;              // guarded by Recorder::mutex
-  SpinLock lock;                   // of a track: held while writing
-  std::atomic<uint64_t> count{0};  // records ever written
-  std::atomic<uint64_t> first{0};  // records before it were dropped by start()
+  bool in_use = true;                // guarded by Recorder::mutex
+  SpinLock lock;                     // of a track: held while writing
+  std::atomic<uint64_t> count{0};    // records ever written
+  std::atomic<uint64_t> first{0};    // records before it were dropped by start()
+  std::atomic<uint64_t> section{0};  // records before it belong to earlier sections
 
   void write(Kind kind, Label label, uint64_t begin, uint64_t end, Origin origin) noexcept {
     const uint64_t at = count.load(std::memory_order_relaxed);

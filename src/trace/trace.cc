@@ -108,10 +108,10 @@ void add(const Slot& slot, bool is_virtual, const TickScale& scale, Lane& lane) 
   }
 }
 
-Lane copy(const Ring& ring, const TickScale& scale) {
+Lane copy(const Ring& ring, Extent extent, const TickScale& scale) {
   Lane lane{.number = ring.number, .name = ring.name, .group = ring.group, .clock = ring.clock};
   const uint64_t count = ring.count.load(std::memory_order_acquire);
-  const uint64_t first = ring.first.load(std::memory_order_relaxed);
+  const uint64_t first = (extent == Extent::kSection ? ring.section : ring.first).load(std::memory_order_relaxed);
   const uint64_t from = std::max(count > Ring::kSize ? count - Ring::kSize : 0, first);
   std::vector<Slot> copied;
   copied.reserve(count - from);
@@ -124,19 +124,23 @@ Lane copy(const Ring& ring, const TickScale& scale) {
   return lane;
 }
 
+// What comes from now on is the first record of its kind in each lane.
+void mark_first(std::atomic<uint64_t> Ring::*place) {
+  std::lock_guard guard(recorder().mutex);
+  for (auto& ring : recorder().rings)
+    ((*ring).*place).store(ring->count.load(std::memory_order_acquire), std::memory_order_relaxed);
+}
+
 }  // namespace
 
 void start(Sources sources) {
-  clear();
+  mark_first(&Ring::first);
+  begin_section();
   recorder().chosen.store(sources, std::memory_order_relaxed);
   resume();
 }
 
-void clear() {
-  std::lock_guard guard(recorder().mutex);
-  for (auto& ring : recorder().rings)
-    ring->first.store(ring->count.load(std::memory_order_acquire), std::memory_order_relaxed);
-}
+void begin_section() { mark_first(&Ring::section); }
 
 void stop() noexcept { detail::recorded.store(0, std::memory_order_relaxed); }
 void resume() noexcept {
@@ -197,11 +201,11 @@ void Track::record(Label label, uint64_t begin, uint64_t end, Origin origin) con
   ring_->write(Kind::kSpan, label, begin, end, origin);
 }
 
-std::vector<Lane> collect() {
+std::vector<Lane> collect(Extent extent) {
   const TickScale scale;
   std::lock_guard guard(recorder().mutex);
   std::vector<Lane> lanes;
-  for (const auto& ring : recorder().rings) lanes.push_back(copy(*ring, scale));
+  for (const auto& ring : recorder().rings) lanes.push_back(copy(*ring, extent, scale));
   return lanes;
 }
 

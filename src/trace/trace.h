@@ -59,8 +59,8 @@ inline bool enabled(Source source) noexcept {
 
 // Drops what was recorded before and begins to record.
 void start(Sources sources = kAllSources);
-// Drops what was recorded so far.
-void clear();
+// Begins a new section of the recording, which collect() can give by itself. The first begins with start().
+void begin_section();
 void stop() noexcept;
 // Records again after stop(), the same sources, keeping what is there.
 void resume() noexcept;
@@ -164,8 +164,10 @@ struct Lane {
   uint64_t lost = 0;  // records that newer ones have overwritten
 };
 
-// A copy of everything recorded so far; threads may go on recording meanwhile.
-std::vector<Lane> collect();
+enum class Extent : uint8_t { kRecording, kSection };  // all of it; since begin_section()
+
+// A copy of what was recorded so far; threads may go on recording meanwhile.
+std::vector<Lane> collect(Extent extent = Extent::kRecording);
 
 // Around fork(): no other thread holds a lock while the process is copied.
 void before_fork() noexcept;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/config.h"
 #include "headrace/error.hpp"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -169,6 +171,25 @@ TEST(HostAllocator, ThreadsPassBlocksOn) {
   for (auto& list : passed)
     for (auto [block, bytes] : list) allocator.release(block, bytes);
   EXPECT_EQ(allocator.stats().live, 0);
+}
+
+// What threads have not reported belongs to the curve: one allocates and another releases here.
+TEST(HostAllocator, TheCurveHasWhatIsLive) {
+  HostAllocator& allocator = fresh_allocator();
+  void* passed[] = {allocator.allocate(20'000), allocator.allocate(20'000)};
+  const int64_t before = allocator.stats().live;
+  trace::start();
+  std::thread([&] {
+    for (void* block : passed) allocator.release(block, 20'000);
+    allocator.release(allocator.allocate(kMiB), kMiB);
+  }).join();
+  trace::stop();
+  std::vector<int64_t> live;
+  for (const trace::Lane& lane : trace::collect())
+    for (const trace::Sample& sample : lane.samples)
+      if (sample.name == std::string_view("Memory: cpu/0")) live.push_back(sample.value);
+  const auto expected = before - 2 * static_cast<int64_t>(rounded(20'000));
+  EXPECT_EQ(live, (std::vector<int64_t>{expected + static_cast<int64_t>(rounded(kMiB)), expected}));
 }
 
 }  // namespace

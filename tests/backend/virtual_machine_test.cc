@@ -143,6 +143,39 @@ TEST(VirtualMachine, WhatRunsIsNotInterrupted) {
   EXPECT_EQ(program.wait("b"), 11'110);
 }
 
+TEST(VirtualMachine, AStallHoldsUpWhatBeginsNextAndIsOnTheCriticalPath) {
+  Program program(simple_machine(2));
+  program.compute(gpu(0), 100, {}, {"x"});
+  program.compute(gpu(0), 10, {}, {"y"});
+  EXPECT_EQ(program.wait("x"), 100);
+  program.vm.stall(0, 5000);
+  program.vm.stall(0, 1000);  // instead
+  program.compute(gpu(0), 1, {}, {"z"}, 1);
+  program.compute(gpu(1), 20, {}, {"a"});
+  EXPECT_EQ(program.wait("a"), 120);   // the other GPU goes on
+  EXPECT_EQ(program.wait("z"), 1101);  // what is most urgent when the stall ends goes first
+  EXPECT_EQ(program.wait("y"), 1111);
+  program.compute(gpu(0), 1, {}, {"z"});
+  EXPECT_EQ(program.wait("z"), 1112);  // once
+  const VirtualReport report = program.vm.report();
+  ASSERT_EQ(report.path.size(), 2u);
+  EXPECT_EQ(report.path[0].name, "stall");
+  EXPECT_EQ(report.path[0].place, "gpu(0) compute");
+  EXPECT_EQ(report.path[0].time_ps, 1000);
+  EXPECT_EQ(report.path_frontend_ps, 0);
+}
+
+TEST(VirtualMachine, StallsCanBeForgotten) {
+  Program program(simple_machine(2));
+  program.vm.stall(1, 1000);
+  program.vm.forget_stalls();
+  program.compute(gpu(1), 10, {}, {"x"});
+  EXPECT_EQ(program.wait("x"), 10);
+  EXPECT_THROW(program.vm.stall(2, 10), Error);
+  EXPECT_THROW(program.vm.stall(0, -1), Error);
+  EXPECT_EQ(program.wait_all(), 10);
+}
+
 TEST(VirtualMachine, WhatIsNotReadyLetsOthersPass) {
   Program program(simple_machine(2));
   program.compute(gpu(0), 500, {}, {"x"});

@@ -1,7 +1,11 @@
 #include "device/topology.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "topologies.h"
@@ -82,8 +86,8 @@ TEST(Topology, SpecsThatMakeNoSense) {
   const auto link = [&](LinkSpec one) { return spec(two, {}, {one}); };
   expect_value_error(spec({}, {}, {}), "no device");
   expect_value_error(spec(std::vector<DeviceSpec>(257, {"gpu0"}), {}, {}), "at most 256");
-  for (const char* name :
-       {"", "gpu", "gpu-1", "tpu0", "gpu0x", "node/gpu0", "nodex/gpu0", "node1gpu0", "node1/", "GPU0"})
+  for (const char* name : {"", "gpu", "gpu-1", "tpu0", "gpu0x", "node/gpu0", "nodex/gpu0", "node1gpu0", "node1/",
+                           "GPU0", "gpu00", "node01/gpu0"})
     expect_value_error(spec({{name}}, {}, {}), "is no name of a device");
   expect_value_error(spec({{"gpu0"}, {"gpu0"}}, {}, {}), "two devices or switches named 'gpu0'");
   expect_value_error(spec({{"gpu0"}}, {{"gpu0"}}, {}), "two devices or switches named 'gpu0'");
@@ -198,6 +202,20 @@ TEST(TopologyFile, AMissingFileNamesThePresets) {
   EXPECT_THROW(load_topology("/"), Error);
 }
 
+TEST(TopologyFile, ErrorsNameTheFile) {
+  const std::string path =
+      (std::filesystem::path(testing::TempDir()) / fmt::format("topology-{}.json", getpid())).string();
+  const auto expect_refusal = [&](const char* text, const std::string& part) {
+    std::ofstream(path) << text;
+    expect_value_error([&] { load_topology(path); }, part);
+  };
+  expect_refusal("", path + ": topology file: this is no JSON: there is nothing in it");
+  expect_refusal(" \n", path + ": topology file: this is no JSON: there is nothing in it");
+  expect_refusal("{", path + ": topology file: this is no JSON");
+  expect_refusal(R"({"devices": [{"name": "tpu0"}]})", path + ": topology: 'tpu0' is no name of a device");
+  std::filesystem::remove(path);
+}
+
 TEST(TopologyFile, ReadsWhatItWrites) {
   for (const char* name : {"pcie4", "p3", "ethernet:2x10"}) {
     const std::string text = write_topology(loaded(name)->spec());
@@ -235,6 +253,8 @@ TEST(TopologyFile, MalformedTexts) {
       {"{}", "the topology has no 'devices'"},
       {R"({"devices": 3})", "'devices' of the topology must be a list, got 3"},
       {R"({"devices": [], "speed": 1})", "the topology has an unknown field 'speed'; known are name, devices"},
+      {R"({"devices": [{"name": "gpu0"}], "devices": []})", "the field 'devices' is there twice in one object"},
+      {R"({"devices": [{"name": "gpu0", "rates": {"flops": 1, "flops": 2}}]})", "the field 'flops' is there twice"},
       {R"({"devices": ["gpu0"]})", "device 0 must be an object, got \"gpu0\""},
       {R"({"devices": [{"name": "gpu0"}, {"name": 1}]})", "'name' of device 1 must be a string, got 1"},
       {R"({"devices": [{"name": "gpu0", "memory": 1}]})", "device 0 has an unknown field 'memory'"},

@@ -180,6 +180,7 @@ TEST_F(DeviceQueueTest, ALostDeviceFailsWhatIsThereAndLeavesTheRest) {
 
 // What stalls one stream holds no other up.
 TEST_F(DeviceQueueTest, AStalledStreamHoldsUpItsOwnWorkAlone) {
+  sim::configure({.gpus = 3, .clock = sim::Clock::kReal});  // a virtual clock would not wait
   sim::stall({DeviceType::kGpu, 0}, 0.05);
   bool other_ran = false;
   push(stream(0), {}, {&x_}, [&] { ++value_; });

@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <set>
 
 #include "base/check.h"
 #include "headrace/hardware.hpp"
+#include "headrace/sim.hpp"
 
 namespace headrace::hardware {
 namespace {
@@ -108,13 +111,27 @@ TEST(Session, DiskInAFolderLeavesNothingBehind) {
   EXPECT_TRUE(std::filesystem::remove(folder));
 }
 
+TEST(Session, SimulatedGpusAreNoHardware) {
+  sim::configure({.gpus = 1});
+  Session session({.quick = true});
+  for (const char* name : {"gpu_launch", "gpu_copy_to_1m", "gpu_copy_from_1m"}) {
+    const Measurement measurement = session.measure(name);
+    EXPECT_TRUE(measurement.measured()) << measurement.why_not;
+    EXPECT_NE(measurement.note.find("the GPU is simulated: no hardware is measured"), std::string::npos) << name;
+  }
+  sim::configure({});
+  EXPECT_EQ(session.measure("gpu_launch").why_not, "no accelerator here");
+}
+
 TEST(Session, AFolderThatCannotBeUsedIsToldAndTheRestGoesOn) {
   for (const char* folder : {"/no/such/folder", "/proc"}) {
+    errno = ENOTTY;  // of an earlier call that has nothing to do with it
     Session session({.directory = folder, .quick = true});
     for (const char* name : {"disk_read_4k", "disk_read_1m", "disk_write_4k"}) {
       const Measurement disk = session.measure(name);
       EXPECT_FALSE(disk.measured());
       EXPECT_NE(disk.why_not.find(folder), std::string::npos) << disk.why_not;
+      EXPECT_EQ(disk.why_not.find(std::strerror(ENOTTY)), std::string::npos) << disk.why_not;
     }
     EXPECT_TRUE(session.measure("mutex").measured());
   }

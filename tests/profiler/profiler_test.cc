@@ -91,7 +91,7 @@ TEST_F(Profiler, DumpWritesTheFileAndEndsTheRecording) {
   EXPECT_EQ(found, 2);
 }
 
-TEST_F(Profiler, ResetDropsWhatWasRecorded) {
+TEST_F(Profiler, ResetBeginsANewTableAndKeepsTheTimeline) {
   start();
   run_task("old");
   EXPECT_NE(dumps({.reset = true}).find("old"), std::string::npos);
@@ -99,6 +99,12 @@ TEST_F(Profiler, ResetDropsWhatWasRecorded) {
   const Json operators = statistics()["Time"]["operator"];
   EXPECT_FALSE(operators.contains("old"));
   EXPECT_TRUE(operators.contains("new"));
+  dump();
+  int found = 0;
+  const Json document = file();
+  for (const Json& event : document["traceEvents"])
+    found += event.value("cat", "") == "operator" && (event["name"] == "old" || event["name"] == "new");
+  EXPECT_EQ(found, 2);
 }
 
 TEST_F(Profiler, WhatIsLeftOutIsNotRecorded) {

@@ -112,6 +112,10 @@ def test_only():
     [
         (["--only", "mutex,l9_latency"], "'l9_latency' is neither"),
         (["--only", ""], "'' is neither"),
+        (
+            ["--only", "mutex", "--plot", "x.png"],
+            "--plot draws SVG: name a file that ends in .svg, got 'x.png'",
+        ),
         (["--only", "mutex", "--json", "/no/such/folder/run.json"], "/no/such/folder"),
     ],
 )
@@ -134,7 +138,9 @@ def test_a_folder_that_cannot_be_written_is_told_and_the_rest_goes_on():
     assert done.returncode == 0
     lines = {line.split()[0]: line for line in done.stdout.splitlines() if line}
     for name in ("disk_read_4k", "disk_read_1m", "disk_write_4k"):
-        assert "not measured: cannot use the folder '/no/such/folder'" in lines[name]
+        assert (
+            "not measured: cannot use the folder '/no/such/folder': No such file or directory" in lines[name]
+        )
     assert "not measured" not in lines["mutex"]
 
 

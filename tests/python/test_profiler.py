@@ -1,6 +1,9 @@
 """The profiler: timelines, tables, and what programs mark themselves."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -57,6 +60,52 @@ def test_table_counts_and_resets(path):
     assert (
         next(line for line in profiler.dumps().splitlines() if line.startswith("_np_dot")).split()[1] == "1"
     )
+
+
+def test_the_timeline_keeps_what_tables_have_reset(path):
+    profiler.start()
+    for _ in range(3):
+        work()
+        profiler.dumps(reset=True)
+    profiler.dump()
+    operators = [event["name"] for event in events_of(path) if event.get("cat") == "operator"]
+    assert operators.count("_np_dot") == 3
+
+
+def run(program, **variables):
+    command = [sys.executable, "-c", program]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, **variables}
+    )
+
+
+def test_nothing_recorded_is_nothing_to_dump(tmp_path):
+    program = f"""
+from headrace import MXNetError, profiler
+profiler.set_config(filename={str(tmp_path / "empty.json")!r})
+try:
+    profiler.dump()
+except MXNetError as error:
+    print(error)
+"""
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    assert "profiler.dump: nothing was recorded: the profiler has not been run" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_timeline_that_cannot_be_written_is_told_at_the_start(tmp_path):
+    bad = tmp_path / "no such folder" / "run.json"
+    done = run("import sys, headrace; print('running', file=sys.stderr)", HEADRACE_TRACE=str(bad))
+    warning, running, *at_exit = done.stderr.splitlines()
+    assert f"HEADRACE_TRACE: '{bad}' cannot be written" in warning
+    assert running == "running"
+    assert at_exit
+
+    good = tmp_path / "run.json"
+    done = run("import headrace as mx; (mx.np.ones((3,)) + 1).wait_to_read()", HEADRACE_TRACE=str(good))
+    assert done.stderr == ""
+    assert events_of(good)
 
 
 def test_json_has_mxnets_fields_in_the_order_asked_for(path):
@@ -244,14 +293,17 @@ def test_wrong_use_is_refused(path):
     ):
         with pytest.raises(base.MXNetError, match=text):
             profiler.set_config(**options)
-    with pytest.raises(ValueError, match="'run' or 'stop'"):
-        profiler.set_state("maybe")
-    with pytest.raises(ValueError, match="'worker' or 'server', got 'z'"):
-        profiler.pause("z")
-    with pytest.raises(ValueError, match="format must be one of table, json; got 'xml'"):
-        profiler.dumps(format="xml")
-    with pytest.raises(ValueError, match="sort_by must be one of .*; got 'colour'"):
-        profiler.dumps(sort_by="colour")
+    for call, text in (
+        (lambda: profiler.set_state("maybe"), "'run' or 'stop'"),
+        (lambda: profiler.pause("z"), "'worker' or 'server', got 'z'"),
+        (lambda: profiler.dumps(format="xml"), "format must be one of table, json; got 'xml'"),
+        (lambda: profiler.dumps(sort_by="colour"), "sort_by must be one of .*; got 'colour'"),
+    ):
+        with pytest.raises(base.MXNetError, match=text) as raised:
+            call()
+        assert isinstance(raised.value, ValueError)
+    profiler.start()
+    profiler.stop()
     profiler.set_config(filename="/no/such/folder/run.json")
     with pytest.raises(OSError, match="Name a file in a folder that exists"):
         profiler.dump()

@@ -1,6 +1,9 @@
 """Simulated GPUs, as programs see them."""
 
 import gc
+import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -169,6 +172,54 @@ def test_faults():
         sim.lose(mx.cpu())
 
 
+def test_nothing_comes_from_a_lost_gpu():
+    x, existing = nd.ones((4,), ctx=GPU1), nd.zeros((4,), ctx=GPU0)
+    nd.waitall()
+    sim.lose(GPU1)
+    for copy in (x.copyto(GPU0), x.copyto(existing), x.as_in_context(GPU0)):
+        with pytest.raises(MXNetError, match=r"gpu\(1\): the device is lost"):
+            copy.asnumpy()
+
+
+def test_a_repaired_gpu_is_empty():
+    net = gluon.nn.Dense(2, in_units=3)
+    net.initialize(ctx=[GPU0, GPU1])
+    weight = net.weight.data(GPU0).asnumpy()
+    x = nd.ones((4,), ctx=GPU1)
+    x.wait_to_read()
+    sim.lose(GPU1)
+    sim.repair()
+    for use in (x, x + 1, x.copyto(GPU0), net(nd.ones((1, 3), ctx=GPU1))):
+        with pytest.raises(MXNetError, match=r"gpu\(1\): the device was lost.*Make the array anew"):
+            use.asnumpy()
+    assert onp.array_equal(net.weight.data(GPU0).asnumpy(), weight)
+    net.initialize(force_reinit=True, ctx=[GPU0, GPU1])
+    net.weight.set_data(nd.array(weight))
+    expected = weight.sum(axis=1)
+    assert onp.allclose(net(nd.ones((1, 3), ctx=GPU1)).asnumpy(), expected)
+
+
+def test_a_fault_of_the_sender_reaches_a_key_value_store():
+    store = mx.kv.create("device")
+    store.init(0, nd.zeros((4,), ctx=GPU0))
+    values = [nd.ones((4,), ctx=gpu) for gpu in (GPU0, GPU1)]
+    nd.waitall()
+    sim.fail_copy(GPU1)
+    out = nd.zeros((4,), ctx=GPU0)
+    with pytest.raises(MXNetError, match="injected"):
+        store.push(0, values)
+        store.pull(0, out=out)
+        out.wait_to_read()
+
+
+def test_a_stall_takes_virtual_time():
+    sim.stall(GPU0, 3600)
+    begin = sim.now()
+    nd.ones((4,), ctx=GPU0).wait_to_read()
+    assert 3600 <= sim.now() - begin < 3600.001
+    assert "compute: stall" in sim.report()
+
+
 def test_configure_and_options():
     sim.configure(topology="pcie4")
     assert sim.options() == {"gpus": 4, "topology": "pcie4", "clock": "virtual", "memory": 16 << 30}
@@ -234,3 +285,121 @@ def test_priorities_decide_what_goes_first():
         order = sorted(keys, key=ended.get)
         assert order == [0, *sorted(keys[1:], key=lambda key: -priorities[key])]
         assert len(set(ended.values())) == len(keys)
+
+    assert sim.options()["memory"] == 10**9
+
+
+WRONG_USE = {
+    "clock": (
+        lambda: sim.configure(clock="slow"),
+        ValueError,
+        "configure: clock must be one of real, virtual",
+    ),
+    "negative": (lambda: sim.configure(gpus=-1), ValueError, "configure: gpus must be from 0 to 64, got -1"),
+    "many": (
+        lambda: sim.configure(gpus=10**12),
+        ValueError,
+        "configure: gpus must be from 0 to 64, got 1000",
+    ),
+    "parts": (lambda: sim.configure(gpus=2.7), TypeError, "configure: gpus must be a whole number, got 2.7"),
+    "text": (lambda: sim.configure(gpus="3"), TypeError, "configure: gpus must be a whole number, got '3'"),
+    "more than linked": (lambda: sim.configure(gpus=5, topology="pcie4"), ValueError, "pcie4"),
+    "topology": (lambda: sim.configure(topology="nowhere"), OSError, "'nowhere' is neither a preset"),
+    "memory": (
+        lambda: sim.configure(memory="lots"),
+        ValueError,
+        "configure: memory: 'lots' is no number of by",
+    ),
+    "no memory": (
+        lambda: sim.configure(memory=-1),
+        ValueError,
+        "configure: memory: '-1' is no number of bytes",
+    ),
+    "part of a byte": (
+        lambda: sim.configure(memory=1.5),
+        TypeError,
+        "configure: memory: expected bytes as an i",
+    ),
+    "set": (
+        lambda: sim.set_memory(0, "lots"),
+        ValueError,
+        "set_memory: memory: 'lots' is no number of bytes",
+    ),
+    "advance": (lambda: sim.advance(-1), ValueError, "advance: expected seconds from 0 to 1e.06, got -1"),
+    "too far": (lambda: sim.advance(2e6), ValueError, "advance: expected seconds from 0 to 1e.06, got 2"),
+    "after": (
+        lambda: sim.fail_copy(0, after=1.5),
+        TypeError,
+        "fail_copy: after must be a whole number, got 1.5",
+    ),
+    "before": (lambda: sim.fail_copy(0, after=-1), ValueError, "fail_copy: after must be from 0 to"),
+    "long": (lambda: sim.stall(0, "x"), TypeError, "stall: seconds must be a number, got 'x'"),
+    "nan": (
+        lambda: sim.stall(0, float("nan")),
+        ValueError,
+        "stall: expected seconds from 0 to 3600, got nan",
+    ),
+    "host": (lambda: sim.lose(mx.cpu()), ValueError, r"lose: cpu\(0\) is no simulated GPU"),
+    "third": (lambda: sim.lose(2), ValueError, r"lose: gpu\(2\) is no simulated GPU; there are 2"),
+    "name": (lambda: sim.lose("gpu"), TypeError, "lose: gpu must be a whole number, got 'gpu'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USE)
+def test_wrong_use(case):
+    call, kind, text = WRONG_USE[case]
+    with pytest.raises(MXNetError, match=text) as raised:
+        call()
+    assert isinstance(raised.value, kind)
+    assert sim.options()["gpus"] == 2
+
+
+def test_limits_are_possible():
+    sim.advance(1e6)
+    assert sim.now() >= 1e6
+    sim.set_memory(0, 0)
+    with pytest.raises(MemoryError):
+        nd.ones((1,), ctx=GPU0).wait_to_read()
+
+
+def run(program, **variables):
+    command = [sys.executable, "-c", "import headrace as mx\n" + program]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env={**os.environ, **variables}
+    )
+
+
+def test_memory_of_the_environment():
+    done = run("print(mx.sim.options()['memory'])", HEADRACE_SIM_GPUS="1", HEADRACE_SIM_MEMORY="4GB")
+    assert done.stdout.split() == ["4000000000"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({"HEADRACE_SIM_GPUS": "100"}, "100 GPUs were asked for (gpus, HEADRACE_SIM_GPUS); from 0 to 64 are"),
+        ({"HEADRACE_SIM_TOPOLOGY": "nowhere"}, "'nowhere' is neither a preset"),
+    ],
+)
+@pytest.mark.parametrize("call", ["mx.num_gpus()", "mx.nd.ones((2,))", "mx.waitall()", "mx.memory_report()"])
+def test_an_environment_that_cannot_be(variables, text, call, tmp_path):
+    program = f"try:\n    {call}\nexcept mx.MXNetError as error:\n    print(error)"
+    for more in ({}, {"HEADRACE_TRACE": str(tmp_path / "run.json")}):
+        done = run(program, **variables, **more)
+        assert text in done.stdout
+        assert done.stderr == ""
+        assert done.returncode == 0
+
+
+def test_the_topology_of_the_documentation(tmp_path):
+    page = pathlib.Path(__file__).parents[2] / "docs" / "planner.md"
+    (example,) = re.findall(r"```json\n(.*?)```", page.read_text(), re.DOTALL)
+    path = tmp_path / "machines.json"
+    path.write_text(example)
+    sim.configure(topology=str(path))
+    assert mx.num_gpus() == 2
+    nd.ones((4,), ctx=GPU0).copyto(GPU1).asnumpy()
+    assert sim.now() > 2e-5  # the network
+    path.write_text("{}")
+    with pytest.raises(MXNetError, match="machines.json: topology file: the topology has no 'devices'"):
+        sim.configure(topology=str(path))

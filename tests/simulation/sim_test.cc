@@ -3,15 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <numeric>
 
+#include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/autograd.hpp"
 #include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -102,6 +105,86 @@ TEST_F(SimTest, AFailedCopyIsKeptOnWhatItWouldHaveWritten) {
   EXPECT_EQ(read(copied_to(x, kGpu1)), read(x));
 }
 
+// A fault belongs to the GPU on either side of a copy.
+TEST_F(SimTest, TheSenderOfACopyCanFailToo) {
+  const NDArray x = numbers(10, kGpu0);
+  x.wait_to_read();
+  sim::fail_copy(kGpu0, 1);
+  const NDArray whole = copied_to(x, kGpu1), failed = copied_to(x, kGpu1);
+  EXPECT_EQ(read(whole)[9], 9.f);
+  EXPECT_THROW(failed.wait_to_read(), Error);
+  EXPECT_EQ(read(x)[9], 9.f);
+}
+
+TEST_F(SimTest, NothingComesFromALostGpu) {
+  const NDArray x = numbers(4, kGpu1), existing = numbers(4, kGpu0);
+  x.wait_to_read();
+  existing.wait_to_read();
+  sim::lose(kGpu1);
+  EXPECT_THROW(copied_to(x, kGpu0).wait_to_read(), Error);
+  copy_into(existing, x);
+  EXPECT_THROW(existing.wait_to_read(), Error);
+  EXPECT_THROW(read(x), Error);
+}
+
+TEST_F(SimTest, ARepairedGpuIsEmpty) {
+  const NDArray x = numbers(1000, kGpu1), y = numbers(1000, kGpu0);
+  x.wait_to_read();
+  y.wait_to_read();
+  Allocator& memory = allocator_of(kGpu1);
+  EXPECT_GE(memory.stats().live, 4000);
+  sim::lose(kGpu1);
+  sim::repair();
+  EXPECT_EQ(memory.stats().live, 0);
+  try {
+    read(x);
+    FAIL() << "nothing was raised";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("gpu(1): the device was lost"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(read(call("elemwise_add", {x, x})), Error);
+  EXPECT_THROW(copied_to(x, kGpu0).wait_to_read(), Error);
+  EXPECT_EQ(read(y)[999], 999.f);
+  {
+    const NDArray z = numbers(1000, kGpu1);
+    EXPECT_EQ(read(call("elemwise_add", {z, z}))[999], 1998.f);
+    EXPECT_EQ(read(copied_to(z, kGpu0))[999], 999.f);
+  }
+  // What was not lost stays through a repair.
+  sim::lose(kGpu1);
+  sim::repair();
+  EXPECT_EQ(read(y)[999], 999.f);
+}
+
+TEST_F(SimTest, ArraysOfALostGpuGiveTheirMemoryBack) {
+  sim::set_memory(kGpu0, 1 << 20);
+  NDArray x = full({200'000}, 1, DType::kFloat32, kGpu0);
+  x.wait_to_read();
+  sim::lose(kGpu0);
+  sim::repair();
+  sim::set_memory(kGpu0, 1 << 20);
+  const NDArray y = full({200'000}, 2, DType::kFloat32, kGpu0);  // both would not fit
+  EXPECT_EQ(read(y)[0], 2.f);
+  x = y;
+  EXPECT_GE(allocator_of(kGpu0).stats().live, 800'000);
+  EXPECT_EQ(read(y)[199'999], 2.f);
+}
+
+// Nothing waits for an hour.
+TEST_F(SimTest, AStallTakesVirtualTime) {
+  const NDArray x = numbers(4, kGpu0);
+  x.wait_to_read();
+  sim::stall(kGpu0, 3600);
+  const double begin = sim::now();
+  call("elemwise_add", {x, x}).wait_to_read();
+  EXPECT_GE(sim::now() - begin, 3600);
+  EXPECT_LT(sim::now() - begin, 3600.001);
+  sim::stall(kGpu0, 3600);
+  sim::repair();
+  call("elemwise_add", {x, x}).wait_to_read();
+  EXPECT_LT(sim::now() - begin, 3600.001);
+}
+
 TEST_F(SimTest, MemoryThatRunsOutIsAnErrorOfTheArray) {
   sim::set_memory(kGpu0, 1 << 20);
   const NDArray small = numbers(1000, kGpu0);
@@ -139,6 +222,10 @@ TEST_F(SimTest, OptionsThatMakeNoSense) {
   EXPECT_THROW(sim::configure({.topology = "no such topology"}), Error);
   EXPECT_THROW(sim::fail_copy({DeviceType::kGpu, 7}), Error);
   EXPECT_THROW(sim::stall(kGpu0, -1), Error);
+  EXPECT_THROW(sim::stall(kGpu0, 3600.1), Error);
+  EXPECT_THROW(sim::advance(-1), Error);
+  EXPECT_THROW(sim::advance(1e6 + 1), Error);
+  sim::advance(1e6);
   const NDArray x = numbers(4, kGpu1);
   EXPECT_THROW(sim::configure({.gpus = 1}), Error);  // it would take x away
   EXPECT_EQ(read(x).size(), 4u);
@@ -152,6 +239,26 @@ TEST_F(SimTest, CopiesTakeTheTimeOfTheirLinks) {
   const auto begin = std::chrono::steady_clock::now();
   copied_to(x, kGpu1).wait_to_read();
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::microseconds(6250));
+}
+
+TEST_F(SimTest, TheTimelineHasLinksOnTheRealClock) {
+  sim::configure({.gpus = 2, .topology = "pcie4"});
+  const NDArray x = numbers(4, kGpu0);
+  x.wait_to_read();
+  trace::start();
+  copied_to(x, kGpu1).wait_to_read();
+  runtime().engine.wait_all();
+  trace::stop();
+  std::vector<std::string> lanes;
+  for (const trace::Lane& lane : trace::collect())
+    for (const trace::Event& event : lane.events) {
+      if (lane.group != "links") continue;
+      lanes.push_back(lane.name + ": " + event.name);
+      EXPECT_EQ(lane.clock, trace::Clock::kTicks);
+      EXPECT_GT(event.end_ns, event.begin_ns);
+    }
+  std::ranges::sort(lanes);
+  EXPECT_EQ(lanes, (std::vector<std::string>{"gpu0>switch: copy", "switch>gpu1: copy"}));
 }
 
 TEST_F(SimTest, GradientsFlowThroughCopies) {

@@ -136,16 +136,38 @@ TEST(Trace, OnlyTheChosenSources) {
   EXPECT_TRUE(lane->marks.empty());
 }
 
-TEST(Trace, ResumeKeepsTheChoiceAndClearDropsTheRecords) {
+TEST(Trace, ResumeKeepsTheChoice) {
   trace::start(static_cast<trace::Sources>(trace::Source::kCalls));
   trace::stop();
   trace::resume();
   EXPECT_TRUE(trace::enabled(trace::Source::kCalls));
   EXPECT_FALSE(trace::enabled(trace::Source::kOperators));
-  trace::clear();
-  EXPECT_TRUE(trace::enabled());
   trace::stop();
-  for (const auto& lane : trace::collect()) EXPECT_TRUE(lane.events.empty());
+}
+
+TEST(Trace, SectionsArePartsOfTheRecording) {
+  const trace::Track track("parts", "links");
+  const auto names = [](trace::Extent extent) {
+    std::vector<std::string> found;
+    for (const auto& lane : trace::collect(extent))
+      for (const auto& event : lane.events)
+        if (lane.name == "parts") found.push_back(event.name);
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  trace::start();
+  track.record("one", 1, 2);
+  EXPECT_EQ(names(trace::Extent::kSection), Names{"one"});
+  trace::begin_section();
+  EXPECT_EQ(names(trace::Extent::kSection), Names{});
+  track.record("two", 3, 4);
+  EXPECT_EQ(names(trace::Extent::kSection), Names{"two"});
+  EXPECT_EQ(names(trace::Extent::kRecording), (Names{"one", "two"}));
+  trace::start();
+  track.record("three", 5, 6);
+  trace::stop();
+  EXPECT_EQ(names(trace::Extent::kSection), Names{"three"});
+  EXPECT_EQ(names(trace::Extent::kRecording), Names{"three"});
 }
 
 TEST(Trace, CategoriesOfOneNameAreOne) {

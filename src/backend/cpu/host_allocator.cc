@@ -90,10 +90,11 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
   }
 }
 
-// The curve of the timeline has the steps of the common count: exact to 64 KiB for each thread, free for small blocks.
+// The curve of the timeline has a sample at each step of the common count, so small blocks are free; the sample has
+// what the threads have not yet reported, too, or what one allocates and another releases would take it below zero.
 void HostAllocator::count(int64_t bytes) noexcept {
   if (counter_.add(bytes) && trace::enabled(trace::Source::kMemory)) [[unlikely]]
-    trace_.sample_change({counter_.reported(), counter_.reported_peak(), pooled_.load(std::memory_order_relaxed)});
+    trace_.sample_change(stats());
 }
 
 void* HostAllocator::take_free(int index) noexcept {

@@ -50,7 +50,7 @@ int64_t MemoryCounter::live() const noexcept {
   std::lock_guard guard(lock_);
   int64_t live = reported_.load(std::memory_order_relaxed);
   for (const ThreadCount* count : counts_) live += count->unreported.load(std::memory_order_relaxed);
-  return live;
+  return std::max<int64_t>(live, 0);  // a thread may be seen to release what another was not yet seen to allocate
 }
 
 int64_t MemoryCounter::peak() const noexcept {

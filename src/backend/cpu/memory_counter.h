@@ -28,11 +28,11 @@ class MemoryCounter {
     return true;
   }
 
+  // Never negative.
   int64_t live() const noexcept;
   // Of what has been reported: at most kReportBytes off for each thread, without visiting the threads.
   int64_t reported() const noexcept { return reported_.load(std::memory_order_relaxed); }
   int64_t peak() const noexcept;
-  int64_t reported_peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
   void reset_peak() noexcept;
 
   void lock_for_fork() noexcept { lock_.lock(); }

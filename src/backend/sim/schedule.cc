@@ -128,6 +128,18 @@ void Schedule::advance(int64_t ps) {
   clock_ += ps;
 }
 
+// What could begin before now has begun.
+void Schedule::stall(int gpu, int64_t ps) {
+  check(ps >= 0, ErrorKind::kValue, "virtual machine: a stall cannot take {} ps", ps);
+  const int stream = numbers_.number({machine_.check_gpu(gpu, "stall"), Lane::kCompute});
+  catch_up();
+  streams_[stream].stall_ps = ps;
+}
+
+void Schedule::forget_stalls() noexcept {
+  for (Stream& stream : streams_) stream.stall_ps = 0;
+}
+
 void Schedule::wait(const void* resource, bool for_all) {
   for (const WorkRef work : accesses_.last(resource, for_all)) wait_until(work.number, [&] { return ended(work); });
 }

@@ -35,6 +35,8 @@ class Schedule {
   void wait_all();
   void forget(const void* resource) { accesses_.forget(resource); }
   void advance(int64_t ps);
+  void stall(int gpu, int64_t ps);
+  void forget_stalls() noexcept;
   int64_t now_ps() const noexcept { return clock_; }
   VirtualReport report();
 
@@ -79,6 +81,7 @@ class Schedule {
     int64_t free_ps = 0;                   // since when nothing runs
     Node last = CriticalPath::kBeginning;  // what ran last, if something did; held then
     std::optional<Route> route;            // of copies; found when the first comes
+    int64_t stall_ps = 0;                  // before the next work begins
     int64_t busy_ps = 0, operations = 0;
   };
 
@@ -100,6 +103,7 @@ class Schedule {
   void end_and_arrive();
   void begin_ready();
   void start_next(Stream& stream);
+  int make_stall(Stream& stream);
   int64_t next_event() const;
   void pass_to(int64_t moment);
   void arrive_at(int slot);

@@ -100,8 +100,11 @@ void Schedule::begin_ready() {
 
 void Schedule::start_next(Stream& stream) {
   if (stream.runs || stream.ready.empty()) return;
-  const int slot = stream.ready.top().slot;
-  stream.ready.pop();
+  int slot = stream.ready.top().slot;
+  if (stream.stall_ps > 0)
+    slot = make_stall(stream);
+  else
+    stream.ready.pop();
   Work& work = works_[slot];
   if (stream.operations > 0 && stream.free_ps > work.ready_ps) replace(work.cause, stream.last);
   work.begin_ps = now_;
@@ -109,6 +112,26 @@ void Schedule::start_next(Stream& stream) {
   stream.runs = true;
   ++running_;
   (work.is_copy ? departures_ : ends_).push({now_ + work.duration_ps, slot});
+}
+
+// A stall is work of its own, which was ready when the first that it holds up was.
+int Schedule::make_stall(Stream& stream) {
+  const int slot = new_slot();
+  const Work& held_up = works_[stream.ready.top().slot];
+  works_[slot] = {.number = ++pushed_,
+                  .name = "stall",
+                  .stream = held_up.stream,
+                  .priority = held_up.priority,
+                  .is_copy = false,
+                  .waiting = 0,
+                  .cause = held_up.cause,
+                  .bytes = 0,
+                  .duration_ps = std::exchange(stream.stall_ps, 0),
+                  .push_ps = held_up.push_ps,
+                  .ready_ps = held_up.ready_ps};
+  path_.hold(held_up.cause);
+  ++pending_;
+  return slot;
 }
 
 int64_t Schedule::next_event() const {

@@ -18,6 +18,21 @@ int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(byt
 
 }  // namespace
 
+// As large as the alignment, which the block behind it keeps.
+struct alignas(static_cast<size_t>(kAlignment)) SimAllocator::Header {
+  uint64_t losses;  // when the block was handed out
+};
+
+SimAllocator::Header& SimAllocator::header(const void* block) noexcept {
+  return static_cast<Header*>(const_cast<void*>(block))[-1];
+}
+
+void* SimAllocator::make_block(int64_t bytes) {
+  return static_cast<Header*>(::operator new(sizeof(Header) + static_cast<size_t>(bytes), kAlignment)) + 1;
+}
+
+void SimAllocator::delete_block(void* block) noexcept { ::operator delete(&header(block), kAlignment); }
+
 SimAllocator::SimAllocator(Device device, int64_t capacity, std::function<void()> ask)
     : device_(device), ask_(std::move(ask)), capacity_(capacity), trace_(device) {}
 
@@ -33,8 +48,9 @@ void* SimAllocator::take(int index) {
     stats_.pooled -= bytes;
   } else {
     if (stats_.live + stats_.pooled + bytes > capacity_) trim_locked();
-    block = ::operator new(static_cast<size_t>(bytes), kAlignment);
+    block = make_block(bytes);
   }
+  header(block).losses = losses_.load(std::memory_order_relaxed);
   stats_.live += bytes;
   stats_.peak = std::max(stats_.peak, stats_.live);
   trace_.sample_change(stats_);
@@ -64,6 +80,7 @@ void SimAllocator::release(void* block, size_t bytes) noexcept {
   const auto rounded = static_cast<int64_t>(size_class::size(index));
   {
     std::lock_guard guard(mutex_);
+    if (has_lost(block)) return delete_block(block);
     free_[static_cast<size_t>(index)].push_back(block);
     stats_.live -= rounded;
     stats_.pooled += rounded;
@@ -74,7 +91,7 @@ void SimAllocator::release(void* block, size_t bytes) noexcept {
 
 void SimAllocator::trim_locked() noexcept {
   for (std::vector<void*>& blocks : free_) {
-    for (void* block : blocks) ::operator delete(block, kAlignment);
+    for (void* block : blocks) delete_block(block);
     blocks.clear();
   }
   stats_.pooled = 0;
@@ -94,6 +111,17 @@ MemoryStats SimAllocator::stats() const noexcept {
 void SimAllocator::reset_peak() noexcept {
   std::lock_guard guard(mutex_);
   stats_.peak = stats_.live;
+}
+
+void SimAllocator::lose_contents() noexcept {
+  std::lock_guard guard(mutex_);
+  losses_.fetch_add(1, std::memory_order_release);
+  stats_.live = 0;
+  trace_.sample(stats_);
+}
+
+bool SimAllocator::has_lost(const void* block) const noexcept {
+  return header(block).losses != losses_.load(std::memory_order_acquire);
 }
 
 int64_t SimAllocator::capacity() const noexcept {

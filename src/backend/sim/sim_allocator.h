@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -27,6 +28,11 @@ class SimAllocator final : public Allocator {
   MemoryStats stats() const noexcept override;
   void reset_peak() noexcept override;
 
+  // The blocks that are in use now no longer count and are not used again; what they hold is lost.
+  void lose_contents() noexcept;
+  // Whether that has happened to a block, which is not released. Takes no lock.
+  bool has_lost(const void* block) const noexcept;
+
   int64_t capacity() const noexcept;
   void set_capacity(int64_t bytes) noexcept;
 
@@ -38,6 +44,12 @@ class SimAllocator final : public Allocator {
   void* take(int index);
   void trim_locked() noexcept;
 
+  // Before each block.
+  struct Header;
+  static Header& header(const void* block) noexcept;
+  static void* make_block(int64_t bytes);
+  static void delete_block(void* block) noexcept;
+
   const Device device_;
   const std::function<void()> ask_;
   mutable std::mutex mutex_;
@@ -45,6 +57,7 @@ class SimAllocator final : public Allocator {
   int64_t capacity_;  // this and all below: guarded by mutex_
   MemoryStats stats_;
   std::array<std::vector<void*>, size_class::kCount> free_;
+  std::atomic<uint64_t> losses_{0};  // read without the mutex
   MemoryTrace trace_;
 };
 

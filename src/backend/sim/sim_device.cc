@@ -5,6 +5,7 @@
 #include "backend/sim/sim_machine.h"
 #include "base/check.h"
 #include "base/futex.h"
+#include "trace/trace.h"
 
 namespace headrace {
 namespace {
@@ -46,16 +47,27 @@ std::exception_ptr SimDevice::lost() const noexcept {
                                        to_string(device()))));
 }
 
-void SimDevice::fail_copy_if_asked(Device to, Device from, size_t bytes) {
-  if (copies_until_fault_.load(std::memory_order_relaxed) == kNoFault) return;
-  if (copies_until_fault_.fetch_sub(1, std::memory_order_acq_rel) == 0)
-    fail(ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes,
-         to_string(from), to_string(to));
+std::exception_ptr SimDevice::lost_contents(const void* block) const noexcept {
+  if (!allocator_.has_lost(block)) return nullptr;
+  return std::make_exception_ptr(
+      Error(ErrorKind::kRuntime, fmt::format("{}: the device was lost, and what this array held with it; it is back "
+                                             "without its arrays. Make the array anew.",
+                                             to_string(device()))));
+}
+
+bool SimDevice::takes_fault() noexcept {
+  int copies = copies_until_fault_.load(std::memory_order_relaxed);
+  while (copies != kNoFault && !copies_until_fault_.compare_exchange_weak(copies, copies ? copies - 1 : kNoFault,
+                                                                          std::memory_order_acq_rel)) {
+  }
+  return copies == 0;
 }
 
 void SimDevice::stall_if_asked() noexcept {
-  if (const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed))
-    std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+  const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed);
+  if (ns == 0) return;
+  trace::Span span("stall");
+  std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 
 void SimDevice::fail_copy(int after) noexcept { copies_until_fault_.store(after, std::memory_order_release); }
@@ -66,6 +78,7 @@ void SimDevice::lose() noexcept {
 }
 
 void SimDevice::repair() noexcept {
+  if (is_lost_.load(std::memory_order_relaxed)) allocator_.lose_contents();
   is_lost_.store(false, std::memory_order_release);
   copies_until_fault_.store(kNoFault, std::memory_order_release);
   stall_ns_.store(0, std::memory_order_relaxed);

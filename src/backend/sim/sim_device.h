@@ -30,6 +30,7 @@ class SimDevice final : public Accelerator {
   void await_progress(uint32_t seen) noexcept override;
   void notify() noexcept override;
   std::exception_ptr lost() const noexcept override;
+  std::exception_ptr lost_contents(const void* block) const noexcept override;
 
   SimAllocator& allocator() noexcept { return allocator_; }
 
@@ -37,13 +38,15 @@ class SimDevice final : public Accelerator {
   SimMachine& machine() const noexcept { return machine_; }
   // One for all of them: a fork has to hold it.
   std::mutex& streams_mutex() noexcept { return streams_mutex_; }
-  void fail_copy_if_asked(Device to, Device from, size_t bytes);
+  // Counts a copy to or from the device; whether it is the one that is to fail.
+  bool takes_fault() noexcept;
   void stall_if_asked() noexcept;
 
-  // See headrace/sim.hpp.
+  // See headrace/sim.hpp. Stalls are those of the real clock.
   void fail_copy(int after) noexcept;
   void stall(std::chrono::nanoseconds time) noexcept { stall_ns_.store(time.count(), std::memory_order_relaxed); }
   void lose() noexcept;
+  // Nothing may be running.
   void repair() noexcept;
 
   void stop_threads() noexcept;

@@ -7,7 +7,9 @@
 namespace headrace {
 
 SimLinks::SimLinks(std::shared_ptr<const Topology> topology)
-    : machine_(sim::MachineSpec(std::move(topology))), flows_(machine_.topology().resources()) {}
+    : machine_(sim::MachineSpec(std::move(topology))),
+      lanes_(machine_.topology(), trace::Clock::kTicks),
+      flows_(machine_.topology().resources()) {}
 
 Route SimLinks::route(Device to, Device from) const {
   if (from.is_host()) return machine_.route_from_host(to.id);
@@ -37,6 +39,7 @@ int SimLinks::start(Device to, Device from, size_t bytes) {
   const int number = next_++;
   Copy& copy = copies_[number];
   copy.route = std::move(way);
+  copy.begin = trace::enabled(trace::kLink.source) ? ticks() : 0;
   flows_.start(number, copy.route.resources, bytes);
   flows_.share();
   changed_.notify_all();
@@ -48,6 +51,7 @@ void SimLinks::finish(int number) {
   const Copy& copy = copies_.at(number);
   for (advance(); !copy.has_ended; advance())
     changed_.wait_until(guard, epoch_ + std::chrono::nanoseconds(flows_.next_end_ps() / 1000 + 1));
+  if (copy.begin) lanes_.passed(copy.route.resources, "copy", copy.begin, ticks());
   copies_.erase(number);
   changed_.notify_all();
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "backend/sim/link_lanes.h"
 #include "backend/sim/machine.h"
 #include "device/flows.h"
 #include "device/topology.h"
@@ -28,6 +29,7 @@ class SimLinks {
 
   struct Copy {
     Route route;
+    uint64_t begin;  // for the timeline; 0: it was not recorded then
     bool has_ended = false;
   };
 
@@ -39,7 +41,8 @@ class SimLinks {
   const Clock::time_point epoch_ = Clock::now();
   std::mutex mutex_;
   std::condition_variable changed_;
-  Flows flows_;                 // this and all below: guarded by mutex_
+  sim::LinkLanes lanes_;  // this and all below: guarded by mutex_
+  Flows flows_;
   std::map<int, Copy> copies_;  // addresses stay
   int next_ = 0;
 };

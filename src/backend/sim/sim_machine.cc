@@ -1,6 +1,7 @@
 #include "backend/sim/sim_machine.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "base/check.h"
@@ -21,7 +22,8 @@ std::shared_ptr<const Topology> topology_for(const sim::Options& options) {
 
 SimMachine::SimMachine() {
   const Config& from = config();
-  sim::Options options{static_cast<int>(from.sim_gpus), from.sim_topology,
+  const int64_t gpus = std::min<int64_t>(from.sim_gpus, std::numeric_limits<int>::max());
+  sim::Options options{static_cast<int>(gpus), from.sim_topology,
                        from.sim_virtual_clock ? sim::Clock::kVirtual : sim::Clock::kReal, from.sim_memory};
   configure(options);
 }
@@ -52,7 +54,8 @@ void SimMachine::visit_devices(const Visit& visit) {
 
 void SimMachine::configure(const sim::Options& options) {
   check(options.gpus >= 0 && options.gpus <= Accelerator::kMost, ErrorKind::kValue,
-        "sim: {} GPUs were asked for; from 0 to {} are possible", options.gpus, Accelerator::kMost);
+        "sim: {} GPUs were asked for (gpus, HEADRACE_SIM_GPUS); from 0 to {} are possible", options.gpus,
+        Accelerator::kMost);
   check(options.memory_bytes >= 0, ErrorKind::kValue, "sim: a GPU cannot have {} bytes of memory",
         options.memory_bytes);
   const std::shared_ptr<const Topology> topology = topology_for(options);
@@ -99,6 +102,12 @@ std::shared_ptr<const Topology> SimMachine::topology() {
 }
 
 SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size_t bytes) {
+  if (!to.is_host()) ends_.push_back(machine.device(to.id));
+  if (!from.is_host() && from != to) ends_.push_back(machine.device(from.id));
+  check_present();
+  const auto failing = std::ranges::count_if(ends_, [](SimDevice* end) { return end->takes_fault(); });
+  check(failing == 0, ErrorKind::kRuntime, "copy of {} bytes from {} to {} failed: a fault that was injected", bytes,
+        to_string(from), to_string(to));
   if (to == from) return;
   {
     std::lock_guard guard(machine.mutex_);
@@ -109,9 +118,16 @@ SimMachine::Transfer::Transfer(SimMachine& machine, Device to, Device from, size
 
 void SimMachine::Transfer::end() {
   if (links_) links_->finish(number_);
+  check_present();
+}
+
+void SimMachine::Transfer::check_present() const {
+  for (const SimDevice* end : ends_)
+    if (const std::exception_ptr lost = end->lost()) std::rethrow_exception(lost);
 }
 
 void SimMachine::repair() noexcept {
+  if (sim::VirtualMachine* const clock = virtual_machine()) clock->forget_stalls();
   visit_devices([&](SimDevice& device) {
     device.repair();
     device.allocator().set_capacity(default_memory_bytes());

@@ -39,15 +39,20 @@ class SimMachine final : public Backend {
   PushObserver* observer() noexcept override { return virtual_machine(); }
   // Null with the real clock. Lives as long as the process.
   sim::VirtualMachine* virtual_machine() const noexcept { return virtual_machine_.load(std::memory_order_acquire); }
+  // Nothing may be running.
   void repair() noexcept;
 
-  // What a copy takes on the real clock: begins with the object and ends with end().
+  // The faults of a copy, and what it takes on the real clock: begins with the object and ends with end(). Both raise
+  // Error when the copy fails.
   class Transfer {
    public:
     Transfer(SimMachine& machine, Device to, Device from, size_t bytes);
     void end();
 
    private:
+    void check_present() const;
+
+    std::vector<SimDevice*> ends_;     // without the host
     std::shared_ptr<SimLinks> links_;  // null: takes no time
     int number_ = 0;
   };

@@ -93,7 +93,6 @@ void SimStream::carry_out(const Item& item) noexcept {
 }
 
 void SimStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
-  device_.fail_copy_if_asked(to.device, from.device, bytes);
   SimMachine::Transfer transfer(device_.machine(), to.device, from.device, bytes);
   if (bytes > 0) {
     BusyThread busy;

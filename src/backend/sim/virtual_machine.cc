@@ -64,6 +64,15 @@ void VirtualMachine::advance(int64_t ps) {
   state_->working().advance(ps);
 }
 
+void VirtualMachine::stall(int gpu, int64_t ps) {
+  std::lock_guard guard(state_->mutex);
+  state_->working().stall(gpu, ps);
+}
+
+void VirtualMachine::forget_stalls() noexcept {
+  listen([](Schedule& schedule) { schedule.forget_stalls(); });
+}
+
 VirtualReport VirtualMachine::report() const {
   std::lock_guard guard(state_->mutex);
   try {

@@ -44,6 +44,10 @@ class VirtualMachine final : public PushObserver {
   int64_t now_ps() const;
   // The frontend works for that long on its own. Raises ValueError for negative times.
   void advance(int64_t ps);
+  // The next work of the GPU's compute stream begins so much later, and not after an earlier stall; 0: at once. Raises
+  // ValueError for a GPU that the machine has not, and negative times.
+  void stall(int gpu, int64_t ps);
+  void forget_stalls() noexcept;
   VirtualReport report() const;
 
   // Around fork(): no other thread is inside while the process is copied.

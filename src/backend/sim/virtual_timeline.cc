@@ -1,9 +1,5 @@
 #include "backend/sim/virtual_timeline.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 namespace headrace::sim {
 namespace {
 
@@ -17,7 +13,7 @@ trace::Track track(const std::string& name, const std::string& group) {
 }  // namespace
 
 VirtualTimeline::VirtualTimeline(const Topology& topology, StreamNumbers numbers)
-    : topology_(topology), numbers_(numbers), streams_(numbers.count()), links_(topology.resources().size()) {}
+    : numbers_(numbers), streams_(numbers.count()), links_(topology, trace::Clock::kVirtual) {}
 
 // The frontend's lane is made first, since lanes are drawn in the order in which they are made.
 bool VirtualTimeline::records(const trace::Category& category) {
@@ -37,18 +33,7 @@ void VirtualTimeline::ran(int stream, const char* name, int64_t begin_ps, int64_
 }
 
 void VirtualTimeline::flowed(std::span<const int> resources, const char* name, int64_t begin_ps, int64_t end_ps) {
-  if (!records(trace::kLink)) return;
-  for (int resource : resources) {
-    std::vector<LinkLane>& lanes = links_[resource];
-    auto lane = std::ranges::find_if(lanes, [&](const LinkLane& one) { return one.until_ps <= begin_ps; });
-    if (lane == lanes.end()) {
-      const std::string& link = topology_.resources()[resource].name;
-      lanes.push_back({track(lanes.empty() ? link : fmt::format("{} ({})", link, lanes.size() + 1), "links"), 0});
-      lane = lanes.end() - 1;
-    }
-    lane->track.record({name, trace::kLink}, stamp(begin_ps), stamp(end_ps));
-    lane->until_ps = end_ps;
-  }
+  if (records(trace::kLink)) links_.passed(resources, name, stamp(begin_ps), stamp(end_ps));
 }
 
 void VirtualTimeline::waited(int64_t begin_ps, int64_t end_ps) {

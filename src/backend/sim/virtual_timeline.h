@@ -1,5 +1,5 @@
-// Draws virtual time: a lane for each stream, one for each direction of a link (where copies share it, further ones)
-// and one for what the frontend waits for. Does nothing unless operators are recorded. One thread at a time.
+// Draws virtual time: a lane for each stream, those of links, and one for what the frontend waits for. Does nothing
+// unless operators are recorded. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "backend/sim/link_lanes.h"
 #include "backend/sim/streams.h"
 #include "device/topology.h"
 #include "trace/trace.h"
@@ -26,15 +27,9 @@ class VirtualTimeline {
   // Whether there is something to draw.
   bool records(const trace::Category& category);
 
-  struct LinkLane {
-    trace::Track track;
-    int64_t until_ps;
-  };
-
-  const Topology& topology_;
   StreamNumbers numbers_;
   std::vector<std::optional<trace::Track>> streams_;  // made when they are first needed
-  std::vector<std::vector<LinkLane>> links_;          // by resource of the topology
+  LinkLanes links_;
   std::optional<trace::Track> frontend_;
 };
 
