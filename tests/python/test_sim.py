@@ -226,10 +226,7 @@ def test_configure_and_options():
     assert mx.num_gpus() == 4
     sim.configure(gpus=3, topology="", memory="1GB")
     assert sim.options()["gpus"] == 3
-    with pytest.raises(ValueError, match="clock must be one of"):
-        sim.configure(clock="slow")
-    with pytest.raises(ValueError):
-        sim.configure(gpus=-1)
+    assert sim.options()["memory"] == 10**9
 
 
 FORKS_AFTER_COPIES = """
@@ -285,8 +282,6 @@ def test_priorities_decide_what_goes_first():
         order = sorted(keys, key=ended.get)
         assert order == [0, *sorted(keys[1:], key=lambda key: -priorities[key])]
         assert len(set(ended.values())) == len(keys)
-
-    assert sim.options()["memory"] == 10**9
 
 
 WRONG_USE = {
