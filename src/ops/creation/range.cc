@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"
 #include "ops/families.h"
@@ -32,12 +33,15 @@ struct NpArangeAttrs {
   double step = 1;
   std::optional<DType> dtype = {};
   std::optional<std::string> ctx = {};
-  static constexpr int64_t repeat = 1;
+  int64_t repeat = 1;
+  std::optional<bool> infer_range = {};
   static constexpr auto kFields =
       fields(field(&NpArangeAttrs::start, "start", "First value; the end when `stop` is None.").required(),
              field(&NpArangeAttrs::stop, "stop", "End, not included."),
              field(&NpArangeAttrs::step, "step", "Distance of the values."),
-             field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc));
+             field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc),
+             field(&NpArangeAttrs::repeat, "repeat", "How often each value stands.").of_files(),
+             field(&NpArangeAttrs::infer_range, "infer_range", "Of no effect.").of_files());
 };
 
 template <class A>
@@ -149,6 +153,12 @@ void infer_spaced(Infer& infer, const A& a) {
   infer_made(infer, {a.num}, a.dtype, a.ctx);
 }
 
+// Evenly spaced numbers without what MXNet leaves to its front end.
+template <class A>
+Spelling spelled_spaced(const char* op, const A& a) {
+  return placed({op, {{"start", a.start}, {"stop", a.stop}, {"num", a.num}, {"endpoint", a.endpoint}}}, a.dtype, a.ctx);
+}
+
 constexpr char kLinspaceDoc[] =
     "`num` evenly spaced values from `start` to `stop`. Raises ValueError for a negative `num`.";
 
@@ -188,6 +198,12 @@ OpDef np_linspace() {
                            });
                            if (a.retstep) *c.output(1).as<double>() = step_of(a);
                          },
+                     .spelling =
+                         [](const A& a, size_t) {
+                           Spelling call = spelled_spaced("_npi_linspace", a);
+                           if (a.retstep) call.attrs.emplace_back("retstep", true);
+                           return call;
+                         },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
                                  Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5, .endpoint = false}))}});
@@ -207,6 +223,12 @@ OpDef np_logspace() {
                              spaced(a, first, count, values);
                              for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
                            });
+                         },
+                     .spelling =
+                         [](const A& a, size_t) {
+                           Spelling call = spelled_spaced("_npi_logspace", a);
+                           call.attrs.emplace_back("base", a.base);
+                           return call;
                          },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 0, .stop = 2, .num = 5}))}});

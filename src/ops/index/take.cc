@@ -1,5 +1,6 @@
 // take, Embedding, pick and batch_take: slices and elements along one axis.
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/index/indices.h"
 
@@ -95,6 +96,12 @@ OpDef numpy_take() {
        .compose = [](std::span<const NDArray> in, const NumpyTakeAttrs& a) -> std::vector<NDArray> {
          NDArray from = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
          return {call(find_op("take"), make_attrs(TakeAttrs{a.axis.value_or(0), a.mode}), {from, in[1]})};
+       },
+       .spelling =
+           [](const NumpyTakeAttrs& a, size_t) -> Spelling {
+         Spelling from = Spelling::of_input(0);
+         if (!a.axis) from = {"_np_reshape", {{"newshape", Shape{-1}}, {"order", "C"}}, {from}};
+         return {"take", {{"axis", a.axis.value_or(0)}, {"mode", a.mode}}, {from, Spelling::of_input(1)}};
        },
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});
 }

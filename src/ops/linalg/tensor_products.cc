@@ -1,6 +1,7 @@
 // Products put together from dot: tensordot, inner, outer, vdot, khatri_rao.
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
@@ -106,6 +107,13 @@ OpDef tensordot_count() {
   });
 }
 
+Spelling flat(size_t input) {
+  return {"_np_reshape", {{"newshape", Shape{-1}}, {"order", "C"}}, {Spelling::of_input(input)}};
+}
+
+// Of both arrays, flattened.
+Spelling flat_tensordot(int64_t axes) { return {"_npi_tensordot_int_axes", {{"axes", axes}}, {flat(0), flat(1)}}; }
+
 OpDef inner() {
   return general<NoAttrs>({
       .name = "_npi_inner",
@@ -116,6 +124,10 @@ OpDef inner() {
           [](std::span<const NDArray> in, const NoAttrs&) {
             if (in[0].ndim() == 0 || in[1].ndim() == 0) return tensordot(in[0], in[1], {}, {});
             return tensordot(in[0], in[1], {-1}, {-1});
+          },
+      .spelling =
+          [](const NoAttrs&, size_t) {
+            return Spelling{"_npi_tensordot", {{"a_axes_summed", Shape{-1}}, {"b_axes_summed", Shape{-1}}}};
           },
       .samples = {std::vector{uniform({2, 3}), uniform({4, 3})}},
   });
@@ -130,6 +142,7 @@ OpDef outer() {
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {product(reshaped_to(in[0], {in[0].size(), 1}), reshaped_to(in[1], {1, in[1].size()}))};
       },
+      .spelling = [](const NoAttrs&, size_t) { return flat_tensordot(0); },
       .samples = {std::vector{uniform({3}), uniform({4})}},
   });
 }
@@ -143,6 +156,7 @@ OpDef vdot() {
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {call("_np_dot", {reshaped_to(in[0], {in[0].size()}), reshaped_to(in[1], {in[1].size()})})};
       },
+      .spelling = [](const NoAttrs&, size_t) { return flat_tensordot(1); },
       .samples = {std::vector{uniform({2, 3}), uniform({2, 3})}},
   });
 }

@@ -33,6 +33,9 @@ Transposed transposed(const char* name, const DeconvolutionAttrs& a, const Shape
       t.result.push_back(target[k]);
       continue;
     }
+    check(adj[k] < w.stride[k], ErrorKind::kRuntime,
+          "{}: adj must be smaller than stride, got adj={} and stride={} along spatial axis {}", name, adj[k],
+          w.stride[k], k);
     t.result.push_back(whole - 2 * w.pad[k] + adj[k]);
     check(t.result.back() > 0, ErrorKind::kRuntime,
           "{}: pad={} leaves {} elements along spatial axis {}; expected less pad or a larger kernel or stride", name,

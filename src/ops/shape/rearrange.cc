@@ -1,6 +1,7 @@
 // Operators put together from views: rolls, quarter turns, blocks to depth and back, and the shape itself as an array.
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -93,6 +94,7 @@ OpDef rot90() {
         };
         return {turns == 1 ? swap(flip(in[0], plane[1])) : flip(swap(in[0]), plane[1])};
       },
+      .spelling = [](const Rot90Attrs& a, size_t) { return Spelling{"_npi_rot90", {{"k", a.k}, {"axes", a.axes}}}; },
       .samples = {uniform({2, 3})},
   });
 }
@@ -107,6 +109,7 @@ OpDef flip_along(const char* name, const char* python, const char* doc) {
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {flip(in[0], kAxis)};
       },
+      .spelling = [](const NoAttrs&, size_t) { return Spelling{"_npi_flip", {{"axis", kAxis}}}; },
       .samples = {uniform({2, 3})},
   });
 }

@@ -1,5 +1,6 @@
 // sort, argsort and topk.
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/sort/ordering.h"
 
@@ -138,6 +139,11 @@ OpDef numpy_sort() {
          check_order(a, "sort");
          return {call(find_op("sort"), make_attrs(SortAttrs{a.axis, true}), {in[0]})};
        },
+       .spelling =
+           [](const NumpySortAttrs& a, size_t) {
+             check_order(a, "sort");
+             return Spelling{"sort", {{"axis", or_none(a.axis)}, {"is_ascend", true}}};
+           },
        .samples = {uniform({2, 5})}});
 }
 
@@ -152,6 +158,11 @@ OpDef numpy_argsort() {
          check_order(a, "argsort");
          return {call(find_op("argsort"), make_attrs(ArgsortAttrs{a.axis, true, DType::kInt64}), {in[0]})};
        },
+       .spelling =
+           [](const NumpySortAttrs& a, size_t) {
+             check_order(a, "argsort");
+             return Spelling{"argsort", {{"axis", or_none(a.axis)}, {"is_ascend", true}, {"dtype", DType::kInt64}}};
+           },
        .samples = {uniform({2, 5})}});
 }
 
