@@ -200,7 +200,7 @@ OpDef np_linspace() {
                          },
                      .spelling =
                          [](const A& a, size_t) {
-                           Spelling call = spelled_spaced("_npi_linspace", a);
+                           Spelling call = spelled_spaced(a.retstep ? "_npi_linspace" : "_linspace", a);
                            if (a.retstep) call.attrs.emplace_back("retstep", true);
                            return call;
                          },

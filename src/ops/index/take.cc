@@ -100,7 +100,7 @@ OpDef numpy_take() {
        .spelling =
            [](const NumpyTakeAttrs& a, size_t) -> Spelling {
          Spelling from = Spelling::of_input(0);
-         if (!a.axis) from = {"_np_reshape", {{"newshape", Shape{-1}}, {"order", "C"}}, {from}};
+         if (!a.axis) from = {"_npx_reshape", {{"newshape", Shape{-1}}}, {from}};
          return {"take", {{"axis", a.axis.value_or(0)}, {"mode", a.mode}}, {from, Spelling::of_input(1)}};
        },
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});

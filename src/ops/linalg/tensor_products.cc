@@ -108,7 +108,7 @@ OpDef tensordot_count() {
 }
 
 Spelling flat(size_t input) {
-  return {"_np_reshape", {{"newshape", Shape{-1}}, {"order", "C"}}, {Spelling::of_input(input)}};
+  return {"_np_reshape", {{"newshape", Shape{-1}}}, {Spelling::of_input(input)}};
 }
 
 // Of both arrays, flattened.

@@ -191,14 +191,14 @@ bool flat_rule(const char*, const Geometry& in, Geometry& out, const OrderAttrs&
   return reshaped(in, Shape{element_count(in.shape)}, out);
 }
 
-Spelling spelled_flat(const OrderAttrs&, size_t) { return {"_np_reshape", {{"newshape", Shape{-1}}, {"order", "C"}}}; }
+Spelling spelled_flat(const char* op) { return {op, {{"newshape", Shape{-1}}}}; }
 
 OpDef ravel() {
   return reshape_operator<OrderAttrs>({.name = "_npi_ravel",
                                        .python = {"np.ravel"},
                                        .doc = "The elements as one axis, row-major; a view where strides allow it.",
                                        .inputs = {"x"},
-                                       .spelling = spelled_flat,
+                                       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_npx_reshape"); },
                                        .samples = {uniform({2, 3})}},
                                       flat_rule);
 }
@@ -208,7 +208,7 @@ OpDef flatten_copy() {
                                        .python = {"ndarray.flatten"},
                                        .doc = "A new array with the elements as one axis, row-major.",
                                        .inputs = {"a"},
-                                       .spelling = spelled_flat,
+                                       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_np_reshape"); },
                                        .samples = {uniform({2, 3})}},
                                       flat_rule, true);
 }

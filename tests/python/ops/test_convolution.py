@@ -251,6 +251,12 @@ def test_strided_data_and_weight_are_read_as_they_lie():
     )
 
 
+def test_adj_is_smaller_than_the_stride():
+    x, w = nd.ones((1, 2, 3)), nd.ones((2, 2, 3))
+    with pytest.raises(MXNetError, match="adj must be smaller than stride, got adj=2 and stride=2"):
+        nd.Deconvolution(x, w, kernel=(3,), num_filter=2, no_bias=True, stride=(2,), adj=(2,))
+
+
 @pytest.mark.parametrize("shape", [(0, 3, 5, 5), (2, 0, 5, 5)])
 def test_axes_without_elements(shape):
     y, *gradients = run(
