@@ -68,6 +68,7 @@ void take_gradient(Gradient& g, const TakeAttrs& a) {
 OpDef take() {
   return general<TakeAttrs>(
       {.name = "take",
+       .aliases = {"_npi_take"},
        .python = {"nd.take", "NDArray.take"},
        .doc =
            "Slices of `a` along `axis` at the given indices (of any dtype, truncated): the shape of the result is that "
@@ -86,7 +87,7 @@ OpDef take() {
 
 OpDef numpy_take() {
   return general<NumpyTakeAttrs>(
-      {.name = "_npi_take",
+      {.name = "_np_take",
        .python = {"np.take", "ndarray.take"},
        .doc =
            "Slices of `a` along `axis` at the given indices; without an axis elements of the flattened array.\n\n"

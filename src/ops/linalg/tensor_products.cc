@@ -116,7 +116,7 @@ Spelling flat_tensordot(int64_t axes) { return {"_npi_tensordot_int_axes", {{"ax
 
 OpDef inner() {
   return general<NoAttrs>({
-      .name = "_npi_inner",
+      .name = "_np_inner",
       .python = {"np.inner"},
       .doc = "The sum of products over the last axes of both arrays; an array of shape () scales the other.",
       .inputs = {"a", "b"},
@@ -135,7 +135,7 @@ OpDef inner() {
 
 OpDef outer() {
   return general<NoAttrs>({
-      .name = "_npi_outer",
+      .name = "_np_outer",
       .python = {"np.outer"},
       .doc = "All products of an element of a with one of b, both flattened: shape (a.size, b.size).",
       .inputs = {"a", "b"},
@@ -149,7 +149,7 @@ OpDef outer() {
 
 OpDef vdot() {
   return general<NoAttrs>({
-      .name = "_npi_vdot",
+      .name = "_np_vdot",
       .python = {"np.vdot"},
       .doc = "The sum of products of two arrays of equal size, both flattened: shape ().",
       .inputs = {"a", "b"},

@@ -113,6 +113,7 @@ constexpr char kClipDoc[] =
 
 OpDef clip() {
   return pointwise<ClipAttrs>({.name = "clip",
+                               .aliases = {"_npi_clip"},
                                .python = {"nd.clip", "NDArray.clip"},
                                .doc = kClipDoc,
                                .formula = [](Expr x, Expr low, Expr high) { return min(max(x, low), high); },
@@ -224,7 +225,7 @@ std::vector<OpDef> choice_operators() {
   operators.push_back(where_number("_npi_where_rscalar", false));
   operators.push_back(where_two_numbers());
   operators.push_back(clip());
-  operators.push_back(optional_clip<OptionalClipAttrs>("_npi_clip", {"np.clip"}));
+  operators.push_back(optional_clip<OptionalClipAttrs>("_np_clip", {"np.clip"}));
   operators.push_back(optional_clip<ClipMethodAttrs>("_np_clip_method", {"ndarray.clip"}));
   operators.push_back(replace());
   operators.push_back(nan_to_num());

@@ -90,7 +90,7 @@ OpDef rot90() {
         if (turns == 0) return {call("_reshape_to", {in[0]}, {{"shape", in[0].shape()}})};
         if (turns == 2) return {call("_npi_flip", {in[0]}, {{"axis", plane}})};
         auto swap = [&](const NDArray& x) {
-          return call("_npi_swapaxes", {x}, {{"axis1", plane[0]}, {"axis2", plane[1]}});
+          return call("SwapAxis", {x}, {{"dim1", plane[0]}, {"dim2", plane[1]}});
         };
         return {turns == 1 ? swap(flip(in[0], plane[1])) : flip(swap(in[0]), plane[1])};
       },
@@ -202,8 +202,8 @@ OpDef size_array() {
 std::vector<OpDef> rearrange_operators() {
   return {roll(),
           rot90(),
-          flip_along<0>("_npi_flipud", "np.flipud", "A view with the first axis reversed."),
-          flip_along<1>("_npi_fliplr", "np.fliplr", "A view with the second axis reversed."),
+          flip_along<0>("_np_flipud", "np.flipud", "A view with the first axis reversed."),
+          flip_along<1>("_np_fliplr", "np.fliplr", "A view with the second axis reversed."),
           depth_to_space(),
           space_to_depth(),
           shape_array(),

@@ -194,7 +194,7 @@ bool flat_rule(const char*, const Geometry& in, Geometry& out, const OrderAttrs&
 Spelling spelled_flat(const char* op) { return {op, {{"newshape", Shape{-1}}}}; }
 
 OpDef ravel() {
-  return reshape_operator<OrderAttrs>({.name = "_npi_ravel",
+  return reshape_operator<OrderAttrs>({.name = "_np_ravel",
                                        .python = {"np.ravel"},
                                        .doc = "The elements as one axis, row-major; a view where strides allow it.",
                                        .inputs = {"x"},
@@ -204,7 +204,7 @@ OpDef ravel() {
 }
 
 OpDef flatten_copy() {
-  return reshape_operator<OrderAttrs>({.name = "_npi_flatten",
+  return reshape_operator<OrderAttrs>({.name = "_np_flatten",
                                        .python = {"ndarray.flatten"},
                                        .doc = "A new array with the elements as one axis, row-major.",
                                        .inputs = {"a"},

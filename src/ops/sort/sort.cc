@@ -83,6 +83,7 @@ void put_back(Gradient& g, const NDArray& head, const std::optional<int64_t>& ax
 OpDef sort() {
   return general<SortAttrs>(
       {.name = "sort",
+       .aliases = {"_npi_sort"},
        .python = {"nd.sort", "NDArray.sort"},
        .doc = "A sorted copy along `axis`; NaN counts as the largest value. The gradient follows the elements. Raises "
               "ValueError for an axis out of range.",
@@ -103,6 +104,7 @@ OpDef sort() {
 OpDef argsort() {
   return general<ArgsortAttrs>(
       {.name = "argsort",
+       .aliases = {"_npi_argsort"},
        .python = {"nd.argsort", "NDArray.argsort"},
        .doc = "The positions that sort along `axis`; equal values keep their order, NaN counts as the largest value. "
               "Raises "
@@ -129,7 +131,7 @@ void check_order(const NumpySortAttrs& a, const char* name) {
 
 OpDef numpy_sort() {
   return general<NumpySortAttrs>(
-      {.name = "_npi_sort",
+      {.name = "_np_sort",
        .python = {"np.sort"},
        .doc = "A sorted copy along `axis`; NaN comes last. The gradient follows the elements. Raises ValueError for an "
               "axis "
@@ -149,7 +151,7 @@ OpDef numpy_sort() {
 
 OpDef numpy_argsort() {
   return general<NumpySortAttrs>(
-      {.name = "_npi_argsort",
+      {.name = "_np_argsort",
        .python = {"np.argsort", "ndarray.argsort"},
        .doc = "The positions that sort along `axis`, as int64; equal values keep their order, NaN comes last. Raises "
               "ValueError for an axis out of range.",
