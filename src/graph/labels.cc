@@ -58,7 +58,8 @@ void set_call(Node& node, const Spelling& call, std::span<const NDArray> inputs)
     }
     NodePtr part(new Node);
     part->label = std::make_unique<NodeLabel>();
-    part->label->name = fmt::format("{}_{}", node.label->name, node.op->inputs[std::min(i, node.op->inputs.size() - 1)]);
+    part->label->name =
+        fmt::format("{}_{}", node.label->name, node.op->inputs[std::min(i, node.op->inputs.size() - 1)]);
     std::ranges::copy_if(texts, std::inserter(part->label->attrs, part->label->attrs.end()),
                          [](const auto& entry) { return is_node_attr(entry.first); });
     set_call(*part, input, inputs);

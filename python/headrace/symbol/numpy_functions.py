@@ -146,7 +146,13 @@ def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="l
     symbols = (q,) if calls.is_symbol(q) else ()
     number = None if symbols else q
     return _call(
-        "_npi_percentile", a, *symbols, axis=axis, interpolation=interpolation, keepdims=keepdims, q_scalar=number
+        "_npi_percentile",
+        a,
+        *symbols,
+        axis=axis,
+        interpolation=interpolation,
+        keepdims=keepdims,
+        q_scalar=number,
     )
 
 
@@ -163,7 +169,11 @@ def polyval(p, x):
 def _places(obj, name):
     """(operator's ending, symbols, attributes) for places: a number, a slice, or a symbol."""
     if isinstance(obj, slice):
-        return "slice", (), {"start": obj.start, "stop": obj.stop, "step": 1 if obj.step is None else obj.step}
+        return (
+            "slice",
+            (),
+            {"start": obj.start, "stop": obj.stop, "step": 1 if obj.step is None else obj.step},
+        )
     if hasattr(obj, "__index__"):
         return "scalar", (), {"int_ind": obj}
     if calls.is_symbol(obj):

@@ -15,22 +15,20 @@ using Places = std::vector<int64_t>;
 // What MXNet writes of the places: a number, or a slice.
 struct PlaceAttrs {
   std::optional<int64_t> start = {}, stop = {}, step = {}, int_ind = {}, axis = {};
-  static constexpr auto kFields =
-      fields(field(&PlaceAttrs::start, "start", "Begin of a slice of places."),
-             field(&PlaceAttrs::stop, "stop", "Its end."), field(&PlaceAttrs::step, "step", "Its step."),
-             field(&PlaceAttrs::int_ind, "int_ind", "One place."),
-             field(&PlaceAttrs::axis, "axis", "Along which places are counted; None: of the flattened array."));
+  static constexpr auto kFields = fields(
+      field(&PlaceAttrs::start, "start", "Begin of a slice of places."), field(&PlaceAttrs::stop, "stop", "Its end."),
+      field(&PlaceAttrs::step, "step", "Its step."), field(&PlaceAttrs::int_ind, "int_ind", "One place."),
+      field(&PlaceAttrs::axis, "axis", "Along which places are counted; None: of the flattened array."));
 };
 
 struct InsertAttrs {
   std::optional<double> val = {};
   std::optional<int64_t> start = {}, stop = {}, step = {}, int_ind = {}, axis = {};
-  static constexpr auto kFields =
-      fields(field(&InsertAttrs::val, "val", "What is inserted, where no array holds it."),
-             field(&InsertAttrs::start, "start", "Begin of a slice of places."),
-             field(&InsertAttrs::stop, "stop", "Its end."), field(&InsertAttrs::step, "step", "Its step."),
-             field(&InsertAttrs::int_ind, "int_ind", "One place."),
-             field(&InsertAttrs::axis, "axis", "Along which places are counted; None: of the flattened array."));
+  static constexpr auto kFields = fields(
+      field(&InsertAttrs::val, "val", "What is inserted, where no array holds it."),
+      field(&InsertAttrs::start, "start", "Begin of a slice of places."), field(&InsertAttrs::stop, "stop", "Its end."),
+      field(&InsertAttrs::step, "step", "Its step."), field(&InsertAttrs::int_ind, "int_ind", "One place."),
+      field(&InsertAttrs::axis, "axis", "Along which places are counted; None: of the flattened array."));
 };
 
 // The array and the axis that places are counted along.
@@ -45,8 +43,8 @@ struct Along {
         extent(array.shape()[static_cast<size_t>(axis)]) {}
 
   NDArray taken(const NDArray& from, const Places& places) const {
-    const NDArray indices = NDArray::from_host(places.data(), {static_cast<int64_t>(places.size())}, DType::kInt64,
-                                               array.device());
+    const NDArray indices =
+        NDArray::from_host(places.data(), {static_cast<int64_t>(places.size())}, DType::kInt64, array.device());
     return call("take", {from, indices}, {{"axis", axis}});
   }
   // The shape of the array with another extent along the axis.
@@ -60,8 +58,8 @@ struct Along {
 // Places of [0, limit), negative ones counted from `extent`. IndexError.
 void normalize(Places& places, int64_t extent, int64_t limit, const char* name) {
   for (int64_t& place : places) {
-    check(place >= -extent && place < limit, ErrorKind::kIndex, "{}: index {} is out of bounds for an axis of extent {}",
-          name, place, extent);
+    check(place >= -extent && place < limit, ErrorKind::kIndex,
+          "{}: index {} is out of bounds for an axis of extent {}", name, place, extent);
     if (place < 0) place += extent;
   }
 }
@@ -152,8 +150,8 @@ std::vector<NDArray> insert(Arrays in, const InsertAttrs& a, From from) {
     check(a.int_ind.has_value(), ErrorKind::kValue, "insert: int_ind is missing");
     return {inserted_at(along, {*a.int_ind}, values)};
   }
-  Places places = from == From::kSlice ? places_of_slice(a, along.extent, "insert")
-                                       : places_of_array(in.back(), "insert");
+  Places places =
+      from == From::kSlice ? places_of_slice(a, along.extent, "insert") : places_of_array(in.back(), "insert");
   return {inserted_at_each(along, std::move(places), values)};
 }
 
@@ -163,7 +161,8 @@ OpDef insert_operator(const char* name, From from, Sample sample) {
       {.name = name,
        .doc = "The array with values before places along an axis; of two arrays the last holds the places. Raises "
               "IndexError for a place out of range, ValueError for values that do not fit.",
-       .inputs = by_array ? std::vector<std::string>{"arr", "values", "obj"} : std::vector<std::string>{"arr", "values"},
+       .inputs =
+           by_array ? std::vector<std::string>{"arr", "values", "obj"} : std::vector<std::string>{"arr", "values"},
        .optional_inputs = by_array ? size_t{2} : size_t{1},
        .compose = [from](Arrays in, const InsertAttrs& a) { return insert(in, a, from); },
        .samples = {std::move(sample)}});

@@ -98,8 +98,7 @@ OpDef numpy_take() {
          NDArray from = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
          return {call(find_op("take"), make_attrs(TakeAttrs{a.axis.value_or(0), a.mode}), {from, in[1]})};
        },
-       .spelling =
-           [](const NumpyTakeAttrs& a, size_t) -> Spelling {
+       .spelling = [](const NumpyTakeAttrs& a, size_t) -> Spelling {
          Spelling from = Spelling::of_input(0);
          if (!a.axis) from = {"_npx_reshape", {{"newshape", Shape{-1}}}, {from}};
          return {"take", {{"axis", a.axis.value_or(0)}, {"mode", a.mode}}, {from, Spelling::of_input(1)}};

@@ -107,9 +107,7 @@ OpDef tensordot_count() {
   });
 }
 
-Spelling flat(size_t input) {
-  return {"_np_reshape", {{"newshape", Shape{-1}}}, {Spelling::of_input(input)}};
-}
+Spelling flat(size_t input) { return {"_np_reshape", {{"newshape", Shape{-1}}}, {Spelling::of_input(input)}}; }
 
 // Of both arrays, flattened.
 Spelling flat_tensordot(int64_t axes) { return {"_npi_tensordot_int_axes", {{"axes", axes}}, {flat(0), flat(1)}}; }

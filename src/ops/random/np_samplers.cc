@@ -1,6 +1,7 @@
 // The samplers that symbols hold for np.random and npx.random, with MXNet's names and attributes. Where an attribute is
 // None the next input holds that parameter; parameters are broadcast against each other.
 
+#include <algorithm>
 #include <cmath>
 
 #include "op/invoke.h"
@@ -47,11 +48,9 @@ struct Draw {
     check(missing == in.size(), ErrorKind::kValue,
           "{}: there is an input for every parameter that is None; {} are None, but there are {} inputs", op, missing,
           in.size());
-    if (a.size && size == Size::kOfResult)
-      shape = *a.size;
-    else
-      shape = common_shape(op, in);
-    if (a.size && size == Size::kOfBatch) shape.insert(shape.begin(), a.size->begin(), a.size->end());
+    if (a.size) shape = *a.size;
+    if (!a.size || size == Size::kOfBatch)
+      for (int64_t extent : common_shape(op, in)) shape.push_back(extent);
     dtype = DType::kFloat32;
     if constexpr (requires { a.dtype; }) dtype = a.dtype;
     if (!in.empty()) ctx = to_string(in[0].device());
@@ -63,7 +62,8 @@ struct Draw {
   // Parameter k as an array.
   NDArray parameter(size_t k, DType as) const {
     if (numbers[k]) return full({}, *numbers[k], as, arrays[0].device());
-    const auto before = static_cast<size_t>(std::count(numbers.begin(), numbers.begin() + static_cast<long>(k), Number{}));
+    const auto before =
+        static_cast<size_t>(std::count(numbers.begin(), numbers.begin() + static_cast<long>(k), Number{}));
     return cast_to(arrays[before], as);
   }
 };
@@ -79,8 +79,8 @@ NDArray drawn(const Draw& d, const char* name) {
     for (const Number& number : d.numbers) numbers.push_back(*number);
   else
     for (size_t k = 0; k < d.numbers.size(); ++k)
-      arrays.push_back(
-          call("_npi_broadcast_to", {d.parameter(k, is_floating(d.dtype) ? d.dtype : DType::kFloat32)}, {{"shape", d.shape}}));
+      arrays.push_back(call("_npi_broadcast_to", {d.parameter(k, is_floating(d.dtype) ? d.dtype : DType::kFloat32)},
+                            {{"shape", d.shape}}));
   AttrsPtr attrs = attrs_of(op, {{"distribution", std::string(name)},
                                  {"parameters", numbers},
                                  {"shape", d.of_numbers() ? d.shape : Shape{}},
@@ -96,23 +96,25 @@ NDArray moved(const Draw& d, const char* standard, const NDArray& offset, const 
   return call("_npi_add", {times(variates, factor), offset});
 }
 
-NDArray uniform(const Draw& d) {
+NDArray draw_uniform(const Draw& d) {
   if (d.of_numbers())
-    return call("_np_uniform", {},
-                {{"low", *d.numbers[0]}, {"high", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
+    return call(
+        "_np_uniform", {},
+        {{"low", *d.numbers[0]}, {"high", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
   const NDArray low = d.parameter(0, d.dtype);
   return moved(d, "_np_uniform", low, call("_npi_subtract", {d.parameter(1, d.dtype), low}));
 }
 
-NDArray normal(const Draw& d) {
+NDArray draw_normal(const Draw& d) {
   if (d.of_numbers())
-    return call("_np_normal", {},
-                {{"loc", *d.numbers[0]}, {"scale", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
+    return call(
+        "_np_normal", {},
+        {{"loc", *d.numbers[0]}, {"scale", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
   return moved(d, "_np_normal", d.parameter(0, d.dtype), d.parameter(1, d.dtype));
 }
 
 // Those of rate 1, scaled.
-NDArray exponential(const Draw& d) {
+NDArray draw_exponential(const Draw& d) {
   Draw standard = d;
   standard.arrays = {};
   standard.numbers = {1.0};
@@ -208,17 +210,18 @@ struct BernoulliAttrs {
 };
 
 template <class A>
-OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Draw&)> draw, Size size = Size::kOfResult) {
+OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Draw&)> draw,
+              Size size = Size::kOfResult) {
   const size_t parameters = A{}.numbers().size();
-  return general<A>({.name = name,
-                         .doc = doc,
-                         .inputs = parameters == 2 ? std::vector<std::string>{"input1", "input2"}
-                                                   : std::vector<std::string>{"input1"},
-                         .optional_inputs = parameters,
-                         .compose = [name, draw, size](Arrays in, const A& a) -> std::vector<NDArray> {
-                           return {draw(Draw(name, in, a, size))};
-                         },
-                         .is_random = true});
+  return general<A>(
+      {.name = name,
+       .doc = doc,
+       .inputs = parameters == 2 ? std::vector<std::string>{"input1", "input2"} : std::vector<std::string>{"input1"},
+       .optional_inputs = parameters,
+       .compose = [name, draw, size](Arrays in, const A& a) -> std::vector<NDArray> {
+         return {draw(Draw(name, in, a, size))};
+       },
+       .is_random = true});
 }
 
 template <class A>
@@ -227,37 +230,37 @@ OpDef sampler(const char* name, const char* doc, const char* distribution) {
 }
 
 OpDef bernoulli() {
-  return general<BernoulliAttrs>(
-      {.name = "_npi_bernoulli",
-       .doc = "Zeros and ones. Raises ValueError for a probability outside of [0, 1].",
-       .inputs = {"input1"},
-       .optional_inputs = 1,
-       .compose = [](Arrays in, const BernoulliAttrs& a) -> std::vector<NDArray> {
-         Draw d("_npi_bernoulli", in, a, Size::kOfResult);
-         if (!a.is_logit) return {drawn(d, "bernoulli")};
-         if (d.of_numbers()) {
-           d.numbers[0] = 1 / (1 + std::exp(-*d.numbers[0]));
-           return {drawn(d, "bernoulli")};
-         }
-         const NDArray probability = call("_npx_sigmoid", {cast_to(in[0], DType::kFloat32)});
-         d.arrays = {&probability, 1};
-         return {drawn(d, "bernoulli")};
-       },
-       .is_random = true});
+  return general<BernoulliAttrs>({.name = "_npi_bernoulli",
+                                  .doc = "Zeros and ones. Raises ValueError for a probability outside of [0, 1].",
+                                  .inputs = {"input1"},
+                                  .optional_inputs = 1,
+                                  .compose = [](Arrays in, const BernoulliAttrs& a) -> std::vector<NDArray> {
+                                    Draw d("_npi_bernoulli", in, a, Size::kOfResult);
+                                    if (!a.is_logit) return {drawn(d, "bernoulli")};
+                                    if (d.of_numbers()) {
+                                      d.numbers[0] = 1 / (1 + std::exp(-*d.numbers[0]));
+                                      return {drawn(d, "bernoulli")};
+                                    }
+                                    const NDArray probability = call("_npx_sigmoid", {cast_to(in[0], DType::kFloat32)});
+                                    d.arrays = {&probability, 1};
+                                    return {drawn(d, "bernoulli")};
+                                  },
+                                  .is_random = true});
 }
 
 }  // namespace
 
 std::vector<OpDef> np_sampler_operators() {
   return {
-      sampler<UniformAttrs>("_npi_uniform", "Samples of the uniform distribution on [low, high).", uniform),
+      sampler<UniformAttrs>("_npi_uniform", "Samples of the uniform distribution on [low, high).", draw_uniform),
       sampler<NormalAttrs>("_npi_normal", "Samples of the normal distribution. Raises ValueError for a negative scale.",
-                           normal),
-      sampler<UniformAttrs>("_npi_uniform_n", "Samples of the uniform distribution, a batch of them.", uniform,
+                           draw_normal),
+      sampler<UniformAttrs>("_npi_uniform_n", "Samples of the uniform distribution, a batch of them.", draw_uniform,
                             Size::kOfBatch),
-      sampler<NormalAttrs>("_npi_normal_n", "Samples of the normal distribution, a batch of them.", normal,
+      sampler<NormalAttrs>("_npi_normal_n", "Samples of the normal distribution, a batch of them.", draw_normal,
                            Size::kOfBatch),
-      sampler<ScaleAttrs>("_npi_exponential", "Samples of the exponential distribution with mean scale.", exponential),
+      sampler<ScaleAttrs>("_npi_exponential", "Samples of the exponential distribution with mean scale.",
+                          draw_exponential),
       sampler<GammaAttrs>("_npi_gamma", "Samples of the gamma distribution.", "gamma"),
       sampler<LocationAttrs>("_npi_gumbel", "Samples of the Gumbel distribution.", "gumbel"),
       sampler<LocationAttrs>("_npi_logistic", "Samples of the logistic distribution.", "logistic"),

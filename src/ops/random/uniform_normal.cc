@@ -131,8 +131,7 @@ std::vector<OpDef> uniform_normal_operators() {
       drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
           {.name = "_np_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
       drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
-          {.name = "_np_normal",
-           .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
+          {.name = "_np_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
   };
 }
 

@@ -118,8 +118,9 @@ Shape axes_of(const FlaggedNormAttrs& a, int64_t ndim) {
 OpDef flagged_norm() {
   return general<FlaggedNormAttrs>(
       {.name = "_npi_norm",
-       .doc = "np.linalg.norm as MXNet's symbols write it. Raises ValueError for an `ord` that is no norm of what `axis` "
-              "names, and NotImplementedError for norms of matrices by singular values.",
+       .doc =
+           "np.linalg.norm as MXNet's symbols write it. Raises ValueError for an `ord` that is no norm of what `axis` "
+           "names, and NotImplementedError for norms of matrices by singular values.",
        .compose = [](std::span<const NDArray> in, const FlaggedNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const Shape axes = axes_of(a, static_cast<int64_t>(x.ndim()));

@@ -123,8 +123,8 @@ OpDef softmax_activation() {
   return general<ActivationAttrs>(
       {.name = "SoftmaxActivation",
        .python = {"nd.SoftmaxActivation"},
-       .doc =
-           "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for fewer than two dimensions.",
+       .doc = "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for fewer than two "
+              "dimensions.",
        .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
          check(in[0].ndim() >= 2, ErrorKind::kValue,
                "SoftmaxActivation: expected two or more dimensions, got shape {}; use softmax",

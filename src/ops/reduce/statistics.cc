@@ -75,8 +75,9 @@ std::vector<NDArray> average(Arrays in, const AverageAttrs& a) {
 OpDef average_operator() {
   return general<AverageAttrs>(
       {.name = "_npi_average",
-       .doc = "Mean of the elements along `axis`, weighted by an array of the same shape or as long as the axis. Raises "
-              "TypeError for weights of another shape without one axis, ValueError for weights that do not fit it.",
+       .doc =
+           "Mean of the elements along `axis`, weighted by an array of the same shape or as long as the axis. Raises "
+           "TypeError for weights of another shape without one axis, ValueError for weights that do not fit it.",
        .inputs = {"a", "weights"},
        .optional_inputs = 1,
        .output_count = [](const AverageAttrs& a) { return size_t{a.returned ? 2u : 1u}; },
@@ -158,8 +159,7 @@ std::vector<NDArray> percentile(Arrays in, const PercentileAttrs& a) {
     const bool reduced = std::ranges::find(axes, static_cast<int64_t>(d)) != axes.end();
     if (!reduced || a.keepdims) shape.push_back(reduced ? 1 : x.shape()[d]);
   }
-  const NDArray turned =
-      call("_np_moveaxis", {found}, {{"source", Shape{-1}}, {"destination", Shape{0}}});
+  const NDArray turned = call("_np_moveaxis", {found}, {{"source", Shape{-1}}, {"destination", Shape{0}}});
   return {reshaped_to(turned, shape)};
 }
 

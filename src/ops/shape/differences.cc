@@ -35,8 +35,9 @@ NDArray diff(NDArray a, int64_t n, int64_t axis) {
 OpDef diff_operator() {
   return general<DiffAttrs>(
       {.name = "_npi_diff",
-       .doc = "The n-th differences of neighbours along an axis, whose extent becomes smaller by n; of bools whether they "
-              "differ. Raises ValueError for a scalar array, a negative n or an axis out of range.",
+       .doc =
+           "The n-th differences of neighbours along an axis, whose extent becomes smaller by n; of bools whether they "
+           "differ. Raises ValueError for a scalar array, a negative n or an axis out of range.",
        .inputs = {"a"},
        .compose = [](Arrays in, const DiffAttrs& a) -> std::vector<NDArray> { return {diff(in[0], a.n, a.axis)}; },
        .samples = {uniform({2, 4}), Sample({uniform({4, 2})}, make_attrs(DiffAttrs{.n = 2, .axis = 0}))}});
@@ -83,15 +84,17 @@ OpDef ediff1d_operator() {
 OpDef polyval_operator() {
   return general<NoAttrs>(
       {.name = "_npi_polyval",
-       .doc = "The polynomial with the coefficients p, that of the highest power first, at x. Raises ValueError unless p "
-              "has one dimension.",
+       .doc =
+           "The polynomial with the coefficients p, that of the highest power first, at x. Raises ValueError unless p "
+           "has one dimension.",
        .inputs = {"p", "x"},
        .compose = [](Arrays in, const NoAttrs&) -> std::vector<NDArray> {
          check(in[0].ndim() == 1, ErrorKind::kValue, "polyval: expected coefficients in one dimension, got shape {}",
                to_string(in[0].shape()));
          NDArray value = zeros_like(in[1]);
          for (int64_t i = 0; i < in[0].size(); ++i) {
-           const NDArray coefficient = call("slice_axis", {in[0]}, {{"axis", int64_t{0}}, {"begin", i}, {"end", i + 1}});
+           const NDArray coefficient =
+               call("slice_axis", {in[0]}, {{"axis", int64_t{0}}, {"begin", i}, {"end", i + 1}});
            value = call("_npi_add", {call("_npi_multiply", {value, in[1]}),
                                      call("_reshape_to", {coefficient}, {{"shape", Shape{}}})});
          }

@@ -89,12 +89,13 @@ OpDef rot90() {
         int64_t turns = ((a.k % 4) + 4) % 4;
         if (turns == 0) return {call("_reshape_to", {in[0]}, {{"shape", in[0].shape()}})};
         if (turns == 2) return {call("_npi_flip", {in[0]}, {{"axis", plane}})};
-        auto swap = [&](const NDArray& x) {
-          return call("SwapAxis", {x}, {{"dim1", plane[0]}, {"dim2", plane[1]}});
-        };
+        auto swap = [&](const NDArray& x) { return call("SwapAxis", {x}, {{"dim1", plane[0]}, {"dim2", plane[1]}}); };
         return {turns == 1 ? swap(flip(in[0], plane[1])) : flip(swap(in[0]), plane[1])};
       },
-      .spelling = [](const Rot90Attrs& a, size_t) { return Spelling{"_npi_rot90", {{"k", a.k}, {"axes", a.axes}}}; },
+      .spelling =
+          [](const Rot90Attrs& a, size_t) {
+            return Spelling{"_npi_rot90", {{"k", a.k}, {"axes", a.axes}}};
+          },
       .samples = {uniform({2, 3})},
   });
 }
@@ -109,7 +110,10 @@ OpDef flip_along(const char* name, const char* python, const char* doc) {
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {flip(in[0], kAxis)};
       },
-      .spelling = [](const NoAttrs&, size_t) { return Spelling{"_npi_flip", {{"axis", kAxis}}}; },
+      .spelling =
+          [](const NoAttrs&, size_t) {
+            return Spelling{"_npi_flip", {{"axis", kAxis}}};
+          },
       .samples = {uniform({2, 3})},
   });
 }

@@ -194,23 +194,25 @@ bool flat_rule(const char*, const Geometry& in, Geometry& out, const OrderAttrs&
 Spelling spelled_flat(const char* op) { return {op, {{"newshape", Shape{-1}}}}; }
 
 OpDef ravel() {
-  return reshape_operator<OrderAttrs>({.name = "_np_ravel",
-                                       .python = {"np.ravel"},
-                                       .doc = "The elements as one axis, row-major; a view where strides allow it.",
-                                       .inputs = {"x"},
-                                       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_npx_reshape"); },
-                                       .samples = {uniform({2, 3})}},
-                                      flat_rule);
+  return reshape_operator<OrderAttrs>(
+      {.name = "_np_ravel",
+       .python = {"np.ravel"},
+       .doc = "The elements as one axis, row-major; a view where strides allow it.",
+       .inputs = {"x"},
+       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_npx_reshape"); },
+       .samples = {uniform({2, 3})}},
+      flat_rule);
 }
 
 OpDef flatten_copy() {
-  return reshape_operator<OrderAttrs>({.name = "_np_flatten",
-                                       .python = {"ndarray.flatten"},
-                                       .doc = "A new array with the elements as one axis, row-major.",
-                                       .inputs = {"a"},
-                                       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_np_reshape"); },
-                                       .samples = {uniform({2, 3})}},
-                                      flat_rule, true);
+  return reshape_operator<OrderAttrs>(
+      {.name = "_np_flatten",
+       .python = {"ndarray.flatten"},
+       .doc = "A new array with the elements as one axis, row-major.",
+       .inputs = {"a"},
+       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_np_reshape"); },
+       .samples = {uniform({2, 3})}},
+      flat_rule, true);
 }
 
 OpDef expand_dims() {
@@ -352,16 +354,18 @@ struct AtLeastAttrs {
 
 template <size_t kAxes>
 OpDef atleast(const char* name, const char* python, const char* doc) {
-  return reshape_operator<AtLeastAttrs>(
-      {.name = name,
-       .python = {python},
-       .doc = doc,
-       .inputs = {"ary"},
-       .spelling = [name](const AtLeastAttrs& a, size_t) { return Spelling{name, {{"num_args", a.num_args}}}; },
-       .samples = {uniform({3}), uniform({})}},
-      [](const char*, const Geometry& in, Geometry& out, const AtLeastAttrs&) {
-        return reshaped(in, padded_to(in.shape, kAxes), out);
-      });
+  return reshape_operator<AtLeastAttrs>({.name = name,
+                                         .python = {python},
+                                         .doc = doc,
+                                         .inputs = {"ary"},
+                                         .spelling =
+                                             [name](const AtLeastAttrs& a, size_t) {
+                                               return Spelling{name, {{"num_args", a.num_args}}};
+                                             },
+                                         .samples = {uniform({3}), uniform({})}},
+                                        [](const char*, const Geometry& in, Geometry& out, const AtLeastAttrs&) {
+                                          return reshaped(in, padded_to(in.shape, kAxes), out);
+                                        });
 }
 
 }  // namespace

@@ -170,14 +170,16 @@ std::vector<OpDef> split_operators() {
 
 Raises ValueError unless num_outputs divides the extent of the axis.)",
            .samples = {{{uniform({2, 6})}, make_attrs(SliceChannelAttrs{.num_outputs = 3})}}}),
-      splitting<SplitAttrs>({.name = "_split_v2",
-                             .aliases = {"_npi_split", "_npi_dsplit"},
-                             .python = {"nd._internal._split_v2"},
-                             .doc = "Views of parts of the array along one axis: nearly equal ones, or cut at given indices.",
-                             .samples = {{{uniform({6, 2})}, make_attrs(SplitAttrs{.indices = {2, 3}})}}}),
-      splitting<HsplitAttrs>({.name = "_npi_hsplit",
-                              .doc = "Views of parts of the array along its second axis, of a vector along its only one.",
-                              .samples = {{{uniform({2, 7})}, make_attrs(HsplitAttrs{.sections = 3})}}}),
+      splitting<SplitAttrs>(
+          {.name = "_split_v2",
+           .aliases = {"_npi_split", "_npi_dsplit"},
+           .python = {"nd._internal._split_v2"},
+           .doc = "Views of parts of the array along one axis: nearly equal ones, or cut at given indices.",
+           .samples = {{{uniform({6, 2})}, make_attrs(SplitAttrs{.indices = {2, 3}})}}}),
+      splitting<HsplitAttrs>(
+          {.name = "_npi_hsplit",
+           .doc = "Views of parts of the array along its second axis, of a vector along its only one.",
+           .samples = {{{uniform({2, 7})}, make_attrs(HsplitAttrs{.sections = 3})}}}),
   };
 }
 

@@ -152,9 +152,7 @@ def made_by(mx, call):
 
 def values_of(mx, symbol):
     """The outputs for ARRAYS, as NumPy arrays."""
-    arrays = {
-        name: mx.np.array(ARRAYS[name], dtype=ARRAYS[name].dtype) for name in symbol.list_arguments()
-    }
+    arrays = {name: mx.np.array(ARRAYS[name], dtype=ARRAYS[name].dtype) for name in symbol.list_arguments()}
     return [one.asnumpy() for one in symbol.bind(mx.cpu(), arrays, grad_req="null").forward()]
 
 
@@ -179,7 +177,9 @@ def record(mx):
     symbols = {call: made_by(mx, call) for call in CALLS + SAMPLES}
     return {
         call: {
-            "graph": {key: part for key, part in json.loads(symbol.tojson()).items() if key != "node_row_ptr"},
+            "graph": {
+                key: part for key, part in json.loads(symbol.tojson()).items() if key != "node_row_ptr"
+            },
             "outputs": None if call in SAMPLES else [listed(one) for one in values_of(mx, symbol)],
         }
         for call, symbol in symbols.items()

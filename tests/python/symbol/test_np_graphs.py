@@ -13,7 +13,9 @@ from headrace import npx
 HERE = pathlib.Path(__file__).parent
 GRAPHS = runpy.run_path(str(HERE / "np_graphs.py"))
 CALLS, SAMPLES = GRAPHS["CALLS"], GRAPHS["SAMPLES"]
-listed, made_by, nodes_of, values_of = (GRAPHS[name] for name in ("listed", "made_by", "nodes_of", "values_of"))
+listed, made_by, nodes_of, values_of = (
+    GRAPHS[name] for name in ("listed", "made_by", "nodes_of", "values_of")
+)
 OF_MXNET = json.loads((HERE / "np_graphs.json").read_text())
 
 # Of a chi-square distribution, which MXNet's symbols scale by 1/2 in place of 2.
@@ -100,9 +102,13 @@ def test_mxnet_runs_what_headrace_writes(mxnet_peer):
 def test_what_a_file_may_say_wrongly():
     def loaded(op, attributes, inputs=1):
         nodes = [{"op": "null", "name": f"x{k}", "inputs": []} for k in range(inputs)]
-        nodes.append({"op": op, "name": "y", "attrs": attributes, "inputs": [[k, 0, 0] for k in range(inputs)]})
+        nodes.append(
+            {"op": op, "name": "y", "attrs": attributes, "inputs": [[k, 0, 0] for k in range(inputs)]}
+        )
         graph = {"nodes": nodes, "arg_nodes": list(range(inputs)), "heads": [[inputs, 0, 0]]}
-        return mx.sym.load_json(json.dumps(graph)).eval(**{f"x{k}": mx.np.ones((2, 3)) for k in range(inputs)})
+        return mx.sym.load_json(json.dumps(graph)).eval(
+            **{f"x{k}": mx.np.ones((2, 3)) for k in range(inputs)}
+        )
 
     with pytest.raises(ValueError, match="1 are None, but there are 0 inputs"):
         loaded("_npi_normal", {"loc": "None", "scale": "1"}, 0)
