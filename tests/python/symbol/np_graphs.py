@@ -1,6 +1,6 @@
 """np graphs that Headrace and MXNet 1.9.1 both make: calls on symbols, their arrays, and what a symbol holds.
 
-np_graphs.json is what MXNet made of them: `.peers/mxnet/bin/python tests/python/symbol/np_graphs.py > .../np_graphs.json`.
+np_graphs.json beside it is what MXNet made of them, which this program prints when MXNet's Python runs it.
 """
 
 import json
