@@ -127,7 +127,7 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
-    """Differences of neighbours of the flattened array, between `to_begin` and `to_end` (symbols, numbers)."""
+    """Differences of neighbours of the flattened array, between `to_begin` and `to_end`."""
     attributes, symbols = {}, []
     for name, one in (("to_begin", to_begin), ("to_end", to_end)):
         given = calls.is_symbol(one)
