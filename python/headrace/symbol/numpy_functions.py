@@ -73,8 +73,9 @@ def average(a, axis=None, weights=None, returned=False, out=None):
 
     With `returned` a symbol of two outputs: the mean, and the sum of the weights.
     """
-    weighted = () if weights is None else (weights,)
-    return _call("_npi_average", a, *weighted, axis=axis, returned=returned, weighted=weights is not None)
+    if weights is None:
+        return _call("_npi_average", a, axis=axis, returned=returned, weighted=False)
+    return _call("_npi_average", a, weights, axis=axis, returned=returned)
 
 
 def einsum(subscripts, *operands, out=None, optimize=False):
@@ -216,7 +217,8 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
         return repeated if dtype is None else repeated.astype(dtype)
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, _numpy.bool_)) else "float32"
-    return _call("_full", shape=shape, value=float(fill_value), dtype=dtype, ctx=ctx)
+    place = {} if ctx is None else {"ctx": ctx}
+    return _call("_full", shape=shape, value=float(fill_value), dtype=dtype, **place)
 
 
 def where(condition, x=None, y=None):

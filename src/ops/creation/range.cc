@@ -79,6 +79,16 @@ OpDef arange(std::string name, std::vector<std::string> python) {
                    Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
 }
 
+OpDef np_arange() {
+  OpDef op = arange<NpArangeAttrs>("_npi_arange", {"np.arange"});
+  op.spelling = [](const Attrs& attrs, size_t) {
+    const auto& a = attrs.as<NpArangeAttrs>();
+    return placed({"_npi_arange", {{"start", first_of(a)}, {"stop", a.stop.value_or(a.start)}, {"step", a.step}}},
+                  a.dtype, a.ctx);
+  };
+  return op;
+}
+
 struct NdLinspaceAttrs {
   double start = 0, stop = 0;
   int64_t num = 50;
@@ -239,7 +249,7 @@ OpDef np_logspace() {
 std::vector<OpDef> range_operators() {
   std::vector<OpDef> operators;
   operators.push_back(arange<NdArangeAttrs>("_arange", {"nd.arange"}));
-  operators.push_back(arange<NpArangeAttrs>("_npi_arange", {"np.arange"}));
+  operators.push_back(np_arange());
   operators.push_back(nd_linspace());
   operators.push_back(np_linspace());
   operators.push_back(np_logspace());
