@@ -91,9 +91,9 @@ struct Literal {
   }
 };
 
-// The number of arrays of a variadic call follows from the call.
+// The number of arrays of a variadic call follows from the call, and what only files know does too.
 bool is_implied(const OpDef& op, const FieldInfo& field) {
-  return op.variadic && std::string_view(field.name) == "num_args";
+  return field.of_files || (op.variadic && std::string_view(field.name) == "num_args");
 }
 
 std::string options_struct(const OpDef& op, const std::string& name) {

@@ -33,6 +33,7 @@ nb::dict describe_field(const OpDef& op, const FieldInfo& field) {
   d["kind"] = kinds[static_cast<size_t>(field.kind)];
   d["nullable"] = field.nullable;
   d["required"] = field.required;
+  d["of_files"] = field.of_files;
   d["choices"] = field.choices ? nb::object(nb::str(field.choices)) : nb::none();
   d["default"] = nb::steal(from_attr_value(field.get(defaults->data())));
   return d;

@@ -26,6 +26,10 @@ PyTypeObject* op_function_type = nullptr;
 PyObject* word_out = nullptr;
 PyObject* word_name = nullptr;
 
+std::span<const FieldInfo> arguments_of(const OpDef& op) {
+  return std::span(op.schema->fields).first(op.schema->argument_count());
+}
+
 // One call being put together.
 class Call {
  public:
@@ -45,10 +49,11 @@ class Call {
         if (arguments[used] != Py_None) inputs_[used] = arguments[used];
       }
     }
+    const size_t fields = f_.field_names->size();
     for (size_t field = 0; used < count; ++used, ++field) {
-      if (field == op_.schema->fields.size())
-        fail(ErrorKind::kType, "{}: at most {} positional arguments are taken, got {}", name(),
-             inputs_.size() + op_.schema->fields.size(), count);
+      if (field == fields)
+        fail(ErrorKind::kType, "{}: at most {} positional arguments are taken, got {}", name(), inputs_.size() + fields,
+             count);
       set_field(op_.schema->fields[field], arguments[used]);
     }
   }
@@ -157,7 +162,7 @@ class Call {
   // A keyword that is not interned, or unknown.
   void slow_keyword(PyObject* key, PyObject* value) {
     const char* text = PyUnicode_AsUTF8(key);
-    if (const FieldInfo* field = op_.schema->find(text)) return set_field(*field, value);
+    if (const FieldInfo* field = op_.schema->find(text); field && !field->of_files) return set_field(*field, value);
     for (size_t i = 0; i < f_.input_names->size(); ++i)
       if (PyUnicode_Compare((*f_.input_names)[i], key) == 0) return set_input(i, value);
     for (size_t i = 0; i < op_.inputs.size(); ++i)
@@ -169,7 +174,7 @@ class Call {
     if (std::string_view(text) == "name" || (std::string_view(text) == "ctx" && value == Py_None)) return;
     std::string known;
     for (PyObject* one : *f_.input_names) known += std::string(PyUnicode_AsUTF8(one)) + ", ";
-    for (const FieldInfo& field : op_.schema->fields) known += std::string(field.name) + ", ";
+    for (PyObject* one : *f_.field_names) known += std::string(PyUnicode_AsUTF8(one)) + ", ";
     fail(ErrorKind::kType, "{}: unexpected keyword argument '{}'; the arguments are {}out, name", name(), text, known);
   }
 
@@ -292,7 +297,7 @@ std::string signature_text(const OpFunction& f) {
   }
   IntrusivePtr<Attrs> defaults = op.make_attrs();
   bool needs_default = op.optional_inputs > 0 && !starred;
-  for (const FieldInfo& field : op.schema->fields) {
+  for (const FieldInfo& field : arguments_of(op)) {
     text += field.name;
     if (!field.required || needs_default) {
       needs_default |= !starred;
@@ -319,8 +324,9 @@ PyObject* op_function_doc(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
     std::string text = f.op->doc + "\n";
-    if (!f.op->schema->fields.empty()) text += "\nParameters\n----------\n";
-    for (const FieldInfo& field : f.op->schema->fields)
+    const auto arguments = arguments_of(*f.op);
+    if (!arguments.empty()) text += "\nParameters\n----------\n";
+    for (const FieldInfo& field : arguments)
       text += fmt::format("{}{}\n    {}\n", field.name, field.choices ? fmt::format(" : {}", field.choices) : "",
                           field.doc);
     return PyUnicode_FromString(text.c_str());
@@ -385,7 +391,7 @@ PyObject* make_op_function(const OpDef& op, const char* name, bool np) {
   function->field_names = new std::vector<PyObject*>;
   for (const std::string& input : np && !op.np_inputs.empty() ? op.np_inputs : op.inputs)
     function->input_names->push_back(PyUnicode_InternFromString(input.c_str()));
-  for (const FieldInfo& field : op.schema->fields)
+  for (const FieldInfo& field : arguments_of(op))
     function->field_names->push_back(PyUnicode_InternFromString(field.name));
   return reinterpret_cast<PyObject*>(function);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "graph/nodes.h"
 #include "op/trace.h"
@@ -39,6 +40,41 @@ size_t input_count(const OpDef& op, const Attrs& attrs) {
   return op.input_count ? op.input_count(attrs) : op.inputs.size() - op.optional_inputs;
 }
 
+namespace {
+
+void set_call(Node& node, const Spelling& call, std::span<const NDArray> inputs) {
+  Symbol::Texts& texts = node.label->attrs;
+  std::erase_if(texts, [](const auto& entry) { return !is_node_attr(entry.first); });
+  for (const auto& [key, value] : call.attrs) texts.emplace(key, attr_to_text(value));
+  node.op = &find_op(call.op);
+  node.attrs = parse_attrs(*node.op, texts);
+  node.inputs.clear();
+  if (call.inputs.empty()) node.inputs.assign(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Spelling& input = call.inputs[i];
+    if (input.op.empty()) {
+      node.inputs.push_back(inputs[input.input]);
+      continue;
+    }
+    NodePtr part(new Node);
+    part->label = std::make_unique<NodeLabel>();
+    part->label->name =
+        fmt::format("{}_{}", node.label->name, node.op->inputs[std::min(i, node.op->inputs.size() - 1)]);
+    std::ranges::copy_if(texts, std::inserter(part->label->attrs, part->label->attrs.end()),
+                         [](const auto& entry) { return is_node_attr(entry.first); });
+    set_call(*part, input, inputs);
+    node.inputs.push_back(output_of(part.get(), 0));
+  }
+}
+
+}  // namespace
+
+void spell(Node& node) {
+  if (!node.op->spelling) return;
+  const std::vector<NDArray> inputs = node.inputs;
+  set_call(node, node.op->spelling(*node.attrs, inputs.size()), inputs);
+}
+
 void label_nodes(std::span<const NDArray> heads) {
   size_t count = 0;
   for (Node* node : topological_order(heads)) {
@@ -53,6 +89,7 @@ void label_nodes(std::span<const NDArray> heads) {
         if (field.required || value != field.get(defaults->data()))
           node->label->attrs.emplace(field.name, attr_to_text(value));
       }
+      spell(*node);
     }
     node->outputs.clear();
     for (NDArray& input : node->inputs)

@@ -24,6 +24,8 @@ std::string field_names(const OpDef& op);
 size_t input_count(const OpDef& op, const Attrs& attrs);
 // Gives names and texts to the nodes of a traced graph, so that it is a symbol.
 void label_nodes(std::span<const NDArray> heads);
+// Makes a node with a label what symbols hold in its place (OpDef::spelling).
+void spell(Node& node);
 // An array without values that stands for an input of a graph while it is traced.
 NDArray traced_variable(const std::string& name, const Shape& shape, DType dtype, const Symbol::Texts& attrs);
 // The graph that computes these traced arrays. MXNetError: one of them does not depend on the graph's inputs.

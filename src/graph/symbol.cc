@@ -95,6 +95,7 @@ Symbol Symbol::apply(std::string_view op_name, const std::string& name, const st
     else
       node->inputs.push_back(missing_input(*node, i, attrs, node_attrs));
   }
+  spell(*node);
   return all_outputs(node.get());
 }
 

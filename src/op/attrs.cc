@@ -1,5 +1,6 @@
 #include "op/attrs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -11,6 +12,10 @@ const FieldInfo* AttrSchema::find(std::string_view name) const {
   for (const FieldInfo& f : fields)
     if (name == f.name) return &f;
   return nullptr;
+}
+
+size_t AttrSchema::argument_count() const {
+  return static_cast<size_t>(std::ranges::count(fields, false, &FieldInfo::of_files));
 }
 
 namespace {

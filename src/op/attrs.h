@@ -35,6 +35,7 @@ struct FieldInfo {
   bool nullable;  // None is a value
   bool required;
   const char* choices;  // "clip|wrap|raise", or null
+  bool of_files;        // no argument of the functions that users call; such fields come last
   size_t offset;        // of the member inside the attribute struct
   AttrValue (*get)(const void* attrs);
   void (*set)(void* attrs, const AttrValue& value, const FieldInfo& field, const char* operation);
@@ -44,6 +45,8 @@ struct FieldInfo {
 struct AttrSchema {
   std::vector<FieldInfo> fields;
   const FieldInfo* find(std::string_view name) const;
+  // How many of them Python functions take.
+  size_t argument_count() const;
 };
 
 class Attrs {
@@ -80,6 +83,7 @@ struct Field {
   const char* doc;
   bool is_required = false;
   const char* allowed = nullptr;
+  bool is_of_files = false;
 
   // The caller must give it.
   constexpr Field required() const {
@@ -91,6 +95,12 @@ struct Field {
   constexpr Field one_of(const char* words) const {
     Field f = *this;
     f.allowed = words;
+    return f;
+  }
+  // Known to symbol files alone: what MXNet writes with a node and Python does not take.
+  constexpr Field of_files() const {
+    Field f = *this;
+    f.is_of_files = true;
     return f;
   }
 };
@@ -167,6 +177,7 @@ FieldInfo describe() {
   info.nullable = Strip<Member>::kNullable;
   info.required = f.is_required;
   info.choices = f.allowed;
+  info.of_files = f.is_of_files;
   static const A sample{};
   info.offset =
       static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) - reinterpret_cast<const char*>(&sample));

@@ -258,6 +258,17 @@ struct ScalarForms {
   std::string right, left;  // x + 2, 2 + x; empty: there is none
 };
 
+// What symbols, and so their files, hold where MXNet has no operator with these attributes: a call of an operator that
+// it has. Functions of NumPy with other arguments than MXNet's operators are spelled so.
+struct Spelling {
+  std::string op;  // a registered name, perhaps the operator's own; empty: the input of number `input`
+  std::vector<std::pair<const char*, AttrValue>> attrs = {};  // all that are written
+  std::vector<Spelling> inputs = {};                          // none: the inputs of the operator
+  size_t input = 0;
+
+  static Spelling of_input(size_t i) { return {.op = {}, .input = i}; }
+};
+
 struct OpDef {
   std::string name;                  // registered name, as in MXNet's symbol JSON
   std::vector<std::string> aliases;  // further registered names
@@ -296,6 +307,8 @@ struct OpDef {
   // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
   // where that would be slower or change the bits of the results.
   std::function<std::shared_ptr<const OpDef>(const Attrs&, const Surroundings&)> surround = {};
+  // None: symbols hold the operator itself. Takes the number of inputs too.
+  std::function<Spelling(const Attrs&, size_t)> spelling = {};
 
   std::function<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
   bool zero_gradient = false;                                  // differentiable, with gradient zero everywhere
@@ -328,6 +341,7 @@ struct General {
   std::function<void(KernelContext&, const A&)> kernel = {};
   std::function<bool(const Geometry& in, Geometry& out, const A&)> as_view = {};
   std::function<std::vector<NDArray>(std::span<const NDArray>, const A&)> compose = {};
+  std::function<Spelling(const A&, size_t)> spelling = {};
   std::function<void(Gradient&, const A&)> gradient = {};
   bool zero_gradient = false;
   uint32_t saves_inputs = kEverything;
@@ -372,6 +386,8 @@ OpDef general(General<A> g) {
     };
   if (g.compose)
     op.compose = [f = std::move(g.compose)](std::span<const NDArray> in, const Attrs& a) { return f(in, a.as<A>()); };
+  if (g.spelling)
+    op.spelling = [f = std::move(g.spelling)](const Attrs& a, size_t inputs) { return f(a.as<A>(), inputs); };
   if (g.gradient) op.gradient = [f = std::move(g.gradient)](Gradient& d, const Attrs& a) { f(d, a.as<A>()); };
   op.zero_gradient = g.zero_gradient;
   op.saves_inputs = g.saves_inputs;

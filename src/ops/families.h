@@ -22,6 +22,7 @@ std::vector<OpDef> advanced_index_operators();
 std::vector<OpDef> along_axis_operators();
 std::vector<OpDef> basic_index_operators();
 std::vector<OpDef> gather_nd_operators();
+std::vector<OpDef> insert_delete_operators();
 std::vector<OpDef> mask_operators();
 std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
@@ -67,6 +68,7 @@ std::vector<OpDef> draw_operators();
 std::vector<OpDef> multinomial_operators();
 std::vector<OpDef> random_integer_operators();
 std::vector<OpDef> random_like_operators();
+std::vector<OpDef> np_sampler_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
@@ -75,6 +77,8 @@ std::vector<OpDef> extreme_operators();
 std::vector<OpDef> layer_norm_operators();
 std::vector<OpDef> logic_operators();
 std::vector<OpDef> norm_operators();
+std::vector<OpDef> linalg_norm_operators();
+std::vector<OpDef> statistics_operators();
 std::vector<OpDef> product_operators();
 std::vector<OpDef> softmax_operators();
 std::vector<OpDef> sum_operators();
@@ -85,6 +89,7 @@ std::vector<OpDef> broadcast_operators();
 std::vector<OpDef> diagonal_operators();
 std::vector<OpDef> join_operators();
 std::vector<OpDef> pad_operators();
+std::vector<OpDef> difference_operators();
 std::vector<OpDef> rearrange_operators();
 std::vector<OpDef> reshape_operators();
 std::vector<OpDef> slice_operators();
@@ -105,6 +110,7 @@ inline constexpr Family kFamilies[] = {
     along_axis_operators,
     basic_index_operators,
     gather_nd_operators,
+    insert_delete_operators,
     mask_operators,
     one_hot_operators,
     take_operators,
@@ -142,12 +148,15 @@ inline constexpr Family kFamilies[] = {
     multinomial_operators,
     random_integer_operators,
     random_like_operators,
+    np_sampler_operators,
     arg_reduce_operators,
     cumsum_operators,
     extreme_operators,
     layer_norm_operators,
     logic_operators,
     norm_operators,
+    linalg_norm_operators,
+    statistics_operators,
     product_operators,
     softmax_operators,
     sum_operators,
@@ -156,6 +165,7 @@ inline constexpr Family kFamilies[] = {
     diagonal_operators,
     join_operators,
     pad_operators,
+    difference_operators,
     rearrange_operators,
     reshape_operators,
     slice_operators,

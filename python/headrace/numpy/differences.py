@@ -4,6 +4,7 @@ import math
 
 import numpy as _numpy
 
+from .. import _core
 from ..ndarray.ndarray import NDArray
 from .multiarray import array
 from .multiarray import front_end as _np
@@ -19,6 +20,11 @@ __all__ = [
     "resize",
     "trapz",
 ]
+
+
+_diff = _core.function("_npi_diff", True)
+_ediff1d = _core.function("_npi_ediff1d", True)
+_polyval = _core.function("_npi_polyval", True)
 
 
 def _array(values, dtype=None, ctx=None):
@@ -57,24 +63,20 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     a = _array(a)
     if a.ndim == 0:
         raise ValueError("diff: expected an array of at least one dimension, got a scalar")
-    if n < 0:
-        raise ValueError(f"diff: n must not be negative, got {n}")
     (axis,) = normalized_axes(axis, a.ndim, "diff")
     before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
     if before or after:
         a = _np().concatenate([*before, a, *after], axis=axis)
-    for _ in range(n):
-        later, earlier = _neighbours(a, axis)
-        a = _np().not_equal(later, earlier) if a.dtype == _np().bool_ else later - earlier
-    return a
+    return _diff(a, n=n, axis=axis)
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
     """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``."""
     ary = _array(ary)
-    differences = diff(ary.ravel())
-    begin, end = [[] if v is None else [_array(v, ary.dtype, ary.ctx).ravel()] for v in (to_begin, to_end)]
-    return _np().concatenate([*begin, differences, *end]) if begin or end else differences
+    around = [_array(v, ary.dtype, ary.ctx) for v in (to_begin, to_end) if v is not None]
+    return _ediff1d(
+        ary, *around, to_begin_arr_given=to_begin is not None, to_end_arr_given=to_end is not None
+    )
 
 
 def trapz(y, x=None, dx=1.0, axis=-1):
@@ -112,13 +114,7 @@ def polyval(p, x):
         Unless ``p`` has one dimension.
     """
     x = _array(x)
-    p = _array(p, ctx=x.ctx)
-    if p.ndim != 1:
-        raise ValueError(f"polyval: expected coefficients in one dimension, got shape {p.shape}")
-    value = _np().zeros_like(x)
-    for i in range(p.size):
-        value = value * x + p[i]
-    return value
+    return _polyval(_array(p, ctx=x.ctx), x)
 
 
 def broadcast_arrays(*args):

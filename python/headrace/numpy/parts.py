@@ -3,12 +3,12 @@
 import numpy as _numpy
 
 from .. import _core
+from ..ndarray.parts import check_equal_parts
 
 __all__ = ["split", "array_split", "hsplit", "vsplit", "dsplit", "pad", "append"]
 
 _split = _core.function("_split_v2", True)
-_array_split = _core.function("_npi_array_split", True)
-_pad = _core.function("_npi_pad", True)
+_pad = _core.function("_np_pad", True)
 _concatenate = _core.function("_npi_concatenate", True)
 
 
@@ -27,14 +27,16 @@ def split(ary, indices_or_sections, axis=0):
         When the axis does not divide into equal parts.
     """
     if hasattr(indices_or_sections, "__index__"):
-        return _as_list(_split(ary, axis=axis, sections=_positive(indices_or_sections, "split")))
+        sections = _positive(indices_or_sections, "split")
+        check_equal_parts(ary, sections, axis, "split")
+        return _as_list(_split(ary, axis=axis, sections=sections))
     return _as_list(_split(ary, indices=(0, *indices_or_sections), axis=axis))
 
 
 def array_split(ary, indices_or_sections, axis=0):
     """Like split; an integer need not divide the axis, the first parts are longer by one then."""
     if hasattr(indices_or_sections, "__index__"):
-        return _as_list(_array_split(ary, sections=_positive(indices_or_sections, "array_split"), axis=axis))
+        return _as_list(_split(ary, sections=_positive(indices_or_sections, "array_split"), axis=axis))
     return split(ary, indices_or_sections, axis)
 
 

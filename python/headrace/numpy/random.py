@@ -35,14 +35,14 @@ __all__ = [
     "multivariate_normal",
 ]
 
-_uniform = _core.function("_npi_uniform", True)
-_normal = _core.function("_npi_normal", True)
+_uniform = _core.function("_np_uniform", True)
+_normal = _core.function("_np_normal", True)
 _draw = _core.function("_draw", True)
 _randint = _core.function("_random_randint", True)
 _choice = _core.function("_npi_choice", True)
 _shuffle = _core.function("_shuffle", True)
 _multinomial = _core.function("_npi_multinomial", True)
-_broadcast_to = _core.function("_np_broadcast_to", True)
+_broadcast_to = _core.function("_npi_broadcast_to", True)
 
 
 def _shape(size, *parameters):
@@ -182,7 +182,9 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 def beta(a, b, size=None, dtype=None, ctx=None):
     """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive."""
-    return _distribution("beta", (a, b), size, dtype, ctx, None)
+    size = _shape(size, a, b)
+    x, y = (gamma(one, 1.0, size, "float64", ctx) for one in (a, b))
+    return (x / (x + y)).astype(dtype or "float32")
 
 
 def chisquare(df, size=None, dtype=None, ctx=None):

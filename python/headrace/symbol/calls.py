@@ -93,7 +93,7 @@ class SymbolFunction:
         self._np = np
         names = description["np_inputs"] if np and description["np_inputs"] else description["inputs"]
         self._inputs = {**{n: i for i, n in enumerate(description["inputs"])}, **dict(zip(names, range(99)))}
-        self._fields = [field["name"] for field in description["fields"]]
+        self._fields = [field["name"] for field in description["fields"] if not field["of_files"]]
 
     def __repr__(self):
         return f"<symbol operator {self.__name__}>"

@@ -9,14 +9,22 @@ __all__ = [
     "append",
     "array_split",
     "average",
+    "delete",
+    "diff",
     "dsplit",
+    "ediff1d",
     "einsum",
     "full",
     "histogram",
     "hsplit",
+    "insert",
     "pad",
+    "percentile",
+    "polyval",
+    "quantile",
     "split",
     "tensordot",
+    "unravel_index",
     "vsplit",
     "where",
 ]
@@ -29,21 +37,20 @@ def _call(op, *symbols, **attributes):
 def split(ary, indices_or_sections, axis=0):
     """Parts of the array along one axis: a symbol with one output for each.
 
-    An integer gives that many equal parts; a sequence says where the parts after the first begin.
+    An integer gives that many parts, the first longer by one where it does not divide the axis; a sequence
+    says where the parts after the first begin.
     """
     return cut(ary, indices_or_sections, axis, np=True)
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """Like split; an integer need not divide the axis, the first parts are longer by one then."""
-    if hasattr(indices_or_sections, "__index__"):
-        return _call("_npi_array_split", ary, sections=indices_or_sections, axis=axis)
+    """The same as split, which does not know the extent of the axis while a graph is built."""
     return split(ary, indices_or_sections, axis)
 
 
 def hsplit(ary, indices_or_sections):
-    """Parts along the second axis; the array must have at least two."""
-    return split(ary, indices_or_sections, 1)
+    """Parts along the second axis, of a vector along its only one."""
+    return cut(ary, indices_or_sections, 1, np=True, op="_npi_hsplit")
 
 
 def vsplit(ary, indices_or_sections):
@@ -62,15 +69,13 @@ def append(arr, values, axis=None):
 
 
 def average(a, axis=None, weights=None, returned=False, out=None):
-    """Mean of the elements along `axis`, weighted by `weights`, which are broadcast against `a`.
+    """Mean of the elements along `axis`, weighted by `weights`: of the shape of `a`, or as long as the axis.
 
-    With `returned` a pair: the mean, and the sum of the weights in its shape.
+    With `returned` a symbol of two outputs: the mean, and the sum of the weights.
     """
-    ones = _call("_np_ones_like", a)
-    weighted = a if weights is None else a * weights
-    total = _call("_np_sum", ones if weights is None else ones * weights, axis=axis)
-    mean = _call("_np_sum", weighted, axis=axis) / total
-    return (mean, total) if returned else mean
+    if weights is None:
+        return _call("_npi_average", a, axis=axis, returned=returned, weighted=False)
+    return _call("_npi_average", a, weights, axis=axis, returned=returned)
 
 
 def einsum(subscripts, *operands, out=None, optimize=False):
@@ -109,7 +114,98 @@ def pad(x, pad_width, mode="constant", **kwargs):
             f"pad: pad_width needs a pair (before, after) for each axis, got {pad_width}; the number of axes "
             "is not known while a graph is built"
         )
-    return _call("_npi_pad", x, pad_width=tuple(widths.ravel().tolist()), mode=mode, **kwargs)
+    return _call("_np_pad", x, pad_width=tuple(widths.ravel().tolist()), mode=mode, **kwargs)
+
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """The n-th differences of neighbours along an axis; see np.diff.
+
+    NotImplementedError: `prepend` or `append`, which MXNet does not have either; join them first.
+    """
+    if prepend is not None or append is not None:
+        raise NotImplementedError("diff: prepend and append are not there; join them with concatenate first")
+    return _call("_npi_diff", a, n=n, axis=axis)
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours of the flattened array, between `to_begin` and `to_end`."""
+    attributes, symbols = {}, []
+    for name, one in (("to_begin", to_begin), ("to_end", to_end)):
+        given = calls.is_symbol(one)
+        symbols += [one] if given else []
+        attributes |= {name + "_arr_given": given, name + "_scalar": None if given else one}
+    return _call("_npi_ediff1d", ary, *symbols, **attributes)
+
+
+def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """The q-th percentiles of the elements along `axis`; q is a number in [0, 100], or a symbol of them.
+
+    NotImplementedError: `overwrite_input`, as symbols do not change.
+    """
+    if overwrite_input is not None:
+        raise NotImplementedError("percentile: overwrite_input is not supported, symbols do not change")
+    symbols = (q,) if calls.is_symbol(q) else ()
+    number = None if symbols else q
+    return _call(
+        "_npi_percentile",
+        a,
+        *symbols,
+        axis=axis,
+        interpolation=interpolation,
+        keepdims=keepdims,
+        q_scalar=number,
+    )
+
+
+def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+    """The q-th quantiles of the elements along `axis`, q in [0, 1]; see percentile."""
+    return percentile(a, q * 100, axis, out, overwrite_input, interpolation, keepdims)
+
+
+def polyval(p, x):
+    """The polynomial with the coefficients `p`, that of the highest power first, at `x`."""
+    return _call("_npi_polyval", p, x)
+
+
+def _places(obj, name):
+    """(operator's ending, symbols, attributes) for places: a number, a slice, or a symbol."""
+    if isinstance(obj, slice):
+        return (
+            "slice",
+            (),
+            {"start": obj.start, "stop": obj.stop, "step": 1 if obj.step is None else obj.step},
+        )
+    if hasattr(obj, "__index__"):
+        return "scalar", (), {"int_ind": obj}
+    if calls.is_symbol(obj):
+        return "tensor", (obj,), {}
+    raise TypeError(f"{name}: places must be an integer, a slice or a symbol, got {type(obj).__name__}")
+
+
+def delete(arr, obj, axis=None):
+    """The array without the places `obj` along an axis: an integer, a slice, or a symbol of integers."""
+    _, symbols, attributes = _places(obj, "delete")
+    return _call("_npi_delete", arr, *symbols, **attributes, axis=axis)
+
+
+def insert(arr, obj, values, axis=None):
+    """The array with `values`, a number or a symbol, before the places `obj` along an axis; see delete."""
+    ending, symbols, attributes = _places(obj, "insert")
+    if calls.is_symbol(values):
+        symbols = (values, *symbols)
+    else:
+        attributes["val"] = values
+    return _call("_npi_insert_" + ending, arr, *symbols, **attributes, axis=axis)
+
+
+def unravel_index(indices, shape, order="C"):
+    """Places in an array of `shape` for flat indices: a symbol with a row for each axis.
+
+    NotImplementedError: an `order` other than row-major.
+    """
+    if order != "C":
+        raise NotImplementedError("unravel_index: only order='C', row-major, is there")
+    return _call("_unravel_index", indices, shape=shape)
 
 
 def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
@@ -117,11 +213,12 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     `dtype`.
     """
     if calls.is_symbol(fill_value):
-        repeated = _call("_np_broadcast_to", fill_value, shape=shape)
+        repeated = _call("_npi_broadcast_to", fill_value, shape=shape)
         return repeated if dtype is None else repeated.astype(dtype)
     if dtype is None:
         dtype = "bool" if isinstance(fill_value, (bool, _numpy.bool_)) else "float32"
-    return _call("_full", shape=shape, value=float(fill_value), dtype=dtype, ctx=ctx)
+    place = {} if ctx is None else {"ctx": ctx}
+    return _call("_full", shape=shape, value=float(fill_value), dtype=dtype, **place)
 
 
 def where(condition, x=None, y=None):

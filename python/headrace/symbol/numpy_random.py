@@ -47,15 +47,25 @@ def _shape(size):
     return (size,) if hasattr(size, "__index__") else tuple(size)
 
 
+def sample(op, parameters, size, dtype=None, ctx=None, **attributes):
+    """Samples of MXNet's operator ``_npi_<op>``: numbers are attributes, symbols inputs in their order."""
+    symbols = [one for one in parameters.values() if calls.is_symbol(one)]
+    numbers = {key: None if calls.is_symbol(one) else one for key, one in parameters.items()}
+    given = {key: value for key, value in (("dtype", dtype), ("ctx", ctx)) if value is not None}
+    size = None if size is None else _shape(size)
+    return calls.function("_npi_" + op, op, True)(*symbols, **numbers, size=size, **given, **attributes)
+
+
 def _common(parameters, size):
     """The parameters as symbols of one shape: `size`, or what they broadcast to."""
     symbols = [one for one in parameters if calls.is_symbol(one)]
     zeros = functools.reduce(operator.add, [_call("_np_zeros_like", one) for one in symbols])
     common = [zeros + one for one in parameters]
-    return common if size is None else [_call("_np_broadcast_to", one, shape=_shape(size)) for one in common]
+    return common if size is None else [_call("_npi_broadcast_to", one, shape=_shape(size)) for one in common]
 
 
 def _distribution(name, parameters, size, dtype=None, ctx=None):
+    """Samples of a distribution that MXNet's symbols do not have."""
     dtype = dtype or "float32"
     if any(map(calls.is_symbol, parameters)):
         return _call("_draw", *_common(parameters, size), distribution=name, dtype=dtype, sequential=True)
@@ -65,27 +75,14 @@ def _distribution(name, parameters, size, dtype=None, ctx=None):
     )  # fmt: skip
 
 
-def _standard(like, parameters, size, dtype):
-    """(samples of the standard distribution, the parameters), all of one shape."""
-    common = _common(parameters, size)
-    samples = calls.function(like, like.removeprefix("_random_"), True)(common[0])
-    return (samples if dtype is None else samples.astype(dtype)), common
-
-
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise."""
-    if calls.is_symbol(low) or calls.is_symbol(high):
-        samples, (low, high) = _standard("_random_uniform_like", (low, high), size, dtype)
-        return samples * (high - low) + low
-    return _call("_npi_uniform", low=low, high=high, size=_shape(size), dtype=dtype or "float32", ctx=ctx)
+    return sample("uniform", {"low": low, "high": high}, size, dtype or "float32", ctx)
 
 
 def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the normal distribution; float32 unless ``dtype`` says otherwise."""
-    if calls.is_symbol(loc) or calls.is_symbol(scale):
-        samples, (loc, scale) = _standard("_random_normal_like", (loc, scale), size, dtype)
-        return samples * scale + loc
-    return _call("_npi_normal", loc=loc, scale=scale, size=_shape(size), dtype=dtype or "float32", ctx=ctx)
+    return sample("normal", {"loc": loc, "scale": scale}, size, dtype or "float32", ctx)
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
@@ -95,12 +92,12 @@ def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
     """Samples of the logistic distribution."""
-    return _distribution("logistic", (loc, scale), size, None, ctx)
+    return sample("logistic", {"loc": loc, "scale": scale}, size, ctx=ctx)
 
 
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
     """Samples of the Gumbel distribution."""
-    return _distribution("gumbel", (loc, scale), size, None, ctx)
+    return sample("gumbel", {"loc": loc, "scale": scale}, size, ctx=ctx)
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
@@ -110,45 +107,45 @@ def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 def rayleigh(scale=1.0, size=None, ctx=None, out=None):
     """Samples of the Rayleigh distribution."""
-    return _distribution("rayleigh", (scale,), size, None, ctx)
+    return sample("rayleigh", {"scale": scale}, size, ctx=ctx)
 
 
 def weibull(a, size=None, ctx=None, out=None):
     """Samples of the Weibull distribution with shape ``a`` and scale 1."""
-    return _distribution("weibull", (a,), size, None, ctx)
+    return sample("weibull", {"a": a}, size, ctx=ctx)
 
 
 def pareto(a, size=None, ctx=None, out=None):
     """Samples of the Pareto II (Lomax) distribution with shape ``a``."""
-    return _distribution("pareto", (a,), size, None, ctx)
+    return sample("pareto", {"a": a}, size, ctx=ctx)
 
 
 def power(a, size=None, ctx=None, out=None):
     """Samples on [0, 1] with density ``a * x**(a - 1)``."""
-    return _distribution("power", (a,), size, None, ctx)
+    return sample("powerd", {"a": a}, size)
 
 
 def exponential(scale=1.0, size=None, ctx=None, out=None):
     """Samples of the exponential distribution with mean ``scale``."""
-    if not calls.is_symbol(scale):
-        return _distribution("exponential", (1.0,), size, None, ctx) * scale
-    (scale,) = _common((scale,), size)
-    return _distribution("exponential", (_call("_np_ones_like", scale),), None) * scale
+    return sample("exponential", {"scale": scale}, size, ctx=ctx)
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the gamma distribution."""
-    return _distribution("gamma", (shape, scale), size, dtype, ctx)
+    return sample("gamma", {"shape": shape, "scale": scale}, size, dtype or "float32", ctx)
 
 
 def beta(a, b, size=None, dtype=None, ctx=None):
     """Samples of the beta distribution."""
-    return _distribution("beta", (a, b), size, dtype, ctx)
+    if calls.is_symbol(a) or calls.is_symbol(b):
+        a, b = _common((a, b), size)
+    x, y = (gamma(one, 1.0, size, "float64", ctx) for one in (a, b))
+    return (x / (x + y)).astype(dtype or "float32")
 
 
 def chisquare(df, size=None, dtype=None, ctx=None):
     """Samples of the chi-square distribution."""
-    return _distribution("chisquare", (df,), size, dtype, ctx)
+    return gamma(df / 2, 2.0, size, dtype, ctx)
 
 
 def poisson(lam=1.0, size=None, ctx=None, out=None):

@@ -5,7 +5,7 @@ from . import calls
 __all__ = ["cut", "histogram_of", "split_v2"]
 
 
-def cut(symbol, indices_or_sections, axis, squeeze_axis=False, np=False):
+def cut(symbol, indices_or_sections, axis, squeeze_axis=False, np=False, op="_split_v2"):
     """A symbol with one output for each part. ValueError: the number of parts is not positive."""
     if hasattr(indices_or_sections, "__index__"):
         if indices_or_sections <= 0:
@@ -13,7 +13,7 @@ def cut(symbol, indices_or_sections, axis, squeeze_axis=False, np=False):
         indices, sections = [], int(indices_or_sections)
     else:
         indices, sections = [0, *indices_or_sections], 0
-    return calls.function("_split_v2", "_split_v2", np)(
+    return calls.function(op, op.removeprefix("_npi_"), np)(
         symbol, indices=indices, axis=axis, squeeze_axis=squeeze_axis, sections=sections
     )
 

@@ -2,6 +2,7 @@
 
 #include "op/formula/transfer.h"
 #include "op/pointwise.h"
+#include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"
 #include "ops/families.h"
@@ -126,6 +127,19 @@ PointwiseTypes like_dtypes(const char*, std::span<const DType> inputs, const Att
   return {compute_type_of(dtype), dtype};
 }
 
+// Symbols hold a call of `op`, without the order, which MXNet does not write.
+OpDef spelled_as_made(OpDef op, const std::string& made_by) {
+  op.spelling = [made_by](const Attrs& attrs, size_t) {
+    const auto& a = attrs.as<NpShapeAttrs>();
+    return placed({made_by, {{"shape", a.shape}}}, a.dtype, a.ctx);
+  };
+  return op;
+}
+
+Spelling full_like(double value, const std::optional<DType>& dtype) {
+  return placed({"_npi_full_like", {{"fill_value", value}}}, dtype);
+}
+
 PointwiseSpec like(std::string name, std::vector<std::string> python, const char* doc, FormulaFn formula) {
   return {.name = std::move(name),
           .python = std::move(python),
@@ -144,6 +158,7 @@ void add_like(std::vector<OpDef>& operators) {
     PointwiseSpec np = like("_np_" + name, {"np." + name}, doc, formula);
     np.dtypes = like_dtypes<LikeAttrs>;
     operators.push_back(pointwise<LikeAttrs>(std::move(np)));
+    operators.back().spelling = [value](const Attrs& a, size_t) { return full_like(value, a.as<LikeAttrs>().dtype); };
   };
   add_constant("zeros", 0, "Zeros in the shape of the input.");
   add_constant("ones", 1, "Ones in the shape of the input.");
@@ -152,11 +167,16 @@ void add_like(std::vector<OpDef>& operators) {
   empty.np_inputs = {"prototype"};
   empty.dtypes = like_dtypes<LikeAttrs>;
   operators.push_back(pointwise<LikeAttrs>(std::move(empty)));
+  operators.back().spelling = [](const Attrs& a, size_t) { return full_like(0, a.as<LikeAttrs>().dtype); };
   PointwiseSpec full = like("_npi_full_like", {"np.full_like"}, "One value in the shape of the input.",
                             [](Expr, Expr value) { return value; });
   full.dtypes = like_dtypes<FullLikeAttrs>;
   full.samples = {Sample({uniform({2, 3})}, make_attrs(FullLikeAttrs{.fill_value = 1.5}))};
   operators.push_back(pointwise<FullLikeAttrs>(std::move(full)));
+  operators.back().spelling = [](const Attrs& attrs, size_t) {
+    const auto& a = attrs.as<FullLikeAttrs>();
+    return full_like(a.fill_value, a.dtype);
+  };
 }
 
 }  // namespace
@@ -165,13 +185,14 @@ std::vector<OpDef> constant_operators() {
   std::vector<OpDef> operators;
   operators.push_back(constant<NdShapeAttrs>("_zeros", {"_zeros_without_dtype"}, {"nd.zeros"}, 0, "Zeros."));
   operators.push_back(constant<NdShapeAttrs>("_ones", {}, {"nd.ones"}, 1, "Ones."));
-  operators.push_back(constant<NpShapeAttrs>("_npi_zeros", {}, {"np.zeros"}, 0, "Zeros."));
-  operators.push_back(constant<NpShapeAttrs>("_npi_ones", {}, {"np.ones"}, 1, "Ones."));
+  operators.push_back(
+      spelled_as_made(constant<NpShapeAttrs>("_npi_zeros", {}, {"np.zeros"}, 0, "Zeros."), "_npi_zeros"));
+  operators.push_back(spelled_as_made(constant<NpShapeAttrs>("_npi_ones", {}, {"np.ones"}, 1, "Ones."), "_npi_ones"));
   operators.push_back(full_of<FullAttrs>("_full", {}));
   operators.push_back(full_of<NdFullAttrs>("_nd_full", {"nd.full"}));
   operators.push_back(full_of<NpFullAttrs>("_npi_full", {"np.full"}));
   operators.push_back(empty_of<NdShapeAttrs>("_nd_empty", {"nd.empty"}));
-  operators.push_back(empty_of<NpShapeAttrs>("_np_empty", {"np.empty"}));
+  operators.push_back(spelled_as_made(empty_of<NpShapeAttrs>("_np_empty", {"np.empty"}), "_npi_zeros"));
   add_like(operators);
   return operators;
 }

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"
 #include "ops/families.h"
@@ -61,6 +62,42 @@ OpDef eye(std::string name, std::vector<std::string> python) {
                      .kernel = [](KernelContext& c, const A& a) { fill_eye(c.output(0), a.k); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.N = 3}))}});
+}
+
+// What symbols hold for np.identity.
+struct IdentityShapeAttrs {
+  Shape shape = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&IdentityShapeAttrs::shape, "shape", "Rows and columns.").required(),
+             field(&IdentityShapeAttrs::dtype, "dtype", kDtypeDoc), field(&IdentityShapeAttrs::ctx, "ctx", kCtxDoc));
+};
+
+OpDef identity_of_shape() {
+  using A = IdentityShapeAttrs;
+  return general<A>({.name = "_npi_identity",
+                     .doc = "A matrix of zeros with ones on the main diagonal. Raises ValueError unless the shape has "
+                            "two extents.",
+                     .inputs = {},
+                     .infer =
+                         [](Infer& infer, const A& a) {
+                           infer.require(a.shape.size() == 2, ErrorKind::kValue, "expected two extents, got {}",
+                                         to_string(a.shape));
+                           infer_made(infer, a.shape, a.dtype, a.ctx);
+                         },
+                     .kernel = [](KernelContext& c, const A&) { fill_eye(c.output(0), 0); },
+                     .zero_gradient = true,
+                     .samples = {Sample({}, make_attrs(A{.shape = {3, 3}}))}});
+}
+
+OpDef numpy_identity() {
+  OpDef op = eye<IdentityAttrs>("_np_identity", {"np.identity"});
+  op.spelling = [](const Attrs& attrs, size_t) {
+    const auto& a = attrs.as<IdentityAttrs>();
+    return placed({"_npi_identity", {{"shape", Shape{a.N, a.N}}}}, a.dtype, a.ctx);
+  };
+  return op;
 }
 
 // --- indices ---------------------------------------------------------------------------------------------------------
@@ -176,7 +213,8 @@ std::vector<OpDef> positional_operators() {
   std::vector<OpDef> operators;
   operators.push_back(eye<NdEyeAttrs>("_eye", {"nd.eye"}));
   operators.push_back(eye<NpEyeAttrs>("_npi_eye", {"np.eye"}));
-  operators.push_back(eye<IdentityAttrs>("_npi_identity", {"np.identity"}));
+  operators.push_back(identity_of_shape());
+  operators.push_back(numpy_identity());
   operators.push_back(indices());
   operators.push_back(arange_like());
   operators.push_back(window("hanning", "Hann window: a raised cosine.", 0.5, 0.5, 0));

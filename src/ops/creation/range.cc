@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"
 #include "ops/families.h"
@@ -32,12 +33,15 @@ struct NpArangeAttrs {
   double step = 1;
   std::optional<DType> dtype = {};
   std::optional<std::string> ctx = {};
-  static constexpr int64_t repeat = 1;
+  int64_t repeat = 1;
+  std::optional<bool> infer_range = {};
   static constexpr auto kFields =
       fields(field(&NpArangeAttrs::start, "start", "First value; the end when `stop` is None.").required(),
              field(&NpArangeAttrs::stop, "stop", "End, not included."),
              field(&NpArangeAttrs::step, "step", "Distance of the values."),
-             field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc));
+             field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc),
+             field(&NpArangeAttrs::repeat, "repeat", "How often each value stands.").of_files(),
+             field(&NpArangeAttrs::infer_range, "infer_range", "Of no effect.").of_files());
 };
 
 template <class A>
@@ -73,6 +77,16 @@ OpDef arange(std::string name, std::vector<std::string> python) {
        .zero_gradient = true,
        .samples = {Sample({}, make_attrs(A{.start = 5})),
                    Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
+}
+
+OpDef np_arange() {
+  OpDef op = arange<NpArangeAttrs>("_npi_arange", {"np.arange"});
+  op.spelling = [](const Attrs& attrs, size_t) {
+    const auto& a = attrs.as<NpArangeAttrs>();
+    return placed({"_npi_arange", {{"start", first_of(a)}, {"stop", a.stop.value_or(a.start)}, {"step", a.step}}},
+                  a.dtype, a.ctx);
+  };
+  return op;
 }
 
 struct NdLinspaceAttrs {
@@ -149,6 +163,12 @@ void infer_spaced(Infer& infer, const A& a) {
   infer_made(infer, {a.num}, a.dtype, a.ctx);
 }
 
+// Evenly spaced numbers without what MXNet leaves to its front end.
+template <class A>
+Spelling spelled_spaced(const char* op, const A& a) {
+  return placed({op, {{"start", a.start}, {"stop", a.stop}, {"num", a.num}, {"endpoint", a.endpoint}}}, a.dtype, a.ctx);
+}
+
 constexpr char kLinspaceDoc[] =
     "`num` evenly spaced values from `start` to `stop`. Raises ValueError for a negative `num`.";
 
@@ -188,6 +208,12 @@ OpDef np_linspace() {
                            });
                            if (a.retstep) *c.output(1).as<double>() = step_of(a);
                          },
+                     .spelling =
+                         [](const A& a, size_t) {
+                           Spelling call = spelled_spaced(a.retstep ? "_npi_linspace" : "_linspace", a);
+                           if (a.retstep) call.attrs.emplace_back("retstep", true);
+                           return call;
+                         },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
                                  Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5, .endpoint = false}))}});
@@ -208,6 +234,12 @@ OpDef np_logspace() {
                              for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
                            });
                          },
+                     .spelling =
+                         [](const A& a, size_t) {
+                           Spelling call = spelled_spaced("_npi_logspace", a);
+                           call.attrs.emplace_back("base", a.base);
+                           return call;
+                         },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 0, .stop = 2, .num = 5}))}});
 }
@@ -217,7 +249,7 @@ OpDef np_logspace() {
 std::vector<OpDef> range_operators() {
   std::vector<OpDef> operators;
   operators.push_back(arange<NdArangeAttrs>("_arange", {"nd.arange"}));
-  operators.push_back(arange<NpArangeAttrs>("_npi_arange", {"np.arange"}));
+  operators.push_back(np_arange());
   operators.push_back(nd_linspace());
   operators.push_back(np_linspace());
   operators.push_back(np_logspace());

@@ -1,5 +1,6 @@
 // take, Embedding, pick and batch_take: slices and elements along one axis.
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/index/indices.h"
 
@@ -67,6 +68,7 @@ void take_gradient(Gradient& g, const TakeAttrs& a) {
 OpDef take() {
   return general<TakeAttrs>(
       {.name = "take",
+       .aliases = {"_npi_take"},
        .python = {"nd.take", "NDArray.take"},
        .doc =
            "Slices of `a` along `axis` at the given indices (of any dtype, truncated): the shape of the result is that "
@@ -85,7 +87,7 @@ OpDef take() {
 
 OpDef numpy_take() {
   return general<NumpyTakeAttrs>(
-      {.name = "_npi_take",
+      {.name = "_np_take",
        .python = {"np.take", "ndarray.take"},
        .doc =
            "Slices of `a` along `axis` at the given indices; without an axis elements of the flattened array.\n\n"
@@ -95,6 +97,11 @@ OpDef numpy_take() {
        .compose = [](std::span<const NDArray> in, const NumpyTakeAttrs& a) -> std::vector<NDArray> {
          NDArray from = a.axis ? in[0] : call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}});
          return {call(find_op("take"), make_attrs(TakeAttrs{a.axis.value_or(0), a.mode}), {from, in[1]})};
+       },
+       .spelling = [](const NumpyTakeAttrs& a, size_t) -> Spelling {
+         Spelling from = Spelling::of_input(0);
+         if (!a.axis) from = {"_npx_reshape", {{"newshape", Shape{-1}}}, {from}};
+         return {"take", {{"axis", a.axis.value_or(0)}, {"mode", a.mode}}, {from, Spelling::of_input(1)}};
        },
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});
 }

@@ -1,6 +1,7 @@
 // Products put together from dot: tensordot, inner, outer, vdot, khatri_rao.
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
@@ -106,9 +107,14 @@ OpDef tensordot_count() {
   });
 }
 
+Spelling flat(size_t input) { return {"_np_reshape", {{"newshape", Shape{-1}}}, {Spelling::of_input(input)}}; }
+
+// Of both arrays, flattened.
+Spelling flat_tensordot(int64_t axes) { return {"_npi_tensordot_int_axes", {{"axes", axes}}, {flat(0), flat(1)}}; }
+
 OpDef inner() {
   return general<NoAttrs>({
-      .name = "_npi_inner",
+      .name = "_np_inner",
       .python = {"np.inner"},
       .doc = "The sum of products over the last axes of both arrays; an array of shape () scales the other.",
       .inputs = {"a", "b"},
@@ -117,32 +123,38 @@ OpDef inner() {
             if (in[0].ndim() == 0 || in[1].ndim() == 0) return tensordot(in[0], in[1], {}, {});
             return tensordot(in[0], in[1], {-1}, {-1});
           },
+      .spelling =
+          [](const NoAttrs&, size_t) {
+            return Spelling{"_npi_tensordot", {{"a_axes_summed", Shape{-1}}, {"b_axes_summed", Shape{-1}}}};
+          },
       .samples = {std::vector{uniform({2, 3}), uniform({4, 3})}},
   });
 }
 
 OpDef outer() {
   return general<NoAttrs>({
-      .name = "_npi_outer",
+      .name = "_np_outer",
       .python = {"np.outer"},
       .doc = "All products of an element of a with one of b, both flattened: shape (a.size, b.size).",
       .inputs = {"a", "b"},
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {product(reshaped_to(in[0], {in[0].size(), 1}), reshaped_to(in[1], {1, in[1].size()}))};
       },
+      .spelling = [](const NoAttrs&, size_t) { return flat_tensordot(0); },
       .samples = {std::vector{uniform({3}), uniform({4})}},
   });
 }
 
 OpDef vdot() {
   return general<NoAttrs>({
-      .name = "_npi_vdot",
+      .name = "_np_vdot",
       .python = {"np.vdot"},
       .doc = "The sum of products of two arrays of equal size, both flattened: shape ().",
       .inputs = {"a", "b"},
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {call("_np_dot", {reshaped_to(in[0], {in[0].size()}), reshaped_to(in[1], {in[1].size()})})};
       },
+      .spelling = [](const NoAttrs&, size_t) { return flat_tensordot(1); },
       .samples = {std::vector{uniform({2, 3}), uniform({2, 3})}},
   });
 }

@@ -89,7 +89,7 @@ void weight_gradient_back(Gradient& g, const ConvolutionAttrs& a) {
     Shape along(out.ndim(), 1);
     along[w.channels_last ? out.ndim() - 1 : 1] = a.num_filter;
     NDArray repeated =
-        call("_np_broadcast_to", {call("_reshape_to", {g.head(1)}, {{"shape", along}})}, {{"shape", out.shape()}});
+        call("_npi_broadcast_to", {call("_reshape_to", {g.head(1)}, {{"shape", along}})}, {{"shape", out.shape()}});
     result = result ? call("elemwise_add", {result, repeated}) : repeated;
   }
   g.set(1, result);

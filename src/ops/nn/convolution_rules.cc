@@ -151,7 +151,7 @@ void set_bias_gradient(Gradient& g, const NDArray& head, bool channels_last) {
 
 NDArray transposed_convolution(const NDArray& out, const NDArray& weight, const Window& w, const Layout& layout,
                                const Shape& like) {
-  static const OpDef& op = find_op("Deconvolution");
+  static const OpDef& op = find_op("_transposed_convolution");
   const Shape data = channels_second(like, w.channels_last), from = channels_second(out.shape(), w.channels_last);
   DeconvolutionAttrs a;
   a.kernel = w.kernel;

@@ -55,6 +55,17 @@ void infer_deconvolution(Infer& i, const DeconvolutionAttrs& a) {
   set_convolution_cost(i, weight, data);
 }
 
+// With a larger adj the last elements are beyond the reach of every window; gradients alone ask for them.
+void require_reachable(const Infer& i, const DeconvolutionAttrs& a) {
+  if (has_target(a)) return;
+  const Window w = window_of(i.name(), a);
+  const Shape adj = per_axis(i.name(), "adj", a.adj, w.spatial(), 0, 0);
+  for (size_t k = 0; k < w.spatial(); ++k)
+    i.require(adj[k] < w.stride[k], ErrorKind::kRuntime,
+              "adj must be smaller than stride, got adj={} and stride={} along spatial axis {}", adj[k], w.stride[k],
+              k);
+}
+
 void run_deconvolution(KernelContext& c, const DeconvolutionAttrs& a) {
   const bool last = is_channels_last(a.layout);
   const Transposed t = transposed(c.name(), a, channels_second(c.input(0).shape, last));
@@ -86,7 +97,7 @@ void complete_deconvolution(Completion& c, const DeconvolutionAttrs& a) {
 }  // namespace
 
 std::vector<OpDef> deconvolution_operators() {
-  return {general<DeconvolutionAttrs>({
+  OpDef deconvolution = general<DeconvolutionAttrs>({
       .name = "Deconvolution",
       .aliases = {"_npx_deconvolution"},
       .python = {"nd.Deconvolution", "npx.deconvolution"},
@@ -115,7 +126,16 @@ target_shape. Raises MXNetError when attributes, shapes or dtypes do not fit.)",
                                           .num_filter = 4,
                                           .num_group = 2,
                                           .layout = "NWC"})}},
-  })};
+  });
+  OpDef transposed = deconvolution;
+  transposed.name = "_transposed_convolution";
+  transposed.aliases = transposed.python = {};
+  transposed.doc = "Deconvolution with any adj: what gradients of convolutions are.";
+  deconvolution.infer = [](Infer& i, const Attrs& attrs) {
+    require_reachable(i, attrs.as<DeconvolutionAttrs>());
+    infer_deconvolution(i, attrs.as<DeconvolutionAttrs>());
+  };
+  return {std::move(deconvolution), std::move(transposed)};
 }
 
 }  // namespace headrace

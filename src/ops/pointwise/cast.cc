@@ -89,7 +89,7 @@ std::vector<OpDef> cast_operators() {
   std::vector<OpDef> operators;
   operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"}));
   operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
-  operators.push_back(identity("_copy", {"identity"}, {"nd.identity", "nd._internal._copy"}));
+  operators.push_back(identity("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));
   operators.push_back(identity("_np_copy", {}, {"np.copy"}));
   operators.push_back(identity("_npi_positive", {}, {"np.positive"}));
   operators.push_back(gradient_sum());

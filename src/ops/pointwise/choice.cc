@@ -1,9 +1,11 @@
 // Choosing between values: where, clip, nan_to_num.
 
+#include <cmath>
 #include <limits>
 
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -111,6 +113,7 @@ constexpr char kClipDoc[] =
 
 OpDef clip() {
   return pointwise<ClipAttrs>({.name = "clip",
+                               .aliases = {"_npi_clip"},
                                .python = {"nd.clip", "NDArray.clip"},
                                .doc = kClipDoc,
                                .formula = [](Expr x, Expr low, Expr high) { return min(max(x, low), high); },
@@ -119,6 +122,15 @@ OpDef clip() {
                                .dtypes = dtype_rules::numeric,
                                .samples = {Sample({uniform({2, 3})}, make_attrs(ClipAttrs{-1, 1})),
                                            Sample({values({-1, 0, 1, kInf})}, make_attrs(ClipAttrs{-1, 1}))}});
+}
+
+// One bound may be missing, of which MXNet's clip knows nothing.
+Spelling spelled_clip(const std::optional<double>& low, const std::optional<double>& high) {
+  check(low || high, ErrorKind::kValue, "clip: one of the bounds must be given");
+  if (low && high) return {"clip", {{"a_min", *low}, {"a_max", *high}}};
+  const double bound = low ? *low : *high;
+  return {low ? "_npi_maximum_scalar" : "_npi_minimum_scalar",
+          {{"scalar", bound}, {"is_int", bound == std::floor(bound)}}};
 }
 
 template <class A>
@@ -134,6 +146,7 @@ OpDef optional_clip(std::string name, std::vector<std::string> python) {
          if (a.low) return {call("_npi_maximum_scalar", {in[0]}, {{"scalar", *a.low}})};
          return {call("_npi_minimum_scalar", {in[0]}, {{"scalar", *a.high}})};
        },
+       .spelling = [](const A& a, size_t) { return spelled_clip(a.low, a.high); },
        .samples = {Sample({uniform({2, 3})}, make_attrs(A{-1, 1})), Sample({uniform({2, 3})}, make_attrs(A{{}, 1}))}});
 }
 
@@ -212,7 +225,7 @@ std::vector<OpDef> choice_operators() {
   operators.push_back(where_number("_npi_where_rscalar", false));
   operators.push_back(where_two_numbers());
   operators.push_back(clip());
-  operators.push_back(optional_clip<OptionalClipAttrs>("_npi_clip", {"np.clip"}));
+  operators.push_back(optional_clip<OptionalClipAttrs>("_np_clip", {"np.clip"}));
   operators.push_back(optional_clip<ClipMethodAttrs>("_np_clip_method", {"ndarray.clip"}));
   operators.push_back(replace());
   operators.push_back(nan_to_num());

@@ -6,6 +6,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/random/sampling.h"
 
@@ -139,11 +140,13 @@ struct ChoiceAttrs {
   Shape size = {};
   bool replace = true;
   std::optional<std::string> ctx;
-  static constexpr auto kFields =
-      fields(field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1.").required(),
-             field(&ChoiceAttrs::size, "size", "Shape of the result."),
-             field(&ChoiceAttrs::replace, "replace", "Whether an index may be drawn again."),
-             field(&ChoiceAttrs::ctx, "ctx", "Device of the result; None: the current one."));
+  bool weighted = false;
+  static constexpr auto kFields = fields(
+      field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1.").required(),
+      field(&ChoiceAttrs::size, "size", "Shape of the result."),
+      field(&ChoiceAttrs::replace, "replace", "Whether an index may be drawn again."),
+      field(&ChoiceAttrs::ctx, "ctx", "Device of the result; None: the current one."),
+      field(&ChoiceAttrs::weighted, "weighted", "Whether there are probabilities; follows from the call.").of_files());
 };
 
 // Indices without replacement, by weights: the largest of log(u) / w.
@@ -216,6 +219,12 @@ OpDef choice() {
             generators().draw(i, Streams::kSequential);
           },
       .kernel = run_choice,
+      .spelling =
+          [](const ChoiceAttrs& a, size_t inputs) {
+            return placed(
+                {"_npi_choice", {{"a", a.a}, {"size", a.size}, {"replace", a.replace}, {"weighted", inputs > 0}}}, {},
+                a.ctx);
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,

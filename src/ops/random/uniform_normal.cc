@@ -129,10 +129,9 @@ std::vector<OpDef> uniform_normal_operators() {
            .python = {"nd.random_normal", "nd.normal"},
            .doc = "Samples of the normal distribution. A negative scale is an MXNetError of the result."}),
       drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
-          {.name = "_npi_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
+          {.name = "_np_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
       drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
-          {.name = "_npi_normal",
-           .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
+          {.name = "_np_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
   };
 }
 

@@ -1,6 +1,7 @@
 // Positions of the largest and smallest elements.
 #include "ops/reduce/arg_reduce.h"
 
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
@@ -17,9 +18,10 @@ struct ArgReduceAttrs {
 
 struct NumpyArgReduceAttrs {
   std::optional<int64_t> axis = {};
+  bool keepdims = false;
   static constexpr auto kFields =
-      fields(field(&NumpyArgReduceAttrs::axis, "axis", "Axis to search; None: the flattened array."));
-  static constexpr bool keepdims = false;
+      fields(field(&NumpyArgReduceAttrs::axis, "axis", "Axis to search; None: the flattened array."),
+             field(&NumpyArgReduceAttrs::keepdims, "keepdims", "Keep the axis with length 1.").of_files());
 };
 
 template <class A, bool legacy>
@@ -75,6 +77,10 @@ OpDef numpy(const char* name, bool largest) {
        .inputs = {"a"},
        .infer = infer<NumpyArgReduceAttrs, false>,
        .kernel = kernel<NumpyArgReduceAttrs>(largest),
+       .spelling =
+           [name = fmt::format("_npi_{}", name)](const NumpyArgReduceAttrs& a, size_t) {
+             return Spelling{name, {{"axis", or_none(a.axis)}, {"keepdims", a.keepdims}}};
+           },
        .zero_gradient = true,
        .saves_inputs = kNothing,
        .samples = {uniform({3, 4}), Sample({uniform({3, 4})}, make_attrs(NumpyArgReduceAttrs{.axis = 0}))}});

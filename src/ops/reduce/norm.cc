@@ -110,93 +110,6 @@ OpDef multi_sum_sq() {
        .samples = {Sample({uniform({3}), uniform({2, 2})}, make_attrs(MultiSumSqAttrs{.num_arrays = 2}))}});
 }
 
-// --- np.linalg.norm --------------------------------------------------------------------------------------------------
-
-struct NumpyNormAttrs {
-  std::optional<std::string> ord = {};
-  std::optional<Shape> axis = {};
-  bool keepdims = false;
-  static constexpr auto kFields =
-      fields(field(&NumpyNormAttrs::ord, "ord",
-                   "None: root of the sum of squares; a number or inf for vectors; 1, -1, inf, -inf or "
-                   "'fro' for matrices."),
-             field(&NumpyNormAttrs::axis, "axis",
-                   "An axis: norms of vectors; two axes: norms of matrices; None: of the whole array."),
-             field(&NumpyNormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
-};
-
-NDArray reduce(const char* op, const NDArray& x, const Shape& axis, bool keepdims) {
-  return call(op, {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
-
-NDArray euclidean_norm(const NDArray& x, const Shape& axis, bool keepdims) {
-  return call("_euclidean_norm", {x}, {{"axis", axis}, {"keepdims", keepdims}});
-}
-
-NDArray vector_norm(const NDArray& x, const std::string& ord, const Shape& axis, bool keepdims) {
-  char* end = nullptr;
-  const double p = std::strtod(ord.c_str(), &end);
-  check(end != ord.c_str() && *end == 0, ErrorKind::kValue,
-        "linalg.norm: ord '{}' is not a norm of vectors; use a number, inf, -inf or None", ord);
-  if (p == 2) return euclidean_norm(x, axis, keepdims);
-  if (p == 0) {
-    NDArray nonzero = cast_to(call("_npi_not_equal_scalar", {x}, {{"scalar", 0.0}}), x.dtype());
-    return reduce("_np_sum", nonzero, axis, keepdims);
-  }
-  NDArray size = call("abs", {x});
-  if (std::isinf(p)) return reduce(p > 0 ? "_np_max" : "_np_min", size, axis, keepdims);
-  if (p == 1) return reduce("_np_sum", size, axis, keepdims);
-  NDArray sum = reduce("_np_sum", call("_power_scalar", {size}, {{"scalar", p}}), axis, keepdims);
-  return call("_power_scalar", {sum}, {{"scalar", 1 / p}});
-}
-
-// Axes are not negative.
-NDArray matrix_norm(const NDArray& x, const std::string& ord, int64_t row, int64_t column, bool keepdims) {
-  if (ord == "fro" || ord == "f") return euclidean_norm(x, {row, column}, keepdims);
-  check(ord != "nuc" && ord != "2" && ord != "-2", ErrorKind::kNotImplemented,
-        "linalg.norm: ord {} of matrices needs singular values, which are not there yet; use 1, -1, inf, -inf or 'fro'",
-        ord);
-  const bool by_column = ord == "1" || ord == "-1", by_row = ord == "inf" || ord == "-inf";
-  check(by_column || by_row, ErrorKind::kValue,
-        "linalg.norm: ord '{}' is not a norm of matrices; use 1, -1, inf, -inf, 'fro' or None", ord);
-  const int64_t summed = by_column ? row : column, compared = by_column ? column : row;
-  NDArray sums = reduce("_np_sum", call("abs", {x}), {summed}, true);
-  NDArray extreme = reduce(ord[0] == '-' ? "_np_min" : "_np_max", sums, {compared}, true);
-  if (keepdims) return extreme;
-  Shape shape = x.shape();
-  shape.erase(static_cast<size_t>(std::max(row, column)));
-  shape.erase(static_cast<size_t>(std::min(row, column)));
-  return call("_reshape_to", {extreme}, {{"shape", shape}});
-}
-
-OpDef numpy_norm() {
-  return general<NumpyNormAttrs>(
-      {.name = "_npi_norm",
-       .python = {"np.linalg.norm"},
-       .doc =
-           "Norm of vectors or matrices. The gradient of the Euclidean norm at 0 is NaN.\n\n"
-           "Raises ValueError for an `ord` that is no norm of what `axis` names, and NotImplementedError for norms of "
-           "matrices by singular values.",
-       .inputs = {"x"},
-       .compose = [](std::span<const NDArray> in, const NumpyNormAttrs& a) -> std::vector<NDArray> {
-         NDArray x = is_floating(in[0].dtype()) ? in[0] : cast_to(in[0], DType::kFloat32);
-         const auto ndim = static_cast<int64_t>(x.ndim());
-         Shape axes;
-         if (a.axis)
-           for (int64_t axis : *a.axis) axes.push_back(normalize_axis(axis, ndim, "linalg.norm"));
-         else
-           for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
-         if (!a.ord && (!a.axis || axes.size() <= 2)) return {euclidean_norm(x, axes, a.keepdims)};
-         const std::string ord = a.ord.value_or("2");
-         check(axes.size() == 1 || axes.size() == 2, ErrorKind::kValue,
-               "linalg.norm: norms are of one axis or two, got {}; name the axes", to_string(axes));
-         if (axes.size() == 1) return {vector_norm(x, ord, axes, a.keepdims)};
-         check(axes[0] != axes[1], ErrorKind::kValue, "linalg.norm: axis {} is named twice", axes[0]);
-         return {matrix_norm(x, ord, axes[0], axes[1], a.keepdims)};
-       },
-       .samples = {uniform({2, 3}, 0.5, 2)}});
-}
-
 OpDef euclidean_norm_operator() {
   return reduction_operator<NumpyReduceAttrs>(
       std::make_shared<const Reduction>(
@@ -224,8 +137,7 @@ std::vector<OpDef> norm_operators() {
       norm(),
       square_sum("_square_sum"),
       multi_sum_sq(),
-      euclidean_norm_operator(),
-      numpy_norm()};
+      euclidean_norm_operator()};
 }
 
 }  // namespace headrace

@@ -115,7 +115,7 @@ const char* kDetails =
 struct ActivationAttrs {
   std::string mode = "instance";
   static constexpr auto kFields =
-      fields(field(&ActivationAttrs::mode, "mode", "instance: over all but axis 0; channel: over axis 1.")
+      fields(field(&ActivationAttrs::mode, "mode", "instance: over the last axis; channel: over axis 1.")
                  .one_of("instance|channel"));
 };
 
@@ -123,15 +123,13 @@ OpDef softmax_activation() {
   return general<ActivationAttrs>(
       {.name = "SoftmaxActivation",
        .python = {"nd.SoftmaxActivation"},
-       .doc =
-           "Softmax over all elements of each instance (axis 0), or over the channels (axis 1). Raises ValueError for "
-           "mode 'channel' and fewer than two dimensions.",
+       .doc = "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for fewer than two "
+              "dimensions.",
        .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
-         const Shape& shape = in[0].shape();
-         if (a.mode == "channel") return {call("softmax", {in[0]}, {{"axis", int64_t{1}}})};
-         const int64_t rows = shape.empty() ? 1 : shape[0], row = rows == 0 ? 0 : in[0].size() / rows;
-         NDArray flat = call("_reshape_to", {in[0]}, {{"shape", Shape{rows, row}}});
-         return {call("_reshape_to", {call("softmax", {flat})}, {{"shape", shape}})};
+         check(in[0].ndim() >= 2, ErrorKind::kValue,
+               "SoftmaxActivation: expected two or more dimensions, got shape {}; use softmax",
+               to_string(in[0].shape()));
+         return {call("softmax", {in[0]}, {{"axis", int64_t{a.mode == "channel" ? 1 : -1}}})};
        },
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(ActivationAttrs{.mode = "channel"}))}});
 }

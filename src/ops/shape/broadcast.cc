@@ -180,7 +180,7 @@ Raises ValueError when an extent is neither 1 nor the one wanted.)",
           for (size_t i = 0; i < to.size(); ++i)
             shape[static_cast<size_t>(to[i])] = in[1].shape()[static_cast<size_t>(from[i])];
         }
-        return {call("_np_broadcast_to", {in[0]}, {{"shape", shape}})};
+        return {call("_npi_broadcast_to", {in[0]}, {{"shape", shape}})};
       },
       .gradient = [](Gradient& g, const BroadcastLikeAttrs&) { g.set(0, sum_to_shape(g.head(), g.input(0).shape())); },
       .saves_inputs = kNothing,
@@ -197,8 +197,8 @@ std::vector<OpDef> broadcast_operators() {
                                    .python = {"nd.broadcast_to", "NDArray.broadcast_to"},
                                    .doc = "A new array with axes of extent 1 repeated to a shape of as many axes.",
                                    .samples = {{{uniform({1, 3})}, make_attrs(BroadcastToAttrs{{2, 0}})}}}),
-      expanding<ShapeAttrs>({.name = "_np_broadcast_to",
-                             .aliases = {"_npi_broadcast_to"},
+      expanding<ShapeAttrs>({.name = "_npi_broadcast_to",
+                             .aliases = {"_np_broadcast_to"},
                              .python = {"np.broadcast_to"},
                              .doc = "A new array with the elements repeated to a shape, by NumPy's broadcasting rules.",
                              .inputs = {"array"},

@@ -6,6 +6,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -220,9 +221,63 @@ NDArray pad_with_statistic(const NDArray& array, const NpPadAttrs& a) {
   return result;
 }
 
+// "((1, 1), (0, 2))"
+std::string pairs_text(const Shape& widths) {
+  std::string text;
+  for (size_t i = 0; i + 1 < widths.size(); i += 2)
+    text += fmt::format("{}({}, {})", text.empty() ? "" : ", ", widths[i], widths[i + 1]);
+  return fmt::format("({}{})", text, widths.size() == 2 ? "," : "");
+}
+
+Shape widths_of_pairs(const std::string& text) {
+  std::string numbers;
+  for (char c : text)
+    if (c != '(' && c != ')' && c != '[' && c != ']') numbers += c;
+  const std::optional<Shape> widths = shape_from_text(numbers);
+  check(widths.has_value(), ErrorKind::kValue, "pad: pad_width must be a pair for each axis, ((1, 1), ...), got '{}'",
+        text);
+  return *widths;
+}
+
+Spelling spelled_pad(const NpPadAttrs& a, size_t) {
+  Spelling call{"_npi_pad", {{"pad_width", pairs_text(a.pad_width)}, {"mode", a.mode}}};
+  if (a.mode == "constant") call.attrs.emplace_back("constant_value", a.constant_values);
+  if (a.mode == "reflect" || a.mode == "symmetric") call.attrs.emplace_back("reflect_type", a.reflect_type);
+  return call;
+}
+
+// What symbols hold for np.pad.
+struct PairsPadAttrs {
+  std::string pad_width;
+  std::string mode = "constant";
+  double constant_value = 0;
+  std::string reflect_type = "even";
+  static constexpr auto kFields =
+      fields(field(&PairsPadAttrs::pad_width, "pad_width", "((before, after), ...), a pair for each axis.").required(),
+             field(&PairsPadAttrs::mode, "mode", "What the border holds.")
+                 .one_of("constant|edge|reflect|symmetric|wrap|maximum|minimum|mean"),
+             field(&PairsPadAttrs::constant_value, "constant_value", "The border's value with mode='constant'."),
+             field(&PairsPadAttrs::reflect_type, "reflect_type", "How reflections look; only 'even'.").one_of("even"));
+};
+
+OpDef pairs_pad() {
+  return general<PairsPadAttrs>({
+      .name = "_npi_pad",
+      .doc = "np.pad with widths in pairs. Raises ValueError for widths that do not fit the array.",
+      .compose = [](std::span<const NDArray> in, const PairsPadAttrs& a) -> std::vector<NDArray> {
+        return {call("_np_pad", {in[0]},
+                     {{"pad_width", widths_of_pairs(a.pad_width)},
+                      {"mode", a.mode},
+                      {"constant_values", a.constant_value},
+                      {"reflect_type", a.reflect_type}})};
+      },
+      .samples = {{{uniform({2, 3})}, make_attrs(PairsPadAttrs{"((1, 1), (0, 2))", "edge"})}},
+  });
+}
+
 OpDef np_pad() {
   return general<NpPadAttrs>({
-      .name = "_npi_pad",
+      .name = "_np_pad",
       .doc =
           R"(The array with a border. Modes: constant, edge, reflect (mirrored without the edge), symmetric (mirrored with
 it), wrap, and maximum, minimum, mean of each line.)",
@@ -232,6 +287,7 @@ it), wrap, and maximum, minimum, mean of each line.)",
         return {call("_pad", {in[0]},
                      {{"pad_width", a.pad_width}, {"mode", a.mode}, {"constant_values", a.constant_values}})};
       },
+      .spelling = spelled_pad,
   });
 }
 
@@ -297,6 +353,6 @@ OpDef pad_back_op() {
 
 }  // namespace
 
-std::vector<OpDef> pad_operators() { return {nd_pad(), np_pad(), pad(), pad_back_op()}; }
+std::vector<OpDef> pad_operators() { return {nd_pad(), np_pad(), pairs_pad(), pad(), pad_back_op()}; }
 
 }  // namespace headrace

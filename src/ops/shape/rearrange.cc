@@ -1,6 +1,7 @@
 // Operators put together from views: rolls, quarter turns, blocks to depth and back, and the shape itself as an array.
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -88,11 +89,13 @@ OpDef rot90() {
         int64_t turns = ((a.k % 4) + 4) % 4;
         if (turns == 0) return {call("_reshape_to", {in[0]}, {{"shape", in[0].shape()}})};
         if (turns == 2) return {call("_npi_flip", {in[0]}, {{"axis", plane}})};
-        auto swap = [&](const NDArray& x) {
-          return call("_npi_swapaxes", {x}, {{"axis1", plane[0]}, {"axis2", plane[1]}});
-        };
+        auto swap = [&](const NDArray& x) { return call("SwapAxis", {x}, {{"dim1", plane[0]}, {"dim2", plane[1]}}); };
         return {turns == 1 ? swap(flip(in[0], plane[1])) : flip(swap(in[0]), plane[1])};
       },
+      .spelling =
+          [](const Rot90Attrs& a, size_t) {
+            return Spelling{"_npi_rot90", {{"k", a.k}, {"axes", a.axes}}};
+          },
       .samples = {uniform({2, 3})},
   });
 }
@@ -107,6 +110,10 @@ OpDef flip_along(const char* name, const char* python, const char* doc) {
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         return {flip(in[0], kAxis)};
       },
+      .spelling =
+          [](const NoAttrs&, size_t) {
+            return Spelling{"_npi_flip", {{"axis", kAxis}}};
+          },
       .samples = {uniform({2, 3})},
   });
 }
@@ -199,8 +206,8 @@ OpDef size_array() {
 std::vector<OpDef> rearrange_operators() {
   return {roll(),
           rot90(),
-          flip_along<0>("_npi_flipud", "np.flipud", "A view with the first axis reversed."),
-          flip_along<1>("_npi_fliplr", "np.fliplr", "A view with the second axis reversed."),
+          flip_along<0>("_np_flipud", "np.flipud", "A view with the first axis reversed."),
+          flip_along<1>("_np_fliplr", "np.fliplr", "A view with the second axis reversed."),
           depth_to_space(),
           space_to_depth(),
           shape_array(),

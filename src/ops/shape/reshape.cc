@@ -1,6 +1,7 @@
 // Operators that give the same elements under another shape.
 
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/reshape_codes.h"
@@ -190,22 +191,28 @@ bool flat_rule(const char*, const Geometry& in, Geometry& out, const OrderAttrs&
   return reshaped(in, Shape{element_count(in.shape)}, out);
 }
 
+Spelling spelled_flat(const char* op) { return {op, {{"newshape", Shape{-1}}}}; }
+
 OpDef ravel() {
-  return reshape_operator<OrderAttrs>({.name = "_npi_ravel",
-                                       .python = {"np.ravel"},
-                                       .doc = "The elements as one axis, row-major; a view where strides allow it.",
-                                       .inputs = {"x"},
-                                       .samples = {uniform({2, 3})}},
-                                      flat_rule);
+  return reshape_operator<OrderAttrs>(
+      {.name = "_np_ravel",
+       .python = {"np.ravel"},
+       .doc = "The elements as one axis, row-major; a view where strides allow it.",
+       .inputs = {"x"},
+       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_npx_reshape"); },
+       .samples = {uniform({2, 3})}},
+      flat_rule);
 }
 
 OpDef flatten_copy() {
-  return reshape_operator<OrderAttrs>({.name = "_npi_flatten",
-                                       .python = {"ndarray.flatten"},
-                                       .doc = "A new array with the elements as one axis, row-major.",
-                                       .inputs = {"a"},
-                                       .samples = {uniform({2, 3})}},
-                                      flat_rule, true);
+  return reshape_operator<OrderAttrs>(
+      {.name = "_np_flatten",
+       .python = {"ndarray.flatten"},
+       .doc = "A new array with the elements as one axis, row-major.",
+       .inputs = {"a"},
+       .spelling = [](const OrderAttrs&, size_t) { return spelled_flat("_np_reshape"); },
+       .samples = {uniform({2, 3})}},
+      flat_rule, true);
 }
 
 OpDef expand_dims() {
@@ -340,13 +347,25 @@ Shape padded_to(const Shape& in, size_t ndim) {
   return Shape{in[0], in[1], 1};
 }
 
+struct AtLeastAttrs {
+  int64_t num_args = 1;
+  static constexpr auto kFields = fields(field(&AtLeastAttrs::num_args, "num_args", "Number of arrays; 1.").of_files());
+};
+
 template <size_t kAxes>
 OpDef atleast(const char* name, const char* python, const char* doc) {
-  return reshape_operator<NoAttrs>(
-      {.name = name, .python = {python}, .doc = doc, .inputs = {"ary"}, .samples = {uniform({3}), uniform({})}},
-      [](const char*, const Geometry& in, Geometry& out, const NoAttrs&) {
-        return reshaped(in, padded_to(in.shape, kAxes), out);
-      });
+  return reshape_operator<AtLeastAttrs>({.name = name,
+                                         .python = {python},
+                                         .doc = doc,
+                                         .inputs = {"ary"},
+                                         .spelling =
+                                             [name](const AtLeastAttrs& a, size_t) {
+                                               return Spelling{name, {{"num_args", a.num_args}}};
+                                             },
+                                         .samples = {uniform({3}), uniform({})}},
+                                        [](const char*, const Geometry& in, Geometry& out, const AtLeastAttrs&) {
+                                          return reshaped(in, padded_to(in.shape, kAxes), out);
+                                        });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "ndarray/strided_copy.h"
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/slice_range.h"
@@ -254,6 +255,10 @@ Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(N
                             .python = {"np.flip"},
                             .doc = "A view with the elements in reverse order along the given axes, or all.",
                             .inputs = {"m"},
+                            .spelling =
+                                [](const NpFlipAttrs& a, size_t) {
+                                  return Spelling{"_npi_flip", {{"axis", or_none(a.axis)}}};
+                                },
                             .samples = {uniform({3, 4})}}),
       slice_assign(),
       slice_assign_scalar(),

@@ -29,14 +29,21 @@ struct SplitAttrs {
              field(&SplitAttrs::axis, "axis", "The axis to cut."),
              field(&SplitAttrs::squeeze_axis, "squeeze_axis",
                    "Whether to drop the axis; each part must be one element long then."),
-             field(&SplitAttrs::sections, "sections", "Number of equal parts, or 0."));
+             field(&SplitAttrs::sections, "sections", "Number of parts, the first longer by one if need be; or 0."));
 };
 
-struct ArraySplitAttrs {
-  int64_t sections = 1;
-  int64_t axis = 0;
-  static constexpr auto kFields = fields(field(&ArraySplitAttrs::sections, "sections", "Number of parts.").required(),
-                                         field(&ArraySplitAttrs::axis, "axis", "The axis to cut."));
+// The same, of a vector along its only axis.
+struct HsplitAttrs {
+  Shape indices;
+  int64_t axis = 1;
+  bool squeeze_axis = false;
+  int64_t sections = 0;
+  static constexpr auto kFields =
+      fields(field(&HsplitAttrs::indices, "indices", "Where the parts after the first begin, when sections is 0."),
+             field(&HsplitAttrs::axis, "axis", "The axis to cut, unless there is one only."),
+             field(&HsplitAttrs::squeeze_axis, "squeeze_axis",
+                   "Whether to drop the axis; each part must be one element long then."),
+             field(&HsplitAttrs::sections, "sections", "Number of parts, the first longer by one if need be; or 0."));
 };
 
 // Positions on the axis: part i is [edges[i], edges[i + 1]).
@@ -60,6 +67,13 @@ Shape equal_edges(int64_t extent, int64_t sections, const char* name) {
   return edges;
 }
 
+Shape nearly_equal_edges(int64_t extent, int64_t sections) {
+  Shape edges{0};
+  for (int64_t i = 0; i < sections; ++i)
+    edges.push_back(edges.back() + extent / sections + (i < extent % sections ? 1 : 0));
+  return edges;
+}
+
 Parts parts_of(const SliceChannelAttrs& a, const Shape& shape, const char* name) {
   int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
   return {axis, a.squeeze_axis, equal_edges(shape[static_cast<size_t>(axis)], a.num_outputs, name)};
@@ -68,7 +82,7 @@ Parts parts_of(const SliceChannelAttrs& a, const Shape& shape, const char* name)
 Parts parts_of(const SplitAttrs& a, const Shape& shape, const char* name) {
   int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
   int64_t extent = shape[static_cast<size_t>(axis)];
-  if (a.sections > 0) return {axis, a.squeeze_axis, equal_edges(extent, a.sections, name)};
+  if (a.sections > 0) return {axis, a.squeeze_axis, nearly_equal_edges(extent, a.sections)};
   Parts parts{axis, a.squeeze_axis, {}};
   // A leading 0 only says where the first part begins, as symbol files write it.
   if (a.indices.empty() || a.indices[0] != 0) parts.edges.push_back(0);
@@ -80,22 +94,20 @@ Parts parts_of(const SplitAttrs& a, const Shape& shape, const char* name) {
   return parts;
 }
 
-Parts parts_of(const ArraySplitAttrs& a, const Shape& shape, const char* name) {
-  check_sections(a.sections, name);
-  int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), name);
-  int64_t extent = shape[static_cast<size_t>(axis)], longer = extent % a.sections;
-  Parts parts{axis, false, {0}};
-  for (int64_t i = 0; i < a.sections; ++i)
-    parts.edges.push_back(parts.edges.back() + extent / a.sections + (i < longer ? 1 : 0));
-  return parts;
+SplitAttrs as_split(const HsplitAttrs& a, size_t ndim) {
+  return {a.indices, ndim == 1 ? 0 : a.axis, a.squeeze_axis, a.sections};
+}
+
+Parts parts_of(const HsplitAttrs& a, const Shape& shape, const char* name) {
+  return parts_of(as_split(a, shape.size()), shape, name);
 }
 
 size_t count_of(const SliceChannelAttrs& a) { return static_cast<size_t>(std::max<int64_t>(1, a.num_outputs)); }
-size_t count_of(const ArraySplitAttrs& a) { return static_cast<size_t>(std::max<int64_t>(1, a.sections)); }
 size_t count_of(const SplitAttrs& a) {
   if (a.sections > 0) return static_cast<size_t>(a.sections);
   return a.indices.size() + (a.indices.empty() || a.indices[0] != 0 ? 1 : 0);
 }
+size_t count_of(const HsplitAttrs& a) { return count_of(as_split(a, 2)); }
 
 template <class A>
 std::vector<NDArray> split(const NDArray& array, const A& a, const char* name) {
@@ -158,14 +170,16 @@ std::vector<OpDef> split_operators() {
 
 Raises ValueError unless num_outputs divides the extent of the axis.)",
            .samples = {{{uniform({2, 6})}, make_attrs(SliceChannelAttrs{.num_outputs = 3})}}}),
-      splitting<SplitAttrs>({.name = "_split_v2",
-                             .aliases = {"_npi_split"},
-                             .python = {"nd._internal._split_v2"},
-                             .doc = "Views of parts of the array along one axis: equal ones, or cut at given indices.",
-                             .samples = {{{uniform({6, 2})}, make_attrs(SplitAttrs{.indices = {2, 3}})}}}),
-      splitting<ArraySplitAttrs>({.name = "_npi_array_split",
-                                  .doc = "Views of nearly equal parts of the array along one axis, longer ones first.",
-                                  .samples = {{{uniform({7, 2})}, make_attrs(ArraySplitAttrs{.sections = 3})}}}),
+      splitting<SplitAttrs>(
+          {.name = "_split_v2",
+           .aliases = {"_npi_split", "_npi_dsplit"},
+           .python = {"nd._internal._split_v2"},
+           .doc = "Views of parts of the array along one axis: nearly equal ones, or cut at given indices.",
+           .samples = {{{uniform({6, 2})}, make_attrs(SplitAttrs{.indices = {2, 3}})}}}),
+      splitting<HsplitAttrs>(
+          {.name = "_npi_hsplit",
+           .doc = "Views of parts of the array along its second axis, of a vector along its only one.",
+           .samples = {{{uniform({2, 7})}, make_attrs(HsplitAttrs{.sections = 3})}}}),
   };
 }
 

@@ -2,6 +2,7 @@
 
 #include "ndarray/strided_copy.h"
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -160,14 +161,18 @@ std::vector<OpDef> transpose_operators() {
            .inputs = {"a"},
            .samples = {uniform({2, 3, 4})}}),
       transposing<SwapAttrs>({.name = "SwapAxis",
-                              .aliases = {"swapaxes"},
+                              .aliases = {"swapaxes", "_npi_swapaxes"},
                               .python = {"nd.swapaxes", "nd.SwapAxis", "NDArray.swapaxes"},
                               .doc = "A view in which two axes have changed places.",
                               .samples = {{{uniform({2, 3, 4})}, make_attrs(SwapAttrs{0, 2})}}}),
-      transposing<NpSwapAttrs>({.name = "_npi_swapaxes",
+      transposing<NpSwapAttrs>({.name = "_np_swapaxes",
                                 .python = {"np.swapaxes", "ndarray.swapaxes"},
                                 .doc = "A view in which two axes have changed places.",
                                 .inputs = {"a"},
+                                .spelling =
+                                    [](const NpSwapAttrs& a, size_t) {
+                                      return Spelling{"SwapAxis", {{"dim1", a.axis1}, {"dim2", a.axis2}}};
+                                    },
                                 .samples = {{{uniform({2, 3, 4})}, make_attrs(NpSwapAttrs{0, 2})}}}),
       transposing<MoveAttrs>(
           {.name = "_np_moveaxis",

@@ -1,5 +1,6 @@
 // sort, argsort and topk.
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/sort/ordering.h"
 
@@ -82,6 +83,7 @@ void put_back(Gradient& g, const NDArray& head, const std::optional<int64_t>& ax
 OpDef sort() {
   return general<SortAttrs>(
       {.name = "sort",
+       .aliases = {"_npi_sort"},
        .python = {"nd.sort", "NDArray.sort"},
        .doc = "A sorted copy along `axis`; NaN counts as the largest value. The gradient follows the elements. Raises "
               "ValueError for an axis out of range.",
@@ -102,6 +104,7 @@ OpDef sort() {
 OpDef argsort() {
   return general<ArgsortAttrs>(
       {.name = "argsort",
+       .aliases = {"_npi_argsort"},
        .python = {"nd.argsort", "NDArray.argsort"},
        .doc = "The positions that sort along `axis`; equal values keep their order, NaN counts as the largest value. "
               "Raises "
@@ -128,7 +131,7 @@ void check_order(const NumpySortAttrs& a, const char* name) {
 
 OpDef numpy_sort() {
   return general<NumpySortAttrs>(
-      {.name = "_npi_sort",
+      {.name = "_np_sort",
        .python = {"np.sort"},
        .doc = "A sorted copy along `axis`; NaN comes last. The gradient follows the elements. Raises ValueError for an "
               "axis "
@@ -138,12 +141,17 @@ OpDef numpy_sort() {
          check_order(a, "sort");
          return {call(find_op("sort"), make_attrs(SortAttrs{a.axis, true}), {in[0]})};
        },
+       .spelling =
+           [](const NumpySortAttrs& a, size_t) {
+             check_order(a, "sort");
+             return Spelling{"sort", {{"axis", or_none(a.axis)}, {"is_ascend", true}}};
+           },
        .samples = {uniform({2, 5})}});
 }
 
 OpDef numpy_argsort() {
   return general<NumpySortAttrs>(
-      {.name = "_npi_argsort",
+      {.name = "_np_argsort",
        .python = {"np.argsort", "ndarray.argsort"},
        .doc = "The positions that sort along `axis`, as int64; equal values keep their order, NaN comes last. Raises "
               "ValueError for an axis out of range.",
@@ -152,6 +160,11 @@ OpDef numpy_argsort() {
          check_order(a, "argsort");
          return {call(find_op("argsort"), make_attrs(ArgsortAttrs{a.axis, true, DType::kInt64}), {in[0]})};
        },
+       .spelling =
+           [](const NumpySortAttrs& a, size_t) {
+             check_order(a, "argsort");
+             return Spelling{"argsort", {{"axis", or_none(a.axis)}, {"is_ascend", true}, {"dtype", DType::kInt64}}};
+           },
        .samples = {uniform({2, 5})}});
 }
 

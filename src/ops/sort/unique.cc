@@ -6,6 +6,7 @@
 
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
+#include "op/spelling.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -104,7 +105,11 @@ OpDef unique() {
 
 struct BincountAttrs {
   int64_t minlength = 0;
-  static constexpr auto kFields = fields(field(&BincountAttrs::minlength, "minlength", "Least length of the result."));
+  bool has_weights = false;
+  static constexpr auto kFields =
+      fields(field(&BincountAttrs::minlength, "minlength", "Least length of the result."),
+             field(&BincountAttrs::has_weights, "has_weights", "Whether there are weights; follows from the call.")
+                 .of_files());
 };
 
 OpDef bincount() {
@@ -138,6 +143,10 @@ OpDef bincount() {
          NDArray result = NDArray::from_host(sums.data(), {length}, DType::kFloat64, in[0].device());
          return {cast_to(result, in.size() > 1 ? in[1].dtype() : DType::kInt32)};
        },
+       .spelling =
+           [](const BincountAttrs& a, size_t inputs) {
+             return Spelling{"_npi_bincount", {{"minlength", a.minlength}, {"has_weights", inputs > 1}}};
+           },
        .samples = {values({1, 1, 3}, DType::kInt32)}});
 }
 

@@ -197,6 +197,15 @@ def test_softmax_at_the_edges():
         npx.softmax(np.zeros((2, 3)), temperature=0.0)
 
 
+@pytest.mark.parametrize("mode, axis", [("instance", -1), ("channel", 1)])
+def test_softmax_activation(mode, axis):
+    x = nd.array(RNG.uniform(-1, 1, (2, 3, 4)))
+    found = nd.SoftmaxActivation(x, mode=mode)
+    assert found.asnumpy().tolist() == nd.softmax(x, axis=axis).asnumpy().tolist()
+    with pytest.raises(ValueError, match="two or more dimensions"):
+        nd.SoftmaxActivation(x[0, 0], mode=mode)
+
+
 @pytest.mark.parametrize("axis", [0, -1])
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_gradients(name, axis):

@@ -1,0 +1,275 @@
+// The samplers that symbols hold for np.random and npx.random, with MXNet's names and attributes. Where an attribute is
+// None the next input holds that parameter; parameters are broadcast against each other.
+
+#include <algorithm>
+#include <cmath>
+
+#include "op/invoke.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+using Arrays = std::span<const NDArray>;
+using Number = std::optional<double>;
+
+// The shape that all parameters have together; () of numbers.
+Shape common_shape(const char* op, Arrays arrays) {
+  Shape result;
+  for (const NDArray& array : arrays) {
+    const Shape& shape = array.shape();
+    while (result.size() < shape.size()) result.insert(size_t{0}, 1);
+    for (size_t k = 1; k <= shape.size(); ++k) {
+      int64_t& extent = result[result.size() - k];
+      const int64_t other = shape[shape.size() - k];
+      check(extent == other || extent == 1 || other == 1, ErrorKind::kValue,
+            "{}: parameters of shape {} cannot be broadcast to {}", op, to_string(shape), to_string(result));
+      if (extent == 1) extent = other;
+    }
+  }
+  return result;
+}
+
+// Whether `size` is that of the result, or stands in front of the shape of the parameters.
+enum class Size : uint8_t { kOfResult, kOfBatch };
+
+// One call: its parameters, each an array or a number, and the type of its result.
+struct Draw {
+  const char* op;
+  Arrays arrays;
+  std::vector<Number> numbers;
+  Shape shape;
+  DType dtype;
+  std::optional<std::string> ctx;
+
+  template <class A>
+  Draw(const char* name, Arrays in, const A& a, Size size) : op(name), arrays(in), numbers(a.numbers()), ctx(a.ctx) {
+    const auto missing = static_cast<size_t>(std::ranges::count(numbers, Number{}));
+    check(missing == in.size(), ErrorKind::kValue,
+          "{}: there is an input for every parameter that is None; {} are None, but there are {} inputs", op, missing,
+          in.size());
+    if (a.size) shape = *a.size;
+    if (!a.size || size == Size::kOfBatch)
+      for (int64_t extent : common_shape(op, in)) shape.push_back(extent);
+    dtype = DType::kFloat32;
+    if constexpr (requires { a.dtype; }) dtype = a.dtype;
+    if (!in.empty()) ctx = to_string(in[0].device());
+  }
+
+  bool of_numbers() const { return arrays.empty(); }
+  AttrValue device() const { return ctx && !ctx->empty() ? AttrValue(*ctx) : AttrValue(std::monostate{}); }
+
+  // Parameter k as an array.
+  NDArray parameter(size_t k, DType as) const {
+    if (numbers[k]) return full({}, *numbers[k], as, arrays[0].device());
+    const auto before =
+        static_cast<size_t>(std::count(numbers.begin(), numbers.begin() + static_cast<long>(k), Number{}));
+    return cast_to(arrays[before], as);
+  }
+};
+
+NDArray times(const NDArray& a, const NDArray& b) { return call("_npi_multiply", {a, b}); }
+
+// Samples of a distribution that _draw knows by `name`.
+NDArray drawn(const Draw& d, const char* name) {
+  const OpDef& op = find_op("_draw");
+  Doubles numbers;
+  std::vector<NDArray> arrays;
+  if (d.of_numbers())
+    for (const Number& number : d.numbers) numbers.push_back(*number);
+  else
+    for (size_t k = 0; k < d.numbers.size(); ++k)
+      arrays.push_back(call("_npi_broadcast_to", {d.parameter(k, is_floating(d.dtype) ? d.dtype : DType::kFloat32)},
+                            {{"shape", d.shape}}));
+  AttrsPtr attrs = attrs_of(op, {{"distribution", std::string(name)},
+                                 {"parameters", numbers},
+                                 {"shape", d.of_numbers() ? d.shape : Shape{}},
+                                 {"dtype", d.dtype},
+                                 {"sequential", true},
+                                 {"ctx", d.device()}});
+  return invoke_all(op, attrs, arrays)[0];
+}
+
+// offset + factor * standard, the standard variates being those of np's operator `standard` without parameters.
+NDArray moved(const Draw& d, const char* standard, const NDArray& offset, const NDArray& factor) {
+  NDArray variates = call(standard, {}, {{"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
+  return call("_npi_add", {times(variates, factor), offset});
+}
+
+NDArray draw_uniform(const Draw& d) {
+  if (d.of_numbers())
+    return call(
+        "_np_uniform", {},
+        {{"low", *d.numbers[0]}, {"high", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
+  const NDArray low = d.parameter(0, d.dtype);
+  return moved(d, "_np_uniform", low, call("_npi_subtract", {d.parameter(1, d.dtype), low}));
+}
+
+NDArray draw_normal(const Draw& d) {
+  if (d.of_numbers())
+    return call(
+        "_np_normal", {},
+        {{"loc", *d.numbers[0]}, {"scale", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
+  return moved(d, "_np_normal", d.parameter(0, d.dtype), d.parameter(1, d.dtype));
+}
+
+// Those of rate 1, scaled.
+NDArray draw_exponential(const Draw& d) {
+  Draw standard = d;
+  standard.arrays = {};
+  standard.numbers = {1.0};
+  if (!d.of_numbers()) return times(drawn(standard, "exponential"), d.parameter(0, d.dtype));
+  check(*d.numbers[0] >= 0, ErrorKind::kValue, "{}: scale must not be negative, got {}", d.op, *d.numbers[0]);
+  return call("_npi_multiply_scalar", {drawn(standard, "exponential")}, {{"scalar", *d.numbers[0]}});
+}
+
+constexpr char kNumberDoc[] = "A number; None: an input holds it.";
+constexpr char kSizeDoc[] = "Shape of the result; None: that of the parameters together.";
+constexpr char kDtypeDoc[] = "Dtype of the result.";
+constexpr char kCtxDoc[] = "Device of the result, unless parameters are arrays; None: the current one.";
+
+struct UniformAttrs {
+  Number low = 0, high = 1;
+  std::optional<Shape> size = {};
+  DType dtype = DType::kFloat32;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&UniformAttrs::low, "low", kNumberDoc), field(&UniformAttrs::high, "high", kNumberDoc),
+             field(&UniformAttrs::size, "size", kSizeDoc), field(&UniformAttrs::dtype, "dtype", kDtypeDoc),
+             field(&UniformAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {low, high}; }
+};
+
+struct NormalAttrs {
+  Number loc = 0, scale = 1;
+  std::optional<Shape> size = {};
+  DType dtype = DType::kFloat32;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&NormalAttrs::loc, "loc", kNumberDoc), field(&NormalAttrs::scale, "scale", kNumberDoc),
+             field(&NormalAttrs::size, "size", kSizeDoc), field(&NormalAttrs::dtype, "dtype", kDtypeDoc),
+             field(&NormalAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {loc, scale}; }
+};
+
+struct LocationAttrs {
+  Number loc = 0, scale = 1;
+  std::optional<Shape> size = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&LocationAttrs::loc, "loc", kNumberDoc), field(&LocationAttrs::scale, "scale", kNumberDoc),
+             field(&LocationAttrs::size, "size", kSizeDoc), field(&LocationAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {loc, scale}; }
+};
+
+struct ScaleAttrs {
+  Number scale = 1;
+  std::optional<Shape> size = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&ScaleAttrs::scale, "scale", kNumberDoc), field(&ScaleAttrs::size, "size", kSizeDoc),
+             field(&ScaleAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {scale}; }
+};
+
+struct ShapeAttrs {
+  Number a = {};
+  std::optional<Shape> size = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&ShapeAttrs::a, "a", kNumberDoc), field(&ShapeAttrs::size, "size", kSizeDoc),
+             field(&ShapeAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {a}; }
+};
+
+struct GammaAttrs {
+  Number shape = 1, scale = 1;
+  std::optional<Shape> size = {};
+  DType dtype = DType::kFloat32;
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&GammaAttrs::shape, "shape", kNumberDoc), field(&GammaAttrs::scale, "scale", kNumberDoc),
+             field(&GammaAttrs::size, "size", kSizeDoc), field(&GammaAttrs::dtype, "dtype", kDtypeDoc),
+             field(&GammaAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {shape, scale}; }
+};
+
+struct BernoulliAttrs {
+  Number prob = {}, logit = {};
+  std::optional<Shape> size = {};
+  DType dtype = DType::kFloat32;
+  std::optional<std::string> ctx = {};
+  bool is_logit = false;
+  static constexpr auto kFields =
+      fields(field(&BernoulliAttrs::prob, "prob", "Probability of a one; None: an input holds it, or logit counts."),
+             field(&BernoulliAttrs::logit, "logit", "Its logit; None: an input holds it, or prob counts."),
+             field(&BernoulliAttrs::size, "size", kSizeDoc), field(&BernoulliAttrs::dtype, "dtype", kDtypeDoc),
+             field(&BernoulliAttrs::ctx, "ctx", kCtxDoc),
+             field(&BernoulliAttrs::is_logit, "is_logit", "Whether the parameter is the logit."));
+  std::vector<Number> numbers() const { return {is_logit ? logit : prob}; }
+};
+
+template <class A>
+OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Draw&)> draw,
+              Size size = Size::kOfResult) {
+  const size_t parameters = A{}.numbers().size();
+  return general<A>(
+      {.name = name,
+       .doc = doc,
+       .inputs = parameters == 2 ? std::vector<std::string>{"input1", "input2"} : std::vector<std::string>{"input1"},
+       .optional_inputs = parameters,
+       .compose = [name, draw, size](Arrays in, const A& a) -> std::vector<NDArray> {
+         return {draw(Draw(name, in, a, size))};
+       },
+       .is_random = true});
+}
+
+template <class A>
+OpDef sampler(const char* name, const char* doc, const char* distribution) {
+  return sampler<A>(name, doc, [distribution](const Draw& d) { return drawn(d, distribution); });
+}
+
+OpDef bernoulli() {
+  return general<BernoulliAttrs>({.name = "_npi_bernoulli",
+                                  .doc = "Zeros and ones. Raises ValueError for a probability outside of [0, 1].",
+                                  .inputs = {"input1"},
+                                  .optional_inputs = 1,
+                                  .compose = [](Arrays in, const BernoulliAttrs& a) -> std::vector<NDArray> {
+                                    Draw d("_npi_bernoulli", in, a, Size::kOfResult);
+                                    if (!a.is_logit) return {drawn(d, "bernoulli")};
+                                    if (d.of_numbers()) {
+                                      d.numbers[0] = 1 / (1 + std::exp(-*d.numbers[0]));
+                                      return {drawn(d, "bernoulli")};
+                                    }
+                                    const NDArray probability = call("_npx_sigmoid", {cast_to(in[0], DType::kFloat32)});
+                                    d.arrays = {&probability, 1};
+                                    return {drawn(d, "bernoulli")};
+                                  },
+                                  .is_random = true});
+}
+
+}  // namespace
+
+std::vector<OpDef> np_sampler_operators() {
+  return {
+      sampler<UniformAttrs>("_npi_uniform", "Samples of the uniform distribution on [low, high).", draw_uniform),
+      sampler<NormalAttrs>("_npi_normal", "Samples of the normal distribution. Raises ValueError for a negative scale.",
+                           draw_normal),
+      sampler<UniformAttrs>("_npi_uniform_n", "Samples of the uniform distribution, a batch of them.", draw_uniform,
+                            Size::kOfBatch),
+      sampler<NormalAttrs>("_npi_normal_n", "Samples of the normal distribution, a batch of them.", draw_normal,
+                           Size::kOfBatch),
+      sampler<ScaleAttrs>("_npi_exponential", "Samples of the exponential distribution with mean scale.",
+                          draw_exponential),
+      sampler<GammaAttrs>("_npi_gamma", "Samples of the gamma distribution.", "gamma"),
+      sampler<LocationAttrs>("_npi_gumbel", "Samples of the Gumbel distribution.", "gumbel"),
+      sampler<LocationAttrs>("_npi_logistic", "Samples of the logistic distribution.", "logistic"),
+      sampler<ScaleAttrs>("_npi_rayleigh", "Samples of the Rayleigh distribution.", "rayleigh"),
+      sampler<ShapeAttrs>("_npi_weibull", "Samples of the Weibull distribution with shape a and scale 1.", "weibull"),
+      sampler<ShapeAttrs>("_npi_pareto", "Samples of the Pareto II (Lomax) distribution with shape a.", "pareto"),
+      sampler<ShapeAttrs>("_npi_powerd", "Samples on [0, 1] with density a * x**(a - 1).", "power"),
+      bernoulli(),
+  };
+}
+
+}  // namespace headrace
