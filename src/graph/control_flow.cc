@@ -6,6 +6,7 @@
 #include "graph/evaluate.h"
 #include "graph/infer.h"
 #include "graph/nodes.h"
+#include "graph/signature.h"
 #include "op/invoke.h"
 #include "ops/control/control_flow.h"
 
