@@ -158,8 +158,8 @@ class Executor:
         for name, is_needed, gradient in zip(names, self._needed[self._is_train], given):
             if is_needed and gradient is None:
                 raise MXNetError(
-                    f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to it "
-                    "(head gradient) is required: pass out_grads, or end the graph with make_loss"
+                    f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
+                    "it (head gradient) is required: pass out_grads, or end the graph with make_loss"
                 )
         return given
 

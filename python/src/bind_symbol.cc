@@ -89,7 +89,9 @@ void bind_symbol_class(nb::module_& m) {
           "The traced graph that computes these arrays.")
       .def_static(
           "from_tape",
-          [](nb::handle array) { return translated([&] { return symbol_of_tape(arrays_from(nb::make_tuple(array))[0]); }); },
+          [](nb::handle array) {
+            return translated([&] { return symbol_of_tape(arrays_from(nb::make_tuple(array))[0]); });
+          },
           "What was recorded to compute an array.")
       .def("to_json", &Symbol::to_json)
       .def("without_amp_casts", &Symbol::without_amp_casts)

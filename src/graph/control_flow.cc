@@ -183,7 +183,7 @@ CutBody cut_body(std::span<const NDArray> heads, const std::string& name) {
     NDArray& variable = variables[{node, entry.output_index()}];
     if (!variable) {
       const std::string variable_name = output_name(*node, entry.output_index());
-      variable = Symbol::variable(variable_name, {{"__subgraph_name__", name}}).outputs()[0];
+      variable = Symbol::variable(variable_name).outputs()[0];
       cut.taken.emplace_back(variable_name, entry);
     }
     return variable;

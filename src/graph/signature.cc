@@ -15,9 +15,9 @@ constexpr size_t kMostInputs = 1 << 16;  // that a text may ask for
 // What MXNet says of an operator beyond its definition here.
 struct Spelling {
   std::string_view op;
-  std::string_view inputs = {};                    // of any number of them: "data" is data0, data1
-  std::array<std::string_view, 3> outputs = {};    // empty: output, or output0, output1
-  size_t counted = 0;                              // outputs with those that nobody sees; 0: as many as there are
+  std::string_view inputs = {};                         // of any number of them: "data" is data0, data1
+  std::array<std::string_view, 3> outputs = {};         // empty: output, or output0, output1
+  size_t counted = 0;                                   // outputs with those that nobody sees; 0: as many as there are
   std::array<std::string_view, 5> initial_values = {};  // of inputs
 };
 
@@ -139,9 +139,8 @@ void check_bounds(const OpDef& op, const Attrs& attrs) {
     const AttrValue value = field->get(attrs.data());
     const auto* whole = std::get_if<int64_t>(&value);
     const double number = whole ? static_cast<double>(*whole) : std::get<double>(value);
-    check(number >= bounds.least && number <= bounds.most, ErrorKind::kValue,
-          "{}: {} must be from {} to {}, got {}", op.name, bounds.field, bounds.least, bounds.most,
-          attr_to_text(value));
+    check(number >= bounds.least && number <= bounds.most, ErrorKind::kValue, "{}: {} must be from {} to {}, got {}",
+          op.name, bounds.field, bounds.least, bounds.most, attr_to_text(value));
   }
 }
 

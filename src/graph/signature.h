@@ -1,5 +1,6 @@
 // What makes a node of an operator: which numbers it takes, what its inputs and outputs are called and how many there
-// are, as MXNet's programs and files have it. What follows from the definition of an operator is taken from there. Any thread that may read the graph.
+// are, as MXNet's programs and files have it. What follows from the definition of an operator is taken from there. Any
+// thread that may read the graph.
 #pragma once
 
 #include <string>

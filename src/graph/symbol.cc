@@ -217,9 +217,9 @@ void check_variables(const Symbol& symbol, const std::map<std::string, Symbol>& 
 
 namespace {
 
-// The graph of `heads` with nodes replaced. `replacement(node, inputs)` gives what stands for the outputs of a node with
-// these inputs, and nothing to keep it; nodes that depend on a replaced one are copied. `renamed` is copied and called
-// `name`; it may be null.
+// The graph of `heads` with nodes replaced. `replacement(node, inputs)` gives what stands for the outputs of a node
+// with these inputs, and nothing to keep it; nodes that depend on a replaced one are copied. `renamed` is copied and
+// called `name`; it may be null.
 template <class Replacement>
 std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replacement, const Node* renamed = nullptr,
                              const std::string& name = {}) {

@@ -60,7 +60,8 @@ std::optional<int64_t> parse_int(std::string_view text) {
 // Takes the brackets off a list; a single item needs none. False: they do not belong together.
 bool unwrap(std::string_view& text) {
   text = trim(text);
-  const bool opens = text.starts_with('(') || text.starts_with('['), closes = text.ends_with(')') || text.ends_with(']');
+  const bool opens = text.starts_with('(') || text.starts_with('['),
+             closes = text.ends_with(')') || text.ends_with(']');
   if (!opens && !closes) return !text.empty() && text.find(',') == std::string_view::npos;
   if (text.size() < 2 || text.back() != (text.front() == '(' ? ')' : ']')) return false;
   text = text.substr(1, text.size() - 2);

@@ -68,8 +68,8 @@ class _Reader:
         key = _numbered(block, self._counter)
         if key not in outer:
             self._refuse(
-                f"there is no {key}, but {', '.join(k for k in outer if isinstance(outer[k], dict))}; the model must "
-                "be made of the same blocks in the same order as when it was saved"
+                f"there is no {key}, but {', '.join(k for k in outer if isinstance(outer[k], dict))}; the "
+                "model must be made of the same blocks in the same order as when it was saved"
             )
         described = self._part(outer, key, dict)
         self._rename(block, self._part(described, "orig_name", str))
@@ -100,7 +100,9 @@ class _Reader:
         parameters = dict(block.collect_params().items())
         missing = [name for name in outputs.list_inputs() if name not in parameters and name not in names]
         if missing:
-            self._refuse(f"the graph of {block.name} reads {', '.join(missing)}, which the block does not have")
+            self._refuse(
+                f"the graph of {block.name} reads {', '.join(missing)}, which the block does not have"
+            )
         formats = (described.get("out_format"), described.get("in_format"))
         block._active = True
         block._graph = Graph(outputs, *formats, names, parameters)

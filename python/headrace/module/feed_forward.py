@@ -87,9 +87,7 @@ class FeedForward:
         """Writes a checkpoint, by default of the last epoch. AssertionError: no epoch is known."""
         epoch = self.num_epoch if epoch is None else epoch
         assert epoch is not None, "give the epoch"
-        save_checkpoint(
-            prefix, epoch, self.symbol, self.arg_params, self.aux_params, remove_amp_cast
-        )
+        save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params, remove_amp_cast)
 
     # --- use ---
 

@@ -50,8 +50,8 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, d
 
     With `infer_range` and no stop the end follows from the shape that the result must have.
     """
-    return calls.function("_arange")(start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range,
-                                     name=name, dtype=dtype or "float32", **kwargs)  # fmt: skip
+    rest = {"step": step, "repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32", **kwargs}
+    return calls.function("_arange")(start=start, stop=stop, name=name, **rest)
 
 
 def linspace(start, stop, num, endpoint=True, name=None, dtype=None, **kwargs):

@@ -121,7 +121,7 @@ class SymbolFunction:
                 self._set_input(inputs, self._inputs[key], value)
             elif description["variadic"] and is_symbol(value):
                 named[key] = value
-            else:  # a text of the node ("lr_mult", "__mood__"), or nothing that there is: the operator says so
+            else:  # a text of the node ("lr_mult", "__mood__"), or nothing: then the operator says so
                 attributes[key] = value
         if description["scalar_forms"] and len(inputs) == 2 and any(map(is_number, inputs)):
             return self._with_number(inputs, attributes, name, attr)

@@ -19,7 +19,14 @@ WRITTEN = [
     (
         lambda: sym.arange(3),
         ("_arange", "_arange0"),
-        {"start": "3", "stop": "None", "step": "1.0", "repeat": "1", "infer_range": "False", "dtype": "float32"},
+        {
+            "start": "3",
+            "stop": "None",
+            "step": "1.0",
+            "repeat": "1",
+            "infer_range": "False",
+            "dtype": "float32",
+        },
         [0, 1, 2],
     ),
     (
@@ -40,7 +47,12 @@ WRITTEN = [
         {"N": "2", "M": "0", "k": "1", "dtype": "float32"},
         [[0, 1], [0, 0]],
     ),
-    (lambda: sym.cumsum(sym.ones((2, 2)), axis=1), ("_np_cumsum", "cumsum0"), {"axis": "1"}, [[1, 2], [1, 2]]),
+    (
+        lambda: sym.cumsum(sym.ones((2, 2)), axis=1),
+        ("_np_cumsum", "cumsum0"),
+        {"axis": "1"},
+        [[1, 2], [1, 2]],
+    ),
     (lambda: sym.cumsum(sym.ones((2, 2))), ("_np_cumsum", "cumsum0"), {}, [1, 2, 3, 4]),
     (lambda: sym.random.shuffle(sym.ones((2,))), ("_shuffle", "_shuffle0"), {}, [1, 1]),
 ]
@@ -66,3 +78,29 @@ def test_multinomial_gives_probabilities():
     assert len(sym.random.multinomial(sym.var("p"), get_prob=False)) == 1
     assert len(sym.sample_multinomial(sym.var("p"))) == 1
     assert sym.random.multinomial(sym.var("p"), dtype="uint8").attr("dtype") == "uint8"
+
+
+def _bodies(symbol):
+    """[(name, {texts of __subgraph_name__})] of the nodes in the bodies of the last node."""
+    node = json.loads(symbol.tojson())["nodes"][-1]
+    return [
+        [(one["name"], one.get("attrs", {}).get("__subgraph_name__")) for one in body["nodes"]]
+        for body in node["subgraphs"]
+    ]
+
+
+def test_names_in_bodies(monkeypatch):
+    monkeypatch.setattr(mx.symbol.control_flow, "_counts", {})
+    x, y = sym.var("x"), sym.var("y")
+    for i in range(2):
+        made = sym.contrib.cond(sym.sum(x) > 1, lambda: x, lambda: y + 1)
+        assert _bodies(made) == [
+            [(f"_greater_scalar{i}_output", None), (f"identity{2 * i}", f"cond_pred{i}")],
+            [("x", None), (f"identity{2 * i + 1}", f"cond_then{i}")],
+            [("y", None), (f"_plusscalar{i}", f"cond_else{i}")],
+        ]
+    outs, _ = sym.contrib.while_loop(lambda a, b: a < b, lambda a, b: (a, [a + 1, b]), [x, y], 3)
+    assert [{scope for _, scope in body} for body in _bodies(outs)] == [
+        {"while_loop_cond0"},
+        {"while_loop_func0"},
+    ]

@@ -1,4 +1,4 @@
-"""Nodes of symbols: which inputs become variables, what inputs and outputs are called, and hidden attributes."""
+"""Nodes of symbols: which inputs become variables, what inputs and outputs are called, hidden attributes."""
 
 import json
 
@@ -52,7 +52,9 @@ def test_wrong_numbers_of_inputs(x):
     with pytest.raises(mx.MXNetError, match="Concat: 2 inputs are taken, got 3"):
         sym.Concat(x, x, x, num_args=2)
     for function in (sym.Concat, sym.add_n, sym.stack):
-        with pytest.raises(mx.MXNetError, match="at least one input is needed; give some, or say how many in num_args"):
+        with pytest.raises(
+            mx.MXNetError, match="at least one input is needed; give some, or say how many in num_args"
+        ):
             function()
     with pytest.raises(mx.MXNetError, match="more than the 65536 inputs"):
         sym.add_n(num_args=2**40)
@@ -69,7 +71,9 @@ def test_what_variables_start_from(x):
     assert own["mean"] == {"__init__": "own"}
     gamma = sym.LeakyReLU(x, act_type="prelu", name="n").attr_dict()["n_gamma"]
     assert gamma["__init__"] == '["Constant", {"value": 0.25}]'
-    weight = sym.UpSampling(x, scale=2, sample_type="bilinear", num_filter=2, name="n").attr_dict()["n_weight"]
+    weight = sym.UpSampling(x, scale=2, sample_type="bilinear", num_filter=2, name="n").attr_dict()[
+        "n_weight"
+    ]
     assert weight["__init__"] == '["bilinear", {}]'
 
 
@@ -172,7 +176,9 @@ def test_numbers_out_of_bounds(make, x):
 def test_bounds_in_files(x):
     graph = json.loads(sym.Dropout(x, p=0.5).tojson())
     graph["nodes"][-1]["attrs"]["p"] = "1.5"
-    with pytest.raises(mx.MXNetError, match="symbol file: node dropout0: Dropout: p must be from 0 to 1, got 1.5"):
+    with pytest.raises(
+        mx.MXNetError, match="symbol file: node dropout0: Dropout: p must be from 0 to 1, got 1.5"
+    ):
         sym.load_json(json.dumps(graph))
     for function in (sym.SequenceMask, sym.SequenceLast, sym.SequenceReverse):
         with pytest.raises(mx.MXNetError, match="axis must be 0"):

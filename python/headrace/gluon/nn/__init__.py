@@ -18,7 +18,7 @@ from .pool_layers import __all__ as _pool_layers
 __all__ = [
     "Block",
     "HybridBlock",
-    "SymbolBlock",
+    "SymbolBlock",  # noqa: F405
     *_activations,
     *_basic_layers,
     *_containers,
