@@ -147,16 +147,17 @@ class Executor:
         autograd.backward(self._recorded, heads, retain_graph=True, train_mode=is_train)
 
     def _head_gradients(self, given):
-        names = self._symbol.list_outputs()
+        count = len(self._symbol)
         given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-        if len(given) > len(names):
-            raise ValueError(f"Executor.backward: {len(given)} out_grads for {len(names)} outputs")
-        given += [None] * (len(names) - len(given))
+        if len(given) > count:
+            raise ValueError(f"Executor.backward: {len(given)} out_grads for {count} outputs")
+        given += [None] * (count - len(given))
         if self._is_train not in self._needed:
             with autograd.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
-        for name, is_needed, gradient in zip(names, self._needed[self._is_train], given):
-            if is_needed and gradient is None:
+        for i, is_needed in enumerate(self._needed[self._is_train]):
+            if is_needed and given[i] is None:
+                name = self._symbol.list_outputs()[i]
                 raise MXNetError(
                     f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
                     "it (head gradient) is required: pass out_grads, or end the graph with make_loss"
