@@ -59,6 +59,9 @@ class Symbol {
   // renamed.
   Symbol compose(const std::map<std::string, Symbol>& replacements, const std::string& name = {}) const;
 
+  // The same graph without the casts of mixed precision (amp_cast, amp_multicast).
+  Symbol without_amp_casts() const;
+
   // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
   std::string to_json(int is_np_shape = 0) const;
   static Symbol from_json(std::string_view text);  // MXNetError: malformed, or an unknown operator

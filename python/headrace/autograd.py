@@ -15,6 +15,7 @@ __all__ = [
     "mark_variables",
     "backward",
     "grad",
+    "get_symbol",
     "Function",
 ]
 
@@ -85,6 +86,20 @@ def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=Fals
         retain_graph = create_graph
     head_grads = _head_gradients(heads, head_grads, "grad")
     return _core.grad(heads, variables, head_grads, bool(retain_graph), bool(create_graph), bool(train_mode))
+
+
+def get_symbol(x):
+    """What was recorded to compute the array `x`, as a Symbol.
+
+    Arrays with attached gradients are its variables var0, var1 ..., other arrays that were read null0,
+    null1 ... AssertionError: `x` is no array. MXNetError: nothing was recorded, backward has freed it, or a
+    part of it is a hybridized block or a Function.
+    """
+    from . import _arrays as arrays
+    from .symbol.calls import wrap
+
+    assert isinstance(x, arrays.NDArray), f"get_symbol: expected an array, got {type(x)}"
+    return wrap(_core.SymbolHandle.from_tape(x), isinstance(x, arrays.NpArray))
 
 
 class Function:

@@ -5,6 +5,7 @@ import warnings
 from . import _arrays as arrays
 from . import _core, autograd
 from . import ndarray as nd
+from .base import MXNetError
 from .context import current_context
 from .numpy import ndarray as _np_class
 
@@ -28,12 +29,28 @@ def _named(values, names, what, allow_missing=False):
     return values
 
 
+def _requests(grad_req, names):
+    """Name to gradient request. ValueError: not one for each, or another word than those that there are."""
+    if isinstance(grad_req, str):
+        named = dict.fromkeys(names, grad_req)
+    elif isinstance(grad_req, dict):
+        named = {name: grad_req.get(name, "null") for name in names}
+    else:
+        named = dict(zip(names, grad_req))
+        if len(named) != len(names) or len(grad_req) != len(names):
+            raise ValueError(f"grad_req: {len(grad_req)} requests for {len(names)} arguments")
+    for name, request in named.items():
+        if request not in ("write", "add", "null"):
+            raise ValueError(f"grad_req of {name} must be 'write', 'add' or 'null', got {request!r}")
+    return named
+
+
 class Executor:
     """Runs a symbol forward and backward over arrays that stay the same.
 
     `args` and `args_grad` are lists in the order of list_arguments() or dictionaries, `aux_states` of
     list_auxiliary_states(); `grad_req` is 'write', 'add' or 'null' for all, or a list or dictionary of these.
-    ValueError: an argument is missing.
+    ValueError: an argument is missing, or a request is none of these words.
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
@@ -43,11 +60,8 @@ class Executor:
         self.arg_arrays = _named(args, self._arg_names, "args")
         self.aux_arrays = _named(aux_states, self._aux_names, "aux_states")
         given = _named(args_grad, self._arg_names, "args_grad", allow_missing=True)
-        if isinstance(grad_req, str):
-            grad_req = [grad_req] * len(self._arg_names)
-        elif isinstance(grad_req, dict):
-            grad_req = [grad_req.get(name, "null") for name in self._arg_names]
-        requests = [req if grad is not None else "null" for req, grad in zip(grad_req, given)]
+        named = _requests(grad_req, self._arg_names)
+        requests = [named[name] if grad is not None else "null" for name, grad in zip(self._arg_names, given)]
         self._requests = requests
         self.grad_arrays = [grad if req != "null" else None for grad, req in zip(given, requests)]
         wanted = [i for i, req in enumerate(requests) if req != "null"]
@@ -62,7 +76,9 @@ class Executor:
         self._op = _core.CachedOp(symbol._handle)
         self._np = isinstance(self.arg_arrays[0], _np_class) if self.arg_arrays else symbol._is_np
         self._outputs = None
-        self._recorded = None
+        self._recorded = None  # the outputs on the tape
+        self._is_train = None  # whether the last forward trained; None: there was none
+        self._needed = {}  # by mode, for each output whether its gradient matters
         self._monitor = None
 
     def forward(self, is_train=False, **kwargs):
@@ -82,11 +98,23 @@ class Executor:
             arguments[name][:] = arrays.like(value, arguments[name])
         if self._monitor is not None:
             self._call_monitor(is_train)
-        scope = autograd.record(True) if is_train else autograd.pause(False)
-        with scope:
-            self._recorded = self._op(self._inputs, self._np)
-        self._outputs = [output.detach() for output in self._recorded]
+        self._is_train = bool(is_train)
+        # Gradients of a forward in use are rare: unless it draws numbers, it is run again for them.
+        if self._has_gradients() and (is_train or self._symbol._handle.is_random):
+            self._record()
+            self._outputs = [output.detach() for output in self._recorded]
+        else:
+            self._recorded = None
+            with autograd.train_mode() if is_train else autograd.predict_mode():
+                self._outputs = self._op(self._inputs, self._np)
         return self._outputs
+
+    def _has_gradients(self):
+        return any(request != "null" for request in self._requests)
+
+    def _record(self):
+        with autograd.record(self._is_train):
+            self._recorded = self._op(self._inputs, self._np)
 
     def _call_monitor(self, is_train):
         callback, monitor_all = self._monitor
@@ -103,13 +131,38 @@ class Executor:
                 callback(name, value)
 
     def backward(self, out_grads=None, is_train=True):
-        """Writes (or adds) the gradients; `out_grads`: those of the outputs, ones where left out."""
-        if self._recorded is None:
+        """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
+
+        They may be left out (or None) for outputs of losses, which take no notice of them. After a forward in
+        use the gradients are those for the values that the arguments have now. MXNetError: one is missing.
+        RuntimeError: there was no forward. ValueError: more gradients than outputs.
+        """
+        if self._is_train is None:
             raise RuntimeError("Executor.backward: call forward(is_train=True) first")
-        if out_grads is not None and not isinstance(out_grads, (list, tuple)):
-            out_grads = [out_grads]
-        if any(req != "null" for req in self._requests):
-            autograd.backward(self._recorded, out_grads, retain_graph=True, train_mode=is_train)
+        if not self._has_gradients():
+            return
+        heads = self._head_gradients(out_grads)
+        if self._recorded is None:
+            self._record()
+        autograd.backward(self._recorded, heads, retain_graph=True, train_mode=is_train)
+
+    def _head_gradients(self, given):
+        count = len(self._symbol)
+        given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+        if len(given) > count:
+            raise ValueError(f"Executor.backward: {len(given)} out_grads for {count} outputs")
+        given += [None] * (count - len(given))
+        if self._is_train not in self._needed:
+            with autograd.record(self._is_train):
+                self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
+        for i, is_needed in enumerate(self._needed[self._is_train]):
+            if is_needed and given[i] is None:
+                name = self._symbol.list_outputs()[i]
+                raise MXNetError(
+                    f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
+                    "it (head gradient) is required: pass out_grads, or end the graph with make_loss"
+                )
+        return given
 
     def set_monitor_callback(self, callback, monitor_all=False):
         """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if
@@ -121,8 +174,20 @@ class Executor:
 
     @property
     def outputs(self):
-        """The outputs of the last forward."""
-        return [] if self._outputs is None else self._outputs
+        """The outputs of the last forward; before the first, zeros. Each forward makes new arrays."""
+        if self._outputs is None:
+            self._outputs = self._blank_outputs()
+        return self._outputs
+
+    def _blank_outputs(self):
+        named = {**self.arg_dict, **self.aux_dict}
+        shapes = {name: array.shape for name, array in named.items()}
+        dtypes = {name: array._dtype_name for name, array in named.items()}
+        _, outputs = self._symbol._infer(shapes, dtypes)
+        if any(shape is None or -1 in shape for shape, _ in outputs):
+            return []  # they depend on values
+        make = arrays.mnp.zeros if self._np else nd.zeros
+        return [make(shape, dtype=dtype or "float32", ctx=self._ctx) for shape, dtype in outputs]
 
     @property
     def arg_dict(self):
@@ -155,8 +220,13 @@ class Executor:
 
     def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
         """An executor for other input shapes that shares the arrays, and gradients, whose shapes stay."""
-        made = dict(zip(self._arg_names, self._requests))
-        return simple_bind(self._symbol, self._ctx, made, None, kwargs, self)
+        requests = dict(zip(self._arg_names, self._requests))
+        dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
+        return simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+
+    def get_optimized_symbol(self):
+        """The symbol itself: what it is compiled to is no symbol; debug_str shows that."""
+        return self._symbol
 
     def debug_str(self):
         """What runs, step by step."""
@@ -179,13 +249,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
         made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
-    if isinstance(grad_req, str):
-        requests = dict.fromkeys(arguments, grad_req)
-    elif isinstance(grad_req, dict):
-        requests = {name: grad_req.get(name, "null") for name in arguments}
-    else:
-        requests = dict(zip(arguments, grad_req))
-    grads = {}
+    requests, grads = _requests(grad_req, arguments), {}
     for name in arguments:
         if requests[name] != "null":
             old = old_grads.get(name) if made[name] is old_arrays.get(name) else None

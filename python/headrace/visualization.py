@@ -212,7 +212,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     """A Digraph of a symbol's operators, each pointing to its inputs.
 
     With `shape` (shapes of inputs by name) edges say the shapes of single samples, with `dtype` (dtypes by
-    name) their dtypes too. `node_attrs` are attributes for all nodes. Parameters get no edges if
+    name) their dtypes. `node_attrs` are attributes for all nodes. Parameters get no edges if
     `hide_weights`. TypeError: no symbol. ValueError: `shape` does not tell all shapes.
     """
     nodes, _ = _nodes(symbol)
@@ -222,6 +222,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
         internals = symbol.get_internals()
         _, found, _ = internals.infer_type(**dtype)
         dtypes = dict(zip(internals.list_outputs(), found))
+    known = {*shapes, *dtypes}
     look = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled"}
     look.update(node_attrs or {})
     graph = Digraph(title, save_format)
@@ -241,10 +242,10 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
             if hide_weights and before["name"] in weights:
                 continue
             name = _output_name(before)
-            if name not in shapes and f"{name}{output}" in shapes:
+            if name not in known and f"{name}{output}" in known:
                 name += str(output)
             text = "x".join(map(str, shapes.get(name, ())[1:]))
-            if name in dtypes and shapes:
+            if name in dtypes:
                 text += f"({dtypes[name].__name__})"
             graph.edge(node["name"], before["name"], text, arrowtail="open", dir="back")
     return graph

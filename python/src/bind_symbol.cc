@@ -12,6 +12,7 @@
 #include "graph/infer.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/tape_symbol.h"
 #include "headrace/symbol.hpp"
 #include "op/trace.h"
 
@@ -86,7 +87,17 @@ void bind_symbol_class(nb::module_& m) {
           "from_arrays",
           [](nb::handle arrays) { return translated([&] { return symbol_of_trace(arrays_from(arrays)); }); },
           "The traced graph that computes these arrays.")
+      .def_static(
+          "from_tape",
+          [](nb::handle array) {
+            return translated([&] { return symbol_of_tape(arrays_from(nb::make_tuple(array))[0]); });
+          },
+          "What was recorded to compute an array.")
       .def("to_json", &Symbol::to_json)
+      .def("without_amp_casts", &Symbol::without_amp_casts)
+      .def_prop_ro(
+          "is_random", [](const Symbol& s) { return draws_numbers(s.outputs()); },
+          "Whether a node, or one of a body of it, draws random numbers.")
       .def("__len__", &Symbol::size)
       .def("output", [](const Symbol& s, size_t i) { return translated([&] { return s[i]; }); })
       .def_prop_ro("name", &Symbol::name)
@@ -165,6 +176,12 @@ void bind_cached_op(nb::module_& m) {
             });
           },
           "The outputs for a sequence of arrays, in the order of list_inputs().")
+      .def(
+          "reads_head_gradients",
+          [](CachedOp& self, nb::handle inputs) {
+            return translated([&] { return self.reads_head_gradients(arrays_from(inputs)); });
+          },
+          "Of a call that is recorded: for each output whether a gradient depends on the one with respect to it.")
       .def("explain", [](CachedOp& self, nb::handle inputs) {
         return translated([&] { return self.explain(arrays_from(inputs)); });
       });

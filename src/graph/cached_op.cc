@@ -371,6 +371,23 @@ void CachedOp::record_gradients(const Compiled& compiled, std::span<const ViewPt
     if (gradients[i]) g.set(i, std::move(gradients[i]));
 }
 
+std::vector<bool> CachedOp::reads_head_gradients(std::span<const NDArray> inputs) {
+  const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
+  std::vector<bool> reads(symbol_.size(), false);
+  if (!compiled->backward) return reads;
+  const Lowered& graph = compiled->backward->graph();
+  const auto read = [&](int id) {
+    if (id < 0) return;
+    const int root = graph.values[static_cast<size_t>(id)].root;
+    for (size_t k = 0; k < reads.size(); ++k)
+      if (graph.inputs[k] == root) reads[k] = true;
+  };
+  for (const Step& step : graph.steps)
+    for (int id : step.inputs) read(id);
+  for (int id : graph.outputs) read(id);
+  return reads;
+}
+
 std::string CachedOp::explain(std::span<const NDArray> inputs) {
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
   if (compiled->is_dynamic) return "The graph asks for values while it runs: its operators run one by one.\n";

@@ -28,6 +28,10 @@ class CachedOp {
   // operator. Raises what is wrong with the types, naming the operator.
   std::vector<NDArray> operator()(std::span<const NDArray> inputs);
 
+  // Of a call that is recorded in the thread's mode: for each output whether the gradient of an input depends on the
+  // gradient with respect to it; below a loss it does not. A graph that asks for values gives false for all.
+  std::vector<bool> reads_head_gradients(std::span<const NDArray> inputs);
+
   const Symbol& symbol() const noexcept { return symbol_; }
   // What runs for these inputs in the thread's mode: steps, memory, estimated time.
   std::string explain(std::span<const NDArray> inputs);

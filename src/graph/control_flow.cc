@@ -6,6 +6,7 @@
 #include "graph/evaluate.h"
 #include "graph/infer.h"
 #include "graph/nodes.h"
+#include "graph/signature.h"
 #include "op/invoke.h"
 #include "ops/control/control_flow.h"
 
@@ -182,7 +183,7 @@ CutBody cut_body(std::span<const NDArray> heads, const std::string& name) {
     NDArray& variable = variables[{node, entry.output_index()}];
     if (!variable) {
       const std::string variable_name = output_name(*node, entry.output_index());
-      variable = Symbol::variable(variable_name, {{"__subgraph_name__", name}}).outputs()[0];
+      variable = Symbol::variable(variable_name).outputs()[0];
       cut.taken.emplace_back(variable_name, entry);
     }
     return variable;

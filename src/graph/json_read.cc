@@ -66,6 +66,7 @@ class GraphReader {
     std::vector<NDArray> heads;
     for (const Json& head : member(graph, "heads", Json::value_t::array, "the graph"))
       heads.push_back(read_entry(head, nodes, "heads"));
+    require(!heads.empty(), "\"heads\" of the graph names no output");
     return heads;
   }
 
@@ -122,8 +123,10 @@ class GraphReader {
     require(node.inputs.size() <= most, "node {} of {} has {} inputs; at most {} are taken", node.label->name,
             node.op->name, node.inputs.size(), most);
     if (!node.op->variadic)
-      for (size_t i = node.inputs.size(); i < input_count(*node.op, *node.attrs); ++i)
-        node.inputs.push_back(missing_input(node, i, {}, {}));
+      for (size_t i = node.inputs.size(); i < input_count(*node.op, *node.attrs); ++i) {
+        node.inputs.push_back(missing_input(node, i, {}));
+        set_initial_value(node, i);
+      }
   }
 
   // "weight_lr_mult" of a layer belongs to the variable that is its weight.

@@ -3,6 +3,7 @@
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/signature.h"
 
 namespace headrace {
 namespace {
@@ -10,21 +11,6 @@ namespace {
 // A list of that many items or fewer is one line.
 constexpr size_t kOneLine = 10;
 constexpr int kMxnetVersion = 10901;
-
-// How many outputs MXNet's CPU build counts for a node in node_row_ptr, which includes those that nobody sees.
-size_t counted_outputs(const Node& node) {
-  if (!node.op) return 1;
-  const std::string& name = node.op->name;
-  const auto attr_is = [&](const char* key, const char* value) {
-    auto found = node.label->attrs.find(key);
-    return found != node.label->attrs.end() && found->second == value;
-  };
-  if (name == "Dropout") return 2;
-  if (name == "BatchNorm" || name == "LayerNorm" || name == "GroupNorm" || name == "InstanceNorm") return 3;
-  if (name == "Pooling") return attr_is("pool_type", "avg") || attr_is("pool_type", "sum") ? 1 : 2;
-  if (name == "LeakyReLU") return attr_is("act_type", "rrelu") ? 2 : 1;
-  return output_count(node);
-}
 
 class Writer {
  public:

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "graph/nodes.h"
+#include "graph/signature.h"
 #include "op/trace.h"
 
 namespace headrace {
@@ -38,6 +39,16 @@ std::string field_names(const OpDef& op) {
 
 size_t input_count(const OpDef& op, const Attrs& attrs) {
   return op.input_count ? op.input_count(attrs) : op.inputs.size() - op.optional_inputs;
+}
+
+Symbol::Texts texts_of_attrs(const Node& node) {
+  Symbol::Texts texts;
+  const IntrusivePtr<Attrs> defaults = node.op->make_attrs();
+  for (const FieldInfo& field : node.op->schema->fields) {
+    const AttrValue value = field.get(node.attrs->data());
+    if (field.required || value != field.get(defaults->data())) texts.emplace(field.name, attr_to_text(value));
+  }
+  return texts;
 }
 
 namespace {
@@ -83,12 +94,7 @@ void label_nodes(std::span<const NDArray> heads) {
       std::string op = node->op->name;
       std::transform(op.begin(), op.end(), op.begin(), [](unsigned char c) { return std::tolower(c); });
       node->label->name = op + std::to_string(count++);
-      const IntrusivePtr<Attrs> defaults = node->op->make_attrs();
-      for (const FieldInfo& field : node->op->schema->fields) {
-        const AttrValue value = field.get(node->attrs->data());
-        if (field.required || value != field.get(defaults->data()))
-          node->label->attrs.emplace(field.name, attr_to_text(value));
-      }
+      node->label->attrs = texts_of_attrs(*node);
       spell(*node);
     }
     node->outputs.clear();
@@ -111,16 +117,14 @@ Symbol symbol_of_trace(std::vector<NDArray> outputs) {
   return Symbol(std::move(outputs));
 }
 
-NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs) {
-  const OpDef& op = *node.op;
-  Symbol::Texts texts;
-  const bool auxiliary = i < 32 && ((op.mutates >> i) & 1u);
-  if (auxiliary)
-    texts["__init__"] = op.inputs[i].ends_with("var") ? "[\"one\", {}]" : "[\"zero\", {}]";
-  else
-    texts = attrs;
-  texts.insert(node_attrs.begin(), node_attrs.end());
-  return Symbol::variable(node.label->name + "_" + op.inputs[i], texts).outputs()[0];
+NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& texts) {
+  return Symbol::variable(node.label->name + "_" + input_name(node, i), texts).outputs()[0];
+}
+
+void set_initial_value(const Node& node, size_t i) {
+  Node* const source = node.inputs[i].node().get();
+  const std::string value = initial_value(node, i);
+  if (!value.empty() && source && is_variable(*source)) source->label->attrs.emplace("__init__", value);
 }
 
 }  // namespace headrace

@@ -22,6 +22,8 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts);
 std::string field_names(const OpDef& op);
 // How many inputs an operator has with these attributes; those that it says to be optional come on top.
 size_t input_count(const OpDef& op, const Attrs& attrs);
+// The typed attributes of a node as texts: those that are required, and those that are not the defaults.
+Symbol::Texts texts_of_attrs(const Node& node);
 // Gives names and texts to the nodes of a traced graph, so that it is a symbol.
 void label_nodes(std::span<const NDArray> heads);
 // Makes a node with a label what symbols hold in its place (OpDef::spelling).
@@ -30,7 +32,10 @@ void spell(Node& node);
 NDArray traced_variable(const std::string& name, const Shape& shape, DType dtype, const Symbol::Texts& attrs);
 // The graph that computes these traced arrays. MXNetError: one of them does not depend on the graph's inputs.
 Symbol symbol_of_trace(std::vector<NDArray> outputs);
-// The variable that stands for input `i` that nobody gave.
-NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& attrs, const Symbol::Texts& node_attrs);
+// The variable, with these texts, that stands for input `i` that nobody gave.
+NDArray missing_input(const Node& node, size_t i, const Symbol::Texts& texts);
+// Writes down with the variable that is input `i`, if it is one, what it starts from, where the operator says so and
+// nobody else did.
+void set_initial_value(const Node& node, size_t i);
 
 }  // namespace headrace

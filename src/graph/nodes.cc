@@ -1,5 +1,6 @@
 #include "graph/nodes.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -61,10 +62,13 @@ size_t visible_output_count(const Node& node) {
   return std::min(node.op->visible_outputs, output_count(node));
 }
 
-std::string output_name(const Node& node, uint32_t index) {
-  const std::string& name = node.label->name;
-  if (!node.op) return name;
-  return visible_output_count(node) == 1 ? name + "_output" : fmt::format("{}_output{}", name, index);
+bool draws_numbers(std::span<const NDArray> heads) {
+  const auto draws = [](const Node* node) {
+    if (node->op && node->op->is_random) return true;
+    return node->label && std::ranges::any_of(node->label->subgraphs,
+                                              [](const std::vector<NDArray>& body) { return draws_numbers(body); });
+  };
+  return std::ranges::any_of(topological_order(heads), draws);
 }
 
 }  // namespace headrace

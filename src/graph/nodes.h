@@ -27,7 +27,8 @@ NDArray output_of(Node* node, uint32_t index);
 // How many results a node has, and how many of them users see.
 size_t output_count(const Node& node);
 size_t visible_output_count(const Node& node);
-// "fc_output", "split_output1", "data".
-std::string output_name(const Node& node, uint32_t index);
+
+// Whether a node that `heads` depend on, or one of a body of it, draws random numbers.
+bool draws_numbers(std::span<const NDArray> heads);
 
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/signature.h"
 
 namespace headrace {
 namespace {
@@ -39,6 +40,16 @@ std::string automatic_name(std::string_view op) {
   return name + std::to_string(count.fetch_add(1));
 }
 
+[[noreturn]] void refuse_text(const OpDef& op, const std::string& key) {
+  const size_t end = key.find('_');
+  const std::string rest = end == std::string::npos ? "" : key.substr(end + 1);
+  check(rest.empty() || stored_key(rest) == rest, ErrorKind::kRuntime,
+        "{}: {} is no longer said to the operator; say it to the variable: {}(..., {}=var(name, {}=value))", op.name,
+        key, op.name, key.substr(0, end), rest);
+  fail(ErrorKind::kRuntime, "{}: Cannot find argument '{}'; the inputs are {}, the attributes {}", op.name, key,
+       op.inputs.empty() ? "none" : fmt::format("{}", fmt::join(op.inputs, ", ")), field_names(op));
+}
+
 }  // namespace
 
 AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
@@ -48,8 +59,7 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
     const FieldInfo* field = op.schema->find(key);
     // Files name a device where the operator would have made a new array.
     if (!field && ((key == "num_args" && op.variadic) || key == "ctx")) continue;
-    check(field != nullptr, ErrorKind::kRuntime, "{}: Cannot find argument '{}'; it takes {}", op.name, key,
-          field_names(op));
+    if (!field) refuse_text(op, key);
     if (!made) made = op.make_attrs();
     if (value == "None") {  // not given, unless None is a value of the field
       if (field->nullable) field->set(made->mutable_data(), std::monostate{}, *field, op.name.c_str());
@@ -60,7 +70,9 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
   for (const FieldInfo& field : op.schema->fields)
     check(!field.required || texts.contains(field.name), ErrorKind::kRuntime,
           "{}: Required parameter {} is missing: {}", op.name, field.name, field.doc);
-  return made ? AttrsPtr(made.get()) : op.default_attrs;
+  AttrsPtr attrs = made ? AttrsPtr(made.get()) : op.default_attrs;
+  check_bounds(op, *attrs);
+  return attrs;
 }
 
 Symbol Symbol::variable(const std::string& name, Texts attrs) {
@@ -80,20 +92,19 @@ Symbol Symbol::apply(std::string_view op_name, const std::string& name, const st
   const OpDef& op = find_op(op_name);
   NodePtr node = make_node(&op, name.empty() ? automatic_name(op.name) : name);
   NodeLabel& label = *node->label;
-  label.attrs = attrs;
-  for (const auto& [key, value] : node_attrs) label.attrs.emplace(stored_key(key), value);
+  for (const Texts* texts : {&attrs, &node_attrs})
+    for (const auto& [key, value] : *texts) label.attrs.emplace(stored_key(key), value);
   if (op.variadic && op.schema->find("num_args")) label.attrs.emplace("num_args", std::to_string(inputs.size()));
   node->attrs = parse_attrs(op, label.attrs);
   size_t given = inputs.size();
   while (given > 0 && !inputs[given - 1]) --given;
-  const size_t least = input_count(op, *node->attrs), most = op.input_count ? least : op.inputs.size();
-  const size_t wanted = op.variadic ? given : std::clamp(given, least, most);
-  check(given <= wanted, ErrorKind::kRuntime, "{}: {} inputs are taken, got {}", op.name, wanted, given);
+  const size_t wanted = wanted_inputs(*node, given);
   for (size_t i = 0; i < wanted; ++i) {
     if (i < given && inputs[i])
       node->inputs.push_back(single_output(inputs[i], op));
     else
-      node->inputs.push_back(missing_input(*node, i, attrs, node_attrs));
+      node->inputs.push_back(missing_input(*node, i, label.attrs));
+    set_initial_value(*node, i);
   }
   spell(*node);
   return all_outputs(node.get());
@@ -205,24 +216,28 @@ void check_variables(const Symbol& symbol, const std::map<std::string, Symbol>& 
 
 }  // namespace
 
-Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements, const std::string& name) const {
-  check_variables(*this, replacements);
-  const Node* renamed = name.empty() || outputs_.empty() ? nullptr : outputs_[0].node().get();
-  check(!renamed || !is_variable(*renamed), ErrorKind::kValue, "compose: {} is a variable, it cannot be called {}",
-        renamed ? renamed->label->name : "", name);
-  std::unordered_map<const Node*, NDArray> replaced;  // variables
-  std::unordered_map<const Node*, NodePtr> copies;    // nodes that depend on one
+namespace {
+
+// The graph of `heads` with nodes replaced. `replacement(node, inputs)` gives what stands for the outputs of a node
+// with these inputs, and nothing to keep it; nodes that depend on a replaced one are copied. `renamed` is copied and
+// called `name`; it may be null.
+template <class Replacement>
+std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replacement, const Node* renamed = nullptr,
+                             const std::string& name = {}) {
+  std::unordered_map<const Node*, std::vector<NDArray>> replaced;
+  std::unordered_map<const Node*, NodePtr> copies;
   const auto mapped = [&](const NDArray& entry) {
     const Node* node = entry.node().get();
-    if (auto found = replaced.find(node); found != replaced.end()) return found->second;
+    if (auto found = replaced.find(node); found != replaced.end()) return found->second.at(entry.output_index());
     if (auto found = copies.find(node); found != copies.end())
       return output_of(found->second.get(), entry.output_index());
     return entry;
   };
-  for (Node* node : topological_order(outputs_)) {
-    if (is_variable(*node)) {
-      auto found = replacements.find(node->label->name);
-      if (found != replacements.end()) replaced.emplace(node, found->second.outputs()[0]);
+  for (Node* node : topological_order(heads)) {
+    std::vector<NDArray> inputs;
+    for (const NDArray& input : node->inputs) inputs.push_back(mapped(input));
+    if (std::vector<NDArray> other = replacement(*node, inputs); !other.empty()) {
+      replaced.emplace(node, std::move(other));
       continue;
     }
     if (node != renamed && std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
@@ -233,12 +248,35 @@ Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements, const 
     copy->label->attrs = node->label->attrs;
     copy->label->subgraphs = node->label->subgraphs;
     copy->attrs = node->attrs;
-    for (const NDArray& input : node->inputs) copy->inputs.push_back(mapped(input));
+    copy->inputs.assign(inputs.begin(), inputs.end());
     copies.emplace(node, std::move(copy));
   }
   std::vector<NDArray> outputs;
-  for (const NDArray& output : outputs_) outputs.push_back(mapped(output));
-  return Symbol(std::move(outputs));
+  for (const NDArray& head : heads) outputs.push_back(mapped(head));
+  return outputs;
+}
+
+}  // namespace
+
+Symbol Symbol::compose(const std::map<std::string, Symbol>& replacements, const std::string& name) const {
+  check_variables(*this, replacements);
+  const Node* renamed = name.empty() || outputs_.empty() ? nullptr : outputs_[0].node().get();
+  check(!renamed || !is_variable(*renamed), ErrorKind::kValue, "compose: {} is a variable, it cannot be called {}",
+        renamed ? renamed->label->name : "", name);
+  return Symbol(rewired(
+      outputs_,
+      [&](const Node& node, std::span<const NDArray>) -> std::vector<NDArray> {
+        const auto found = is_variable(node) ? replacements.find(node.label->name) : replacements.end();
+        return found == replacements.end() ? std::vector<NDArray>() : found->second.outputs();
+      },
+      renamed, name));
+}
+
+Symbol Symbol::without_amp_casts() const {
+  return Symbol(rewired(outputs_, [](const Node& node, std::span<const NDArray> inputs) -> std::vector<NDArray> {
+    if (!node.op || (node.op->name != "amp_cast" && node.op->name != "amp_multicast")) return {};
+    return {inputs.begin(), inputs.end()};
+  }));
 }
 
 }  // namespace headrace

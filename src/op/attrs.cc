@@ -62,10 +62,20 @@ std::optional<int64_t> parse_int(std::string_view text) {
   return value;
 }
 
+// Takes the brackets off a list; a single item needs none. False: they do not belong together.
+bool unwrap(std::string_view& text) {
+  text = trim(text);
+  const bool opens = text.starts_with('(') || text.starts_with('['),
+             closes = text.ends_with(')') || text.ends_with(']');
+  if (!opens && !closes) return !text.empty() && text.find(',') == std::string_view::npos;
+  if (text.size() < 2 || text.back() != (text.front() == '(' ? ')' : ']')) return false;
+  text = text.substr(1, text.size() - 2);
+  return true;
+}
+
 // "(2, None, 3)", "[2,3]", "2": nullopt where the text is no such list.
 std::optional<OptionalInts> parse_ints(std::string_view text) {
-  text = trim(text);
-  if (text.size() > 1 && (text.front() == '(' || text.front() == '[')) text = text.substr(1, text.size() - 2);
+  if (!unwrap(text)) return std::nullopt;
   OptionalInts items;
   while (!trim(text).empty()) {
     size_t comma = text.find(',');
@@ -84,8 +94,7 @@ std::optional<OptionalInts> parse_ints(std::string_view text) {
 }
 
 std::optional<Doubles> parse_doubles(std::string_view text) {
-  text = trim(text);
-  if (text.size() > 1 && (text.front() == '(' || text.front() == '[')) text = text.substr(1, text.size() - 2);
+  if (!unwrap(text)) return std::nullopt;
   Doubles items;
   while (!trim(text).empty()) {
     const size_t comma = text.find(',');

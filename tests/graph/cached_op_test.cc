@@ -57,6 +57,19 @@ TEST_F(CachedOps, WrongInputsAreRefused) {
   EXPECT_EQ(op(std::vector{array({1}), array({2})})[0].item(), 3);  // and it still works
 }
 
+TEST_F(CachedOps, KnowsWhichHeadGradientsMatter) {
+  const Symbol x = var("x"), square = Symbol::apply("square", "", {x});
+  const Symbol loss = Symbol::apply("MakeLoss", "", {square}), fixed = Symbol::apply("BlockGrad", "", {square});
+  CachedOp op(Symbol::group({square, loss, fixed, x, var("other")}));
+  const std::vector<NDArray> inputs{leaf({2, 3}), array({1})};
+  const std::vector<bool> none(5, false), some{true, false, false, true, false};
+  EXPECT_EQ(op.reads_head_gradients(inputs), none);
+  thread_state().recording = true;
+  EXPECT_EQ(op.reads_head_gradients(inputs), some);
+  thread_state().training = true;
+  EXPECT_EQ(op.reads_head_gradients(inputs), some);
+}
+
 TEST_F(CachedOps, TrainingIsAnotherPlan) {
   CachedOp op(Symbol::apply("Dropout", "", {var("x")}, {{"p", "0.5"}}));
   const std::vector<NDArray> x{ones_like(full({100}, 0, DType::kFloat32, Device{}))};

@@ -1,11 +1,13 @@
 """Recording, backward, grad, custom functions: values by hand or by NumPy."""
 
 import gc
+import json
 import weakref
 
 import numpy
 import pytest
 
+import headrace as mx
 from headrace import MXNetError, autograd, nd, np
 
 
@@ -353,3 +355,37 @@ def test_np_arrays():
     y.backward()
     assert type(x.grad) is np.ndarray
     numpy.testing.assert_array_equal(x.grad.asnumpy(), [1, 3, 4])
+
+
+def test_symbol_of_what_was_recorded():
+    x, y = nd.array([[1, 2, 3]]), nd.array([[4, 5, 6]])
+    x.attach_grad()
+    with autograd.record():
+        z = nd.split(x * y + x * 2, num_outputs=3)[1]
+    made = autograd.get_symbol(z)
+    assert made.list_arguments() == ["var0", "null0"] and made.list_outputs() == ["node_3_output1"]
+    assert [node["op"] for node in json.loads(made.tojson())["nodes"]] == [
+        *("null", "null", "broadcast_mul", "_mul_scalar", "broadcast_add", "SliceChannel")
+    ]
+    assert made.eval(var0=x, null0=y)[0].asnumpy().tolist() == z.asnumpy().tolist()
+    assert autograd.get_symbol(x).list_outputs() == ["var0"]
+    z.backward()
+    with pytest.raises(MXNetError, match="backward has used up what was recorded"):
+        autograd.get_symbol(z)
+
+
+def test_symbols_of_what_was_not_recorded():
+    x = nd.ones((2,))
+    with pytest.raises(MXNetError, match="not in a computational graph"):
+        autograd.get_symbol(x)
+    with pytest.raises(AssertionError, match="expected an array"):
+        autograd.get_symbol(3)
+    block = mx.gluon.nn.Dense(1)
+    block.initialize()
+    block.hybridize()
+    x = nd.ones((2, 2))
+    x.attach_grad()
+    with autograd.record():
+        y = block(x)
+    with pytest.raises(MXNetError, match="no operator but a hybridized block"):
+        autograd.get_symbol(y)

@@ -87,6 +87,8 @@ def test_plot_network(symbol):
     assert not any("conv1_weight" in line for line in lines)
     whole = mx.viz.plot_network(symbol, hide_weights=False).source
     assert 'conv1 -> conv1_weight [label="" arrowtail=open dir=back]' in whole
+    typed = mx.viz.plot_network(symbol, hide_weights=False, dtype={"data": "float32"}).source
+    assert 'conv1 -> conv1_weight [label="(float32)" arrowtail=open dir=back]' in typed
     typed = mx.viz.plot_network(symbol, shape={"data": (2, 3, 8, 8)}, dtype={"data": "float32"}).source
     assert 'label="3x8x8(float32)"' in typed
 

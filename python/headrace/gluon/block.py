@@ -272,6 +272,24 @@ class Block:
                     f"contains parameters {brief_names(params)}. Set ignore_extra=True to ignore it."
                 )
 
+    def save(self, prefix):
+        """Writes `prefix-model.json`, the names of the blocks and the graphs of those that have run
+        hybridized, and `prefix-model.params`, the parameters; `load` reads them, as MXNet does.
+        """
+        from .model_files import save_model
+
+        save_model(self, prefix)
+
+    def load(self, prefix):
+        """Reads what `save` wrote into a model made of the same blocks in the same order.
+
+        The blocks get the names that they had, and those that were hybridized their graphs. MXNetError: a
+        file cannot be read or is of another model; else as load_parameters.
+        """
+        from .model_files import load_model
+
+        load_model(self, prefix)
+
     def save_params(self, filename):
         """Deprecated: writes full names without this block's prefix; use save_parameters."""
         warnings.warn(

@@ -46,6 +46,7 @@ class Graph:
 
     def __init__(self, outputs, out_format, in_format, data_names, parameters):
         self.outputs, self.out_format, self.in_format = outputs, out_format, in_format
+        self.data_names = [name for name in data_names if name is not None]
         self.op = _core.CachedOp(outputs._handle)
         places = {name: i for i, name in enumerate(data_names)}
         self.sources = []  # of each input of the op: a number (which argument) or a Parameter
@@ -400,7 +401,8 @@ class HybridBlock(Block):
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which
-        SymbolBlock.imports, Module and MXNet read. RuntimeError: not hybridized, or not called yet.
+        SymbolBlock.imports, Module and MXNet read; the casts of mixed precision are left out on request.
+        RuntimeError: not hybridized, or not called yet.
         """
         if self._graph is None:
             raise RuntimeError(
@@ -409,7 +411,7 @@ class HybridBlock(Block):
                 "calling export."
             )
         symbol = self._graph.outputs
-        symbol.save(f"{path}-symbol.json")
+        symbol.save(f"{path}-symbol.json", remove_amp_cast)
         auxiliary = set(symbol.list_auxiliary_states())
         arguments = set(symbol.list_arguments())
         saved = {}

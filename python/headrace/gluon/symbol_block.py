@@ -116,6 +116,10 @@ class SymbolBlock(HybridBlock):
         for parameter in self._params.values():
             parameter.cast(dtype)
 
+    def reset_ctx(self, ctx):
+        """Moves all parameters to `ctx`, a context or a list of them."""
+        self.collect_params().reset_ctx(ctx)
+
     def __repr__(self):
         inputs, outputs = len(self._input_names), len(self._graph.outputs)
         return f"SymbolBlock(\n{self._graph.outputs} : {inputs} -> {outputs}\n)"

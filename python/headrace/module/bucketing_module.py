@@ -64,7 +64,7 @@ class BucketingModule(BaseModule):
         """Writes the symbol of each bucket (`<prefix>-<key>-symbol.json`) and `<prefix>-<epoch>.params`."""
         self._check("save_checkpoint")
         for key, module in self._buckets.items():
-            module.symbol.save(f"{prefix}-{key}-symbol.json")
+            module.symbol.save(f"{prefix}-{key}-symbol.json", remove_amp_cast)
         name = f"{prefix}-{epoch:04d}.params"
         save_param_file(name, *self.get_params())
         logging.info('Saved checkpoint to "%s"', name)

@@ -15,6 +15,37 @@ from .module import Module
 __all__ = ["FeedForward"]
 
 
+class _ResetsItself(DataIter):
+    """An iterator that is reset as soon as it has ended, which is when MXNet's FeedForward resets: the order
+    in which iterators shuffle decides which numbers they draw. `at_start`: at every start too.
+    """
+
+    def __init__(self, data_iter, at_start):
+        super().__init__(data_iter.batch_size)
+        self._data_iter, self._at_start = data_iter, at_start
+        self.provide_data, self.provide_label = data_iter.provide_data, data_iter.provide_label
+
+    def reset(self):
+        """Starts a new pass."""
+        if self._at_start:
+            self._data_iter.reset()
+
+    def next(self):
+        """The next DataBatch. StopIteration: the pass has ended."""
+        try:
+            return self._data_iter.next()
+        except StopIteration:
+            self._data_iter.reset()
+            raise
+
+
+def _counting_from_one(callback):
+    def call(param):
+        callback(param._replace(nbatch=param.nbatch + 1))
+
+    return call
+
+
 class FeedForward:
     """A symbol that is trained and used with arrays or iterators; deprecated in favour of Module.
 
@@ -56,7 +87,7 @@ class FeedForward:
         """Writes a checkpoint, by default of the last epoch. AssertionError: no epoch is known."""
         epoch = self.num_epoch if epoch is None else epoch
         assert epoch is not None, "give the epoch"
-        save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params)
+        save_checkpoint(prefix, epoch, self.symbol, self.arg_params, self.aux_params, remove_amp_cast)
 
     # --- use ---
 
@@ -75,7 +106,7 @@ class FeedForward:
         if label.ndim != 1 or len(label) != count:
             raise ValueError(f"y must be a number for each of {count} samples, got the shape {label.shape}")
         if is_train:
-            size = max(1, min(count // 2, self.numpy_batch_size))
+            size = min(count, self.numpy_batch_size)
             return NDArrayIter(data, label, size, shuffle=True, last_batch_handle="roll_over")
         return NDArrayIter(data, label, min(count, self.numpy_batch_size))
 
@@ -98,12 +129,25 @@ class FeedForward:
     def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None,  # noqa: N803
             batch_end_callback=None, kvstore="local", logger=None, work_load_list=None, monitor=None,
             eval_end_callback=LogValidationMetricsCallback(), eval_batch_end_callback=None):  # noqa: B008 # fmt: skip
-        """Trains on an iterator, or on arrays X and y; `eval_data`: an iterator or a pair of arrays."""
+        """Trains on an iterator, or on arrays X and y; `eval_data`: an iterator or a pair of arrays.
+
+        Batches count from 1 in `batch_end_callback`, one function or several.
+        """
         batches = self._batches(X, y, True)
         if isinstance(eval_data, (tuple, list)):
-            eval_data = self._batches(*eval_data, False)
-        if self.epoch_size is not None:
+            eval_data = self._batches(*eval_data, True)
+        if eval_data is not None:
+            eval_data = _ResetsItself(eval_data, at_start=True)
+        batches.reset()
+        if self.epoch_size is None:
+            batches = _ResetsItself(batches, at_start=False)
+        else:
             batches = ResizeIter(batches, self.epoch_size, reset_internal=False)
+        if batch_end_callback is not None:
+            several = isinstance(batch_end_callback, list)
+            batch_end_callback = [
+                _counting_from_one(one) for one in (batch_end_callback if several else [batch_end_callback])
+            ]
         module = self._module(batches, logger)
         module.fit(
             batches, eval_data, eval_metric, epoch_end_callback, batch_end_callback, kvstore, self.optimizer,

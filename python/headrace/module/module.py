@@ -99,7 +99,7 @@ class Module(BaseModule):
 
     def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
         """Writes `<prefix>-symbol.json`, `<prefix>-<epoch>.params`; `<prefix>-<epoch>.states` if asked."""
-        save_checkpoint(prefix, epoch, self._symbol, *self.get_params())
+        save_checkpoint(prefix, epoch, self._symbol, *self.get_params(), remove_amp_cast)
         if save_optimizer_states:
             name = f"{prefix}-{epoch:04d}.states"
             self.save_optimizer_states(name)

@@ -45,6 +45,32 @@ def ones(shape, dtype=None, **kwargs):
     return calls.function("_ones", "_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
+def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, dtype=None, **kwargs):
+    """A symbol of start, start + step, ... before stop (0 to start without stop), each `repeat` times.
+
+    With `infer_range` and no stop the end follows from the shape that the result must have.
+    """
+    rest = {"step": step, "repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32", **kwargs}
+    return calls.function("_arange")(start=start, stop=stop, name=name, **rest)
+
+
+def linspace(start, stop, num, endpoint=True, name=None, dtype=None, **kwargs):
+    """A symbol of `num` numbers in equal steps from start to stop, with stop or without it."""
+    return calls.function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name,
+                                       dtype=dtype or "float32", **kwargs)  # fmt: skip
+
+
+def eye(N, M=0, k=0, dtype=None, **kwargs):  # noqa: N803
+    """A symbol of ones on the k-th diagonal of N rows and M (0: N) columns, zeros elsewhere."""
+    return calls.function("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+
+
+def cumsum(a, axis=None, dtype=None, **kwargs):
+    """A symbol of the sums of the elements up to each, along an axis, or of all of them one after another."""
+    given = {key: value for key, value in (("axis", axis), ("dtype", dtype)) if value is not None}
+    return calls.function("_np_cumsum", "cumsum")(a, **given, **kwargs)
+
+
 def full(shape, val, dtype=None, **kwargs):
     """A symbol of one value."""
     return calls.function("_full", "_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)

@@ -8,7 +8,7 @@ import numpy
 
 from .. import _core
 from ..attribute import AttrScope
-from ..base import MXNetError
+from ..base import ArrayTypeError, MXNetError
 from ..context import Context
 from ..name import NameManager
 
@@ -107,33 +107,34 @@ class SymbolFunction:
             inputs, rest = self._variadic(args, kwargs)
         else:
             inputs, rest = self._positional(args)
-        attributes = {}
+        attributes, named = {}, {}
         for field, value in zip(self._fields, rest):
             self._set(attributes, field, value)
         if len(rest) > len(self._fields):
-            raise TypeError(f"{self.__name__}: {len(rest) - len(self._fields)} positional arguments too many")
+            raise ArrayTypeError(
+                f"{self.__name__}: {len(rest) - len(self._fields)} positional arguments too many"
+            )
         for key, value in kwargs.items():
             if key in self._fields:
                 self._set(attributes, key, value)
             elif key in self._inputs and not description["variadic"]:
                 self._set_input(inputs, self._inputs[key], value)
-            elif isinstance(value, str) and key.startswith("__") and key.endswith("__"):
-                attr = {**(attr or {}), key: value}
-            else:
-                known = ", ".join([*description["inputs"], *self._fields])
-                raise TypeError(
-                    f"{self.__name__}: unexpected keyword argument '{key}'; the arguments are {known}, "
-                    "name, attr"
-                )
+            elif description["variadic"] and is_symbol(value):
+                named[key] = value
+            else:  # a text of the node ("lr_mult", "__mood__"), or nothing: then the operator says so
+                attributes[key] = value
         if description["scalar_forms"] and len(inputs) == 2 and any(map(is_number, inputs)):
-            return self._with_number(inputs, name, attr)
+            return self._with_number(inputs, attributes, name, attr)
         for value in inputs:
             if value is not None and not is_symbol(value):
-                raise TypeError(
+                raise ArrayTypeError(
                     f"{self.__name__}: inputs must be symbols, got {type(value).__name__}; arrays become "
                     "part of a graph as variables"
                 )
-        return apply(description["name"], self.__name__.lower(), inputs, attributes, self._np, name, attr)
+        if named and "num_args" in self._fields:
+            attributes.setdefault("num_args", len(inputs) + len(named))
+        made = apply(description["name"], self.__name__.lower(), inputs, attributes, self._np, name, attr)
+        return made(**{f"{made.name}_{key}": value for key, value in named.items()}) if named else made
 
     def _variadic(self, args, kwargs):
         keyword = self._description["inputs"][-1]
@@ -158,7 +159,7 @@ class SymbolFunction:
     def _set_input(self, inputs, index, value):
         inputs.extend([None] * (index + 1 - len(inputs)))
         if inputs[index] is not None:
-            raise TypeError(
+            raise ArrayTypeError(
                 f"{self.__name__}: argument '{self._description['inputs'][index]}' is given twice"
             )
         inputs[index] = value
@@ -170,22 +171,22 @@ class SymbolFunction:
         ):
             attributes[field] = value
 
-    def _with_number(self, inputs, name, attr):
+    def _with_number(self, inputs, attributes, name, attr):
         right, left = self._description["scalar_forms"]
         form, array, number = (
             (right, inputs[0], inputs[1]) if is_number(inputs[1]) else (left, inputs[1], inputs[0])
         )
-        return with_number(form, self.__name__.lower() + "_scalar", array, number, self._np, name, attr)
+        hint = self.__name__.lower() + "_scalar"
+        return with_number(form, hint, array, number, self._np, name, attr, attributes)
 
 
-def with_number(op, hint, symbol, number, np, name=None, attr=None):
+def with_number(op, hint, symbol, number, np, name=None, attr=None, attributes=None):
     """A symbol of an operator on a symbol and a number, the number spelt as the front end does."""
+    spelt = {"scalar": number}
     if np:
         is_int = isinstance(number, (bool, numbers.Integral, numpy.bool_))
-        attributes = {"scalar": float(number), "is_int": is_int}
-    else:
-        attributes = {"scalar": number}
-    return apply(op, hint, [symbol], attributes, np, name, attr)
+        spelt = {"scalar": float(number), "is_int": is_int}
+    return apply(op, hint, [symbol], {**(attributes or {}), **spelt}, np, name, attr)
 
 
 def functions(prefix, np):

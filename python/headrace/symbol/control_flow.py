@@ -52,7 +52,7 @@ class _Body:
             for i, one in enumerate(results):
                 inside = one.list_attr().get(_SCOPE) == name
                 if not inside or one.name in inputs or one.list_outputs()[0] in seen:
-                    results[i] = apply("_copy", "_copy", [one], {}, one._is_np)
+                    results[i] = apply("_copy", "identity", [one], {}, one._is_np)
                 seen.add(one.list_outputs()[0])
         self.graph, taken = Group(results)._handle.cut_body(name)
         self.inputs = self.graph.list_inputs()
@@ -154,7 +154,6 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     if not variables:
         raise ValueError("loop_vars should contain at least one element")
     _flat(variables, "while_loop: loop_vars")
-    name = _unique(name)
     formats, counts = [], []
 
     def build(arguments):
@@ -168,8 +167,8 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         return flat_out + new
 
     layout = [0] * len(variables)
-    condition = _Body(name + "_cond", variables, layout, lambda arguments: [cond(*arguments)])
-    step = _Body(name + "_func", variables, layout, build)
+    condition = _Body(_unique(name + "_cond"), variables, layout, lambda arguments: [cond(*arguments)])
+    step = _Body(_unique(name + "_func"), variables, layout, build)
     for i, one in enumerate(step.variables):
         if one not in step.inputs:
             raise ValueError(f"loop_vars[{i}] is not used by func: every loop variable has to be")
@@ -192,7 +191,6 @@ def cond(pred, then_func, else_func, name="cond"):
 
     ValueError: the two differ in how many symbols they give.
     """
-    name = _unique(name)
     formats = []
 
     def branch(function):
@@ -204,9 +202,9 @@ def cond(pred, then_func, else_func, name="cond"):
         return build
 
     bodies = [
-        _Body(name + "_pred", [], [], lambda _: [pred]),
-        _Body(name + "_then", [], [], branch(then_func)),
-        _Body(name + "_else", [], [], branch(else_func)),
+        _Body(_unique(name + "_pred"), [], [], lambda _: [pred]),
+        _Body(_unique(name + "_then"), [], [], branch(then_func)),
+        _Body(_unique(name + "_else"), [], [], branch(else_func)),
     ]
     if formats[0] != formats[1]:
         raise ValueError(

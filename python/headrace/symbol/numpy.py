@@ -44,6 +44,12 @@ class _Symbol(Symbol):
         shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
         return apply("_np_reshape", "reshape", [self], {"newshape": shape, "order": order}, True)
 
+    def transpose(self, *axes):
+        """The axes in another order, given as one tuple or one by one; reversed when none are given."""
+        if len(axes) == 1 and not hasattr(axes[0], "__index__"):
+            axes = axes[0]
+        return apply("_np_transpose", "transpose", [self], {"axes": tuple(axes) if axes else None}, True)
+
     @property
     def T(self):
         """The axes reversed."""

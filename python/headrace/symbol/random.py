@@ -67,6 +67,19 @@ def randint(low, high, shape=None, dtype=None, **kwargs):
     return _sample("randint", {"low": low, "high": high}, shape, dtype, kwargs)
 
 
+def multinomial(data, shape=None, get_prob=True, dtype="int32", **kwargs):
+    """Draws classes from rows of probabilities: a symbol of them and, with `get_prob`, of the logarithms of
+    their probabilities, through which gradients go.
+    """
+    given = {} if shape is None else {"shape": shape}
+    return calls.function("_sample_multinomial")(data, get_prob=get_prob, dtype=dtype, **given, **kwargs)
+
+
+def shuffle(data, **kwargs):
+    """A symbol of the same rows in random order."""
+    return calls.function("_shuffle")(data, **kwargs)
+
+
 __all__ = sorted(
     {
         *calls.functions("nd.random", False),

@@ -147,16 +147,16 @@ class Symbol(Arithmetic, WithoutValues):
 
     def debug_str(self):
         """The nodes in the order in which they run, with their inputs and attributes, as text."""
-        return describe(self.tojson())
+        return describe(self._json())
 
     def __copy__(self):
         return type(self)(self._handle)
 
     def __deepcopy__(self, memo):
-        return type(self)(_core.SymbolHandle.from_json(self.tojson()))
+        return type(self)(_core.SymbolHandle.from_json(self._json()))
 
     def __reduce__(self):
-        return _restore, (type(self), self.tojson())
+        return _restore, (type(self), self._json())
 
     # --- types ---
 
@@ -245,14 +245,18 @@ class Symbol(Arithmetic, WithoutValues):
     # --- files ---
 
     def tojson(self, remove_amp_cast=True):
-        """The graph as MXNet's JSON."""
-        return self._handle.to_json(int(is_np_shape()))
+        """The graph as MXNet's JSON, by default without the casts of mixed precision."""
+        handle = self._handle.without_amp_casts() if remove_amp_cast else self._handle
+        return handle.to_json(int(is_np_shape()))
+
+    def _json(self):
+        return self.tojson(remove_amp_cast=False)
 
     def save(self, fname, remove_amp_cast=True):
-        """Writes the JSON to a file."""
+        """Writes the JSON to a file, by default without the casts of mixed precision."""
         if not isinstance(fname, str):
             raise TypeError("fname need to be string")
-        pathlib.Path(fname).write_text(self.tojson(), encoding="utf-8")
+        pathlib.Path(fname).write_text(self.tojson(remove_amp_cast), encoding="utf-8")
 
     # --- running ---
 

@@ -30,13 +30,17 @@ Window window_of(const char* name, const ConvolutionAttrs& a) { return window(na
 // The gradient of a convolution of no channels has none either.
 Window window_of(const char* name, const DeconvolutionAttrs& a) { return window(name, a, 0); }
 
+void require_rank(const char* name, const Window& w, const Shape& data) {
+  check(data.size() == w.spatial() + 2, ErrorKind::kRuntime,
+        "{}: data must have {} axes for kernel {} (batch, channels and one per number of kernel), got shape {}", name,
+        w.spatial() + 2, to_string(w.kernel), to_string(data));
+}
+
 void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t further) {
   const size_t count = (no_bias ? 2 : 3) + further;
   i.require(i.input_count() == count, ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}", count,
             no_bias ? "True" : "False", i.input_count());
-  i.require(i.shape(0).size() == w.spatial() + 2, ErrorKind::kRuntime,
-            "data must have {} axes for kernel {} (batch, channels and one per number of kernel), got shape {}",
-            w.spatial() + 2, to_string(w.kernel), to_string(i.shape(0)));
+  require_rank(i.name(), w, i.shape(0));
   i.require(is_floating(i.dtype(0)), ErrorKind::kRuntime, "expected floats, got {}; convert with astype",
             dtype_name(i.dtype(0)));
   for (size_t k = 1; k < count - further; ++k)
@@ -127,8 +131,8 @@ void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
   if (c.has_output_rank() && c.output().size() == w.spatial() + 2)
     c.set(0, as_user_sees(data_shape(w, channels_second(c.output(), w.channels_last)), w.channels_last));
-  const bool tells_channels = c.has_rank(0) && c.shape(0).size() == w.spatial() + 2;
-  const int64_t channels = tells_channels ? channels_second(c.shape(0), w.channels_last)[1] : -1;
+  if (c.has_rank(0)) require_rank(c.name(), w, c.shape(0));
+  const int64_t channels = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last)[1] : -1;
   c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
   if (!a.no_bias) c.set(2, Shape{a.num_filter});
 }

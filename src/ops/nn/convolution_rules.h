@@ -6,6 +6,8 @@
 
 namespace headrace {
 
+// Raises unless data has the axes that the window needs.
+void require_rank(const char* name, const Window& w, const Shape& data);
 // Raises unless data has the axes that the window needs and floats, all arrays are there (`further` after data, weight
 // and bias), and all hold one dtype.
 void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t further);

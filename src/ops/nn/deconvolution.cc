@@ -88,8 +88,8 @@ void deconvolution_back(Gradient& g, const DeconvolutionAttrs& a) {
 
 void complete_deconvolution(Completion& c, const DeconvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
-  const bool tells_channels = c.has_rank(0) && c.shape(0).size() == w.spatial() + 2;
-  const int64_t channels = tells_channels ? channels_second(c.shape(0), w.channels_last)[1] : -1;
+  if (c.has_rank(0)) require_rank(c.name(), w, c.shape(0));
+  const int64_t channels = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last)[1] : -1;
   c.set(1, as_user_sees(weight_shape(w, channels, a.num_filter), w.channels_last));
   if (!a.no_bias) c.set(2, Shape{a.num_filter});
 }

@@ -51,9 +51,10 @@ Shape flat_shape(const Shape& data) {
 
 bool is_flat(const SoftmaxOutputAttrs& a) { return !a.multi_output && !a.preserve_shape; }
 
-// The label's shapes that fit; the first is what an unknown label gets.
+// The label's shapes that fit; the first is what an unknown label gets. Flat data of more than two axes have, as in
+// MXNet, labels for more rows than there are: the first count.
 std::vector<Shape> label_shapes(const SoftmaxOutputAttrs& a, const Shape& data) {
-  if (is_flat(a)) return {Shape{data[0]}, data};
+  if (is_flat(a)) return {Shape(data.begin(), data.end() - 1), Shape{data[0]}, data};
   Shape without = data;
   without.erase(static_cast<size_t>(class_axis(a, data)));
   if (!a.multi_output) return {without, data};

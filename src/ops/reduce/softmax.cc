@@ -48,6 +48,7 @@ template <bool negate>
 OpDef forward(SoftmaxKind kind, General<SoftmaxAttrs> parts, const char* backward) {
   parts.inputs = {"data", "length"};
   parts.optional_inputs = 1;
+  parts.input_count = [](const SoftmaxAttrs& a) -> size_t { return a.use_length ? 2 : 1; };
   parts.infer = infer;
   parts.kernel = [kind](KernelContext& c, const SoftmaxAttrs& a) {
     softmax_forward(c, kind, a.axis, softmax_scale(a, negate));

@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 
-from headrace import autograd, init
+from headrace import autograd, init, nd
 from headrace.gluon import nn
 
 RNG = numpy.random.default_rng(7)
@@ -228,3 +228,21 @@ def test_reflection_pad(array):
     close(nn.ReflectionPad2D(2)(array(x)), numpy.pad(x, [(0, 0), (0, 0), (2, 2), (2, 2)], mode="reflect"))
     uneven = nn.ReflectionPad2D((0, 0, 0, 0, 1, 2, 3, 0))(array(x))
     close(uneven, numpy.pad(x, [(0, 0), (0, 0), (1, 2), (3, 0)], mode="reflect"))
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize(
+    "make, shape",
+    [
+        (lambda: nn.Conv2D(3, 3), (2, 3)),
+        (lambda: nn.Conv1D(3, 3), (2, 3, 4, 4)),
+        (lambda: nn.Conv2DTranspose(3, 3), (2, 3)),
+    ],
+)
+def test_data_of_other_axes_before_the_channels_are_known(make, shape, hybridize):
+    layer = make()
+    layer.initialize()
+    if hybridize:
+        layer.hybridize()
+    with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel"):
+        layer(nd.ones(shape))

@@ -33,7 +33,37 @@ def test_epoch_size(symbol, samples):
     seen = []
     model = mx.model.FeedForward(symbol, num_epoch=2, epoch_size=3, numpy_batch_size=2)
     model.fit(*samples, batch_end_callback=lambda param: seen.append((param.epoch, param.nbatch)))
-    assert seen == [(epoch, number) for epoch in range(2) for number in range(3)]
+    assert seen == [(epoch, number) for epoch in range(2) for number in (1, 2, 3)]
+
+
+# What MXNet 1.9.1 gives with these seeds: how often the iterators shuffle, and when, decides the batches.
+@pytest.mark.parametrize(
+    "size, evaluates, bias, numbers",
+    [
+        (20, False, 0.028910115, [1, 1, 1]),
+        (20, True, 0.028910115, [1, 1, 1]),
+        (10, False, 0.052515257, [1, 2, 1, 2, 1, 2]),
+        (10, True, 0.056156475, [1, 2, 1, 2, 1, 2]),
+        (8, False, 0.052463353, [1, 2, 1, 2, 3, 1, 2]),
+        (8, True, 0.055838533, [1, 2, 1, 2, 3, 1, 2]),
+    ],
+)
+def test_numbers_are_those_of_mxnet(size, evaluates, bias, numbers):
+    x = numpy.random.RandomState(0).rand(20, 4).astype("float32")
+    y = (x.sum(axis=1) > 2).astype("float32")
+    layer = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc")
+    numpy.random.seed(1)
+    seen = []
+    model = mx.model.FeedForward(
+        mx.sym.SoftmaxOutput(layer, name="softmax"),
+        num_epoch=3,
+        learning_rate=0.1,
+        numpy_batch_size=size,
+        initializer=mx.init.One(),
+    )
+    callback = lambda param: seen.append(param.nbatch)  # noqa: E731
+    model.fit(x, y, eval_data=(x, y) if evaluates else None, batch_end_callback=callback)
+    assert model.arg_params["fc_bias"].asnumpy()[0] == pytest.approx(bias, rel=1e-5) and seen == numbers
 
 
 def test_errors(symbol, samples):

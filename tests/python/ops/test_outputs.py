@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, nd
+from headrace import autograd, nd, sym
 from headrace.base import MXNetError
 
 RNG = numpy.random.RandomState(11)
@@ -54,6 +54,19 @@ def test_classes_are_all_that_is_not_the_batch():
     expected = softmax(data.reshape(2, 6), 1)
     numpy.testing.assert_allclose(y, expected.reshape(2, 3, 2))
     numpy.testing.assert_allclose(dx, (expected - one_hot(label, 6)).reshape(2, 3, 2), atol=1e-9)
+
+
+def test_labels_of_data_with_more_axes():
+    """MXNet gives them the shape of data without its last axis, and reads one for each instance."""
+    shapes, _, _ = sym.SoftmaxOutput(sym.var("x"), name="s").infer_shape(x=(4, 3, 2))
+    assert shapes == [(4, 3, 2), (4, 3)]
+    data, label = RNG.randn(4, 3, 2), numpy.arange(12).reshape(4, 3) % 6
+    _, expected = run(nd.SoftmaxOutput, data, label.ravel()[:4])
+    _, dx = run(nd.SoftmaxOutput, data, label)
+    numpy.testing.assert_array_equal(dx, expected)
+    for normalization in ("batch", "valid"):
+        _, dx = run(nd.SoftmaxOutput, data, label, normalization=normalization)
+        numpy.testing.assert_allclose(dx, expected / 12, rtol=1e-6)
 
 
 def test_classes_along_axis_1():

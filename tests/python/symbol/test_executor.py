@@ -66,8 +66,99 @@ def test_the_callers_arrays_stay_off_the_tape(product):
     arrays = ones("data", "weight", "bias")
     executor = product.bind(mx.cpu(), arrays, ones("data", "weight", "bias"))
     executor.forward(is_train=True)
-    executor.backward()
+    executor.backward(nd.ones((2,)))
     assert all(array.grad is None for array in arrays.values())
+
+
+@pytest.fixture
+def loss(product):
+    return sym.MakeLoss(product, name="loss")
+
+
+def test_gradients_after_a_forward_in_use(product):
+    executor = product.simple_bind(mx.cpu(), data=(2,))
+    for array in executor.arg_arrays:
+        array[:] = 3
+    assert executor.forward(is_train=False)[0].asnumpy().tolist() == [12, 12]
+    executor.backward(nd.array([1, 2]))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [3, 6]
+    executor.backward(nd.array([2, 2]))
+    assert executor.grad_dict["data"].asnumpy().tolist() == [6, 6]
+
+
+def test_gradients_of_statistics_in_use():
+    norm = sym.BatchNorm(sym.var("x"), name="bn", fix_gamma=False, eps=0)
+    executor = norm.simple_bind(mx.cpu(), x=(2, 1))
+    executor.copy_params_from({"bn_gamma": nd.full((1,), 3)}, {"bn_moving_var": nd.full((1,), 4)})
+    executor.forward(is_train=False, x=nd.array([[1], [5]]))
+    executor.backward(nd.ones((2, 1)), is_train=False)
+    assert executor.grad_dict["x"].asnumpy().tolist() == [[1.5], [1.5]]
+    assert executor.aux_dict["bn_moving_mean"].asnumpy().tolist() == [0]
+
+
+def test_gradients_of_random_numbers_in_use():
+    noise = sym.var("x") * sym.random.uniform(1, 2, shape=(8,))
+    executor = noise.simple_bind(mx.cpu(), x=(8,))
+    (drawn,) = executor.forward(is_train=False, x=nd.ones((8,)))
+    executor.backward(nd.ones((8,)))
+    assert executor.grad_dict["x"].asnumpy().tolist() == drawn.asnumpy().tolist()
+
+
+@pytest.mark.parametrize("out_grads", [None, [], [None]])
+@pytest.mark.parametrize("is_train", [False, True])
+def test_backward_needs_gradients_unless_below_a_loss(product, loss, out_grads, is_train):
+    bound = {
+        name: one.simple_bind(mx.cpu(), data=(2,))
+        for name, one in {
+            "plain": product,
+            "loss": loss,
+            "both": sym.Group([loss, product]),
+            "swapped": sym.Group([product, loss]),
+            "stopped": sym.Group([loss, sym.BlockGrad(product)]),
+        }.items()
+    }
+    for executor in bound.values():
+        executor.forward(is_train=is_train, data=nd.full((2,), 3))
+    for name in ("plain", "both", "swapped"):
+        with pytest.raises(mx.MXNetError, match="_plus.*_output is not the output of a loss"):
+            bound[name].backward(out_grads)
+    for name in ("loss", "stopped"):
+        bound[name].backward(out_grads)
+        assert bound[name].grad_dict["weight"].asnumpy().tolist() == [3, 3]
+    bound["swapped"].backward(nd.ones((2,)))
+    assert bound["swapped"].grad_dict["weight"].asnumpy().tolist() == [6, 6]
+    with pytest.raises(ValueError, match="2 out_grads for 1 outputs"):
+        bound["plain"].backward([nd.ones((2,))] * 2)
+
+
+def test_backward_without_gradients_asked_for(product):
+    executor = product.simple_bind(mx.cpu(), "null", data=(2,))
+    executor.forward(is_train=True)
+    executor.backward()
+    assert executor.grad_arrays == [None] * 3
+
+
+def test_outputs_before_forward(layer):
+    executor = layer.simple_bind(mx.cpu(), type_dict={"data": "float16"}, data=(3, 4))
+    for one in (executor, executor.reshape(data=(5, 4))):
+        (output,) = one.outputs
+        assert output.shape == (one.arg_dict["data"].shape[0], 2) and output.dtype == numpy.float16
+        assert not output.asnumpy().any()
+        assert {name: array.shape for name, array in one.output_dict.items()} == {"fc_output": output.shape}
+    arrays = [nd.ones((3, 4)), nd.ones((2, 4)), nd.ones((2,))]
+    assert layer.bind(mx.cpu(), arrays).outputs[0].shape == (3, 2)
+
+
+@pytest.mark.parametrize("request_", ["foo", ["write", "foo", "write"], {"data": "foo"}, ["write"]])
+def test_gradient_requests_that_are_none(product, request_):
+    grads = [nd.zeros((2,))] * 3
+    for bind in (
+        lambda: product.bind(mx.cpu(), [nd.ones((2,))] * 3, grads, grad_req=request_),
+        lambda: product.bind(mx.cpu(), [nd.ones((2,))] * 3, grad_req=request_),
+        lambda: product.simple_bind(mx.cpu(), request_, data=(2,)),
+    ):
+        with pytest.raises(ValueError, match="grad_req"):
+            bind()
 
 
 def test_backward_before_forward(product):
@@ -112,7 +203,6 @@ def test_simple_bind(layer):
     assert all(array.dtype == numpy.float64 for array in executor.arg_arrays)
     assert all(not array.asnumpy().any() for array in executor.arg_arrays)
     assert layer.simple_bind(mx.cpu(), "null", data=(3, 4)).grad_arrays == [None] * 3
-    assert executor.outputs == []
 
 
 def test_simple_bind_errors(layer):
@@ -167,6 +257,7 @@ def test_monitor_callback(layer):
 def test_debug_str(layer):
     executor = layer.simple_bind(mx.cpu(), data=(1, 2))
     assert "FullyConnected" in executor.debug_str()
+    assert executor.get_optimized_symbol().tojson() == layer.tojson()
 
 
 def test_several_outputs_and_a_stopped_gradient():

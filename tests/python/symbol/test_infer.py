@@ -133,7 +133,7 @@ def test_open_extents_are_filled_in_when_the_graph_runs():
     executor.arg_dict["w"][:] = 1
     executor.arg_dict["x"][:] = x
     assert executor.forward(is_train=True)[0].asnumpy().tolist() == (x + 2).asnumpy().tolist()
-    executor.backward()
+    executor.backward(nd.ones((4, 6)))
     assert executor.grad_dict["w"].asnumpy().tolist() == [[4, 4]] * 6
     drawn = (sym.random.uniform(0, 1, shape=(0, 6)) + sym.var("x")).eval(x=x)[0]
     assert drawn.shape == (4, 6)

@@ -3,8 +3,9 @@
 import pytest
 
 import headrace as mx
-from headrace import nd, sym
+from headrace import gluon, nd, sym
 from headrace.base import NotImplementedForSymbol
+from headrace.util import np_array, np_shape
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +106,17 @@ def test_histogram():
     assert counts.asnumpy().tolist() == [1, 3]
     with pytest.raises(ValueError, match="null range"):
         sym.histogram(sym.var("x"), 2)
+
+
+@pytest.mark.parametrize("axes", [(), (None,), (0, 2, 1), ((0, 2, 1),), ([2, 0, 1],), (-1, 0, 1)])
+def test_transpose_of_np_symbols(axes):
+    class Turned(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):  # noqa: N803
+            return x.transpose(*axes)
+
+    with np_shape(True), np_array(True):
+        x = mx.np.arange(24).reshape(2, 3, 4)
+        block = Turned()
+        eager = block(x).asnumpy()
+        block.hybridize()
+        assert block(x).asnumpy().tolist() == eager.tolist() == x.asnumpy().transpose(*axes).tolist()

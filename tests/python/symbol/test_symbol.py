@@ -295,14 +295,18 @@ def test_eval(data):
 
 
 def test_wrong_arguments(data):
-    with pytest.raises(TypeError, match="unexpected keyword argument 'foo'"):
+    with pytest.raises(mx.MXNetError, match="Cannot find argument 'foo'; the inputs are data, weight, bias"):
         sym.FullyConnected(data, num_hidden=1, foo=2)
-    with pytest.raises(TypeError, match="inputs must be symbols, got NDArray"):
+    with pytest.raises(mx.MXNetError, match="Cannot find argument 'foo'"):
+        sym.broadcast_add(data, 2, foo=2)
+    with pytest.raises(mx.MXNetError, match="inputs must be symbols, got NDArray"):
         sym.FullyConnected(mx.nd.ones((1,)), num_hidden=1)
     with pytest.raises(mx.MXNetError, match="num_hidden is missing"):
         sym.FullyConnected(data)
     with pytest.raises(mx.MXNetError, match="must be one of relu, .*got 'zz'"):
         sym.Activation(data, act_type="zz")
+    with pytest.raises(mx.MXNetError, match="1 positional arguments too many"):
+        sym.exp(data, 3)
     with pytest.raises(TypeError):
         data + "x"
     with pytest.raises(TypeError, match="Expect a string for variable `name`"):

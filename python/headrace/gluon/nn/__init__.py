@@ -18,6 +18,7 @@ from .pool_layers import __all__ as _pool_layers
 __all__ = [
     "Block",
     "HybridBlock",
+    "SymbolBlock",  # noqa: F405
     *_activations,
     *_basic_layers,
     *_containers,
@@ -25,3 +26,11 @@ __all__ = [
     *_norm_layers,
     *_pool_layers,
 ]
+
+
+def __getattr__(name):
+    if name == "SymbolBlock":  # it needs the symbols, which are imported when they are first used
+        from ..symbol_block import SymbolBlock
+
+        return SymbolBlock
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
