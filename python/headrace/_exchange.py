@@ -60,25 +60,31 @@ class GradientExchange:
     ----------
     store : KVStoreBase. One of this package treats the keys of one call together, so small gradients share
         calls; another one gets a call for every key.
-    keys : of the gradients in the store.
+    keys : of the gradients in the store, in the order in which they were inited.
     grads : for each key a list over the contexts.
-    outs : likewise, what receives the result; None: the gradients.
-    order : places in `keys`, in the order in which backward completes the gradients.
+    outs : likewise, the parameters, when the store updates them; None: the gradients receive their sums.
+    order : places in `keys`, in the order in which backward completes the gradients. Sums are computed in
+        this order, parameters are updated in the order of `keys`: rules such as NAdam depend on it.
     """
 
     def __init__(self, store, keys, grads, outs, order):
         self._store = store
         self._calls = []
-        if isinstance(store, stores.KVStore):
-            for bucket in _core.gradient_buckets([grads[place][0] for place in order]):
-                places = [order[turn] for turn in bucket]
-                taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
-                # What backward completes last, the next forward needs first.
-                self._calls.append((*taken, bucket[-1] - len(order) + 1))
-        else:
-            for place in order:
+        if not isinstance(store, stores.KVStore):
+            for place in order if outs is None else range(len(keys)):
                 out = grads[place] if outs is None else outs[place]
                 self._calls.append((keys[place], grads[place], out, -place))
+            return
+        buckets = _core.gradient_buckets([grads[place][0] for place in order])
+        if (
+            outs is not None and buckets
+        ):  # one call, whose keys the store sums in the order given and updates in its own
+            buckets = [[turn for bucket in buckets for turn in bucket]]
+        for bucket in buckets:
+            places = [order[turn] for turn in bucket]
+            taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
+            # What backward completes last, the next forward needs first.
+            self._calls.append((*taken, bucket[-1] - len(order) + 1))
 
     def run(self):
         """Queues the exchange."""

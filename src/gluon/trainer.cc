@@ -208,7 +208,8 @@ void Trainer::Impl::allreduce() {
       if (!is_fresh(weights[k])) copy_into(one.gradients[k], zeros_like(one.gradients[k]));
     fresh.push_back(std::move(one));
   }
-  exchange_gradients(*store_, fresh.empty() ? stale : fresh);  // all stale: the program wrote them by other means
+  // All stale: the program wrote them by other means.
+  exchange_gradients(*store_, fresh.empty() ? stale : fresh, updates_on_store());
 }
 
 void Trainer::Impl::update() {

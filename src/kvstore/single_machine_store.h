@@ -36,8 +36,10 @@ class SingleMachineStore final : public KVStore {
 
  private:
   struct Entry {
-    NDArray stored;
-    NDArray reduced;                 // what an updater is given; kept from push to push
+    int64_t order;    // among the keys of a call: a number itself, of a text how many were inited before it
+    DType dtype;      // of init
+    NDArray stored;   // of another dtype after one array of that was pushed alone
+    NDArray reduced;  // what an updater is given; kept from push to push
     std::vector<NDArray> residuals;  // of the compression, by place in the list of values
   };
   using Entries = std::map<Key, Entry>;
@@ -56,12 +58,17 @@ class SingleMachineStore final : public KVStore {
   std::vector<Part> parts_of(const char* operation, std::span<const Item> items);
   void check_array(const char* operation, const Entries::value_type& entry, const NDArray& array, size_t place) const;
   void check_dtypes(std::span<const Part> parts) const;
+  DType reduced_dtype(const Part& part) const;
+  void convert_pushed(std::span<Part> parts) const;
+  static void sort_by_keys(std::span<Part> parts);
+  // Leaves them sorted, where an updater is set.
   void push_parts(std::span<Part> parts);
   void push_each(std::span<Part> parts);
   void push_together(std::span<Part> parts);
   void pull_parts(std::span<const Part> parts, Extent extent);
   void pull_together(std::span<const Part> parts, Extent extent);
   // Without an updater or compression.
+  void pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void move_stored(Entry& entry, Device home) const;
   std::vector<NDArray> compressed(Entry& entry, std::span<const NDArray> values, Device home) const;

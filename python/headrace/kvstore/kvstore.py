@@ -56,13 +56,17 @@ class KVStore(KVStoreBase):
     return at once; reading a result waits for it. Keys are all int or all str.
 
     A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
-    `priority` is accepted as in MXNet: communication runs before other work that could run, in the order of
-    the calls.
+    An empty list of keys does nothing. `priority` is accepted as in MXNet: communication runs before other
+    work that could run, in the order of the calls.
+
+    Arrays of other dtypes are converted: what is pushed to the dtype that its key was inited with (one array
+    alone, where nothing updates, takes the place of what is stored as it is), what is pulled to that of
+    `out`.
 
     Every method raises MXNetError for keys that have not been inited and for a str among int keys, ValueError
-    for empty lists and shapes other than the stored one, TypeError for other dtypes, and AssertionError for
-    keys and arrays that do not match in number; these name the key. ValueError and TypeError are MXNetErrors,
-    too.
+    for a key without arrays and shapes other than the stored one, TypeError for what is no array, and
+    AssertionError for keys and arrays that do not match in number; these name the key. ValueError and
+    TypeError are MXNetErrors, too.
     """
 
     def __init__(self, store):
@@ -74,7 +78,10 @@ class KVStore(KVStoreBase):
         self._store.init(*_keyed("init", key, value))
 
     def push(self, key, value, priority=0):
-        """Reduces the arrays of each key, in their order, and updates or replaces what is stored."""
+        """Reduces the arrays of each key, in their order, and updates or replaces what is stored.
+
+        Keys are updated by number or, if they are str, in the order in which they were inited.
+        """
         self._store.push(*_keyed("push", key, value), priority)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
