@@ -40,6 +40,15 @@ void bind_engine(nb::module_& m) {
       },
       "Waits for all operations; raises the first error that no wait has raised yet.");
   m.def(
+      "raise_kept",
+      [] {
+        translated([] {
+          runtime().engine.raise_kept();
+          return 0;
+        });
+      },
+      "Raises the first error that kept a parameter from being updated and that no wait has raised yet.");
+  m.def(
       "shutdown",
       [] {
         nb::gil_scoped_release unlocked;

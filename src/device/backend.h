@@ -22,8 +22,9 @@ class Backend {
   virtual std::shared_ptr<const Topology> topology() { return nullptr; }
   // Somebody who is to hear of every push and every wait; null: nobody.
   virtual PushObserver* observer() noexcept { return nullptr; }
-  // Called in the forking thread while no task runs; a backend stops its own threads in the first and may start
-  // them again in the second.
+  // Called in the forking thread while no task runs. A backend ends its own threads in the first, when all locks are
+  // free; takes its locks in the second; gives them back in the third, after which threads may be started again.
+  virtual void end_threads() noexcept {}
   virtual void before_fork() noexcept {}
   virtual void after_fork(bool /*in_child*/) noexcept {}
 };

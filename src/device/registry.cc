@@ -1,6 +1,7 @@
 #include "device/registry.h"
 
 #include "base/check.h"
+#include "base/function_ref.h"
 
 namespace headrace {
 namespace {
@@ -72,21 +73,29 @@ std::shared_ptr<const Topology> topology_of(DeviceType type) {
   return backend ? backend->topology() : nullptr;
 }
 
-// A backend that serves several device types is called once.
-void backends_before_fork() noexcept {
+namespace {
+
+// A backend that serves several device types is visited once.
+void visit_backends(FunctionRef<void(Backend&)> visit) noexcept {
   const Backend* previous = nullptr;
   for (const BackendEntry& entry : builtin_backends()) {
-    if (entry.backend != previous) entry.backend->before_fork();
+    if (entry.backend != previous) visit(*entry.backend);
     previous = entry.backend;
   }
 }
 
+}  // namespace
+
+void backends_end_threads() noexcept {
+  visit_backends([](Backend& backend) { backend.end_threads(); });
+}
+
+void backends_before_fork() noexcept {
+  visit_backends([](Backend& backend) { backend.before_fork(); });
+}
+
 void backends_after_fork(bool in_child) noexcept {
-  const Backend* previous = nullptr;
-  for (const BackendEntry& entry : builtin_backends()) {
-    if (entry.backend != previous) entry.backend->after_fork(in_child);
-    previous = entry.backend;
-  }
+  visit_backends([&](Backend& backend) { backend.after_fork(in_child); });
 }
 
 }  // namespace headrace

@@ -31,6 +31,7 @@ struct BackendEntry {
 // configuration that a backend cannot take.
 std::span<const BackendEntry> builtin_backends();
 
+void backends_end_threads() noexcept;
 void backends_before_fork() noexcept;
 void backends_after_fork(bool in_child) noexcept;
 

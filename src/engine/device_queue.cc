@@ -128,7 +128,10 @@ FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launche
   if (FailurePtr failure = task.failure_of_inputs()) return failure;
   for (const LaunchPtr& other : others) wait_on_stream(lane, other->event);
   launch->event = lane.stream.launch(launch->work());
-  for (const Access& access : task.accesses()) VarAccess::begin_use(*access.var, launch, access.writes);
+  for (const Access& access : task.accesses()) {
+    FailurePtr before = VarAccess::begin_use(*access.var, launch, access.writes);
+    if (access.writes && task.keeps) launch->remember(std::move(before));
+  }
   launched = std::move(launch);
   return nullptr;
 }
@@ -149,8 +152,14 @@ void DeviceQueue::launch(ThreadContext& context, Lane& lane, Task& task) noexcep
 // The Vars come first: a host task that no longer finds the launch there finds its outcome.
 void DeviceQueue::retire(ThreadContext& context, Launch& launch) noexcept {
   const FailurePtr failure = launch.settle();
-  for (const Access& access : launch.task().accesses())
-    VarAccess::end_use(*access.var, launch, access.writes ? failure : nullptr);
+  const bool kept = failure && launch.task().keeps;
+  size_t written = 0;
+  for (const Access& access : launch.task().accesses()) {
+    if (access.writes && kept)
+      VarAccess::end_use(*access.var, launch, launch.failure_before(written++));
+    else
+      VarAccess::end_use(*access.var, launch, access.writes ? failure : nullptr);
+  }
   scheduler_.retire(context, launch);
 }
 

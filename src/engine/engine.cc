@@ -115,8 +115,14 @@ void Engine::shutdown() noexcept {
   if (scheduler_) scheduler_->shutdown();
 }
 
-void Engine::before_fork() noexcept {
-  if (scheduler_) scheduler_->before_fork();
+void Engine::raise_kept() { scheduler_ ? scheduler_->raise_kept() : serial_->raise_kept(); }
+
+void Engine::quiesce_for_fork() noexcept {
+  if (scheduler_) scheduler_->quiesce_for_fork();
+}
+
+void Engine::lock_for_fork() noexcept {
+  if (scheduler_) scheduler_->lock_for_fork();
 }
 
 void Engine::after_fork(bool in_child) noexcept {

@@ -35,6 +35,7 @@ struct TaskSpec {
   int64_t host_bytes = 0;     // memory that the frontend made for this task alone (back-pressure)
   bool fresh_writes = false;  // no other handle to the written Vars exists yet
   bool may_block = false;     // runs on threads of its own, never inside a push or a wait
+  bool keeps = false;         // fails only before it writes: what it writes then keeps its value (see raise_kept)
   Stream* stream = nullptr;   // of the accelerator that runs it; null: the host does
   double flops = 0;           // of arithmetic that counts, and bytes read and written: for an observer, if there is one
   double bytes = 0;
@@ -148,6 +149,10 @@ class Engine {
   void wait_all();
   bool wait_all_for(std::chrono::nanoseconds limit);
 
+  // Raises the oldest error for which a task that `keeps` has not happened, unless a wait has raised it. No waiting:
+  // what such a task was to write does not show the error, so the program that pushed it asks here.
+  void raise_kept();
+
   // Waits until nothing is queued or running; errors stay where they are.
   void drain() noexcept;
 
@@ -163,8 +168,10 @@ class Engine {
   // Runs everything queued and ends the threads; a later push starts them again. Does nothing inside a task.
   void shutdown() noexcept;
 
-  // Around fork(), in the forking thread: the engine is drained, without threads and locked in between.
-  void before_fork() noexcept;
+  // Around fork(), in the forking thread: the engine is drained and without threads after the first, locked between
+  // the second and the third.
+  void quiesce_for_fork() noexcept;
+  void lock_for_fork() noexcept;
   void after_fork(bool in_child) noexcept;
 
  private:

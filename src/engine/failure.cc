@@ -3,7 +3,8 @@
 namespace headrace {
 void FailureLog::add(FailurePtr failure) {
   lock_.lock();
-  if (failures_.size() < kMost) failures_.push_back(std::move(failure));
+  const bool is_known = !failures_.empty() && failures_.back().get() == failure.get();
+  if (!is_known && failures_.size() < kMost) failures_.push_back(std::move(failure));
   lock_.unlock();
 }
 

@@ -31,7 +31,8 @@ using FailurePtr = IntrusivePtr<const Failure>;
 
 class FailureLog {
  public:
-  // Keeps the oldest kMost failures; a program that never waits must not fill the memory with its errors.
+  // Keeps the oldest kMost failures, one that comes again and again once; a program that never waits must not fill the
+  // memory with its errors.
   void add(FailurePtr failure);
   // Takes out the oldest failure that has not been raised; null: there is none.
   FailurePtr take_first() noexcept;

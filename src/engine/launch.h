@@ -28,6 +28,10 @@ class Launch final : public RefCounted<Launch> {
 
   // Launching thread, before launch: this one fails when `other` does.
   void depend_on(LaunchPtr other) { inputs_.push_back(std::move(other)); }
+  // Launching thread, after launch, of a task that keeps: the failure that a Var had which it writes, in the order of
+  // its accesses. Nothing else was at work on it.
+  void remember(FailurePtr before) { before_.push_back(std::move(before)); }
+  const FailurePtr& failure_before(size_t written) const noexcept { return before_[written]; }
   // What the stream is to run; this object must live until then.
   Work work() noexcept {
     return {[](void* self) noexcept { static_cast<Launch*>(self)->run(); }, this};
@@ -59,6 +63,7 @@ class Launch final : public RefCounted<Launch> {
 
   Task* const task_;
   std::vector<LaunchPtr> inputs_;
+  std::vector<FailurePtr> before_;
   std::atomic<const Failure*> failure_{nullptr};  // with one reference
   bool failed_itself_ = false;                    // these two: written before the work is complete
   bool has_run_ = false;

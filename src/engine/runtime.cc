@@ -12,8 +12,11 @@
 namespace headrace {
 namespace {
 
+// Threads end before anybody takes a lock, since what they do at their end needs locks.
 void before_fork() {
-  runtime().engine.before_fork();
+  runtime().engine.quiesce_for_fork();
+  backends_end_threads();
+  runtime().engine.lock_for_fork();
   backends_before_fork();
   trace::before_fork();
 }

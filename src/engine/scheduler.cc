@@ -97,7 +97,7 @@ Engine::Inline Scheduler::begin_inline(const TaskSpec& spec, InlineFrame& frame)
     return Engine::Inline::kNo;
   }
   if (const FailurePtr failure = first_failure(spec.reads)) [[unlikely]] {
-    for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
+    set_outcome(spec, failure);
     leave_exclusive(context);
     return Engine::Inline::kSkip;
   }
@@ -123,8 +123,13 @@ void Scheduler::end_inline(InlineFrame& frame, const std::exception_ptr& error) 
     complete(context, frame.promoted, failure, [](Task&) { return false; });
     return;
   }
-  for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
+  set_outcome(spec, failure);
   leave_exclusive(context);
+}
+
+void Scheduler::set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept {
+  if (failure && spec.keeps) return kept_.add(failure);
+  for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
 }
 
 // The task that this thread runs inside push() becomes a registered one: its body is about to push or wait, and what
@@ -147,7 +152,7 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
   if (!context.is_pusher.load(std::memory_order_relaxed)) [[unlikely]]
     become_pusher(context);
   if (enter_exclusive(context)) {
-    bool ready = register_accesses(task) && (task.stream || !put_off(task));
+    bool ready = register_accesses(task) && (!waits_for_streams(task) || !put_off(task));
     if (ready && into_batch) {
       context.batch.push(&task);
       ready = false;
@@ -156,7 +161,7 @@ bool Scheduler::register_task(ThreadContext& context, Task& task, bool into_batc
     return ready;
   }
   std::lock_guard guard(registration_);
-  return register_accesses(task) && (task.stream || !put_off(task));
+  return register_accesses(task) && (!waits_for_streams(task) || !put_off(task));
 }
 
 void Scheduler::submit(Task* task) {

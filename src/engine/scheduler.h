@@ -54,9 +54,11 @@ class Scheduler {
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;
   FailureLog& failures() noexcept { return failures_; }
+  void raise_kept();
 
   void shutdown() noexcept;
-  void before_fork() noexcept;
+  void quiesce_for_fork() noexcept;
+  void lock_for_fork() noexcept;
   void after_fork(bool in_child) noexcept;
 
   // For WorkerGroup.
@@ -152,7 +154,12 @@ class Scheduler {
 
   ThreadRegistry threads_;
   SpinBudget spin_budget_;
+  // On the host nothing orders it behind streams; one that keeps must know what became of what it reads.
+  static bool waits_for_streams(const Task& task) noexcept { return !task.stream || task.keeps; }
+  void set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept;  // of a task that never was a Task
+
   FailureLog failures_;
+  FailureLog kept_;        // because of which tasks that keep have not happened
   ProgressEvent drained_;  // nothing is pending
   ProgressEvent relaxed_;  // half the limits of back-pressure
   WorkerGroup compute_;

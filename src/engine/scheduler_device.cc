@@ -28,8 +28,8 @@ ThreadContext& Scheduler::enter_launcher(Device device) {
   return context;
 }
 
-// A host task whose chains are satisfied may still have to wait for streams: then whoever retires the last launch that
-// it waits for makes it ready again.
+// A task whose chains are satisfied may still have to wait for streams: then whoever retires the last launch that it
+// waits for makes it ready again.
 bool Scheduler::put_off(Task& task) noexcept {
   bool is_plain = true;
   for (const Access& access : task.accesses()) is_plain &= access.var->is_plain();
@@ -61,6 +61,7 @@ void Scheduler::retire(ThreadContext& context, Launch& launch) noexcept {
   TaskList ready;
   reach_waits(events, ready);
   if (launch.failed_itself()) failures_.add(launch.failure());
+  if (launch.task().keeps && launch.failure()) kept_.add(launch.failure());
   release(launch.task(), 1);
   device_tasks_.fetch_sub(1, std::memory_order_relaxed);
   pass_on(context, 1, ready, [](Task&) { return false; });

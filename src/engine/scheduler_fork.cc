@@ -60,13 +60,16 @@ bool Scheduler::try_quiesce() noexcept {
   return false;
 }
 
-void Scheduler::before_fork() noexcept {
+void Scheduler::quiesce_for_fork() noexcept {
   ThreadContext& context = threads_.current();
   // Inside a task there is no waiting for all tasks; the child of such a fork starts anew.
   is_quiet_ = context.depth == 0 && !context.frame;
   forking_.store(is_quiet_, std::memory_order_relaxed);
   while (is_quiet_ && !try_quiesce()) {
   }
+}
+
+void Scheduler::lock_for_fork() noexcept {
   // No task runs under these locks, so a thread inside a task can take them too.
   device_queues_mutex_.lock();
   visit_device_queues([](DeviceQueue& queue) { queue.lock_for_fork(); });
@@ -74,12 +77,14 @@ void Scheduler::before_fork() noexcept {
   blocking_.lock_for_fork();
   threads_.lock_for_fork();
   failures_.lock_for_fork();
+  kept_.lock_for_fork();
   slab_before_fork();
 }
 
 void Scheduler::after_fork(bool in_child) noexcept {
   forking_.store(false, std::memory_order_relaxed);
   slab_after_fork();
+  kept_.unlock_after_fork();
   failures_.unlock_after_fork();
   threads_.unlock_after_fork();
   blocking_.unlock_after_fork();

@@ -81,8 +81,10 @@ Task* Scheduler::complete(ThreadContext& context, const TaskGroup& group,
 
 // Ends a task that has run, or was skipped: what became ready is appended to `ready`.
 void Scheduler::finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept {
+  const bool kept = failure && task.keeps;
+  if (kept) kept_.add(failure);
   for (const Access& access : task.accesses())
-    if (access.writes) VarAccess::set_failure(*access.var, failure);
+    if (access.writes && !kept) VarAccess::set_failure(*access.var, failure);
   ChainEvents events;
   complete_accesses(task, events);
   if (!events.ready.empty()) reach_waits(events, ready);  // while the body keeps the Vars alive
@@ -133,11 +135,11 @@ Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool
   TaskList compute, blocking;
   double cost_ns = 0;
   while (Task* task = ready.pop()) {
+    if (waits_for_streams(*task) && put_off(*task)) continue;
     if (task->stream) {
       device_queue(task->stream->accelerator()).enqueue(task);
       continue;
     }
-    if (put_off(*task)) continue;
     cost_ns += task->cost_ns;
     if (task->may_block) {
       blocking.push(task);

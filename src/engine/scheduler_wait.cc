@@ -109,4 +109,8 @@ bool Scheduler::wait_all(Deadline deadline) {
   return true;
 }
 
+void Scheduler::raise_kept() {
+  if (const FailurePtr failure = kept_.take_first()) failure->raise();
+}
+
 }  // namespace headrace

@@ -12,7 +12,7 @@ bool SerialEngine::begin(const TaskSpec& spec, InlineFrame& frame) {
   for (const Var* var : spec.reads) {
     const FailurePtr failure = VarAccess::failure(*var);
     if (!failure) continue;
-    for (Var* written : spec.writes) VarAccess::set_failure(*written, failure);
+    set_outcome(spec, failure);
     running_.unlock();
     return false;
   }
@@ -27,8 +27,18 @@ void SerialEngine::end(InlineFrame& frame, const std::exception_ptr& error) noex
     failure = FailurePtr(new Failure(error, frame.spec->name));
     failures_.add(failure);
   }
-  for (Var* var : frame.spec->writes) VarAccess::set_failure(*var, failure);
+  set_outcome(*frame.spec, failure);
   running_.unlock();
+}
+
+void SerialEngine::set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept {
+  if (failure && spec.keeps) return kept_.add(failure);
+  for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
+}
+
+void SerialEngine::raise_kept() {
+  std::lock_guard guard(running_);
+  if (const FailurePtr failure = kept_.take_first()) failure->raise();
 }
 
 void SerialEngine::wait(Var& var) {

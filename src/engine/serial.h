@@ -17,10 +17,14 @@ class SerialEngine {
   void end(InlineFrame& frame, const std::exception_ptr& error) noexcept;
   void wait(Var& var);
   void wait_all();
+  void raise_kept();
 
  private:
   std::recursive_mutex running_;  // held from begin() to end()
+  void set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept;
+
   FailureLog failures_;
+  FailureLog kept_;
 };
 
 }  // namespace headrace

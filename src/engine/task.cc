@@ -80,6 +80,7 @@ Task* Task::make_begun(const TaskSpec& spec) {
   task->stream = spec.stream;
   task->priority = spec.priority;
   task->may_block = spec.may_block;
+  task->keeps = spec.keeps;
   task->cost_ns = static_cast<float>(spec.cost_ns);
   task->host_bytes = spec.host_bytes;
   task->reasons.store(static_cast<int32_t>(task->access_count) + 1, std::memory_order_relaxed);

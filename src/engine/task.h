@@ -68,6 +68,7 @@ struct Task {
   Kind kind = Kind::kWork;
   Priority priority = Priority::kNormal;
   bool may_block = false;
+  bool keeps = false;
   float cost_ns = 0;
   std::atomic<int32_t> waits{0};    // accesses that are not satisfied, plus one while being registered
   std::atomic<int32_t> reasons{0};  // see drop()

@@ -86,15 +86,19 @@ bool VarAccess::has_uses(const Var& var, bool for_write) noexcept {
   return uses && (uses->write || (for_write && !uses->reads.empty()));
 }
 
-void VarAccess::begin_use(Var& var, const LaunchPtr& launch, bool is_write) noexcept {
-  FailurePtr old;
+FailurePtr VarAccess::begin_use(Var& var, const LaunchPtr& launch, bool is_write) noexcept {
+  FailurePtr before;
   State state(var);
   StreamUses& uses = state.make_uses();
-  if (!is_write) return uses.reads.push_back(launch);
-  old = state.set_failure(nullptr);  // this write makes up for it, or fails itself
+  if (!is_write) {
+    uses.reads.push_back(launch);
+    return before;
+  }
+  before = state.set_failure(nullptr);  // this write makes up for it, or fails itself
   // The launch comes after all others, on the device itself: whoever waits for it has waited for them.
   uses.reads.clear();
   uses.write = launch;
+  return before;
 }
 
 void VarAccess::end_use(Var& var, const Launch& launch, const FailurePtr& failure) noexcept {

@@ -29,8 +29,9 @@ class VarAccess {
     if (!var.is_plain()) visit_launches(var, for_write, visit);
   }
   static bool has_uses(const Var& var, bool for_write) noexcept;
-  // A stream is at work on the contents from now on. Who has that access.
-  static void begin_use(Var& var, const LaunchPtr& launch, bool is_write) noexcept;
+  // A stream is at work on the contents from now on. Who has that access. Gives the failure that a write is to make up
+  // for.
+  static FailurePtr begin_use(Var& var, const LaunchPtr& launch, bool is_write) noexcept;
   // It no longer is, and what it wrote has this failure or none. Any thread, while the Var lives.
   static void end_use(Var& var, const Launch& launch, const FailurePtr& failure) noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/runtime.h"
 #include "gluon/gradient_exchange.h"
 #include "gluon/state_file.h"
 #include "gluon/update_rules.h"
@@ -118,6 +119,7 @@ std::vector<Device> Trainer::Impl::common_devices() const {
 }
 
 void Trainer::Impl::prepare() {
+  runtime().engine.raise_kept();  // of an earlier step
   uint64_t version = 0;
   for (const Slot& slot : slots_) version += slot.parameter->version();
   if (version == version_) return;

@@ -24,8 +24,9 @@ class Communicator {
   virtual Device home(std::span<const NDArray> values, Device stored) const = 0;
   // Writes the reduction of `values` into `result`, which is at home and none of them.
   virtual void reduce(const Reduction& reduction, std::span<const NDArray> values, const NDArray& result) = 0;
-  // Writes `source` into all of `results`.
-  virtual void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent) = 0;
+  // Writes `source` into all of `results`. With `keeps`, results keep their values and have no error when that fails.
+  virtual void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent,
+                         bool keeps = false) = 0;
   // Both, `stored` being the result that is broadcast.
   virtual void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
                                     std::span<const NDArray> results, const NDArray& stored, Extent extent) = 0;

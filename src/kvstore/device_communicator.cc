@@ -4,6 +4,7 @@
 #include "kvstore/plan_cache.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
+#include "op/thread_state.h"
 
 namespace headrace::kvstore {
 namespace {
@@ -81,24 +82,28 @@ class DeviceCommunicator final : public Communicator {
     reduction.finish(result, values.size());
   }
 
-  void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent) override {
-    if (source.device().is_host() && takes_host_path(results)) return host_->broadcast(source, results, extent);
+  void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent, bool keeps) override {
+    if (source.device().is_host() && takes_host_path(results)) return host_->broadcast(source, results, extent, keeps);
     const Device root = place_of(source.device());
     std::vector<Group> groups = group_by_device(results);
     const auto local = std::ranges::find(groups, root, &Group::device);
     if (local != groups.end()) {
+      const KeepScope keep(keeps);
       for (const NDArray& result : local->arrays) copy_into(result, source);
       groups.erase(local);
     }
     if (groups.empty()) return;
     std::vector<Device> devices{root};
     std::vector<NDArray> buffers{contiguous(source)};
+    std::vector<bool> kept{false};  // memory of our own has nothing to keep
     for (const Group& group : groups) {
       devices.push_back(group.device);
       buffers.push_back(working_array(group, {}));
+      kept.push_back(keeps && same_elements(*buffers.back().view(), *group.arrays[0].view()));
     }
     plans_.rooted(Collective::kBroadcast, devices, root, static_cast<size_t>(source.size()), source.dtype())
-        .run(buffers, Reduction());
+        .run(buffers, Reduction(), kept);
+    const KeepScope keep(keeps);
     for (size_t i = 0; i < groups.size(); ++i) spread(buffers[i + 1], groups[i]);
   }
 
@@ -112,7 +117,7 @@ class DeviceCommunicator final : public Communicator {
                           });
     if (groups.size() == 1 || !are_same) {
       reduce(reduction, values, stored);
-      broadcast(stored, results, extent);
+      broadcast(stored, results, extent, false);
       return;
     }
     std::vector<NDArray> buffers;

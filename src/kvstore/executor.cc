@@ -14,6 +14,11 @@ Executor::Executor(CommunicationPlan plan, DType dtype)
     : plan_(std::move(plan)), dtype_(dtype), written_(static_cast<size_t>(plan_.topology().device_count())) {
   const size_t item = item_size(dtype);
   std::set<Part> written, touched;
+  std::vector<size_t> fresh(written_.size());  // bytes of buffers that are written before they are read
+  const auto use = [&](Place place, Range range, bool is_write) {
+    const bool is_first = touched.insert({place, range}).second;
+    if (is_first && is_write && place.slot == 0) fresh[static_cast<size_t>(place.device)] += range.size();
+  };
   for (const Step& step : plan_.steps()) {
     const Range range = step.range;
     check(range.begin % item == 0 && range.end % item == 0, ErrorKind::kValue,
@@ -23,9 +28,11 @@ Executor::Executor(CommunicationPlan plan, DType dtype)
           "kvstore: a step of the plan reads bytes [{}, {}) of slot {} on {}, which no step before it writes as one",
           range.begin, range.end, step.source.slot, plan_.topology().device_name(step.source.device));
     written.insert({step.target, range});
-    touched.insert({{step.target, range}, {step.source, range}});
+    use(step.source, range, false);
+    use(step.target, range, step.kind == StepKind::kCopy);
     if (step.target.slot == 0) written_[static_cast<size_t>(step.target.device)] = true;
   }
+  for (const size_t bytes : fresh) given_.push_back(bytes == plan_.bytes());
   const auto overlap = [](const Part& a, const Part& b) { return a.first == b.first && b.second.begin < a.second.end; };
   const auto found = std::ranges::adjacent_find(touched, overlap);
   check(found == touched.end(), ErrorKind::kValue,
@@ -76,12 +83,12 @@ void Executor::check_buffers(std::span<const NDArray> buffers) const {
           plan_.bytes(), dtype_name(dtype_), to_string(buffer.shape()), dtype_name(buffer.dtype()));
 }
 
-void Executor::run(std::span<const NDArray> buffers, const Reduction& reduction) {
+void Executor::run(std::span<const NDArray> buffers, const Reduction& reduction, const std::vector<bool>& kept) {
   check_buffers(buffers);
   if (scratch_.size() < kScratchSets) scratch_.push_back(make_scratch());
   const Parts parts = parts_of(buffers);
   ++runs_;
-  if (reduction.operation()) return run_parts(buffers, parts, reduction);
+  if (reduction.operation()) return run_parts(buffers, parts, reduction, kept);
   for (const Step& step : plan_.steps()) {
     const NDArray &target = parts.at({step.target, step.range}), &source = parts.at({step.source, step.range});
     if (step.kind == StepKind::kCopy)
@@ -91,7 +98,8 @@ void Executor::run(std::span<const NDArray> buffers, const Reduction& reduction)
   }
 }
 
-void Executor::run_parts(std::span<const NDArray> buffers, const Parts& parts, const Reduction& reduction) const {
+void Executor::run_parts(std::span<const NDArray> buffers, const Parts& parts, const Reduction& reduction,
+                         const std::vector<bool>& kept) const {
   const PartTasks tasks(parts.size());
   std::map<Part, Var*> vars;
   std::map<int, std::vector<Var*>> of_device;  // the Vars of the parts of its buffer
@@ -103,15 +111,17 @@ void Executor::run_parts(std::span<const NDArray> buffers, const Parts& parts, c
   const auto at_border = [&](auto&& action) {
     for (size_t i = 0; i < buffers.size(); ++i)
       if (const auto own = of_device.find(plan_.devices()[i]); own != of_device.end())
-        action(buffers[i], own->second, writes(own->first));
+        action(buffers[i], own->second,
+               !writes(own->first)                        ? BorderUse::kRead
+               : !given_[static_cast<size_t>(own->first)] ? BorderUse::kChange
+               : !kept.empty() && kept[i]                 ? BorderUse::kReplaceOrKeep
+                                                          : BorderUse::kReplace);
   };
   const auto touched = [&](Place place, Range range) {
     const Part part{place, range};
     return Touched{parts.at(part), vars.at(part)};
   };
-  at_border([&](const NDArray& buffer, const std::vector<Var*>& own, bool is_written) {
-    tasks.take(buffer, own, is_written);
-  });
+  at_border([&](const NDArray& buffer, const std::vector<Var*>& own, BorderUse use) { tasks.take(buffer, own, use); });
   for (const Step& step : plan_.steps()) {
     const Touched target = touched(step.target, step.range), source = touched(step.source, step.range);
     if (step.kind == StepKind::kCopy)
@@ -119,9 +129,8 @@ void Executor::run_parts(std::span<const NDArray> buffers, const Parts& parts, c
     else
       tasks.combine(*reduction.operation(), target, source);
   }
-  at_border([&](const NDArray& buffer, const std::vector<Var*>& own, bool is_written) {
-    tasks.give_back(buffer, own, is_written);
-  });
+  at_border(
+      [&](const NDArray& buffer, const std::vector<Var*>& own, BorderUse use) { tasks.give_back(buffer, own, use); });
 }
 
 }  // namespace headrace::kvstore

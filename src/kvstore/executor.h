@@ -30,8 +30,9 @@ class Executor {
   bool writes(int device) const { return written_[static_cast<size_t>(device)]; }
 
   // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each
-  // on its device. The steps change them in place. Scratch memory is made at the first call and kept.
-  void run(std::span<const NDArray> buffers, const Reduction& reduction);
+  // on its device. The steps change them in place. Scratch memory is made at the first call and kept. `kept`: which of
+  // them keep their values and have no error when the run fails (those given whole by the plan; none when empty).
+  void run(std::span<const NDArray> buffers, const Reduction& reduction, const std::vector<bool>& kept = {});
 
  private:
   // Part of a place. Each part of scratch memory is an array, so that writing it makes up for an error of an earlier
@@ -47,11 +48,13 @@ class Executor {
   // The arrays that steps touch: views of the buffers, and scratch memory.
   Parts parts_of(std::span<const NDArray> buffers) const;
   Parts make_scratch() const;
-  void run_parts(std::span<const NDArray> buffers, const Parts& parts, const Reduction& reduction) const;
+  void run_parts(std::span<const NDArray> buffers, const Parts& parts, const Reduction& reduction,
+                 const std::vector<bool>& kept) const;
 
   CommunicationPlan plan_;
   DType dtype_;
-  std::vector<bool> written_;  // by device of the topology
+  std::vector<bool> written_;  // by device of the topology: a step writes its buffer
+  std::vector<bool> given_;    // likewise: the steps write all of it and read nothing that was there before
   std::vector<Parts> scratch_;
   size_t runs_ = 0;
 };

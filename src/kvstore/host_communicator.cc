@@ -4,6 +4,7 @@
 #include "kvstore/host_reduce.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
+#include "op/thread_state.h"
 
 namespace headrace::kvstore {
 
@@ -36,7 +37,8 @@ class HostCommunicator final : public Communicator {
     reduction.finish(result, here.size());
   }
 
-  void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent) override {
+  void broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent, bool keeps) override {
+    const KeepScope keep(keeps);
     std::vector<NDArray> here;
     for (const NDArray& result : results) {
       if (result.device().is_host())
@@ -51,7 +53,7 @@ class HostCommunicator final : public Communicator {
                             std::span<const NDArray> results, const NDArray& stored, Extent extent) override {
     if (!reduction.formula(1) || !is_on_host(values) || !is_on_host(results)) {
       reduce(reduction, values, stored);
-      broadcast(stored, results, extent);
+      broadcast(stored, results, extent, false);
       return;
     }
     reduce_on_host(reduction, values, results, stored, extent);

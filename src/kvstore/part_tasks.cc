@@ -52,17 +52,29 @@ PartTasks::PartTasks(size_t vars) : vars_(std::make_shared<std::vector<Var>>(var
     for (const Var& var : *vars_) observer->forgotten(&var);
 }
 
-void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<Var* const> parts,
-                            bool is_written) const {
+void PartTasks::take(const NDArray& buffer, std::span<Var* const> parts, BorderUse use) const {
+  std::vector<Var*> reads, writes(parts.begin(), parts.end());
   Var* const whole = &buffer.view()->storage()->var();
+  if (use == BorderUse::kRead || use == BorderUse::kChange || !buffer.view()->covers_storage()) reads.push_back(whole);
+  if (use != BorderUse::kRead) writes.push_back(whole);
+  push_border("kvstore begin", buffer, reads, writes, false);
+}
+
+void PartTasks::give_back(const NDArray& buffer, std::span<Var* const> parts, BorderUse use) const {
   std::vector<Var*> reads(parts.begin(), parts.end()), writes(parts.begin(), parts.end());
-  reads.push_back(whole);
-  if (is_written) writes.push_back(whole);
+  Var* const whole = &buffer.view()->storage()->var();
+  (use == BorderUse::kRead ? reads : writes).push_back(whole);
+  push_border("kvstore end", buffer, reads, writes, use == BorderUse::kReplaceOrKeep);
+}
+
+void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<Var* const> reads,
+                            std::span<Var* const> writes, bool keeps) const {
   runtime().engine.push(TaskSpec{.name = name,
                                  .reads = reads,
                                  .writes = writes,
                                  .cost_ns = kBorderCostNs,
                                  .priority = Priority::kHigh,
+                                 .keeps = keeps,
                                  .stream = compute_stream(buffer.device())},
                         Border{vars_, buffer.view()});
 }

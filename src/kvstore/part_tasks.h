@@ -17,6 +17,9 @@ struct Touched {
   Var* var;
 };
 
+// What a run does with a buffer: reads it, changes it, replaces all of it, or does so unless it fails.
+enum class BorderUse : uint8_t { kRead, kChange, kReplace, kReplaceOrKeep };
+
 class PartTasks {
  public:
   // `vars`: as many as there are parts of buffers in the run.
@@ -24,14 +27,11 @@ class PartTasks {
 
   Var* var(size_t number) const noexcept { return &(*vars_)[number]; }
 
-  // From here on tasks use `parts` instead of the Var of `buffer`; they write them if it `is_written`.
-  void take(const NDArray& buffer, std::span<Var* const> parts, bool is_written) const {
-    push_border("kvstore begin", buffer, parts, is_written);
-  }
-  // What comes later with `buffer` waits for all that was done with its parts, and has their error.
-  void give_back(const NDArray& buffer, std::span<Var* const> parts, bool is_written) const {
-    push_border("kvstore end", buffer, parts, is_written);
-  }
+  // From here on tasks use `parts` instead of the Var of `buffer`. An error that it had is theirs, or is over when all
+  // of it is replaced.
+  void take(const NDArray& buffer, std::span<Var* const> parts, BorderUse use) const;
+  // What comes later with `buffer` waits for all that was done with its parts, and has their error unless it is kept.
+  void give_back(const NDArray& buffer, std::span<Var* const> parts, BorderUse use) const;
 
   // Between two devices.
   void copy(const Touched& target, const Touched& source) const;
@@ -39,7 +39,8 @@ class PartTasks {
   void combine(const OpDef& operation, const Touched& target, const Touched& source) const;
 
  private:
-  void push_border(const char* name, const NDArray& buffer, std::span<Var* const> parts, bool is_written) const;
+  void push_border(const char* name, const NDArray& buffer, std::span<Var* const> reads, std::span<Var* const> writes,
+                   bool keeps) const;
 
   std::shared_ptr<std::vector<Var>> vars_;  // the tasks keep them
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/runtime.h"
 #include "kvstore/buckets.h"
 #include "kvstore/packing.h"
 #include "op/invoke.h"
@@ -289,6 +290,7 @@ void SingleMachineStore::pull_together(std::span<const Part> parts, Extent exten
   std::vector<NDArray> arrived;
   for (const NDArray& array : parts[0].arrays) arrived.push_back(room_for(stored, array.device()));
   communicator_->broadcast(join(stored), arrived, extent);
+  const KeepScope keep(keeps());
   take_apart(arrived, parts);
 }
 
@@ -298,7 +300,7 @@ void SingleMachineStore::pull_parts(std::span<const Part> parts, Extent extent) 
     if (run.size() > 1 && is_at_one_place(stored_in(run)))
       pull_together(run, extent);
     else
-      for (const Part& part : run) communicator_->broadcast(part.entry->second.stored, part.arrays, extent);
+      for (const Part& part : run) communicator_->broadcast(part.entry->second.stored, part.arrays, extent, keeps());
   }
 }
 
@@ -318,7 +320,14 @@ void SingleMachineStore::pushpull_together(std::span<Part> pushed, std::span<con
 
 // --- push, pull ------------------------------------------------------------------------------------------------------
 
+// With an updater, what is stored and pulled are parameters. They stay as they are when an update or a pull fails, so
+// that a lost device costs nothing but what lies on it, and the next call tells.
+void SingleMachineStore::raise_kept() const {
+  if (keeps()) runtime().engine.raise_kept();
+}
+
 void SingleMachineStore::push(std::span<const Item> items, int) {
+  raise_kept();
   std::vector<Part> parts = parts_of("push", items);
   check_dtypes(parts);
   PriorityScope scope(Priority::kHigh);
@@ -327,6 +336,7 @@ void SingleMachineStore::push(std::span<const Item> items, int) {
 }
 
 void SingleMachineStore::pull(std::span<const Item> items, int) {
+  raise_kept();
   std::vector<Part> parts = parts_of("pull", items);
   PriorityScope scope(Priority::kHigh);
   const Extent extent = extent_of(parts);
@@ -336,6 +346,7 @@ void SingleMachineStore::pull(std::span<const Item> items, int) {
 }
 
 void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
+  raise_kept();
   std::vector<Part> pushed = parts_of("pushpull", values);
   std::vector<Part> pulled = parts_of("pushpull", outs);
   const auto has_same_key = [](const Part& a, const Part& b) { return a.entry == b.entry; };

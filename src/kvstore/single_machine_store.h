@@ -58,6 +58,8 @@ class SingleMachineStore final : public KVStore {
   std::vector<Part> parts_of(const char* operation, std::span<const Item> items);
   void check_array(const char* operation, const Entries::value_type& entry, const NDArray& array, size_t place) const;
   void check_dtypes(std::span<const Part> parts) const;
+  bool keeps() const noexcept { return static_cast<bool>(updater_); }
+  void raise_kept() const;
   DType reduced_dtype(const Part& part) const;
   void convert_pushed(std::span<Part> parts) const;
   static void sort_by_keys(std::span<Part> parts);

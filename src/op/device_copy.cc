@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "device/registry.h"
 #include "op/invoke.h"
+#include "op/thread_state.h"
 #include "op/trace.h"
 
 namespace headrace {
@@ -12,6 +13,7 @@ bool needs_device_copy(Device to, Device from) noexcept { return to != from && !
 NDArray copied_to(const NDArray& source, Device device) {
   const NDArray from = is_dense(source.shape(), source.strides()) ? source.detach() : contiguous(source.detach());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
+  const KeepScope keep(false);  // there is nothing to keep yet
   if (needs_device_copy(device, from.device()))
     push_device_copy(made.view(), from.view());
   else
@@ -29,7 +31,7 @@ void copy_across(const NDArray& destination, const NDArray& source) {
   if (item_size(destination.dtype()) < item_size(source.dtype())) from = cast_to(from, destination.dtype());
   if (from.dtype() == destination.dtype() && from.strides() == destination.strides() &&
       is_dense(from.shape(), from.strides()))
-    return push_device_copy(destination.view(), from.view());
+    return push_device_copy(destination.view(), from.view(), thread_state().keeps);
   copy_into(destination, copied_to(from, destination.device()));
 }
 

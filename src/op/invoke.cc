@@ -129,6 +129,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .cost_ns = cost,
                .priority = thread_state().priority,
                .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing,
+               .keeps = !options.fresh && thread_state().keeps,
                .stream = compute_stream(views.back()->storage()->device()),
                .flops = options.flops,
                .bytes = runtime().engine.observer() ? total_bytes(all) : 0},

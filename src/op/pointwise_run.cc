@@ -265,7 +265,8 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
   }
   Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
   runtime().engine.push(
-      TaskSpec{.name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost, .stream = stream},
+      TaskSpec{
+          .name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost, .keeps = true, .stream = stream},
       std::move(body));
 }
 

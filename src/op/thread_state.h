@@ -16,6 +16,7 @@ struct ThreadState {
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
   Device device = {};                     // where creation operators put arrays
   Priority priority = Priority::kNormal;  // of the operations that it issues
+  bool keeps = false;                     // whether their out= keep their values when they fail
 };
 
 namespace detail {
@@ -34,6 +35,18 @@ class PriorityScope {
 
  private:
   const Priority outer_;
+};
+
+// What operations that this thread issues while it lives write into given arrays keeps its value when they fail.
+class KeepScope {
+ public:
+  explicit KeepScope(bool keeps) noexcept : outer_(std::exchange(thread_state().keeps, keeps)) {}
+  ~KeepScope() { thread_state().keeps = outer_; }
+  KeepScope(const KeepScope&) = delete;
+  KeepScope& operator=(const KeepScope&) = delete;
+
+ private:
+  const bool outer_;
 };
 
 }  // namespace headrace

@@ -224,6 +224,35 @@ TEST_P(EngineModes, ErrorNobodyWaitsForIsNotLost) {
   engine.wait_all();
 }
 
+// An update that cannot happen leaves the value, and the error of an earlier write of it.
+TEST_P(EngineModes, WhatKeepsShowsNoErrorButTells) {
+  Var gradient, weight, broken;
+  const auto push_update = [&](Var* written, auto body) {
+    Var* const reads[] = {&gradient, written};
+    engine.push({.name = "update", .reads = reads, .writes = {&written, 1}, .keeps = true}, std::move(body));
+  };
+  int updates = 0;
+  push({}, {&weight}, [] {});
+  push({}, {&broken}, [] { throw std::runtime_error("broken before"); });
+  push({}, {&gradient}, [] { throw std::runtime_error("no gradient"); });
+  push_update(&weight, [&] { ++updates; });
+  push_update(&broken, [&] { ++updates; });
+  engine.wait_to_read(weight);
+  EXPECT_EQ(message_of([&] { engine.wait_to_read(broken); }), "broken before");
+  engine.drain();
+  EXPECT_EQ(message_of([&] { engine.raise_kept(); }), "no gradient");
+  engine.raise_kept();  // once
+  push({}, {&gradient}, [] {});
+  push_update(&weight, [&] { ++updates; });
+  push_update(&weight, [] { throw std::runtime_error("no room"); });
+  push_update(&weight, [&] { ++updates; });
+  engine.wait_to_read(weight);
+  engine.drain();
+  EXPECT_EQ(updates, 2);
+  EXPECT_EQ(message_of([&] { engine.raise_kept(); }), "no room");
+  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "");  // all raised
+}
+
 TEST_P(EngineModes, SkippedBodyIsDestroyed) {
   auto token = std::make_shared<int>(1);
   Var x, y;

@@ -1,6 +1,8 @@
 """Simulated GPUs, as programs see them."""
 
 import gc
+import subprocess
+import sys
 
 import numpy as onp
 import pytest
@@ -177,3 +179,38 @@ def test_configure_and_options():
         sim.configure(clock="slow")
     with pytest.raises(ValueError):
         sim.configure(gpus=-1)
+
+
+FORKS_AFTER_COPIES = """
+import os
+import headrace as hr
+hr.sim.configure(gpus=1, clock={clock!r})
+assert (hr.nd.ones((2,), ctx=hr.gpu(0)) + 1).asnumpy().sum() == 4
+child = os.fork()
+if child == 0:
+    os._exit(int((hr.nd.ones((3,)) * 2).asnumpy().sum()))
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+assert (hr.nd.ones((2,), ctx=hr.gpu(0)) + 2).asnumpy().sum() == 6
+"""
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_a_process_forks_after_copies(clock):
+    """The threads of streams end before anything is locked."""
+    done = subprocess.run([sys.executable, "-c", FORKS_AFTER_COPIES.format(clock=clock)], timeout=60)
+    assert done.returncode == 0
+
+
+def test_a_pull_makes_up_for_an_error():
+    """Of an array that it overwrites whole, wherever what is stored lies."""
+    for device, stored in ((GPU0, GPU0), (GPU0, GPU1), (GPU1, mx.cpu()), (mx.cpu(), GPU0)):
+        store = mx.kv.create("device")
+        store.init(0, nd.ones((4,), ctx=stored) * 3)
+        out = nd.random.normal(0, -1, shape=(4,), ctx=device)
+        with pytest.raises(MXNetError):
+            out.asnumpy()
+        store.pull(0, out=out)
+        assert (out.asnumpy() == 3).all()
+        out = nd.random.normal(0, -1, shape=(4,), ctx=device)
+        store.pushpull(0, nd.ones((4,), ctx=stored), out=out)
+        assert (out.asnumpy() == 1).all()

@@ -2,6 +2,7 @@
 
 import itertools
 
+from .. import _core
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_store, replace_values
 from .parameter import Parameter
@@ -200,7 +201,11 @@ class Trainer:
     # --- what a step works on ---
 
     def _prepare(self):
-        """Makes what a step works on; it stays the same until arrays of parameters are replaced or set."""
+        """Makes what a step works on; it stays the same until arrays of parameters are replaced or set.
+
+        MXNetError (or what else it was): an earlier step failed, and left the parameters as they were.
+        """
+        _core.raise_kept()
         version = sum([param._version for param in self._params])
         if version == self._version:
             return

@@ -118,8 +118,11 @@ void SimMachine::repair() noexcept {
   });
 }
 
-void SimMachine::before_fork() noexcept {
+void SimMachine::end_threads() noexcept {
   visit_devices([](SimDevice& device) { device.stop_threads(); });
+}
+
+void SimMachine::before_fork() noexcept {
   mutex_.lock();
   visit_devices([](SimDevice& device) { device.lock_for_fork(); });
   for (const auto& clock : virtual_machines_) clock->before_fork();

@@ -26,6 +26,7 @@ class SimMachine final : public Backend {
   Allocator* allocator(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override { return device(id); }
   std::shared_ptr<const Topology> topology() override;
+  void end_threads() noexcept override;
   void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
 

@@ -36,12 +36,14 @@ class ConvolutionFusion {
     return reader != Uses::kNone && !is_gone_[reader] ? reader : Uses::kNone;
   }
 
-  bool is_batch_norm(const Step& step, int of) const {
+  // Over the axis of channels.
+  bool is_batch_norm(const Step& step, int of, int64_t channel_axis) const {
     if (step.op->name != "_batch_norm_predict" || step.inputs[0] != of) return false;
     for (size_t k : {1, 2})
       if (uses_.is_read(step.outputs[k])) return false;
-    const auto axis = step.op->schema->find("axis")->get(step.attrs->data());
-    return std::get<int64_t>(axis) == 1 && type(step.inputs[1]).dtype() == DType::kFloat32;
+    const auto axis = std::get<int64_t>(step.op->schema->find("axis")->get(step.attrs->data()));
+    const auto ndim = static_cast<int64_t>(type(of).shape().size());
+    return (axis < 0 ? axis + ndim : axis) == channel_axis && type(step.inputs[1]).dtype() == DType::kFloat32;
   }
 
   static bool adds(const Step& step) {
@@ -57,8 +59,10 @@ class ConvolutionFusion {
     const DType dtype = type(convolution.outputs[0]).dtype();
     if (dtype != DType::kFloat32 && dtype != DType::kBfloat16) return;
     const auto layout = convolution.op->schema->find("layout")->get(convolution.attrs->data());
-    if (const auto* text = std::get_if<std::string>(&layout); text && text->back() == 'C') return;
+    const auto* order = std::get_if<std::string>(&layout);
     int result = convolution.outputs[0];
+    const auto last_axis = static_cast<int64_t>(type(result).shape().size()) - 1;
+    const int64_t channel_axis = order && order->back() == 'C' ? last_axis : 1;
     std::vector<size_t> taken{s};
     std::vector<NamedAttr> attrs;
     Step affine{}, fused{};
@@ -67,7 +71,7 @@ class ConvolutionFusion {
     fused.flops = convolution.flops;
     bool is_active = false;
     size_t next = only_reader(result);
-    if (next != Uses::kNone && is_batch_norm(graph_.steps[next], result)) {
+    if (next != Uses::kNone && is_batch_norm(graph_.steps[next], result, channel_axis)) {
       const Step& norm = graph_.steps[next];
       affine = affine_step(norm);
       fused.inputs.push_back(affine.outputs[0]);

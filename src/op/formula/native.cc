@@ -181,8 +181,20 @@ class Loop : public VectorAssembler {
 
 }  // namespace
 
+// Hardened systems refuse to run what a process has written.
+static bool may_run_code() noexcept {
+  try {
+    Xbyak::CodeGenerator code(Xbyak::inner::ALIGN_PAGE_SIZE, Xbyak::DontSetProtectRWE);
+    code.ret();
+    return code.setProtectModeRE(false);
+  } catch (const Xbyak::Error&) {
+    return false;
+  }
+}
+
 NativeSet machine_set() noexcept {
   static const NativeSet kBest = [] {
+    if (!may_run_code()) return NativeSet::kNone;
     const int64_t targets = hwy::SupportedTargets();
     if (targets & (HWY_AVX3 | HWY_AVX3_DL)) return NativeSet::kAvx512;
     return targets & HWY_AVX2 ? NativeSet::kAvx2 : NativeSet::kNone;

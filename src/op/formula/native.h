@@ -15,7 +15,7 @@ namespace headrace {
 
 // The instructions that code is made of.
 enum class NativeSet : uint8_t { kNone, kAvx2, kAvx512 };
-NativeSet machine_set() noexcept;  // the best that this machine can run
+NativeSet machine_set() noexcept;  // the best that this machine can run, and its system lets run
 NativeSet native_set();            // the one to use: the best, or kNone where HEADRACE_NATIVE=0
 
 // Values have numbers, and equal numbers mean one value.

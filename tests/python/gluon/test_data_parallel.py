@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import json
+import time
 
 import numpy
 import pytest
@@ -340,6 +341,47 @@ def test_a_lost_device(tmp_path):
         hr.waitall()
     gc.collect()
     sim.configure(gpus=0, topology="", clock="real")
+
+
+@pytest.fixture
+def two_gpus():
+    sim.configure(gpus=2, topology="", clock="real")
+    yield [hr.gpu(0), hr.gpu(1)]
+    sim.repair()
+    while True:  # errors that a test left behind on purpose
+        with contextlib.suppress(hr.MXNetError):
+            hr.waitall()
+            break
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real")
+
+
+@pytest.mark.parametrize("store", ["device", "local", None])
+@pytest.mark.parametrize("on_store", [None, False])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_device_lost_in_a_step(two_gpus, store, on_store, lost, tmp_path):
+    """A step says so, once; what the other device has stays as it was, can be read and saved."""
+    net = small_network(two_gpus, True)
+    images, labels = nd.ones((4, 1, 14, 14)), nd.ones((4,))
+    rates = {"learning_rate": 0.1, "momentum": 0.9}
+    trainer = gluon.Trainer(net.collect_params(), "sgd", rates, kvstore=store, update_on_kvstore=on_store)
+    loss_curve(net, trainer, images, labels, two_gpus, steps=2)
+    kept = two_gpus[1 - lost]
+    before = {name: param.data(kept).asnumpy() for name, param in net.collect_params().items()}
+    with autograd.record():
+        losses = [net(part).sum() for part in split_and_load(images, two_gpus)]
+    autograd.backward(losses)
+    hr.waitall()
+    sim.lose(lost)
+    with pytest.raises(hr.MXNetError, match=rf"gpu\({lost}\): the device is lost"):
+        for _ in range(500):
+            trainer.step(4, ignore_stale_grad=True)
+            time.sleep(0.01)
+    for name, param in net.collect_params().items():
+        after = param.data(kept).asnumpy()
+        assert store is None or (after == before[name]).all()
+    with pytest.warns(UserWarning, match="is not readable on all of"):
+        net.collect_params().save(str(tmp_path / "params"))
 
 
 def test_shared_parameters(contexts):
