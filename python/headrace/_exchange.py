@@ -6,6 +6,7 @@ import os
 from . import _arrays as arrays
 from . import _core
 from . import kvstore as stores
+from .base import ArrayTypeError, ArrayValueError
 
 __all__ = ["GradientExchange", "create_store", "replace_values"]
 
@@ -21,13 +22,13 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     of `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
     """
     if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
-        raise TypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
+        raise ArrayTypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
     if kvstore is None or (isinstance(kvstore, str) and context_count == 1 and "dist" not in kvstore):
         return None, False
     store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore
     if "dist" in store.type and "async" in store.type:
         if update_on_kvstore is False:
-            raise ValueError("Please set update_on_kvstore=True when training in async mode.")
+            raise ArrayValueError("Please set update_on_kvstore=True when training in async mode.")
         update_on_kvstore = True
     can_update = store.is_capable(stores.KVStoreBase.OPTIMIZER)
     if update_on_kvstore is None:
@@ -35,7 +36,7 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
         wanted = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
         return store, can_update and wanted and not (kvstore == "local" and is_large)
     if update_on_kvstore and not can_update:
-        raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
+        raise ArrayValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
     return store, bool(update_on_kvstore)
 
 

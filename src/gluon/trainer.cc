@@ -53,6 +53,8 @@ class Trainer::Impl {
         settings_(settings_of(*rule_, given)),
         operation_(&operation_of(*rule_, settings_)),
         options_(options) {
+    check(!parameters.empty(), ErrorKind::kValue,
+          "Trainer: there are no parameters to update; give those of a network, net.collect_params()");
     for (const auto& [name, parameter] : parameters) slots_.push_back({name, parameter, {}});
   }
 

@@ -88,7 +88,9 @@ std::vector<StandIn> stand_ins_for(std::span<Part> parts) {
   return made;
 }
 
-void deliver(std::span<const StandIn> stand_ins) {
+// With `keeps`, an array whose stand-in has failed stays as it is.
+void deliver(std::span<const StandIn> stand_ins, bool keeps) {
+  const KeepScope keep(keeps);
   for (const StandIn& one : stand_ins) copy_into(one.given, one.used);
 }
 
@@ -342,7 +344,7 @@ void SingleMachineStore::pull(std::span<const Item> items, int) {
   const Extent extent = extent_of(parts);
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(parts));
   pull_parts(parts, extent);
-  deliver(stand_ins);
+  deliver(stand_ins, keeps());
 }
 
 void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
@@ -364,7 +366,7 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   } else {
     pushpull_parts(pushed, pulled, extent);
   }
-  deliver(stand_ins);
+  deliver(stand_ins, keeps());
 }
 
 void SingleMachineStore::pushpull_parts(std::span<Part> all, std::span<const Part> pulled, Extent extent) {
@@ -414,7 +416,7 @@ void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<
       const NDArray result = call("scatter_nd", {rows, places}, {{"shape", stored.shape()}});
       communicator_->broadcast(result, row_ids[i].size() == 1 ? outs : outs.subspan(k, 1), Extent::kInCache);
     }
-    deliver(stand_ins);
+    deliver(stand_ins, false);
   }
 }
 

@@ -263,6 +263,7 @@ TEST(TrainerOnDevices, WhatIsRefused) {
   Learner unknown(2, {.kvstore = "nowhere"});
   unknown.backward({1, 2});
   EXPECT_EQ(kind_of([&] { unknown.trainer.step(1); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { gluon::Trainer({}, "sgd"); }), ErrorKind::kValue);
   gluon::Trainer mixed({{"a", Learner::prepared(1)}, {"b", Learner::prepared(2)}}, "sgd");
   EXPECT_EQ(kind_of([&] { mixed.step(1, true); }), ErrorKind::kValue);
 }

@@ -322,63 +322,6 @@ def test_calls_without_keys_do_nothing(store):
     store.push([], [])
 
 
-def test_dtypes_are_converted(store):
-    store.init(1, filled(3.7))
-    half, whole = filled(0, dtype="float16"), filled(0, CPUS[1], "int32")
-    store.pull(1, out=[half, whole])
-    assert (numbers(half), numbers(whole)) == (3.69921875, 3)
-    store.push(1, filled(3.7, dtype="float16"))
-    assert pulled(store, 1) == 3.69921875
-    store.push(1, [filled(2048, dtype="float16"), filled(1, CPUS[1], "float16"), filled(1, CPUS[2])])
-    assert pulled(store, 1) == 2050  # summed as float32
-    store.set_optimizer(mx.optimizer.SGD(learning_rate=1))
-    store.push(1, filled(50, dtype="float16"))
-    assert pulled(store, 1) == 2000
-
-
-DTYPES = """
-import json
-import numpy as onp
-import {package} as mx
-
-def array(values, dtype, place=0):
-    return mx.nd.array(values, dtype=dtype, ctx=mx.cpu(place))
-
-results = []
-values = [1.00107656, 3.7, 2048.5]
-for kind in ("local", "device"):
-    for inited in ("float32", "float16", "int32"):
-        for pushed in ("float32", "float16", "float64", "int32"):
-            for count in (0, 1) if kind == "local" else (0, 1, 2):  # its sums do not convert in MXNet
-                store = mx.kv.create(kind)
-                store.init(3, array(values, inited))
-                for _ in range(2 if count else 0):
-                    store.push(3, [array(values, pushed, i) for i in range(count)])
-                for pulled in ("float64", "float16", "int32"):
-                    out = array([0] * 3, pulled)
-                    store.pull(3, out=out)
-                    results.append([kind, inited, pushed, count, pulled, out.asnumpy().tolist()])
-print(json.dumps(results))
-"""
-
-
-def test_dtypes_are_those_of_mxnet(mxnet_peer):
-    done = subprocess.run(
-        [sys.executable, "-c", DTYPES.format(package="headrace")], capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout) == mxnet_peer(DTYPES.format(package="mxnet"))
-
-
-def test_updates_come_in_the_order_of_keys(store):
-    for keys, wanted in (([30, 4, 5], [4, 5, 30]), (["c", "a", "b"], [b"c", b"a", b"b"])):
-        own, seen = kv.create(store.type), []
-        own.init(keys, [filled(1)] * 3)
-        own.set_updater(lambda key, reduced, stored: seen.append(key))
-        own.push(keys[::-1], [filled(1)] * 3)
-        own.pushpull(keys[::-1], [filled(1)] * 3)
-        assert seen == wanted * 2
-
-
 def test_errors_of_values_are_raised_where_results_are_read(store):
     store.init(0, nd.zeros((2,)))
     bad = nd.take(nd.ones((3,)), nd.array([0, 9]), mode="raise")

@@ -50,16 +50,17 @@ def shape_is_known(shape):
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
-    """Splits an array along `batch_axis` (negative: counted from the last) into a list of `num_slice` arrays.
+    """Splits an array along `batch_axis`, which counts from the last when negative, into a list of
+    `num_slice` arrays; without `even_split` the first get one more.
 
     ValueError: `even_split` and the size is not a multiple of `num_slice`, or `num_slice` is less than 1.
-    IndexError: no such axis. Without `even_split` the first slices get one more.
+    IndexError: no such axis.
     """
     ndim = len(data.shape)
     if not -ndim <= batch_axis < ndim:
         raise ArrayIndexError(
-            f"split_data: there is no axis {batch_axis} of data with shape {data.shape}; give batch_axis from "
-            f"{-ndim} to {ndim - 1}"
+            f"split_data: there is no axis {batch_axis} of data with shape {data.shape}; give batch_axis "
+            f"from {-ndim} to {ndim - 1}"
         )
     if num_slice < 1:
         raise ArrayValueError(f"split_data: expected at least one slice, got num_slice={num_slice}")

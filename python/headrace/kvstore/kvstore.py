@@ -1,7 +1,7 @@
 """KVStore: the store of one machine, as MXNet's programs know it."""
 
 from .. import optimizer as _optimizer
-from ..base import MXNetError
+from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
 from .base import KVStoreBase
@@ -36,7 +36,7 @@ def _keyed(operation, key, arrays):
     lists = [_as_list(value) for value in arrays]
     for one, array in ((one, array) for one, items in zip(key, lists) for array in items):
         if not isinstance(array, NDArray):
-            raise TypeError(
+            raise ArrayTypeError(
                 f"kvstore {operation}: key {one!r}: expected an array, got {type(array).__name__}"
             )
     return list(key), lists
@@ -130,12 +130,12 @@ class KVStore(KVStoreBase):
         kind = params.pop("type", None)
         if kind not in _COMPRESSIONS:
             given = "no type" if kind is None else f"Unknown type for gradient compression {kind}"
-            raise ValueError(
+            raise ArrayValueError(
                 f"kvstore set_gradient_compression: {given}; expected 'type': {' or '.join(_COMPRESSIONS)}"
             )
         threshold = float(params.pop("threshold", _DEFAULT_THRESHOLD))
         if params:
-            raise ValueError(
+            raise ArrayValueError(
                 f"kvstore set_gradient_compression: unknown parameters {', '.join(map(str, params))}; "
                 "2bit has threshold"
             )
@@ -154,7 +154,7 @@ class KVStore(KVStoreBase):
         elif callable(reduction):
             self._store.set_reduction(reduction, is_np_array())
         else:
-            raise TypeError(
+            raise ArrayTypeError(
                 "kvstore set_reduction: expected a name or a function of two arrays, got "
                 f"{type(reduction).__name__}"
             )
@@ -165,7 +165,9 @@ class KVStore(KVStoreBase):
         TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already.
         """
         if not isinstance(optimizer, _optimizer.Optimizer):
-            raise TypeError(f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}")
+            raise ArrayTypeError(
+                f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}"
+            )
         if self._updater is not None:
             raise MXNetError(
                 "kvstore set_optimizer: the store already has an optimizer or updater, whose states would be "
@@ -177,8 +179,17 @@ class KVStore(KVStoreBase):
         """Makes pushes call `updater(key, reduced, stored)`, which changes `stored` in place.
 
         Str keys arrive as bytes, as in MXNet; arrays are nd arrays. None: pushes replace what is stored
-        again.
+        again, and an optimizer is given up with its states. MXNetError: the store has an optimizer.
         """
+        if updater is not None and hasattr(self._updater, "get_states"):
+            raise MXNetError(
+                "kvstore set_updater: the store has an optimizer, whose states would be lost; create a store "
+                "for the updater, or give the optimizer up with set_updater(None)"
+            )
+        self._set_updater(updater)
+
+    def _set_updater(self, updater):
+        """MXNet's set_updater: takes the place of whatever the store has."""
         self._updater = updater
         if updater is None:
             self._store.set_updater(None)
@@ -192,12 +203,10 @@ class KVStore(KVStoreBase):
 
             self._store.set_updater(update_each)
 
-    _set_updater = set_updater
-
     def is_capable(self, capability):
         """True for 'optimizer'. ValueError: no such capability."""
         if capability.lower() != self.OPTIMIZER:
-            raise ValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
+            raise ArrayValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
         return True
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
