@@ -64,8 +64,8 @@ class KVStore {
 
   // Everywhere: MXNetError for a key that is not there, or is there already, and for texts among numbers; ValueError
   // for an item without arrays, or a shape other than the stored one. A call without items does nothing; one that names
-  // a key twice has the arrays of both places for it. `priority`: how urgent a call is beside others, for stores that
-  // send through queues of their own; the stores of one machine keep the order of the calls.
+  // a key twice has the arrays of both places for it. `priority`: what is ready of calls with a higher one goes first
+  // over links and through devices. Calls that wait for the same arrays keep their order.
 
   // Stores a copy of the one array of each item.
   virtual void init(std::span<const Item> items) = 0;

@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <algorithm>
+
 #include "device/accelerator.h"
 #include "device/observer.h"
 #include "engine/scheduler.h"
@@ -44,6 +46,12 @@ Engine::Pending Engine::make_task(const TaskSpec& spec, const BodyType& type, si
 
 void Engine::submit(Task* task) { scheduler_->submit(task); }
 
+// Higher goes first; urgency decides within a priority.
+static int as_number(Priority priority, int urgency) noexcept {
+  constexpr int kLevel = 1 << 24;
+  return -static_cast<int>(priority) * kLevel + std::clamp(urgency, -kLevel / 2 + 1, kLevel / 2 - 1);
+}
+
 void Engine::report(const TaskSpec& spec) noexcept {
   const auto addresses = [](std::span<Var* const> vars) {
     return std::span(reinterpret_cast<const void* const*>(vars.data()), vars.size());
@@ -54,7 +62,7 @@ void Engine::report(const TaskSpec& spec) noexcept {
                   .bytes = spec.bytes,
                   .reads = addresses(spec.reads),
                   .writes = addresses(spec.writes),
-                  .priority = -static_cast<int>(spec.priority)};
+                  .priority = as_number(spec.priority, spec.urgency)};
   if (spec.stream) {
     work.device = spec.stream->accelerator().device();
     work.lane = spec.stream->lane();

@@ -32,6 +32,7 @@ struct TaskSpec {
   std::span<Var*const> reads{}, writes{};  // may repeat and overlap; a Var in both is read and written
   double cost_ns = 0;  // estimated, on one core; below Engine::kInlineCostNs the pushing thread may run it
   Priority priority = Priority::kNormal;
+  int urgency = 0;            // of ready tasks of one priority the most urgent goes first, then the oldest
   int64_t host_bytes = 0;     // memory that the frontend made for this task alone (back-pressure)
   bool fresh_writes = false;  // no other handle to the written Vars exists yet
   bool may_block = false;     // runs on threads of its own, never inside a push or a wait

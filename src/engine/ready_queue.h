@@ -1,4 +1,4 @@
-// Tasks that may run now, oldest first per priority. Any thread may call any function.
+// Tasks that may run now, per priority the most urgent first, then the oldest. Any thread may call any function.
 #pragma once
 
 #include <algorithm>
@@ -39,16 +39,16 @@ class ReadyQueue {
     return !empty() && oldest_.load(std::memory_order_relaxed) <= horizon;
   }
 
-  // The oldest task of the highest priority among those pushed up to `horizon`, if `allowed` agrees with it.
+  // The first task of the highest priority among those pushed up to `horizon`, if `allowed` agrees with it.
   template <class Allowed>
   Task* pop(const Allowed& allowed, int64_t horizon = kNoHorizon) noexcept {
-    if (empty()) return nullptr;
+    if (!has_until(horizon)) return nullptr;
     std::lock_guard guard(lock_);
     for (size_t i = 0; i < kPriorities; ++i) {
-      Task* task = lists_[i].front();
-      if (!task || task->sequence > horizon) continue;
+      Task* const task = lists_[i].find(horizon);
+      if (!task) continue;
       if (!allowed(*task)) return nullptr;
-      lists_[i].pop();
+      lists_[i].remove(task);
       if (lists_[i].empty())
         present_.store(present_.load(std::memory_order_relaxed) & ~(1u << i), std::memory_order_relaxed);
       size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
@@ -97,7 +97,7 @@ class ReadyQueue {
   void find_oldest() noexcept {
     int64_t oldest = kNoHorizon;
     for (const TaskList& list : lists_)
-      if (!list.empty()) oldest = std::min(oldest, list.front()->sequence);
+      if (!list.empty()) oldest = std::min(oldest, list.oldest());
     oldest_.store(oldest, std::memory_order_relaxed);
   }
 

@@ -79,6 +79,7 @@ Task* Task::make_begun(const TaskSpec& spec) {
   task->name = spec.name;
   task->stream = spec.stream;
   task->priority = spec.priority;
+  task->urgency = spec.urgency;
   task->may_block = spec.may_block;
   task->keeps = spec.keeps;
   task->cost_ns = static_cast<float>(spec.cost_ns);

@@ -2,6 +2,7 @@
 // owned by the engine; freed when its body is gone and all its accesses have left their chains.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -69,6 +70,7 @@ struct Task {
   Priority priority = Priority::kNormal;
   bool may_block = false;
   bool keeps = false;
+  int32_t urgency = 0;
   float cost_ns = 0;
   std::atomic<int32_t> waits{0};    // accesses that are not satisfied, plus one while being registered
   std::atomic<int32_t> reasons{0};  // see drop()
@@ -98,13 +100,34 @@ class TaskList {
     (head_ ? tail_->next : head_) = task;
     tail_ = task;
   }
-  // Keeps a list that was only filled this way in the order in which the tasks were pushed to the engine.
+  // Keeps a list that was only filled this way in its order: the most urgent first, among these the first pushed to the
+  // engine.
   void insert(Task* task) noexcept {
-    if (!head_ || tail_->sequence <= task->sequence) return push(task);
+    if (!head_ || !goes_before(*task, *tail_)) return push(task);
     Task** place = &head_;
-    while ((*place)->sequence <= task->sequence) place = &(*place)->next;
+    while (!goes_before(*task, **place)) place = &(*place)->next;
     task->next = *place;
     *place = task;
+  }
+  // The first one pushed up to `last`; null: there is none.
+  Task* find(int64_t last) const noexcept {
+    Task* task = head_;
+    while (task && task->sequence > last) task = task->next;
+    return task;
+  }
+  // Takes out a task that is in the list.
+  void remove(Task* task) noexcept {
+    Task* before = nullptr;
+    for (Task* one = head_; one != task; one = one->next) before = one;
+    (before ? before->next : head_) = task->next;
+    if (tail_ == task) tail_ = before;
+  }
+  // The smallest sequence; the list is not empty.
+  int64_t oldest() const noexcept {
+    int64_t sequence = head_->sequence;
+    if (head_->urgency != tail_->urgency)
+      for (const Task* task = head_->next; task; task = task->next) sequence = std::min(sequence, task->sequence);
+    return sequence;
   }
   Task* pop() noexcept {
     Task* task = head_;
@@ -119,6 +142,10 @@ class TaskList {
   }
 
  private:
+  static bool goes_before(const Task& a, const Task& b) noexcept {
+    return a.urgency != b.urgency ? a.urgency > b.urgency : a.sequence < b.sequence;
+  }
+
   Task* head_ = nullptr;
   Task* tail_ = nullptr;  // valid while head_ is not null
 };

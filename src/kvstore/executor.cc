@@ -58,7 +58,7 @@ Executor::Parts Executor::make_scratch() const {
 
 Executor::Parts Executor::parts_of(std::span<const NDArray> buffers) const {
   const size_t item = item_size(dtype_);
-  Parts parts = scratch_[runs_ % scratch_.size()];
+  Parts parts = make_scratch();
   for (const Step& step : plan_.steps())
     for (const Place& place : {step.source, step.target}) {
       if (!is_given(place)) continue;
@@ -85,9 +85,7 @@ void Executor::check_buffers(std::span<const NDArray> buffers) const {
 
 void Executor::run(std::span<const NDArray> buffers, const Reduction& reduction, const std::vector<bool>& kept) {
   check_buffers(buffers);
-  if (scratch_.size() < kScratchSets) scratch_.push_back(make_scratch());
   const Parts parts = parts_of(buffers);
-  ++runs_;
   if (reduction.operation()) return run_parts(buffers, parts, reduction, kept);
   for (const Step& step : plan_.steps()) {
     const NDArray &target = parts.at({step.target, step.range}), &source = parts.at({step.source, step.range});

@@ -30,18 +30,15 @@ class Executor {
   bool writes(int device) const { return written_[static_cast<size_t>(device)]; }
 
   // `buffers`: slot 0 of the plan's devices, in the order of plan().devices(): packed arrays of the plan's size, each
-  // on its device. The steps change them in place. Scratch memory is made at the first call and kept. `kept`: which of
-  // them keep their values and have no error when the run fails (those given whole by the plan; none when empty).
+  // on its device. The steps change them in place. Every run has scratch memory of its own: runs wait for each other
+  // only where they share buffers. `kept`: which buffers keep their values and have no error when the run fails, of
+  // those that the plan writes whole; none when empty.
   void run(std::span<const NDArray> buffers, const Reduction& reduction, const std::vector<bool>& kept = {});
 
  private:
-  // Part of a place. Each part of scratch memory is an array, so that writing it makes up for an error of an earlier
-  // run.
+  // Part of a place. Each part of scratch memory is an array.
   using Part = std::pair<Place, Range>;
   using Parts = std::map<Part, NDArray>;
-
-  // Scratch memory is used in turn, so that the copies of one run need not wait for the last sums of the one before.
-  static constexpr size_t kScratchSets = 2;
 
   bool is_given(Place place) const;  // the buffer of one of the plan's devices
   void check_buffers(std::span<const NDArray> buffers) const;
@@ -55,8 +52,6 @@ class Executor {
   DType dtype_;
   std::vector<bool> written_;  // by device of the topology: a step writes its buffer
   std::vector<bool> given_;    // likewise: the steps write all of it and read nothing that was there before
-  std::vector<Parts> scratch_;
-  size_t runs_ = 0;
 };
 
 }  // namespace headrace::kvstore

@@ -142,6 +142,7 @@ void push(const Reduction& reduction, std::span<const NDArray> values, std::span
                                  .writes = {writes.data(), writes.size()},
                                  .cost_ns = cost,
                                  .priority = thread_state().priority,
+                                 .urgency = thread_state().urgency,
                                  .keeps = thread_state().keeps,
                                  .bytes = bytes},
                         std::move(body));

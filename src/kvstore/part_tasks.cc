@@ -6,6 +6,7 @@
 #include "ndarray/device_copy.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
+#include "op/thread_state.h"
 
 namespace headrace::kvstore {
 namespace {
@@ -74,6 +75,7 @@ void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<V
                                  .writes = writes,
                                  .cost_ns = kBorderCostNs,
                                  .priority = Priority::kHigh,
+                                 .urgency = thread_state().urgency,
                                  .keeps = keeps,
                                  .stream = compute_stream(buffer.device())},
                         Border{vars_, buffer.view()});
@@ -86,6 +88,7 @@ void PartTasks::copy(const Touched& target, const Touched& source) const {
                                  .writes = {&target.var, 1},
                                  .cost_ns = kNsPerByte * bytes,
                                  .priority = Priority::kHigh,
+                                 .urgency = thread_state().urgency,
                                  .stream = copy_stream(target.array.device(), source.array.device()),
                                  .bytes = bytes},
                         Copy{vars_, target.array.view(), source.array.view()});
@@ -98,6 +101,7 @@ void PartTasks::combine(const OpDef& operation, const Touched& target, const Tou
                                  .writes = {&target.var, 1},
                                  .cost_ns = kNsPerByte * bytes_of(target.array),
                                  .priority = Priority::kHigh,
+                                 .urgency = thread_state().urgency,
                                  .stream = compute_stream(target.array.device()),
                                  .flops = static_cast<double>(target.array.size()),
                                  .bytes = 3 * bytes_of(target.array)},

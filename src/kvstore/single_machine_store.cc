@@ -328,26 +328,26 @@ void SingleMachineStore::raise_kept() const {
   if (keeps()) runtime().engine.raise_kept();
 }
 
-void SingleMachineStore::push(std::span<const Item> items, int) {
+void SingleMachineStore::push(std::span<const Item> items, int priority) {
   raise_kept();
   std::vector<Part> parts = parts_of("push", items);
   check_dtypes(parts);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   convert_pushed(parts);
   push_parts(parts);
 }
 
-void SingleMachineStore::pull(std::span<const Item> items, int) {
+void SingleMachineStore::pull(std::span<const Item> items, int priority) {
   raise_kept();
   std::vector<Part> parts = parts_of("pull", items);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(parts);
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(parts));
   pull_parts(parts, extent);
   deliver(stand_ins, keeps());
 }
 
-void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int) {
+void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {
   raise_kept();
   std::vector<Part> pushed = parts_of("pushpull", values);
   std::vector<Part> pulled = parts_of("pushpull", outs);
@@ -355,7 +355,7 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   check(std::ranges::equal(pushed, pulled, has_same_key), ErrorKind::kValue,
         "kvstore pushpull: the keys of values and outs differ; name the same keys in one order for both");
   check_dtypes(pushed);
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(pulled);
   convert_pushed(pushed);
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(pulled));
@@ -386,7 +386,7 @@ void SingleMachineStore::pushpull_parts(std::span<Part> all, std::span<const Par
 }
 
 void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids,
-                                         int) {
+                                         int priority) {
   check(items.size() == row_ids.size(), ErrorKind::kValue,
         "kvstore row_sparse_pull: expected row_ids for each of {} keys, got them for {}", items.size(), row_ids.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -402,7 +402,7 @@ void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<
             "kvstore row_sparse_pull: key {}: expected row_ids of one dimension, got shape {}", to_string(item.key),
             ids ? std::string(to_string(ids.shape())) : "of none");
   }
-  PriorityScope scope(Priority::kHigh);
+  const PriorityScope scope(Priority::kHigh, priority);
   for (size_t i = 0; i < items.size(); ++i) {
     std::vector<Part> part = parts_of("row_sparse_pull", items.subspan(i, 1));
     const std::vector<StandIn> stand_ins = stand_ins_for(std::span(part));

@@ -35,7 +35,7 @@ void copy_elements(const View& to, const View& from) {
     std::memcpy(target.address, source.address, bytes);
 }
 
-void push_device_copy(const ViewPtr& to, const ViewPtr& from, bool keeps) {
+void push_device_copy(const ViewPtr& to, const ViewPtr& from, int urgency, bool keeps) {
   if (from->size() == 0) return;
   Var* const read = &from->storage()->var();
   Var* const written = &to->storage()->var();
@@ -48,6 +48,7 @@ void push_device_copy(const ViewPtr& to, const ViewPtr& from, bool keeps) {
                .writes = {&written, 1},
                .cost_ns = kCopyCostNs,
                .priority = Priority::kHigh,
+               .urgency = urgency,
                .keeps = keeps,
                .stream = copy_stream(to->storage()->device(), from->storage()->device()),
                .bytes = static_cast<double>(from->size()) * static_cast<double>(item_size(from->dtype()))},

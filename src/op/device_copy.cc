@@ -15,7 +15,7 @@ NDArray copied_to(const NDArray& source, Device device) {
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
   const KeepScope keep(false);  // there is nothing to keep yet
   if (needs_device_copy(device, from.device()))
-    push_device_copy(made.view(), from.view());
+    push_device_copy(made.view(), from.view(), thread_state().urgency);
   else
     copy_into(made, from);
   return made;
@@ -31,7 +31,7 @@ void copy_across(const NDArray& destination, const NDArray& source) {
   if (item_size(destination.dtype()) < item_size(source.dtype())) from = cast_to(from, destination.dtype());
   if (from.dtype() == destination.dtype() && from.strides() == destination.strides() &&
       is_dense(from.shape(), from.strides()))
-    return push_device_copy(destination.view(), from.view(), thread_state().keeps);
+    return push_device_copy(destination.view(), from.view(), thread_state().urgency, thread_state().keeps);
   copy_into(destination, copied_to(from, destination.device()));
 }
 

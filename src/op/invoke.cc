@@ -128,6 +128,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .writes = {writes.data(), writes.size()},
                .cost_ns = cost,
                .priority = thread_state().priority,
+               .urgency = thread_state().urgency,
                .fresh_writes = options.fresh && !options.resource && op.mutates == kNothing,
                .keeps = !options.fresh && thread_state().keeps,
                .stream = compute_stream(views.back()->storage()->device()),

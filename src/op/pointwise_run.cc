@@ -9,6 +9,7 @@
 #include "op/invoke.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"
+#include "op/thread_state.h"
 
 namespace headrace {
 namespace {
@@ -264,10 +265,15 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
     body.updates.push_back({std::move(kept), types.compute});
   }
   Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
-  runtime().engine.push(
-      TaskSpec{
-          .name = op.name.c_str(), .reads = reads, .writes = writes, .cost_ns = cost, .keeps = true, .stream = stream},
-      std::move(body));
+  runtime().engine.push(TaskSpec{.name = op.name.c_str(),
+                                 .reads = reads,
+                                 .writes = writes,
+                                 .cost_ns = cost,
+                                 .priority = thread_state().priority,
+                                 .urgency = thread_state().urgency,
+                                 .keeps = true,
+                                 .stream = stream},
+                        std::move(body));
 }
 
 }  // namespace headrace

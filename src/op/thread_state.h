@@ -16,6 +16,7 @@ struct ThreadState {
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
   Device device = {};                     // where creation operators put arrays
   Priority priority = Priority::kNormal;  // of the operations that it issues
+  int urgency = 0;                        // likewise, among operations of that priority
   bool keeps = false;                     // whether their out= keep their values when they fail
 };
 
@@ -25,16 +26,22 @@ extern constinit thread_local ThreadState thread_state;  // defined in the libra
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }
 
-// Operations that this thread issues while it lives have that priority.
+// Operations that this thread issues while it lives have that priority and urgency.
 class PriorityScope {
  public:
-  explicit PriorityScope(Priority priority) noexcept : outer_(std::exchange(thread_state().priority, priority)) {}
-  ~PriorityScope() { thread_state().priority = outer_; }
+  PriorityScope(Priority priority, int urgency) noexcept
+      : outer_(std::exchange(thread_state().priority, priority)),
+        outer_urgency_(std::exchange(thread_state().urgency, urgency)) {}
+  ~PriorityScope() {
+    thread_state().priority = outer_;
+    thread_state().urgency = outer_urgency_;
+  }
   PriorityScope(const PriorityScope&) = delete;
   PriorityScope& operator=(const PriorityScope&) = delete;
 
  private:
   const Priority outer_;
+  const int outer_urgency_;
 };
 
 // What operations that this thread issues while it lives write into given arrays keeps its value when they fail.

@@ -13,54 +13,19 @@
 #include <vector>
 
 #include "device/cores.h"
+#include "engine_testing.h"
 #include "headrace/error.hpp"
 
 namespace headrace {
 namespace {
 
 using std::chrono::milliseconds;
+using test::config_with;
+using test::EngineModes;
+using test::kCheap;
+using test::kDear;
 
-constexpr double kCheap = 0, kDear = 10'000;
-
-Config config_with(int workers, bool serial = false) {
-  Config config;
-  config.workers = workers;
-  config.serial_engine = serial;
-  config.spin_us = 20;
-  return config;
-}
-
-struct Mode {
-  const char* name;
-  bool serial;
-  double cost_ns;
-};
-
-class EngineModes : public ::testing::TestWithParam<Mode> {
- protected:
-  Engine engine{config_with(2, GetParam().serial)};
-
-  template <class Body>
-  void push(std::vector<Var*> reads, std::vector<Var*> writes, Body&& body, const char* name = "task") {
-    engine.push({.name = name, .reads = reads, .writes = writes, .cost_ns = GetParam().cost_ns},
-                std::forward<Body>(body));
-  }
-};
-
-INSTANTIATE_TEST_SUITE_P(All, EngineModes,
-                         ::testing::Values(Mode{"Cheap", false, kCheap}, Mode{"Dear", false, kDear},
-                                           Mode{"Serial", true, kDear}),
-                         [](const auto& info) { return info.param.name; });
-
-template <class Call>
-std::string message_of(const Call& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
+INSTANTIATE_TEST_SUITE_P(All, EngineModes, test::engine_modes(), test::name_of);
 
 TEST_P(EngineModes, RunsInOrderOfConflict) {
   Var x;
@@ -136,131 +101,6 @@ TEST_P(EngineModes, BodyKeepsItsVarsAlive) {
   }
   engine.wait_all();
   EXPECT_EQ(alive, 0);
-}
-
-TEST_P(EngineModes, ErrorKeepsTypeTextAndKind) {
-  Var x;
-  push({}, {&x}, [] { throw Error(ErrorKind::kIndex, "take: index 9 is out of range"); });
-  try {
-    engine.wait_to_read(x);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kIndex);
-    EXPECT_STREQ(error.what(), "take: index 9 is out of range");
-  }
-  push({}, {&x}, [] { throw 42; });
-  EXPECT_THROW(engine.wait_to_read(x), int);
-  push({}, {&x}, [] { throw std::bad_alloc(); });
-  EXPECT_THROW(engine.wait_to_write(x), std::bad_alloc);
-}
-
-TEST_P(EngineModes, ErrorIsRaisedEveryTimeUntilOverwritten) {
-  Var x;
-  push({}, {&x}, [] { throw std::runtime_error("boom"); });
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of([&] { engine.wait_to_read(x); }), "boom");
-  EXPECT_TRUE(x.poisoned());
-  EXPECT_NE(x.error(), nullptr);
-  push({}, {&x}, [] {});
-  engine.wait_to_read(x);
-  EXPECT_FALSE(x.poisoned());
-  EXPECT_EQ(x.error(), nullptr);
-}
-
-TEST_P(EngineModes, ErrorTravelsAlongReads) {
-  Var a, b, c, d;
-  bool ran = false;
-  push({}, {&a}, [] { throw std::runtime_error("first"); });
-  push({&a}, {&b}, [&] { ran = true; });
-  push({&b}, {&c, &d}, [&] { ran = true; });
-  for (Var* var : {&a, &b, &c, &d}) EXPECT_EQ(message_of([&] { engine.wait_to_read(*var); }), "first");
-  EXPECT_FALSE(ran);
-}
-
-TEST_P(EngineModes, InPlaceUpdateKeepsTheError) {
-  Var x;
-  push({}, {&x}, [] { throw std::runtime_error("boom"); });
-  push({&x}, {&x}, [] {});
-  EXPECT_EQ(message_of([&] { engine.wait_to_read(x); }), "boom");
-}
-
-TEST_P(EngineModes, ReadersDoNotCatchTheErrorsOfReaders) {
-  Var x, y;
-  push({}, {&x}, [] {});
-  push({&x}, {&y}, [] { throw std::runtime_error("boom"); });
-  engine.wait_to_read(x);
-  EXPECT_EQ(message_of([&] { engine.wait_to_read(y); }), "boom");
-  push({}, {&y}, [] {});
-  engine.wait_to_read(y);
-}
-
-TEST_P(EngineModes, WaitAllRaisesEachErrorOnceOldestFirst) {
-  Var w, x, y, z;
-  push({}, {&w}, [] { throw std::runtime_error("zero"); });
-  EXPECT_EQ(message_of([&] { engine.wait_to_write(w); }), "zero");  // raised: not again by wait_all
-  push({}, {&x}, [] { throw std::runtime_error("one"); });
-  push({&x}, {&y}, [] { throw std::runtime_error("never runs"); });
-  engine.wait_to_write_for(z, milliseconds(1));
-  push({&z}, {&z}, [] { throw std::runtime_error("two"); });
-  std::vector<std::string> raised;
-  for (std::string text; !(text = message_of([&] { engine.wait_all(); })).empty();) raised.push_back(text);
-  std::ranges::sort(raised);  // the two failed independently of each other
-  EXPECT_EQ(raised, (std::vector<std::string>{"one", "two"}));
-  EXPECT_EQ(message_of([&] { engine.wait_to_read(z); }), "two");  // still poisoned
-  push({}, {&z}, [] { throw std::runtime_error("three"); });
-  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "three");
-}
-
-// Nobody waits for x before it is overwritten, or even destroyed.
-TEST_P(EngineModes, ErrorNobodyWaitsForIsNotLost) {
-  {
-    Var x;
-    push({}, {&x}, [] { throw std::runtime_error("lost?"); });
-    push({}, {&x}, [] {});
-    engine.wait_to_write(x);
-  }
-  push({}, {}, [] { throw std::runtime_error("writes nothing"); });
-  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "lost?");
-  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "writes nothing");
-  engine.wait_all();
-}
-
-// An update that cannot happen leaves the value, and the error of an earlier write of it.
-TEST_P(EngineModes, WhatKeepsShowsNoErrorButTells) {
-  Var gradient, weight, broken;
-  const auto push_update = [&](Var* written, auto body) {
-    Var* const reads[] = {&gradient, written};
-    engine.push({.name = "update", .reads = reads, .writes = {&written, 1}, .keeps = true}, std::move(body));
-  };
-  int updates = 0;
-  push({}, {&weight}, [] {});
-  push({}, {&broken}, [] { throw std::runtime_error("broken before"); });
-  push({}, {&gradient}, [] { throw std::runtime_error("no gradient"); });
-  push_update(&weight, [&] { ++updates; });
-  push_update(&broken, [&] { ++updates; });
-  engine.wait_to_read(weight);
-  EXPECT_EQ(message_of([&] { engine.wait_to_read(broken); }), "broken before");
-  engine.drain();
-  EXPECT_EQ(message_of([&] { engine.raise_kept(); }), "no gradient");
-  engine.raise_kept();  // once
-  push({}, {&gradient}, [] {});
-  push_update(&weight, [&] { ++updates; });
-  push_update(&weight, [] { throw std::runtime_error("no room"); });
-  push_update(&weight, [&] { ++updates; });
-  engine.wait_to_read(weight);
-  engine.drain();
-  EXPECT_EQ(updates, 2);
-  EXPECT_EQ(message_of([&] { engine.raise_kept(); }), "no room");
-  EXPECT_EQ(message_of([&] { engine.wait_all(); }), "");  // all raised
-}
-
-TEST_P(EngineModes, SkippedBodyIsDestroyed) {
-  auto token = std::make_shared<int>(1);
-  Var x, y;
-  push({}, {&x}, [] { throw std::runtime_error("boom"); });
-  push({&x}, {&y}, [token] {});
-  EXPECT_THROW(engine.wait_to_read(y), std::runtime_error);
-  engine.wait_all();  // the wait for y has raised it
-  EXPECT_EQ(token.use_count(), 1);
 }
 
 TEST_P(EngineModes, TasksPushTasks) {
@@ -431,6 +271,39 @@ TEST(Engine, PrioritiesDecideAmongReadyTasks) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
+// Whatever is urgent, nothing begins too early, and the oldest task is always found.
+TEST(Engine, UrgencyDecidesWithinAPriority) {
+  for (const int64_t lookahead : {0, 4}) {
+    Config config = config_with(1);
+    config.lookahead = lookahead;
+    Engine engine(config);
+    Var gate;
+    std::array<Var*, 1> gates{&gate};
+    std::atomic<bool> go{false};
+    engine.push({.name = "gate", .writes = gates, .may_block = true}, [&] {
+      while (!go) std::this_thread::sleep_for(milliseconds(1));
+    });
+    std::vector<int> order;  // one worker: never two at once
+    std::vector<Var> vars(30);
+    for (int i = 0; i < 30; ++i) {
+      std::array<Var*, 1> writes{&vars[static_cast<size_t>(i)]};
+      engine.push({.name = "task", .reads = gates, .writes = writes, .cost_ns = kDear, .urgency = i / 10},
+                  [&order, i] { order.push_back(i); });
+    }
+    go = true;
+    for (Var& var : vars)
+      while (!var.idle()) std::this_thread::sleep_for(milliseconds(1));
+    ASSERT_EQ(order.size(), vars.size());
+    if (lookahead == 0) {
+      std::vector<int> expected(30);
+      for (int i = 0; i < 30; ++i) expected[static_cast<size_t>(i)] = 10 * (2 - i / 10) + i % 10;
+      EXPECT_EQ(order, expected);
+    }
+    std::ranges::sort(order);
+    for (int i = 0; i < 30; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+  }
+}
+
 TEST(Engine, BackPressureBoundsPendingTasks) {
   Config config = config_with(1);
   config.max_pending = 32;
@@ -561,15 +434,6 @@ TEST(Engine, WaitForOneTaskDoesNotStrandTheOthers) {
     for (int i = 0; engine.pending() > 0 && i < 10'000; ++i) std::this_thread::sleep_for(milliseconds(1));
     ASSERT_EQ(runs, 200 * round);
   }
-}
-
-TEST(Engine, FailureLogDropsTheNewestBeyondItsLimit) {
-  Engine engine(config_with(1));
-  for (int i = 0; i < 1500; ++i) engine.push({.name = "task"}, [i] { throw std::runtime_error(std::to_string(i)); });
-  int count = 0;
-  for (std::string text; !(text = message_of([&] { engine.wait_all(); })).empty(); ++count)
-    EXPECT_EQ(text, std::to_string(count));
-  EXPECT_EQ(count, 1024);
 }
 
 TEST(Engine, NothingBeginsBesideLoopsThatUseAllCores) {

@@ -214,3 +214,23 @@ def test_a_pull_makes_up_for_an_error():
         out = nd.random.normal(0, -1, shape=(4,), ctx=device)
         store.pushpull(0, nd.ones((4,), ctx=stored), out=out)
         assert (out.asnumpy() == 1).all()
+
+
+def test_priorities_decide_what_goes_first():
+    """Over a link that is busy: the call that began, then the others by priority."""
+    store = mx.kv.create("device")
+    keys, size = list(range(5)), 1 << 20
+    store.init(keys, [nd.zeros((size,), ctx=GPU0)] * 5)
+    values = [[nd.ones((size,), ctx=ctx) for ctx in (GPU0, GPU1)] for _ in keys]
+    outs = [nd.zeros((size,), ctx=GPU1) for _ in keys]
+    mx.waitall()
+    for priorities in ([0, 0, 0, 0, 0], [0, -4, -3, -2, -1]):
+        for key in keys:
+            store.pushpull(key, values[key], out=outs[key], priority=priorities[key])
+        ended = {}
+        for key in sorted(keys, key=lambda key: (priorities[key], -key), reverse=True):
+            outs[key].wait_to_read()
+            ended[key] = sim.now()
+        order = sorted(keys, key=ended.get)
+        assert order == [0, *sorted(keys[1:], key=lambda key: -priorities[key])]
+        assert len(set(ended.values())) == len(keys)

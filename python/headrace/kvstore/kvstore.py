@@ -56,8 +56,8 @@ class KVStore(KVStoreBase):
     return at once; reading a result waits for it. Keys are all int or all str.
 
     A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
-    An empty list of keys does nothing. `priority` is accepted as in MXNet: communication runs before other
-    work that could run, in the order of the calls.
+    An empty list of keys does nothing. Communication runs before other work that could run; of its calls
+    those of a higher `priority` go first, then in the order of the calls.
 
     Arrays of other dtypes are converted: what is pushed to the dtype that its key was inited with (one array
     alone, where nothing updates, takes the place of what is stored as it is), what is pulled to that of
