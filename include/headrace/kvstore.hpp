@@ -40,8 +40,8 @@ struct Update {
   const NDArray& reduced;
   const NDArray& stored;
 };
-// Changes the stored arrays in place. Gets all keys of one push: numbers in their order, texts in the order in which
-// they were inited.
+// Changes the stored arrays in place. Gets the keys of one push, in one call or several: numbers in their order, texts
+// in the order in which they were inited.
 using Updater = std::function<void(std::span<const Update>)>;
 
 // Makes one array of two of equal shape and dtype, element by element. It is given parts of arrays, in any order.
@@ -65,7 +65,8 @@ class KVStore {
   // Everywhere: MXNetError for a key that is not there, or is there already, and for texts among numbers; ValueError
   // for an item without arrays, or a shape other than the stored one. A call without items does nothing; one that names
   // a key twice has the arrays of both places for it. `priority`: what is ready of calls with a higher one goes first
-  // over links and through devices. Calls that wait for the same arrays keep their order.
+  // over links and through devices. Calls that wait for the same arrays keep their order. Where an updater is set, key
+  // number i of a call has its priority less i.
 
   // Stores a copy of the one array of each item.
   virtual void init(std::span<const Item> items) = 0;

@@ -114,8 +114,8 @@ class Executor:
             autograd.backward(self._recorded, out_grads, retain_graph=True, train_mode=is_train)
 
     def set_monitor_callback(self, callback, monitor_all=False):
-        """Calls `callback(name, array)` for each operator's outputs at every forward; with `monitor_all` for its
-        inputs first, the variables among them by both of their names.
+        """Calls `callback(name, array)` for each operator's outputs at every forward; with `monitor_all` for
+        its inputs first, the variables among them by both of their names.
 
         The graph then runs twice; backward is not seen. None ends it.
         """

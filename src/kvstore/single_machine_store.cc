@@ -275,16 +275,32 @@ void SingleMachineStore::push_together(std::span<Part> parts) {
   }
 }
 
-void SingleMachineStore::push_parts(std::span<Part> parts) {
+void SingleMachineStore::push_parts(std::span<Part> parts, int priority) {
+  std::vector<int64_t> orders;
+  for (const Part& part : parts) orders.push_back(part.entry->second.order);
+  std::ranges::sort(orders);
   for (const auto [begin, end] : runs_of(parts, !compression_)) {
     const std::span<Part> run = parts.subspan(begin, end - begin);
+    const auto turn = std::ranges::lower_bound(orders, run.back().entry->second.order) - orders.begin();
+    const PriorityScope scope(Priority::kHigh, updater_ ? priority - static_cast<int>(turn) : priority);
     run.size() > 1 ? push_together(run) : push_each(run);
   }
-  if (!updater_ || parts.empty()) return;
-  sort_by_keys(parts);
-  std::vector<Update> updates;
-  for (const Part& part : parts) updates.push_back({part.key(), part.entry->second.reduced, part.entry->second.stored});
-  updater_(updates);
+}
+
+void SingleMachineStore::update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority) {
+  sort_by_keys(pushed);
+  sort_by_keys(pulled);
+  for (size_t begin = 0, end = 0; begin < pushed.size(); begin = end) {
+    std::vector<Update> updates;
+    for (size_t bytes = 0; end < pushed.size() && bytes < kBucketBytes; ++end) {
+      const Entry& entry = pushed[end].entry->second;
+      updates.push_back({pushed[end].key(), entry.reduced, entry.stored});
+      bytes += bytes_of(entry.stored);
+    }
+    const PriorityScope scope(Priority::kHigh, priority - static_cast<int>(begin));
+    updater_(updates);
+    if (!pulled.empty()) pull_parts(pulled.subspan(begin, end - begin), extent);
+  }
 }
 
 void SingleMachineStore::pull_together(std::span<const Part> parts, Extent extent) {
@@ -334,7 +350,8 @@ void SingleMachineStore::push(std::span<const Item> items, int priority) {
   check_dtypes(parts);
   const PriorityScope scope(Priority::kHigh, priority);
   convert_pushed(parts);
-  push_parts(parts);
+  push_parts(parts, priority);
+  if (updater_) update_parts(parts, {}, Extent::kInCache, priority);
 }
 
 void SingleMachineStore::pull(std::span<const Item> items, int priority) {
@@ -359,9 +376,11 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   const Extent extent = extent_of(pulled);
   convert_pushed(pushed);
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(pulled));
-  if (updater_ || compression_) {
-    push_parts(pushed);
-    sort_by_keys(pulled);
+  if (updater_) {
+    push_parts(pushed, priority);
+    update_parts(pushed, pulled, extent, priority);
+  } else if (compression_) {
+    push_parts(pushed, priority);
     pull_parts(pulled, extent);
   } else {
     pushpull_parts(pushed, pulled, extent);

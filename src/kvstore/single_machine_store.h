@@ -63,8 +63,11 @@ class SingleMachineStore final : public KVStore {
   DType reduced_dtype(const Part& part) const;
   void convert_pushed(std::span<Part> parts) const;
   static void sort_by_keys(std::span<Part> parts);
-  // Leaves them sorted, where an updater is set.
-  void push_parts(std::span<Part> parts);
+  // Reduces in the order given; where an updater is set, the first of the keys are the most urgent.
+  void push_parts(std::span<Part> parts, int priority);
+  // Updates in the order of the keys, and pulls into `pulled`, unless it is empty. Neighbours that make a bucket go
+  // together, as soon as their own arrays are reduced.
+  void update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority);
   void push_each(std::span<Part> parts);
   void push_together(std::span<Part> parts);
   void pull_parts(std::span<const Part> parts, Extent extent);

@@ -1,4 +1,4 @@
-"""Calls of key-value stores: arrays of other dtypes, the order of updates, kinds of errors, what is not dropped."""
+"""Calls of key-value stores: other dtypes, the order of updates, kinds of errors, what is not dropped."""
 
 import json
 import subprocess

@@ -28,9 +28,9 @@ class Trainer:
         environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
         than 2^24 elements.
 
-    ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters on
-    different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised by
-    the first step.
+    ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
+    on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
+    by the first step.
     """
 
     def __init__(

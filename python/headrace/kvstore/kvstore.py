@@ -253,5 +253,8 @@ class KVStore(KVStoreBase):
 
     _barrier = barrier
 
+    def _send_command_to_servers(self, head, body):
+        """Nothing: a store of one machine has no servers. `head` is a number, `body` a text."""
+
     def __repr__(self):
         return f"<KVStore {self.type}>"
