@@ -52,7 +52,9 @@ def trained(kvstore):
     contexts = [mx.cpu(0), mx.cpu(1)]
     first = {{"w": mx.nd.ones((2, 3)), "b": mx.nd.zeros((2,))}}
     params = [[first[name].copyto(ctx) for ctx in contexts] for name in names]
-    grads = [[mx.nd.full(first[name].shape, i + 1, ctx=ctx) for i, ctx in enumerate(contexts)] for name in names]
+    grads = [
+        [mx.nd.full(first[name].shape, i + 1, ctx=ctx) for i, ctx in enumerate(contexts)] for name in names
+    ]
     rule = mx.optimizer.SGD(learning_rate=0.1, momentum=0.5)
     store, on_store = mx.model._create_kvstore(kvstore, len(contexts), first)
     if store:
