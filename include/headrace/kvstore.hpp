@@ -34,13 +34,14 @@ struct Item {
   std::vector<NDArray> arrays;
 };
 
-// A key that was pushed: what came, reduced, and what is stored, on one device. Valid during the call.
+// A key that was pushed: what came, reduced, and what is stored, on one device and of one dtype. Valid during the call.
 struct Update {
   const Key& key;
   const NDArray& reduced;
   const NDArray& stored;
 };
-// Changes the stored arrays in place. Gets all keys of one push, in the order of the call.
+// Changes the stored arrays in place. Gets the keys of one push, in one call or several: numbers in their order, texts
+// in the order in which they were inited.
 using Updater = std::function<void(std::span<const Update>)>;
 
 // Makes one array of two of equal shape and dtype, element by element. It is given parts of arrays, in any order.
@@ -62,15 +63,18 @@ class KVStore {
   virtual int num_workers() const noexcept = 0;          // how many there are
 
   // Everywhere: MXNetError for a key that is not there, or is there already, and for texts among numbers; ValueError
-  // for no items, no arrays, or a shape other than the stored one; TypeError for another dtype. A call that names a key
-  // twice has the arrays of both places for it. `priority`: what is ready of calls with a higher one goes first
-  // over links and through devices. Calls that wait for the same arrays keep their order.
+  // for an item without arrays, or a shape other than the stored one. A call without items does nothing; one that names
+  // a key twice has the arrays of both places for it. `priority`: what is ready of calls with a higher one goes first
+  // over links and through devices. Calls that wait for the same arrays keep their order. Where an updater is set, key
+  // number i of a call has its priority less i.
 
   // Stores a copy of the one array of each item.
   virtual void init(std::span<const Item> items) = 0;
-  // Reduces the arrays of each item in their order, then updates or replaces what is stored.
+  // Reduces the arrays of each item in their order, then updates or replaces what is stored. They are reduced in the
+  // dtype that the key was inited with, or, where an updater is set, in that of what it changes. A single array without
+  // an updater replaces what is stored as it is.
   virtual void push(std::span<const Item> items, int priority) = 0;
-  // Writes what is stored into the arrays.
+  // Writes what is stored into the arrays, in their dtypes.
   virtual void pull(std::span<const Item> items, int priority) = 0;
   // push, then pull into `outs`, without the way by the stored array where a plan reduces between devices directly.
   // The keys of `outs` are those of `values`.

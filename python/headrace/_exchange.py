@@ -6,6 +6,7 @@ import os
 from . import _arrays as arrays
 from . import _core
 from . import kvstore as stores
+from .base import ArrayTypeError, ArrayValueError
 
 __all__ = ["GradientExchange", "create_store", "replace_values"]
 
@@ -21,13 +22,13 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     of `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
     """
     if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
-        raise TypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
+        raise ArrayTypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
     if kvstore is None or (isinstance(kvstore, str) and context_count == 1 and "dist" not in kvstore):
         return None, False
     store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore
     if "dist" in store.type and "async" in store.type:
         if update_on_kvstore is False:
-            raise ValueError("Please set update_on_kvstore=True when training in async mode.")
+            raise ArrayValueError("Please set update_on_kvstore=True when training in async mode.")
         update_on_kvstore = True
     can_update = store.is_capable(stores.KVStoreBase.OPTIMIZER)
     if update_on_kvstore is None:
@@ -35,7 +36,7 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
         wanted = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
         return store, can_update and wanted and not (kvstore == "local" and is_large)
     if update_on_kvstore and not can_update:
-        raise ValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
+        raise ArrayValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
     return store, bool(update_on_kvstore)
 
 
@@ -60,25 +61,30 @@ class GradientExchange:
     ----------
     store : KVStoreBase. One of this package treats the keys of one call together, so small gradients share
         calls; another one gets a call for every key.
-    keys : of the gradients in the store.
+    keys : of the gradients in the store, in the order in which they were inited.
     grads : for each key a list over the contexts.
-    outs : likewise, what receives the result; None: the gradients.
-    order : places in `keys`, in the order in which backward completes the gradients.
+    outs : likewise, the parameters, when the store updates them; None: the gradients receive their sums.
+    order : places in `keys`, in the order in which backward completes the gradients. Sums are computed in
+        this order, parameters are updated in the order of `keys`: rules such as NAdam depend on it.
     """
 
     def __init__(self, store, keys, grads, outs, order):
         self._store = store
         self._calls = []
-        if isinstance(store, stores.KVStore):
-            for bucket in _core.gradient_buckets([grads[place][0] for place in order]):
-                places = [order[turn] for turn in bucket]
-                taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
-                # What backward completes last, the next forward needs first.
-                self._calls.append((*taken, bucket[-1] - len(order) + 1))
-        else:
-            for place in order:
+        if not isinstance(store, stores.KVStore):
+            for place in order if outs is None else range(len(keys)):
                 out = grads[place] if outs is None else outs[place]
                 self._calls.append((keys[place], grads[place], out, -place))
+            return
+        buckets = _core.gradient_buckets([grads[place][0] for place in order])
+        if outs is not None and buckets:
+            # One call: the store sums its keys in the order given, and updates them in its own.
+            buckets = [[turn for bucket in buckets for turn in bucket]]
+        for bucket in buckets:
+            places = [order[turn] for turn in bucket]
+            taken = [[items[place] for place in places] for items in (keys, grads, outs or grads)]
+            # What backward completes last, the next forward needs first.
+            self._calls.append((*taken, bucket[-1] - len(order) + 1))
 
     def run(self):
         """Queues the exchange."""

@@ -37,7 +37,8 @@ def _as_list(arrays):
 def mark_variables(variables, gradients, grad_reqs="write"):
     """Makes each array a variable whose gradient ``backward`` puts into the array beside it.
 
-    ``grad_reqs`` is 'write', 'add' or 'null', one for all or one for each.
+    ``grad_reqs`` is 'write', 'add' or 'null', one for all or one for each. ValueError: different numbers of
+    them, or a gradient of another shape or on another device than its array.
     """
     variables, gradients = _as_list(variables), _as_list(gradients)
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)

@@ -16,7 +16,20 @@ __all__ = [
 ]
 
 
-class Context:
+class _ContextType(type):
+    """The class of Context, for `Context.default_ctx`."""
+
+    @property
+    def default_ctx(cls):
+        """The device of this thread, as `current_context()`; assigning sets it."""
+        return current_context()
+
+    @default_ctx.setter
+    def default_ctx(cls, context):
+        _set_current(context)
+
+
+class Context(metaclass=_ContextType):
     """A place with memory and queues of work: ``Context('cpu', 0)``, ``Context('gpu', 1)``.
 
     Equal when type and id are equal; usable as a ``with`` block, inside which creation functions of this

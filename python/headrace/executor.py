@@ -5,6 +5,7 @@ import warnings
 from . import _arrays as arrays
 from . import _core, autograd
 from . import ndarray as nd
+from ._watching import Watch
 from .base import MXNetError
 from .context import current_context
 from .numpy import ndarray as _np_class
@@ -118,17 +119,18 @@ class Executor:
 
     def _call_monitor(self, is_train):
         callback, monitor_all = self._monitor
-        internals = self._symbol.get_internals()
-        op = _core.CachedOp(internals._handle, False)
-        names = internals.list_inputs()
+        watch = Watch(self._symbol)
         by_name = {**self.arg_dict, **self.aux_dict}
+        # Running statistics must not move twice.
+        inputs = [by_name[name].copy() if name in self._aux_names else by_name[name] for name in watch.inputs]
         with autograd.train_mode() if is_train else autograd.predict_mode():
-            # Running statistics must not move twice.
-            inputs = [by_name[name].copy() if name in self._aux_names else by_name[name] for name in names]
-            values = op(inputs, self._np)
-        for name, value in zip(internals.list_outputs(), values):
-            if monitor_all or name not in by_name:
-                callback(name, value)
+            for _, reads, writes in watch.run(inputs, self._np):
+                for variable, name, value in reads if monitor_all else ():
+                    if variable is not None:
+                        callback(variable, value)
+                    callback(name, value)
+                for name, value in writes:
+                    callback(name, value)
 
     def backward(self, out_grads=None, is_train=True):
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
@@ -165,10 +167,10 @@ class Executor:
         return given
 
     def set_monitor_callback(self, callback, monitor_all=False):
-        """Calls `callback(name, array)` for every operator's outputs at each forward; all inputs too if
-        asked.
+        """Calls `callback(name, array)` for each operator's outputs at every forward; with `monitor_all` for
+        its inputs first, the variables among them by both of their names.
 
-        The graph then runs twice. None ends it.
+        The graph then runs twice; backward is not seen. None ends it.
         """
         self._monitor = None if callback is None else (callback, monitor_all)
 

@@ -19,7 +19,8 @@ class Monitor:
 
     `stat_func` gives an array or a list of arrays (default: the root of the mean square). Noted are the
     outputs of operators during forward, then arguments and auxiliary states, if `pattern` matches their names
-    from the start; with `monitor_all` variables as they are read, too. Such a forward runs twice.
+    from the start; with `monitor_all` the inputs of operators, too: 'fc1_data', and variables also by their
+    own names. Backward is not seen. Such a forward runs twice.
     """
 
     def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):

@@ -247,10 +247,15 @@ void check_recorded(std::span<const NDArray> heads) {
 }  // namespace
 
 void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
-  if (request != GradReq::kNull)
+  if (request != GradReq::kNull) {
     check(gradient.shape() == array.shape(), ErrorKind::kValue,
           "mark_variables: the gradient has shape {}, but the variable has shape {}", to_string(gradient.shape()),
           to_string(array.shape()));
+    check(!needs_device_copy(gradient.device(), array.device()), ErrorKind::kValue,
+          "mark_variables: the gradient is on {}, but the variable is on {}; make the gradient there, or move it with "
+          "as_in_context",
+          to_string(gradient.device()), to_string(array.device()));
+  }
   NodePtr leaf(new Node);
   leaf->is_leaf = true;
   leaf->gradient = gradient.detach();

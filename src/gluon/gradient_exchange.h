@@ -14,7 +14,8 @@ struct Exchanged {
 };
 
 // Pushes and pulls all of them, given in the order in which backward completes them; returns at once. Small gradients
-// share a call of the store, so that they are updated together.
-void exchange_gradients(kvstore::KVStore& store, std::span<const Exchanged> all);
+// share a call of the store. A store that updates gets all in one call: so it can reduce them in this order and update
+// the parameters in the order of their keys.
+void exchange_gradients(kvstore::KVStore& store, std::span<const Exchanged> all, bool updates);
 
 }  // namespace headrace::gluon

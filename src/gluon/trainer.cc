@@ -53,6 +53,8 @@ class Trainer::Impl {
         settings_(settings_of(*rule_, given)),
         operation_(&operation_of(*rule_, settings_)),
         options_(options) {
+    check(!parameters.empty(), ErrorKind::kValue,
+          "Trainer: there are no parameters to update; give those of a network, net.collect_params()");
     for (const auto& [name, parameter] : parameters) slots_.push_back({name, parameter, {}});
   }
 
@@ -210,7 +212,8 @@ void Trainer::Impl::allreduce() {
       if (!is_fresh(weights[k])) copy_into(one.gradients[k], zeros_like(one.gradients[k]));
     fresh.push_back(std::move(one));
   }
-  exchange_gradients(*store_, fresh.empty() ? stale : fresh);  // all stale: the program wrote them by other means
+  // All stale: the program wrote them by other means.
+  exchange_gradients(*store_, fresh.empty() ? stale : fresh, updates_on_store());
 }
 
 void Trainer::Impl::update() {

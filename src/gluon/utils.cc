@@ -8,11 +8,9 @@ namespace headrace::gluon::utils {
 
 std::vector<NDArray> split_data(const NDArray& data, int64_t num_slice, int64_t batch_axis, bool even_split) {
   check(static_cast<bool>(data), ErrorKind::kType, "split_data: the data are none; give an array");
-  check(batch_axis >= 0 && batch_axis < static_cast<int64_t>(data.ndim()) && num_slice > 0, ErrorKind::kValue,
-        "split_data: cannot make {} slices along axis {} of data with shape {}; give at least one slice and an axis of "
-        "the data",
-        num_slice, batch_axis, to_string(data.shape()));
-  const int64_t size = data.shape()[static_cast<size_t>(batch_axis)];
+  check(num_slice > 0, ErrorKind::kValue, "split_data: expected at least one slice, got {}", num_slice);
+  const int64_t axis = normalize_axis(batch_axis, static_cast<int64_t>(data.ndim()), "split_data");
+  const int64_t size = data.shape()[static_cast<size_t>(axis)];
   check(!even_split || size % num_slice == 0, ErrorKind::kValue,
         "data with shape {} cannot be evenly split into {} slices along axis {}. Use a batch size that's a multiple of "
         "{} or even_split = false.",
@@ -21,7 +19,7 @@ std::vector<NDArray> split_data(const NDArray& data, int64_t num_slice, int64_t 
   std::vector<NDArray> slices;
   for (int64_t i = 0, begin = 0; i < num_slice; ++i) {
     const int64_t end = begin + size / num_slice + (i < size % num_slice);
-    slices.push_back(call("slice_axis", {data}, {{"axis", batch_axis}, {"begin", begin}, {"end", end}}));
+    slices.push_back(call("slice_axis", {data}, {{"axis", axis}, {"begin", begin}, {"end", end}}));
     begin = end;
   }
   return slices;

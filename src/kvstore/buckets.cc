@@ -6,6 +6,8 @@
 
 namespace headrace::kvstore {
 
+size_t bytes_of(const NDArray& array) { return static_cast<size_t>(array.size()) * item_size(array.dtype()); }
+
 std::vector<std::vector<size_t>> buckets(std::span<const NDArray> gradients, size_t bytes) {
   struct Open {
     std::vector<size_t> places;
@@ -15,7 +17,7 @@ std::vector<std::vector<size_t>> buckets(std::span<const NDArray> gradients, siz
   std::map<DType, Open> open;
   for (size_t place = 0; place < gradients.size(); ++place) {
     const NDArray& gradient = gradients[place];
-    const size_t own = static_cast<size_t>(gradient.size()) * item_size(gradient.dtype());
+    const size_t own = bytes_of(gradient);
     if (own >= bytes) {
       made.push_back({place});
       continue;

@@ -8,9 +8,7 @@
 namespace headrace::kvstore {
 namespace {
 
-bool is_small(const NDArray& array) {
-  return static_cast<size_t>(array.size()) * item_size(array.dtype()) < kBucketBytes;
-}
+bool is_small(const NDArray& array) { return bytes_of(array) < kBucketBytes; }
 
 Shape flat_shape(std::span<const NDArray> arrays) {
   int64_t size = 0;

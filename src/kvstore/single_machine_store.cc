@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "engine/runtime.h"
+#include "kvstore/buckets.h"
 #include "kvstore/packing.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -50,17 +51,47 @@ struct Run {
   size_t begin, end;
 };
 
-// Neighbours that travel together, or each alone unless they `may`.
+// Neighbours that travel together, as many as make a bucket; or each alone unless they `may`.
 template <class Part>
 std::vector<Run> runs_of(std::span<Part> parts, bool may) {
   std::vector<Run> runs;
+  size_t bytes = 0;  // of the last run, on each device
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (may && i > 0 && travel_together(parts[i - 1].arrays, parts[i].arrays))
-      runs.back().end = i + 1;
-    else
-      runs.push_back({i, i + 1});
+    const bool joins = may && i > 0 && bytes < kBucketBytes && travel_together(parts[i - 1].arrays, parts[i].arrays);
+    if (!joins) {
+      runs.push_back({i, i});
+      bytes = 0;
+    }
+    runs.back().end = i + 1;
+    bytes += bytes_of(parts[i].arrays[0]);
   }
   return runs;
+}
+
+// An array of a call, and the one that takes its place while the store works in another dtype.
+struct StandIn {
+  NDArray given, used;
+};
+
+// Puts arrays of what is stored in place of those of other dtypes that a call wants to have written.
+template <class Part>
+std::vector<StandIn> stand_ins_for(std::span<Part> parts) {
+  std::vector<StandIn> made;
+  for (Part& part : parts) {
+    const DType dtype = part.entry->second.stored.dtype();
+    for (NDArray& array : part.arrays) {
+      if (array.dtype() == dtype) continue;
+      made.push_back({array, NDArray::empty(array.shape(), dtype, array.device())});
+      array = made.back().used;
+    }
+  }
+  return made;
+}
+
+// With `keeps`, an array whose stand-in has failed stays as it is.
+void deliver(std::span<const StandIn> stand_ins, bool keeps) {
+  const KeepScope keep(keeps);
+  for (const StandIn& one : stand_ins) copy_into(one.given, one.used);
 }
 
 bool is_at_one_place(std::span<const NDArray> arrays) {
@@ -78,7 +109,7 @@ std::string to_string(const Key& key) {
 Extent SingleMachineStore::extent_of(std::span<const Part> parts) {
   size_t bytes = 0;
   for (const Part& part : parts)
-    for (const NDArray& array : part.arrays) bytes += static_cast<size_t>(array.size()) * item_size(array.dtype());
+    for (const NDArray& array : part.arrays) bytes += bytes_of(array);
   return bytes > kCacheBytes ? Extent::kBeyondCaches : Extent::kInCache;
 }
 
@@ -110,13 +141,9 @@ void SingleMachineStore::check_array(const char* operation, const Entries::value
   check(array.shape() == stored.shape(), ErrorKind::kValue,
         "kvstore {}: key {}: stored is {}, but array {} has {}; all arrays of a key have the shape it was inited with",
         operation, to_string(entry.first), type_text(stored), place, type_text(array));
-  check(array.dtype() == stored.dtype(), ErrorKind::kType,
-        "kvstore {}: key {}: stored is {}, but array {} has {}; convert it with astype", operation,
-        to_string(entry.first), type_text(stored), place, type_text(array));
 }
 
 std::vector<SingleMachineStore::Part> SingleMachineStore::parts_of(const char* operation, std::span<const Item> items) {
-  check(!items.empty(), ErrorKind::kValue, "kvstore {}: there are no keys; name at least one", operation);
   std::vector<Part> parts;
   std::map<const Entry*, size_t> known;
   for (const Item& item : items) {
@@ -136,7 +163,7 @@ std::vector<SingleMachineStore::Part> SingleMachineStore::parts_of(const char* o
 
 void SingleMachineStore::check_dtypes(std::span<const Part> parts) const {
   for (const Part& part : parts) {
-    const DType dtype = part.arrays[0].dtype();
+    const DType dtype = reduced_dtype(part);
     reduction_.check_dtype(dtype);
     check(!compression_ || dtype == DType::kFloat32, ErrorKind::kType,
           "kvstore push: key {}: gradient compression is for float32, got {}", to_string(part.key()),
@@ -147,7 +174,6 @@ void SingleMachineStore::check_dtypes(std::span<const Part> parts) const {
 // --- init ------------------------------------------------------------------------------------------------------------
 
 void SingleMachineStore::init(std::span<const Item> items) {
-  check(!items.empty(), ErrorKind::kValue, "kvstore init: there are no keys; name at least one");
   Entries added;
   for (const Item& item : items) {
     check_key_type("init", item.key);
@@ -164,9 +190,34 @@ void SingleMachineStore::init(std::span<const Item> items) {
   }
   for (const Item& item : items) {
     const Device home = communicator_->home(item.arrays, item.arrays[0].device());
-    added[item.key].stored = copied_to(contiguous(item.arrays[0].detach()), home);
+    const auto* number = std::get_if<int64_t>(&item.key);
+    added[item.key] = {.order = number ? *number : static_cast<int64_t>(entries_.size()) + (&item - items.data()),
+                       .dtype = item.arrays[0].dtype(),
+                       .stored = copied_to(contiguous(item.arrays[0].detach()), home)};
   }
   entries_.merge(added);
+}
+
+void SingleMachineStore::sort_by_keys(std::span<Part> parts) {
+  std::ranges::sort(parts, {}, [](const Part& part) { return part.entry->second.order; });
+}
+
+// In which the arrays of a push are reduced. One alone takes the place of what is stored as it is; several become what
+// the key was inited with; an updater is given what it changes.
+DType SingleMachineStore::reduced_dtype(const Part& part) const {
+  if (updater_) return part.entry->second.stored.dtype();
+  return part.arrays.size() == 1 ? part.arrays[0].dtype() : part.entry->second.dtype;
+}
+
+void SingleMachineStore::convert_pushed(std::span<Part> parts) const {
+  for (Part& part : parts) {
+    const DType dtype = reduced_dtype(part);
+    const auto convert = [dtype](NDArray& array) {
+      if (array.dtype() != dtype) array = cast_to(array, dtype);
+    };
+    convert(part.entry->second.stored);
+    std::ranges::for_each(part.arrays, convert);
+  }
 }
 
 // The stored array follows the values to their device.
@@ -202,8 +253,9 @@ void SingleMachineStore::push_each(std::span<Part> parts) {
     const Device home = communicator_->home(part.arrays, entry.stored.device());
     move_stored(entry, home);
     if (compression_) part.arrays = compressed(entry, part.arrays, home);
-    if (updater_ && (!entry.reduced || entry.reduced.device() != home))
-      entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
+    const bool has_room =
+        entry.reduced && entry.reduced.device() == home && entry.reduced.dtype() == entry.stored.dtype();
+    if (updater_ && !has_room) entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
     communicator_->reduce(reduction_, part.arrays, updater_ ? entry.reduced : entry.stored);
   }
 }
@@ -223,15 +275,32 @@ void SingleMachineStore::push_together(std::span<Part> parts) {
   }
 }
 
-void SingleMachineStore::push_parts(std::span<Part> parts) {
+void SingleMachineStore::push_parts(std::span<Part> parts, int priority) {
+  std::vector<int64_t> orders;
+  for (const Part& part : parts) orders.push_back(part.entry->second.order);
+  std::ranges::sort(orders);
   for (const auto [begin, end] : runs_of(parts, !compression_)) {
     const std::span<Part> run = parts.subspan(begin, end - begin);
+    const auto turn = std::ranges::lower_bound(orders, run.back().entry->second.order) - orders.begin();
+    const PriorityScope scope(Priority::kHigh, updater_ ? priority - static_cast<int>(turn) : priority);
     run.size() > 1 ? push_together(run) : push_each(run);
   }
-  if (!updater_) return;
-  std::vector<Update> updates;
-  for (const Part& part : parts) updates.push_back({part.key(), part.entry->second.reduced, part.entry->second.stored});
-  updater_(updates);
+}
+
+void SingleMachineStore::update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority) {
+  sort_by_keys(pushed);
+  sort_by_keys(pulled);
+  for (size_t begin = 0, end = 0; begin < pushed.size(); begin = end) {
+    std::vector<Update> updates;
+    for (size_t bytes = 0; end < pushed.size() && bytes < kBucketBytes; ++end) {
+      const Entry& entry = pushed[end].entry->second;
+      updates.push_back({pushed[end].key(), entry.reduced, entry.stored});
+      bytes += bytes_of(entry.stored);
+    }
+    const PriorityScope scope(Priority::kHigh, priority - static_cast<int>(begin));
+    updater_(updates);
+    if (!pulled.empty()) pull_parts(pulled.subspan(begin, end - begin), extent);
+  }
 }
 
 void SingleMachineStore::pull_together(std::span<const Part> parts, Extent extent) {
@@ -280,36 +349,49 @@ void SingleMachineStore::push(std::span<const Item> items, int priority) {
   std::vector<Part> parts = parts_of("push", items);
   check_dtypes(parts);
   const PriorityScope scope(Priority::kHigh, priority);
-  push_parts(parts);
+  convert_pushed(parts);
+  push_parts(parts, priority);
+  if (updater_) update_parts(parts, {}, Extent::kInCache, priority);
 }
 
 void SingleMachineStore::pull(std::span<const Item> items, int priority) {
   raise_kept();
-  const std::vector<Part> parts = parts_of("pull", items);
+  std::vector<Part> parts = parts_of("pull", items);
   const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(parts);
+  const std::vector<StandIn> stand_ins = stand_ins_for(std::span(parts));
   pull_parts(parts, extent);
+  deliver(stand_ins, keeps());
 }
 
 void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {
   raise_kept();
   std::vector<Part> pushed = parts_of("pushpull", values);
-  const std::vector<Part> pulled = parts_of("pushpull", outs);
+  std::vector<Part> pulled = parts_of("pushpull", outs);
   const auto has_same_key = [](const Part& a, const Part& b) { return a.entry == b.entry; };
   check(std::ranges::equal(pushed, pulled, has_same_key), ErrorKind::kValue,
         "kvstore pushpull: the keys of values and outs differ; name the same keys in one order for both");
   check_dtypes(pushed);
   const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(pulled);
-  if (updater_ || compression_) {
-    push_parts(pushed);
+  convert_pushed(pushed);
+  const std::vector<StandIn> stand_ins = stand_ins_for(std::span(pulled));
+  if (updater_) {
+    push_parts(pushed, priority);
+    update_parts(pushed, pulled, extent, priority);
+  } else if (compression_) {
+    push_parts(pushed, priority);
     pull_parts(pulled, extent);
-    return;
+  } else {
+    pushpull_parts(pushed, pulled, extent);
   }
-  const std::span<Part> all(pushed);
+  deliver(stand_ins, keeps());
+}
+
+void SingleMachineStore::pushpull_parts(std::span<Part> all, std::span<const Part> pulled, Extent extent) {
   for (const auto [begin, end] : runs_of(all, true)) {
     const std::span<Part> run = all.subspan(begin, end - begin);
-    const std::span<const Part> outs_of_run = std::span<const Part>(pulled).subspan(begin, end - begin);
+    const std::span<const Part> outs_of_run = pulled.subspan(begin, end - begin);
     if (run.size() > 1 && runs_of(outs_of_run, true).size() == 1) {
       pushpull_together(run, outs_of_run, extent);
       continue;
@@ -341,18 +423,19 @@ void SingleMachineStore::row_sparse_pull(std::span<const Item> items, std::span<
   }
   const PriorityScope scope(Priority::kHigh, priority);
   for (size_t i = 0; i < items.size(); ++i) {
-    const NDArray& stored = find("row_sparse_pull", items[i].key).second.stored;
-    std::vector<NDArray> outs;
-    for (const NDArray& out : items[i].arrays) outs.push_back(out.detach());
+    std::vector<Part> part = parts_of("row_sparse_pull", items.subspan(i, 1));
+    const std::vector<StandIn> stand_ins = stand_ins_for(std::span(part));
+    const NDArray& stored = part[0].entry->second.stored;
+    const std::span<const NDArray> outs = part[0].arrays;
     for (size_t k = 0; k < row_ids[i].size(); ++k) {
       const NDArray& given = row_ids[i][k];
       NDArray ids = copied_to(cast_to(given.detach(), DType::kInt64), stored.device());
       const NDArray rows = call("take", {stored, ids}, {{"mode", std::string("raise")}});
       const NDArray places = view_of(ids, {{1, ids.size()}, {ids.size(), 1}, ids.view()->offset()});
       const NDArray result = call("scatter_nd", {rows, places}, {{"shape", stored.shape()}});
-      const std::span<const NDArray> all(outs);
-      communicator_->broadcast(result, row_ids[i].size() == 1 ? all : all.subspan(k, 1), Extent::kInCache);
+      communicator_->broadcast(result, row_ids[i].size() == 1 ? outs : outs.subspan(k, 1), Extent::kInCache);
     }
+    deliver(stand_ins, false);
   }
 }
 

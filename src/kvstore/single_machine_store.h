@@ -36,8 +36,10 @@ class SingleMachineStore final : public KVStore {
 
  private:
   struct Entry {
-    NDArray stored;
-    NDArray reduced;                 // what an updater is given; kept from push to push
+    int64_t order;    // among the keys of a call: a number itself, of a text how many were inited before it
+    DType dtype;      // of init
+    NDArray stored;   // of another dtype after one array of that was pushed alone
+    NDArray reduced;  // what an updater is given; kept from push to push
     std::vector<NDArray> residuals;  // of the compression, by place in the list of values
   };
   using Entries = std::map<Key, Entry>;
@@ -58,12 +60,20 @@ class SingleMachineStore final : public KVStore {
   void check_dtypes(std::span<const Part> parts) const;
   bool keeps() const noexcept { return static_cast<bool>(updater_); }
   void raise_kept() const;
-  void push_parts(std::span<Part> parts);
+  DType reduced_dtype(const Part& part) const;
+  void convert_pushed(std::span<Part> parts) const;
+  static void sort_by_keys(std::span<Part> parts);
+  // Reduces in the order given; where an updater is set, the first of the keys are the most urgent.
+  void push_parts(std::span<Part> parts, int priority);
+  // Updates in the order of the keys, and pulls into `pulled`, unless it is empty. Neighbours that make a bucket go
+  // together, as soon as their own arrays are reduced.
+  void update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority);
   void push_each(std::span<Part> parts);
   void push_together(std::span<Part> parts);
   void pull_parts(std::span<const Part> parts, Extent extent);
   void pull_together(std::span<const Part> parts, Extent extent);
   // Without an updater or compression.
+  void pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void move_stored(Entry& entry, Device home) const;
   std::vector<NDArray> compressed(Entry& entry, std::span<const NDArray> values, Device home) const;

@@ -95,7 +95,10 @@ TEST(Devices, BatchesAreSplit) {
   EXPECT_EQ(gluon::utils::split_data(array({1, 2}, {1, 2}), 2, 0, false)[1].shape(), (Shape{0, 2}));
   EXPECT_EQ(kind_of([&] { gluon::utils::split_and_load(batch, kTwo); }), ErrorKind::kValue);
   EXPECT_EQ(kind_of([&] { gluon::utils::split_and_load(batch, {}); }), ErrorKind::kValue);
+  EXPECT_THAT(gluon::utils::split_data(batch, 2, -1)[1].to_vector<float>(), ElementsAre(1, 3, 5, 7, 9));
   EXPECT_EQ(kind_of([&] { gluon::utils::split_data(batch, 2, 2); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { gluon::utils::split_data(batch, 2, -3); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { gluon::utils::split_data(batch, 0); }), ErrorKind::kValue);
 }
 
 TEST(Devices, NetworksComputeWhereTheirDataAre) {

@@ -200,10 +200,70 @@ TEST(TrainerOnDevices, CompressionKeepsWhatIsLeftOver) {
   EXPECT_THAT(learner.values(), Each(-0.5));
 }
 
+// A store in host memory that writes down what it reduces and what it updates.
+class Recorder final : public kvstore::KVStore {
+ public:
+  static std::vector<int64_t>& reduced() {
+    static std::vector<int64_t> keys;
+    return keys;
+  }
+  static std::vector<int64_t>& updated() {
+    static std::vector<int64_t> keys;
+    return keys;
+  }
+
+  const std::string& type() const noexcept override { return store_->type(); }
+  int rank() const noexcept override { return 0; }
+  int num_workers() const noexcept override { return 1; }
+  void init(std::span<const kvstore::Item> items) override { store_->init(items); }
+  void push(std::span<const kvstore::Item> items, int priority) override { store_->push(items, priority); }
+  void pull(std::span<const kvstore::Item> items, int priority) override { store_->pull(items, priority); }
+  void pushpull(std::span<const kvstore::Item> values, std::span<const kvstore::Item> outs, int priority) override {
+    for (const kvstore::Item& item : values) reduced().push_back(std::get<int64_t>(item.key));
+    store_->pushpull(values, outs, priority);
+  }
+  void row_sparse_pull(std::span<const kvstore::Item>, std::span<const std::vector<NDArray>>, int) override {}
+  void set_updater(kvstore::Updater updater) override {
+    store_->set_updater([updater](std::span<const kvstore::Update> all) {
+      for (const kvstore::Update& one : all) updated().push_back(std::get<int64_t>(one.key));
+      updater(all);
+    });
+  }
+  void set_reduction(std::string_view) override {}
+  void set_reduction(kvstore::Combine) override {}
+  void set_gradient_compression(const kvstore::TwoBitCompression&) override {}
+  void barrier() override {}
+
+ private:
+  std::unique_ptr<kvstore::KVStore> store_ = kvstore::create("device");
+};
+
+TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
+  kvstore::register_kind({"recorder", "for this test",
+                          [](const std::string&, const kvstore::Options&) { return std::make_unique<Recorder>(); }});
+  gluon::ParameterDict parameters;
+  for (const char* name : {"a", "b", "c"}) parameters.emplace(name, Learner::prepared(2));
+  gluon::Trainer trainer(parameters, "sgd", {{"learning_rate", 1}}, {.kvstore = "recorder"});
+  for (const auto& [name, parameter] : parameters)
+    for (const NDArray& replica : parameter->list_data()) {
+      NDArray loss;
+      {
+        autograd::RecordScope scope;
+        loss = replica * 2;
+      }
+      autograd::backward(loss);
+    }
+  trainer.step(1);
+  EXPECT_THAT(Recorder::reduced(), ElementsAre(2, 1, 0));
+  EXPECT_THAT(Recorder::updated(), ElementsAre(0, 1, 2));
+  for (const auto& [name, parameter] : parameters) EXPECT_THAT(parameter->data(cpu(1)).to_vector<float>(), Each(-3));
+}
+
 TEST(TrainerOnDevices, WhatIsRefused) {
   Learner unknown(2, {.kvstore = "nowhere"});
   unknown.backward({1, 2});
   EXPECT_EQ(kind_of([&] { unknown.trainer.step(1); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([] { gluon::Trainer({}, "sgd"); }), ErrorKind::kValue);
   gluon::Trainer mixed({{"a", Learner::prepared(1)}, {"b", Learner::prepared(2)}}, "sgd");
   EXPECT_EQ(kind_of([&] { mixed.step(1, true); }), ErrorKind::kValue);
 }

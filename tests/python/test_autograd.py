@@ -306,6 +306,20 @@ def test_mark_variables():
     assert x.grad is grad
 
 
+def test_gradients_are_on_the_device_of_their_array(at):
+    x, grad = nd.array([1.0, 2], ctx=at(0)), nd.zeros((2,), ctx=at(1))
+    if at(0).device_type == "cpu":  # places of the host share its memory
+        autograd.mark_variables([x], [grad])
+        with autograd.record():
+            y = x * x
+        y.backward()
+        assert grad.asnumpy().tolist() == [2, 4]
+        return
+    with pytest.raises(ValueError, match=r"gradient is on gpu\(1\), but the variable is on gpu\(0\)"):
+        autograd.mark_variables([x], [grad])
+    autograd.mark_variables([x], [grad], "null")
+
+
 def test_fresh_gradients_are_marked():
     x = variable([1])
     assert not x._fresh_grad

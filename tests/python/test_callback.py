@@ -144,9 +144,11 @@ def test_monitor_options(log):
         ("fc2_weight", "0.5\t0.5"),
         ("r_output", "1.25\t1.25"),
     ]
-    whole = watched(mx.mon.Monitor(1, lambda x: x, "fc1_bias|data", monitor_all=True), 1)[0]
+    whole = watched(mx.mon.Monitor(1, lambda x: x, "fc1_bias|fc1_data|data", monitor_all=True), 1)[0]
     assert [item[1:] for item in whole] == [
         ("data", "[[0.5 0.5 0.5]]"),
+        ("fc1_data", "[[0.5 0.5 0.5]]"),
+        ("fc1_bias", "[0.5 0.5]"),
         ("fc1_bias", "[0.5 0.5]"),
         ("data", "[[0.5 0.5 0.5]]"),
         ("fc1_bias", "[0.5 0.5]"),

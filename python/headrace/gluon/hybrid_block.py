@@ -381,23 +381,23 @@ class HybridBlock(Block):
         return self._plan_text(args)
 
     def register_op_hook(self, callback, monitor_all=False):
-        """Calls `callback(node name, operator name, array)` for the operators' outputs at every call of the
-        hybridized block; with `monitor_all` for parameters and inputs too.
-        """
+        """As that of Block."""
         self._op_hooks.append((callback, monitor_all))
+        super().register_op_hook(callback, monitor_all)
 
     def _call_op_hooks(self, graph, inputs):
-        internals = graph.outputs.get_internals()
+        from .._watching import Watch
+
+        watch = Watch(graph.outputs)
         by_name = dict(zip(graph.outputs.list_inputs(), inputs))
         changed = set(graph.outputs.list_auxiliary_states())
-        values = _core.CachedOp(internals._handle, False)(
-            [by_name[name].copy() if name in changed else by_name[name] for name in internals.list_inputs()],
-            is_np_array(),
-        )
-        for callback, monitor_all in self._op_hooks:
-            for name, value in zip(internals.list_outputs(), values):
-                if monitor_all or name not in by_name:
-                    callback(name, name.rpartition("_")[0], value)
+        values = [by_name[name].copy() if name in changed else by_name[name] for name in watch.inputs]
+        for operator, reads, writes in watch.run(values):
+            for callback, monitor_all in self._op_hooks:
+                for _, name, value in reads if monitor_all else ():
+                    callback(name, operator, value)
+                for name, value in writes:
+                    callback(name, operator, value)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which

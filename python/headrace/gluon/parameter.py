@@ -318,6 +318,13 @@ class Parameter:
             f"type is {self._stype}. Please use data() instead."
         )
 
+    def list_row_sparse_data(self, row_id):
+        """RuntimeError always: the storage type of a parameter is 'default'."""
+        raise RuntimeError(
+            f"Cannot return copies of Parameter {self.name} on all contexts via list_row_sparse_data() "
+            f"because its storage type is {self._stype}. Please use list_data() instead."
+        )
+
     def zero_grad(self):
         """Sets every gradient to zero."""
         for grad in self._grad or ():

@@ -5,6 +5,7 @@ import itertools
 from .. import _core
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_store, replace_values
+from ..base import ArrayValueError
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -27,9 +28,9 @@ class Trainer:
         environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
         than 2^24 elements.
 
-    ValueError: no parameters of the right kind, or an unknown optimizer. AssertionError: parameters on
-    different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised by
-    the first step.
+    ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
+    on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
+    by the first step.
     """
 
     def __init__(
@@ -52,6 +53,10 @@ class Trainer:
                 raise ValueError(
                     f"First argument must be a list or dict of Parameters, got list of {type(param)}."
                 )
+        if not params:
+            raise ArrayValueError(
+                "Trainer: there are no parameters to update; give those of a network, net.collect_params()"
+            )
         self._params = list(params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.

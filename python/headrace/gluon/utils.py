@@ -8,6 +8,7 @@ import warnings
 
 from .. import _arrays as array_tools
 from .. import ndarray as nd
+from ..base import ArrayIndexError, ArrayValueError
 from ..context import cpu
 
 __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_and_load", "split_data"]
@@ -49,11 +50,20 @@ def shape_is_known(shape):
 
 
 def split_data(data, num_slice, batch_axis=0, even_split=True):
-    """Splits an array along `batch_axis` into a list of `num_slice` arrays.
+    """Splits an array along `batch_axis`, which counts from the last when negative, into a list of
+    `num_slice` arrays; without `even_split` the first get one more.
 
-    ValueError: `even_split` and the size is not a multiple of `num_slice`. Without `even_split` the first
-    slices get one more.
+    ValueError: `even_split` and the size is not a multiple of `num_slice`, or `num_slice` is less than 1.
+    IndexError: no such axis.
     """
+    ndim = len(data.shape)
+    if not -ndim <= batch_axis < ndim:
+        raise ArrayIndexError(
+            f"split_data: there is no axis {batch_axis} of data with shape {data.shape}; give batch_axis "
+            f"from {-ndim} to {ndim - 1}"
+        )
+    if num_slice < 1:
+        raise ArrayValueError(f"split_data: expected at least one slice, got num_slice={num_slice}")
     size = data.shape[batch_axis]
     if even_split and size % num_slice != 0:
         raise ValueError(
@@ -66,7 +76,7 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
     ends = [0]
     for i in range(num_slice):
         ends.append(ends[-1] + step + (i < extra))
-    prefix = (slice(None),) * batch_axis
+    prefix = (slice(None),) * (batch_axis % ndim)
     return [data[prefix + (slice(begin, end),)] for begin, end in zip(ends, ends[1:])]
 
 

@@ -3,6 +3,7 @@
 import warnings
 
 from .. import _core
+from ..base import ArrayTypeError, ArrayValueError
 
 __all__ = ["KVStoreBase", "create", "kinds"]
 
@@ -25,7 +26,7 @@ class KVStoreBase:
         Warns when another class had the name. TypeError: not a class.
         """
         if not isinstance(klass, type):
-            raise TypeError(f"KVStoreBase.register: expected a class, got {type(klass).__name__}")
+            raise ArrayTypeError(f"KVStoreBase.register: expected a class, got {type(klass).__name__}")
         name = klass.__name__.lower()
         known = KVStoreBase.kv_registry.get(name, klass)
         if known is not klass:
@@ -100,7 +101,7 @@ class TestStore(KVStoreBase):
 
     def is_capable(self, capability):
         if capability.lower() != KVStoreBase.OPTIMIZER:
-            raise ValueError(f"Unknown capability: {capability}")
+            raise ArrayValueError(f"Unknown capability: {capability}")
         return False
 
     @property
@@ -146,6 +147,8 @@ def create(name="local", strategy=None, topology=None):
 
     Raises
     ------
+    MXNetError
+        Always; by nature it is one of these, too:
     TypeError
         `name` is no str.
     ValueError
@@ -155,11 +158,13 @@ def create(name="local", strategy=None, topology=None):
         The topology file cannot be read.
     """
     if not isinstance(name, str):
-        raise TypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
+        raise ArrayTypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
     klass = KVStoreBase.kv_registry.get(name.lower())
     if klass is not None:
         if strategy is not None or topology is not None:
-            raise ValueError(f"kvstore create: strategy and topology are no options of the store '{name}'")
+            raise ArrayValueError(
+                f"kvstore create: strategy and topology are no options of the store '{name}'"
+            )
         return klass()
     from .kvstore import KVStore
 
@@ -169,5 +174,5 @@ def create(name="local", strategy=None, topology=None):
         if name.lower() in _core.kvstore.kinds():
             raise
         registered = ", ".join(sorted(KVStoreBase.kv_registry))
-        raise ValueError(f"{error}; registered in Python are {registered}") from None
+        raise ArrayValueError(f"{error}; registered in Python are {registered}") from None
     return KVStore(store)

@@ -1,7 +1,7 @@
 """KVStore: the store of one machine, as MXNet's programs know it."""
 
 from .. import optimizer as _optimizer
-from ..base import MXNetError
+from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
 from .base import KVStoreBase
@@ -36,7 +36,7 @@ def _keyed(operation, key, arrays):
     lists = [_as_list(value) for value in arrays]
     for one, array in ((one, array) for one, items in zip(key, lists) for array in items):
         if not isinstance(array, NDArray):
-            raise TypeError(
+            raise ArrayTypeError(
                 f"kvstore {operation}: key {one!r}: expected an array, got {type(array).__name__}"
             )
     return list(key), lists
@@ -56,13 +56,17 @@ class KVStore(KVStoreBase):
     return at once; reading a result waits for it. Keys are all int or all str.
 
     A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
-    Communication runs before other work that could run; of its calls those of a higher `priority` go first,
-    then in the order of the calls.
+    An empty list of keys does nothing. Communication runs before other work that could run; of its calls
+    those of a higher `priority` go first, then in the order of the calls.
+
+    Arrays of other dtypes are converted: what is pushed to the dtype that its key was inited with (one array
+    alone, where nothing updates, takes the place of what is stored as it is), what is pulled to that of
+    `out`.
 
     Every method raises MXNetError for keys that have not been inited and for a str among int keys, ValueError
-    for empty lists and shapes other than the stored one, TypeError for other dtypes, and AssertionError for
-    keys and arrays that do not match in number; these name the key. ValueError and TypeError are MXNetErrors,
-    too.
+    for a key without arrays and shapes other than the stored one, TypeError for what is no array, and
+    AssertionError for keys and arrays that do not match in number; these name the key. ValueError and
+    TypeError are MXNetErrors, too.
     """
 
     def __init__(self, store):
@@ -74,7 +78,10 @@ class KVStore(KVStoreBase):
         self._store.init(*_keyed("init", key, value))
 
     def push(self, key, value, priority=0):
-        """Reduces the arrays of each key, in their order, and updates or replaces what is stored."""
+        """Reduces the arrays of each key, in their order, and updates or replaces what is stored.
+
+        Keys are updated by number or, if they are str, in the order in which they were inited.
+        """
         self._store.push(*_keyed("push", key, value), priority)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
@@ -123,12 +130,12 @@ class KVStore(KVStoreBase):
         kind = params.pop("type", None)
         if kind not in _COMPRESSIONS:
             given = "no type" if kind is None else f"Unknown type for gradient compression {kind}"
-            raise ValueError(
+            raise ArrayValueError(
                 f"kvstore set_gradient_compression: {given}; expected 'type': {' or '.join(_COMPRESSIONS)}"
             )
         threshold = float(params.pop("threshold", _DEFAULT_THRESHOLD))
         if params:
-            raise ValueError(
+            raise ArrayValueError(
                 f"kvstore set_gradient_compression: unknown parameters {', '.join(map(str, params))}; "
                 "2bit has threshold"
             )
@@ -147,7 +154,7 @@ class KVStore(KVStoreBase):
         elif callable(reduction):
             self._store.set_reduction(reduction, is_np_array())
         else:
-            raise TypeError(
+            raise ArrayTypeError(
                 "kvstore set_reduction: expected a name or a function of two arrays, got "
                 f"{type(reduction).__name__}"
             )
@@ -158,7 +165,9 @@ class KVStore(KVStoreBase):
         TypeError: not an Optimizer. MXNetError: the store has an optimizer or updater already.
         """
         if not isinstance(optimizer, _optimizer.Optimizer):
-            raise TypeError(f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}")
+            raise ArrayTypeError(
+                f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}"
+            )
         if self._updater is not None:
             raise MXNetError(
                 "kvstore set_optimizer: the store already has an optimizer or updater, whose states would be "
@@ -170,8 +179,17 @@ class KVStore(KVStoreBase):
         """Makes pushes call `updater(key, reduced, stored)`, which changes `stored` in place.
 
         Str keys arrive as bytes, as in MXNet; arrays are nd arrays. None: pushes replace what is stored
-        again.
+        again, and an optimizer is given up with its states. MXNetError: the store has an optimizer.
         """
+        if updater is not None and hasattr(self._updater, "get_states"):
+            raise MXNetError(
+                "kvstore set_updater: the store has an optimizer, whose states would be lost; create a store "
+                "for the updater, or give the optimizer up with set_updater(None)"
+            )
+        self._set_updater(updater)
+
+    def _set_updater(self, updater):
+        """MXNet's set_updater: takes the place of whatever the store has."""
         self._updater = updater
         if updater is None:
             self._store.set_updater(None)
@@ -185,12 +203,10 @@ class KVStore(KVStoreBase):
 
             self._store.set_updater(update_each)
 
-    _set_updater = set_updater
-
     def is_capable(self, capability):
         """True for 'optimizer'. ValueError: no such capability."""
         if capability.lower() != self.OPTIMIZER:
-            raise ValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
+            raise ArrayValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
         return True
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
@@ -236,6 +252,9 @@ class KVStore(KVStoreBase):
         self._store.barrier()
 
     _barrier = barrier
+
+    def _send_command_to_servers(self, head, body):
+        """Nothing: a store of one machine has no servers. `head` is a number, `body` a text."""
 
     def __repr__(self):
         return f"<KVStore {self.type}>"

@@ -12,3 +12,5 @@ from .updater import *  # noqa: F403
 from .updater import __all__ as _updater
 
 __all__ = [*_adaptive, *_base, *_fused, *_layerwise, *_updater]
+
+from . import contrib, optimizer  # noqa: E402, F401

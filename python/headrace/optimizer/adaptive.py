@@ -17,6 +17,7 @@ __all__ = [
     "Nadam",
     "RMSProp",
     "Signum",
+    "Test",
 ]
 
 
@@ -288,3 +289,15 @@ class SGLD(ArrayOptimizer):
     def _apply(self, w, g, state, lr, wd, t, index):
         noise = nd.random.normal(0, math.sqrt(lr), shape=w.shape, dtype=w._dtype_name, ctx=w.ctx)
         w += -lr / 2 * (g + wd * w) + noise
+
+
+@register
+class Test(ArrayOptimizer):
+    """`w += rescale_grad grad`, with the weight as its state: for tests of what calls optimizers."""
+
+    __test__ = False  # pytest: this is no test
+    _state_arrays = 1
+
+    def update(self, index, weight, grad, state):
+        weight[:] = weight + grad * self.rescale_grad
+        state[:] = weight

@@ -1,11 +1,13 @@
 """Rules that scale the step of each array by the norm of its weight."""
 
+import math
+
 from .. import ndarray as nd
 from .._arrays import zeros_like
 from .adaptive import ArrayOptimizer, decay, plain
-from .base import register
+from .base import Optimizer, register
 
-__all__ = ["LAMB", "LARS"]
+__all__ = ["LAMB", "LARS", "LBSGD"]
 
 
 def _norm(x):
@@ -103,3 +105,85 @@ class LARS(ArrayOptimizer):
         weight_norm, grad_norm = _norm(w), _norm(g)
         ratio = self.eta * weight_norm / (grad_norm + wd * weight_norm + self.eps)
         return nd.where((weight_norm > 0) * (grad_norm > 0), ratio, nd.ones_like(ratio))
+
+
+@register
+class LBSGD(Optimizer):
+    """SGD for large batches: gradients of `batch_scale` updates are averaged before the weight changes.
+
+    Parameters
+    ----------
+    momentum : factor of the last step.
+    warmup_strategy : how the rate's factor grows from 1 to `batch_scale`: 'linear', 'power2' or 'sqrt' in the
+        number of updates, or 'lars', by which it is the norm of the weight over that of its gradient, from
+        0.01 to 100. Another one: the factor stays 1 meanwhile.
+    warmup_epochs, updates_per_epoch : after their product of updates the factor is `batch_scale`.
+    batch_scale : how many updates make one.
+    begin_epoch : number of epochs that count as done.
+    num_epochs : kept, not used.
+    """
+
+    def __init__(
+        self,
+        momentum=0.0,
+        multi_precision=False,
+        warmup_strategy="linear",
+        warmup_epochs=5,
+        batch_scale=1,
+        updates_per_epoch=32,
+        begin_epoch=0,
+        num_epochs=60,
+        **kwargs,
+    ):
+        super().__init__(multi_precision=multi_precision, **kwargs)
+        self.momentum = momentum
+        self.warmup_strategy = warmup_strategy
+        self.warmup_epochs = warmup_epochs
+        self.batch_scale = batch_scale
+        self.updates_per_epoch = updates_per_epoch
+        self.init_updates = begin_epoch * updates_per_epoch
+        self.num_epochs = num_epochs
+        self.cumgrads = {}  # (index, context) to (sum of gradients or None, number of them so far)
+
+    def create_state(self, index, weight):
+        return None if self.momentum == 0.0 else zeros_like(weight)
+
+    def update(self, index, weight, grad, state):
+        lr, wd = self._get_lr(index), self._get_wd(index)
+        self._update_count(index)
+        w, state = plain(weight), plain(state)
+        key = index, str(w.ctx)
+        total, count = self.cumgrads.get(key, (None, self.init_updates))
+        total = plain(grad).copy() if total is None else total + plain(grad)
+        count += 1
+        if count % self.batch_scale:
+            self.cumgrads[key] = total, count
+            return
+        self.cumgrads[key] = None, count
+        g = total / self.batch_scale
+        lr = lr * (self._trust(w, g, wd) if self.warmup_strategy == "lars" else self._warmup(count))
+        g = g * self.rescale_grad
+        if self.clip_gradient:
+            g = nd.clip(g, -self.clip_gradient, self.clip_gradient)
+        step = lr * (g + wd * w)
+        if state is None:
+            w -= step
+        else:
+            state[:] = self.momentum * state - step
+            w += state
+
+    def _warmup(self, count):
+        whole = self.warmup_epochs * self.updates_per_epoch
+        if count >= whole:
+            return float(self.batch_scale)
+        if whole <= 1:
+            return 1.0
+        done = count / whole
+        growth = {"linear": done, "power2": done * done, "sqrt": math.sqrt(done)}.get(self.warmup_strategy, 0)
+        return 1.0 + (self.batch_scale - 1) * growth
+
+    @staticmethod
+    def _trust(w, g, wd):
+        weight, gradient = nd.square(w).sum(), nd.square(g).sum()
+        ratio = nd.sqrt(weight / (gradient + wd * weight + 1e-18))
+        return nd.clip(ratio, 0.01, 100).reshape((1,) * len(w.shape))

@@ -52,14 +52,15 @@ def to_text(value):
 
 
 @functools.cache
-def _catalogue():
+def operator_descriptions():
+    """Name to description of every operator."""
     return {description["name"]: description for description in _core.catalogue()}
 
 
 @functools.cache
 def _by_path():
     found = {}
-    for description in _catalogue().values():
+    for description in operator_descriptions().values():
         for path in description["python"]:
             prefix, _, name = path.rpartition(".")
             found.setdefault(prefix, {})[name] = description
@@ -68,8 +69,8 @@ def _by_path():
 
 @functools.cache
 def _by_name():
-    found = dict(_catalogue())
-    for description in _catalogue().values():
+    found = dict(operator_descriptions())
+    for description in operator_descriptions().values():
         for alias in description["aliases"]:
             found.setdefault(alias, description)
     return found

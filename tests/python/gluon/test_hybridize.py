@@ -310,9 +310,82 @@ def test_operator_hooks():
     net.initialize()
     net.hybridize()
     seen = []
-    net.register_op_hook(lambda node, op, array: seen.append((node, array.shape)))
+    net.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.shape)))
     net(nd.ones((3, 4)))
-    assert seen == [("net_dense0_fwd_output", (3, 2)), ("net_dense0_relu_fwd_output", (3, 2))]
+    assert seen == [
+        ("net_dense0_fwd_output", "FullyConnected", (3, 2)),
+        ("net_dense0_relu_fwd_output", "Activation", (3, 2)),
+    ]
+
+
+def test_operator_hooks_see_inputs_of_all_operators():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(3, in_units=2), nn.BatchNorm(in_channels=3))
+    net.initialize()
+    net.hybridize()
+    seen = []
+    net.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.shape)), True)
+    with autograd.record():
+        net(nd.ones((4, 2)))
+    dense, norm = "FullyConnected", "BatchNorm"
+    assert seen == [
+        ("net_dense0_fwd_data", dense, (4, 2)),
+        ("net_dense0_fwd_weight", dense, (3, 2)),
+        ("net_dense0_fwd_bias", dense, (3,)),
+        ("net_dense0_fwd_output", dense, (4, 3)),
+        ("net_batchnorm0_fwd_data", norm, (4, 3)),
+        ("net_batchnorm0_fwd_gamma", norm, (3,)),
+        ("net_batchnorm0_fwd_beta", norm, (3,)),
+        ("net_batchnorm0_fwd_moving_mean", norm, (3,)),
+        ("net_batchnorm0_fwd_moving_var", norm, (3,)),
+        ("net_batchnorm0_fwd_output", norm, (4, 3)),
+    ]
+
+
+def test_operator_hooks_of_children():
+    class Own(gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential()
+            self.inner.add(nn.Dense(2, in_units=2, prefix="a_"), nn.Dense(2, in_units=2, prefix="b_"))
+
+        def forward(self, x):
+            return self.inner(x)
+
+    net, seen = Own(), []
+    net.initialize()
+    net.register_op_hook(lambda name, operator, array: seen.append(name))
+    net(nd.ones((1, 2)))
+    assert seen == []  # nothing is hybridized
+    net.inner[1].hybridize()
+    net(nd.ones((1, 2)))
+    assert seen == ["b_fwd_output"]
+    with pytest.warns(UserWarning, match="HybridSequential"):
+        net.hybridize()
+    net(nd.ones((1, 2)))
+    assert seen == ["b_fwd_output", "a_fwd_output", "b_fwd_output"]
+
+
+def test_operator_hooks_of_several_outputs():
+    class Split(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            a, b = F.split(x, num_outputs=2, axis=1, name="sp")
+            return F.concat(a, b, a, dim=1, name="cc")
+
+    net, seen = Split(prefix="m_"), []
+    net.hybridize()
+    net.register_op_hook(lambda name, operator, array: seen.append((name, array.asnumpy().tolist())), True)
+    net(nd.array([[1, 2]]))
+    assert seen == [
+        ("m_sp_data", [[1, 2]]),
+        ("m_sp_output0", [[1]]),
+        ("m_sp_output1", [[2]]),
+        ("m_cc_arg0", [[1]]),
+        ("m_cc_arg1", [[2]]),
+        ("m_cc_arg2", [[1]]),
+        ("m_cc_output", [[1, 2, 1]]),
+    ]
 
 
 def test_hooks_of_children_warn():

@@ -188,6 +188,8 @@ ERRORS = [
         ValueError,
         "First argument must be a list or dict of Parameters, got list",
     ),
+    (lambda: Trainer([], "sgd"), ValueError, "no parameters to update"),
+    (lambda: Trainer(gluon.ParameterDict(), "sgd"), ValueError, "no parameters to update"),
     (lambda: Trainer({"a": 3}, "sgd"), ValueError, "list or dict of Parameters"),
     (lambda: Trainer([parameter()], "nope"), ValueError, "Cannot find optimizer nope"),
     (lambda: Trainer([parameter()], "sgd", {"colour": 1}), TypeError, "colour"),

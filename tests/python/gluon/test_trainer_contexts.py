@@ -391,6 +391,46 @@ class TestExchange:
         assert names == [f"dense{i}_weight" for i in reversed(range(12))]
 
 
+NADAM = [
+    0.8625505566596985,
+    0.8793766498565674,
+    0.8841524124145508,
+]  # of MXNet 1.9.1, on one context and on two
+
+
+class TestOrderOfUpdates:
+    """NAdam's schedule and SGLD's noise go from parameter to parameter."""
+
+    @staticmethod
+    def curve(rule, count, factors):
+        params = [parameter(f"p{i}", count=count) for i in range(3)]
+        hr.random.seed(7)
+        trainer = Trainer(params, rule, {"learning_rate": 0.05})
+        for step in range(3):
+            for place, param in enumerate(params):
+                backward(param, factors=[factor * (place + 1) * (step + 1) for factor in factors])
+            trainer.step(sum(factors))
+        return [row for param in params for row in values(param)]
+
+    @pytest.mark.parametrize("rule", ["nadam", "sgld"])
+    def test_several_contexts_follow_one(self, rule):
+        one, two = self.curve(rule, 1, [1]), self.curve(rule, 2, [1, 3])
+        numpy.testing.assert_allclose(two, numpy.repeat(one, 2, axis=0), rtol=1e-6)
+
+    def test_the_numbers_of_nadam_are_those_of_mxnet(self):
+        values = [row[0] for row in self.curve("nadam", 2, [1, 1])[::2]]
+        numpy.testing.assert_allclose(values, NADAM, rtol=1e-6)
+
+    def test_other_stores_are_asked_in_the_order_of_parameters(self, monkeypatch):
+        monkeypatch.setattr(Recorder, "is_capable", lambda self, capability: True)
+        monkeypatch.setattr(Recorder, "set_optimizer", lambda self, rule: None, raising=False)
+        params = [parameter(f"p{i}") for i in range(3)]
+        trainer = Trainer(params, "nadam", kvstore=Recorder())
+        backward(*params)
+        trainer.step(1)
+        assert trainer._kvstore.calls == [(0, 0), (1, -1), (2, -2)]
+
+
 def test_optimizers_keep_a_state_for_each_context():
     param = parameter()
     rule = optimizer.Adam(learning_rate=0.1)

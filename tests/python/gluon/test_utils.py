@@ -33,6 +33,31 @@ class TestSplit:
         parts = utils.split_data(array(numpy.arange(8.0).reshape(2, 4)), 2, batch_axis=1)
         assert parts[1].asnumpy().tolist() == [[2, 3], [6, 7]]
 
+    def test_negative_axes_count_from_the_last(self, array):
+        data = array(numpy.arange(12.0).reshape(3, 4))
+        parts = utils.split_data(data, 2, batch_axis=-1)
+        assert [part.asnumpy().tolist() for part in parts] == [
+            [[0, 1], [4, 5], [8, 9]],
+            [[2, 3], [6, 7], [10, 11]],
+        ]
+        first, *others = utils.split_data(data, 3, batch_axis=-2)
+        assert first.asnumpy().tolist() == [[0, 1, 2, 3]]
+        assert [part.shape for part in others] == [(1, 4)] * 2
+        loaded = utils.split_and_load(data, [hr.cpu(0), hr.cpu(1)], batch_axis=-1)
+        assert loaded[1].asnumpy().tolist() == [[2, 3], [6, 7], [10, 11]]
+
+    @pytest.mark.parametrize("axis", [2, -3])
+    def test_no_such_axis(self, array, axis):
+        with pytest.raises(
+            IndexError, match=f"split_data: there is no axis {axis} .* from -2 to 1"
+        ) as caught:
+            utils.split_data(array([[1.0, 2.0]]), 1, batch_axis=axis)
+        assert isinstance(caught.value, hr.MXNetError)
+
+    def test_no_slices(self, array):
+        with pytest.raises(ValueError, match="at least one slice, got num_slice=0"):
+            utils.split_data(array([1.0]), 0)
+
     def test_not_divisible(self, array):
         with pytest.raises(ValueError, match="cannot be evenly split into 3 slices along axis 0"):
             utils.split_data(array(numpy.arange(7.0)), 3)

@@ -248,10 +248,11 @@ def test_monitor_callback(layer):
     seen.clear()
     executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
     executor.forward(is_train=True)
-    assert seen == ["data", "fc_weight", "fc_bias", "fc_output", "act_output"]
+    inputs = ["data", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias"]
+    assert seen == [*inputs, "fc_output", "act_data", "act_output"]
     executor.set_monitor_callback(None)
     executor.forward()
-    assert len(seen) == 5
+    assert len(seen) == 9
 
 
 def test_debug_str(layer):

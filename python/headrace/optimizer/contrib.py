@@ -1,0 +1,33 @@
+"""Rules that MXNet keeps in `optimizer.contrib`."""
+
+from .. import ndarray as nd
+from .adaptive import ArrayOptimizer
+from .base import register
+
+__all__ = ["GroupAdaGrad"]
+
+
+@register
+class GroupAdaGrad(ArrayOptimizer):
+    """AdaGrad with one rate for each row: `h += mean(g^2)` over the columns, `w -= lr g / sqrt(h + eps)`.
+
+    For weights of two dimensions, without weight decay. AssertionError: other weights, or weight decay.
+    """
+
+    _decays_gradient = False
+
+    def __init__(self, eps=1e-5, **kwargs):
+        super().__init__(**kwargs)
+        self.float_stable_eps = eps
+
+    def create_state(self, index, weight):
+        assert len(weight.shape) == 2, (
+            f"GroupAdaGrad: expected a weight of two dimensions, got shape {weight.shape} for parameter "
+            f"{index}"
+        )
+        return nd.zeros((weight.shape[0], 1), ctx=weight.ctx)
+
+    def _apply(self, w, g, state, lr, wd, t, index):
+        assert wd == 0, f"Weight decay is not supported for GroupAdaGrad, got {wd} for parameter {index}"
+        state += nd.square(g).mean(axis=1, keepdims=True)
+        w -= lr * g / nd.sqrt(state + self.float_stable_eps)
