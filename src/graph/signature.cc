@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostInputs = 1 << 16;  // that a text may ask for
 
 // What MXNet says of an operator beyond its definition here.
-struct Spelling {
+struct ArrayNames {
   std::string_view op;
   std::string_view inputs = {};                         // of any number of them: "data" is data0, data1
   std::array<std::string_view, 3> outputs = {};         // empty: output, or output0, output1
@@ -23,7 +23,7 @@ struct Spelling {
 
 constexpr std::string_view kZero = R"(["zero", {}])", kOne = R"(["one", {}])";
 
-constexpr auto kSpellings = std::to_array<Spelling>({
+constexpr auto kArrayNames = std::to_array<ArrayNames>({
     {.op = "BatchNorm",
      .outputs = {"output", "mean", "var"},
      .counted = 3,
@@ -58,7 +58,7 @@ constexpr auto kSpellings = std::to_array<Spelling>({
     {.op = "reset_arrays", .inputs = "array_"},
     {.op = "sort", .outputs = {"output0"}, .counted = 2},
 });
-static_assert(std::ranges::is_sorted(kSpellings, {}, &Spelling::op));
+static_assert(std::ranges::is_sorted(kArrayNames, {}, &ArrayNames::op));
 
 // Numbers that make no sense whatever the inputs are.
 struct Bounds {
@@ -82,10 +82,10 @@ constexpr auto kBounds = std::to_array<Bounds>({
 });
 static_assert(std::ranges::is_sorted(kBounds, {}, &Bounds::op));
 
-const Spelling& spelling_of(const OpDef& op) {
-  static constexpr Spelling kNone{};
-  const auto found = std::ranges::lower_bound(kSpellings, std::string_view(op.name), {}, &Spelling::op);
-  return found != kSpellings.end() && found->op == op.name ? *found : kNone;
+const ArrayNames& array_names_of(const OpDef& op) {
+  static constexpr ArrayNames kNone{};
+  const auto found = std::ranges::lower_bound(kArrayNames, std::string_view(op.name), {}, &ArrayNames::op);
+  return found != kArrayNames.end() && found->op == op.name ? *found : kNone;
 }
 
 // An attribute as text; "None" where the operator has none of this name.
@@ -156,21 +156,21 @@ std::string input_name(const Node& node, size_t i) {
   const OpDef& op = *node.op;
   if (!op.variadic) return op.inputs[i];
   if (op.name == "UpSampling" && text_of(node, "sample_type") == "bilinear") return i == 0 ? "data" : "weight";
-  const std::string_view prefix = spelling_of(op).inputs;
+  const std::string_view prefix = array_names_of(op).inputs;
   return fmt::format("{}{}", prefix.empty() ? "arg" : prefix, i);
 }
 
 std::string initial_value(const Node& node, size_t i) {
-  const Spelling& spelling = spelling_of(*node.op);
-  return std::string(i < spelling.initial_values.size() ? spelling.initial_values[i] : std::string_view());
+  const ArrayNames& names = array_names_of(*node.op);
+  return std::string(i < names.initial_values.size() ? names.initial_values[i] : std::string_view());
 }
 
 std::string output_name(const Node& node, uint32_t index) {
   const std::string& name = node.label->name;
   if (!node.op) return name;
-  const Spelling& spelling = spelling_of(*node.op);
-  if (index < spelling.outputs.size() && !spelling.outputs[index].empty())
-    return fmt::format("{}_{}", name, spelling.outputs[index]);
+  const ArrayNames& names = array_names_of(*node.op);
+  if (index < names.outputs.size() && !names.outputs[index].empty())
+    return fmt::format("{}_{}", name, names.outputs[index]);
   const bool is_only = visible_output_count(node) == 1 && (node.op->name != "topk" || counted_outputs(node) == 1);
   return is_only ? name + "_output" : fmt::format("{}_output{}", name, index);
 }
@@ -181,7 +181,7 @@ size_t counted_outputs(const Node& node) {
   if (name == "Pooling") return keeps_maxima(node) ? 2 : 1;
   if (name == "LeakyReLU") return text_of(node, "act_type") == "rrelu" ? 2 : 1;
   if (name == "topk") return text_of(node, "ret_typ") == "value" || text_of(node, "ret_typ") == "both" ? 2 : 1;
-  const size_t counted = spelling_of(*node.op).counted;
+  const size_t counted = array_names_of(*node.op).counted;
   return counted ? counted : output_count(node);
 }
 
