@@ -233,7 +233,7 @@ Shape widths_of_pairs(const std::string& text) {
   std::string numbers;
   for (char c : text)
     if (c != '(' && c != ')' && c != '[' && c != ']') numbers += c;
-  const std::optional<Shape> widths = shape_from_text(numbers);
+  const std::optional<Shape> widths = shape_from_text("(" + numbers + ")");
   check(widths.has_value(), ErrorKind::kValue, "pad: pad_width must be a pair for each axis, ((1, 1), ...), got '{}'",
         text);
   return *widths;
