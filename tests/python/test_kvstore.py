@@ -1,5 +1,6 @@
 """Key-value stores, as programs see them."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -30,6 +31,8 @@ def gpus():
     yield GPUS
     mx.waitall()
     sim.repair()
+    gc.collect()
+    sim.configure(gpus=0, topology="", clock="real")
 
 
 def filled(value, ctx=None, dtype="float32"):
