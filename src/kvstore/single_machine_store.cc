@@ -73,7 +73,8 @@ struct StandIn {
   NDArray given, used;
 };
 
-// Puts arrays of what is stored in place of those of other dtypes that a call wants to have written.
+// Puts new arrays of what is stored, which have nothing to keep, in place of those of other dtypes that a call wants to
+// have written.
 template <class Part>
 std::vector<StandIn> stand_ins_for(std::span<Part> parts) {
   std::vector<StandIn> made;
@@ -287,7 +288,8 @@ void SingleMachineStore::push_parts(std::span<Part> parts, int priority) {
   }
 }
 
-void SingleMachineStore::update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority) {
+void SingleMachineStore::update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, bool keep,
+                                      int priority) {
   sort_by_keys(pushed);
   sort_by_keys(pulled);
   for (size_t begin = 0, end = 0; begin < pushed.size(); begin = end) {
@@ -299,26 +301,26 @@ void SingleMachineStore::update_parts(std::span<Part> pushed, std::span<Part> pu
     }
     const PriorityScope scope(Priority::kHigh, priority - static_cast<int>(begin));
     updater_(updates);
-    if (!pulled.empty()) pull_parts(pulled.subspan(begin, end - begin), extent);
+    if (!pulled.empty()) pull_parts(pulled.subspan(begin, end - begin), extent, keep);
   }
 }
 
-void SingleMachineStore::pull_together(std::span<const Part> parts, Extent extent) {
+void SingleMachineStore::pull_together(std::span<const Part> parts, Extent extent, bool keep) {
   const std::vector<NDArray> stored = stored_in(parts);
   std::vector<NDArray> arrived;
   for (const NDArray& array : parts[0].arrays) arrived.push_back(room_for(stored, array.device()));
   communicator_->broadcast(join(stored), arrived, extent);
-  const KeepScope keep(keeps());
+  const KeepScope scope(keep);
   take_apart(arrived, parts);
 }
 
-void SingleMachineStore::pull_parts(std::span<const Part> parts, Extent extent) {
+void SingleMachineStore::pull_parts(std::span<const Part> parts, Extent extent, bool keep) {
   for (const auto [begin, end] : runs_of(parts, true)) {
     const std::span<const Part> run = parts.subspan(begin, end - begin);
     if (run.size() > 1 && is_at_one_place(stored_in(run)))
-      pull_together(run, extent);
+      pull_together(run, extent, keep);
     else
-      for (const Part& part : run) communicator_->broadcast(part.entry->second.stored, part.arrays, extent, keeps());
+      for (const Part& part : run) communicator_->broadcast(part.entry->second.stored, part.arrays, extent, keep);
   }
 }
 
@@ -351,7 +353,7 @@ void SingleMachineStore::push(std::span<const Item> items, int priority) {
   const PriorityScope scope(Priority::kHigh, priority);
   convert_pushed(parts);
   push_parts(parts, priority);
-  if (updater_) update_parts(parts, {}, Extent::kInCache, priority);
+  if (updater_) update_parts(parts, {}, Extent::kInCache, true, priority);
 }
 
 void SingleMachineStore::pull(std::span<const Item> items, int priority) {
@@ -360,7 +362,7 @@ void SingleMachineStore::pull(std::span<const Item> items, int priority) {
   const PriorityScope scope(Priority::kHigh, priority);
   const Extent extent = extent_of(parts);
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(parts));
-  pull_parts(parts, extent);
+  pull_parts(parts, extent, keeps() && stand_ins.empty());
   deliver(stand_ins, keeps());
 }
 
@@ -378,10 +380,10 @@ void SingleMachineStore::pushpull(std::span<const Item> values, std::span<const 
   const std::vector<StandIn> stand_ins = stand_ins_for(std::span(pulled));
   if (updater_) {
     push_parts(pushed, priority);
-    update_parts(pushed, pulled, extent, priority);
+    update_parts(pushed, pulled, extent, stand_ins.empty(), priority);
   } else if (compression_) {
     push_parts(pushed, priority);
-    pull_parts(pulled, extent);
+    pull_parts(pulled, extent, false);
   } else {
     pushpull_parts(pushed, pulled, extent);
   }

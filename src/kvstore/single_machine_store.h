@@ -67,11 +67,12 @@ class SingleMachineStore final : public KVStore {
   void push_parts(std::span<Part> parts, int priority);
   // Updates in the order of the keys, and pulls into `pulled`, unless it is empty. Neighbours that make a bucket go
   // together, as soon as their own arrays are reduced.
-  void update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, int priority);
+  void update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, bool keep, int priority);
   void push_each(std::span<Part> parts);
   void push_together(std::span<Part> parts);
-  void pull_parts(std::span<const Part> parts, Extent extent);
-  void pull_together(std::span<const Part> parts, Extent extent);
+  // `keep`: arrays keep their values when that fails.
+  void pull_parts(std::span<const Part> parts, Extent extent, bool keep);
+  void pull_together(std::span<const Part> parts, Extent extent, bool keep);
   // Without an updater or compression.
   void pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
   void pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);
