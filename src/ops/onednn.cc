@@ -1,6 +1,7 @@
 #include "ops/onednn.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "engine/runtime.h"
@@ -25,17 +26,20 @@ dnnl::memory::data_type type_of(DType dtype) noexcept {
   }
 }
 
+void end_tasks_before_what_is_there() {
+  std::atexit([] { runtime().shutdown(); });
+}
+
 dnnl::engine& cpu_engine() {
   struct Cpu {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};
     Cpu() {
-      // What is made later goes earlier at exit: tasks end while the library's caches, made with a first primitive,
-      // live.
+      // The library's caches are made with a first primitive.
       const dnnl::memory::desc one({1}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
       const dnnl::eltwise_forward::primitive_desc relu(engine, dnnl::prop_kind::forward_inference,
                                                        dnnl::algorithm::eltwise_relu, one, one);
       static_cast<void>(dnnl::eltwise_forward(relu));
-      std::atexit([] { runtime().shutdown(); });
+      end_tasks_before_what_is_there();
     }
   };
   return service<Cpu>().engine;
@@ -71,11 +75,23 @@ std::string name_of(const dnnl::memory::desc& given, const dnnl::memory::desc& w
 
 }  // namespace
 
+namespace {
+
+// The library has a table of reorders for each pair of dtypes.
+void note_reorder(dnnl::memory::data_type from, dnnl::memory::data_type to) {
+  static std::atomic<uint64_t> known{0};
+  const uint64_t pair = uint64_t{1} << (static_cast<unsigned>(from) % 8 * 8 + static_cast<unsigned>(to) % 8);
+  if (!(known.fetch_or(pair, std::memory_order_relaxed) & pair)) end_tasks_before_what_is_there();
+}
+
+}  // namespace
+
 Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written)
     : given_(given, cpu_engine(), nullptr), wanted_(given_), is_written_(is_written) {
   if (given == wanted) return;
   wanted_ = dnnl::memory(wanted, cpu_engine(), nullptr);
   reorder_ = is_written ? dnnl::reorder(wanted_, given_) : dnnl::reorder(given_, wanted_);
+  note_reorder(given.get_data_type(), wanted.get_data_type());
   bytes_ = wanted.get_size();
   name_ = name_of(given, wanted);
 }

@@ -23,6 +23,9 @@ struct KeyHash {
 dnnl::memory::data_type type_of(DType dtype) noexcept;
 
 dnnl::engine& cpu_engine();
+// What is made later goes earlier at exit: called after the library has made tables of its own for a kind of primitive,
+// this lets tasks end while they live.
+void end_tasks_before_what_is_there();
 dnnl::stream& thread_stream();
 
 // One array of a primitive: as it is given, and in the layout that the primitive wants. The two are the same memory
@@ -63,7 +66,10 @@ class ThreadCache {
   Prepared* get(Key key, Make&& make) {
     if (auto found = known_.find(key); found != known_.end()) return found->second.get();
     if (known_.size() >= kMost) known_.clear();
-    return known_.emplace(std::move(key), make()).first->second.get();
+    auto made = make();
+    static const bool kIsFirst = (end_tasks_before_what_is_there(), true);  // of this kind of primitive
+    static_cast<void>(kIsFirst);
+    return known_.emplace(std::move(key), std::move(made)).first->second.get();
   }
 
  private:
