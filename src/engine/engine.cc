@@ -123,7 +123,7 @@ void Engine::shutdown() noexcept {
   if (scheduler_) scheduler_->shutdown();
 }
 
-void Engine::raise_kept() { scheduler_ ? scheduler_->raise_kept() : serial_->raise_kept(); }
+void Engine::raise_kept() { scheduler_ ? scheduler_->kept().raise_first() : serial_->raise_kept(); }
 
 void Engine::quiesce_for_fork() noexcept {
   if (scheduler_) scheduler_->quiesce_for_fork();

@@ -19,4 +19,8 @@ FailurePtr FailureLog::take_first() noexcept {
   return first;
 }
 
+void FailureLog::raise_first() {
+  if (const FailurePtr first = take_first()) first->raise();
+}
+
 }  // namespace headrace

@@ -34,14 +34,16 @@ class FailureLog {
   // Keeps the oldest kMost failures, one that comes again and again once; a program that never waits must not fill the
   // memory with its errors.
   void add(FailurePtr failure);
-  // Takes out the oldest failure that has not been raised; null: there is none.
-  FailurePtr take_first() noexcept;
+  // Takes out the oldest failure that has not been raised, if there is one, and raises it.
+  void raise_first();
 
   // Around fork(): no other thread holds the lock while the process is copied.
   void lock_for_fork() noexcept { lock_.lock(); }
   void unlock_after_fork() noexcept { lock_.unlock(); }
 
  private:
+  FailurePtr take_first() noexcept;
+
   static constexpr size_t kMost = 1024;
   SpinLock lock_;
   std::deque<FailurePtr> failures_;  // guarded by lock_

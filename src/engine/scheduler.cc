@@ -97,7 +97,7 @@ Engine::Inline Scheduler::begin_inline(const TaskSpec& spec, InlineFrame& frame)
     return Engine::Inline::kNo;
   }
   if (const FailurePtr failure = first_failure(spec.reads)) [[unlikely]] {
-    set_outcome(spec, failure);
+    VarAccess::set_outcome(spec, failure, kept_);
     leave_exclusive(context);
     return Engine::Inline::kSkip;
   }
@@ -123,13 +123,8 @@ void Scheduler::end_inline(InlineFrame& frame, const std::exception_ptr& error) 
     complete(context, frame.promoted, failure, [](Task&) { return false; });
     return;
   }
-  set_outcome(spec, failure);
+  VarAccess::set_outcome(spec, failure, kept_);
   leave_exclusive(context);
-}
-
-void Scheduler::set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept {
-  if (failure && spec.keeps) return kept_.add(failure);
-  for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
 }
 
 // The task that this thread runs inside push() becomes a registered one: its body is about to push or wait, and what

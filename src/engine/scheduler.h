@@ -54,7 +54,7 @@ class Scheduler {
   int worker_count() const noexcept { return compute_.limit(); }
   int64_t pending() const noexcept;
   FailureLog& failures() noexcept { return failures_; }
-  void raise_kept();
+  FailureLog& kept() noexcept { return kept_; }
 
   void shutdown() noexcept;
   void quiesce_for_fork() noexcept;
@@ -121,6 +121,8 @@ class Scheduler {
   // Accelerators (scheduler_device.cc).
   DeviceQueue& device_queue(Accelerator& accelerator);
   void visit_device_queues(FunctionRef<void(DeviceQueue&)> visit) noexcept;
+  // On the host nothing orders it behind streams; one that keeps must know what became of what it reads.
+  static bool waits_for_streams(const Task& task) noexcept { return !task.stream || task.keeps; }
   bool put_off(Task& task) noexcept;
 
   // Waiting (scheduler_wait.cc).
@@ -154,10 +156,6 @@ class Scheduler {
 
   ThreadRegistry threads_;
   SpinBudget spin_budget_;
-  // On the host nothing orders it behind streams; one that keeps must know what became of what it reads.
-  static bool waits_for_streams(const Task& task) noexcept { return !task.stream || task.keeps; }
-  void set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept;  // of a task that never was a Task
-
   FailureLog failures_;
   FailureLog kept_;        // because of which tasks that keep have not happened
   ProgressEvent drained_;  // nothing is pending

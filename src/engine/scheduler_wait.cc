@@ -105,12 +105,8 @@ bool Scheduler::wait_all(Deadline deadline) {
     drained_.sleep([&] { return done() || work_visible(WorkerGroup::Kind::kCompute); }, std::min(limit, most));
   };
   if (!help_until(context, {done, [](Task&) { return true; }, sleep, deadline})) return false;
-  if (const FailurePtr failure = failures_.take_first()) failure->raise();
+  failures_.raise_first();
   return true;
-}
-
-void Scheduler::raise_kept() {
-  if (const FailurePtr failure = kept_.take_first()) failure->raise();
 }
 
 }  // namespace headrace

@@ -12,7 +12,7 @@ bool SerialEngine::begin(const TaskSpec& spec, InlineFrame& frame) {
   for (const Var* var : spec.reads) {
     const FailurePtr failure = VarAccess::failure(*var);
     if (!failure) continue;
-    set_outcome(spec, failure);
+    VarAccess::set_outcome(spec, failure, kept_);
     running_.unlock();
     return false;
   }
@@ -27,18 +27,13 @@ void SerialEngine::end(InlineFrame& frame, const std::exception_ptr& error) noex
     failure = FailurePtr(new Failure(error, frame.spec->name));
     failures_.add(failure);
   }
-  set_outcome(*frame.spec, failure);
+  VarAccess::set_outcome(*frame.spec, failure, kept_);
   running_.unlock();
-}
-
-void SerialEngine::set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept {
-  if (failure && spec.keeps) return kept_.add(failure);
-  for (Var* var : spec.writes) VarAccess::set_failure(*var, failure);
 }
 
 void SerialEngine::raise_kept() {
   std::lock_guard guard(running_);
-  if (const FailurePtr failure = kept_.take_first()) failure->raise();
+  kept_.raise_first();
 }
 
 void SerialEngine::wait(Var& var) {
@@ -47,7 +42,7 @@ void SerialEngine::wait(Var& var) {
 
 void SerialEngine::wait_all() {
   std::lock_guard guard(running_);
-  if (const FailurePtr failure = failures_.take_first()) failure->raise();
+  failures_.raise_first();
 }
 
 }  // namespace headrace

@@ -21,8 +21,6 @@ class SerialEngine {
 
  private:
   std::recursive_mutex running_;  // held from begin() to end()
-  void set_outcome(const TaskSpec& spec, const FailurePtr& failure) noexcept;
-
   FailureLog failures_;
   FailureLog kept_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/engine.h"
+
 namespace headrace {
 namespace {
 
@@ -69,6 +71,11 @@ void VarAccess::store_failure(Var& var, FailurePtr failure) noexcept {
   // What is still being written no longer counts, but it takes place.
   if (uses && uses->write) uses->reads.push_back(std::exchange(uses->write, nullptr));
   old = state.set_failure(std::move(failure));
+}
+
+void VarAccess::set_outcome(const TaskSpec& spec, const FailurePtr& failure, FailureLog& kept) noexcept {
+  if (failure && spec.keeps) return kept.add(failure);
+  for (Var* var : spec.writes) set_failure(*var, failure);
 }
 
 void VarAccess::visit_launches(const Var& var, bool for_write, FunctionRef<void(const LaunchPtr&)> visit) {

@@ -13,6 +13,8 @@
 
 namespace headrace {
 
+struct TaskSpec;
+
 class VarAccess {
  public:
   static std::atomic<Access*>& tail(Var& var) noexcept { return var.tail_; }
@@ -23,6 +25,10 @@ class VarAccess {
   static void set_failure(Var& var, const FailurePtr& failure) noexcept {
     if (failure || !var.is_plain()) store_failure(var, failure);
   }
+
+  // What became of a task that never was a Task: its failure, or null, is that of what it writes. One that keeps only
+  // notes a failure.
+  static void set_outcome(const TaskSpec& spec, const FailurePtr& failure, FailureLog& kept) noexcept;
 
   // The launches that an access has to wait for: the write, and for a write all reads too. Who has that access.
   static void visit_uses(const Var& var, bool for_write, FunctionRef<void(const LaunchPtr&)> visit) {

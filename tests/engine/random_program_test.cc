@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "engine_testing.h"
 #include "headrace/sim.hpp"
 #include "random_program.h"
 
@@ -17,13 +18,7 @@ constexpr int kSeedsPerCase = 60;
 constexpr int kSeedsPerCase = 400;
 #endif
 
-Config config_with(int workers, bool serial = false) {
-  Config config;
-  config.workers = workers;
-  config.serial_engine = serial;
-  config.spin_us = 20;
-  return config;
-}
+using test::config_with;
 
 struct Outcome {
   std::vector<uint64_t> values;
