@@ -3,6 +3,7 @@
 #include "device/observer.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "kvstore/buckets.h"
 #include "ndarray/device_copy.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
@@ -41,10 +42,6 @@ struct Combination {
   }
 };
 
-double bytes_of(const NDArray& array) {
-  return static_cast<double>(array.size()) * static_cast<double>(item_size(array.dtype()));
-}
-
 }  // namespace
 
 // Vars of earlier runs may have had the same addresses.
@@ -82,7 +79,7 @@ void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<V
 }
 
 void PartTasks::copy(const Touched& target, const Touched& source) const {
-  const double bytes = bytes_of(source.array);
+  const auto bytes = static_cast<double>(bytes_of(source.array));
   runtime().engine.push(TaskSpec{.name = "copy",
                                  .reads = {&source.var, 1},
                                  .writes = {&target.var, 1},
@@ -95,16 +92,17 @@ void PartTasks::copy(const Touched& target, const Touched& source) const {
 }
 
 void PartTasks::combine(const OpDef& operation, const Touched& target, const Touched& source) const {
+  const auto bytes = static_cast<double>(bytes_of(target.array));
   Var* const reads[] = {target.var, source.var};
   runtime().engine.push(TaskSpec{.name = "kvstore reduce",
                                  .reads = reads,
                                  .writes = {&target.var, 1},
-                                 .cost_ns = kNsPerByte * bytes_of(target.array),
+                                 .cost_ns = kNsPerByte * bytes,
                                  .priority = Priority::kHigh,
                                  .urgency = thread_state().urgency,
                                  .stream = compute_stream(target.array.device()),
                                  .flops = static_cast<double>(target.array.size()),
-                                 .bytes = 3 * bytes_of(target.array)},
+                                 .bytes = 3 * bytes},
                         Combination{vars_, &operation, target.array.view(), source.array.view()});
 }
 
