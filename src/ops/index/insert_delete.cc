@@ -92,9 +92,11 @@ std::vector<NDArray> remove(Arrays in, const PlaceAttrs& a) {
                 : a.int_ind   ? Places{*a.int_ind}
                               : places_of_slice(a, along.extent, "delete");
   normalize(gone, along.extent, along.extent, "delete");
+  std::vector<bool> is_gone(static_cast<size_t>(along.extent));
+  for (int64_t place : gone) is_gone[static_cast<size_t>(place)] = true;
   Places kept;
   for (int64_t i = 0; i < along.extent; ++i)
-    if (std::ranges::find(gone, i) == gone.end()) kept.push_back(i);
+    if (!is_gone[static_cast<size_t>(i)]) kept.push_back(i);
   return {along.taken(along.array, kept)};
 }
 
