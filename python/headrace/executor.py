@@ -30,12 +30,15 @@ def _named(values, names, what, allow_missing=False):
     return values
 
 
-def _requests(grad_req, names):
-    """Name to gradient request. ValueError: not one for each, or another word than those that there are."""
+def gradient_requests(grad_req, names, otherwise="null"):
+    """Name to gradient request; `otherwise`: of names that a dictionary leaves out.
+
+    ValueError: not one for each, or another word than those that there are.
+    """
     if isinstance(grad_req, str):
         named = dict.fromkeys(names, grad_req)
     elif isinstance(grad_req, dict):
-        named = {name: grad_req.get(name, "null") for name in names}
+        named = {name: grad_req.get(name, otherwise) for name in names}
     else:
         named = dict(zip(names, grad_req))
         if len(named) != len(names) or len(grad_req) != len(names):
@@ -61,7 +64,7 @@ class Executor:
         self.arg_arrays = _named(args, self._arg_names, "args")
         self.aux_arrays = _named(aux_states, self._aux_names, "aux_states")
         given = _named(args_grad, self._arg_names, "args_grad", allow_missing=True)
-        named = _requests(grad_req, self._arg_names)
+        named = gradient_requests(grad_req, self._arg_names)
         requests = [named[name] if grad is not None else "null" for name, grad in zip(self._arg_names, given)]
         self._requests = requests
         self.grad_arrays = [grad if req != "null" else None for grad, req in zip(given, requests)]
@@ -251,7 +254,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
         made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
-    requests, grads = _requests(grad_req, arguments), {}
+    requests, grads = gradient_requests(grad_req, arguments), {}
     for name in arguments:
         if requests[name] != "null":
             old = old_grads.get(name) if made[name] is old_arrays.get(name) else None

@@ -8,6 +8,7 @@ from .. import _arrays as arrays
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_store, replace_values
 from ..context import Context, cpu, current_context
+from ..executor import gradient_requests
 from ..initializer import InitDesc
 from ..io import DataDesc
 from ..model import PARAMETER_SUFFIXES, load_checkpoint, save_checkpoint
@@ -190,12 +191,7 @@ class Module(BaseModule):
     def _request(self, grad_req):
         """The gradient request of each argument."""
         names = self._symbol.list_arguments()
-        if isinstance(grad_req, str):
-            asked = dict.fromkeys(names, grad_req)
-        elif isinstance(grad_req, dict):
-            asked = {name: grad_req.get(name, "write") for name in names}
-        else:
-            asked = dict(zip(names, grad_req))
+        asked = gradient_requests(grad_req, names, otherwise="write")
         trained = {name for name in self._param_names if name not in self._fixed_names}
         if self.inputs_need_grad:
             trained.update(self._data_names)

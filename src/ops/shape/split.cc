@@ -19,32 +19,22 @@ struct SliceChannelAttrs {
                    "Whether to drop the axis; each part must be one element long then."));
 };
 
-struct SplitAttrs {
+template <int64_t kAxis>
+struct SplitAttrsAt {
   Shape indices;
-  int64_t axis = 0;
+  int64_t axis = kAxis;
   bool squeeze_axis = false;
   int64_t sections = 0;
   static constexpr auto kFields =
-      fields(field(&SplitAttrs::indices, "indices", "Where the parts after the first begin, when sections is 0."),
-             field(&SplitAttrs::axis, "axis", "The axis to cut."),
-             field(&SplitAttrs::squeeze_axis, "squeeze_axis",
+      fields(field(&SplitAttrsAt::indices, "indices", "Where the parts after the first begin, when sections is 0."),
+             field(&SplitAttrsAt::axis, "axis",
+                   kAxis == 0 ? "The axis to cut." : "The axis to cut, unless there is one only."),
+             field(&SplitAttrsAt::squeeze_axis, "squeeze_axis",
                    "Whether to drop the axis; each part must be one element long then."),
-             field(&SplitAttrs::sections, "sections", "Number of parts, the first longer by one if need be; or 0."));
+             field(&SplitAttrsAt::sections, "sections", "Number of parts, the first longer by one if need be; or 0."));
 };
-
-// The same, of a vector along its only axis.
-struct HsplitAttrs {
-  Shape indices;
-  int64_t axis = 1;
-  bool squeeze_axis = false;
-  int64_t sections = 0;
-  static constexpr auto kFields =
-      fields(field(&HsplitAttrs::indices, "indices", "Where the parts after the first begin, when sections is 0."),
-             field(&HsplitAttrs::axis, "axis", "The axis to cut, unless there is one only."),
-             field(&HsplitAttrs::squeeze_axis, "squeeze_axis",
-                   "Whether to drop the axis; each part must be one element long then."),
-             field(&HsplitAttrs::sections, "sections", "Number of parts, the first longer by one if need be; or 0."));
-};
+using SplitAttrs = SplitAttrsAt<0>;
+using HsplitAttrs = SplitAttrsAt<1>;  // of a vector along its only axis
 
 // Positions on the axis: part i is [edges[i], edges[i + 1]).
 struct Parts {
