@@ -6,6 +6,7 @@ first): `orig_name`, `children` (name of each child to what its parent calls it)
 with a graph `symbol`, `inputs`, `in_format` and `out_format`. The format is MXNet's.
 """
 
+import itertools
 import json
 import pathlib
 
@@ -17,10 +18,8 @@ __all__ = ["load_model", "save_model"]
 
 
 def _numbered(block, counter):
-    """The key of a block; `counter` holds the number of the next one."""
-    key = f"{type(block).__name__.lower()}{counter[0]}"
-    counter[0] += 1
-    return key
+    """The key of a block, which takes the next number of `counter`."""
+    return f"{type(block).__name__.lower()}{next(counter)}"
 
 
 def _described(block, counter):
@@ -41,7 +40,7 @@ def _described(block, counter):
 
 def save_model(block, prefix):
     """Writes the two files. See Block.save."""
-    counter = [0]
+    counter = itertools.count()
     key = _numbered(block, counter)
     model = {key: _described(block, counter)}
     pathlib.Path(f"{prefix}-model.json").write_text(json.dumps(model), encoding="utf-8")
@@ -53,7 +52,7 @@ class _Reader:
 
     def __init__(self, name):
         self._name = name
-        self._counter = [0]
+        self._counter = itertools.count()
 
     def _refuse(self, text):
         raise MXNetError(f"Block.load: {self._name}: {text}")
