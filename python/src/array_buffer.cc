@@ -26,9 +26,9 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
     check(array.is_contiguous() || (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS, ErrorKind::kValue,
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
+    array.view()->storage()->expose();
     if (!wait_to_read(array)) throw PythonError();
     void* const data = array.view()->data();
-    array.view()->storage()->expose();
     auto* exported = new Exported{array.view(), {}, {}};
     auto size = static_cast<Py_ssize_t>(item_size(array.dtype()));
     for (size_t i = 0; i < array.ndim(); ++i) {

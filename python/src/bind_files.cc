@@ -88,11 +88,7 @@ void bind_dlpack(nb::module_& m) {
   m.def(
       "to_dlpack",
       [](nb::handle array) {
-        return translated([&] {
-          const NDArray& shared = array_from(array);
-          if (!wait_to_read(shared)) throw nb::python_error();
-          return nb::steal(to_dlpack(shared));
-        });
+        return translated([&] { return nb::steal(to_dlpack(array_from(array))); });
       },
       "A DLPack capsule over the array's memory.");
   m.def(

@@ -59,8 +59,9 @@ void free_capsule(PyObject* capsule) {
 }  // namespace
 
 PyObject* to_dlpack(const NDArray& array) {
-  void* const data = array.view()->data();
   array.view()->storage()->expose();
+  if (!wait_to_read(array)) throw PythonError();
+  void* const data = array.view()->data();
   auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};
   exported->managed.tensor = {data,
                               kDeviceCpu,

@@ -18,10 +18,12 @@ constexpr int64_t kTileElements = 2048;  // a tile of the reduction and of some 
 constexpr int64_t kGrainElements = 8 * kTileElements;
 
 constexpr size_t kLeastStreamedBytes = 256 * 1024;
+constexpr size_t kLeastSharedBytes = 64 * 1024;  // smaller ones are copied before shared memory is found
 
 constexpr double kNsPerByte = 0.06;
 
-// What one task owns. All arrays lie in memory in one order without gaps.
+// What one task owns. All arrays lie in memory in one order without gaps. Large results end up in one memory, where they
+// may: who writes one of them later gets memory of its own then, and who only reads has saved the copy.
 class HostReduce {
  public:
   // The last `streamed` results are written past the caches.
@@ -33,17 +35,18 @@ class HostReduce {
   }
 
   void operator()() const {
-    Pointers from, to;
-    for (const ViewPtr& result : results_) {
-      result->storage()->discard_copies();
-      to.push_back(result->data());
+    const View* const lender = find_lender();
+    std::vector<View*> written, borrowers;
+    size_t cached = 0;  // how many of `written` are written as usual
+    for (size_t i = 0; i < results_.size(); ++i) {
+      View* const result = results_[i].get();
+      const bool borrows = lender && result != lender && may_share(*result);
+      (borrows ? borrowers : written).push_back(result);
+      if (!borrows && i < cached_) ++cached;
     }
-    for (const ViewPtr& value : values_) from.push_back(value->data());
-    parallel_for(values_[0]->size(), kGrainElements, cost_ns(), [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at += kTileElements)
-        reduce_tile(from, to, at, std::min(kTileElements, end - at));
-      if (cached_ < results_.size()) simd::stream_fence();
-    });
+    if (!written.empty()) pass(written, cached);
+    for (View* borrower : borrowers)
+      if (!borrower->storage()->share(*lender->storage())) pass_on(*lender, *borrower);
   }
 
   // Of all arrays.
@@ -55,12 +58,49 @@ class HostReduce {
 
  private:
   using Pointers = SmallVector<char*, 8>;
+  struct Targets {
+    const Pointers& places;
+    size_t cached;  // the others are written past the caches
+  };
 
   DType dtype() const noexcept { return values_[0]->dtype(); }
   size_t bytes() const noexcept { return item_size(dtype()); }
 
+  static bool may_share(const View& view) {
+    return view.covers_storage() && view.storage()->bytes() >= kLeastSharedBytes && view.storage()->may_share();
+  }
+
+  bool is_value(const View& view) const {
+    return std::ranges::any_of(values_, [&](const ViewPtr& value) { return value->storage() == view.storage(); });
+  }
+
+  // An array in whose memory others may lie at the end: the value that is passed on, or a result that is no value.
+  const View* find_lender() const {
+    if (values_.size() == 1) return may_share(*values_[0]) ? values_[0].get() : nullptr;
+    const auto lends = [this](const ViewPtr& result) { return may_share(*result) && !is_value(*result); };
+    const auto found = std::ranges::find_if(results_, lends);
+    return found == results_.end() ? nullptr : found->get();
+  }
+
+  void pass(std::span<View* const> written, size_t cached) const {
+    Pointers from, to;
+    for (View* result : written) result->storage()->begin_write(result->covers_storage() && !is_value(*result));
+    for (View* result : written) to.push_back(result->data());
+    for (const ViewPtr& value : values_) from.push_back(value->data());
+    parallel_for(values_[0]->size(), kGrainElements, cost_ns(), [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; at += kTileElements)
+        reduce_tile(from, {to, cached}, at, std::min(kTileElements, end - at));
+      if (cached < to.size()) simd::stream_fence();
+    });
+  }
+
+  void pass_on(const View& from, View& to) const {
+    to.storage()->begin_write(true);
+    std::memcpy(to.data(), from.data(), static_cast<size_t>(to.size()) * bytes());
+  }
+
   // Nothing is written before all is read: results may be values.
-  void reduce_tile(const Pointers& from, const Pointers& to, int64_t at, int64_t count) const {
+  void reduce_tile(const Pointers& from, const Targets& to, int64_t at, int64_t count) const {
     const size_t offset = static_cast<size_t>(at) * bytes(), length = static_cast<size_t>(count) * bytes();
     if (from.size() == 1) return write(from[0] + offset, to, offset, length);
     alignas(64) std::byte tile[kTileElements * sizeof(double)];
@@ -93,10 +133,10 @@ class HostReduce {
     run(division().program(compute), line, {&sum, 1}, {&sum, 1}, {&number, 1});
   }
 
-  void write(const void* elements, const Pointers& to, size_t offset, size_t length) const {
-    for (size_t i = 0; i < to.size(); ++i) {
-      char* const place = to[i] + offset;
-      if (i >= cached_)
+  static void write(const void* elements, const Targets& to, size_t offset, size_t length) {
+    for (size_t i = 0; i < to.places.size(); ++i) {
+      char* const place = to.places[i] + offset;
+      if (i >= to.cached)
         simd::stream_copy(place, elements, length);
       else if (place != elements)
         std::memcpy(place, elements, length);

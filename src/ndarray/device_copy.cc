@@ -28,7 +28,7 @@ struct CopyBody {
 }  // namespace
 
 void copy_elements(const View& to, const View& from) {
-  to.storage()->discard_copies();
+  to.storage()->begin_write(to.covers_storage());
   const size_t bytes = static_cast<size_t>(from.size()) * item_size(from.dtype());
   const MemoryBlock target = block(to), source = block(from);
   if (Stream* const stream = current_stream())

@@ -1,15 +1,30 @@
 #include "ndarray/storage.h"
 
+#include <cstring>
 #include <memory>
 
+#include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "device/observer.h"
 #include "device/registry.h"
 #include "device/stream.h"
 #include "engine/runtime.h"
-#include "ndarray/layout_copies.h"
+#include "ndarray/storage_extras.h"
 
 namespace headrace {
+namespace {
+
+double copy_cost_ns(size_t bytes) noexcept { return 0.1 * static_cast<double>(bytes); }
+
+void copy_bytes(void* to, const void* from, size_t bytes) {
+  constexpr int64_t kGrain = 1 << 16;
+  parallel_for(static_cast<int64_t>(bytes), kGrain, copy_cost_ns(bytes), [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+}  // namespace
 
 Storage::~Storage() {
   if (PushObserver* const observer = runtime().engine.observer()) [[unlikely]]
@@ -18,8 +33,12 @@ Storage::~Storage() {
     free_owner_(owner_);
     return;
   }
-  drop_copies();
-  if (void* pointer = data_.load(std::memory_order_relaxed)) allocator_->release(pointer, bytes_);
+  release_memory();
+}
+
+void Storage::release_memory() noexcept {
+  const std::unique_ptr<StorageExtras> extras(extras_.load(std::memory_order_acquire));
+  if (!extras || !extras->memory) allocator_->release(data_.load(std::memory_order_acquire), bytes_);
 }
 
 void Storage::check_reach() const {
@@ -40,15 +59,58 @@ void* Storage::allocate() {
   return expected;
 }
 
-LayoutCopies* Storage::copies() {
-  if (is_borrowed_ || is_exposed_.load(std::memory_order_relaxed)) return nullptr;
-  if (LayoutCopies* known = copies_.load(std::memory_order_acquire)) return known;
-  auto mine = std::make_unique<LayoutCopies>();
-  LayoutCopies* expected = nullptr;
-  return copies_.compare_exchange_strong(expected, mine.get(), std::memory_order_acq_rel) ? mine.release() : expected;
+StorageExtras& Storage::extras() {
+  if (StorageExtras* known = extras_.load(std::memory_order_acquire)) return *known;
+  auto mine = std::make_unique<StorageExtras>();
+  StorageExtras* expected = nullptr;
+  const bool is_first = extras_.compare_exchange_strong(expected, mine.get(), std::memory_order_acq_rel);
+  return is_first ? *mine.release() : *expected;
 }
 
-void Storage::drop_copies() noexcept { delete copies_.exchange(nullptr, std::memory_order_acq_rel); }
+LayoutCopies* Storage::copies() {
+  return is_borrowed_ || is_exposed_.load(std::memory_order_relaxed) ? nullptr : &extras().copies;
+}
+
+IntrusivePtr<SharedMemory> Storage::lend() {
+  StorageExtras& mine = extras();
+  std::lock_guard guard(mine.lock);
+  if (!mine.memory) mine.memory = IntrusivePtr<SharedMemory>(new SharedMemory(*allocator_, data(), bytes_));
+  return mine.memory;
+}
+
+bool Storage::share(Storage& source) {
+  if (this == &source || bytes_ != source.bytes_ || !may_share() || !source.may_share()) return false;
+  // expose() changes the one flag and looks at the other in the opposite order: at least one side sees the other.
+  is_shared_.store(true, std::memory_order_seq_cst);
+  source.is_shared_.store(true, std::memory_order_seq_cst);
+  if (!may_share() || !source.may_share()) return false;
+  auto extras = std::make_unique<StorageExtras>();
+  extras->memory = source.lend();
+  release_memory();
+  data_.store(extras->memory->data(), std::memory_order_release);
+  extras_.store(extras.release(), std::memory_order_release);
+  return true;
+}
+
+void Storage::begin_write_slowly(bool replaces) {
+  StorageExtras* const extras = extras_.load(std::memory_order_acquire);
+  if (extras->memory && !extras->memory->take()) {
+    void* const mine = allocator_->allocate(bytes_);
+    if (!replaces) copy_bytes(mine, extras->memory->data(), bytes_);
+    data_.store(mine, std::memory_order_release);
+  }
+  is_shared_.store(false, std::memory_order_release);
+  extras_.store(nullptr, std::memory_order_release);
+  delete extras;
+}
+
+void Storage::expose() {
+  is_exposed_.store(true, std::memory_order_seq_cst);
+  if (is_borrowed_ || !is_shared_.load(std::memory_order_seq_cst)) return;
+  Var* var = &var_;
+  const TaskSpec spec{.name = "unshare", .reads = {&var, 1}, .writes = {&var, 1}, .cost_ns = copy_cost_ns(bytes_)};
+  runtime().engine.push(spec, [storage = StoragePtr(this)] { storage->begin_write(false); });
+}
 
 LayoutCopies::Found LayoutCopies::find(const void* from, const std::string& layout) {
   std::lock_guard lock(mutex_);

@@ -1,7 +1,8 @@
 // Storage: bytes on one device, plus the Var that orders access to them.
 //
 // Owned jointly by views (the frontend's) and by queued tasks. Memory comes when a task first touches it, on the thread
-// that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs.
+// that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs. Storages
+// with the same contents may lie in one memory (share()) until one of them is written.
 #pragma once
 
 #include <atomic>
@@ -15,13 +16,15 @@
 
 namespace headrace {
 
-class LayoutCopies;  // ndarray/layout_copies.h
+class LayoutCopies;    // ndarray/layout_copies.h
+class SharedMemory;    // ndarray/storage_extras.h
+struct StorageExtras;  // ndarray/storage_extras.h
 
 class Storage final : public RefCounted<Storage> {
  public:
   // Bytes that come from the device's allocator at first use.
   Storage(Allocator& allocator, Device device, size_t bytes) noexcept
-      : device_(device), bytes_(bytes), allocator_(&allocator), copies_(nullptr) {}
+      : device_(device), bytes_(bytes), allocator_(&allocator), extras_(nullptr) {}
 
   // Borrowed memory: `free_owner(owner)` is called, on any thread, when the last reference is gone.
   Storage(Device device, size_t bytes, void* data, void* owner, void (*free_owner)(void*)) noexcept
@@ -48,12 +51,25 @@ class Storage final : public RefCounted<Storage> {
   // What kernels keep of the contents until they change. Null where changes are not seen: in borrowed and in exposed
   // memory. Any thread that holds access to var().
   LayoutCopies* copies();
-  // Whoever holds write access to var() calls this before it writes: what was kept of the contents goes.
-  void discard_copies() noexcept {
-    if (!is_borrowed_ && copies_.load(std::memory_order_acquire)) drop_copies();
+  // Whoever holds write access to var() calls this before it writes: what was kept of the contents goes, and the memory
+  // is this storage's alone. What data() gave before is not valid any more. With `replaces`, all bytes will be written
+  // and none read. Raises MemoryError, and nothing has changed.
+  void begin_write(bool replaces) {
+    if (has_extras()) begin_write_slowly(replaces);
   }
-  // Code outside sees the memory from now on and may change it at any time. Any thread.
-  void expose() noexcept { is_exposed_.store(true, std::memory_order_relaxed); }
+  // Whether begin_write() has anything to do.
+  bool has_extras() const noexcept { return !is_borrowed_ && extras_.load(std::memory_order_acquire); }
+  // Makes the contents those of `source`, in the same memory: nothing is copied until one of the two is written. False
+  // when that cannot be, and nothing has changed: other sizes, not on the host, borrowed or exposed memory. Any thread
+  // that holds write access to var() and access to that of `source`.
+  bool share(Storage& source);
+  // Whether share() may be tried.
+  bool may_share() const noexcept {
+    return device_.is_host() && !is_borrowed_ && !is_exposed_.load(std::memory_order_seq_cst);
+  }
+  // Code outside sees the memory from now on, as data() gives it after the next wait for var(), and may change it at any
+  // time. Any thread.
+  void expose();
 
   // Null for borrowed memory.
   Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
@@ -64,11 +80,15 @@ class Storage final : public RefCounted<Storage> {
  private:
   void* allocate();
   void check_reach() const;
-  void drop_copies() noexcept;
+  void begin_write_slowly(bool replaces);
+  StorageExtras& extras();
+  IntrusivePtr<SharedMemory> lend();
+  void release_memory() noexcept;
 
   Device device_;
   const bool is_borrowed_ = false;
   std::atomic<bool> is_exposed_{false};
+  std::atomic<bool> is_shared_{false};  // perhaps with others
   Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};
@@ -77,8 +97,8 @@ class Storage final : public RefCounted<Storage> {
     void* owner_;  // of borrowed memory
   };
   union {
-    std::atomic<LayoutCopies*> copies_;  // owned
-    void (*free_owner_)(void*);          // of borrowed memory
+    std::atomic<StorageExtras*> extras_;  // owned; most have none
+    void (*free_owner_)(void*);           // of borrowed memory
   };
 };
 

@@ -1,5 +1,7 @@
 #include "op/call_body.h"
 
+#include <algorithm>
+
 #include "device/registry.h"
 #include "device/stream.h"
 #include "ndarray/strided_copy.h"
@@ -8,6 +10,12 @@
 #include "op/pointwise.h"
 
 namespace headrace {
+namespace {
+
+bool is_mutated(const OpDef& op, size_t input) { return (op.mutates >> std::min<size_t>(input, 31)) & 1u; }
+
+}  // namespace
+
 PackedCopies::~PackedCopies() {
   for (const Copy& copy : copies_) allocator_of(current_device()).release(copy.data, copy.bytes);
 }
@@ -39,14 +47,24 @@ double total_bytes(std::span<View* const> views) noexcept {
 
 double streaming_cost_ns(std::span<View* const> views) noexcept { return 50 + 0.1 * total_bytes(views); }
 
+void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs, bool replaces) {
+  for (const View* output : outputs) {
+    Storage* const storage = output->storage();
+    if (!storage->has_extras()) continue;
+    const auto lies_there = [storage](const View* input) { return input->storage() == storage; };
+    storage->begin_write(replaces && output->covers_storage() && std::ranges::none_of(inputs, lies_there));
+  }
+}
+
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {
+  for (size_t i = 0; op.mutates != kNothing && i < inputs.size(); ++i)
+    if (is_mutated(op, i)) inputs[i]->storage()->begin_write(false);
   if (op.pointwise) {
-    for (const View* view : outputs) view->storage()->discard_copies();
-    for (uint32_t i : op.pointwise->state_inputs) inputs[i]->storage()->discard_copies();
     run_pointwise(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
     return;
   }
+  begin_writes(inputs, outputs, true);
   PackedCopies packed;
   std::vector<Tensor> tensors;
   tensors.reserve(inputs.size() + outputs.size());
@@ -55,15 +73,10 @@ void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const View& view = *inputs[i];
-    const bool mutated = (op.mutates >> std::min<size_t>(i, 31)) & 1u;
-    if (mutated) view.storage()->discard_copies();
-    const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !mutated;
+    const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !is_mutated(op, i);
     tensors.push_back(needs_packing ? packed.pack(view) : as_it_lies(view));
   }
-  for (const View* view : outputs) {
-    view->storage()->discard_copies();
-    tensors.push_back(as_it_lies(*view));
-  }
+  for (const View* view : outputs) tensors.push_back(as_it_lies(*view));
   std::span<const Tensor> every(tensors);
   KernelContext context(op, every.first(inputs.size()), every.subspan(inputs.size()), ticket);
   op.kernel(context, attrs);

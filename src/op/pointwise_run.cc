@@ -177,6 +177,7 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
   append_parameters(body, attrs, parameters);
   const Program& program = body.program(compute, {parameters.data(), parameters.size()});
   const bool flat = is_flat(inputs, written);
+  begin_writes(inputs, outputs, flat);  // arrays that are not flat may need memory for copies, which can fail
   if (flat && run_flat(program, inputs, written, parameters)) return;
 
   const Shape& space = written[0]->shape();

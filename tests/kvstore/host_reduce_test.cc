@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 #include "tests/support/arrays.h"
 
 namespace headrace::kvstore {
@@ -73,6 +76,74 @@ TEST(HostReduce, RoundsHalvesOnce) {
   const NDArray result = NDArray::empty({1}, DType::kFloat16);
   reduce_on_host(Reduction(), values, {&result, 1}, {}, Extent::kInCache);
   EXPECT_EQ(result.item(), 2050);  // in float16 2048 + 1 is 2048
+}
+
+TEST(HostReduce, LargeResultsShareMemoryUntilOneIsWritten) {
+  const Shape shape{300, 200};
+  std::vector<NDArray> values = values_of(2, shape, DType::kFloat32);
+  const std::string expected = bytes_of(in_turn(Reduction(), values));
+  const NDArray other = NDArray::empty(shape), kept = NDArray::empty(shape);
+  const NDArray results[] = {values[0], values[1], other};
+  reduce_on_host(Reduction(), values, results, kept, Extent::kBeyondCaches);
+  for (const NDArray& result : results) {
+    result.wait_to_read();
+    EXPECT_EQ(result.view()->data(), kept.view()->data());
+  }
+  copy_into(view_of(values[0], {{1, 1}, {200, 1}, 0}), array({7}, {1, 1}));
+  copy_into(kept, full(shape, 3, DType::kFloat32, Device{}));
+  EXPECT_NE(bytes_of(values[0]), expected);
+  EXPECT_EQ(bytes_of(values[0]).substr(4), expected.substr(4));
+  EXPECT_EQ(bytes_of(values[1]), expected);
+  EXPECT_EQ(bytes_of(other), expected);
+  EXPECT_EQ(bytes_of(kept), bytes_of(full(shape, 3, DType::kFloat32, Device{})));
+}
+
+// Every array holds one number in its first half and one in the second, which the program knows without running.
+TEST(HostReduce, RandomProgramsOverSharedMemory) {
+  constexpr int64_t kHalf = 10'000;
+  struct Known {
+    NDArray array;
+    float halves[2];
+  };
+  for (uint32_t seed = 0; seed < 20; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+    std::vector<Known> all;
+    for (int i = 0; i < 5; ++i)
+      all.push_back({full({2, kHalf}, i, DType::kFloat32, Device{}), {static_cast<float>(i), static_cast<float>(i)}});
+    for (int step = 0; step < 200; ++step) {
+      Known &a = all[below(5)], &b = all[below(5)], &c = all[below(5)];
+      const size_t half = below(2);
+      if (&a == &b || &b == &c || &a == &c) continue;
+      const NDArray outs[] = {b.array, c.array};
+      switch (below(5)) {
+        case 0:
+          reduce_on_host(Reduction(), {&a.array, 1}, outs, {}, Extent::kInCache);
+          for (size_t k : {0, 1}) b.halves[k] = c.halves[k] = a.halves[k];
+          break;
+        case 1:
+          reduce_on_host(Reduction(std::string_view("max")), outs, outs, a.array, Extent::kBeyondCaches);
+          for (size_t k : {0, 1}) a.halves[k] = b.halves[k] = c.halves[k] = std::max(b.halves[k], c.halves[k]);
+          break;
+        case 2:
+          copy_into(a.array, call("_plus_scalar", {a.array}, {{"scalar", 1.0}}));
+          for (float& value : a.halves) ++value;
+          break;
+        case 3:
+          copy_into(view_of(a.array, {{1, kHalf}, {kHalf, 1}, static_cast<int64_t>(half) * kHalf}),
+                    full({1, kHalf}, step, DType::kFloat32, Device{}));
+          a.halves[half] = static_cast<float>(step);
+          break;
+        default:
+          a.array = copied_to(a.array, Device{});
+      }
+    }
+    for (const Known& one : all) {
+      const std::vector<float> values = one.array.to_vector<float>();
+      for (int64_t i = 0; i < 2 * kHalf; ++i)
+        ASSERT_EQ(values[static_cast<size_t>(i)], one.halves[i / kHalf]) << "seed " << seed << ", element " << i;
+    }
+  }
 }
 
 TEST(HostReduce, PassesErrorsOn) {

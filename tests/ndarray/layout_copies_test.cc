@@ -55,7 +55,7 @@ TEST(LayoutCopies, AChangeOfTheContentsEndsThem) {
   storage->copies()->find(nullptr, "a");
   storage->copies()->find(nullptr, "a");
   keep(*storage->copies(), nullptr, "a", 'x');
-  storage->discard_copies();
+  storage->begin_write(false);
   const LayoutCopies::Found found = storage->copies()->find(nullptr, "a");
   EXPECT_EQ(found.data, nullptr);
   EXPECT_FALSE(found.is_worth_keeping);
@@ -68,7 +68,7 @@ TEST(LayoutCopies, MemoryThatOthersMayChangeHasNone) {
   char bytes[8];
   const StoragePtr borrowed(new Storage(Device{}, 8, bytes, nullptr, [](void*) {}));
   EXPECT_EQ(borrowed->copies(), nullptr);
-  borrowed->discard_copies();
+  borrowed->begin_write(false);
 }
 
 TEST(LayoutCopies, ThreadsThatMakeTheSameCopyShareOne) {
