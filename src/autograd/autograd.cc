@@ -13,9 +13,11 @@ const OpDef& Gradient::op() const noexcept { return *node_.op; }
 const AttrsPtr& Gradient::attrs() const noexcept { return node_.attrs; }
 
 void Gradient::set(size_t i, const OpDef& op, AttrsPtr attrs, std::span<const NDArray> inputs) {
-  NDArray result = targets_[i];
-  invoke(op, attrs, inputs, {&result, 1});
-  results_[i] = std::move(result);
+  const size_t count = output_count(op, *attrs);
+  const std::span<const NDArray> targets = targets_.subspan(i, count);
+  std::vector<NDArray> results(targets.begin(), targets.end());
+  invoke(op, attrs, inputs, results);
+  std::ranges::move(results, results_.subspan(i).begin());
 }
 
 namespace autograd {

@@ -28,8 +28,11 @@ Tensor PackedCopies::pack(const View& view) {
   return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
 }
 
-KernelContext::~KernelContext() {
+KernelContext::~KernelContext() { release_workspace(); }
+
+void KernelContext::release_workspace() noexcept {
   for (const Block& block : blocks_) allocator_of(current_device()).release(block.data, block.bytes);
+  blocks_.clear();
 }
 
 void* KernelContext::workspace(size_t bytes) {

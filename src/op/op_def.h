@@ -156,8 +156,9 @@ class KernelContext {
   const Tensor& input(size_t i) const noexcept { return inputs_[i]; }
   const Tensor& output(size_t i) const noexcept { return outputs_[i]; }
   uint64_t ticket() const noexcept { return ticket_; }
-  // Scratch memory, 64-byte aligned, valid until the kernel returns.
+  // Scratch memory, 64-byte aligned, valid until the kernel returns or calls release_workspace().
   void* workspace(size_t bytes);
+  void release_workspace() noexcept;
   template <class T>
   T* workspace(int64_t count) {
     return static_cast<T*>(workspace(static_cast<size_t>(count) * sizeof(T)));
@@ -202,7 +203,8 @@ class Gradient {
   void set(size_t i, NDArray gradient) { results_[i] = std::move(gradient); }
   // The buffer where the caller would like to have the gradient of input i; none: anywhere.
   const NDArray& target(size_t i) const noexcept { return targets_[i]; }
-  // Sets the gradient of input i to the first output of `op`, computed in place where the caller has a buffer for it.
+  // Sets the gradients of input i and those after it to the outputs of `op`, computed in place where the caller has
+  // buffers for them.
   void set(size_t i, const OpDef& op, AttrsPtr attrs, std::span<const NDArray> inputs);
 
  private:

@@ -1,5 +1,5 @@
-// Convolution, and the gradient of its weight. The gradient of its data is a Deconvolution, so derivatives of every
-// order are made of these three.
+// Convolution, the gradient of its weight, and both gradients at once. The gradient of its data is a Deconvolution, so
+// derivatives of every order are made of these four.
 
 #include "ops/nn/convolution.h"
 
@@ -9,10 +9,22 @@
 namespace headrace {
 namespace {
 
+// Each of the two uses all cores, and side by side they would only take them from each other: they are one operation.
+void set_gradients(Gradient& g, const Window& w, const Layout& layout) {
+  static const OpDef& op = find_op("_backward_Convolution");
+  const NDArray inputs[] = {g.input(0), g.input(1), g.head()};
+  const int64_t filters = channels_second(g.head().shape(), w.channels_last)[1];
+  g.set(0, op, make_attrs(convolution_attrs(w, filters, layout)), inputs);
+}
+
 void convolution_back(Gradient& g, const ConvolutionAttrs& a) {
   const Window w = window_of(g.op().name.c_str(), a);
-  if (g.wants(0)) g.set(0, transposed_convolution(g.head(), g.input(1), w, a.layout, g.input(0).shape()));
-  if (g.wants(1)) set_weight_gradient(g, w, a.layout, g.input(0), g.head());
+  if (g.wants(0) && g.wants(1))
+    set_gradients(g, w, a.layout);
+  else if (g.wants(0))
+    g.set(0, transposed_convolution(g.head(), g.input(1), w, a.layout, g.input(0).shape()));
+  else if (g.wants(1))
+    set_weight_gradient(g, w, a.layout, g.input(0), g.head());
   if (!a.no_bias && g.wants(2)) set_bias_gradient(g, g.head(), w.channels_last);
 }
 
@@ -64,7 +76,7 @@ void infer_weight_gradient(Infer& i, const ConvolutionAttrs& a) {
   const Shape weight = weight_shape(w, a.num_filter, data[1]);
   i.output(as_user_sees(weight, w.channels_last), i.dtype(0));
   if (!a.no_bias) i.output(Shape{a.num_filter}, i.dtype(0));
-  set_convolution_cost(i, weight, out);
+  set_convolution_cost(i, weight, out, 1);
 }
 
 void run_weight_gradient(KernelContext& c, const ConvolutionAttrs& a) {
@@ -97,7 +109,7 @@ void weight_gradient_back(Gradient& g, const ConvolutionAttrs& a) {
 
 OpDef weight_gradient() {
   return general<ConvolutionAttrs>({
-      .name = "_backward_Convolution",
+      .name = "_convolution_weight_gradient",
       .doc = "The gradient of a convolution's weight, and of its bias unless no_bias.",
       .inputs = {"data", "gradient"},
       .output_count = [](const ConvolutionAttrs& a) -> size_t { return a.no_bias ? 1 : 2; },
@@ -111,8 +123,69 @@ OpDef weight_gradient() {
   });
 }
 
+// --- the gradients of data and weight --------------------------------------------------------------------------------
+
+void infer_gradients(Infer& i, const ConvolutionAttrs& a) {
+  const Window w = window_of(i.name(), a);
+  const Shape out = require_convolution(i, a, 1);
+  require_shape(i, 2, "gradient", out, w.channels_last);
+  output_image(i, channels_second(i.shape(0), w.channels_last), i.dtype(0), w.channels_last);
+  i.output(i.shape(1), i.dtype(0));
+  set_convolution_cost(i, channels_second(i.shape(1), w.channels_last), out, 2);
+}
+
+void run_gradients(KernelContext& c, const ConvolutionAttrs& a) {
+  const Window w = window_of(c.name(), a);
+  ConvolutionProblem p{.pass = ConvolutionPass::kData, .window = w};
+  p.data = image_of(c.output(0), w.channels_last);
+  p.weight = image_of(c.input(1), w.channels_last);
+  p.out = image_of(c.input(2), w.channels_last);
+  convolve(c, p);
+  c.release_workspace();
+  p.pass = ConvolutionPass::kWeight;
+  p.data = image_of(c.input(0), w.channels_last);
+  p.weight = image_of(c.output(1), w.channels_last);
+  convolve(c, p);
+}
+
+// What follows from the head of the data's gradient, which is a transposed convolution, and from that of the weight's.
+void gradients_back(Gradient& g, const ConvolutionAttrs& a) {
+  const Window w = window_of(g.op().name.c_str(), a);
+  const NDArray &data = g.input(0), &weight = g.input(1), &out = g.input(2);
+  if (g.wants(0) && g.has_head(1)) g.set(0, transposed_convolution(out, g.head(1), w, a.layout, data.shape()));
+  if (g.wants(1) && g.has_head(0)) set_weight_gradient(g, w, a.layout, g.head(0), out);
+  if (!g.wants(2)) return;
+  NDArray result;
+  if (g.has_head(0)) result = cut_convolution(g.head(0), weight, w, a.layout, out.shape());
+  if (g.has_head(1)) {
+    const NDArray further = cut_convolution(data, g.head(1), w, a.layout, out.shape());
+    result = result ? call("elemwise_add", {result, further}) : further;
+  }
+  g.set(2, result);
+}
+
+OpDef gradients() {
+  return general<ConvolutionAttrs>({
+      .name = "_backward_Convolution",
+      .doc = "The gradients of a convolution's data and weight.",
+      .inputs = {"data", "weight", "gradient"},
+      .output_count = [](const ConvolutionAttrs&) -> size_t { return 2; },
+      .infer = infer_gradients,
+      .kernel = run_gradients,
+      .gradient = gradients_back,
+      .strided_inputs = true,
+      .samples = {{{uniform({2, 3, 5, 6}), uniform({4, 3, 3, 2}), uniform({2, 4, 3, 8})},
+                   make_attrs(ConvolutionAttrs{.kernel = {3, 2},
+                                               .stride = {2, 1},
+                                               .dilate = {1, 2},
+                                               .pad = {1, 2},
+                                               .num_filter = 4,
+                                               .no_bias = true})}},
+  });
+}
+
 }  // namespace
 
-std::vector<OpDef> convolution_operators() { return {convolution(), weight_gradient()}; }
+std::vector<OpDef> convolution_operators() { return {convolution(), weight_gradient(), gradients()}; }
 
 }  // namespace headrace

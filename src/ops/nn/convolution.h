@@ -101,7 +101,7 @@ struct ConvolutionProblem {
 // Estimated nanoseconds on one core; shapes have channels second.
 double convolution_cost(DType dtype, const Shape& weight, const Shape& out);
 // For rules: the operation is such a convolution, or a gradient of it.
-void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out);
+void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out, int passes);
 
 // Runs on the thread of a task.
 void convolve(KernelContext& context, const ConvolutionProblem& problem);

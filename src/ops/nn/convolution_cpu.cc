@@ -154,10 +154,10 @@ double convolution_cost(DType dtype, const Shape& weight, const Shape& out) {
   return 1000 + gemm_cost(dtype, 1, product.m, product.n, product.k);
 }
 
-void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out) {
+void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out, int passes) {
   const Product product = product_of(weight, out);
-  set_gemm_cost(infer, 1, product.m, product.n, product.k);
-  infer.cost(convolution_cost(infer.dtype(0), weight, out));
+  set_gemm_cost(infer, passes, product.m, product.n, product.k);
+  infer.cost(passes * convolution_cost(infer.dtype(0), weight, out));
 }
 
 void convolve(KernelContext& context, const ConvolutionProblem& p) {

@@ -87,7 +87,7 @@ Shape convolved_shape(const Infer& i, const Window& w, const Shape& data, int64_
   return shape;
 }
 
-Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
+Shape require_convolution(const Infer& i, const ConvolutionAttrs& a, size_t further) {
   const Window w = window_of(i.name(), a);
   require_inputs(i, w, a.no_bias, further);
   const Shape data = channels_second(i.shape(0), w.channels_last);
@@ -97,9 +97,14 @@ Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
   const Shape weight = weight_shape(w, a.num_filter, data[1]);
   require_shape(i, 1, "weight", weight, w.channels_last);
   if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
-  const Shape out = convolved_shape(i, w, data, a.num_filter);
-  output_image(i, out, i.dtype(0), w.channels_last);
-  set_convolution_cost(i, weight, out);
+  return convolved_shape(i, w, data, a.num_filter);
+}
+
+Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
+  const Shape out = require_convolution(i, a, further);
+  const bool last = is_channels_last(a.layout);
+  output_image(i, out, i.dtype(0), last);
+  set_convolution_cost(i, channels_second(i.shape(1), last), out, 1);
   return out;
 }
 
@@ -138,7 +143,7 @@ void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
 }
 
 void set_weight_gradient(Gradient& g, const Window& w, const Layout& layout, const NDArray& data, const NDArray& out) {
-  static const OpDef& op = find_op("_backward_Convolution");
+  static const OpDef& op = find_op("_convolution_weight_gradient");
   const int64_t filters = channels_second(out.shape(), w.channels_last)[1];
   const NDArray inputs[] = {data, out};
   g.set(1, op, make_attrs(convolution_attrs(w, filters, layout)), inputs);

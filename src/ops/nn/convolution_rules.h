@@ -21,8 +21,10 @@ Shape weight_shape(const Window& w, int64_t filters, int64_t channels);
 // The attributes of Convolution for a window.
 ConvolutionAttrs convolution_attrs(const Window& w, int64_t filters, const Layout& layout);
 
-// The rule and kernel of a convolution; `further` inputs follow its own. The rule gives the result's shape, with
+// Raises unless the inputs are those of a convolution, which `further` others follow. The shape of its result, with
 // channels second.
+Shape require_convolution(const Infer& i, const ConvolutionAttrs& a, size_t further);
+// The rule and kernel of a convolution, likewise.
 Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further);
 void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionProblem::After after);
 void complete_convolution(Completion& c, const ConvolutionAttrs& a);

@@ -52,7 +52,7 @@ void infer_deconvolution(Infer& i, const DeconvolutionAttrs& a) {
   require_shape(i, 1, "weight", weight, w.channels_last);
   if (!a.no_bias) require_shape(i, 2, "bias", Shape{a.num_filter}, false);
   output_image(i, transposed(i.name(), a, data).result, i.dtype(0), w.channels_last);
-  set_convolution_cost(i, weight, data);
+  set_convolution_cost(i, weight, data, 1);
 }
 
 // With a larger adj the last elements are beyond the reach of every window; gradients alone ask for them.

@@ -105,7 +105,7 @@ TEST(Convolution, ShapesOfWeightAndBiasFollowFromData) {
 
 TEST(Convolution, GradientsArriveInTheGivenArray) {
   const NDArray x = random_array({2, 3, 6, 6}, 1), dy = random_array({2, 4, 4, 4}, 2);
-  const OpDef& op = find_op("_backward_Convolution");
+  const OpDef& op = find_op("_convolution_weight_gradient");
   const AttrsPtr attrs = attrs_of(op, {{"kernel", Shape{3, 3}}, {"num_filter", int64_t{4}}, {"no_bias", true}});
   NDArray into = full({4, 3, 3, 3}, -1, DType::kFloat32, Device{});
   const NDArray inputs[] = {x, dy};
