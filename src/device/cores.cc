@@ -10,7 +10,9 @@ namespace {
 
 std::atomic<int> busy_threads{0};  // announced threads and the further threads of wide loops
 std::atomic<int> wide_loops{0};
-thread_local constinit int announced = 0;  // BusyThread objects of this thread
+std::atomic<int> task_threads{0};
+thread_local constinit int announced = 0;  // BusyThread objects of this thread that count
+thread_local constinit int task_runs = 0;  // TaskThread objects of this thread
 
 // Cores that other threads leave to this one; negative where more threads announce themselves than there are cores.
 int cores_left() noexcept {
@@ -26,26 +28,39 @@ bool loops_use_all_cores() noexcept { return wide_loop_runs() && cores_left() <=
 
 bool wide_loop_runs() noexcept { return wide_loops.load(std::memory_order_relaxed) > 0; }
 
-BusyThread::BusyThread() noexcept {
-  if (announced++ == 0) busy_threads.fetch_add(1, std::memory_order_relaxed);
+BusyThread::BusyThread(double cost_ns) noexcept : counts_(cost_ns >= kLongNs) {
+  if (counts_ && announced++ == 0) busy_threads.fetch_add(1, std::memory_order_relaxed);
 }
 
 BusyThread::~BusyThread() {
-  if (--announced == 0) busy_threads.fetch_sub(1, std::memory_order_relaxed);
+  if (counts_ && --announced == 0) busy_threads.fetch_sub(1, std::memory_order_relaxed);
 }
 
-WideLoop::WideLoop(int threads) noexcept : threads_(threads) {
-  busy_threads.fetch_add(threads_ - 1, std::memory_order_relaxed);
+TaskThread::TaskThread() noexcept {
+  if (task_runs++ == 0) task_threads.fetch_add(1, std::memory_order_relaxed);
+}
+
+TaskThread::~TaskThread() {
+  if (--task_runs == 0) task_threads.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool other_threads_run_tasks() noexcept {
+  return task_threads.load(std::memory_order_relaxed) > (task_runs > 0 ? 1 : 0);
+}
+
+WideLoop::WideLoop(int threads) noexcept : further_(threads - (announced ? 1 : 0)) {
+  busy_threads.fetch_add(further_, std::memory_order_relaxed);
   wide_loops.fetch_add(1, std::memory_order_relaxed);
 }
 
 WideLoop::~WideLoop() {
   wide_loops.fetch_sub(1, std::memory_order_relaxed);
-  busy_threads.fetch_sub(threads_ - 1, std::memory_order_relaxed);
+  busy_threads.fetch_sub(further_, std::memory_order_relaxed);
 }
 
 void forget_other_threads() noexcept {
   busy_threads.store(announced ? 1 : 0, std::memory_order_relaxed);
+  task_threads.store(task_runs ? 1 : 0, std::memory_order_relaxed);
   wide_loops.store(0, std::memory_order_relaxed);
 }
 

@@ -32,6 +32,7 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
     const uint64_t start = trace::enabled() ? ticks() : 0;
     ++context.depth;
     try {
+      const BusyThread busy(task->cost_ns);
       task->body_type->run(task->body);
     } catch (...) {
       failure = fail(std::current_exception(), task->name);
@@ -49,6 +50,7 @@ bool Scheduler::run_group(ThreadContext& context, TaskGroup& group) noexcept {
   ++context.depth;
   const char* name = nullptr;
   try {
+    const BusyThread busy;
     name = group.run();
   } catch (...) {  // the task that fails alone will tell
   }
@@ -196,7 +198,8 @@ int64_t Scheduler::horizon() const noexcept {
 // sooner by all cores after them than by a part of one now.
 int64_t Scheduler::horizon_to_take() const noexcept {
   if (loops_use_all_cores()) return ReadyQueue::kNothing;
-  return idle_cores() == core_count() ? ReadyQueue::kNoHorizon : horizon();
+  const bool is_alone = !other_threads_run_tasks() && idle_cores() == core_count();
+  return is_alone ? ReadyQueue::kNoHorizon : horizon();
 }
 
 template <class Allowed>
@@ -263,7 +266,7 @@ void Scheduler::run_streak(ThreadContext& context, Task* task) noexcept {
 }
 
 void Scheduler::run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept {
-  BusyThread busy;
+  const TaskThread at_work;
   const bool outer = std::exchange(context.runs_on, true);
   while (task) task = run(context, task, may_continue);
   context.runs_on = outer;

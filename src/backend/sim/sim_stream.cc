@@ -88,14 +88,14 @@ void SimStream::carry_out(const Item& item) noexcept {
   if (device_.lost()) return;
   StreamScope scope(*this);
   if (lane() != Lane::kCompute) return item.work.run(item.work.object);
-  BusyThread busy;
+  const BusyThread busy;
   item.work.run(item.work.object);
 }
 
 void SimStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
   SimMachine::Transfer transfer(device_.machine(), to.device, from.device, bytes);
   if (bytes > 0) {
-    BusyThread busy;
+    const BusyThread busy;
     std::memcpy(to.address, from.address, bytes);
   }
   transfer.end();
