@@ -86,10 +86,7 @@ void bind_files(nb::module_& m) {
 
 void bind_dlpack(nb::module_& m) {
   m.def(
-      "to_dlpack",
-      [](nb::handle array) {
-        return translated([&] { return nb::steal(to_dlpack(array_from(array))); });
-      },
+      "to_dlpack", [](nb::handle array) { return translated([&] { return nb::steal(to_dlpack(array_from(array))); }); },
       "A DLPack capsule over the array's memory.");
   m.def(
       "from_dlpack",

@@ -22,8 +22,8 @@ constexpr size_t kLeastSharedBytes = 64 * 1024;  // smaller ones are copied befo
 
 constexpr double kNsPerByte = 0.06;
 
-// What one task owns. All arrays lie in memory in one order without gaps. Large results end up in one memory, where they
-// may: who writes one of them later gets memory of its own then, and who only reads has saved the copy.
+// What one task owns. All arrays lie in memory in one order without gaps. Large results end up in one memory, where
+// they may: who writes one of them later gets memory of its own then, and who only reads has saved the copy.
 class HostReduce {
  public:
   // The last `streamed` results are written past the caches.

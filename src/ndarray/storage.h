@@ -67,8 +67,8 @@ class Storage final : public RefCounted<Storage> {
   bool may_share() const noexcept {
     return device_.is_host() && !is_borrowed_ && !is_exposed_.load(std::memory_order_seq_cst);
   }
-  // Code outside sees the memory from now on, as data() gives it after the next wait for var(), and may change it at any
-  // time. Any thread.
+  // Code outside sees the memory from now on, as data() gives it after the next wait for var(), and may change it at
+  // any time. Any thread.
   void expose();
 
   // Null for borrowed memory.

@@ -50,8 +50,8 @@ inline bool same_elements(const View& a, const View& b) noexcept {
                       a.shape() == b.shape() && a.strides() == b.strides());
 }
 
-// What a task does before it writes `outputs`. With `replaces`, those that no input shares a storage with are written as
-// a whole, or not needed any more when the operation fails.
+// What a task does before it writes `outputs`. With `replaces`, those that no input shares a storage with are written
+// as a whole, or not needed any more when the operation fails.
 void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs, bool replaces);
 
 // Computes the outputs, in a task that holds access to all storages.

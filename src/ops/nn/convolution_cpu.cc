@@ -5,6 +5,7 @@
 #include "ops/nn/convolution.h"
 #include "ops/nn/onednn_convolution.h"
 #include "ops/nn/plain_convolution.h"
+#include "ops/nn/window_products.h"
 
 namespace headrace {
 namespace {
@@ -163,7 +164,9 @@ void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out, i
 void convolve(KernelContext& context, const ConvolutionProblem& p) {
   const bool is_empty = p.data.size() == 0 || p.weight.size() == 0 || p.out.size() == 0;
   const bool plain = is_empty || p.dtype() == DType::kFloat64;
-  if (!plain && by_library(context, p)) {
+  if (!is_empty && suits_window_products(p)) {
+    window_products(context, p);
+  } else if (!plain && by_library(context, p)) {
     if (p.bias && p.pass == ConvolutionPass::kData) add_bias_to_data(p);
   } else if (p.after.any()) {
     ConvolutionProblem bare = p;

@@ -6,6 +6,7 @@
 
 #include "op/invoke.h"
 #include "ops/nn/plain_convolution.h"
+#include "ops/nn/window_products.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
@@ -62,6 +63,45 @@ TEST(Convolution, LibraryAndPlainLoopsAgreeInEveryPass) {
       EXPECT_EQ(results[1], results[3]) << "groups " << groups << " pass " << static_cast<int>(pass);
     }
   }
+}
+
+TEST(Convolution, WindowProductsGiveThePlainGradientOfTheWeight) {
+  struct Case {
+    Window window;
+    Shape data, out;  // without batch and channels
+  };
+  const Case cases[] = {
+      {{.kernel = {3, 3}, .stride = {1, 1}, .dilate = {1, 1}, .pad = {1, 1}}, {3, 2}, {3, 2}},
+      {{.kernel = {3, 2}, .stride = {2, 1}, .dilate = {1, 2}, .pad = {1, 1}}, {3, 3}, {2, 3}},
+      {{.kernel = {3}, .stride = {1}, .dilate = {3}, .pad = {3}}, {2}, {2}},  // the first element is never inside
+      {{.kernel = {2, 3, 1}, .stride = {1, 2, 1}, .dilate = {1, 1, 1}, .pad = {1, 2, 0}}, {1, 4, 2}, {2, 3, 2}},
+  };
+  const OpDef& op = find_op("Convolution");
+  const auto image = [](int64_t count, int64_t channels, const Shape& spatial) {
+    Shape shape{count, channels};
+    for (int64_t extent : spatial) shape.push_back(extent);
+    return shape;
+  };
+  for (const Case& one : cases)
+    for (bool channels_last : {false, true}) {
+      const Shape data = image(2, 128, one.data), out = image(2, 130, one.out),
+                  weight = image(130, 128, one.window.kernel);
+      const auto order = [&](const Shape& shape) {
+        return channels_last ? channels_last_strides(shape) : contiguous_strides(shape);
+      };
+      const Buffer x(data, channels_last_strides(data), 1), y(out, order(out), 3);
+      Buffer expected(weight, order(weight), 2), w(weight, order(weight), 2);
+      ConvolutionProblem p{.pass = ConvolutionPass::kWeight, .window = one.window, .data = x.image};
+      p.out = y.image;
+      p.weight = expected.image;
+      plain_convolution(p);
+      p.weight = w.image;
+      ASSERT_TRUE(suits_window_products(p)) << std::string(to_string(one.window.kernel));
+      KernelContext context(op, {}, {}, 0);
+      convolve(context, p);
+      EXPECT_EQ(w.values, expected.values)
+          << std::string(to_string(one.window.kernel)) << " channels last " << channels_last;
+    }
 }
 
 TEST(Convolution, ResultsLieChannelsLastAndStaySo) {
