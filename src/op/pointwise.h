@@ -145,6 +145,8 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
                       std::span<NDArray> outputs);
 void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
                    std::span<View* const> outputs);
+// Whether all arrays have one shape and are packed in one order of the axes.
+bool is_flat(std::span<View* const> inputs, std::span<View* const> written);
 
 // Applies one update operator to many parameters in a single task. Each call is (inputs, attributes) as for `op`; the
 // first result of each goes into its first input.

@@ -1,7 +1,5 @@
 // Issuing and running pointwise operators.
 
-#include "device/registry.h"
-#include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
@@ -9,7 +7,6 @@
 #include "op/invoke.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"
-#include "op/thread_state.h"
 
 namespace headrace {
 namespace {
@@ -81,18 +78,6 @@ double cost_of(const OpDef& op, ComputeType type, int64_t elements) {
   return cost_ns(op.pointwise->program(type), elements);
 }
 
-// All arrays of one shape and packed in one order of the axes.
-bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
-  const View& first = *written[0];
-  const bool row_major = first.is_contiguous();
-  if (!row_major && !is_dense(first.shape(), first.strides())) return false;
-  const auto alike = [&](const View* view) {
-    if (view->shape() != first.shape()) return false;
-    return row_major ? view->is_contiguous() : view->strides() == first.strides();
-  };
-  return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written, alike);
-}
-
 // The array whose order of axes the results take: all inputs that are not broadcast are packed in this one order, which
 // is not row-major. Null: the results are row-major.
 const View* layout_model(std::span<const NDArray> inputs, const Shape& space) {
@@ -120,6 +105,17 @@ bool run_flat(const Program& program, std::span<View* const> inputs, std::span<V
 }
 
 }  // namespace
+
+bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
+  const View& first = *written[0];
+  const bool row_major = first.is_contiguous();
+  if (!row_major && !is_dense(first.shape(), first.strides())) return false;
+  const auto alike = [&](const View* view) {
+    if (view->shape() != first.shape()) return false;
+    return row_major ? view->is_contiguous() : view->strides() == first.strides();
+  };
+  return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written, alike);
+}
 
 PointwiseResult pointwise_result(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
   Shape made;
@@ -217,64 +213,6 @@ void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std
   for (const View* view : written) add(view->data(), view->dtype(), view->shape(), view->strides());
   std::span<const Operand> all(operands, count);
   run(program, flat ? line : space, all.first(inputs.size()), all.subspan(inputs.size()), parameters);
-}
-
-namespace {
-
-// What one task of update_many owns.
-struct UpdateBody {
-  struct Update {
-    UpdateCall call;
-    ComputeType compute;
-  };
-  const OpDef* op;
-  std::vector<Update> updates;
-
-  void operator()() const {
-    for (const Update& update : updates) {
-      SmallVector<View*, kMaxOperands> views;
-      for (const NDArray& input : update.call.inputs) views.push_back(input.view().get());
-      std::span<View* const> all(views.data(), views.size());
-      run_call(*op, *update.call.attrs, all, all.first(1), static_cast<uint64_t>(update.compute));
-    }
-  }
-};
-
-}  // namespace
-
-void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
-  check(static_cast<bool>(op.pointwise), ErrorKind::kValue, "{}: not an update operator", op.name);
-  UpdateBody body{&op, {}};
-  std::vector<Var*> reads, writes;
-  double cost = 0;
-  for (const UpdateCall& call : calls) {
-    check(call.inputs.size() == op.inputs.size(), ErrorKind::kType, "{}: {} arrays are needed, got {}", op.name,
-          op.inputs.size(), call.inputs.size());
-    DTypes dtypes;
-    UpdateCall kept{{}, call.attrs};
-    for (size_t i = 0; i < call.inputs.size(); ++i) {
-      const NDArray& input = call.inputs[i];
-      check(input.shape() == call.inputs[0].shape(), ErrorKind::kValue, "{}: {} has shape {}, but {} has shape {}",
-            op.name, op.inputs[i], to_string(input.shape()), op.inputs[0], to_string(call.inputs[0].shape()));
-      bool written = i == 0 || ((op.mutates >> i) & 1u);
-      (written ? writes : reads).push_back(&input.view()->storage()->var());
-      dtypes.push_back(input.dtype());
-      kept.inputs.push_back(input.detach());
-    }
-    PointwiseTypes types = op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs);
-    cost += cost_of(op, types.compute, call.inputs[0].size());
-    body.updates.push_back({std::move(kept), types.compute});
-  }
-  Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
-  runtime().engine.push(TaskSpec{.name = op.name.c_str(),
-                                 .reads = reads,
-                                 .writes = writes,
-                                 .cost_ns = cost,
-                                 .priority = thread_state().priority,
-                                 .urgency = thread_state().urgency,
-                                 .keeps = true,
-                                 .stream = stream},
-                        std::move(body));
 }
 
 }  // namespace headrace

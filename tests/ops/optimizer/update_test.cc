@@ -2,6 +2,7 @@
 
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
@@ -57,6 +58,44 @@ TEST(Update, ManyInOneTaskAreAsOneByOne) {
   }
   update_many(op, calls);
   for (size_t i = 0; i < apart.size(); ++i) EXPECT_EQ(together[i].to_vector<float>(), apart[i].to_vector<float>());
+}
+
+TEST(Update, ManyOfAllSizesAndOrdersAreAsOneByOne) {
+  const OpDef& op = find_op("sgd_mom_update");
+  const AttrsPtr attrs = attrs_of(op, {{"lr", 0.5}, {"momentum", 0.25}});
+  const Shape shapes[] = {{3}, {200, 300}, {0}, {1}, {300, 400}, {7, 5}};
+  // A weight whose gradient lies in another order of the axes, too.
+  const auto arrays = [&](size_t i) {
+    const Shape& shape = shapes[i];
+    const bool turns = shape.size() == 2 && i % 2 == 0;
+    const NDArray gradient = turns ? call("transpose", {varied({shape[1], shape[0]}, DType::kFloat32, 20 + i)})
+                                   : varied(shape, DType::kFloat32, 20 + i);
+    return std::vector<NDArray>{varied(shape, DType::kFloat32, i), gradient, varied(shape, DType::kFloat32, 40 + i)};
+  };
+  std::vector<UpdateCall> calls;
+  for (size_t i = 0; i < std::size(shapes); ++i) calls.push_back({arrays(i), attrs});
+  update_many(op, calls);
+  for (size_t i = 0; i < std::size(shapes); ++i) {
+    const std::vector<NDArray> alone = arrays(i);
+    NDArray weight = alone[0];
+    invoke(op, attrs, alone, {&weight, 1});
+    for (size_t k : {0, 2}) EXPECT_EQ(bytes_of(calls[i].inputs[k]), bytes_of(alone[k])) << i << " " << k;
+  }
+}
+
+TEST(Update, TheSameArrayTwiceIsUpdatedTwiceInTurn) {
+  const OpDef& op = find_op("sgd_update");
+  const Shape shape{100, 1000};
+  const NDArray weight = varied(shape, DType::kFloat32, 1), gradient = varied(shape, DType::kFloat32, 2);
+  NDArray expected = copied_to(weight, Device{});
+  std::vector<UpdateCall> calls;
+  for (double lr : {0.5, 0.25}) {
+    calls.push_back({{weight, gradient}, attrs_of(op, {{"lr", lr}, {"wd", 0.125}})});
+    const NDArray inputs[] = {expected, gradient};
+    invoke(op, calls.back().attrs, inputs, {&expected, 1});
+  }
+  update_many(op, calls);
+  EXPECT_EQ(bytes_of(weight), bytes_of(expected));
 }
 
 TEST(Update, RefusesOtherShapes) {

@@ -1,0 +1,142 @@
+// Updates of many parameters in one task.
+#include <algorithm>
+
+#include "backend/cpu/parallel.h"
+#include "device/registry.h"
+#include "engine/runtime.h"
+#include "op/call_body.h"
+#include "op/invoke.h"
+#include "op/pointwise.h"
+#include "op/thread_state.h"
+
+namespace headrace {
+namespace {
+
+bool is_written(const OpDef& op, size_t input) { return input == 0 || ((op.mutates >> input) & 1u); }
+
+// Whether no update writes what another one reads or writes.
+bool are_apart(const std::vector<Var*>& reads, std::vector<Var*> writes) {
+  std::ranges::sort(writes);
+  return std::ranges::adjacent_find(writes) == writes.end() &&
+         std::ranges::none_of(reads, [&](Var* read) { return std::ranges::binary_search(writes, read); });
+}
+
+// What the task owns. Its threads share the elements of all updates, not those of one after the other: most parameters
+// are too small to be divided.
+class Updates {
+ public:
+  explicit Updates(const OpDef& op) noexcept : op_(&op) {}
+
+  void add(UpdateCall call, PointwiseTypes types) {
+    const int64_t elements = call.inputs[0].size();
+    cost_ns_ += headrace::cost_ns(op_->pointwise->program(types.compute), elements);
+    updates_.push_back({std::move(call), types.compute, end(), end() + elements});
+  }
+  // Whether the updates may run side by side; otherwise they run in turn.
+  void set_apart(bool apart) noexcept { are_apart_ = apart; }
+  double cost_ns() const noexcept { return cost_ns_; }
+
+  void operator()() const {
+    for (const Update& update : updates_) {
+      begin_writes(update);
+      if (!are_apart_) run_part(update, update.begin, update.end);
+    }
+    if (!are_apart_) return;
+    constexpr int64_t kGrain = 1 << 14;
+    parallel_for(end(), kGrain, cost_ns_, [this](int64_t begin, int64_t end) { run(begin, end); });
+  }
+
+ private:
+  using Views = SmallVector<View*, 8>;
+
+  struct Update {
+    UpdateCall call;
+    ComputeType compute;
+    int64_t begin, end;  // among the elements of all updates
+  };
+
+  int64_t end() const noexcept { return updates_.empty() ? 0 : updates_.back().end; }
+
+  static Views views_of(const Update& update) {
+    Views views;
+    for (const NDArray& input : update.call.inputs) views.push_back(input.view().get());
+    return views;
+  }
+
+  // Before several threads write parts of one array.
+  void begin_writes(const Update& update) const {
+    for (size_t i = 0; i < update.call.inputs.size(); ++i)
+      if (is_written(*op_, i)) update.call.inputs[i].view()->storage()->begin_write(false);
+  }
+
+  void run(int64_t begin, int64_t end) const {
+    for (auto update = std::ranges::upper_bound(updates_, begin, {}, &Update::end);
+         update != updates_.end() && update->begin < end; ++update)
+      run_part(*update, std::max(begin, update->begin), std::min(end, update->end));
+  }
+
+  // Elements of one update, counted as begin and end are. What is not packed is done as one, by the thread of its
+  // first.
+  void run_part(const Update& update, int64_t begin, int64_t end) const {
+    const Views whole = views_of(update);
+    const std::span<View* const> all(whole.data(), whole.size());
+    if (!is_flat(all, all.first(1))) {
+      if (begin == update.begin) run_call(update, all);
+      return;
+    }
+    std::vector<ViewPtr> parts;
+    Views some;
+    for (const View* view : all) {
+      const int64_t first = view->offset() + begin - update.begin;
+      parts.emplace_back(new View(view->storage_ptr(), view->dtype(), Shape{end - begin}, Strides{1}, first));
+      some.push_back(parts.back().get());
+    }
+    run_call(update, {some.data(), some.size()});
+  }
+
+  void run_call(const Update& update, std::span<View* const> views) const {
+    headrace::run_call(*op_, *update.call.attrs, views, views.first(1), static_cast<uint64_t>(update.compute));
+  }
+
+  const OpDef* op_;
+  std::vector<Update> updates_;
+  double cost_ns_ = 0;
+  bool are_apart_ = true;
+};
+
+}  // namespace
+
+void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
+  check(static_cast<bool>(op.pointwise), ErrorKind::kValue, "{}: not an update operator", op.name);
+  Updates body(op);
+  std::vector<Var*> reads, writes;
+  for (const UpdateCall& call : calls) {
+    check(call.inputs.size() == op.inputs.size(), ErrorKind::kType, "{}: {} arrays are needed, got {}", op.name,
+          op.inputs.size(), call.inputs.size());
+    SmallVector<DType, 8> dtypes;
+    UpdateCall kept{{}, call.attrs};
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const NDArray& input = call.inputs[i];
+      check(input.shape() == call.inputs[0].shape(), ErrorKind::kValue, "{}: {} has shape {}, but {} has shape {}",
+            op.name, op.inputs[i], to_string(input.shape()), op.inputs[0], to_string(call.inputs[0].shape()));
+      (is_written(op, i) ? writes : reads).push_back(&input.view()->storage()->var());
+      dtypes.push_back(input.dtype());
+      kept.inputs.push_back(input.detach());
+    }
+    body.add(std::move(kept), op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
+  }
+  body.set_apart(are_apart(reads, writes));
+  Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
+  const double cost_ns = body.cost_ns();
+  runtime().engine.push(TaskSpec{.name = op.name.c_str(),
+                                 .reads = reads,
+                                 .writes = writes,
+                                 .cost_ns = cost_ns,
+                                 .priority = thread_state().priority,
+                                 .urgency = thread_state().urgency,
+                                 .keeps = true,
+                                 .stream = stream},
+                        std::move(body));
+}
+
+}  // namespace headrace
