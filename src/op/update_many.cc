@@ -21,8 +21,8 @@ bool are_apart(const std::vector<Var*>& reads, std::vector<Var*> writes) {
          std::ranges::none_of(reads, [&](Var* read) { return std::ranges::binary_search(writes, read); });
 }
 
-// What the task owns. Its threads share the elements of all updates, not those of one after the other: most parameters
-// are too small to be divided.
+// What the task owns. On the host its threads share the elements of all updates, not those of one after the other: most
+// parameters are too small to be divided.
 class Updates {
  public:
   explicit Updates(const OpDef& op) noexcept : op_(&op) {}
@@ -32,16 +32,16 @@ class Updates {
     cost_ns_ += headrace::cost_ns(op_->pointwise->program(types.compute), elements);
     updates_.push_back({std::move(call), types.compute, end(), end() + elements});
   }
-  // Whether the updates may run side by side; otherwise they run in turn.
-  void set_apart(bool apart) noexcept { are_apart_ = apart; }
+  // Whether the threads of the host share the elements out; otherwise the updates run in turn.
+  void share_out(bool shared_out) noexcept { is_shared_out_ = shared_out; }
   double cost_ns() const noexcept { return cost_ns_; }
 
   void operator()() const {
     for (const Update& update : updates_) {
       begin_writes(update);
-      if (!are_apart_) run_part(update, update.begin, update.end);
+      if (!is_shared_out_) run_part(update, update.begin, update.end);
     }
-    if (!are_apart_) return;
+    if (!is_shared_out_) return;
     constexpr int64_t kGrain = 1 << 14;
     parallel_for(end(), kGrain, cost_ns_, [this](int64_t begin, int64_t end) { run(begin, end); });
   }
@@ -101,7 +101,7 @@ class Updates {
   const OpDef* op_;
   std::vector<Update> updates_;
   double cost_ns_ = 0;
-  bool are_apart_ = true;
+  bool is_shared_out_ = false;
 };
 
 }  // namespace
@@ -125,8 +125,8 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
     }
     body.add(std::move(kept), op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
   }
-  body.set_apart(are_apart(reads, writes));
   Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
+  body.share_out(!stream && are_apart(reads, writes));
   const double cost_ns = body.cost_ns();
   runtime().engine.push(TaskSpec{.name = op.name.c_str(),
                                  .reads = reads,
