@@ -45,11 +45,27 @@ void copy_line(T* to, int64_t to_step, const T* from, int64_t from_step, int64_t
   }
 }
 
+// A plane as for transpose_plane(), narrower than a cache line and packed in the destination: a block stays in the
+// first-level cache while the columns are written into it one after the other.
+template <class T>
+void interleave(T* to, const T* from, const Axis& outer, const Axis& inner) {
+  const int64_t height = 8192 / (inner.extent * static_cast<int64_t>(sizeof(T)));
+  for (int64_t i = 0; i < outer.extent; i += height) {
+    const int64_t end = std::min(i + height, outer.extent);
+    for (int64_t b = 0; b < inner.extent; ++b) {
+      const T* const column = from + b * inner.from;
+      T* place = to + i * inner.extent + b;
+      for (int64_t a = i; a < end; ++a, place += inner.extent) *place = column[a];
+    }
+  }
+}
+
 // A plane of which the destination runs along `inner` and the source along `outer`, both packed there: whole cache
 // lines are read, turned in a small buffer and written.
 template <class T>
 void transpose_plane(T* to, const T* from, const Axis& outer, const Axis& inner) {
   constexpr int64_t kLine = 64 / sizeof(T), kDepth = 4 * kLine;  // several lines of one source row share its page
+  if (inner.extent < kLine && outer.to == inner.extent) return interleave(to, from, outer, inner);
   alignas(64) T tile[kDepth][kLine];
   for (int64_t i = 0; i < outer.extent; i += kDepth) {
     const int64_t height = std::min(kDepth, outer.extent - i);

@@ -62,6 +62,25 @@ TEST_P(StridedCopy, MovesEveryElementToItsPlace) {
   }
 }
 
+// Planes of all widths beside a cache line, longer than the blocks in which they are copied.
+TEST_P(StridedCopy, TurnsLongPlanes) {
+  const size_t item = item_size(GetParam());
+  std::mt19937 random(1);
+  for (int64_t width : {1, 2, 3, 7, 9, 16, 31, 64, 65})
+    for (int64_t length : {1, 500, 3001}) {
+      const Shape shape{length, width};
+      const Strides from{1, length}, to{width, 1};
+      std::vector<char> source(static_cast<size_t>(length * width) * item), target(source.size(), 0);
+      for (char& byte : source) byte = static_cast<char>(random());
+      strided_copy(target.data(), to, source.data(), from, shape, GetParam());
+      for (int64_t flat = 0; flat < length * width; ++flat) {
+        const char* a = source.data() + place(shape, from, flat) * static_cast<int64_t>(item);
+        const char* b = target.data() + place(shape, to, flat) * static_cast<int64_t>(item);
+        ASSERT_EQ(std::memcmp(a, b, item), 0) << length << " x " << width << ", element " << flat;
+      }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Sizes, StridedCopy,
                          testing::Values(DType::kUint8, DType::kFloat16, DType::kFloat32, DType::kFloat64));
 
