@@ -106,6 +106,7 @@ class Scheduler {
   void finish(Task& task, const FailurePtr& failure, TaskList& ready) noexcept;
   Task* pass_on(ThreadContext& context, int count, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void reach_waits(ChainEvents& events, TaskList& work) noexcept;
+  bool goes_behind(const Task& task) const noexcept;
   Task* place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept;
   void run_on(ThreadContext& context, Task* task, FunctionRef<bool(Task&)> may_continue) noexcept;
   double wake_cost_ns() const noexcept { return static_cast<double>(spin_budget_.get().count()); }
@@ -116,6 +117,8 @@ class Scheduler {
   int64_t horizon_to_take() const noexcept;
   template <class Allowed>
   Task* take(ThreadContext& context, const Allowed& allowed) noexcept;
+  template <class Allowed>
+  Task* take_until(int64_t last, ThreadContext& context, const Allowed& allowed) noexcept;
   Task* take_to_help(ThreadContext& context, FunctionRef<bool(Task&)> allowed) noexcept;
 
   // Accelerators (scheduler_device.cc).

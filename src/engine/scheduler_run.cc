@@ -129,6 +129,15 @@ void Scheduler::reach_waits(ChainEvents& events, TaskList& work) noexcept {
   }
 }
 
+// Whether a ready task waits its turn although this thread could go on with it. A short one does not, for which what it
+// reads is still in the cache. Else a chain of loops that use all cores would keep older tasks from beginning, and what
+// these read in memory.
+bool Scheduler::goes_behind(const Task& task) const noexcept {
+  const ReadyQueue& queue = compute_.queue();
+  if (queue.has_above(task.priority)) return true;
+  return task.cost_ns >= wake_cost_ns() && queue.has_until(task.sequence - 1);
+}
+
 // Sends ready tasks where they will run; keeps the first of the highest priority for this thread if it may run it.
 Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool(Task&)> may_continue) noexcept {
   const int64_t last = horizon();
@@ -154,7 +163,7 @@ Task* Scheduler::place(ThreadContext& context, TaskList& ready, FunctionRef<bool
       compute.push(task);
     }
   }
-  if (next && compute_.queue().has_above(next->priority)) {
+  if (next && goes_behind(*next)) {
     compute.push(next);
     next = nullptr;
   }
@@ -202,9 +211,18 @@ int64_t Scheduler::horizon_to_take() const noexcept {
   return is_alone ? ReadyQueue::kNoHorizon : horizon();
 }
 
+// Even a thread that is alone looks everywhere for what is within the horizon first: older tasks may lie in the batch of
+// the thread that pushes.
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
   const int64_t last = horizon_to_take();
+  if (last == ReadyQueue::kNothing) return nullptr;
+  if (Task* task = take_until(std::min(last, horizon()), context, allowed)) return task;
+  return last == ReadyQueue::kNoHorizon ? take_until(last, context, allowed) : nullptr;
+}
+
+template <class Allowed>
+Task* Scheduler::take_until(int64_t last, ThreadContext& context, const Allowed& allowed) noexcept {
   if (Task* task = compute_.queue().pop(allowed, last)) return task;
   if (Task* task = context.batch.pop(allowed, last)) return task;
   // Another thread's batch is taken as one.
