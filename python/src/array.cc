@@ -25,22 +25,27 @@ PyObject* wrap(NDArray array, bool np) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-bool wait_to_read(const NDArray& array) {
+namespace {
+
+// `for_all`: also for what reads it. False: a Python error is set.
+bool wait_for(const NDArray& array, bool for_all) {
   Storage* storage = array.view() ? array.view()->storage() : nullptr;
   if (!storage) return true;
   Var& var = storage->var();
+  Engine& engine = runtime().engine;
+  constexpr std::chrono::milliseconds kLimit(50);
   try {
-    if (var.idle() && !VarAccess::has_uses(var, false)) {
-      if (!var.is_plain() || runtime().engine.observer()) runtime().engine.wait_to_read(var);
+    if (var.idle() && !VarAccess::has_uses(var, for_all)) {
+      if (!var.is_plain() || engine.observer()) for_all ? engine.wait_to_write(var) : engine.wait_to_read(var);
       return true;
     }
-    trace::Span span({"wait_to_read", trace::kCall});
+    trace::Span span({for_all ? "wait_to_write" : "wait_to_read", trace::kCall});
     while (true) {
       bool done = false;
       std::exception_ptr failure;
       Py_BEGIN_ALLOW_THREADS;
       try {
-        done = runtime().engine.wait_to_read_for(var, std::chrono::milliseconds(50));
+        done = for_all ? engine.wait_to_write_for(var, kLimit) : engine.wait_to_read_for(var, kLimit);
       } catch (...) {
         failure = std::current_exception();
       }
@@ -54,6 +59,11 @@ bool wait_to_read(const NDArray& array) {
     return false;
   }
 }
+
+}  // namespace
+
+bool wait_to_read(const NDArray& array) { return wait_for(array, false); }
+bool wait_to_write(const NDArray& array) { return wait_for(array, true); }
 
 void raise_error(ErrorKind kind, const char* text) {
   static PyObject* table = nullptr;  // headrace.base.error_types: tuple in the order of ErrorKind

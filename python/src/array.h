@@ -48,6 +48,8 @@ PyObject* wrap(NDArray array, bool np);
 
 // Waits without holding the GIL, looking for signals in between. False: a Python error is set.
 bool wait_to_read(const NDArray& array);
+// The same until nothing is queued that reads the array either.
+bool wait_to_write(const NDArray& array);
 
 // Python error from the C++ exception being handled; returns null for convenience.
 PyObject* set_error() noexcept;

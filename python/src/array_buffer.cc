@@ -27,7 +27,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     check(array.is_contiguous() || (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS, ErrorKind::kValue,
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
     array.view()->storage()->expose();
-    if (!wait_to_read(array)) throw PythonError();
+    if (!wait_to_write(array)) throw PythonError();  // the consumer may write
     void* const data = array.view()->data();
     auto* exported = new Exported{array.view(), {}, {}};
     auto size = static_cast<Py_ssize_t>(item_size(array.dtype()));

@@ -63,19 +63,9 @@ PyObject* wait(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* wait_to_write(PyObject* self, PyObject*) {
-  return guarded([&]() -> PyObject* {
-    Storage* storage = array_of(self).view()->storage();
-    trace::Span span({"wait_to_write", trace::kCall});
-    bool done = false;
-    while (storage && !done) {
-      Py_BEGIN_ALLOW_THREADS;
-      done = runtime().engine.wait_to_write_for(storage->var(), std::chrono::milliseconds(50));
-      Py_END_ALLOW_THREADS;
-      if (!done && PyErr_CheckSignals() != 0) throw PythonError();
-    }
-    Py_RETURN_NONE;
-  });
+PyObject* wait_for_all(PyObject* self, PyObject*) {
+  if (!wait_to_write(array_of(self))) return nullptr;
+  Py_RETURN_NONE;
 }
 
 PyObject* detach(PyObject* self, PyObject*) {
@@ -203,7 +193,7 @@ PyMethodDef array_methods[] = {
     {"wait_to_read", wait, METH_NOARGS,
      "wait_to_read()\n--\n\nBlocks until every operation that writes the array is done; raises the error of a failed "
      "one."},
-    {"wait_to_write", wait_to_write, METH_NOARGS,
+    {"wait_to_write", wait_for_all, METH_NOARGS,
      "wait_to_write()\n--\n\nBlocks until every operation that reads or writes the array is done."},
     {"detach", detach, METH_NOARGS, "detach()\n--\n\nThe same memory without a gradient history."},
     {"as_nd_ndarray", as_nd_ndarray, METH_NOARGS, "as_nd_ndarray()\n--\n\nThe same array as an nd.NDArray."},

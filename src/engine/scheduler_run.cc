@@ -211,8 +211,8 @@ int64_t Scheduler::horizon_to_take() const noexcept {
   return is_alone ? ReadyQueue::kNoHorizon : horizon();
 }
 
-// Even a thread that is alone looks everywhere for what is within the horizon first: older tasks may lie in the batch of
-// the thread that pushes.
+// Even a thread that is alone looks everywhere for what is within the horizon first: older tasks may lie in the batch
+// of the thread that pushes.
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
   const int64_t last = horizon_to_take();

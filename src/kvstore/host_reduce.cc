@@ -18,7 +18,6 @@ constexpr int64_t kTileElements = 2048;  // a tile of the reduction and of some 
 constexpr int64_t kGrainElements = 8 * kTileElements;
 
 constexpr size_t kLeastStreamedBytes = 256 * 1024;
-constexpr size_t kLeastSharedBytes = 64 * 1024;  // smaller ones are copied before shared memory is found
 
 constexpr double kNsPerByte = 0.06;
 
@@ -40,6 +39,7 @@ class HostReduce {
     size_t cached = 0;  // how many of `written` are written as usual
     for (size_t i = 0; i < results_.size(); ++i) {
       View* const result = results_[i].get();
+      if (lender && result != lender && result->storage() == lender->storage()) continue;  // the same elements again
       const bool borrows = lender && result != lender && may_share(*result);
       (borrows ? borrowers : written).push_back(result);
       if (!borrows && i < cached_) ++cached;
@@ -66,9 +66,7 @@ class HostReduce {
   DType dtype() const noexcept { return values_[0]->dtype(); }
   size_t bytes() const noexcept { return item_size(dtype()); }
 
-  static bool may_share(const View& view) {
-    return view.covers_storage() && view.storage()->bytes() >= kLeastSharedBytes && view.storage()->may_share();
-  }
+  static bool may_share(const View& view) { return view.covers_storage() && view.storage()->may_share(); }
 
   bool is_value(const View& view) const {
     return std::ranges::any_of(values_, [&](const ViewPtr& value) { return value->storage() == view.storage(); });

@@ -17,11 +17,31 @@ using Vars = std::shared_ptr<std::vector<Var>>;
 constexpr double kBorderCostNs = 50;
 constexpr double kNsPerByte = 0.1;
 
-struct Border {
+// Before parts are used. Their tasks, several of which may run at once, find memory that is the buffer's alone.
+struct Begin {
+  Vars vars;
+  ViewPtr buffer;
+  BorderUse use;
+  void operator()() const {
+    if (use != BorderUse::kRead) buffer->storage()->begin_write(use == BorderUse::kReplace && buffer->covers_storage());
+  }
+};
+
+struct End {
   Vars vars;
   ViewPtr buffer;
   void operator()() const noexcept {}
 };
+
+TaskSpec border(const char* name, const NDArray& buffer, std::span<Var* const> reads, std::span<Var* const> writes) {
+  return {.name = name,
+          .reads = reads,
+          .writes = writes,
+          .cost_ns = kBorderCostNs,
+          .priority = Priority::kHigh,
+          .urgency = thread_state().urgency,
+          .stream = compute_stream(buffer.device())};
+}
 
 struct Copy {
   Vars vars;
@@ -55,27 +75,16 @@ void PartTasks::take(const NDArray& buffer, std::span<Var* const> parts, BorderU
   Var* const whole = &buffer.view()->storage()->var();
   if (use == BorderUse::kRead || use == BorderUse::kChange || !buffer.view()->covers_storage()) reads.push_back(whole);
   if (use != BorderUse::kRead) writes.push_back(whole);
-  push_border("kvstore begin", buffer, reads, writes, false);
+  runtime().engine.push(border("kvstore begin", buffer, reads, writes), Begin{vars_, buffer.view(), use});
 }
 
 void PartTasks::give_back(const NDArray& buffer, std::span<Var* const> parts, BorderUse use) const {
   std::vector<Var*> reads(parts.begin(), parts.end()), writes(parts.begin(), parts.end());
   Var* const whole = &buffer.view()->storage()->var();
   (use == BorderUse::kRead ? reads : writes).push_back(whole);
-  push_border("kvstore end", buffer, reads, writes, use == BorderUse::kReplaceOrKeep);
-}
-
-void PartTasks::push_border(const char* name, const NDArray& buffer, std::span<Var* const> reads,
-                            std::span<Var* const> writes, bool keeps) const {
-  runtime().engine.push(TaskSpec{.name = name,
-                                 .reads = reads,
-                                 .writes = writes,
-                                 .cost_ns = kBorderCostNs,
-                                 .priority = Priority::kHigh,
-                                 .urgency = thread_state().urgency,
-                                 .keeps = keeps,
-                                 .stream = compute_stream(buffer.device())},
-                        Border{vars_, buffer.view()});
+  TaskSpec spec = border("kvstore end", buffer, reads, writes);
+  spec.keeps = use == BorderUse::kReplaceOrKeep;
+  runtime().engine.push(spec, End{vars_, buffer.view()});
 }
 
 void PartTasks::copy(const Touched& target, const Touched& source) const {

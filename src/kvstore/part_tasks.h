@@ -39,9 +39,6 @@ class PartTasks {
   void combine(const OpDef& operation, const Touched& target, const Touched& source) const;
 
  private:
-  void push_border(const char* name, const NDArray& buffer, std::span<Var* const> reads, std::span<Var* const> writes,
-                   bool keeps) const;
-
   std::shared_ptr<std::vector<Var>> vars_;  // the tasks keep them
 };
 

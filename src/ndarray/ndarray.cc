@@ -57,6 +57,7 @@ void NDArray::copy_to_host(void* destination) const {
   if (!device().is_host()) return host_copy(*this).copy_to_host(destination);
   wait_to_read();
   if (size() == 0) return;
+  const Storage::Reading reading(*view_->storage());
   if (view_->is_contiguous()) {
     std::memcpy(destination, view_->data(), static_cast<size_t>(size()) * item_size(dtype()));
   } else {
@@ -71,6 +72,7 @@ double NDArray::item() const {
   check_has_values(*view_, "item");
   if (!device().is_host()) return host_copy(*this).item();
   wait_to_read();
+  const Storage::Reading reading(*view_->storage());
   return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(view_->data())); });
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/function_ref.h"
 #include "device/registry.h"
 #include "ndarray/view.h"
 
@@ -239,14 +240,17 @@ std::string record_header(const NDArray& array, bool np_shapes) {
   return out;
 }
 
-// The packed values of an array; `copy` holds them when the array is a strided view or on an accelerator.
-std::string_view values_of(const NDArray& array, std::string& copy) {
+// Calls with the packed values of an array, which are copied when it is a strided view or on an accelerator.
+void with_values(const NDArray& array, FunctionRef<void(std::string_view)> use) {
   array.wait_to_read();
-  size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
-  if (array.is_contiguous() && array.device().is_host()) return {array.view()->data(), bytes};
-  copy.resize(bytes);
+  const size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
+  if (array.is_contiguous() && array.device().is_host()) {
+    const Storage::Reading reading(*array.view()->storage());
+    return use({array.view()->data(), bytes});
+  }
+  std::string copy(bytes, '\0');
   array.copy_to_host(copy.data());
-  return copy;
+  use(copy);
 }
 
 // Writes to a temporary file beside the target and renames it, so that a failure leaves an old file whole.
@@ -292,8 +296,8 @@ class OutputFile {
 }  // namespace
 
 std::string serialize_record(const NDArray& array, bool np_shapes) {
-  std::string copy, out = record_header(array, np_shapes);
-  out.append(values_of(array, copy));
+  std::string out = record_header(array, np_shapes);
+  with_values(array, [&](std::string_view values) { out.append(values); });
   return out;
 }
 
@@ -325,9 +329,8 @@ void save_arrays(const std::string& path, std::span<const NDArray> arrays, std::
   file.reserve(total);
   file.write(head);
   for (size_t i = 0; i < arrays.size(); ++i) {
-    std::string copy;
     file.write(headers[i]);
-    file.write(values_of(arrays[i], copy));
+    with_values(arrays[i], [&](std::string_view values) { file.write(values); });
   }
   file.write(tail);
   file.commit();

@@ -1,5 +1,7 @@
 #include "ndarray/storage.h"
 
+#include <sched.h>
+
 #include <cstring>
 #include <memory>
 
@@ -33,12 +35,12 @@ Storage::~Storage() {
     free_owner_(owner_);
     return;
   }
-  release_memory();
+  give_back(std::unique_ptr<StorageExtras>(extras_.load(std::memory_order_acquire)),
+            data_.load(std::memory_order_acquire));
 }
 
-void Storage::release_memory() noexcept {
-  const std::unique_ptr<StorageExtras> extras(extras_.load(std::memory_order_acquire));
-  if (!extras || !extras->memory) allocator_->release(data_.load(std::memory_order_acquire), bytes_);
+void Storage::give_back(std::unique_ptr<StorageExtras> extras, void* memory) noexcept {
+  if (!extras || !extras->memory) allocator_->release(memory, bytes_);
 }
 
 void Storage::check_reach() const {
@@ -67,9 +69,7 @@ StorageExtras& Storage::extras() {
   return is_first ? *mine.release() : *expected;
 }
 
-LayoutCopies* Storage::copies() {
-  return is_borrowed_ || is_exposed_.load(std::memory_order_relaxed) ? nullptr : &extras().copies;
-}
+LayoutCopies* Storage::copies() { return is_borrowed_ || is_exposed() ? nullptr : &extras().copies; }
 
 IntrusivePtr<SharedMemory> Storage::lend() {
   StorageExtras& mine = extras();
@@ -80,15 +80,17 @@ IntrusivePtr<SharedMemory> Storage::lend() {
 
 bool Storage::share(Storage& source) {
   if (this == &source || bytes_ != source.bytes_ || !may_share() || !source.may_share()) return false;
-  // expose() changes the one flag and looks at the other in the opposite order: at least one side sees the other.
-  is_shared_.store(true, std::memory_order_seq_cst);
-  source.is_shared_.store(true, std::memory_order_seq_cst);
+  // expose() sets its mark and looks for this one, in the opposite order: at least one side sees the other.
+  marks_.fetch_or(kShared, std::memory_order_seq_cst);
+  source.marks_.fetch_or(kShared, std::memory_order_seq_cst);
   if (!may_share() || !source.may_share()) return false;
   auto extras = std::make_unique<StorageExtras>();
   extras->memory = source.lend();
-  release_memory();
-  data_.store(extras->memory->data(), std::memory_order_release);
+  std::unique_ptr<StorageExtras> old_extras(extras_.load(std::memory_order_acquire));
+  void* const old_memory = data_.exchange(extras->memory->data(), std::memory_order_seq_cst);
   extras_.store(extras.release(), std::memory_order_release);
+  await_readers();
+  give_back(std::move(old_extras), old_memory);
   return true;
 }
 
@@ -97,16 +99,22 @@ void Storage::begin_write_slowly(bool replaces) {
   if (extras->memory && !extras->memory->take()) {
     void* const mine = allocator_->allocate(bytes_);
     if (!replaces) copy_bytes(mine, extras->memory->data(), bytes_);
-    data_.store(mine, std::memory_order_release);
+    data_.store(mine, std::memory_order_seq_cst);
+    await_readers();
   }
-  is_shared_.store(false, std::memory_order_release);
+  marks_.fetch_and(static_cast<uint8_t>(~kShared), std::memory_order_release);
   extras_.store(nullptr, std::memory_order_release);
   delete extras;
 }
 
+// Those that came before data_ changed; who came later sees the new memory.
+void Storage::await_readers() const noexcept {
+  while (readers_.load(std::memory_order_seq_cst) > 0) sched_yield();
+}
+
 void Storage::expose() {
-  is_exposed_.store(true, std::memory_order_seq_cst);
-  if (is_borrowed_ || !is_shared_.load(std::memory_order_seq_cst)) return;
+  const uint8_t before = marks_.fetch_or(kExposed, std::memory_order_seq_cst);
+  if (is_borrowed_ || !(before & kShared)) return;
   Var* var = &var_;
   const TaskSpec spec{.name = "unshare", .reads = {&var, 1}, .writes = {&var, 1}, .cost_ns = copy_cost_ns(bytes_)};
   runtime().engine.push(spec, [storage = StoragePtr(this)] { storage->begin_write(false); });

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 #include "base/ref_counted.h"
 #include "base/slab.h"
@@ -60,19 +62,36 @@ class Storage final : public RefCounted<Storage> {
   // Whether begin_write() has anything to do.
   bool has_extras() const noexcept { return !is_borrowed_ && extras_.load(std::memory_order_acquire); }
   // Makes the contents those of `source`, in the same memory: nothing is copied until one of the two is written. False
-  // when that cannot be, and nothing has changed: other sizes, not on the host, borrowed or exposed memory. Any thread
-  // that holds write access to var() and access to that of `source`.
+  // when that cannot be, and nothing has changed: other sizes, or one that may not. Any thread that holds write access
+  // to var() and access to that of `source`.
   bool share(Storage& source);
-  // Whether share() may be tried.
-  bool may_share() const noexcept {
-    return device_.is_host() && !is_borrowed_ && !is_exposed_.load(std::memory_order_seq_cst);
-  }
+  // Large memory of the host that code outside neither owns nor sees.
+  bool may_share() const noexcept { return device_.is_host() && may_move() && !is_exposed(); }
   // Code outside sees the memory from now on, as data() gives it after the next wait for var(), and may change it at
   // any time. Any thread.
   void expose();
 
+  // While it lives, memory that data() gave afterwards is not given back: for a thread that has waited for the contents
+  // and reads them without access to var(), while other threads may go on to write. It waits for nothing meanwhile.
+  class Reading {
+   public:
+    explicit Reading(Storage& storage) noexcept : storage_(storage.may_move() ? &storage : nullptr) {
+      if (storage_) storage_->readers_.fetch_add(1, std::memory_order_seq_cst);
+    }
+    ~Reading() {
+      if (storage_) storage_->readers_.fetch_sub(1, std::memory_order_release);
+    }
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+   private:
+    Storage* const storage_;
+  };
+
   // Null for borrowed memory.
   Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
+
+  static constexpr size_t kLeastSharedBytes = 64 * 1024;  // less is copied before shared memory is found
 
   static void* operator new(size_t size) { return slab_allocate(size); }
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
@@ -80,15 +99,21 @@ class Storage final : public RefCounted<Storage> {
  private:
   void* allocate();
   void check_reach() const;
+  bool may_move() const noexcept { return !is_borrowed_ && bytes_ >= kLeastSharedBytes; }
+  void await_readers() const noexcept;
   void begin_write_slowly(bool replaces);
   StorageExtras& extras();
   IntrusivePtr<SharedMemory> lend();
-  void release_memory() noexcept;
+  void give_back(std::unique_ptr<StorageExtras> extras, void* memory) noexcept;
+  bool is_exposed() const noexcept { return marks_.load(std::memory_order_seq_cst) & kExposed; }
+
+  static constexpr uint8_t kExposed = 1;
+  static constexpr uint8_t kShared = 2;  // perhaps
 
   Device device_;
   const bool is_borrowed_ = false;
-  std::atomic<bool> is_exposed_{false};
-  std::atomic<bool> is_shared_{false};  // perhaps with others
+  std::atomic<uint8_t> marks_{0};
+  std::atomic<uint16_t> readers_{0};  // Reading objects
   Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};

@@ -249,7 +249,9 @@ TEST(Engine, ReadersOfOneVersionRunTogether) {
 
 // One worker is held up while tasks of all priorities queue up; then they run in the order of their priorities.
 TEST(Engine, PrioritiesDecideAmongReadyTasks) {
-  Engine engine(config_with(1));
+  Config config = config_with(1);
+  config.lookahead = 0;
+  Engine engine(config);
   Var gate;
   std::array<Var*, 1> gates{&gate};
   std::atomic<bool> go{false};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kvstore/host_reduce.h"
 #include "kvstore/interpreter.h"
 #include "kvstore/strategies.h"
 #include "tests/kvstore/cpu_topologies.h"
@@ -68,6 +69,26 @@ TEST(Executor, DoesWhatTheInterpreterDoesInEveryStrategy) {
 TEST(Executor, SumsLargeArraysStress) {
   for (const Strategy& strategy : strategies())
     expect_as_interpreted(request_on(cpu_mesh(), 8, 1 << 20, Collective::kAllreduce, 4), strategy);
+}
+
+// All arrays lie in one memory at first; the tasks of a plan write parts of them side by side.
+TEST(Executor, WritesArraysThatShareMemoryStress) {
+  constexpr int kDevices = 4;
+  constexpr int64_t kElements = 1 << 18;
+  for (const Strategy& strategy : strategies())
+    for (int round = 0; round < 5; ++round) {
+      SCOPED_TRACE(strategy.name);
+      const CollectiveRequest request =
+          request_on(cpu_star(kDevices), kDevices, kElements * sizeof(float), Collective::kAllreduce, 4);
+      const NDArray source = varied({kElements}, DType::kFloat32, 3);
+      const std::vector<NDArray> arrays = values_on(kDevices, kElements, DType::kFloat32, 1);
+      reduce_on_host(Reduction(), {&source, 1}, arrays, {}, Extent::kBeyondCaches);
+      for (const NDArray& array : arrays) array.wait_to_read();
+      ASSERT_EQ(arrays[0].view()->data(), arrays[1].view()->data());
+      Executor(make_plan(strategy.name, request), DType::kFloat32).run(arrays, Reduction());
+      const std::string expected = bytes_of(call("_mul_scalar", {source}, {{"scalar", double{kDevices}}}));
+      for (const NDArray& array : arrays) EXPECT_EQ(bytes_of(array), expected);
+    }
 }
 
 TEST(Executor, TakesOtherDtypesAndReductions) {

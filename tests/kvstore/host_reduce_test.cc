@@ -98,6 +98,25 @@ TEST(HostReduce, LargeResultsShareMemoryUntilOneIsWritten) {
   EXPECT_EQ(bytes_of(kept), bytes_of(full(shape, 3, DType::kFloat32, Device{})));
 }
 
+TEST(HostReduce, TakesSeveralViewsOfOneArray) {
+  const Shape shape{200, 200};
+  const auto view_again = [&](const NDArray& array) {
+    return view_of(array, {array.shape(), array.strides(), array.view()->offset()});
+  };
+  for (const char* name : {"sum", "max"}) {
+    const Reduction reduction{std::string_view(name)};
+    std::vector<NDArray> values = values_of(2, shape, DType::kFloat32);
+    const std::string expected = bytes_of(in_turn(reduction, values));
+    const NDArray kept = NDArray::empty(shape), other = NDArray::empty(shape);
+    const NDArray results[] = {view_again(values[0]), other, view_again(other), values[1], view_again(values[1])};
+    reduce_on_host(reduction, values, results, kept, Extent::kBeyondCaches);
+    // Now all share memory; one of them is passed on to itself and to the others.
+    reduce_on_host(Reduction(), {&other, 1}, results, view_again(kept), Extent::kBeyondCaches);
+    for (const NDArray& result : results) EXPECT_EQ(bytes_of(result), expected);
+    EXPECT_EQ(bytes_of(kept), expected);
+  }
+}
+
 // Every array holds one number in its first half and one in the second, which the program knows without running.
 TEST(HostReduce, RandomProgramsOverSharedMemory) {
   constexpr int64_t kHalf = 10'000;

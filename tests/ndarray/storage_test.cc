@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "device/registry.h"
 #include "engine/runtime.h"
@@ -12,7 +15,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kBytes = 96;
+constexpr size_t kBytes = Storage::kLeastSharedBytes;
 
 StoragePtr storage_of(const std::string& text, size_t bytes = kBytes) {
   StoragePtr storage(new Storage(allocator_of(Device{}), Device{}, bytes));
@@ -92,8 +95,10 @@ TEST(Storage, MemoryThatOthersSeeIsNotShared) {
   const StoragePtr source = storage_of("source"), other_size = storage_of("old", 2 * kBytes);
   EXPECT_FALSE(source->share(*source));
   EXPECT_FALSE(other_size->share(*source));
-  char borrowed_bytes[kBytes] = "borrowed";
-  const StoragePtr borrowed(new Storage(Device{}, kBytes, borrowed_bytes, nullptr, [](void*) {}));
+  const StoragePtr small = storage_of("small", 64);
+  EXPECT_FALSE(small->share(*storage_of("other", 64)));
+  std::vector<char> bytes(kBytes);
+  const StoragePtr borrowed(new Storage(Device{}, kBytes, bytes.data(), nullptr, [](void*) {}));
   EXPECT_FALSE(borrowed->share(*source));
   EXPECT_FALSE(source->share(*borrowed));
   const StoragePtr exposed = storage_of("exposed");
@@ -111,6 +116,27 @@ TEST(Storage, WhatIsExposedGetsMemoryOfItsOwn) {
   *static_cast<char*>(borrower->data()) = 'S';
   EXPECT_EQ(text_of(borrower), "Source");
   EXPECT_EQ(text_of(source), "source");
+}
+
+// A thread that reads without access sees what was there before or what comes after, but never memory of others.
+TEST(Storage, MemoryStaysWhileAThreadReadsIt) {
+  const StoragePtr storage = storage_of("aaaa"), source = storage_of("bbbb");
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop) {
+      const Storage::Reading reading(*storage);
+      const char first = *static_cast<const char*>(storage->address());
+      EXPECT_TRUE(first == 'a' || first == 'b') << first;
+    }
+  });
+  for (int round = 0; round < 2000; ++round) {
+    ASSERT_TRUE(storage->share(*source));
+    storage->begin_write(true);  // nothing of what is there is read, but by that thread
+    std::memset(storage->data(), 'a', 1);
+    const StoragePtr foreign = storage_of("zzzz");
+  }
+  stop = true;
+  reader.join();
 }
 
 TEST(Storage, LayoutCopiesStayWithTheLenderAndLeaveTheBorrower) {
