@@ -3,6 +3,7 @@
 #include "array.h"
 #include "base/check.h"
 #include "convert.h"
+#include "ndarray/snapshot.h"
 #include "op/borrowed_arrays.h"
 #include "op/invoke.h"
 #include "op_call.h"
@@ -143,7 +144,7 @@ double only_value(PyObject* self, const char* what) {
     throw Error(ErrorKind::kType, fmt::format("{}: only an array of one element converts to a Python scalar; this one "
                                               "has shape {}",
                                               what, to_string(array.shape())));
-  const NDArray host = on_host(array);
+  const NDArray host = snapshot(array);
   if (!wait_to_read(host)) throw PythonError();
   return host.item();
 }

@@ -4,7 +4,7 @@
 
 #include "array.h"
 #include "base/check.h"
-#include "ndarray/device_copy.h"
+#include "ndarray/snapshot.h"
 #include "op/invoke.h"
 
 namespace headrace::python {
@@ -265,12 +265,8 @@ NDArray beside(NDArray array, const NDArray& neighbour) {
   return needs_device_copy(neighbour.device(), array.device()) ? copied_to(array, neighbour.device()) : array;
 }
 
-NDArray on_host(const NDArray& array) {
-  return !array.view()->storage() || array.device().is_host() ? array : host_copy(array);
-}
-
 PyObject* to_numpy(const NDArray& given) {
-  const NDArray array = on_host(given);
+  const NDArray array = snapshot(given);
   if (!wait_to_read(array)) throw PythonError();
   static PyObject* empty = numpy_name("empty");
   Ref shape(from_shape(array.shape()));

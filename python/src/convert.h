@@ -27,11 +27,8 @@ PyObject* from_attr_value(const AttrValue& value);
 
 // An array from anything that NumPy makes an array of. `dtype`: what to convert to; nullopt keeps NumPy's choice.
 NDArray from_object(PyObject* object, std::optional<DType> dtype);
-// A packed copy as a NumPy array; waits.
+// A packed copy as a NumPy array. Waits without the interpreter's lock, which a thread that completes tasks may need.
 PyObject* to_numpy(const NDArray& array);
-// The array, or where it is on an accelerator a copy that is on its way: to be waited for with wait_to_read(), without
-// the interpreter's lock, which a thread that completes tasks may need.
-NDArray on_host(const NDArray& array);
 // The array, or a copy of it where `neighbour` is, if that is on an accelerator: for values that an operation mixes.
 NDArray beside(NDArray array, const NDArray& neighbour);
 // The struct-module format of a dtype ("f", "q"); null where Python has none (bfloat16).

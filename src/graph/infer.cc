@@ -4,6 +4,7 @@
 #include <charconv>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "graph/infer_node.h"
 #include "graph/labels.h"
@@ -79,12 +80,14 @@ class Inference {
   }
 
  private:
+  // What is given goes before what the variable says.
   static Type type_of_variable(const Node& node, const KnownTypes& known) {
     Type type = declared_type(*node.label);
     if (auto found = known.shapes.find(node.label->name); found != known.shapes.end()) {
-      std::optional<Shape> one = type.shape;
-      Completion(node.label->name.c_str(), {&one, 1}).set(0, found->second);
-      type.shape = one;
+      const std::optional<Shape> declared = std::exchange(type.shape, found->second);
+      if (declared && declared->size() == type.shape->size())
+        for (size_t axis = 0; axis < declared->size(); ++axis)
+          if ((*type.shape)[axis] == -1) (*type.shape)[axis] = (*declared)[axis];
     }
     if (auto found = known.dtypes.find(node.label->name); found != known.dtypes.end()) type.dtype = found->second;
     return type;

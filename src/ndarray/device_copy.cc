@@ -57,19 +57,4 @@ void push_device_copy(const ViewPtr& to, const ViewPtr& from, int urgency, bool 
       CopyBody{to, from});
 }
 
-NDArray host_copy(const NDArray& array) {
-  const View& view = *array.view();
-  int64_t first = 0, last = 0;  // elements, from the view's own first one
-  for (size_t axis = 0; axis < view.shape().size(); ++axis) {
-    const int64_t reach = (view.shape()[axis] - 1) * view.strides()[axis];
-    (reach < 0 ? first : last) += reach;
-  }
-  if (view.size() == 0) first = 0, last = -1;
-  const Shape line{last - first + 1};
-  const ViewPtr from(new View(view.storage_ptr(), view.dtype(), line, Strides{1}, view.offset() + first));
-  const ViewPtr to = make_view(line, view.dtype(), Device{});
-  push_device_copy(to, from);
-  return NDArray(ViewPtr(new View(to->storage_ptr(), view.dtype(), view.shape(), view.strides(), -first)));
-}
-
 }  // namespace headrace

@@ -15,8 +15,4 @@ void push_device_copy(const ViewPtr& to, const ViewPtr& from, int urgency = 0, b
 // does. In a task that holds access to both storages.
 void copy_elements(const View& to, const View& from);
 
-// An array on the host with the geometry of `array`, which is on an accelerator: what lies between the first and the
-// last of its elements is copied.
-NDArray host_copy(const NDArray& array);
-
 }  // namespace headrace

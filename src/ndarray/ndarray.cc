@@ -6,6 +6,7 @@
 #include "base/dtype_dispatch.h"
 #include "engine/runtime.h"
 #include "ndarray/device_copy.h"
+#include "ndarray/snapshot.h"
 #include "ndarray/strided_copy.h"
 #include "ndarray/view.h"
 #include "trace/trace.h"
@@ -54,15 +55,15 @@ void check_has_values(const View& view, const char* operation) {
 
 void NDArray::copy_to_host(void* destination) const {
   check_has_values(*view_, "asnumpy");
-  if (!device().is_host()) return host_copy(*this).copy_to_host(destination);
-  wait_to_read();
+  const NDArray source = snapshot(*this);
+  source.wait_to_read();
   if (size() == 0) return;
-  const Storage::Reading reading(*view_->storage());
-  if (view_->is_contiguous()) {
-    std::memcpy(destination, view_->data(), static_cast<size_t>(size()) * item_size(dtype()));
+  const View& view = *source.view();
+  if (view.is_contiguous()) {
+    std::memcpy(destination, view.data(), static_cast<size_t>(size()) * item_size(dtype()));
   } else {
     Strides packed = contiguous_strides(shape());
-    strided_copy(destination, packed, view_->data(), strides(), shape(), dtype());
+    strided_copy(destination, packed, view.data(), view.strides(), shape(), dtype());
   }
 }
 
@@ -70,10 +71,10 @@ double NDArray::item() const {
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
   check_has_values(*view_, "item");
-  if (!device().is_host()) return host_copy(*this).item();
-  wait_to_read();
-  const Storage::Reading reading(*view_->storage());
-  return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(view_->data())); });
+  const NDArray source = snapshot(*this);
+  source.wait_to_read();
+  const char* const element = source.view()->data();
+  return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(element)); });
 }
 
 void check_dtype(const NDArray& array, DType expected, const char* operation) {

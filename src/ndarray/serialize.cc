@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/function_ref.h"
 #include "device/registry.h"
+#include "ndarray/snapshot.h"
 #include "ndarray/view.h"
 
 namespace headrace {
@@ -242,14 +243,12 @@ std::string record_header(const NDArray& array, bool np_shapes) {
 
 // Calls with the packed values of an array, which are copied when it is a strided view or on an accelerator.
 void with_values(const NDArray& array, FunctionRef<void(std::string_view)> use) {
-  array.wait_to_read();
+  const NDArray source = snapshot(array);
+  source.wait_to_read();
   const size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
-  if (array.is_contiguous() && array.device().is_host()) {
-    const Storage::Reading reading(*array.view()->storage());
-    return use({array.view()->data(), bytes});
-  }
+  if (source.is_contiguous()) return use({source.view()->data(), bytes});
   std::string copy(bytes, '\0');
-  array.copy_to_host(copy.data());
+  source.copy_to_host(copy.data());
   use(copy);
 }
 

@@ -1,7 +1,5 @@
 #include "ndarray/storage.h"
 
-#include <sched.h>
-
 #include <cstring>
 #include <memory>
 
@@ -87,9 +85,8 @@ bool Storage::share(Storage& source) {
   auto extras = std::make_unique<StorageExtras>();
   extras->memory = source.lend();
   std::unique_ptr<StorageExtras> old_extras(extras_.load(std::memory_order_acquire));
-  void* const old_memory = data_.exchange(extras->memory->data(), std::memory_order_seq_cst);
+  void* const old_memory = data_.exchange(extras->memory->data(), std::memory_order_acq_rel);
   extras_.store(extras.release(), std::memory_order_release);
-  await_readers();
   give_back(std::move(old_extras), old_memory);
   return true;
 }
@@ -99,17 +96,11 @@ void Storage::begin_write_slowly(bool replaces) {
   if (extras->memory && !extras->memory->take()) {
     void* const mine = allocator_->allocate(bytes_);
     if (!replaces) copy_bytes(mine, extras->memory->data(), bytes_);
-    data_.store(mine, std::memory_order_seq_cst);
-    await_readers();
+    data_.store(mine, std::memory_order_release);
   }
   marks_.fetch_and(static_cast<uint8_t>(~kShared), std::memory_order_release);
   extras_.store(nullptr, std::memory_order_release);
   delete extras;
-}
-
-// Those that came before data_ changed; who came later sees the new memory.
-void Storage::await_readers() const noexcept {
-  while (readers_.load(std::memory_order_seq_cst) > 0) sched_yield();
 }
 
 void Storage::expose() {

@@ -65,28 +65,14 @@ class Storage final : public RefCounted<Storage> {
   // when that cannot be, and nothing has changed: other sizes, or one that may not. Any thread that holds write access
   // to var() and access to that of `source`.
   bool share(Storage& source);
-  // Large memory of the host that code outside neither owns nor sees.
-  bool may_share() const noexcept { return device_.is_host() && may_move() && !is_exposed(); }
+  // Large memory of the host that code outside neither owns nor sees. Who reads it holds access to var(): it may be
+  // exchanged for other memory when it is written.
+  bool may_share() const noexcept {
+    return device_.is_host() && !is_borrowed_ && bytes_ >= kLeastSharedBytes && !is_exposed();
+  }
   // Code outside sees the memory from now on, as data() gives it after the next wait for var(), and may change it at
   // any time. Any thread.
   void expose();
-
-  // While it lives, memory that data() gave afterwards is not given back: for a thread that has waited for the contents
-  // and reads them without access to var(), while other threads may go on to write. It waits for nothing meanwhile.
-  class Reading {
-   public:
-    explicit Reading(Storage& storage) noexcept : storage_(storage.may_move() ? &storage : nullptr) {
-      if (storage_) storage_->readers_.fetch_add(1, std::memory_order_seq_cst);
-    }
-    ~Reading() {
-      if (storage_) storage_->readers_.fetch_sub(1, std::memory_order_release);
-    }
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
-
-   private:
-    Storage* const storage_;
-  };
 
   // Null for borrowed memory.
   Allocator* allocator() const noexcept { return is_borrowed() ? nullptr : allocator_; }
@@ -99,8 +85,6 @@ class Storage final : public RefCounted<Storage> {
  private:
   void* allocate();
   void check_reach() const;
-  bool may_move() const noexcept { return !is_borrowed_ && bytes_ >= kLeastSharedBytes; }
-  void await_readers() const noexcept;
   void begin_write_slowly(bool replaces);
   StorageExtras& extras();
   IntrusivePtr<SharedMemory> lend();
@@ -113,7 +97,6 @@ class Storage final : public RefCounted<Storage> {
   Device device_;
   const bool is_borrowed_ = false;
   std::atomic<uint8_t> marks_{0};
-  std::atomic<uint16_t> readers_{0};  // Reading objects
   Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};

@@ -2,10 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "device/registry.h"
@@ -116,27 +114,6 @@ TEST(Storage, WhatIsExposedGetsMemoryOfItsOwn) {
   *static_cast<char*>(borrower->data()) = 'S';
   EXPECT_EQ(text_of(borrower), "Source");
   EXPECT_EQ(text_of(source), "source");
-}
-
-// A thread that reads without access sees what was there before or what comes after, but never memory of others.
-TEST(Storage, MemoryStaysWhileAThreadReadsIt) {
-  const StoragePtr storage = storage_of("aaaa"), source = storage_of("bbbb");
-  std::atomic<bool> stop{false};
-  std::thread reader([&] {
-    while (!stop) {
-      const Storage::Reading reading(*storage);
-      const char first = *static_cast<const char*>(storage->address());
-      EXPECT_TRUE(first == 'a' || first == 'b') << first;
-    }
-  });
-  for (int round = 0; round < 2000; ++round) {
-    ASSERT_TRUE(storage->share(*source));
-    storage->begin_write(true);  // nothing of what is there is read, but by that thread
-    std::memset(storage->data(), 'a', 1);
-    const StoragePtr foreign = storage_of("zzzz");
-  }
-  stop = true;
-  reader.join();
 }
 
 TEST(Storage, LayoutCopiesStayWithTheLenderAndLeaveTheBorrower) {

@@ -44,9 +44,8 @@ void require_inputs(const Infer& i, const Window& w, bool no_bias, size_t furthe
   i.require(is_floating(i.dtype(0)), ErrorKind::kRuntime, "expected floats, got {}; convert with astype",
             dtype_name(i.dtype(0)));
   for (size_t k = 1; k < count - further; ++k)
-    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
-              "data holds {}, but input {} holds {}; convert one with astype", dtype_name(i.dtype(0)), k,
-              dtype_name(i.dtype(k)));
+    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime, "data holds {}, but {} holds {}; convert one with astype",
+              dtype_name(i.dtype(0)), k == 1 ? "weight" : "bias", dtype_name(i.dtype(k)));
 }
 
 void require_shape(const Infer& i, size_t k, const char* what, const Shape& shape, bool channels_last) {

@@ -43,9 +43,8 @@ void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
     i.require(i.shape(2) == Shape{a.num_hidden}, ErrorKind::kRuntime, "bias must have shape ({},), got {}",
               a.num_hidden, to_string(i.shape(2)));
   for (size_t k = 1; k < i.input_count(); ++k)
-    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime,
-              "data holds {}, but input {} holds {}; convert one with astype", dtype_name(i.dtype(0)), k,
-              dtype_name(i.dtype(k)));
+    i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime, "data holds {}, but {} holds {}; convert one with astype",
+              dtype_name(i.dtype(0)), k == 1 ? "weight" : "bias", dtype_name(i.dtype(k)));
   result.push_back(a.num_hidden);
   i.output(result, i.dtype(0));
   set_gemm_cost(i, 1, rows, a.num_hidden, columns);

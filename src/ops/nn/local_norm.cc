@@ -60,7 +60,8 @@ struct LrnAttrs {
 
 struct WindowAttrs {
   int64_t nsize = 1;
-  static constexpr auto kFields = fields(field(&WindowAttrs::nsize, "nsize", "Number of channels in the window, odd."));
+  static constexpr auto kFields =
+      fields(field(&WindowAttrs::nsize, "nsize", "Number of channels in the window; an even one counts one less."));
 };
 
 template <class T>
@@ -69,10 +70,11 @@ void window_sums(KernelContext& c, int64_t nsize, ComputeType type) {
   for_each_row(space, {&c.input(0), 1}, {&c.output(0), 1}, type, static_cast<double>(c.output(0).size) * 2,
                [&](const RowCall& row) {
                  const T* x = row.in<T>(0);
+                 const int64_t beside = (nsize - 1) / 2;
                  for (int64_t i = 0; i < space.length; ++i) {
-                   const int64_t end = std::min(space.length, i + nsize / 2 + 1);
+                   const int64_t end = std::min(space.length, i + beside + 1);
                    T sum = 0;
-                   for (int64_t k = std::max<int64_t>(0, i - nsize / 2); k < end; ++k) sum += x[k];
+                   for (int64_t k = std::max<int64_t>(0, i - beside); k < end; ++k) sum += x[k];
                    row.out<T>()[i] = sum;
                  }
                });
@@ -109,11 +111,10 @@ OpDef lrn() {
        .python = {"nd.LRN"},
        .doc =
            "Local response normalisation: x / (knorm + alpha / nsize * s)^beta, s being the sum of the squares of the "
-           "nsize channels (axis 1) around each. Raises ValueError for an nsize that is not odd.",
+           "nsize channels (axis 1) around each, nsize - 1 for an even one. Raises ValueError for an nsize below 1.",
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& x = in[0];
-         check(a.nsize > 0 && a.nsize % 2 == 1, ErrorKind::kValue, "LRN: nsize must be odd and positive, got {}",
-               a.nsize);
+         check(a.nsize > 0, ErrorKind::kValue, "LRN: nsize must be positive, got {}", a.nsize);
          check(x.ndim() >= 2, ErrorKind::kRuntime, "LRN: data must have at least 2 dimensions, got shape {}",
                to_string(x.shape()));
          check(is_floating(x.dtype()), ErrorKind::kType, "LRN: data must hold floats, got {}; convert it with astype",

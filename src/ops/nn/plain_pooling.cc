@@ -61,11 +61,14 @@ class Plain {
   }
 
  private:
+  // The largest of nothing: the least finite number.
   static T least() noexcept {
-    if constexpr (std::is_integral_v<T>)
-      return std::numeric_limits<T>::lowest();
+    if constexpr (std::is_same_v<T, Float16>)
+      return static_cast<T>(-65504.0f);
+    else if constexpr (std::is_same_v<T, Bfloat16>)
+      return static_cast<T>(-0x1.fep127f);
     else
-      return static_cast<T>(-std::numeric_limits<float>::infinity());
+      return std::numeric_limits<T>::lowest();
   }
   // Where a window stands: its elements [begin, end) inside data, and how many an average counts.
   struct Stand {
@@ -130,7 +133,7 @@ class Plain {
 
   T value_of(const T* plane, const Stand& w) const {
     Triple at;
-    if (window_.kind == PoolKind::kMax) return largest(plane, w, at) ? plane[data_.offset(at)] : least_;
+    if (window_.kind == PoolKind::kMax) return largest(plane, w, at) ? plane[data_.offset(at)] : least();
     if (window_.kind == PoolKind::kNorm) return static_cast<T>(norm(plane, w));
     Sum sum = 0;
     for_elements(w, [&](const Triple& x) { sum += static_cast<Sum>(plane[data_.offset(x)]); });
@@ -161,7 +164,6 @@ class Plain {
   std::optional<Grid<T>> moving_;
   Triple kernel_, step_, pad_;
   double cost_;
-  T least_ = least();  // the largest of nothing
 };
 
 template <class Run>

@@ -10,7 +10,8 @@ struct CumsumAttrs {
   std::optional<DType> dtype = {};
   static constexpr auto kFields =
       fields(field(&CumsumAttrs::axis, "axis", "Axis to sum along; None: the flattened array."),
-             field(&CumsumAttrs::dtype, "dtype", "dtype of the result and of the sums; None: that of the input."));
+             field(&CumsumAttrs::dtype, "dtype",
+                   "dtype of the result and of the sums; None: that of the input, int64 for bool."));
 };
 
 struct ScanAttrs {
@@ -53,7 +54,8 @@ OpDef cumsum(const char* name, std::vector<std::string> python, const char* inpu
               "ValueError for an axis out of range.",
        .inputs = {input},
        .compose = [](std::span<const NDArray> in, const CumsumAttrs& a) -> std::vector<NDArray> {
-         NDArray x = a.dtype ? cast_to(in[0], *a.dtype) : in[0];
+         const bool counts = !a.dtype && in[0].dtype() == DType::kBool;
+         NDArray x = a.dtype || counts ? cast_to(in[0], a.dtype.value_or(DType::kInt64)) : in[0];
          if (!a.axis && x.ndim() != 1) x = call("_reshape_to", {x}, {{"shape", Shape{x.size()}}});
          return {call("_cumulative_sum", {x}, {{"axis", a.axis.value_or(0)}})};
        },

@@ -337,7 +337,7 @@ def test_more_errors():
     x, w = nd.zeros((1, 2, 4, 4)), nd.zeros((2, 3, 3, 3))
     with pytest.raises(TypeError, match="3 arrays are needed with no_bias=False, got 2"):
         nd.Convolution(x, nd.zeros((3, 2, 3, 3)), kernel=(3, 3), num_filter=3)
-    with pytest.raises(MXNetError, match="data holds float32, but input 1 holds float64"):
+    with pytest.raises(MXNetError, match="data holds float32, but weight holds float64"):
         nd.Convolution(x, nd.zeros((3, 2, 3, 3), dtype="float64"), kernel=(3, 3), num_filter=3, no_bias=True)
     with pytest.raises(MXNetError, match="target_shape must be between 1 and 6 along spatial axis 0, got 7"):
         nd.Deconvolution(x, w, kernel=(3, 3), num_filter=3, target_shape=(7, 6))

@@ -269,3 +269,14 @@ def test_errors_name_what_is_wrong(shape, attrs, error, text):
 def test_bool_is_refused():
     with pytest.raises(MXNetError, match="expected numbers, got bool; convert with astype"):
         nd.Pooling(nd.zeros((1, 1, 2, 2), dtype="bool"), kernel=(2, 2))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32"])
+def test_the_largest_of_nothing_is_the_least_number(dtype):
+    """A window in the padding alone: finite, so that a mask may still take it out."""
+    x = nd.ones((1, 1, 9, 9)).astype(dtype)
+    got = nd.Pooling(x, kernel=(2, 2), stride=(3, 3), pooling_convention="full").astype("float64").asnumpy()
+    least = {"float16": -65504.0, "bfloat16": -(2 - 2**-7) * 2.0**127, "int32": -(2.0**31)}.get(dtype)
+    least = least or numpy.finfo(dtype).min
+    assert got[0, 0, :3, :3].tolist() == [[1, 1, 1]] * 3
+    assert got[0, 0, 3].tolist() == [least] * 4

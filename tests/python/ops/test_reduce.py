@@ -251,6 +251,13 @@ def test_cumsum(shape, dtype):
         check(got, numpy.cumsum(x.astype("float64"), axis=axis), rtol=1e-3 if dtype == "float16" else 1e-6)
 
 
+def test_cumsum_counts_what_is_true():
+    mask = numpy.array([[True, False, True], [True, True, False]])
+    for got in (np.array(mask).cumsum(axis=1), nd.cumsum(nd.array(mask, dtype="bool"), axis=1)):
+        assert got.dtype == numpy.int64
+        check(got, mask.cumsum(axis=1))
+
+
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_cumsum_gradient(axis):
     check_gradient(lambda a: np.cumsum(a, axis=axis), RNG.uniform(-1, 1, (3, 4)))

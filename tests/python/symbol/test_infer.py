@@ -114,6 +114,13 @@ def test_np_shapes_say_unknown_with_minus_one():
         assert total.infer_shape_partial(a=(-1, 0)) == ([(-1, 0), (-1, 0)], [(-1, 0)], [])
 
 
+def test_given_shapes_go_before_those_of_variables():
+    dense = sym.FullyConnected(sym.var("data", shape=(2, 9)), num_hidden=3, name="f")
+    assert dense.infer_shape(data=(5, 9)) == ([(5, 9), (3, 9), (3,)], [(5, 3)], [])
+    assert dense.infer_shape(data=(5, 0))[1] == [(5, 3)]  # what is not given is as the variable says
+    assert dense.simple_bind(mx.cpu(), data=(5, 4)).arg_dict["f_weight"].shape == (3, 4)
+
+
 def test_shapes_that_do_not_fit():
     both = sym.var("a") + sym.var("b")
     with pytest.raises(mx.MXNetError, match=r"\(3, 2\).*\(3, 5\)|\(3, 5\).*\(3, 2\)"):
