@@ -1,8 +1,10 @@
 #include "graph/evaluate.h"
 
+#include "base/check.h"
 #include "graph/control_flow.h"
 #include "graph/infer.h"
 #include "graph/nodes.h"
+#include "ndarray/view.h"
 
 namespace headrace {
 namespace {
@@ -10,6 +12,18 @@ namespace {
 // Nodes of symbols have labels, those that are only traced do not.
 std::string name_of(const Node& node) { return node.label ? node.label->name : node.op ? node.op->name : "input"; }
 bool has_bodies(const Node& node) { return node.label && !node.label->subgraphs.empty(); }
+
+// The results of a node's operator. What it raises names the node, since a network has many of each operator.
+std::vector<NDArray> results_of(const Node& node, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
+  if (!node.label) return invoke_all(*node.op, attrs, inputs);
+  try {
+    return invoke_all(*node.op, attrs, inputs);
+  } catch (const ValuesUnknown&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("Error in operator {}: {}", node.label->name, error.what()));
+  }
+}
 
 }  // namespace
 
@@ -44,7 +58,7 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
     for (const NDArray& input : node->inputs) inputs.push_back(take(input));
     const auto closed = closed_shapes.find(node);
     const AttrsPtr& attrs = closed == closed_shapes.end() ? node->attrs : closed->second;
-    values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : invoke_all(*node->op, attrs, inputs);
+    values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : results_of(*node, attrs, inputs);
   }
   std::vector<NDArray> results;
   for (const NDArray& head : heads) results.push_back(take(head));

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/check.h"
 #include "graph/nodes.h"
 #include "op/pointwise.h"
 #include "op/trace.h"
@@ -217,12 +218,24 @@ void complete_input_dtypes(const Node& node, std::vector<Type>& inputs) {
   }
 }
 
+// Raises where the operator takes inputs that all hold the dtype of the first, but not these.
+void check_dtypes_agree(const Node& node, const std::vector<Type>& inputs) {
+  std::vector<Type> alike = inputs;
+  for (Type& input : alike) input.dtype = inputs[0].dtype;
+  if (alike == inputs || results_for_dtypes(node, alike).empty()) return;
+  std::string listed;
+  for (const Type& input : inputs) listed += fmt::format("{}{}", listed.empty() ? "" : ", ", dtype_name(*input.dtype));
+  fail(ErrorKind::kRuntime, "Error in operator {}: the dtypes of its inputs do not go together: {}. Cast some of them",
+       node.label->name, listed);
+}
+
 void infer_dtypes(const Node& node, NodeTypes& types) {
   if (!types.inputs.empty() && !types.inputs[0].dtype && types.outputs[0].dtype && keeps_dtype(node, types.inputs))
     types.inputs[0].dtype = types.outputs[0].dtype;
   complete_input_dtypes(node, types.inputs);
   if (dtypes_known(types.outputs) || (dtypes_known(types.inputs) && shapes_known(types.inputs))) return;
   const auto [first, second] = results_for_some_dtypes(node, types.inputs);
+  if (first.empty() && !types.inputs.empty() && dtypes_known(types.inputs)) check_dtypes_agree(node, types.inputs);
   for (size_t i = 0; i < std::min({first.size(), second.size(), types.outputs.size()}); ++i)
     if (first[i].dtype == second[i].dtype) types.outputs[i].dtype = first[i].dtype;
 }

@@ -423,6 +423,18 @@ def test_infer_shape():
     assert net(nd.ones((2, 3)), nd.ones((3, 1))).shape == (2, 1)
 
 
+def test_errors_name_the_layer():
+    net = nn.HybridSequential(prefix="net_")
+    with net.name_scope():
+        net.add(nn.Dense(3, in_units=4), nn.Dense(2, in_units=5))
+    net.initialize()
+    net.hybridize()
+    with pytest.raises(
+        MXNetError, match=r"Error in operator net_dense1_fwd: FullyConnected: weight must have"
+    ):
+        net(nd.ones((1, 4)))
+
+
 def test_static_shape_needs_static_alloc():
     net = nn.Dense(2)
     with pytest.raises(MXNetError, match="static_alloc"):

@@ -114,6 +114,13 @@ def test_np_shapes_say_unknown_with_minus_one():
         assert total.infer_shape_partial(a=(-1, 0)) == ([(-1, 0), (-1, 0)], [(-1, 0)], [])
 
 
+def test_dtypes_that_contradict():
+    both = sym.var("a") + sym.var("b")
+    with pytest.raises(mx.MXNetError, match="float64, float32"):
+        both.infer_type(a="float64", b="float32")
+    assert both.infer_type(a="float64", b="float64")[1] == [numpy.float64]
+
+
 def test_given_shapes_go_before_those_of_variables():
     dense = sym.FullyConnected(sym.var("data", shape=(2, 9)), num_hidden=3, name="f")
     assert dense.infer_shape(data=(5, 9)) == ([(5, 9), (3, 9), (3,)], [(5, 3)], [])
