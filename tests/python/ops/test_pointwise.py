@@ -422,3 +422,13 @@ def test_an_array_or_out_among_numbers_gives_an_array():
     assert isinstance(np.add(2, np.ones((2,))), np.ndarray)
     assert isinstance(np.sqrt(numpy.ones(2)), np.ndarray)
     assert isinstance(np.sqrt([1.0, 4.0]), np.ndarray)
+
+
+def test_round_of_python():
+    x = np.array([12.567, -2.5])
+    assert round(x).asnumpy().tolist() == [13, -2]
+    close(round(x, 2), numpy.array([12.57, -2.5]))
+    assert round(x, -1).asnumpy().tolist() == [10, 0]
+    assert isinstance(round(np.array(2.5)), np.ndarray)
+    with pytest.raises(TypeError, match="__round__"):
+        round(nd.array([1.5]))
