@@ -23,6 +23,11 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     """
     if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
         raise ArrayTypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
+    if kvstore is None and update_on_kvstore:
+        raise ArrayValueError(
+            "update_on_kvstore=True needs a store, got kvstore=None; name one ('device'), or leave "
+            "update_on_kvstore out"
+        )
     if kvstore is None or (isinstance(kvstore, str) and context_count == 1 and "dist" not in kvstore):
         return None, False
     store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore

@@ -12,6 +12,9 @@ _assign = {np: _core.function("_advanced_index_assign", np) for np in (False, Tr
 
 def get(array, key):
     """``array[key]``: a copy of the selected elements, or a view where ``key`` is basic after all."""
+    truth = _truth(key) if array._is_np else None
+    if truth is not None:
+        return (array[None] if truth else array[None][:0]).copy()
     parsed = _Key(array, key)
     if not parsed.arrays:
         return array[parsed.basic]
@@ -21,6 +24,11 @@ def get(array, key):
 
 def assign(array, key, value):
     """``array[key] = value`` in place."""
+    truth = _truth(key) if array._is_np else None
+    if truth is not None:
+        key = slice(None) if array.ndim else ()
+        if not truth:
+            return
     parsed = _Key(array, key)
     if not parsed.arrays:
         array[parsed.basic] = value
@@ -31,6 +39,17 @@ def assign(array, key, value):
         read.copy() if _core.share_storage(read, array) else read for read in (given, *parsed.arrays)
     )
     _assign[array._is_np](array[parsed.basic], given, *indices, axes=tuple(parsed.axes))
+
+
+def _truth(key):
+    """The bool that a key of one truth value is; it selects all of the array or nothing. None: other keys."""
+    if isinstance(key, tuple) and len(key) == 1:
+        key = key[0]
+    if isinstance(key, (bool, _numpy.bool_)):
+        return bool(key)
+    if isinstance(key, (NDArray, _numpy.ndarray)) and key.shape == () and key.dtype == bool:
+        return bool(key.item())
+    return None
 
 
 class _Key:
@@ -106,7 +125,9 @@ def _item(item, np):
 
 def _mask(truth):
     if truth.ndim == 0:
-        raise ArrayValueError("a single truth value is not supported as an index; use None or an empty slice")
+        raise ArrayValueError(
+            "index: a single truth value beside other entries is not supported; use None or an empty slice"
+        )
     return _Mask(truth)
 
 

@@ -2,6 +2,8 @@
 
 import threading
 
+from .base import class_property
+
 __all__ = ["AttrScope"]
 
 
@@ -20,7 +22,7 @@ class AttrScope:
         self._attr = attributes
         self._outer = None
 
-    @classmethod
+    @class_property
     def current(cls):
         """The innermost scope of this thread."""
         scope = getattr(cls._thread, "scope", None)
@@ -33,7 +35,7 @@ class AttrScope:
         return {**self._attr, **(attributes or {})}
 
     def __enter__(self):
-        self._outer = AttrScope.current()
+        self._outer = AttrScope.current
         self._attr = {**self._outer._attr, **self._attr}
         AttrScope._thread.scope = self
         return self

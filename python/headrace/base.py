@@ -1,5 +1,7 @@
 """Errors and small types that every module shares."""
 
+import os as _os
+
 import numpy as _numpy
 
 
@@ -73,3 +75,25 @@ error_types = (
 numeric_types = (float, int, _numpy.generic)
 integer_types = (int, _numpy.int32, _numpy.int64)
 string_types = (str,)
+mx_real_t = _numpy.float32
+
+
+def py_str(text):
+    """The str of bytes, as callbacks get names."""
+    return text.decode("utf-8")
+
+
+def data_dir():
+    """The folder of data sets and networks: `$MXNET_HOME`, by default `~/.mxnet`."""
+    return _os.environ.get("MXNET_HOME") or _os.path.join(_os.path.expanduser("~"), ".mxnet")
+
+
+class class_property:  # noqa: N801
+    """Decorator: an attribute of the class itself that a function of the class computes."""
+
+    def __init__(self, get):
+        self._get = get
+        self.__doc__ = get.__doc__
+
+    def __get__(self, instance, owner):
+        return self._get(owner)

@@ -130,10 +130,10 @@ class Executor:
             for _, reads, writes in watch.run(inputs, self._np):
                 for variable, name, value in reads if monitor_all else ():
                     if variable is not None:
-                        callback(variable, value)
-                    callback(name, value)
+                        callback(variable.encode(), value)
+                    callback(name.encode(), value)
                 for name, value in writes:
-                    callback(name, value)
+                    callback(name.encode(), value)
 
     def backward(self, out_grads=None, is_train=True):
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
@@ -173,7 +173,8 @@ class Executor:
         """Calls `callback(name, array)` for each operator's outputs at every forward; with `monitor_all` for
         its inputs first, the variables among them by both of their names.
 
-        The graph then runs twice; backward is not seen. None ends it.
+        Names are bytes (b'fc_output'), as MXNet's. The graph then runs twice; backward is not seen. None ends
+        it.
         """
         self._monitor = None if callback is None else (callback, monitor_all)
 

@@ -48,7 +48,7 @@ class Monitor:
             self.queue = []
             self.activated = True
             for exe in self.exes:
-                exe.set_monitor_callback(self._note, self.monitor_all)
+                exe.set_monitor_callback(lambda name, x: self._note(name.decode(), x), self.monitor_all)
         self.step += 1
 
     def toc(self):

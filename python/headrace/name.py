@@ -2,6 +2,8 @@
 
 import threading
 
+from .base import class_property
+
 __all__ = ["NameManager", "Prefix"]
 
 
@@ -22,8 +24,8 @@ class NameManager:
         self._counter[hint] = count + 1
         return f"{hint}{count}"
 
-    @classmethod
-    def current_manager(cls):
+    @class_property
+    def current(cls):
         """The manager that names blocks made by this thread."""
         manager = getattr(cls._thread, "manager", None)
         if manager is None:
@@ -31,7 +33,7 @@ class NameManager:
         return manager
 
     def __enter__(self):
-        self._previous = NameManager.current_manager()
+        self._previous = NameManager.current
         NameManager._thread.manager = self
         return self
 

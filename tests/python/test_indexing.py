@@ -429,8 +429,8 @@ def test_wrong_masks():
             np.array(host())[as_np_key(key)]
     with pytest.raises(IndexError, match="too many indices"):
         np.array(host())[0, numpy.ones((4, 5, 1), bool)]
-    for key in (True, numpy.bool_(False), numpy.array(True)):
-        with pytest.raises(ValueError, match="single truth value"):
+    for key in ((True, 1), (..., numpy.bool_(False)), (None, numpy.array(True))):
+        with pytest.raises(ValueError, match="single truth value beside other entries"):
             np.array(host())[key]
     with pytest.raises(ValueError, match="np mode"):
         nd.array(host())[nd.array([1, 0, 1]).astype("bool")]
@@ -528,3 +528,20 @@ def test_variables_are_not_written_while_recording(module):
                 array[key] = 1
                 array.wait_to_read()
     numpy.testing.assert_array_equal(array.asnumpy(), host())
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3)])
+@pytest.mark.parametrize("truth", [True, False])
+def test_one_truth_value_selects_all_or_nothing(shape, truth):
+    for key in (truth, numpy.bool_(truth), numpy.array(truth), np.array(truth, dtype=bool), (truth,)):
+        array = np.ones(shape)
+        array.attach_grad()
+        with autograd.record():
+            found = array[key]
+        assert found.shape == (int(truth), *shape)
+        found.backward()
+        assert (array.grad.asnumpy() == truth).all()
+        found[...] = 5
+        assert (array.asnumpy() == 1).all()
+        array[key] = 7
+        assert (array.asnumpy() == (7 if truth else 1)).all()

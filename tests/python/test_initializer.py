@@ -192,9 +192,23 @@ def test_registering():
     assert param.data().asnumpy().tolist() == [7, 7]
 
 
-def test_verbose(capsys):
-    init.Constant(2).set_verbosity(True)(InitDesc("a_weight"), nd.zeros((2,)))
-    assert capsys.readouterr().out == "Initialized a_weight as weight: 2.0\n"
+def test_verbose(caplog):
+    with caplog.at_level("INFO"):
+        init.Load({"a": nd.array([3, 4])}, init.Constant([0, 4]).set_verbosity(True), True)(
+            "a", nd.zeros((2,))
+        )
+        init.Constant(nd.array([0, 4])).set_verbosity(True)(InitDesc("a_weight"), nd.zeros((2,)))
+        init.One().set_verbosity(True)(InitDesc("a_weight", {"__init__": "zeros"}), nd.ones((2,)))
+        init.One().set_verbosity(True, lambda array: array.shape)(InitDesc("a_gamma"), nd.zeros((2,)))
+        hr.gluon.nn.Dense(1, in_units=2, prefix="fc_").initialize(init.One(), verbose=True)
+    assert caplog.messages == [
+        "Initialized a by loading",
+        "Initialized a_weight as weight: 2.828427",
+        "Initialized a_weight as zeros: 0.0",
+        "Initialized a_gamma as gamma: (2,)",
+        "Initialized fc_weight as One(): 1.0",
+        "Initialized fc_bias as zeros: 0.0",
+    ]
 
 
 ERRORS = [

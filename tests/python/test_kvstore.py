@@ -284,6 +284,13 @@ def test_compression_says_what_it_cannot_do(kind, params, message):
         kv.create(kind).set_gradient_compression(params)
 
 
+@pytest.mark.parametrize("kind", [TypeError, MXNetError])
+@pytest.mark.parametrize("params", ["2bit", None])
+def test_compression_is_described_by_a_dictionary(kind, params):
+    with pytest.raises(kind, match=f"expected a dictionary, got {params!r}; give {{'type': '2bit'}}"):
+        kv.create("device").set_gradient_compression(params)
+
+
 def test_what_does_not_fit_is_refused(store):
     store.init(3, filled(1))
     cases = [

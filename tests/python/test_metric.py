@@ -277,3 +277,36 @@ def test_check_label_shapes():
     assert metric.check_label_shapes(label, pred, wrap=True) == ([label], [pred])
     with pytest.raises(ValueError, match=r"Shape of labels \(2,\) does not match"):
         metric.check_label_shapes(label, pred, shape=True)
+
+
+class Own(metric.EvalMetric):
+    """Gives a NumPy scalar itself."""
+
+    def update(self, labels, preds):
+        self._add(numpy.float64(1), 4)
+
+    def get(self):
+        return self.name, numpy.float64(self.sum_metric / self.num_inst)
+
+
+def test_values_print_as_numbers_of_python():
+    labels, preds = [nd.array([1, 0])], [nd.array(SCORES)]
+    for name in ("acc", "f1", "mcc", "pcc", "mae", "ce", "nll_loss", "loss"):
+        made = metric.create(name)
+        assert math.isnan(made.get()[1])
+        made.update(labels, [nd.array([[1], [0]])] if name == "mae" else preds)
+        assert type(made.get()[1]) is float, name
+        assert "numpy" not in str(made) and "np." not in str(made)
+        assert type(made.get_global_name_value()[0][1]) is float
+    both = metric.create(["acc", Own("own")])
+    both.update(labels, preds)
+    assert str(both.get()) == "(['accuracy', 'own'], [1.0, 0.25])"
+    own = Own("own")
+    own.update(labels, preds)
+    assert str(own) == "EvalMetric: {'own': 0.25}"
+
+
+def test_mcc_rounds_once():
+    made = metric.create("mcc")
+    made.update([nd.array([1, 0, 0])], [nd.array([[0.3, 0.7], [0.6, 0.4], [0.2, 0.8]])])
+    assert made.get()[1] == 0.5

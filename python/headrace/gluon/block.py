@@ -147,7 +147,8 @@ class Block:
     def register_op_hook(self, callback, monitor_all=False):
         """Calls `callback(name, operator, array)` for the operators' outputs ('dense0_fwd_output') at every
         call of the hybridized blocks among this block and its children; with `monitor_all` for their inputs
-        ('dense0_fwd_data') first. The graph then runs twice; backward is not seen.
+        ('dense0_fwd_data') first. Names are bytes, as MXNet's. The graph then runs twice; backward is not
+        seen.
         """
         for child in self._children.values():
             child.register_op_hook(callback, monitor_all)

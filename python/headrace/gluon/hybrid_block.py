@@ -19,6 +19,11 @@ def _is_array(value):
     return isinstance(value, arrays.NDArray)
 
 
+def _type_name(value):
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
 def _symbol_module():
     from .. import symbol
 
@@ -221,11 +226,12 @@ class HybridBlock(Block):
 
     def _check_inputs(self, args):
         flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
-        if not any(_is_array(one) or isinstance(one, _symbol_module().Symbol) for one in flat):
-            got = ", ".join(type(arg).__name__ for arg in args) or "nothing"
+        if args and not any(_is_array(one) or isinstance(one, _symbol_module().Symbol) for one in flat):
+            got = ", ".join(map(_type_name, args))
             raise ValueError(
                 f"{type(self).__name__} {self.name}: expected an array as first input, got {got}; there "
-                "must be one NDArray or one Symbol in the input. Convert with nd.array or np.array."
+                "must be one NDArray or one Symbol in the input. Convert it with mx.nd.array(x), or with "
+                "mx.np.array(x) in np mode."
             )
 
     def _run_graph(self, *args):
@@ -393,11 +399,12 @@ class HybridBlock(Block):
         changed = set(graph.outputs.list_auxiliary_states())
         values = [by_name[name].copy() if name in changed else by_name[name] for name in watch.inputs]
         for operator, reads, writes in watch.run(values):
+            operator = operator.encode()
             for callback, monitor_all in self._op_hooks:
                 for _, name, value in reads if monitor_all else ():
-                    callback(name, operator, value)
+                    callback(name.encode(), operator, value)
                 for name, value in writes:
-                    callback(name, operator, value)
+                    callback(name.encode(), operator, value)
 
     def export(self, path, epoch=0, remove_amp_cast=True):
         """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which

@@ -25,7 +25,7 @@ class BlockScope:
         """Returns (prefix, ParameterDict) for a new block; `params` is a dictionary to share, or None."""
         scope = getattr(cls._thread, "scope", None)
         if scope is None:
-            full_prefix = NameManager.current_manager().get(None, hint) + "_" if prefix is None else prefix
+            full_prefix = NameManager.current.get(None, hint) + "_" if prefix is None else prefix
             own_prefix, inherited = full_prefix, None
         else:
             if prefix is None:

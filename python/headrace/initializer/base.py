@@ -1,6 +1,7 @@
 """Initializer: fills a parameter; the registry of their names."""
 
 import json
+import logging
 
 import numpy as np
 
@@ -101,11 +102,11 @@ class Initializer:
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def set_verbosity(self, verbose=False, print_func=None):
-        """With `verbose` each call prints the array's name and `print_func(array)` (default: its mean
-        magnitude).
+        """With `verbose` each call logs the array's name and `print_func(array)` (default: the root of its
+        mean square).
         """
         self._verbose = verbose
-        self._print_func = print_func or _mean_magnitude
+        self._print_func = print_func or _root_mean_square
         return self
 
     def __call__(self, desc, arr):
@@ -116,7 +117,7 @@ class Initializer:
         if own:
             chosen = create(own)
             chosen._init_weight(desc, arr)
-            self._report(desc, chosen, arr)
+            self._report(desc, own, arr)
         else:
             self._apply_by_suffix(desc, arr, _SUFFIX_RULES)
 
@@ -130,7 +131,7 @@ class Initializer:
 
     def _report(self, name, what, arr):
         if self._verbose:
-            print(f"Initialized {name} as {what}: {self._print_func(arr)}")
+            logging.info("Initialized %s as %s: %s", name, what, self._print_func(arr))
 
     def _init_weight(self, name, arr):
         """Fills a weight; every initializer defines it."""
@@ -158,5 +159,6 @@ class Initializer:
         )
 
 
-def _mean_magnitude(arr):
-    return str(float(np.abs(arr.asnumpy()).mean()))
+def _root_mean_square(arr):
+    values = arr.asnumpy()
+    return str(np.float32(np.linalg.norm(values) / np.sqrt(values.size)))

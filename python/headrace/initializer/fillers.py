@@ -1,5 +1,6 @@
 """The initializers."""
 
+import logging
 import math
 import re
 
@@ -256,7 +257,7 @@ class Load:
             )
             self.default_init(name, arr)
         if self.verbose:
-            print(f"Initialized {name} by {'loading' if saved is not None else 'default'}")
+            logging.info("Initialized %s by %s", name, "loading" if saved is not None else "default")
 
 
 class Mixed:

@@ -3,6 +3,7 @@
 import numpy
 
 from .. import _arrays as arrays
+from ..base import ArrayValueError
 from ..ndarray import NDArray
 from .base import DataBatch, DataDesc, DataIter
 
@@ -51,7 +52,7 @@ class NDArrayIter(DataIter):
         self.num_data = self.data[0][1].shape[0]
         for name, array in (*self.data, *self.label):
             if array.shape[0] != self.num_data:
-                raise ValueError(
+                raise ArrayValueError(
                     f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
                 )
         self.num_source = len(self.data)

@@ -123,9 +123,15 @@ class KVStore(KVStoreBase):
 
         `compression_params` is {'type': '2bit', 'threshold': t}; t is 0.5 when missing. An element counts
         for t when what it has summed up to reaches t, for -t when that reaches -t, for 0 else; the rest is
-        added to the next gradient of that place in the list. For float32 and device stores. ValueError:
-        another type or parameter, a threshold that is not positive, a store that sums in host memory.
+        added to the next gradient of that place in the list. For float32 and device stores. TypeError: no
+        dictionary. ValueError: another type or parameter, a threshold that is not positive, a store that sums
+        in host memory.
         """
+        if not isinstance(compression_params, dict):
+            raise ArrayTypeError(
+                "kvstore set_gradient_compression: expected a dictionary, got "
+                f"{compression_params!r}; give {{'type': '2bit'}}"
+            )
         params = dict(compression_params)
         kind = params.pop("type", None)
         if kind not in _COMPRESSIONS:

@@ -61,6 +61,11 @@ def check_sizes(label, pred):
         )
 
 
+def plain(value):
+    """A NumPy scalar as a number of Python, which prints as its digits alone; anything else as it is."""
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
 class EvalMetric:
     """Base of all metrics. Subclasses define `update` and call `_add(total, count)` in it.
 
@@ -119,7 +124,7 @@ class EvalMetric:
         self.sum_metric = 0.0
 
     def get(self):
-        """(name, value) since the last `reset_local` or `reset`; nan before any update."""
+        """(name, value) since the last `reset_local` or `reset`: a Python number, nan before any update."""
         return self.name, self._value(self.sum_metric, self.num_inst)
 
     def get_global(self):
@@ -135,7 +140,7 @@ class EvalMetric:
         return as_pairs(*self.get_global())
 
     def _value(self, total, count):
-        return total / count if count else math.nan
+        return plain(total / count) if count else math.nan
 
     def _add(self, total, count):
         self.sum_metric += total
@@ -145,4 +150,4 @@ class EvalMetric:
 
 
 def as_pairs(names, values):
-    return list(zip(as_list(names), as_list(values)))
+    return list(zip(as_list(names), map(plain, as_list(values))))

@@ -127,7 +127,7 @@ class MCC(_BinaryMetric):
             true_negative + false_positive,
             true_negative + false_negative,
         ]
-        scale = math.prod(math.sqrt(factor) for factor in factors if factor)
+        scale = math.sqrt(math.prod(factor for factor in factors if factor))
         return (true_positive * true_negative - false_positive * false_negative) / scale
 
 

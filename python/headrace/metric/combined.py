@@ -1,6 +1,6 @@
 """Several metrics as one, metrics of functions, and metrics out of descriptions."""
 
-from .base import EvalMetric, alias, as_list, check_label_shapes, host, register, registry
+from .base import EvalMetric, alias, as_list, check_label_shapes, host, plain, register, registry
 
 
 @register
@@ -57,7 +57,7 @@ class CompositeEvalMetric(EvalMetric):
         names, values = [], []
         for name, value in results:
             names.extend(as_list(name))
-            values.extend(as_list(value))
+            values.extend(map(plain, as_list(value)))
         return names, values
 
 

@@ -175,12 +175,16 @@ class BaseModule:
             self.set_params(arg_params, aux_params)
             call_all(epoch_end_callback, epoch, self.symbol, arg_params, aux_params)
             if eval_data is not None:
-                for name, value in self.score(
+                values = self.score(
                     eval_data, validation_metric or eval_metric, epoch=epoch,
                     score_end_callback=eval_end_callback, batch_end_callback=eval_batch_end_callback,
-                ):  # fmt: skip
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
+                )  # fmt: skip
+                self._log_validation(epoch, values)
             train_data.reset()
+
+    def _log_validation(self, epoch, values):
+        for name, value in values:
+            self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
 
     def _fit_epoch(self, epoch, train_data, eval_metric, monitor, batch_end_callback):
         """One pass over the training data; the metric's values, taken before the last callback may reset

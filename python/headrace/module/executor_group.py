@@ -2,6 +2,7 @@
 
 from .. import _arrays as arrays
 from .. import ndarray as nd
+from ..base import ArrayValueError
 from ..executor import simple_bind
 from ..io import DataDesc
 
@@ -22,7 +23,7 @@ def split(batch_size, loads):
     shares = [round(batch_size * load / sum(loads)) for load in loads]
     shares[-1] = batch_size - sum(shares[:-1])
     if min(shares) <= 0:
-        raise ValueError(
+        raise ArrayValueError(
             f"Too many slices. Some splits are empty: a batch of {batch_size} for {len(loads)} contexts"
         )
     ends = [sum(shares[: i + 1]) for i in range(len(shares))]
@@ -39,12 +40,16 @@ def _part(array, axis, rows):
 class ExecutorGroup:
     """An executor for each context; every one computes its slice of the batch.
 
-    `requests`: gradient request of each argument. Arrays of parameters and states are taken from `shared`,
-    another group, where they have the same names; ValueError: such a parameter has another shape there.
+    `param_names` and `state_names` are arguments of the symbol, `requests` the gradient request of each
+    argument. Arrays of parameters and states are taken from `shared`, another group, where they have the same
+    names; ValueError: such a parameter has another shape there.
     """
 
-    def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, held_names, requests, shared=None):
+    def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, param_names, state_names, requests,
+                 shared=None):  # fmt: skip
         self.symbol = symbol
+        self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
+        self.param_names, self.state_names = param_names, state_names
         self.contexts = contexts
         self.data_shapes = data_shapes
         self.label_shapes = label_shapes
@@ -54,21 +59,19 @@ class ExecutorGroup:
         self.output_axes = [DataDesc.get_batch_axis(layout) for layout in layouts]
         self.batch_size = self._batch_size()
         self.slices = split(self.batch_size, loads)
-        self.execs = [
-            self._bind(i, held_names, requests, shared and shared.execs[i]) for i in range(len(contexts))
-        ]
+        self.execs = [self._bind(i, requests, shared and shared.execs[i]) for i in range(len(contexts))]
 
     def _batch_size(self):
         sizes = {
             one.shape[axis] for one, axis in zip(self.data_shapes, self.data_axes) if axis >= 0 and one.shape
         }
         if len(sizes) > 1:
-            raise ValueError(f"all data must have the same batch size, got {self.data_shapes}")
+            raise ArrayValueError(f"all data must have the same batch size, got {self.data_shapes}")
         return sizes.pop() if sizes else 1
 
-    def _bind(self, i, held_names, requests, shared):
+    def _bind(self, i, requests, shared):
         described = [*self.data_shapes, *(self.label_shapes or ())]
-        arguments = set(self.symbol.list_arguments())
+        arguments = set(self.arg_names)
         shapes, dtypes = {}, {}
         for one, axis in zip(described, (*self.data_axes, *self.label_axes)):
             if one.name not in arguments:
@@ -80,9 +83,9 @@ class ExecutorGroup:
         made = simple_bind(self.symbol, self.contexts[i], requests, dtypes, shapes, shared)
         if shared is not None:
             known, now = ({**one.arg_dict, **one.aux_dict} for one in (shared, made))
-            for name in held_names:
+            for name in (*self.param_names, *self.aux_names, *self.state_names):
                 if name in known and name in now and now[name] is not known[name]:
-                    raise ValueError(
+                    raise ArrayValueError(
                         f"the parameter {name} of shape {known[name].shape} would need the shape "
                         f"{now[name].shape} for the inputs {shapes}"
                     )
@@ -94,6 +97,40 @@ class ExecutorGroup:
         """For each name the arrays of all contexts; `kind`: 'arg_dict', 'grad_dict' or 'aux_dict'."""
         found = [getattr(one, kind) for one in self.execs]
         return [[one[name] for one in found] for name in names]
+
+    @property
+    def param_arrays(self):
+        """For each parameter its arrays on all contexts."""
+        return self.arrays_of(self.param_names)
+
+    @property
+    def grad_arrays(self):
+        """For each parameter its gradients on all contexts; None for those without."""
+        return self.arrays_of(self.param_names, "grad_dict")
+
+    @property
+    def aux_arrays(self):
+        """For each auxiliary state its arrays on all contexts."""
+        return self.arrays_of(self.aux_names, "aux_dict")
+
+    @property
+    def state_arrays(self):
+        """For each state its arrays on all contexts."""
+        return self.arrays_of(self.state_names)
+
+    @property
+    def data_arrays(self):
+        """For each input a pair on every context: its rows of the batch (a slice), and the array."""
+        return self._inputs(self.data_shapes)
+
+    @property
+    def label_arrays(self):
+        """As data_arrays, for the labels that the symbol takes; None: there are no labels."""
+        return self.label_shapes and self._inputs(self.label_shapes)
+
+    def _inputs(self, described):
+        names = [one.name for one in described if one.name in self.arg_names]
+        return [list(zip(self.slices, copies)) for copies in self.arrays_of(names)]
 
     def set_params(self, arg_params, aux_params, allow_extra=False):
         """Writes parameters into all executors. ValueError: one is unknown."""

@@ -39,6 +39,13 @@ class _ResetsItself(DataIter):
             raise
 
 
+class _SilentModule(Module):
+    """Leaves logging of the validation to `eval_end_callback`."""
+
+    def _log_validation(self, epoch, values):
+        pass
+
+
 def _counting_from_one(callback):
     def call(param):
         callback(param._replace(nbatch=param.nbatch + 1))
@@ -113,7 +120,7 @@ class FeedForward:
     def _module(self, batches, logger=None):
         known = set(self.symbol.list_arguments())
         labels = [one[0] for one in batches.provide_label or () if one[0] in known]
-        return Module(
+        return _SilentModule(
             self.symbol, [one[0] for one in batches.provide_data], labels, logger or logging, self.ctx
         )
 
@@ -131,7 +138,8 @@ class FeedForward:
             eval_end_callback=LogValidationMetricsCallback(), eval_batch_end_callback=None):  # noqa: B008 # fmt: skip
         """Trains on an iterator, or on arrays X and y; `eval_data`: an iterator or a pair of arrays.
 
-        Batches count from 1 in `batch_end_callback`, one function or several.
+        Batches count from 1 in `batch_end_callback`, one function or several. `eval_end_callback` logs what
+        the evaluation found; None: nothing does.
         """
         batches = self._batches(X, y, True)
         if isinstance(eval_data, (tuple, list)):

@@ -7,6 +7,7 @@ import warnings
 from .. import _arrays as arrays
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_store, replace_values
+from ..base import ArrayValueError
 from ..context import Context, cpu, current_context
 from ..executor import gradient_requests
 from ..initializer import InitDesc
@@ -31,7 +32,7 @@ def _check_names(symbol, names, what, required):
             f"not found in symbol.list_arguments(). Did you mean one of:\n\t{listed}\033[0m"
         )
         if required:
-            raise ValueError(text)
+            raise ArrayValueError(text)
         warnings.warn(text, stacklevel=3)
 
 
@@ -75,6 +76,7 @@ class Module(BaseModule):
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._exec_group = None
+        self._copies = {}, {}  # the parameters as get_params gives them
         self._given = None  # parameters that wait for bind: (arg_params, aux_params)
         self._given_states = None  # file with states of the optimizer that waits for it
         self._compression_params = compression_params
@@ -199,30 +201,41 @@ class Module(BaseModule):
 
     def _make_executors(self, data_shapes, label_shapes, shared):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
-        held = [*self._param_names, *self._aux_names, *self._state_names]
         self._exec_group = ExecutorGroup(
-            self._symbol, self._context, self._loads, data, label, held, self._requests, shared
-        )
+            self._symbol, self._context, self._loads, data, label, self._param_names, self._state_names,
+            self._requests, shared,
+        )  # fmt: skip
         self._forget_updates()
 
     def reshape(self, data_shapes, label_shapes=None):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
         self._make_executors(data_shapes, label_shapes, self._bound())
 
-    def _averages(self, names, kind):
-        """Name to the mean over the contexts, on the CPU."""
-        found = {}
+    def _refresh(self, held, names, kind):
+        """Writes the means over the contexts into the arrays of `held`, and adds those that it lacks."""
         for name, copies in zip(names, self._exec_group.arrays_of(names, kind)):
-            total = copies[0].copyto(cpu())
-            for other in copies[1:]:
-                total += other.as_in_context(cpu())
-            found[name] = total if len(copies) == 1 else (total / len(copies)).astype(total._dtype_name)
-        return found
+            mean = copies[0].as_in_context(cpu())
+            if len(copies) > 1:
+                total = mean.copy()
+                for other in copies[1:]:
+                    total += other.as_in_context(cpu())
+                mean = (total / len(copies)).astype(total._dtype_name)
+            old = held.get(name)
+            if old is not None and (old.shape, old._dtype_name) == (mean.shape, mean._dtype_name):
+                mean.copyto(old)
+            else:
+                held[name] = mean.copy()
 
     def get_params(self):
-        """(arg_params, aux_params): copies of the parameters, name to array on the CPU."""
+        """(arg_params, aux_params): copies of the parameters, name to array on the CPU.
+
+        Every call gives the same dictionaries and arrays, with the values of now.
+        """
         self._check("get_params")
-        return self._averages(self._param_names, "arg_dict"), self._averages(self._aux_names, "aux_dict")
+        arg_params, aux_params = self._copies
+        self._refresh(arg_params, self._param_names, "arg_dict")
+        self._refresh(aux_params, self._aux_names, "aux_dict")
+        return arg_params, aux_params
 
     def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
                     allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
@@ -256,7 +269,7 @@ class Module(BaseModule):
         if given is not None and name in given:
             value = given[name]
             if value.shape != array.shape:
-                raise ValueError(
+                raise ArrayValueError(
                     f"the parameter {name} has shape {array.shape}, the value given {value.shape}"
                 )
             array[:] = arrays.like(value.astype(array._dtype_name).as_in_context(array.ctx), array)

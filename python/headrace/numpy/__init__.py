@@ -9,6 +9,7 @@ from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
 from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classes)
 from .multiarray import array, empty, ndarray
+from .numbers import give_scalars as _give_scalars
 from . import linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
@@ -20,6 +21,7 @@ from . import differences, functions, host, parts, products, statistics
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
+_give_scalars(globals(), _names)
 # Names that NumPy has dropped, and what they are names of.
 _older = {"alltrue": "all", "product": "prod", "row_stack": "vstack", "sometrue": "any"}
 globals().update({older: globals()[name] for older, name in _older.items()})

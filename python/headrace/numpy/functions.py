@@ -21,10 +21,12 @@ __all__ = [
     "isscalar",
     "result_type",
     "full",
+    "unique",
     "where",
 ]
 
 _full = _core.function("_npi_full", True)
+_unique = _core.function("_npi_unique", True)
 _where = {
     kind: _core.function(name, True)
     for kind, name in {
@@ -77,6 +79,16 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     if dtype is None and isinstance(fill_value, (bool, _numpy.bool_)):
         dtype = "bool"
     return _full(shape, float(fill_value), dtype, order, ctx, out=out)
+
+
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
+    """The sorted different elements of an array; along an axis its different slices.
+
+    With a request for more a tuple, which then has, as int64, where each first occurs, the place of every
+    element among them, and how often each occurs. Waits for the array. ValueError: the axis is out of range.
+    """
+    found = _unique(ar, return_index, return_inverse, return_counts, axis)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def where(condition, x=None, y=None):

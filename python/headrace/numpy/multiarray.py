@@ -62,6 +62,9 @@ class ndarray(NDArray):
             raise TypeError("unsupported format string passed to numpy.ndarray.__format__")
         return str(self)
 
+    def __round__(self, ndigits=None):
+        return front_end().around(self, ndigits or 0)
+
     # --- shape ---
 
     def reshape(self, *shape, **kwargs):

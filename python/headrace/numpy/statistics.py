@@ -207,7 +207,7 @@ def argwhere(a):
 
 
 def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
-    """How many elements fall into each bin (int64), and the bin edges. Waits for the arrays.
+    """A list: how many elements fall into each bin (int64), and the bin edges. Waits for the arrays.
 
     Parameters
     ----------
@@ -226,6 +226,6 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
     if normed or weights is not None or density:
         raise NotImplementedError("histogram: normed, weights and density are not there; divide the counts")
     if isinstance(bins, ndarray):
-        return tuple(_histogram(a, bins))
+        return list(_histogram(a, bins))
     ends = None if range is None else [float(end) for end in range]
-    return tuple(_histogram(a, bin_cnt=bins, range=ends))
+    return list(_histogram(a, bin_cnt=bins, range=ends))

@@ -78,10 +78,10 @@ def _by_name():
 
 def apply(op, hint, inputs, attributes, np, name=None, attr=None):
     """A symbol of operator `op` on symbols (or None); `attributes` map names to values, `attr` to texts."""
-    name = NameManager.current_manager().get(name, hint)
+    name = NameManager.current.get(name, hint)
     texts = {key: to_text(value) for key, value in attributes.items()}
     handles = [None if one is None else one._handle for one in inputs]
-    return wrap(_core.SymbolHandle.apply(op, name, handles, texts, AttrScope.current().get(attr)), np)
+    return wrap(_core.SymbolHandle.apply(op, name, handles, texts, AttrScope.current.get(attr)), np)
 
 
 class SymbolFunction:

@@ -21,7 +21,7 @@ _counts, _lock = {}, threading.Lock()
 
 def _unique(name):
     """A name for a body; inside another body it says which."""
-    outer = AttrScope.current().get(None).get(_SCOPE)
+    outer = AttrScope.current.get(None).get(_SCOPE)
     name = f"{outer}${name}" if outer else name
     with _lock:
         _counts[name] = _counts.get(name, -1) + 1
@@ -71,7 +71,7 @@ class _Body:
 
 
 def _node(op, hint, inputs, attributes, bodies, np):
-    name = NameManager.current_manager().get(None, hint)
+    name = NameManager.current.get(None, hint)
     attributes = {**attributes, "num_args": len(inputs) + len(bodies)}
     texts = {key: to_text(value) for key, value in attributes.items()}
     handle = _core.SymbolHandle.control_flow(
@@ -79,7 +79,7 @@ def _node(op, hint, inputs, attributes, bodies, np):
         name,
         [one._handle for one in inputs],
         texts,
-        AttrScope.current().get(None),
+        AttrScope.current.get(None),
         [b.graph for b in bodies],
     )
     return [wrap(handle.output(i), np) for i in range(len(handle))]

@@ -335,7 +335,7 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
-    texts = AttrScope.current().get(attr)
+    texts = AttrScope.current.get(attr)
     if shape is not None:
         texts["__shape__"] = str((shape,) if isinstance(shape, int) else tuple(shape))
     if lr_mult is not None:

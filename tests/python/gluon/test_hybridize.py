@@ -303,6 +303,22 @@ def test_optimize_for_and_explain_do_not_run_the_network():
     assert net(x).shape == (2, 2)
 
 
+@pytest.mark.parametrize("is_hybridized", [False, True])
+def test_inputs_that_are_no_arrays(is_hybridized):
+    net = nn.Dense(2, in_units=3, prefix="fc_")
+    net.initialize()
+    net.hybridize(is_hybridized)
+    message = (
+        r"Dense fc: expected an array as first input, got numpy\.ndarray; .* Convert it with mx\.nd\.array"
+    )
+    with pytest.raises(ValueError, match=message):
+        net(numpy.ones((1, 3)))
+    with pytest.raises(ValueError, match="got int, list;"):
+        net(3, [numpy.ones(2)])
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        net()
+
+
 def test_operator_hooks():
     net = nn.HybridSequential(prefix="net_")
     with net.name_scope():
@@ -310,7 +326,9 @@ def test_operator_hooks():
     net.initialize()
     net.hybridize()
     seen = []
-    net.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.shape)))
+    net.register_op_hook(
+        lambda name, operator, array: seen.append((name.decode(), operator.decode(), array.shape))
+    )
     net(nd.ones((3, 4)))
     assert seen == [
         ("net_dense0_fwd_output", "FullyConnected", (3, 2)),
@@ -325,7 +343,9 @@ def test_operator_hooks_see_inputs_of_all_operators():
     net.initialize()
     net.hybridize()
     seen = []
-    net.register_op_hook(lambda name, operator, array: seen.append((name, operator, array.shape)), True)
+    net.register_op_hook(
+        lambda name, operator, array: seen.append((name.decode(), operator.decode(), array.shape)), True
+    )
     with autograd.record():
         net(nd.ones((4, 2)))
     dense, norm = "FullyConnected", "BatchNorm"
@@ -355,7 +375,7 @@ def test_operator_hooks_of_children():
 
     net, seen = Own(), []
     net.initialize()
-    net.register_op_hook(lambda name, operator, array: seen.append(name))
+    net.register_op_hook(lambda name, operator, array: seen.append(name.decode()))
     net(nd.ones((1, 2)))
     assert seen == []  # nothing is hybridized
     net.inner[1].hybridize()
@@ -375,7 +395,9 @@ def test_operator_hooks_of_several_outputs():
 
     net, seen = Split(prefix="m_"), []
     net.hybridize()
-    net.register_op_hook(lambda name, operator, array: seen.append((name, array.asnumpy().tolist())), True)
+    net.register_op_hook(
+        lambda name, operator, array: seen.append((name.decode(), array.asnumpy().tolist())), True
+    )
     net(nd.array([[1, 2]]))
     assert seen == [
         ("m_sp_data", [[1, 2]]),

@@ -133,6 +133,16 @@ class TestWhoUpdates:
         with pytest.raises(ValueError, match="Please set update_on_kvstore=False when training with"):
             self.on_store(kvstore="teststore", update_on_kvstore=True)
 
+    @pytest.mark.parametrize("count", [1, 2])
+    def test_no_store_at_all(self, count):
+        param = parameter(count=count)
+        backward(param)
+        trainer = Trainer([param], "sgd", kvstore=None, update_on_kvstore=True)
+        with pytest.raises(
+            ValueError, match="update_on_kvstore=True needs a store, got kvstore=None; name one"
+        ):
+            trainer.step(1)
+
     def test_one_context_needs_no_store(self):
         param = parameter(count=1)
         trainer = Trainer([param], "sgd", {"learning_rate": 1}, update_on_kvstore=True)

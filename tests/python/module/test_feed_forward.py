@@ -36,6 +36,13 @@ def test_epoch_size(symbol, samples):
     assert seen == [(epoch, number) for epoch in range(2) for number in (1, 2, 3)]
 
 
+@pytest.mark.parametrize(("options", "count"), [({}, 1), ({"eval_end_callback": None}, 0)])
+def test_validation_is_logged_once(symbol, samples, caplog, options, count):
+    with caplog.at_level("INFO"):
+        mx.model.FeedForward(symbol, num_epoch=1).fit(*samples, eval_data=samples, **options)
+    assert sum("Validation-accuracy" in line for line in caplog.messages) == count
+
+
 # What MXNet 1.9.1 gives with these seeds: how often the iterators shuffle, and when, decides the batches.
 @pytest.mark.parametrize(
     "size, evaluates, bias, numbers",

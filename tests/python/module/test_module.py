@@ -93,7 +93,9 @@ def test_parameters(symbol, bound):
     arg_params, aux_params = module.get_params()
     assert list(arg_params) == ["fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"] and aux_params == {}
     arg_params["fc1_weight"][:] = 9  # a copy
-    assert module.get_params()[0]["fc1_weight"].asnumpy().max() < 1
+    assert module.get_params()[0] is arg_params
+    assert arg_params["fc1_weight"].asnumpy().max() < 1
+    arg_params = {**arg_params, "fc1_weight": mx.nd.full((4, 5), 9)}
     with pytest.warns(UserWarning, match="init_params call ignored"):
         module.init_params()
     with pytest.warns(UserWarning, match="set_params call ignored"):
@@ -107,8 +109,42 @@ def test_parameters(symbol, bound):
         module.set_params(extra, {}, allow_missing=True)
     module.set_params(extra, {}, allow_missing=True, allow_extra=True)
     module.set_params({**arg_params, **extra}, {})
-    with pytest.raises(ValueError, match=r"fc1_weight has shape \(4, 5\), the value given \(4, 6\)"):
-        module.init_params(None, {"fc1_weight": mx.nd.ones((4, 6))}, allow_missing=True, force_init=True)
+    for kind in (ValueError, mx.MXNetError):
+        with pytest.raises(kind, match=r"fc1_weight has shape \(4, 5\), the value given \(4, 6\)"):
+            module.set_params({**arg_params, "fc1_weight": mx.nd.ones((4, 6))}, {})
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_parameters_that_are_kept_follow_updates(symbol, bound, batch_of, count):
+    module = bound(symbol, context=[mx.cpu(i) for i in range(count)])
+    module.init_optimizer(optimizer_params={"learning_rate": 1.0})
+    kept = module.get_params()[0]
+    weight = kept["fc2_weight"]
+    before = weight.asnumpy()
+    module.forward_backward(batch_of(4))
+    module.update()
+    numpy.testing.assert_array_equal(weight.asnumpy(), before)
+    assert module.get_params()[0] is kept and kept["fc2_weight"] is weight
+    replica = module._exec_group.execs[0].arg_dict["fc2_weight"].asnumpy()
+    assert (replica != before).any()
+    numpy.testing.assert_allclose(weight.asnumpy(), replica)
+
+
+def test_arrays_of_the_executors(symbol, bound, batch_of):
+    module = bound(symbol, context=[mx.cpu(0), mx.cpu(1)], fixed_param_names=["fc1_bias"])
+    module.forward_backward(batch_of(4))
+    group = module._exec_group
+    assert group.param_names == ["fc1_weight", "fc1_bias", "fc2_weight", "fc2_bias"]
+    for index, name in enumerate(group.param_names):
+        for k, one in enumerate(group.execs):
+            assert group.param_arrays[index][k] is one.arg_dict[name]
+            assert group.grad_arrays[index][k] is one.grad_dict[name]
+    assert group.grad_arrays[1] == [None, None]
+    assert group.aux_arrays == [] and group.state_arrays == []
+    ((first, second),) = group.data_arrays
+    assert (first[0], second[0]) == (slice(0, 2), slice(2, 4))
+    assert second[1] is group.execs[1].arg_dict["data"]
+    assert group.label_arrays[0][0][1] is group.execs[0].arg_dict["softmax_label"]
 
 
 def test_parameters_in_files(symbol, bound, tmp_path):

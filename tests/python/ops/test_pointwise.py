@@ -388,3 +388,47 @@ def test_errors_name_operation_and_shapes():
         nd.broadcast_add(nd.ones((2, 3)), nd.ones((4,)))
     with pytest.raises(headrace.MXNetError, match="elemwise_add"):
         nd.elemwise_add(nd.ones((2, 3)), nd.ones((3,)))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "dtype"),
+    [
+        ("log", (1e-60,), "float64"),
+        ("sqrt", (2,), "float64"),
+        ("abs", (-3,), "int64"),
+        ("exp", (numpy.float32(0.5),), "float32"),
+        ("isnan", (math.nan,), "bool"),
+        ("round", (2.567, 2), "float64"),
+        ("fix", (-1.5,), "float64"),
+        ("nan_to_num", (math.nan,), "float64"),
+        ("add", (16777217, 0), "int64"),
+        ("power", (10, 10), "int64"),
+        ("maximum", (2, 3), "int64"),
+        ("true_divide", (1, 3), "float64"),
+        ("less", (1, 2), "bool"),
+    ],
+)
+def test_numbers_alone_give_the_scalars_of_numpy(name, arguments, dtype):
+    found = getattr(np, name)(*arguments)
+    expected = getattr(numpy, name)(*arguments)
+    assert isinstance(found, numpy.generic)
+    assert (found.dtype, found) == (numpy.dtype(dtype), expected)
+
+
+def test_an_array_or_out_among_numbers_gives_an_array():
+    out = np.zeros(())
+    assert np.add(2, 3, out=out) is out
+    assert out.item() == 5
+    assert isinstance(np.add(2, np.ones((2,))), np.ndarray)
+    assert isinstance(np.sqrt(numpy.ones(2)), np.ndarray)
+    assert isinstance(np.sqrt([1.0, 4.0]), np.ndarray)
+
+
+def test_round_of_python():
+    x = np.array([12.567, -2.5])
+    assert round(x).asnumpy().tolist() == [13, -2]
+    close(round(x, 2), numpy.array([12.57, -2.5]))
+    assert round(x, -1).asnumpy().tolist() == [10, 0]
+    assert isinstance(round(np.array(2.5)), np.ndarray)
+    with pytest.raises(TypeError, match="__round__"):
+        round(nd.array([1.5]))

@@ -100,6 +100,7 @@ def test_unique(axis):
     for got, expected in zip(np.unique(np.array(x), **options), numpy.unique(x, **options)):
         numpy.testing.assert_array_equal(got.asnumpy(), expected.reshape(got.shape))
     assert np.unique(np.zeros((0,))).shape == (0,)
+    assert type(np.unique(np.zeros((2,)), return_counts=True)) is tuple
 
 
 def test_counting():
@@ -112,6 +113,7 @@ def test_counting():
     data = RNG.uniform(-3, 3, 200).astype("float32")
     for got, expected in zip(np.histogram(np.array(data), 7, (-2, 2)), numpy.histogram(data, 7, (-2, 2))):
         numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-6)
+    assert type(np.histogram(np.array(data))) is list
     counts, edges = nd.histogram(nd.array(data), bins=nd.array([-1, 0, 2]))
     numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(data, [-1, 0, 2])[0])
     assert edges.asnumpy().tolist() == [-1, 0, 2]

@@ -244,9 +244,9 @@ def test_monitor_callback(layer):
     seen = []
     executor.set_monitor_callback(lambda name, array: seen.append((name, array.shape)))
     executor.forward()
-    assert seen == [("fc_output", (1, 2)), ("act_output", (1, 2))]
+    assert seen == [(b"fc_output", (1, 2)), (b"act_output", (1, 2))]
     seen.clear()
-    executor.set_monitor_callback(lambda name, array: seen.append(name), monitor_all=True)
+    executor.set_monitor_callback(lambda name, array: seen.append(name.decode()), monitor_all=True)
     executor.forward(is_train=True)
     inputs = ["data", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias"]
     assert seen == [*inputs, "fc_output", "act_data", "act_output"]

@@ -13,7 +13,9 @@ from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
-__all__ = ["DataLoader", "default_batchify_fn"]
+__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+
+default_mp_batchify_fn = default_batchify_fn  # a DataLoader knows by itself when processes batch
 
 
 class DataLoader:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy
 
 from ...._arrays import array
+from ....base import data_dir
 from .._batches import batch_form
 from .._host import column_reader
 from ..dataset import Dataset
@@ -17,8 +18,7 @@ _BUILT_IN = Path(__file__).parents[3] / "_data"
 
 
 def _default_root(name):
-    home = os.environ.get("MXNET_HOME") or os.path.join(os.path.expanduser("~"), ".mxnet")
-    return os.path.join(home, "datasets", name)
+    return os.path.join(data_dir(), "datasets", name)
 
 
 class _IdxDataset(Dataset):

@@ -1,0 +1,11 @@
+"""Where the compiled library is, and which version of MXNet's interface it has."""
+
+from . import _core
+from .mxnet._alias import MXNET_VERSION as __version__
+
+__all__ = ["__version__", "find_lib_path"]
+
+
+def find_lib_path(prefix="libmxnet"):
+    """The path of the compiled module, in a list; `prefix` is accepted and has no effect."""
+    return [_core.__file__]

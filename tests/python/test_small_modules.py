@@ -1,0 +1,89 @@
+"""Modules and names that programs import from MXNet beside what they compute with."""
+
+import logging
+import os
+import re
+
+import numpy
+import pytest
+
+import headrace as mx
+
+
+@pytest.fixture
+def name():
+    """Of a logger that is as new after the test."""
+    yield "a logger of ours"
+    logger = logging.getLogger("a logger of ours")
+    for handler in logger.handlers[:]:
+        handler.close()
+        logger.removeHandler(handler)
+    del logger._init_done
+
+
+def test_lines_of_loggers_say_where_they_come_from(name, capsys):
+    logger = mx.log.get_logger(name)
+    assert mx.log.get_logger(name, level=mx.log.INFO) is logger
+    assert logger.level == mx.log.WARNING and len(logger.handlers) == 1
+    logger.info("hidden")
+    logger.warning("seen %d", 7)
+    where = rf"W\d{{4}} \d\d:\d\d:\d\d {os.getpid()} {re.escape(__file__)}:test_lines_of_loggers\w+:\d+\]"
+    assert re.fullmatch(rf"\x1b\[31m{where}\x1b\[0m seen 7\n", capsys.readouterr().err)
+
+
+def test_loggers_write_files(name, tmp_path):
+    path = tmp_path / "log.txt"
+    with pytest.warns(DeprecationWarning, match="get_logger"):
+        logger = mx.log.getLogger(name, filename=str(path), level=mx.log.DEBUG)
+    logger.debug("detail")
+    assert path.read_text() == "detail\n"
+    assert mx.log.get_logger() is logging.getLogger()
+
+
+def test_library():
+    (path,) = mx.libinfo.find_lib_path()
+    assert os.path.isfile(path)
+    assert mx.libinfo.__version__ == "1.9.1"
+
+
+def test_errors():
+    assert mx.error.InternalError is mx.base.InternalError and mx.error.MXNetError is mx.MXNetError
+
+    @mx.error.register
+    class Own(RuntimeError):
+        pass
+
+    assert issubclass(Own, RuntimeError)
+    assert mx.error.register_error("Own", Own) is Own
+    assert mx.error.register_error("Own")(Own) is Own
+
+
+def test_names_of_base(monkeypatch, tmp_path):
+    assert mx.base.mx_real_t is numpy.float32
+    assert mx.base.py_str(b"fc_output") == "fc_output"
+    monkeypatch.setenv("MXNET_HOME", str(tmp_path))
+    assert mx.base.data_dir() == str(tmp_path)
+    monkeypatch.delenv("MXNET_HOME")
+    assert mx.base.data_dir() == os.path.expanduser("~/.mxnet")
+
+
+def test_current_scopes():
+    with mx.AttrScope(group="1") as scope:
+        assert mx.AttrScope.current is scope and scope.current is scope
+    assert mx.AttrScope.current is not scope
+    with mx.name.Prefix("net_") as names:
+        assert mx.name.NameManager.current is names
+        assert mx.name.NameManager.current.get(None, "fc") == "net_fc0"
+
+
+def test_batchify_for_processes():
+    from headrace.gluon.data.dataloader import DataLoader, default_mp_batchify_fn
+
+    loader = DataLoader(list(range(4)), 2, num_workers=1, batchify_fn=default_mp_batchify_fn)
+    assert [batch.asnumpy().tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+
+def test_module_of_iterators():
+    from headrace.io.io import DataBatch, NDArrayIter
+
+    assert NDArrayIter is mx.io.NDArrayIter and DataBatch is mx.io.DataBatch
