@@ -17,6 +17,7 @@ struct OpFunction {
   PairForms forms;  // of an operator on two arrays for which a number may stand in
   bool np;
   PyObject* name;
+  PyObject* of_numbers;  // what takes a call with numbers alone; may be null
   PyObject* dict;
   std::vector<PyObject*>* input_names;  // interned
   std::vector<PyObject*>* field_names;
@@ -263,10 +264,23 @@ class Call {
   PyObject* out_ = nullptr;
 };
 
+// Whether a call has positional arguments, all of them numbers, and no `out`.
+bool is_of_numbers(PyObject* const* arguments, size_t count, PyObject* keywords) {
+  if (count == 0) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (is_array(arguments[i]) || !as_number(arguments[i])) return false;
+  for (Py_ssize_t i = 0; keywords && i < PyTuple_GET_SIZE(keywords); ++i)
+    if (PyTuple_GET_ITEM(keywords, i) == word_out && arguments[count + static_cast<size_t>(i)] != Py_None) return false;
+  return true;
+}
+
 PyObject* op_function_call(PyObject* self, PyObject* const* arguments, size_t flags, PyObject* keywords) {
   return guarded([&] {
-    Call call(*reinterpret_cast<OpFunction*>(self));
-    size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    const OpFunction& function = *reinterpret_cast<OpFunction*>(self);
+    const size_t count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    if (function.of_numbers && is_of_numbers(arguments, count, keywords))
+      return PyObject_Vectorcall(function.of_numbers, arguments, count, keywords);
+    Call call(function);
     call.positional(arguments, count);
     if (keywords)
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keywords); ++i)
@@ -344,6 +358,7 @@ void op_function_dealloc(PyObject* self) {
   delete function->input_names;
   delete function->field_names;
   Py_XDECREF(function->name);
+  Py_XDECREF(function->of_numbers);
   Py_XDECREF(function->dict);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
@@ -357,6 +372,7 @@ bool ready_op_function_type() {
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunction, vectorcall), READONLY, nullptr},
       {"__dictoffset__", T_PYSSIZET, offsetof(OpFunction, dict), READONLY, nullptr},
       {"__name__", T_OBJECT, offsetof(OpFunction, name), READONLY, nullptr},
+      {"of_numbers", T_OBJECT, offsetof(OpFunction, of_numbers), 0, "What takes a call with numbers alone, or None."},
       {nullptr, 0, 0, 0, nullptr}};
   static PyGetSetDef properties[] = {
       {"op_name", op_function_op_name, nullptr, "Registered name of the operator.", nullptr},

@@ -1,10 +1,6 @@
 """np functions of numbers alone: they are NumPy's, and give NumPy's scalars at once."""
 
-import functools as _functools
-
 import numpy as _numpy
-
-from ..base import numeric_types as _numeric_types
 
 # Pointwise functions that are no ufuncs of NumPy; MXNet's name and NumPy's.
 _OTHERS = {
@@ -26,20 +22,6 @@ def _host_twin(name):
     return twin if is_pointwise else None
 
 
-def _numbers_on_host(function, twin):
-    @_functools.wraps(function)
-    def call(*args, **kwargs):
-        for value in args:
-            if not isinstance(value, _numeric_types):
-                return function(*args, **kwargs)
-        if not args or kwargs.get("out") is not None:
-            return function(*args, **kwargs)
-        return twin(*args, **kwargs)
-
-    call.op_name = function.op_name
-    return call
-
-
 def give_scalars(namespace, names):
     """Lets the pointwise functions among a module's operators leave calls with numbers alone to NumPy.
 
@@ -48,4 +30,4 @@ def give_scalars(namespace, names):
     for name in names:
         twin = _host_twin(name)
         if twin is not None:
-            namespace[name] = _numbers_on_host(namespace[name], twin)
+            namespace[name].of_numbers = twin
