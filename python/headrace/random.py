@@ -22,8 +22,8 @@ def set_generator(name):
     """Chooses the generator of the whole process.
 
     'philox' (default): counter-based; a seed gives the same numbers whatever the number of threads.
-    'mt19937': the streams of MXNet 1.9.1 on the CPU, number for number (default under ``python -m
-    headrace.mxnet``).
+    'mt19937': the streams of MXNet 1.9.1 on the CPU, which give its uniform, normal and integer numbers, one
+    by one (default under ``python -m headrace.mxnet``).
     """
     _core.set_generator(name)
 

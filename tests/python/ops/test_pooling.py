@@ -138,6 +138,16 @@ def test_same_convention(kind):
         numpy.testing.assert_allclose(gradient, back(numpy.ones(expected.shape)), 1e-6)
 
 
+@pytest.mark.parametrize("ndim", [1, 3])
+def test_same_convention_on_other_numbers_of_dimensions(ndim):
+    x = values(1, 2, *[5] * ndim)
+    attrs = {"kernel": (2,) * ndim, "stride": (2,) * ndim, "pool_type": "max"}
+    y = nd.Pooling(nd.array(x), pooling_convention="same", **attrs)
+    expected, _ = pool(x, {**attrs, "pad": (0,) * ndim, "pooling_convention": "same"})
+    assert y.shape == (1, 2) + (3,) * ndim
+    numpy.testing.assert_allclose(y.asnumpy(), expected, 1e-6)
+
+
 def test_windows_in_the_padding_alone():
     attrs = {"kernel": (2,), "stride": (2,), "pad": (2,), "pooling_convention": "full"}
     x = nd.array([[[1.0, 2.0, 3.0]]])

@@ -321,3 +321,13 @@ def test_a_symbol_has_no_values(data):
     with pytest.raises(mx.MXNetError, match="values of data are not known"):
         data.asnumpy()
     assert len({data, data * 2}) == 2  # symbols can be keys
+
+
+def test_in_place_arithmetic_names_a_new_symbol():
+    x = sym.var("x")
+    y = x
+    y += sym.var("b")
+    y *= 3
+    assert x.list_arguments() == ["x"]
+    (found,) = y.eval(x=mx.nd.array([1]), b=mx.nd.array([2]))
+    assert found.asnumpy().tolist() == [9]
