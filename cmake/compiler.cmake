@@ -11,13 +11,15 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${CCACHE_PROGRAM}")
+  # A checkout in another folder finds what was compiled here: no object names the folder, nor does ccache's key.
+  set(ccache_settings "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}")
   if(HEADRACE_PRECOMPILE)  # both are what ccache asks for then
-    list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros)
+    list(APPEND ccache_settings CCACHE_SLOPPINESS=pch_defines,time_macros)
     add_compile_options(-fpch-preprocess)
   endif()
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env ${ccache_settings} "${CCACHE_PROGRAM}")
 endif()
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 find_program(MOLD_PROGRAM mold)
 if(MOLD_PROGRAM)
   add_link_options(-fuse-ld=mold)

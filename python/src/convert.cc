@@ -276,10 +276,10 @@ PyObject* to_numpy(const NDArray& given) {
   try {
     if (array.size() > 100000) {
       Py_BEGIN_ALLOW_THREADS;
-      array.copy_to_host(view.buf);
+      copy_values(array, view.buf);
       Py_END_ALLOW_THREADS;
     } else {
-      array.copy_to_host(view.buf);
+      copy_values(array, view.buf);
     }
   } catch (...) {
     PyBuffer_Release(&view);

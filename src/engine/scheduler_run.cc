@@ -12,6 +12,13 @@
 #include "trace/trace.h"
 
 namespace headrace {
+namespace {
+
+// No other thread runs tasks or computes.
+bool is_alone() noexcept { return !other_threads_run_tasks() && idle_cores() == core_count(); }
+
+}  // namespace
+
 FailurePtr Scheduler::fail(const std::exception_ptr& error, const char* name) noexcept {
   FailurePtr failure(new Failure(error, name));
   failures_.add(failure);
@@ -207,18 +214,16 @@ int64_t Scheduler::horizon() const noexcept {
 // sooner by all cores after them than by a part of one now.
 int64_t Scheduler::horizon_to_take() const noexcept {
   if (loops_use_all_cores()) return ReadyQueue::kNothing;
-  const bool is_alone = !other_threads_run_tasks() && idle_cores() == core_count();
-  return is_alone ? ReadyQueue::kNoHorizon : horizon();
+  return is_alone() ? ReadyQueue::kNoHorizon : horizon();
 }
 
 // Even a thread that is alone looks everywhere for what is within the horizon first: older tasks may lie in the batch
 // of the thread that pushes.
 template <class Allowed>
 Task* Scheduler::take(ThreadContext& context, const Allowed& allowed) noexcept {
-  const int64_t last = horizon_to_take();
-  if (last == ReadyQueue::kNothing) return nullptr;
-  if (Task* task = take_until(std::min(last, horizon()), context, allowed)) return task;
-  return last == ReadyQueue::kNoHorizon ? take_until(last, context, allowed) : nullptr;
+  if (loops_use_all_cores()) return nullptr;
+  if (Task* task = take_until(horizon(), context, allowed)) return task;
+  return is_alone() ? take_until(ReadyQueue::kNoHorizon, context, allowed) : nullptr;
 }
 
 template <class Allowed>

@@ -163,8 +163,8 @@ class Lowering {
 std::vector<int> Lowered::changed_by(const Step& step) const {
   std::vector<int> roots;
   if (step.op->mutates == kNothing) return roots;
-  for (size_t i = 0; i < step.inputs.size() && i < 32; ++i)
-    if ((step.op->mutates >> i) & 1u) roots.push_back(values[static_cast<size_t>(step.inputs[i])].root);
+  for (size_t i = 0; i < step.inputs.size(); ++i)
+    if (step.op->mutates_input(i)) roots.push_back(values[static_cast<size_t>(step.inputs[i])].root);
   return roots;
 }
 

@@ -40,8 +40,8 @@ GraphInputs inputs_of(std::span<const NDArray> heads) {
       inputs.all.push_back(node);
       inputs.is_auxiliary.push_back(false);
     } else if (node->op && node->op->mutates != kNothing) {
-      for (size_t i = 0; i < node->inputs.size() && i < 32; ++i)
-        if (((node->op->mutates >> i) & 1u) && node->inputs[i].node())
+      for (size_t i = 0; i < node->inputs.size(); ++i)
+        if (node->op->mutates_input(i) && node->inputs[i].node())
           if (auto found = index.find(node->inputs[i].node().get()); found != index.end())
             inputs.is_auxiliary[found->second] = true;
     }

@@ -39,14 +39,18 @@ class HostReduce {
     size_t cached = 0;  // how many of `written` are written as usual
     for (size_t i = 0; i < results_.size(); ++i) {
       View* const result = results_[i].get();
-      if (lender && result != lender && result->storage() == lender->storage()) continue;  // the same elements again
-      const bool borrows = lender && result != lender && may_share(*result);
-      (borrows ? borrowers : written).push_back(result);
-      if (!borrows && i < cached_) ++cached;
+      if (lender && result != lender) {
+        if (result->storage() == lender->storage()) continue;  // the same elements again
+        if (may_share(*result)) {
+          borrowers.push_back(result);
+          continue;
+        }
+      }
+      written.push_back(result);
+      if (i < cached_) ++cached;
     }
     if (!written.empty()) pass(written, cached);
-    for (View* borrower : borrowers)
-      if (!borrower->storage()->share(*lender->storage())) pass_on(*lender, *borrower);
+    for (View* borrower : borrowers) borrower->storage()->take_contents(*lender->storage());
   }
 
   // Of all arrays.
@@ -90,11 +94,6 @@ class HostReduce {
         reduce_tile(from, {to, cached}, at, std::min(kTileElements, end - at));
       if (cached < to.size()) simd::stream_fence();
     });
-  }
-
-  void pass_on(const View& from, View& to) const {
-    to.storage()->begin_write(true);
-    std::memcpy(to.data(), from.data(), static_cast<size_t>(to.size()) * bytes());
   }
 
   // Nothing is written before all is read: results may be values.

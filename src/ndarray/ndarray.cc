@@ -3,11 +3,9 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "base/dtype_dispatch.h"
 #include "engine/runtime.h"
 #include "ndarray/device_copy.h"
 #include "ndarray/snapshot.h"
-#include "ndarray/strided_copy.h"
 #include "ndarray/view.h"
 #include "trace/trace.h"
 
@@ -57,14 +55,7 @@ void NDArray::copy_to_host(void* destination) const {
   check_has_values(*view_, "asnumpy");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
-  if (size() == 0) return;
-  const View& view = *source.view();
-  if (view.is_contiguous()) {
-    std::memcpy(destination, view.data(), static_cast<size_t>(size()) * item_size(dtype()));
-  } else {
-    Strides packed = contiguous_strides(shape());
-    strided_copy(destination, packed, view.data(), view.strides(), shape(), dtype());
-  }
+  copy_values(source, destination);
 }
 
 double NDArray::item() const {
@@ -73,8 +64,7 @@ double NDArray::item() const {
   check_has_values(*view_, "item");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
-  const char* const element = source.view()->data();
-  return dispatch(dtype(), [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(element)); });
+  return only_value(source);
 }
 
 void check_dtype(const NDArray& array, DType expected, const char* operation) {

@@ -248,7 +248,7 @@ void with_values(const NDArray& array, FunctionRef<void(std::string_view)> use) 
   const size_t bytes = static_cast<size_t>(array.size()) * item_size(array.dtype());
   if (source.is_contiguous()) return use({source.view()->data(), bytes});
   std::string copy(bytes, '\0');
-  source.copy_to_host(copy.data());
+  copy_values(source, copy.data());
   use(copy);
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstring>
 
+#include "base/dtype_dispatch.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/device_copy.h"
+#include "ndarray/strided_copy.h"
 #include "ndarray/view.h"
 
 namespace headrace {
@@ -27,14 +29,9 @@ NDArray copied_to_host(const NDArray& array) {
   return NDArray(ViewPtr(new View(to->storage_ptr(), view.dtype(), view.shape(), view.strides(), -first)));
 }
 
-// Code outside may have seen the memory since: then all of it is copied.
 struct ShareBody {
   StoragePtr to, from;
-  void operator()() const {
-    if (to->share(*from)) return;
-    to->begin_write(true);
-    std::memcpy(to->data(), from->data(), from->bytes());
-  }
+  void operator()() const { to->take_contents(*from); }
 };
 
 NDArray sharing(const NDArray& array) {
@@ -58,6 +55,23 @@ NDArray snapshot(const NDArray& array) {
   if (!storage) return array;
   if (!storage->device().is_host()) return copied_to_host(array);
   return storage->may_share() ? sharing(array) : array;
+}
+
+void copy_values(const NDArray& snapshot, void* destination) {
+  const View& view = *snapshot.view();
+  if (view.size() == 0) return;
+  if (view.is_contiguous()) {
+    std::memcpy(destination, view.data(), static_cast<size_t>(view.size()) * item_size(view.dtype()));
+    return;
+  }
+  const Strides packed = contiguous_strides(view.shape());
+  strided_copy(destination, packed, view.data(), view.strides(), view.shape(), view.dtype());
+}
+
+double only_value(const NDArray& snapshot) {
+  const char* const element = snapshot.view()->data();
+  return dispatch(snapshot.dtype(),
+                  [&]<class T>() { return static_cast<double>(*reinterpret_cast<const T*>(element)); });
 }
 
 }  // namespace headrace

@@ -11,4 +11,8 @@ namespace headrace {
 // for.
 NDArray snapshot(const NDArray& array);
 
+// Of a snapshot that has been waited for: all values, packed, and that of one with a single element.
+void copy_values(const NDArray& snapshot, void* destination);
+double only_value(const NDArray& snapshot);
+
 }  // namespace headrace

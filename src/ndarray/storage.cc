@@ -1,27 +1,21 @@
 #include "ndarray/storage.h"
 
-#include <cstring>
 #include <memory>
 
-#include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "device/observer.h"
 #include "device/registry.h"
 #include "device/stream.h"
 #include "engine/runtime.h"
 #include "ndarray/storage_extras.h"
+#include "ndarray/strided_copy.h"
 
 namespace headrace {
 namespace {
 
-double copy_cost_ns(size_t bytes) noexcept { return 0.1 * static_cast<double>(bytes); }
-
 void copy_bytes(void* to, const void* from, size_t bytes) {
-  constexpr int64_t kGrain = 1 << 16;
-  parallel_for(static_cast<int64_t>(bytes), kGrain, copy_cost_ns(bytes), [&](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
-                static_cast<size_t>(end - begin));
-  });
+  const Shape line{static_cast<int64_t>(bytes)};
+  strided_copy(to, {1}, from, {1}, line, DType::kUint8);
 }
 
 }  // namespace
@@ -91,6 +85,12 @@ bool Storage::share(Storage& source) {
   return true;
 }
 
+void Storage::take_contents(Storage& source) {
+  if (this == &source || share(source)) return;
+  begin_write(true);
+  copy_bytes(data(), source.data(), bytes_);
+}
+
 void Storage::begin_write_slowly(bool replaces) {
   StorageExtras* const extras = extras_.load(std::memory_order_acquire);
   if (extras->memory && !extras->memory->take()) {
@@ -107,7 +107,8 @@ void Storage::expose() {
   const uint8_t before = marks_.fetch_or(kExposed, std::memory_order_seq_cst);
   if (is_borrowed_ || !(before & kShared)) return;
   Var* var = &var_;
-  const TaskSpec spec{.name = "unshare", .reads = {&var, 1}, .writes = {&var, 1}, .cost_ns = copy_cost_ns(bytes_)};
+  const TaskSpec spec{
+      .name = "unshare", .reads = {&var, 1}, .writes = {&var, 1}, .cost_ns = 0.1 * static_cast<double>(bytes_)};
   runtime().engine.push(spec, [storage = StoragePtr(this)] { storage->begin_write(false); });
 }
 

@@ -65,6 +65,8 @@ class Storage final : public RefCounted<Storage> {
   // when that cannot be, and nothing has changed: other sizes, or one that may not. Any thread that holds write access
   // to var() and access to that of `source`.
   bool share(Storage& source);
+  // The same, or where that cannot be a copy of `source`, which is of the same size. Raises MemoryError.
+  void take_contents(Storage& source);
   // Large memory of the host that code outside neither owns nor sees. Who reads it holds access to var(): it may be
   // exchanged for other memory when it is written.
   bool may_share() const noexcept {

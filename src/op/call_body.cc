@@ -10,12 +10,6 @@
 #include "op/pointwise.h"
 
 namespace headrace {
-namespace {
-
-bool is_mutated(const OpDef& op, size_t input) { return (op.mutates >> std::min<size_t>(input, 31)) & 1u; }
-
-}  // namespace
-
 PackedCopies::~PackedCopies() {
   for (const Copy& copy : copies_) allocator_of(current_device()).release(copy.data, copy.bytes);
 }
@@ -62,7 +56,7 @@ void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs,
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {
   for (size_t i = 0; op.mutates != kNothing && i < inputs.size(); ++i)
-    if (is_mutated(op, i)) inputs[i]->storage()->begin_write(false);
+    if (op.mutates_input(i)) inputs[i]->storage()->begin_write(false);
   if (op.pointwise) {
     run_pointwise(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
     return;
@@ -76,7 +70,7 @@ void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
     const View& view = *inputs[i];
-    const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !is_mutated(op, i);
+    const bool needs_packing = !op.strided_inputs && !view.is_contiguous() && !op.mutates_input(i);
     tensors.push_back(needs_packing ? packed.pack(view) : as_it_lies(view));
   }
   for (const View* view : outputs) tensors.push_back(as_it_lies(*view));

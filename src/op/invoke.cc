@@ -108,8 +108,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
   for (size_t i = 0; i < inputs.size(); ++i) {
     View* view = inputs[i].view().get();
     views.push_back(view);
-    const bool mutated = i < 32 && ((op.mutates >> i) & 1u);
-    (mutated ? writes : reads).push_back(&view->storage()->var());
+    (op.mutates_input(i) ? writes : reads).push_back(&view->storage()->var());
   }
   for (const NDArray& output : outputs) {
     View* view = output.view().get();

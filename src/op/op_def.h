@@ -320,6 +320,8 @@ struct OpDef {
   bool strided_inputs = false;  // the kernel reads inputs of any strides; otherwise they are packed before it runs
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
+
+  bool mutates_input(size_t i) const noexcept { return i < 32 && ((mutates >> i) & 1u); }
 };
 
 // The generic parts of a typed kernel operator, to be given with designated initialisers.

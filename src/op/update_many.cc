@@ -12,7 +12,7 @@
 namespace headrace {
 namespace {
 
-bool is_written(const OpDef& op, size_t input) { return input == 0 || ((op.mutates >> input) & 1u); }
+bool is_written(const OpDef& op, size_t input) { return input == 0 || op.mutates_input(input); }
 
 // Whether no update writes what another one reads or writes.
 bool are_apart(const std::vector<Var*>& reads, std::vector<Var*> writes) {

@@ -59,3 +59,12 @@ def at(request):
     request.node.funcargs.clear()  # pytest keeps them longer, arrays of the devices among them
     gc.collect()
     sim.configure(gpus=0, topology="", clock="real")
+
+
+@pytest.fixture
+def mt19937():
+    """Random numbers come from MXNet's generator."""
+    before = hr.random.generator()
+    hr.random.set_generator("mt19937")
+    yield
+    hr.random.set_generator(before)

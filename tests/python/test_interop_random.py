@@ -22,6 +22,8 @@ if not FOLDER.is_dir():
         allow_module_level=True,
     )
 
+pytestmark = pytest.mark.usefixtures("mt19937")
+
 RECORDED = numpy.load(FOLDER / "random.npz", allow_pickle=False)
 ROWS = {row["name"]: row for row in json.loads((FOLDER / "index.json").read_text())}
 
@@ -53,14 +55,6 @@ DRAWS = {
     "dropout": dropped,
     "unseeded": lambda: [nd.random.uniform(shape=4)],
 }
-
-
-@pytest.fixture(autouse=True)
-def mt19937():
-    before = mx.random.generator()
-    mx.random.set_generator("mt19937")
-    yield
-    mx.random.set_generator(before)
 
 
 @pytest.mark.parametrize("name", ROWS)

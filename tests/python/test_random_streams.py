@@ -7,6 +7,8 @@ import pytest
 
 import headrace as mx
 
+pytestmark = pytest.mark.usefixtures("mt19937")
+
 # Drawn after one seed in both, in the mode of arrays that the first word names.
 DRAWS = [
     *(
@@ -64,14 +66,6 @@ def drawn(text):
 def of_mxnet(mxnet_peer):
     """The numbers of MXNet by their expressions."""
     return mxnet_peer(f"{PROGRAM}\nimport json\nprint(json.dumps({{t: drawn(t) for t in {DRAWS!r}}}))")
-
-
-@pytest.fixture(autouse=True)
-def mt19937():
-    before = mx.random.generator()
-    mx.random.set_generator("mt19937")
-    yield
-    mx.random.set_generator(before)
 
 
 @pytest.mark.parametrize("text", DRAWS)

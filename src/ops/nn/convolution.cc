@@ -13,8 +13,7 @@ namespace {
 void set_gradients(Gradient& g, const Window& w, const Layout& layout) {
   static const OpDef& op = find_op("_backward_Convolution");
   const NDArray inputs[] = {g.input(0), g.input(1), g.head()};
-  const int64_t filters = channels_second(g.head().shape(), w.channels_last)[1];
-  g.set(0, op, make_attrs(convolution_attrs(w, filters, layout)), inputs);
+  g.set(0, op, gradient_attrs(w, layout, g.head()), inputs);
 }
 
 void convolution_back(Gradient& g, const ConvolutionAttrs& a) {
@@ -81,10 +80,7 @@ void infer_weight_gradient(Infer& i, const ConvolutionAttrs& a) {
 
 void run_weight_gradient(KernelContext& c, const ConvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
-  ConvolutionProblem p{.pass = ConvolutionPass::kWeight, .window = w};
-  p.data = image_of(c.input(0), w.channels_last);
-  p.out = image_of(c.input(1), w.channels_last);
-  p.weight = image_of(c.output(0), w.channels_last);
+  ConvolutionProblem p = problem_of(ConvolutionPass::kWeight, w, c.input(0), c.output(0), c.input(1));
   if (!a.no_bias) p.bias = c.output(1).data;
   convolve(c, p);
 }
@@ -136,16 +132,9 @@ void infer_gradients(Infer& i, const ConvolutionAttrs& a) {
 
 void run_gradients(KernelContext& c, const ConvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
-  ConvolutionProblem p{.pass = ConvolutionPass::kData, .window = w};
-  p.data = image_of(c.output(0), w.channels_last);
-  p.weight = image_of(c.input(1), w.channels_last);
-  p.out = image_of(c.input(2), w.channels_last);
-  convolve(c, p);
+  convolve(c, problem_of(ConvolutionPass::kData, w, c.output(0), c.input(1), c.input(2)));
   c.release_workspace();
-  p.pass = ConvolutionPass::kWeight;
-  p.data = image_of(c.input(0), w.channels_last);
-  p.weight = image_of(c.output(1), w.channels_last);
-  convolve(c, p);
+  convolve(c, problem_of(ConvolutionPass::kWeight, w, c.input(0), c.output(1), c.input(2)));
 }
 
 // What follows from the head of the data's gradient, which is a transposed convolution, and from that of the weight's.

@@ -73,6 +73,11 @@ ConvolutionAttrs convolution_attrs(const Window& w, int64_t filters, const Layou
   return a;
 }
 
+AttrsPtr gradient_attrs(const Window& w, const Layout& layout, const NDArray& out) {
+  const int64_t filters = channels_second(out.shape(), w.channels_last)[1];
+  return make_attrs(convolution_attrs(w, filters, layout));
+}
+
 Shape convolved_shape(const Infer& i, const Window& w, const Shape& data, int64_t filters) {
   Shape shape{data[0], filters};
   for (size_t k = 0; k < w.spatial(); ++k) {
@@ -107,12 +112,18 @@ Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further) {
   return out;
 }
 
+ConvolutionProblem problem_of(ConvolutionPass pass, const Window& w, const Tensor& data, const Tensor& weight,
+                              const Tensor& out) {
+  ConvolutionProblem p{.pass = pass, .window = w};
+  p.data = image_of(data, w.channels_last);
+  p.weight = image_of(weight, w.channels_last);
+  p.out = image_of(out, w.channels_last);
+  return p;
+}
+
 void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionProblem::After after) {
   const Window w = window_of(c.name(), a);
-  ConvolutionProblem p{.window = w};
-  p.data = image_of(c.input(0), w.channels_last);
-  p.weight = image_of(c.input(1), w.channels_last);
-  p.out = image_of(c.output(0), w.channels_last);
+  ConvolutionProblem p = problem_of(ConvolutionPass::kForward, w, c.input(0), c.input(1), c.output(0));
   if (!a.no_bias) p.bias = const_cast<void*>(packed_data(c, c.input(2)));
   p.after = std::move(after);
   convolve(c, p);
@@ -143,9 +154,8 @@ void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
 
 void set_weight_gradient(Gradient& g, const Window& w, const Layout& layout, const NDArray& data, const NDArray& out) {
   static const OpDef& op = find_op("_convolution_weight_gradient");
-  const int64_t filters = channels_second(out.shape(), w.channels_last)[1];
   const NDArray inputs[] = {data, out};
-  g.set(1, op, make_attrs(convolution_attrs(w, filters, layout)), inputs);
+  g.set(1, op, gradient_attrs(w, layout, out), inputs);
 }
 
 void set_bias_gradient(Gradient& g, const NDArray& head, bool channels_last) {

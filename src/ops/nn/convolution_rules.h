@@ -20,10 +20,15 @@ Shape weight_shape(const Window& w, int64_t filters, int64_t channels);
 
 // The attributes of Convolution for a window.
 ConvolutionAttrs convolution_attrs(const Window& w, int64_t filters, const Layout& layout);
+// The same for an operator that gives gradients; `out` is what flows into the result.
+AttrsPtr gradient_attrs(const Window& w, const Layout& layout, const NDArray& out);
 
 // Raises unless the inputs are those of a convolution, which `further` others follow. The shape of its result, with
 // channels second.
 Shape require_convolution(const Infer& i, const ConvolutionAttrs& a, size_t further);
+// The problem that a kernel is given in tensors as the user sees them.
+ConvolutionProblem problem_of(ConvolutionPass pass, const Window& w, const Tensor& data, const Tensor& weight,
+                              const Tensor& out);
 // The rule and kernel of a convolution, likewise.
 Shape infer_convolution(Infer& i, const ConvolutionAttrs& a, size_t further);
 void run_convolution(KernelContext& c, const ConvolutionAttrs& a, ConvolutionProblem::After after);

@@ -69,10 +69,7 @@ void require_reachable(const Infer& i, const DeconvolutionAttrs& a) {
 void run_deconvolution(KernelContext& c, const DeconvolutionAttrs& a) {
   const bool last = is_channels_last(a.layout);
   const Transposed t = transposed(c.name(), a, channels_second(c.input(0).shape, last));
-  ConvolutionProblem p{.pass = ConvolutionPass::kData, .window = t.window};
-  p.out = image_of(c.input(0), last);
-  p.weight = image_of(c.input(1), last);
-  p.data = image_of(c.output(0), last);
+  ConvolutionProblem p = problem_of(ConvolutionPass::kData, t.window, c.output(0), c.input(1), c.input(0));
   if (!a.no_bias) p.bias = const_cast<void*>(packed_data(c, c.input(2)));
   convolve(c, p);
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <tuple>
 
 #include "ndarray/strided_copy.h"
 #include "ops/linalg/gemm.h"
@@ -127,8 +126,8 @@ bool suits_window_products(const ConvolutionProblem& p) {
   const bool is_known = p.dtype() == DType::kFloat32 || p.dtype() == DType::kBfloat16;
   if (p.pass != ConvolutionPass::kWeight || !is_known || p.bias || p.window.groups > 1) return false;
   if (std::min(p.data.shape[1], p.out.shape[1]) < kFewestChannels) return false;
-  const auto& [shape, strides] = std::tie(p.weight.shape, p.weight.strides);
-  if (!is_contiguous(shape, strides) && !is_channels_last(shape, strides)) return false;
+  const Image& weight = p.weight;
+  if (!is_contiguous(weight.shape, weight.strides) && !is_channels_last(weight.shape, weight.strides)) return false;
   return share_inside(p) < kLargestShareInside;
 }
 

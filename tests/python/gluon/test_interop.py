@@ -154,10 +154,8 @@ def test_files_of_either_mode_load_in_either_mode(interop, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["nd", "np"])
-def test_default_weights_are_those_of_mxnet(interop, mode):
+def test_default_weights_are_those_of_mxnet(interop, mt19937, mode):
     samples = numpy.load(interop / "random" / "random.npz")
-    generator = hr.random.generator()
-    hr.random.set_generator("mt19937")
     if mode == "np":
         npx.set_np()
     try:
@@ -170,4 +168,3 @@ def test_default_weights_are_those_of_mxnet(interop, mode):
             numpy.testing.assert_allclose(layer.weight.data().asnumpy(), expected, rtol=1e-6, atol=0)
     finally:
         npx.reset_np()
-        hr.random.set_generator(generator)
