@@ -70,7 +70,7 @@ std::string type_of(const FieldInfo& field) {
 
 // Large values are passed by reference.
 std::string parameter_type(const FieldInfo& field) {
-  bool is_small = field.kind <= FieldKind::kDouble || field.kind == FieldKind::kDType;
+  bool is_small = field.kind <= FieldKind::kNumber || field.kind == FieldKind::kDType;
   return is_small ? type_of(field) : "const " + type_of(field) + "&";
 }
 

@@ -183,7 +183,8 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 def beta(a, b, size=None, dtype=None, ctx=None):
     """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive."""
     size = _shape(size, a, b)
-    x, y = (gamma(one, 1.0, size, "float64", ctx) for one in (a, b))
+    # Infinite parameters give infinity, which the bound makes a number that dwarfs others.
+    x, y = (_np().minimum(gamma(one, 1.0, size, "float64", ctx), 2.0**1000) for one in (a, b))
     return (x / (x + y)).astype(dtype or "float32")
 
 

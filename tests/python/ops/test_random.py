@@ -158,6 +158,22 @@ def test_nd_reports_bad_numbers_when_the_result_is_read():
         samples.asnumpy()
 
 
+def test_infinite_parameters_end(generator):
+    inf = float("inf")
+    for draw, expected in (
+        (lambda: nd.random.gamma(inf, 1, shape=4), inf),
+        (lambda: nd.random.gamma(1e300, 1, shape=4, dtype="float64"), 1e300),
+        (lambda: nd.random.gamma_like(nd.ones(4), alpha=inf, beta=1), inf),
+        (lambda: np.random.gamma(inf, 1, 4), inf),
+        (lambda: np.random.chisquare(inf, 4), inf),
+        (lambda: np.random.beta(inf, 1, 4), 1),
+        (lambda: np.random.beta(1, inf, 4), 0),
+        (lambda: np.random.beta(inf, inf, 4), 0.5),
+        (lambda: nd.random.poisson(inf, shape=4), inf),
+    ):
+        assert draw().asnumpy().tolist() == 4 * [expected]
+
+
 def test_empty_results():
     assert np.random.uniform(size=(0, 3)).shape == (0, 3)
     assert np.random.poisson(3, size=(0,)).shape == (0,)
