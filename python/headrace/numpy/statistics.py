@@ -110,8 +110,8 @@ def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="lin
     """The q-th quantiles of the elements of ``a`` along ``axis``, q in [0, 1].
 
     The result has the shape of ``q`` followed by the remaining dimensions. ``interpolation`` says what is
-    taken between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. Elements among which is a
-    nan have nan as quantiles; `nanquantile` ignores them. Waits for ``q``.
+    taken between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. The quantiles of
+    elements with a nan among them are nan; `nanquantile` ignores it. Waits for ``q``.
 
     Raises
     ------
@@ -164,8 +164,9 @@ def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="l
 
 
 def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
-    """The middle of the sorted elements along ``axis``, the mean of two where their number is even; nan where one
-    of them is nan, which `nanmedian` ignores.
+    """The middle of the sorted elements along ``axis``, the mean of two where their number is even.
+
+    nan where one of them is nan; `nanmedian` ignores it.
 
     Raises
     ------
