@@ -62,7 +62,8 @@ std::string comment(const std::string& text, const char* indent) {
 }
 
 std::string type_of(const FieldInfo& field) {
-  static const char* const kTypes[] = {"bool",  "int64_t", "double",       "std::string",
+  // In the order of FieldKind; numbers are doubles in C++.
+  static const char* const kTypes[] = {"bool",  "int64_t", "double",       "double", "std::string",
                                        "DType", "Shape",   "OptionalInts", "Doubles"};
   std::string type = kTypes[static_cast<size_t>(field.kind)];
   return field.nullable ? "std::optional<" + type + ">" : type;
