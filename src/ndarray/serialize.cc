@@ -208,7 +208,7 @@ NDArray read_record(Reader& in) {
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path, std::strerror(errno));
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -48,7 +48,12 @@ void Completion::set_all_equal() {
 }
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {
-  return op.output_count ? op.output_count(attrs) : op.outputs;
+  if (!op.output_count) return op.outputs;
+  constexpr size_t kMostOutputs = size_t{1} << 20;
+  const size_t count = op.output_count(attrs);
+  check(count <= kMostOutputs, ErrorKind::kValue, "{}: {} results were asked for; at most {} are possible", op.name,
+        count, kMostOutputs);
+  return count;
 }
 
 namespace dispatch_detail {

@@ -1,6 +1,8 @@
 #include "ndarray/serialize.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <random>
@@ -101,6 +103,14 @@ TEST(Serialize, MissingFilesSayWhich) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("/no/such/file"), std::string::npos);
   }
+}
+
+TEST(Serialize, OtherKindsOfFilesAreRefused) {
+  const std::string pipe = testing::TempDir() + "/headrace_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // nobody writes: opening it for reading waits
+  for (const std::string& path : {std::string("/dev/zero"), std::string("/"), pipe})
+    EXPECT_THROW(load_arrays(path), Error) << path;
+  unlink(pipe.c_str());
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 // it ends, and ends it when an input takes too long. An input that ends the child is written to a file.
 //
 // Inputs are the target's own seeds and the files and folders that are named, then what --limits and --runs make of
-// them. An input may use kMostSeconds of processor time, and the process may not grow by more than kMostBytes.
+// them. The first fault is the last input, unless --faults asks for more. An input may use kMostSeconds of processor
+// time, and the process may not grow by more than kMostBytes.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -37,6 +38,7 @@ constexpr uint64_t kHardLimit = uint64_t{4} << 30;  // of address space, so that
 struct Arguments {
   uint64_t seed = 1;
   int64_t runs = 0;
+  int faults = 1;
   bool limits = false;
   bool only_files = false;    // no seeds
   std::string corpus_folder;  // where to write the corpus; empty: run it
@@ -76,6 +78,8 @@ Arguments arguments_of(int count, char** texts) {
       given.seed = std::strtoull(next(), nullptr, 10);
     } else if (text == "--runs") {
       given.runs = std::strtoll(next(), nullptr, 10);
+    } else if (text == "--faults") {
+      given.faults = std::atoi(next());
     } else if (text == "--limits") {
       given.limits = true;
     } else if (text == "--write-corpus") {
@@ -84,7 +88,8 @@ Arguments arguments_of(int count, char** texts) {
       given.only_files = true;
     } else {
       expect(std::filesystem::exists(text),
-             "usage: [--seed N] [--runs N] [--limits] [--only-files] [--write-corpus FOLDER] [FILE or FOLDER]...");
+             "usage: [--seed N] [--runs N] [--faults N] [--limits] [--only-files] [--write-corpus FOLDER] [FILE or "
+             "FOLDER]...");
       given.files.push_back(text);
     }
   }
@@ -127,7 +132,8 @@ void limit_address_space() {
 
 class Child {
  public:
-  explicit Child(Current& current) : current_(current) {}
+  // Passes over the first `begin` inputs.
+  Child(Current& current, uint64_t begin) : current_(current), left_out_(begin) {}
 
   void run_all(const Arguments& given) {
     const std::vector<std::string> corpus = corpus_of(given);
@@ -142,6 +148,7 @@ class Child {
 
  private:
   void run(std::string_view input) {
+    if (left_out_ > 0) return void(--left_out_);
     // A block of exactly this size, so that AddressSanitizer sees what is read behind it.
     const std::vector<uint8_t> bytes(input.begin(), input.end());
     current_.size = bytes.size();
@@ -152,6 +159,7 @@ class Child {
   }
 
   Current& current_;
+  uint64_t left_out_;
   int64_t most_bytes_ = 0;  // 0: the first inputs, which load what everything needs
 };
 
@@ -189,11 +197,7 @@ void watch(pid_t child, int pipe_end, const Current& current) {
   }
 }
 
-int report(int status, const Current& current, const char* program) {
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-    std::printf("%s: %llu inputs\n", program, static_cast<unsigned long long>(current.number.load()));
-    return 0;
-  }
+void report(int status, const Current& current, const char* program) {
   const std::string_view input(current.bytes, current.size);
   const auto path = std::filesystem::absolute(std::filesystem::path(program).filename().string() + "-" +
                                               std::to_string(std::hash<std::string_view>()(input)));
@@ -201,27 +205,37 @@ int report(int status, const Current& current, const char* program) {
   std::fprintf(stderr, "fuzz: input %llu ended the process (%s %d): %s\nAgain: %s --only-files %s\n",
                static_cast<unsigned long long>(current.number.load()), WIFSIGNALED(status) ? "signal" : "status",
                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), path.c_str(), program, path.c_str());
-  return 1;
 }
 
-int run_in_child(const Arguments& given, const char* program) {
-  void* shared = mmap(nullptr, sizeof(Current), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  expect(shared != MAP_FAILED, "mmap failed");
-  auto& current = *new (shared) Current{};
+// Whether a child ran all inputs that come after the current one.
+bool run_in_child(const Arguments& given, const char* program, Current& current) {
   int ends[2];
   expect(pipe2(ends, O_CLOEXEC) == 0, "pipe failed");
   const pid_t child = fork();
   expect(child >= 0, "fork failed");
   if (child == 0) {
     close(ends[0]);
-    Child(current).run_all(given);
+    Child(current, current.number.load()).run_all(given);
     std::exit(0);
   }
   close(ends[1]);
   watch(child, ends[0], current);
+  close(ends[0]);
   int status = 0;
   waitpid(child, &status, 0);
-  return report(status, current, program);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  report(status, current, program);
+  return false;
+}
+
+int run(const Arguments& given, const char* program) {
+  void* shared = mmap(nullptr, sizeof(Current), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  expect(shared != MAP_FAILED, "mmap failed");
+  auto& current = *new (shared) Current{};
+  int faults = 0;
+  while (faults < given.faults && !run_in_child(given, program, current)) ++faults;
+  std::printf("%s: %llu inputs, %d faults\n", program, static_cast<unsigned long long>(current.number.load()), faults);
+  return faults > 0;
 }
 
 }  // namespace
@@ -230,7 +244,7 @@ int run_in_child(const Arguments& given, const char* program) {
 int main(int count, char** texts) {
   using namespace headrace::fuzz;
   const Arguments given = arguments_of(count, texts);
-  if (given.corpus_folder.empty()) return run_in_child(given, texts[0]);
+  if (given.corpus_folder.empty()) return run(given, texts[0]);
   write_corpus(corpus_of(given), given.corpus_folder);
   return 0;
 }

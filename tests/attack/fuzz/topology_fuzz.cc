@@ -2,6 +2,8 @@
 // works with their numbers.
 #include "device/topology.h"
 
+#include <memory>
+
 #include "kvstore/planner.h"
 #include "tests/attack/fuzz/fuzz.h"
 
@@ -15,8 +17,13 @@ void use(const Topology& topology) {
   for (int from = 0; from < devices; ++from)
     for (int to = 0; to < devices; ++to)
       if (from != to) topology.route(from, to);
-  topology.gpus();
-  topology.hosts();
+  kvstore::CollectiveRequest request;
+  request.topology = std::make_shared<const Topology>(topology);
+  request.devices = kvstore::default_devices(topology);
+  request.bytes = 1'000'000;
+  if (request.devices.size() > 4) request.devices.resize(4);
+  for (const kvstore::Comparison& one : kvstore::compare(request))
+    expect(!one.possible() || one.whole.total_ps >= 0, "a prediction is negative");
 }
 
 }  // namespace
