@@ -33,12 +33,20 @@ if(HEADRACE_SANITIZE)
   # takes up to half of the time that a file needs to compile.
   if(HEADRACE_SANITIZE MATCHES "address")
     add_compile_options(-fno-sanitize=null,pointer-overflow)
+    add_compile_definitions($<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)  # g++ says so by itself
   endif()
   # The checks that the sanitizers add hide from g++ 12 that variables are set.
   add_compile_options(-Wno-maybe-uninitialized)
 endif()
 
+if(HEADRACE_LIBFUZZER)  # it looks at what the code does with its inputs; the targets alone link it
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 add_library(headrace_flags INTERFACE)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wno-unknown-warning-option)  # some that are turned off here are warnings of g++ alone
+endif()
 # Contraction would let the compiler fuse a*b+c in one build of a formula and not in another: results must not depend on it.
 # Designated initialisers name what differs from the defaults; -Wrestrict misfires on std::string in g++ 12.
 target_compile_options(headrace_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-restrict

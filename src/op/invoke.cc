@@ -48,10 +48,11 @@ void Completion::set_all_equal() {
 }
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {
-  constexpr size_t kMost = size_t{1} << 20;
-  const size_t count = op.output_count ? op.output_count(attrs) : op.outputs;
-  check(count <= kMost, ErrorKind::kValue, "{}: {} results are asked for; at most {} can be made", op.name,
-        static_cast<int64_t>(count), kMost);
+  if (!op.output_count) return op.outputs;
+  constexpr size_t kMostOutputs = size_t{1} << 20;
+  const size_t count = op.output_count(attrs);
+  check(count <= kMostOutputs, ErrorKind::kValue, "{}: {} results were asked for; at most {} are possible", op.name,
+        static_cast<int64_t>(count), kMostOutputs);
   return count;
 }
 

@@ -170,7 +170,7 @@ const Pointwise::Gradients& Pointwise::gradients(const OpDef& op) const {
   std::call_once(gradients_once_, [&] {
     uint32_t inputs = static_cast<uint32_t>(formula.num_inputs), outputs = static_cast<uint32_t>(op.outputs);
     for (uint32_t i = 0; i < inputs; ++i) {
-      PointwiseGradient one = op.zero_gradient ? PointwiseGradient{} : make_gradient(op, *this, static_cast<int>(i));
+      PointwiseGradient one = op.gradient ? make_gradient(op, *this, static_cast<int>(i)) : PointwiseGradient{};
       if (one.pass >= 0) one.sources = {static_cast<uint32_t>(one.pass)};
       for (uint32_t k : one.sources) {
         if (k < inputs)

@@ -160,3 +160,18 @@ def test_parameter_files(tmp_path):
             refused += 1
     assert refused > 400, refused
     """)
+
+
+def test_files_of_other_kinds(tmp_path):
+    pipe = tmp_path / "pipe"
+    run(f"""
+    import os
+    os.mkfifo({str(pipe)!r})
+    for path in ("/dev/zero", {str(tmp_path)!r}, {str(pipe)!r}):
+        for read in (sym.load, nd.load):
+            try:
+                read(path)
+                raise SystemExit(f"{{path}} was read")
+            except mx.base.MXNetError as error:
+                assert "not a regular file" in str(error), error
+    """)
