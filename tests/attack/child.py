@@ -32,7 +32,7 @@ FOREIGN_TEXT = re.compile(
 OTHER_KIND = re.compile(r"'[\w.]+' object (has no attribute|does not support)")
 OWN_TYPES = (
     *(AssertionError, IndexError, KeyError, MemoryError, NotImplementedError, OSError, OverflowError),
-    *(StopIteration, TypeError, ValueError),
+    *(RuntimeError, StopIteration, TypeError, ValueError),
 )
 
 
@@ -48,6 +48,7 @@ class Attack:
     """Random programs, as text, and how a child runs each. A program depends on its number and the seed alone."""
 
     programs = 1000  # of a short run
+    taken = 0.01, 1  # the share of programs that must run to their end: an attack of nothing but refusals is blunt
     limit = 5  # seconds for one program
     memory = 1 << 30  # bytes of address space beyond those that a child has when it begins
     environment = {}
@@ -59,7 +60,7 @@ class Attack:
     def start(self):
         """Is called once, in the child, before memory is limited."""
 
-    def program(self, random):
+    def program(self, random, number):
         """The text of a program."""
         raise NotImplementedError
 
@@ -72,8 +73,8 @@ class Attack:
         return []
 
     def run(self, text):
-        """Runs a program; Finding: it did what no program may do."""
-        execute(text, namespace())
+        """Runs a program, and tells whether it ran to its end. Finding: it did what no program may do."""
+        return execute(text, namespace())
 
 
 def namespace():
@@ -109,7 +110,8 @@ def check_error(error):
     text = str(error)
     is_own = type(error).__module__.startswith("headrace.")
     is_other_kind = isinstance(error, AttributeError) and OTHER_KIND.match(text)
-    if not is_own and not is_other_kind and not isinstance(error, OWN_TYPES):
+    is_usual = isinstance(error, OWN_TYPES) and not isinstance(error, RecursionError)
+    if not is_own and not is_other_kind and not is_usual:
         raise Finding("foreign error", f"{type(error).__name__}: {text}")
     if FOREIGN_TEXT.search(text):
         raise Finding("foreign text", f"{type(error).__name__}: {text}")
@@ -137,10 +139,11 @@ def serve(attack, job, pipe):
         limit_memory(attack.memory)
     texts = job.get("texts")
     for number in range(job["first"], job["last"]):
-        text = texts[number] if texts else attack.program(random.Random(f"{job['seed']}/{number}"))
+        text = texts[number] if texts else attack.program(random.Random(f"{job['seed']}/{number}"), number)
         tell("began", number, text)
         try:
-            attack.run(text)
+            if attack.run(text):
+                tell("taken")
         except Finding as finding:
             tell("found", finding.kind, finding.detail, finding.subject or attack.subject(text))
     tell("ended")
@@ -150,7 +153,8 @@ def serve(attack, job, pipe):
 
 
 def events(attack, job):
-    """What a child tells of a job: ("began", number, text), and ("found", kind, detail) of the last that began.
+    """What a child tells of a job: ("began", number, text), and of the last that began ("taken",) or ("found", kind,
+    detail, subject).
 
     The child's own end is found as well: by a signal, too early, or because a program takes too long.
     """

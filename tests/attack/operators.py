@@ -1,12 +1,11 @@
 """Hostile arguments for every function of nd, np and npx, for the methods of their arrays and for expressions."""
 
 import ast
-import ctypes
-import sys
 
 from arguments import array, value
-from child import CANARY, Attack, Finding, check_error, execute, namespace
+from child import Attack, Finding, execute, namespace
 from functions import functions
+from oracles import bits, check_canary, check_growth, check_size, drain, poison
 
 OUTS = ("a0", "a0", "a0[::-1]", "a0.T", "a0[:1]", "None", "3", "[]", "[a0, a0]")
 KEYS = (
@@ -16,9 +15,6 @@ KEYS = (
     *("(0,) * 40", "(None,) * 40", "(slice(None), [0, -1])", "[]", "()", "numpy.zeros((0,), dtype='int64')"),
 )
 SHAPES_ONLY = {"shape_array", "size_array", "shape", "zeros_like", "ones_like", "full_like", "empty_like"}
-TOO_LARGE = 1 << 36  # bytes of an array that cannot have values
-REPEATS = 100
-GROWTH = 16  # bytes for each call
 
 
 class Operators(Attack):
@@ -36,7 +32,7 @@ class Operators(Attack):
 
     # --- making programs ---
 
-    def program(self, random):
+    def program(self, random, number):
         function = random.choice(self._functions)
         given = _from_sample(random, function) or _from_kinds(random, function)
         lines, arrays, call = [], 0, []
@@ -62,27 +58,28 @@ class Operators(Attack):
         names = namespace()
         *before, last = ast.parse(text).body
         if not execute("\n".join(map(ast.unparse, before)), names):
-            return
+            return False
         arrays = {name: names[name] for name in names if name[0] == "a" and name[1:].isdigit()}
-        values = {name: _bytes(one) for name, one in arrays.items()}
-        _poison(names["nd"])
+        values = {name: bits(one) for name, one in arrays.items()}
+        poison(names["nd"])
         last = ast.unparse(last)
-        execute(last, names)
+        taken = execute(last, names)
         subject = self.subject(last)
         result = [names.get("result")]
         if "out" in names:
             result.append(names["out"])
         if "empty" not in subject:
-            _check_canary(result)
+            check_canary(result)
         if subject.rpartition(".")[2] not in SHAPES_ONLY:
-            _check_size(arrays.values(), result)
+            check_size(arrays.values(), result)
         if "out" not in names and not self._may_write(subject):
             for name, one in arrays.items():
-                if _bytes(one) != values[name]:
+                if bits(one) != values[name]:
                     raise Finding("argument changed", f"{subject} wrote to {name}")
         if sum(text.encode()) % 20 == 0:
-            _check_growth(last, names)
-        _drain(names["mx"])
+            check_growth(last, names)
+        drain(names["mx"])
+        return taken
 
     def _may_write(self, subject):
         function = self._by_path.get(subject) or self._by_path.get("." + subject.partition(".")[2])
@@ -138,99 +135,6 @@ def _argument(random, parameter, front):
     if parameter.name in ("key", "index", "indices") and random.random() < 0.8:
         return random.choice(KEYS)
     return value(random, parameter, front)
-
-
-# --- what must hold ---
-
-
-def _arrays(result):
-    """The arrays in a result that may be a list, or lists of lists."""
-    from headrace.ndarray import NDArray
-
-    if isinstance(result, NDArray):
-        yield result
-    elif isinstance(result, (list, tuple)):
-        for one in result[:100]:
-            yield from _arrays(one)
-
-
-def _bytes(one):
-    """The bits of an array; None: it is no array, or has an error instead."""
-    for array in _arrays(one):
-        try:
-            return array.asnumpy().tobytes()
-        except Exception as error:
-            check_error(error)
-    return None
-
-
-def _poison(nd):
-    """Fills the memory that the next arrays will get with the canary."""
-    kept = [nd.full((size,), CANARY[0], dtype="uint8") for size in (1, 64, 65, 200, 500, 2000, 8000, 60000) * 3]
-    for one in kept:
-        one.wait_to_read()
-
-
-def _check_canary(result):
-    for array in _arrays(result):
-        if CANARY in (_bytes(array) or b""):
-            raise Finding("foreign memory", f"{array.shape} of {array.dtype} shows what was there before")
-
-
-def _check_size(arrays, result):
-    """A value that was computed from an array which has none is foreign memory as well."""
-    for one in _arrays(list(arrays)):
-        if one.size * one._numpy_dtype.itemsize > TOO_LARGE:
-            for array in _arrays(result):
-                if 0 < array.size < 100 and _bytes(array) is not None:
-                    raise Finding("foreign memory", f"values that were computed from an array of shape {one.shape}")
-
-
-class _Mallinfo(ctypes.Structure):
-    _fields_ = [(f"field{i}", ctypes.c_size_t) for i in range(10)]
-
-
-_mallinfo = ctypes.CDLL(None).mallinfo2
-_mallinfo.restype = _Mallinfo
-
-
-def _used():
-    """Bytes that malloc and Python have given."""
-    info = _mallinfo()
-    return info.field7 + info.field4 + 64 * sys.getallocatedblocks()  # in use; in mappings of their own
-
-
-def _check_growth(call, names):
-    """Repeats of one call need no more memory, whether it succeeds or raises."""
-    code = compile(call, "<program>", "exec")
-
-    def repeat(times):
-        for _ in range(times):
-            try:
-                exec(code, names)
-                _bytes(names.pop("result", None))
-            except Exception:
-                pass
-        _drain(names["mx"])
-        return _used()
-
-    # A pool may grow a little and by chance; a leak grows each time, however often.
-    repeat(REPEATS)
-    for times in (REPEATS, 10 * REPEATS):
-        steps = [repeat(times) for _ in range(4)]
-        grown = [(after - before) / times for before, after in zip(steps, steps[1:])]
-        if min(grown) < GROWTH:
-            return
-    raise Finding("growth", f"{[round(one) for one in grown]} bytes for each call")
-
-
-def _drain(mx):
-    """Raises away the errors of arrays that nobody has read."""
-    while True:
-        try:
-            return mx.waitall()
-        except Exception as error:
-            check_error(error)
 
 
 ATTACK = Operators()

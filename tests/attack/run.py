@@ -53,7 +53,8 @@ class Findings:
 
     def _is_known(self, kind, detail, subject):
         """Notes one more of a kind; the same text of another layer counts once, whichever function shows it."""
-        key = (kind, re.sub(r"[\d.()-]+", "#", detail)) if kind == "foreign text" else (kind, subject)
+        text = re.sub(r"[\d.()-]+", "#", detail)
+        key = (kind, text if kind == "foreign text" and len(text) > 20 else subject)
         self._seen[key] = self._seen.get(key, 0) + 1
         return self._seen[key] > 1
 
@@ -71,7 +72,7 @@ def shrink(attack, kind, text):
         for event, *about in events(attack, job):
             if event == "began":
                 number = about[0]
-            elif about[0] == kind:
+            elif event == "found" and about[0] == kind:
                 return number
         return None
 
@@ -88,11 +89,17 @@ def shrink(attack, kind, text):
 
 
 def parts(text):
-    """A program without one of its statements, or without one of its keyword arguments."""
+    """A program without one of its statements, without an element of a list, or without a keyword argument."""
     for place in range(len(ast.parse(text).body) - 1, -1, -1):
         tree = ast.parse(text)
         del tree.body[place]
         if tree.body:
+            yield ast.unparse(tree)
+    lists = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.List) and len(node.elts) > 1]
+    for place, length in enumerate(len(node.elts) for node in lists[:20]):
+        for item in range(min(length, 5)):
+            tree = ast.parse(text)
+            [node for node in ast.walk(tree) if isinstance(node, ast.List) and len(node.elts) > 1][place].elts.pop(item)
             yield ast.unparse(tree)
     count = sum(len(node.keywords) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
     for place in range(count):
@@ -109,6 +116,7 @@ def run(attack, seed, first, count, seconds):
     findings = Findings(attack)
     number, last = first, first + count
     text = "(no program began)"
+    taken = 0
     while number < last and time.monotonic() < begin + seconds:
         before = number
         for event, *about in events(attack, {"seed": seed, "first": number, "last": last}):
@@ -117,6 +125,8 @@ def run(attack, seed, first, count, seconds):
                 if time.monotonic() > begin + seconds:
                     break
                 progress(attack, number - first, findings)
+            elif event == "taken":
+                taken += 1
             else:
                 kind, detail, *subject = about
                 where = f"--only {attack.name} --seed {seed} --first {number - 1}"
@@ -124,7 +134,11 @@ def run(attack, seed, first, count, seconds):
         if number == before:
             findings.add("crash", "the child did not begin", text, "")
             break
-    print(f"\r{attack.name}: {number - first} programs, {findings.count} findings, {time.monotonic() - begin:.0f} s")
+    share = taken / max(number - first, 1)
+    if number - first >= 500 and not attack.taken[0] <= share <= attack.taken[1]:
+        findings.add("blunt", f"{share:.0%} of the programs ran to their end, expected {attack.taken}", text, "")
+    print(f"\r{attack.name}: {number - first} programs, of which {share:.0%} ran to their end; {findings.count} findings; "
+          f"{time.monotonic() - begin:.0f} s")  # fmt: skip
     print("\n".join(findings.summary()), flush=True)
     return findings.count
 

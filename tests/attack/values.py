@@ -43,7 +43,7 @@ class Values(Attack):
             if callable(getattr(numpy, name, None)) and not isinstance(getattr(numpy, name), type)
         }
 
-    def program(self, random):
+    def program(self, random, number):
         draw = random.random()
         if draw < 0.25:
             name = random.choice(EXPRESSIONS)
@@ -76,7 +76,7 @@ class Values(Attack):
     def run(self, text):
         names = namespace()
         names["same"] = same
-        execute(text, names)
+        return execute(text, names)
 
 
 def _text(arguments, name, rest):
