@@ -82,14 +82,14 @@ def namespace():
     return dict(vars(importlib.import_module("given")))
 
 
-def execute(text, names):
-    """Runs a text with names, up to its first error. Errors of Headrace are welcome; a Finding is any other."""
+def execute(text, names, check=None):
+    """Runs a text with names up to its first error, and tells whether there was none; `check` judges the error."""
     for statement in ast.parse(text).body:
         try:
             exec(compile(ast.Module([statement], []), "<program>", "exec"), names)
         except Exception as error:
             try:
-                check_error(error)
+                (check or check_error)(error)
             except Finding as finding:
                 finding.subject = finding.subject or subject(statement)
                 raise
@@ -159,12 +159,14 @@ def events(attack, job):
     The child's own end is found as well: by a signal, too early, or because a program takes too long.
     """
     reading, writing = os.pipe()
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-X", "faulthandler", __file__, attack.name, json.dumps(job), str(writing)]
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as given, tempfile.TemporaryDirectory() as folder:
+        given.write(json.dumps(job).encode())
+        given.seek(0)
+        command = [sys.executable, "-X", "faulthandler", __file__, attack.name, str(writing)]
         child = subprocess.Popen(
             command,
             pass_fds=[writing],
-            stdin=subprocess.DEVNULL,
+            stdin=given,
             stdout=output,
             stderr=output,
             cwd=folder,
@@ -218,10 +220,11 @@ def tail(output):
 
 
 def main():
-    name, job, pipe = sys.argv[1:]
+    name, pipe = sys.argv[1:]
+    job = json.load(sys.stdin)
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not to outlive the parent
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    serve(importlib.import_module(name).ATTACK, json.loads(job), int(pipe))
+    serve(importlib.import_module(name).ATTACK, job, int(pipe))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The names that the programs of an attack may use. To run a program alone, put `from given import *` above it."""
 
 import copy
-import itertools
+import gc
 import json
 import operator
 import os
@@ -13,6 +13,7 @@ import numpy
 import headrace as mx
 from child import Finding
 from headrace import autograd, gluon, nd, np, npx, profiler, sym, timeline
+from networks import check_names, failed, layers, learn, read_all, step
 
 inf, nan = numpy.inf, numpy.nan
 

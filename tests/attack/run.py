@@ -16,7 +16,7 @@ import time
 
 from child import events
 
-SHRINK_SECONDS = 40
+SHRINK_SECONDS = 60
 ALONE_LIMIT = 30  # seconds after which a program that runs alone hangs, however busy the machine is
 
 
@@ -40,7 +40,7 @@ class Findings:
         subject = subject or self._attack.subject(text)
         if self._is_known(kind, detail, subject):
             return
-        text, alone = shrink(self._attack, kind, text)
+        text, alone = shrink(self._attack, kind, detail, text)
         if kind == "hang" and not alone:  # the machine was busy
             return
         shown, subject = subject, self._attack.subject(text) if kind == "crash" else subject
@@ -52,9 +52,8 @@ class Findings:
         self.count += 1
 
     def _is_known(self, kind, detail, subject):
-        """Notes one more of a kind; the same text of another layer counts once, whichever function shows it."""
-        text = re.sub(r"[\d.()-]+", "#", detail)
-        key = (kind, text if kind == "foreign text" and len(text) > 20 else subject)
+        """Notes one more of a kind; one error counts once, whichever function shows it."""
+        key = kind, detail_of(kind, detail) or subject
         self._seen[key] = self._seen.get(key, 0) + 1
         return self._seen[key] > 1
 
@@ -63,7 +62,15 @@ class Findings:
         return [f"{count:6} x {kind}: {about}" for (kind, about), count in self._seen.items()]
 
 
-def shrink(attack, kind, text):
+def detail_of(kind, detail):
+    """What tells an error from others of its kind; empty: nothing does."""
+    if kind not in ("foreign text", "error in a right program", "wrong status") or len(detail) < 20:
+        return ""
+    detail = detail.strip().splitlines()[-1]
+    return re.sub(r"0x\w+|[\d.()-]+", "#", detail)
+
+
+def shrink(attack, kind, detail, text):
     """The shortest part of a program that does the same harm, and whether it does so alone."""
 
     def first_harmful(texts):
@@ -72,7 +79,7 @@ def shrink(attack, kind, text):
         for event, *about in events(attack, job):
             if event == "began":
                 number = about[0]
-            elif event == "found" and about[0] == kind:
+            elif event == "found" and about[0] == kind and detail_of(*about[:2]) == detail_of(kind, detail):
                 return number
         return None
 
@@ -90,11 +97,15 @@ def shrink(attack, kind, text):
 
 def parts(text):
     """A program without one of its statements, without an element of a list, or without a keyword argument."""
-    for place in range(len(ast.parse(text).body) - 1, -1, -1):
-        tree = ast.parse(text)
-        del tree.body[place]
-        if tree.body:
-            yield ast.unparse(tree)
+    bodies = [len(node.body) for node in ast.walk(ast.parse(text)) if isinstance(getattr(node, "body", None), list)]
+    for body, length in enumerate(bodies):
+        halves = [slice(length // 2, None), slice(length // 2)] if length > 3 else []
+        for places in (*halves, *(slice(place, place + 1) for place in reversed(range(length)))):
+            tree = ast.parse(text)
+            statements = [node for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)][body].body
+            del statements[places]
+            if statements:
+                yield ast.unparse(tree)
     lists = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.List) and len(node.elts) > 1]
     for place, length in enumerate(len(node.elts) for node in lists[:20]):
         for item in range(min(length, 5)):
