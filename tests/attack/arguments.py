@@ -9,13 +9,38 @@ DTYPES = (
 )
 EXTENTS = (0, 1, -1, 2**31 - 1, 2**31, 2**32, 2**61 + 3, 2**62, 2**63 - 1, 2**63, -(2**63), 2**64)
 INTEGERS = (2, 3, 4, 5, -2, -3, 100, *EXTENTS)
-FLOATS = ("nan", "inf", "-inf", "0.0", "-0.0", "1.0", "-1.0", "0.5", "2.5", "1e38", "-1e300", "1e-320", "2.0**53")
+FLOATS = (
+    "nan",
+    "inf",
+    "-inf",
+    "0.0",
+    "-0.0",
+    "1.0",
+    "-1.0",
+    "0.5",
+    "2.5",
+    "1e38",
+    "-1e300",
+    "1e-320",
+    "2.0**53",
+)
 SHAPES = (
     *("()", "(0,)", "(1,)", "(3,)", "(2, 3)", "(3, 3)", "(2, 0, 3)", "(1, 4)", "(2, 3, 4)", "(0, 0)"),
     *("(1, 5, 5, 5)", "(2, 3, 8, 8)", "(2, 2, 4, 4, 4)", "(1, 2, 1, 2, 1, 2, 1)", "(40, 50)"),
 )
 BEYOND_MEMORY = ("(1 << 62,)", "(1 << 31, 1 << 31)", "((1 << 61) + 3,)", "(1 << 40,)", "(0, 1 << 62)")
-NO_ARRAYS = ("None", "'text'", "3", "nan", "2**63", "[1, 2]", "[]", "object()", "numpy.ones((2, 3))", "sym.var('v')")
+NO_ARRAYS = (
+    "None",
+    "'text'",
+    "3",
+    "nan",
+    "2**63",
+    "[1, 2]",
+    "[]",
+    "object()",
+    "numpy.ones((2, 3))",
+    "sym.var('v')",
+)
 VALUES = {  # as the elements of arrays, by the first letter of a dtype
     "f": ("0.0", "1.0", "-1.0", "0.5", "nan", "inf", "-inf", "1e30", "-3.0", "-0.0", "7.0"),
     "b": ("0.0", "1.0", "True", "False"),
@@ -25,9 +50,47 @@ VALUES = {  # as the elements of arrays, by the first letter of a dtype
 PARAMETER_KINDS = {  # of Python functions, by parts of the parameter's name
     "shape": ("shape", "size", "reps", "tile", "newshape"),
     "dtype": ("dtype",),
-    "int": ("axis", "num", "_n", "depth", "k", "n", "step", "start", "stop", "repeat", "bins", "seed", "decimals"),
-    "slice": ("axes", "begin", "end", "pad_width", "sections", "source", "destination", "shift", "indices_or"),
-    "float": ("scale", "loc", "low", "high", "mu", "sigma", "alpha", "beta", "lam", "rtol", "atol", "val", "eps"),
+    "int": (
+        "axis",
+        "num",
+        "_n",
+        "depth",
+        "k",
+        "n",
+        "step",
+        "start",
+        "stop",
+        "repeat",
+        "bins",
+        "seed",
+        "decimals",
+    ),
+    "slice": (
+        "axes",
+        "begin",
+        "end",
+        "pad_width",
+        "sections",
+        "source",
+        "destination",
+        "shift",
+        "indices_or",
+    ),
+    "float": (
+        "scale",
+        "loc",
+        "low",
+        "high",
+        "mu",
+        "sigma",
+        "alpha",
+        "beta",
+        "lam",
+        "rtol",
+        "atol",
+        "val",
+        "eps",
+    ),
     "bool": ("is_", "use_", "keepdims", "copy", "full_", "no_", "endpoint", "ret", "return_", "with"),
     "ctx": ("ctx", "device", "context"),
     "arrays": ("arrays", "seq", "args", "tup", "operands"),
@@ -72,7 +135,9 @@ def array(random, front, dtype=None, shape=None):
         elements = ", ".join(number(random, dtype) for _ in range(random.choice((1, 2, 3, 3, 6))))
         values = f"numpy.resize(numpy.array([{elements}]), {shape})"
         made = f"{front}.array({values}, {named}{place})"
-    view = random.choice(("", "", "", "", ".T", "[::-1]", "[::2]", "[..., 1:]", ".broadcast_to((2, 2, 3, 3))"))
+    view = random.choice(
+        ("", "", "", "", ".T", "[::-1]", "[::2]", "[..., 1:]", ".broadcast_to((2, 2, 3, 3))")
+    )
     return made + (view if shape != "()" else "")
 
 

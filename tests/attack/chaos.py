@@ -1,4 +1,4 @@
-"""Threads that do everything at once, and a program that ends at a random moment: each program is a process."""
+"""Threads that do everything at once, in programs that end at a random moment."""
 
 import ast
 

@@ -1,4 +1,4 @@
-"""The child processes in which an attack runs its programs, on both sides: what the child does, how it is watched.
+"""The child processes in which an attack runs its programs, seen from both sides.
 
 A child announces every program before it runs it, so that a crash or a hang names the program that did it.
 """
@@ -45,10 +45,13 @@ class Finding(Exception):
 
 
 class Attack:
-    """Random programs, as text, and how a child runs each. A program depends on its number and the seed alone."""
+    """Random programs, as text, and how a child runs each. Number and seed determine a program."""
 
     programs = 1000  # of a short run
-    taken = 0.01, 1  # the share of programs that must run to their end: an attack of nothing but refusals is blunt
+    taken = (
+        0.01,
+        1,
+    )  # the share of programs that must run to their end: an attack of nothing but refusals is blunt
     limit = 5  # seconds for one program
     memory = 1 << 30  # bytes of address space beyond those that a child has when it begins
     environment = {}
@@ -83,7 +86,7 @@ def namespace():
 
 
 def execute(text, names, check=None):
-    """Runs a text with names up to its first error, and tells whether there was none; `check` judges the error."""
+    """Runs a text up to its first error, which `check` judges; whether there was none."""
     for statement in ast.parse(text).body:
         try:
             exec(compile(ast.Module([statement], []), "<program>", "exec"), names)
@@ -153,13 +156,17 @@ def serve(attack, job, pipe):
 
 
 def events(attack, job):
-    """What a child tells of a job: ("began", number, text), and of the last that began ("taken",) or ("found", kind,
-    detail, subject).
+    """What a child tells of a job: ("began", number, text), and of the program that began last ("taken",) or
+    ("found", kind, detail, subject).
 
     The child's own end is found as well: by a signal, too early, or because a program takes too long.
     """
     reading, writing = os.pipe()
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as given, tempfile.TemporaryDirectory() as folder:
+    with (
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         given.write(json.dumps(job).encode())
         given.seek(0)
         command = [sys.executable, "-X", "faulthandler", __file__, attack.name, str(writing)]
@@ -175,38 +182,45 @@ def events(attack, job):
         )
         os.close(writing)
         try:
+            told = Lines(reading)
             limit = START_LIMIT
-            for line in lines(reading, lambda: limit):
-                if line is None:
-                    os.kill(child.pid, signal.SIGABRT)  # faulthandler shows where
-                    child.wait()
-                    yield "found", "hang", f"longer than {limit} s\n{tail(output)}"
-                    return
+            while (line := told.next(limit)) is not None:
                 event = json.loads(line)
                 if event[0] == "ended":
                     return
                 limit = job.get("limit", attack.limit)
                 yield tuple(event)
-            yield "found", "crash", f"{ending(child.wait())}\n{tail(output)}"
+            if told.is_over:
+                yield "found", "crash", f"{ending(child.wait())}\n{tail(output)}"
+            else:
+                os.kill(child.pid, signal.SIGABRT)  # faulthandler shows where
+                child.wait()
+                yield "found", "hang", f"longer than {limit} s\n{tail(output)}"
         finally:
             os.close(reading)
             child.poll() is None and os.killpg(child.pid, signal.SIGKILL)
             child.wait()
 
 
-def lines(pipe, limit):
-    """Lines that arrive at a pipe; None and no more when none came for `limit()` seconds."""
-    rest = b""
-    while True:
-        ready, _, _ = select.select([pipe], [], [], limit())
-        if not ready:
-            yield None
-            return
-        part = os.read(pipe, 1 << 16)
-        if not part:
-            return
-        *whole, rest = (rest + part).split(b"\n")
-        yield from whole
+class Lines:
+    """The lines that arrive at a pipe; `is_over`: nothing can arrive any more."""
+
+    def __init__(self, pipe):
+        self._pipe = pipe
+        self._bytes = b""
+        self.is_over = False
+
+    def next(self, seconds):
+        """The next line; None: the pipe is over, or no line came in so many seconds."""
+        while b"\n" not in self._bytes:
+            ready, _, _ = select.select([self._pipe], [], [], seconds)
+            part = os.read(self._pipe, 1 << 16) if ready else b""
+            if not part:
+                self.is_over = bool(ready)
+                return None
+            self._bytes += part
+        line, _, self._bytes = self._bytes.partition(b"\n")
+        return line
 
 
 def ending(status):

@@ -1,17 +1,58 @@
 """Mutated and crafted files for everything that reads files: they are refused, or read, within limits."""
 
 import json
+import pathlib
 import re
 
 from child import Attack, Finding, check_error, execute, namespace
 
 NUMBERS = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**61 + 3, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 ODD = (  # in the place of a value of JSON
-    *('"(2147483648, 2147483648)"', '"(-1, -1)"', '"(9223372036854775807, 1)"', '"9223372036854775808"', '"nan"'),
+    *(
+        '"(2147483648, 2147483648)"',
+        '"(-1, -1)"',
+        '"(9223372036854775807, 1)"',
+        '"9223372036854775808"',
+        '"nan"',
+    ),
     *('"(4611686018427387904,)"', '"4611686018427387904"', '"None"', '"wibble"', '"foreach0"', '"_foreach"'),
-    *('"Reshape"', '"_cond"', '"dot"', '"_while_loop"', '"Convolution"', '"(3, 3)"', '"0"', '"-1"', '"[0, 1]"', '"[5]"'),
-    *("0", "1", "2", "3", "7", "9", "-1", "1e400", "-1e308", "99999999999999999999999", "4294967297", "2147483647"),
-    *("9223372036854775807", "-9223372036854775808", "1e-320", "null", "[]", "{}", '""', "true", "[[[[[]]]]]"),
+    *(
+        '"Reshape"',
+        '"_cond"',
+        '"dot"',
+        '"_while_loop"',
+        '"Convolution"',
+        '"(3, 3)"',
+        '"0"',
+        '"-1"',
+        '"[0, 1]"',
+        '"[5]"',
+    ),
+    *(
+        "0",
+        "1",
+        "2",
+        "3",
+        "7",
+        "9",
+        "-1",
+        "1e400",
+        "-1e308",
+        "99999999999999999999999",
+        "4294967297",
+        "2147483647",
+    ),
+    *(
+        "9223372036854775807",
+        "-9223372036854775808",
+        "1e-320",
+        "null",
+        "[]",
+        "{}",
+        '""',
+        "true",
+        "[[[[[]]]]]",
+    ),
 )
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]+|[A-Za-z_]\w*|\s|.')
 SPECIAL = ("/dev/zero", "/dev/null", ".", "/no/such/file", "/proc/self/mem", "a" * 5000, "", "nul\0")
@@ -23,13 +64,13 @@ READERS = {
     "net.params": "dense(6).load_parameters(path)",
     "dict.params": "params = dense(6).collect_params()\nparams.load(path)",
     "record": "x = nd.ones((2,))\nx.__setstate__({'handle': open(path, 'rb').read()})\nread([x])",
-    "trainer.states": "trainer = trained()\ntrainer.load_states(path)\ntrainer.step(1, ignore_stale_grad=True)",
-    "updater.states": "mx.optimizer.get_updater(mx.optimizer.create('adam')).set_states(open(path, 'rb').read())",
+    "trainer.states": "t = trained()\nt.load_states(path)\nt.step(1, ignore_stale_grad=True)",
+    "updater.states": "updater().set_states(open(path, 'rb').read())",
     "symbol.json": "use(sym.load(path))",
     "run-model.json": "dense(6).load(path.removesuffix('-model.json'))",
-    "images": "read([batch.data[0] for batch in mx.io.MNISTIter(image=path, label='labels', batch_size=2)])",
-    "labels": "read([batch.data[0] for batch in mx.io.MNISTIter(image='images', label=path, batch_size=2)])",
-    "table.csv": "read([batch.data[0] for batch in mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=2)])",
+    "images": "read_batches(mx.io.MNISTIter(image=path, label='labels', batch_size=2))",
+    "labels": "read_batches(mx.io.MNISTIter(image='images', label=path, batch_size=2))",
+    "table.csv": "read_batches(mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=2))",
     "topology.json": "topology = mx.plan.load(path)\nmx.plan.make(topology, '1MB').simulate()",
     "sim-topology.json": "mx.sim.configure(topology=path)\nnd.ones((2,), ctx=mx.gpu(0)).asnumpy()",
     "run.json": "timeline.page(timeline.load(path), 'title')",
@@ -45,7 +86,7 @@ class Files(Attack):
     def start(self):
         names = namespace()
         execute(ORIGINALS, names)
-        self._originals = {name: open(name, "rb").read() for name in READERS}
+        self._originals = {name: pathlib.Path(name).read_bytes() for name in READERS}
         self._crafted = [*_of_special_files(), *_of_limits(names["net_of_all"]())]
 
     def program(self, random, number):
@@ -83,7 +124,8 @@ def _check_limit(error):
 # Writes the files of READERS as they should be.
 ORIGINALS = """
 import gzip, struct
-arrays = {'arg:weight': nd.ones((3, 4)), 'aux:mean': nd.zeros((4,), dtype='float64'), 'idx': nd.arange(5, dtype='int32')}
+arrays = {'arg:weight': nd.ones((3, 4)), 'aux:mean': nd.zeros((4,), dtype='float64')}
+arrays['idx'] = nd.arange(5, dtype='int32')
 nd.save('x.params', arrays)
 nd.save('buffer.params', list(arrays.values()))
 npx.save('np.params', {'a': np.ones(()), 'b': np.zeros((0, 3), dtype='uint8')})
@@ -96,7 +138,9 @@ net(nd.ones((2, 6)))
 net.save('run')
 written('record', bytes(nd.ones((2, 3)).__getstate__()['handle']))
 trained().save_states('trainer.states')
-written('updater.states', updater_states())
+one = updater()
+one(0, nd.ones((2, 3)), nd.ones((2, 3)))
+written('updater.states', one.get_states(dump_optimizer=True))
 net_of_all().save('symbol.json')
 written('images', struct.pack('>IIII', 0x803, 4, 3, 2) + bytes(range(24)))
 written('labels', struct.pack('>II', 0x801, 4) + bytes(range(4)))
@@ -143,7 +187,9 @@ def _mutated_bytes(random, original):
         data[at:at] = bytes(random.randrange(256) for _ in range(random.randint(1, 9)))
     else:
         width = random.choice((1, 2, 4, 4, 8, 8, 8))
-        at = random.randrange(max(1, len(data) - width)) // width * width + (random.randrange(4) if how == 3 else 0)
+        at = random.randrange(max(1, len(data) - width)) // width * width + (
+            random.randrange(4) if how == 3 else 0
+        )
         number = random.choice(NUMBERS) % 256**width
         data[at : at + width] = number.to_bytes(width, random.choice(("little", "little", "big")))
     return bytes(data)
@@ -160,7 +206,10 @@ def _of_limits(symbol):
     """Programs with symbol files near the limits of attributes, nesting and size."""
     original = symbol.tojson()
     for attribute, value in [
-        *(("kernel", one) for one in ("(2147483648, 2147483648)", "(0, 0)", "(-1, 3)", "()", "(4611686018427387904, 4)")),
+        *(
+            ("kernel", one)
+            for one in ("(2147483648, 2147483648)", "(0, 0)", "(-1, 3)", "()", "(4611686018427387904, 4)")
+        ),
         *(("num_filter", one) for one in ("9223372036854775807", "-4", "0", "4611686018427387904")),
         *(("pad", "(9223372036854775807, 1)"), ("dilate", "(4611686018427387904, 1)"), ("stride", "(0, 0)")),
         *(("num_group", "0"), ("num_group", "3"), ("layout", "NXYZ")),
@@ -173,14 +222,20 @@ def _of_limits(symbol):
         yield f"s = graph('exp', {{}}, [{shape}])\ns.simple_bind().forward()[0].asnumpy()"
         yield f"s = graph('_zeros', {{'shape': {shape!r}}}, [])\ns.eval()[0].asnumpy()"
     inputs = '"inputs": []'
-    for text in ("'[' * 200000", "'{\"nodes\":' * 100000", "'[' * 100000 + ']' * 100000", "'\"' + 'a' * 10**6", "''"):
+    for text in (
+        "'[' * 200000",
+        "'{\"nodes\":' * 100000",
+        "'[' * 100000 + ']' * 100000",
+        "'\"' + 'a' * 10**6",
+        "''",
+    ):
         yield f"refused(sym.fromjson, {text})"
         yield f"refused(sym.fromjson, {original!r}.replace({inputs!r}, '\"inputs\": ' + {text}, 1))"
     yield "\n".join(
         [
-            "leaf = {'nodes': [{'op': 'null', 'name': 'x', 'inputs': []}], 'arg_nodes': [0], 'heads': [[0, 0, 0]]}",
-            "body = leaf",
-            "for _ in range(200): body = {**leaf, 'nodes': [{**leaf['nodes'][0], 'subgraphs': [body]}]}",
+            "node = {'op': 'null', 'name': 'x', 'inputs': []}",
+            "body = {'nodes': [node], 'arg_nodes': [0], 'heads': [[0, 0, 0]]}",
+            "for _ in range(200): body = {**body, 'nodes': [{**node, 'subgraphs': [body]}]}",
             "refused(sym.fromjson, json.dumps(body))",
         ]
     )

@@ -1,4 +1,4 @@
-"""Every public function of the front ends with its parameters, found by walking modules, classes and the catalogue."""
+"""Every public function of the front ends, found by walking modules, classes and the catalogue."""
 
 import functools
 import inspect
@@ -10,7 +10,16 @@ from arguments import Parameter, parameters_of_function, parameters_of_operator
 
 FRONTS = {"nd": "nd", "np": "np", "npx": "np"}  # module: whose arrays it takes
 # What changes the mode or the threads of the whole process, and what leaves the library.
-_LEFT_OUT = {"set_np", "reset_np", "use_np", "set_np_shape", "set_np_array", "Context", "is_np_array", "is_np_shape"}
+_LEFT_OUT = {
+    "set_np",
+    "reset_np",
+    "use_np",
+    "set_np_shape",
+    "set_np_array",
+    "Context",
+    "is_np_array",
+    "is_np_shape",
+}
 _OPERATORS = (
     *("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor"),
     *("lt", "le", "eq", "ne", "gt", "ge"),
@@ -36,7 +45,11 @@ class Function(NamedTuple):
     def mutates(self):
         """Whether it may change arguments that are not `out`."""
         name = self.path.rpartition(".")[2]
-        return bool(self.description and self.description["mutates"]) or name.startswith("__i") or name in _MUTATING
+        return (
+            bool(self.description and self.description["mutates"])
+            or name.startswith("__i")
+            or name in _MUTATING
+        )
 
 
 _MUTATING = {"__setitem__", "__setstate__", "copyto", "fill_diagonal", "onehot_encode", "shuffle"}
@@ -102,7 +115,11 @@ def _is_for_users(name):
 
 _EXPRESSIONS = {
     *("__getitem__", "__setitem__", "__len__", "__bool__", "__float__", "__int__", "__index__", "__repr__"),
-    *(f"__{kind}{name}__" for kind in ("i", "r") for name in ("add", "sub", "mul", "truediv", "mod", "pow", "floordiv")),
+    *(
+        f"__{kind}{name}__"
+        for kind in ("i", "r")
+        for name in ("add", "sub", "mul", "truediv", "mod", "pow", "floordiv")
+    ),
     *("__iter__", "__contains__", "__neg__", "__abs__", "__invert__", "__array__", "__dlpack__", "__copy__"),
 }
 assert all(hasattr(operator, name) for name in _OPERATORS)

@@ -1,4 +1,4 @@
-"""Runs functions eagerly and hybridized: a JSON text from standard input is a function, a JSON line its results.
+"""Runs functions eagerly and hybridized: of each JSON text on standard input, the results as a JSON line.
 
 Usage: functions_in_modes.py, in the environment that is the mode.
 """
@@ -7,7 +7,6 @@ import json
 import sys
 
 import numpy
-
 from child import Finding
 
 
@@ -18,17 +17,28 @@ def compare(ones, others, what):
     for one, other in zip(ones, others):
         place, is_gradient = one["place"], one["is_gradient"]
         a, b = (numpy.array(each["bits"], dtype="uint32").view("float32") for each in (one, other))
-        same = numpy.isclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True) if is_gradient else a.view("i4") == b.view("i4")
+        same = (
+            numpy.isclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True)
+            if is_gradient
+            else a.view("i4") == b.view("i4")
+        )
         if not same.all():
-            raise Finding("wrong value", f"{what}: result {place}: {a[~same][:5].tolist()} and {b[~same][:5].tolist()}")
+            raise Finding(
+                "wrong value", f"{what}: result {place}: {a[~same][:5].tolist()} and {b[~same][:5].tolist()}"
+            )
 
 
 def main():
+    """Answers every line."""
     from headrace import autograd, gluon, nd
 
     class Block(gluon.HybridBlock):
+        def __init__(self, function):
+            super().__init__()
+            self._function = function
+
         def hybrid_forward(self, F, a, b, c):  # noqa: N803
-            return names["f"](F, a, b, c)
+            return self._function(F, a, b, c)
 
     def run(function):
         random = numpy.random.default_rng(7)
@@ -45,13 +55,17 @@ def main():
             for place, (one, flag) in enumerate(results)
         ]
 
-    for line in sys.stdin:
+    def answer(text):
         names = {}
-        exec(json.loads(line), names)
-        block = Block()
+        exec(text, names)
+        block = Block(names["f"])
         block.hybridize()
+        eager = run(lambda *arrays: names["f"](nd, *arrays))
+        return {"eager": eager, "hybrid": [run(block), run(block)][1]}
+
+    for line in sys.stdin:
         try:
-            told = {"eager": run(lambda *arrays: names["f"](nd, *arrays)), "hybrid": run(block)}
+            told = answer(json.loads(line))
         except Exception as error:
             told = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(told), flush=True)

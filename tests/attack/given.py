@@ -1,4 +1,4 @@
-"""The names that the programs of an attack may use. To run a program alone, put `from given import *` above it."""
+"""The names that programs of an attack may use: `from given import *` above one makes it whole."""
 
 import copy
 import gc
@@ -9,11 +9,11 @@ import pickle
 import tempfile
 
 import numpy
+from child import Finding
+from networks import check_names, failed, layers, learn, read_all, step
 
 import headrace as mx
-from child import Finding
 from headrace import autograd, gluon, nd, np, npx, profiler, sym, timeline
-from networks import check_names, failed, layers, learn, read_all, step
 
 inf, nan = numpy.inf, numpy.nan
 
@@ -39,9 +39,14 @@ def written(name, data):
 
 
 def graph(op, attributes, shapes):
-    """A symbol of one operator as a file would have it: `attributes` are texts, `shapes` those of its inputs."""
+    """A symbol of one operator as a file has it: texts of attributes, shapes of inputs."""
     nodes = [
-        {"op": "null", "name": f"x{i}", "inputs": [], "attrs": {} if shape is None else {"__shape__": str(shape)}}
+        {
+            "op": "null",
+            "name": f"x{i}",
+            "inputs": [],
+            "attrs": {} if shape is None else {"__shape__": str(shape)},
+        }
         for i, shape in enumerate(shapes)
     ]
     inputs = [[i, 0, 0] for i in range(len(shapes))]
@@ -76,6 +81,11 @@ def read(loaded):
     return [one.asnumpy() for one in (loaded.values() if isinstance(loaded, dict) else loaded)]
 
 
+def read_batches(iterator):
+    """The values of all batches."""
+    return [read(batch.data + batch.label) for batch in iterator]
+
+
 def use(symbol):
     """What a program does first with a symbol that it has read."""
     symbol.tojson()
@@ -102,11 +112,9 @@ def trained():
     return trainer
 
 
-def updater_states():
-    """The bytes of an updater's states."""
-    updater = mx.optimizer.get_updater(mx.optimizer.create("adam"))
-    updater(0, nd.ones((2, 3)), nd.ones((2, 3)))
-    return updater.get_states(dump_optimizer=True)
+def updater():
+    """An updater without states."""
+    return mx.optimizer.get_updater(mx.optimizer.create("adam"))
 
 
 def net_of_all():

@@ -1,4 +1,4 @@
-"""What outlives its graph: names in profiles, arrays, gradients, errors and copies of networks that are gone."""
+"""What outlives its graph: names in profiles, arrays, gradients, errors and copies of networks."""
 
 import gc
 
@@ -49,7 +49,7 @@ class Lifetimes(Attack):
         execute("dense(6)(nd.ones((2, 6))).asnumpy()", namespace())
 
     def program(self, random, number):
-        # Few kinds of moves in each program: some of them in all proportions meet more than all in equal ones.
+        # Few kinds of moves in each program: then those that harm each other meet more often.
         kinds = [*LIVES, *random.sample(MOVES, random.randint(1, 5))]
         moves = []
         for _ in range(random.choice((5, 10, 20, 30))):
@@ -84,7 +84,7 @@ def _live(mx):
 
 
 def _no_error(error):
-    """Finding: the moves are all right, so any error but that of `failed`, which any wait may raise, is wrong."""
+    """Finding: any error but that of `failed`, which any wait may raise."""
     if str(error).startswith("take: index 9"):
         return
     check_error(error)

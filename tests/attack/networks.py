@@ -4,6 +4,7 @@ import json
 import re
 
 from child import Finding
+
 from headrace import autograd, gluon, nd
 
 # What freed memory holds, and what no name of an operation has.
@@ -91,6 +92,9 @@ def check_names(text):
     """Finding: a profile shows names that are no names."""
     bad = FOREIGN_NAME.search(text)
     if bad:
-        raise Finding("foreign memory", f"a name in a profile: ...{text[max(0, bad.start() - 60) : bad.end() + 60]!r}...")
+        raise Finding(
+            "foreign memory",
+            f"a name in a profile: ...{text[max(0, bad.start() - 60) : bad.end() + 60]!r}...",
+        )
     if text.startswith("{"):
         json.loads(text)

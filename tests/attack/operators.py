@@ -1,4 +1,4 @@
-"""Hostile arguments for every function of nd, np and npx, for the methods of their arrays and for expressions."""
+"""Hostile arguments for every function of nd, np and npx, for methods of arrays and for expressions."""
 
 import ast
 
@@ -9,7 +9,21 @@ from oracles import bits, check_canary, check_growth, check_size, drain, poison
 
 OUTS = ("a0", "a0", "a0[::-1]", "a0.T", "a0[:1]", "None", "3", "[]", "[a0, a0]")
 KEYS = (
-    *("0", "-1", "2**31", "2**62", "-2**63", "2**64", "nan", "None", "...", "'a'", "True", "(0, 0)", "(..., -1)"),
+    *(
+        "0",
+        "-1",
+        "2**31",
+        "2**62",
+        "-2**63",
+        "2**64",
+        "nan",
+        "None",
+        "...",
+        "'a'",
+        "True",
+        "(0, 0)",
+        "(..., -1)",
+    ),
     *("slice(None, None, -1)", "slice(None, None, 0)", "slice(2**62, None)", "slice(None, None, 2**63 - 1)"),
     *("slice(-2**63, 2**63 - 1, -2**63)", "[0, 0]", "[2**62]", "[[0], [1]]", "numpy.array([True, False])"),
     *("(0,) * 40", "(None,) * 40", "(slice(None), [0, -1])", "[]", "()", "numpy.zeros((0,), dtype='int64')"),
@@ -41,9 +55,13 @@ class Operators(Attack):
                 lines.append(f"a{arrays} = {text}")
                 text = f"a{arrays}"
                 arrays += 1
-            call.append(text if parameter.required and parameter.kind != "arrays" else f"{parameter.name}={text}")
+            call.append(
+                text if parameter.required and parameter.kind != "arrays" else f"{parameter.name}={text}"
+            )
         if arrays and random.random() < 0.1:
-            lines.append("out = " + (random.choice(OUTS) if random.random() < 0.6 else array(random, function.front)))
+            lines.append(
+                "out = " + (random.choice(OUTS) if random.random() < 0.6 else array(random, function.front))
+            )
             call.append("out=out")
         positional = [text for text in call if "=" not in text.split("(")[0]]
         named = [text for text in call if "=" in text.split("(")[0]]
@@ -99,7 +117,9 @@ def _from_sample(random, function):
         elif parameter.kind in ("self", "array"):
             if inputs:
                 given.append((parameter, inputs.pop(0)))
-        elif parameter.required or sample["attrs"].get(parameter.name, parameter.default) != parameter.default:
+        elif (
+            parameter.required or sample["attrs"].get(parameter.name, parameter.default) != parameter.default
+        ):
             given.append((parameter, repr(sample["attrs"].get(parameter.name))))
         elif random.random() < 0.1:
             given.append((parameter, value(random, parameter, function.front)))
@@ -130,7 +150,9 @@ def _from_kinds(random, function):
 
 def _argument(random, parameter, front):
     if parameter.kind == "operand":
-        other = random.choice(("numpy.ones((2, 3))", "numpy.float64(2)", "numpy.ones(3, dtype='uint64')", "2", "nan"))
+        other = random.choice(
+            ("numpy.ones((2, 3))", "numpy.float64(2)", "numpy.ones(3, dtype='uint64')", "2", "nan")
+        )
         return other if random.random() < 0.25 else array(random, front)
     if parameter.name in ("key", "index", "indices") and random.random() < 0.8:
         return random.choice(KEYS)

@@ -1,4 +1,4 @@
-"""What must hold after any program, whatever it did: no foreign memory, no growth, errors that are Headrace's."""
+"""What must hold after any program: no foreign memory, no growth, errors that are Headrace's."""
 
 import ctypes
 import sys
@@ -33,7 +33,9 @@ def bits(one):
 
 def poison(nd):
     """Fills the memory that the next arrays will get with the canary."""
-    kept = [nd.full((size,), CANARY[0], dtype="uint8") for size in (1, 64, 65, 200, 500, 2000, 8000, 60000) * 3]
+    kept = [
+        nd.full((size,), CANARY[0], dtype="uint8") for size in (1, 64, 65, 200, 500, 2000, 8000, 60000) * 3
+    ]
     for one in kept:
         one.wait_to_read()
 
@@ -50,7 +52,9 @@ def check_size(arrays, result):
         if one.size * one._numpy_dtype.itemsize > TOO_LARGE:
             for array in arrays_of(result):
                 if 0 < array.size < 100 and bits(array) is not None:
-                    raise Finding("foreign memory", f"values that were computed from an array of shape {one.shape}")
+                    raise Finding(
+                        "foreign memory", f"values that were computed from an array of shape {one.shape}"
+                    )
 
 
 class _Mallinfo(ctypes.Structure):

@@ -1,4 +1,4 @@
-"""Programs that have a process of their own, because they are about its begin, its end, or its environment."""
+"""Programs with a process of their own, because they are about its begin, its end, or its surroundings."""
 
 import os
 import re
@@ -10,7 +10,9 @@ from child import ENVIRONMENT, Finding, ending
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIMIT = 60  # seconds: an idle machine needs one or two
-BAD_OUTPUT = re.compile(r"terminate called|Fatal Python error|pure virtual|double free|corrupted|AddressSanitizer|leaked")
+BAD_OUTPUT = re.compile(
+    r"terminate called|Fatal Python error|pure virtual|double free|corrupted|AddressSanitizer|leaked"
+)
 
 
 def run_program(text, status=0, environment=None, limit=LIMIT, command=()):
@@ -22,7 +24,12 @@ def run_program(text, status=0, environment=None, limit=LIMIT, command=()):
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env={**os.environ, **ENVIRONMENT, "PYTHONPATH": os.pathsep.join([HERE, *_path()]), **(environment or {})},
+        env={
+            **os.environ,
+            **ENVIRONMENT,
+            "PYTHONPATH": os.pathsep.join([HERE, *_path()]),
+            **(environment or {}),
+        },
     )
     try:
         output, _ = process.communicate(timeout=limit)

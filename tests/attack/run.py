@@ -1,9 +1,9 @@
-"""Attacks the installed headrace (or the one on PYTHONPATH) with random programs, and prints those that did harm.
+"""Attacks the installed headrace (or the one on PYTHONPATH) with random programs, and prints what did harm.
 
-Each attack makes programs from a seed and runs them in child processes with limits. A finding is a program that
-crashed, hung, showed foreign memory, grew, gave wrong values, or raised an error that is not Headrace's. It is made
-as short as it can be, and printed so that it can be run: put `from given import *` above it, and tests/attack on
-PYTHONPATH. The exit status is 1 when something was found.
+Each attack makes programs from a seed and runs them in child processes with limits. A finding is a program
+that crashed, hung, showed foreign memory, grew, gave wrong values, or raised an error that is not Headrace's.
+It is made as short as it can be, and printed so that it can be run: put `from given import *` above it, and
+tests/attack on PYTHONPATH. The exit status is 1 when something was found.
 """
 
 import argparse
@@ -24,7 +24,9 @@ def attacks():
     """Name to attack: every module here that has one."""
     folder = pathlib.Path(__file__).parent
     named = {path.stem: path.read_text() for path in sorted(folder.glob("*.py"))}
-    return {name: importlib.import_module(name).ATTACK for name, text in named.items() if "\nATTACK = " in text}
+    return {
+        name: importlib.import_module(name).ATTACK for name, text in named.items() if "\nATTACK = " in text
+    }
 
 
 class Findings:
@@ -46,7 +48,7 @@ class Findings:
         shown, subject = subject, self._attack.subject(text) if kind == "crash" else subject
         if shown != subject and self._is_known(kind, detail, subject):
             return
-        print(f"\n{kind}: {subject}\n    {detail.strip()}".replace("\n", "\n    "))
+        print(f"\n{kind}: {subject}\n    " + detail.strip().replace("\n", "\n    "))
         print(f"  program{'' if alone else ' (does nothing alone, but after those before it)'}, {where}:")
         print("    " + text.replace("\n", "\n    "), flush=True)
         self.count += 1
@@ -96,13 +98,17 @@ def shrink(attack, kind, detail, text):
 
 
 def parts(text):
-    """A program without one of its statements, without an element of a list, or without a keyword argument."""
-    bodies = [len(node.body) for node in ast.walk(ast.parse(text)) if isinstance(getattr(node, "body", None), list)]
+    """A program without some of its statements, an element of a list, or a keyword argument."""
+    bodies = [
+        len(node.body) for node in ast.walk(ast.parse(text)) if isinstance(getattr(node, "body", None), list)
+    ]
     for body, length in enumerate(bodies):
         halves = [slice(length // 2, None), slice(length // 2)] if length > 3 else []
         for places in (*halves, *(slice(place, place + 1) for place in reversed(range(length)))):
             tree = ast.parse(text)
-            statements = [node for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)][body].body
+            statements = [node for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)][
+                body
+            ].body
             del statements[places]
             if statements:
                 yield ast.unparse(tree)
@@ -110,7 +116,9 @@ def parts(text):
     for place, length in enumerate(len(node.elts) for node in lists[:20]):
         for item in range(min(length, 5)):
             tree = ast.parse(text)
-            [node for node in ast.walk(tree) if isinstance(node, ast.List) and len(node.elts) > 1][place].elts.pop(item)
+            [node for node in ast.walk(tree) if isinstance(node, ast.List) and len(node.elts) > 1][
+                place
+            ].elts.pop(item)
             yield ast.unparse(tree)
     count = sum(len(node.keywords) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
     for place in range(count):
@@ -147,9 +155,11 @@ def run(attack, seed, first, count, seconds):
             break
     share = taken / max(number - first, 1)
     if number - first >= 500 and not attack.taken[0] <= share <= attack.taken[1]:
-        findings.add("blunt", f"{share:.0%} of the programs ran to their end, expected {attack.taken}", text, "")
-    print(f"\r{attack.name}: {number - first} programs, of which {share:.0%} ran to their end; {findings.count} findings; "
-          f"{time.monotonic() - begin:.0f} s")  # fmt: skip
+        findings.add(
+            "blunt", f"{share:.0%} of the programs ran to their end, expected {attack.taken}", text, ""
+        )
+    taken_share, seconds = f"{share:.0%} ran to their end", f"{time.monotonic() - begin:.0f} s"
+    print(f"\r{attack.name}: {number - first} programs, {taken_share}; {findings.count} findings; {seconds}")
     print("\n".join(findings.summary()), flush=True)
     return findings.count
 
@@ -160,7 +170,9 @@ def progress(attack, done, findings):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the programs (default: 1)")
     parser.add_argument("--first", type=int, default=0, help="number of the first program of each attack")
     parser.add_argument("--programs", type=int, help="of each attack (default: as many as in CI)")

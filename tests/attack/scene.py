@@ -1,5 +1,6 @@
-"""What the programs of the chaos do in their threads: `thread([action, ...])` repeats actions until the end."""
+"""What programs of the chaos do in threads: `thread([action, ...])` repeats actions until the end."""
 
+import contextlib
 import copy
 import gc
 import os
@@ -23,7 +24,9 @@ OURS = (mx.MXNetError, ValueError, RuntimeError, AssertionError, OSError)
 def make():
     """A small network with parameters."""
     net = gluon.nn.HybridSequential()
-    net.add(gluon.nn.Dense(8, activation="relu"), gluon.nn.BatchNorm(), gluon.nn.Dropout(0.2), gluon.nn.Dense(3))
+    net.add(
+        gluon.nn.Dense(8, activation="relu"), gluon.nn.BatchNorm(), gluon.nn.Dropout(0.2), gluon.nn.Dense(3)
+    )
     net.initialize()
     return net
 
@@ -117,10 +120,8 @@ def thread(actions, seed=0, daemon=True):
     def repeat():
         dice = random.Random(seed)
         while not _ending.is_set():
-            try:
+            with contextlib.suppress(OURS):
                 dice.choice(actions)(dice)
-            except OURS:
-                pass
 
     made = threading.Thread(target=repeat, daemon=daemon)
     made.start()

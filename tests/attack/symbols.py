@@ -18,15 +18,23 @@ class Symbols(Attack):
 
         sim.configure(gpus=2, clock="virtual")
         self._operators = list(operators().values())
-        execute("train(sym.dot(sym.var('a'), sym.var('b')), {'a': nd.ones((64, 64)), 'b': nd.ones((64, 64))})", namespace())
+        execute(
+            "train(sym.dot(sym.var('a'), sym.var('b')), {'a': nd.ones((64, 64)), 'b': nd.ones((64, 64))})",
+            namespace(),
+        )
 
     def program(self, random, number):
         description = random.choice(self._operators)
         parameters = parameters_of_operator(description, False)
         sample = random.choice(description["samples"] or [{"inputs": [], "attrs": {}}])
         shapes = [str(tuple(one["shape"])) for one in sample["inputs"]]
-        count = len([one for one in parameters if one.kind == "array"]) if random.random() < 0.2 else len(shapes)
-        shapes = [shapes[i] if i < len(shapes) and random.random() < 0.7 else random.choice(SHAPES) for i in range(count)]
+        count = (
+            len([one for one in parameters if one.kind == "array"]) if random.random() < 0.2 else len(shapes)
+        )
+        shapes = [
+            shapes[i] if i < len(shapes) and random.random() < 0.7 else random.choice(SHAPES)
+            for i in range(count)
+        ]
         attributes = {}
         for one in parameters:
             if one.kind not in ("array", "arrays"):
@@ -68,7 +76,9 @@ def _made(random, description, attributes, shapes):
     if random.random() < 0.5:
         texts = {name: one.strip("'\"") for name, one in attributes.items()}
         return f"s = graph({description['name']!r}, {texts}, [{', '.join(known)}])"
-    inputs = [f"sym.var('x{i}'" + (")" if shape == "None" else f", shape={shape})") for i, shape in enumerate(known)]
+    inputs = [
+        f"sym.var('x{i}'" + (")" if shape == "None" else f", shape={shape})") for i, shape in enumerate(known)
+    ]
     inputs += [f"{name}={one}" for name, one in attributes.items()]
     return f"s = sym._internal.{description['name']}({', '.join(inputs)})"
 
@@ -80,7 +90,8 @@ def _value(random, shape, sample):
     dtype = sample["dtype"] if sample and random.random() < 0.9 else None
     if random.random() < 0.7 or dtype is None:
         return array(random, "nd", dtype, shape)
-    return f"nd.array(numpy.resize(numpy.linspace({sample['low']}, {sample['high']}, 7), {shape}), dtype='{dtype}')"
+    values = f"numpy.linspace({sample['low']}, {sample['high']}, 7)"
+    return f"nd.array(numpy.resize({values}, {shape}), dtype='{dtype}')"
 
 
 ATTACK = Symbols()

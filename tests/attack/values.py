@@ -8,14 +8,73 @@ from child import Attack, Finding, check_error, execute, namespace
 SHAPES = ("()", "(1,)", "(3,)", "(6,)", "(2, 3)", "(3, 2)", "(2, 3, 2)", "(0,)")
 NUMPY_DTYPES = tuple(dtype for dtype in DTYPES if dtype not in ("bfloat16", "float16"))
 EXPRESSIONS = (
-    *("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "neg", "abs"),
+    *(
+        "lt",
+        "le",
+        "eq",
+        "ne",
+        "gt",
+        "ge",
+        "add",
+        "sub",
+        "mul",
+        "floordiv",
+        "mod",
+        "and_",
+        "or_",
+        "xor",
+        "neg",
+        "abs",
+    ),
     *("invert", "truediv"),
 )
 METHODS = (
-    *("max", "min", "sum", "prod", "argmax", "argmin", "argsort", "sort", "mean", "std", "var", "cumsum", "round"),
-    *("clip", "repeat", "nonzero", "all", "any", "astype", "item", "tolist", "flatten", "squeeze", "swapaxes"),
+    *(
+        "max",
+        "min",
+        "sum",
+        "prod",
+        "argmax",
+        "argmin",
+        "argsort",
+        "sort",
+        "mean",
+        "std",
+        "var",
+        "cumsum",
+        "round",
+    ),
+    *(
+        "clip",
+        "repeat",
+        "nonzero",
+        "all",
+        "any",
+        "astype",
+        "item",
+        "tolist",
+        "flatten",
+        "squeeze",
+        "swapaxes",
+    ),
 )
-NUMBERS = ("0.0", "-0.0", "1.0", "-1.0", "5.0", "nan", "inf", "-inf", "2**53", "2**53 + 3", "0", "1", "3", "-7", "0.1")
+NUMBERS = (
+    "0.0",
+    "-0.0",
+    "1.0",
+    "-1.0",
+    "5.0",
+    "nan",
+    "inf",
+    "-inf",
+    "2**53",
+    "2**53 + 3",
+    "0",
+    "1",
+    "3",
+    "-7",
+    "0.1",
+)
 # Where np differs from NumPy on purpose, or NumPy's result depends on its version: see docs/differences.md.
 DIFFERENCES = {
     "empty": "has no values",
@@ -100,7 +159,11 @@ def _plain(random, kind):
     """A value that is no array of Headrace: NumPy takes it as well."""
     match kind:
         case "array" | "float" | "any" | "int":
-            return random.choice(NUMBERS) if kind != "int" or random.random() < 0.3 else random.choice("0 1 -1 2 3".split())
+            return (
+                random.choice(NUMBERS)
+                if kind != "int" or random.random() < 0.3
+                else random.choice(("0", "1", "-1", "2", "3"))
+            )
         case "dtype":
             return repr(random.choice(NUMPY_DTYPES))
         case "arrays":
@@ -111,7 +174,7 @@ def _plain(random, kind):
 
 
 def same(function, *arguments, **keywords):
-    """Finding: np's function, or one of NumPy arrays, gives something else for np arrays than NumPy's for its own."""
+    """Finding: a function, or np's of a name, gives something else for np arrays than NumPy's."""
     import numpy
 
     from headrace import np
