@@ -60,7 +60,7 @@ void free_capsule(PyObject* capsule) {
 }  // namespace
 
 PyObject* to_dlpack(const NDArray& array) {
-  array.view()->storage()->expose();
+  storage_of(*array.view(), "to_dlpack").expose();
   if (!wait_to_read(array)) throw PythonError();
   void* const data = array.view()->data();
   auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};

@@ -39,16 +39,9 @@ void NDArray::wait_to_read() const {
   runtime().engine.wait_to_read(view_->storage()->var());
 }
 
-void check_has_values(const NDArray& array, const char* operation) {
-  if (!array.view()->storage())
-    throw ValuesUnknown(
-        fmt::format("{}: the values are not known while a graph is traced; compute with operators instead of reading "
-                    "values, or do not hybridize this block",
-                    operation));
-}
+void check_has_values(const NDArray& array, const char* operation) { storage_of(*array.view(), operation); }
 
 void NDArray::copy_to_host(void* destination) const {
-  check_has_values(*this, "asnumpy");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   copy_values(source, destination);
@@ -57,7 +50,6 @@ void NDArray::copy_to_host(void* destination) const {
 double NDArray::item() const {
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
-  check_has_values(*this, "item");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   return only_value(source);

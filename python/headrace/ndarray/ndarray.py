@@ -37,7 +37,7 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __array_ufunc__ = None  # operators with NumPy arrays on the other side are refused, as in MXNet
+    __array_ufunc__ = None  # NumPy leaves operators to the array, and its functions take none, as under MXNet
 
     # --- what it is ---
 
@@ -83,6 +83,7 @@ class NDArray(_core.Array):
     # --- values ---
 
     asscalar = _core.Array._asscalar
+    to_numpy = _core.Array.asnumpy  # the name that libraries of plots and tables look for
 
     def astype(self, dtype, copy=True):
         """The values converted to ``dtype``; the array itself when nothing changes and ``copy`` is False."""

@@ -23,9 +23,13 @@ __all__ = [
     "full",
     "unique",
     "where",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
 ]
 
 _full = _core.function("_npi_full", True)
+_atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
 _unique = _core.function("_npi_unique", True)
 _where = {
     kind: _core.function(name, True)
@@ -161,3 +165,23 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def _host(a):
     return a.asnumpy() if isinstance(a, NDArray) else a
+
+
+def _with_axes(count, arrays):
+    views = [_atleast[count](asarray(one)) for one in arrays]
+    return views[0] if len(views) == 1 else views
+
+
+def atleast_1d(*arys):
+    """Views of the arrays with at least one axis: one, or a list."""
+    return _with_axes(1, arys)
+
+
+def atleast_2d(*arys):
+    """Views of the arrays with at least two axes: one, or a list."""
+    return _with_axes(2, arys)
+
+
+def atleast_3d(*arys):
+    """Views of the arrays with at least three axes: one, or a list."""
+    return _with_axes(3, arys)
