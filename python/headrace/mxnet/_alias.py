@@ -8,13 +8,15 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import pathlib
+import pkgutil
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 MXNET_VERSION = "1.9.1"
-SITE = pathlib.Path(__file__).parent / "_site"  # holds a package `mxnet` that only calls install()
+OWN = pathlib.Path(__file__).parent
+SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -44,7 +46,7 @@ def make_top_module() -> types.ModuleType:
     top.__file__ = headrace.__file__
 
     def forward(name: str) -> Any:
-        value = getattr(headrace, name)
+        value = _own_module(name) or getattr(headrace, name)
         if isinstance(value, types.ModuleType):
             importlib.import_module(f"mxnet.{name}")
         setattr(top, name, value)
@@ -52,17 +54,21 @@ def make_top_module() -> types.ModuleType:
 
     top.__getattr__ = forward
     _name_what_is_missing("mxnet", top)
-    top.__dir__ = lambda: sorted({*dir(headrace), *vars(top)})
+    top.__dir__ = lambda: sorted({*dir(headrace), *vars(top), *_own_names()})
     return top
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Maps `mxnet.x.y` to `headrace.x.y`. Stands first on sys.meta_path, or modules would be loaded twice."""
+    """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`.
+
+    Stands first on sys.meta_path, or modules would be loaded twice.
+    """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not fullname.startswith("mxnet."):
             return None
-        module = _find_module("headrace" + fullname[len("mxnet") :])
+        name = fullname[len("mxnet.") :]
+        module = _own_module(name) or _find_module(f"headrace.{name}")
         if module is None:
             raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
@@ -88,6 +94,16 @@ class _Loader(importlib.abc.Loader):
         for name, loaded in list(sys.modules.items()):  # the module and what it brought along
             if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
                 _name_what_is_missing(self._mxnet_name + name[len(own) :], loaded)
+
+
+def _own_names() -> list[str]:
+    """The modules that exist for MXNet's sake alone: those beside this one without an underscore."""
+    return [name for _, name, _ in pkgutil.iter_modules([str(OWN)]) if not name.startswith("_")]
+
+
+def _own_module(name: str) -> types.ModuleType | None:
+    """The module `headrace.mxnet.name`, or None."""
+    return _find_module(f"{__package__}.{name}") if name.partition(".")[0] in _own_names() else None
 
 
 def _find_module(name: str) -> types.ModuleType | None:
