@@ -104,7 +104,7 @@ def _unpack(archive, names):
 
 
 def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
-    """Iterators over MNIST, to train on and to test on; three axes in `input_shape` keep images from being flat."""
+    """Iterators over MNIST, to train on and to test on; images are flat unless `input_shape` has 3 axes."""
     get_mnist_ubyte()
     options = {
         "input_shape": input_shape,

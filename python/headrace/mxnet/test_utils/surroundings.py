@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import platform
-import sys
 
 from ... import ndarray as nd
 from ...context import Context, current_context, num_gpus
@@ -25,6 +24,8 @@ __all__ = [
     "retry",
     "set_default_context",
 ]
+
+_STDERR = 2
 
 
 def default_context():
@@ -106,19 +107,13 @@ def environment(*args):
 @contextlib.contextmanager
 def discard_stderr():
     """A `with` block whose error output, of this process and not of Python alone, is thrown away."""
+    kept = os.dup(_STDERR)
     try:
-        number = sys.stderr.fileno()
-    except (AttributeError, OSError):  # something that only looks like a file
-        with contextlib.redirect_stderr(None):
-            yield
-        return
-    kept = os.dup(number)
-    try:
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), number)
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+            os.dup2(nowhere.fileno(), _STDERR)
             yield
     finally:
-        os.dup2(kept, number)
+        os.dup2(kept, _STDERR)
         os.close(kept)
 
 
