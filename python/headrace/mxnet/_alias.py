@@ -14,6 +14,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from . import _homes
+
 MXNET_VERSION = "1.9.1"
 OWN = pathlib.Path(__file__).parent
 SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
@@ -59,7 +61,8 @@ def make_top_module() -> types.ModuleType:
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`.
+    """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
+    `_homes` says.
 
     Stands first on sys.meta_path, or modules would be loaded twice.
     """
@@ -68,7 +71,8 @@ class Finder(importlib.abc.MetaPathFinder):
         if not fullname.startswith("mxnet."):
             return None
         name = fullname[len("mxnet.") :]
-        module = _own_module(name) or _find_module(f"headrace.{name}")
+        home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
+        module = _own_module(name) or _find_module(home)
         if module is None:
             raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
@@ -121,13 +125,18 @@ def _missing_text(mxnet_name: str) -> str:
 
 
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
-    """Makes the module say which MXNet name it does not have; its own `__getattr__`, if any, is asked first.
+    """Makes the module say which MXNet name it does not have.
+
+    Its own `__getattr__`, if any, is asked first, then the other home of its names.
 
     `from mxnet.x import name` drops the text of an AttributeError, so that statement gets an ImportError.
     """
     lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
     if hasattr(lookup, "mxnet_name"):
         return
+    home = _homes.NAMES.get(module.__name__)
+    if any(child.startswith(f"{module.__name__}.") for child in _homes.MODULES):
+        vars(module).setdefault("__path__", [])  # a package, whose modules are elsewhere
 
     def __getattr__(name: str) -> Any:
         if lookup is not None:
@@ -135,6 +144,10 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
                 return lookup(name)
             except AttributeError:
                 pass
+        if f"{module.__name__}.{name}" in _homes.MODULES:
+            return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
+        if home is not None and hasattr(importlib.import_module(home), name):
+            return getattr(sys.modules[home], name)
         text = _missing_text(f"{mxnet_name}.{name}")
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:

@@ -180,7 +180,7 @@ class Symbol(Arithmetic, WithoutValues):
         return arguments, outputs, auxiliary
 
     def infer_shape_partial(self, *args, **kwargs):
-        """The same with what is known; unknown extents are 0 and unknown shapes (), in np mode -1 and None."""
+        """The same with what is known; unknown are extents of 0 and shapes (), in np mode -1 and None."""
         inputs, outputs = self._infer(self._by_name(args, kwargs), {})
         extent_of, unknown = ({}, None) if is_np_shape() else ({-1: 0}, ())
         shapes = [

@@ -1,5 +1,9 @@
 """Tools for tests, as MXNet's own tests use them: comparing, random arrays, gradients, surroundings."""
 
+import os
+import sys
+import time
+
 import numpy as np
 import numpy.random as rnd
 
@@ -34,4 +38,13 @@ _parts = (
 )
 # With names of other modules that tests take from here by `import *`, as MXNet's module lets them.
 __all__ = [name for part in _parts for name in part.__all__]
-__all__ += ["Context", "Symbol", "array", "current_context", "getenv", "np", "rnd", "setenv", "use_np"]
+__all__ += ["Context", "Symbol", "array", "current_context", "getenv", "setenv", "use_np"]
+__all__ += ["mx", "np", "os", "rnd", "sys", "time"]  # noqa: F405
+
+
+def __getattr__(name):
+    if name == "mx":  # what `import mxnet as mx` gives, or would
+        from .. import top_module
+
+        return top_module()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
