@@ -192,3 +192,112 @@ def test_timeline_names_the_operations(tmp_path):
     assert run_mxnet("--timeline", "timeline.json", "-c", code, cwd=tmp_path).returncode == 0
     events = json.loads((tmp_path / "timeline.json").read_text())["traceEvents"]
     assert any(event.get("name") == "dot" and event["ph"] == "X" for event in events)
+
+
+def test_what_is_there_for_mxnet_alone():
+    code = """
+import mxnet as mx, headrace, headrace.mxnet.test_utils
+import mxnet.test_utils as tools
+assert tools is mx.test_utils is headrace.mxnet.test_utils and tools.__name__ == "headrace.mxnet.test_utils"
+assert "test_utils" in dir(mx)
+from mxnet.test_utils import *
+assert mx.__version__ == "1.9.1" and mx.test_utils is tools and np.__name__ == "numpy"
+try:
+    mx.test_utils.nothing
+except AttributeError as error:
+    print(error)
+"""
+    assert output_of(code).startswith("mxnet.test_utils.nothing is not in Headrace yet")
+
+
+def test_names_that_mxnet_has_in_other_modules():
+    code = """
+import mxnet as mx, headrace
+from mxnet.gluon.block import HybridBlock, SymbolBlock
+from mxnet.gluon.nn.basic_layers import BatchNorm, HybridSequential
+from mxnet.gluon.nn.conv_layers import MaxPool2D
+from mxnet.symbol.numpy._symbol import _Symbol
+import mxnet.ndarray.numpy, mxnet.ndarray.numpy_extension
+assert HybridBlock is headrace.gluon.HybridBlock and SymbolBlock is headrace.gluon.SymbolBlock
+assert BatchNorm is headrace.gluon.nn.BatchNorm and MaxPool2D is headrace.gluon.nn.MaxPool2D
+assert mx.nd.numpy is headrace.numpy and _Symbol is type(mx.sym.Variable("x").as_np_ndarray())
+try:
+    from mxnet.gluon.block import Nothing
+except ImportError as error:
+    print(error)
+"""
+    assert output_of(code).startswith("mxnet.gluon.block.Nothing is not in Headrace yet")
+
+
+def test_names_of_the_c_interface():
+    code = """
+import ctypes
+import numpy as np
+from mxnet.base import *
+from mxnet.base import _LIB, _Null, _as_list, c_array, c_str, c_str_array, check_call, mx_float
+from mxnet.base import NDArrayHandle, SymbolHandle, MXCallbackList, MXNetError, c_array_buf, ctypes2buffer
+from mxnet.base import ctypes2numpy_shared, mx_uint
+from mxnet.ndarray.ndarray import _DTYPE_MX_TO_NP, _STORAGE_TYPE_STR_TO_ID, py_slice
+assert py_slice(2) == slice(2) and _as_list(3) == [3] and _as_list([3]) == [3] and repr(_Null) == "_Null"
+assert c_str("x").value == b"x" and list(c_str_array(["a", "b"])) == [b"a", b"b"]
+floats = c_array(mx_float, [1, 2])
+shared = ctypes2numpy_shared(ctypes.cast(floats, ctypes.POINTER(mx_float)), (2,))
+shared[0] = 5
+assert floats[0] == 5 and list(c_array_buf(mx_float, np.array([3], "float32"))) == [3]
+assert ctypes2buffer(ctypes.cast(c_str("xyz"), ctypes.POINTER(ctypes.c_char)), 2) == b"xy"
+assert _DTYPE_MX_TO_NP[4] is np.int32 and _STORAGE_TYPE_STR_TO_ID["csr"] == 2
+assert not hasattr(_LIB, "MXNotifyShutdown")
+check_call(0)
+for fail in (lambda: check_call(-1), lambda: _LIB.MXNDArrayFree(0)):
+    try:
+        fail()
+    except MXNetError as error:
+        print(error)
+"""
+    first, second = output_of(code).splitlines()
+    assert "status -1" in first and "_LIB.MXNDArrayFree: there is no C library" in second
+
+
+def test_names_of_util():
+    code = """
+import mxnet as mx
+from mxnet.util import _NumpyArrayScope, get_cuda_compute_capability, set_module
+from mxnet.util import wrap_np_binary_func, wrap_np_unary_func
+with _NumpyArrayScope(True):
+    assert mx.util.is_np_array()
+assert not mx.util.is_np_array()
+
+@set_module("elsewhere")
+@wrap_np_unary_func
+def double(x, out=None, **kwargs):
+    return 2 * x
+
+@wrap_np_binary_func
+def add(x, y, out=None, **kwargs):
+    return x + y
+
+assert double.__module__ == "elsewhere" and add(1, 2) == 3
+assert double(3, where=True, casting="same_kind", order="K", subok=True, dtype=None) == 6
+for call in (
+    lambda: double(1, order="F"),
+    lambda: add(1, 2, order="Z"),
+    lambda: double(1, other=1),
+    lambda: double(1, dtype=float),
+):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error)
+try:
+    get_cuda_compute_capability(mx.cpu())
+except ValueError as error:
+    print(error)
+"""
+    lines = output_of(code).splitlines()
+    assert [line.split()[0] for line in lines[:4]] == [
+        "NotImplementedError",
+        "TypeError",
+        "TypeError",
+        "NotImplementedError",
+    ]
+    assert "expected a gpu context, got cpu(0)" in lines[4]

@@ -87,3 +87,22 @@ def test_module_of_iterators():
     from headrace.io.io import DataBatch, NDArrayIter
 
     assert NDArrayIter is mx.io.NDArrayIter and DataBatch is mx.io.DataBatch
+
+
+def test_operators_and_their_arguments():
+    names = mx.operator.get_all_registered_operators()
+    assert len(set(names)) == len(names) and {"Activation", "Convolution_v1", "_plus_scalar"} <= set(names)
+    narg, names, types = mx.operator.get_operator_arguments("Activation")
+    assert (narg, names) == (2, ["data", "act_type"])
+    assert types == [
+        "NDArray-or-Symbol",
+        "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required",
+    ]
+    arguments = mx.operator.get_operator_arguments("Convolution_v1")
+    described = dict(zip(arguments.names, arguments.types))
+    assert described["kernel"] == "Shape(tuple), required"
+    assert described["num_group"] == "int, optional, default='1'"
+    assert described["no_bias"] == "boolean, optional, default=0"
+    assert described["layout"].startswith("{None, 'NCDHW', ")
+    with pytest.raises(ValueError, match="no operator 'nothing'"):
+        mx.operator.get_operator_arguments("nothing")

@@ -1,14 +1,13 @@
-"""Initializer: fills a parameter; the registry of their names."""
+"""Initializer: fills a parameter; made from its name."""
 
 import json
 import logging
 
 import numpy as np
 
-__all__ = ["InitDesc", "Initializer", "create", "register"]
+from ..registry import get_alias_func, get_create_func, get_register_func
 
-_ALIASES = {"zeros": "zero", "ones": "one"}
-_classes = {}
+__all__ = ["InitDesc", "Initializer", "alias", "create", "register"]
 
 # What the end of a name says about a parameter, and the rule for it.
 _SUFFIX_RULES = (
@@ -43,34 +42,6 @@ class InitDesc(str):
         description.attrs = attrs or {}
         description.global_init = global_init
         return description
-
-
-def register(cls):
-    """Class decorator: makes the initializer known by its lower-case class name."""
-    _classes[cls.__name__.lower()] = cls
-    return cls
-
-
-def create(initializer, **kwargs):
-    """An initializer from a name, a `dumps()` text, or an Initializer, which is returned as it is.
-
-    AssertionError: neither an Initializer nor a string, or an unknown name.
-    """
-    if isinstance(initializer, Initializer):
-        return initializer
-    assert isinstance(initializer, str), (
-        f"initializer must be of string type or an Initializer, got {type(initializer).__name__}"
-    )
-    name = initializer
-    if name.startswith("["):
-        name, kwargs = json.loads(name)
-    key = name.lower()
-    cls = _classes.get(_ALIASES.get(key, key))
-    assert cls is not None, (
-        f"{name} is not registered. Please register with initializer.register first; "
-        f"known: {', '.join(sorted(_classes))}"
-    )
-    return cls(**kwargs)
 
 
 class Initializer:
@@ -157,6 +128,11 @@ class Initializer:
             "end in weight, bias, gamma (1.0), or beta (0.0). Give the parameter an initializer of its "
             "own: init=mx.init.*."
         )
+
+
+register = get_register_func(Initializer, "initializer")
+alias = get_alias_func(Initializer, "initializer")
+create = get_create_func(Initializer, "initializer")
 
 
 def _root_mean_square(arr):

@@ -9,7 +9,7 @@ import numpy as np
 from .. import ndarray as nd
 from .. import numpy as mnp
 from .._arrays import NpArray, like
-from .base import Initializer, register
+from .base import Initializer, alias, register
 
 __all__ = [
     "Bilinear",
@@ -47,16 +47,18 @@ def _fill_normal(sigma, arr):
 
 
 @register
+@alias("zeros")
 class Zero(Initializer):
-    """Zeros; also named 'zeros'."""
+    """Zeros."""
 
     def _init_weight(self, _, arr):
         arr[:] = 0
 
 
 @register
+@alias("ones")
 class One(Initializer):
-    """Ones; also named 'ones'."""
+    """Ones."""
 
     def _init_weight(self, _, arr):
         arr[:] = 1

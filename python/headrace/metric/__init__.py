@@ -6,6 +6,7 @@ two pairs of a sum and a count: the local ones, which `reset_local` clears, and 
 it is given.
 """
 
+from .. import ndarray  # programs use metric.ndarray
 from .base import EvalMetric, alias, check_label_shapes, register
 from .classification import (
     F1,

@@ -1,29 +1,11 @@
-"""What metrics have in common: the registry, the base class, labels and predictions as NumPy arrays."""
+"""What metrics have in common: their names, the base class, labels and predictions as NumPy arrays."""
 
 import math
 
 import numpy
 
 from ..ndarray import NDArray
-
-registry = {}
-
-
-def register(klass, name=None):
-    """Makes `create(name)` find the metric class `klass`; by default under its own name in lower case."""
-    registry[(name or klass.__name__).lower()] = klass
-    return klass
-
-
-def alias(*aliases):
-    """A class decorator: `create` finds the class under these names too."""
-
-    def register_all(klass):
-        for name in aliases:
-            register(klass, name)
-        return klass
-
-    return register_all
+from ..registry import get_alias_func, get_create_func, get_register_func
 
 
 def check_label_shapes(labels, preds, wrap=False, shape=False):
@@ -151,3 +133,8 @@ class EvalMetric:
 
 def as_pairs(names, values):
     return list(zip(as_list(names), map(plain, as_list(values))))
+
+
+register = get_register_func(EvalMetric, "metric")
+alias = get_alias_func(EvalMetric, "metric")
+create_registered = get_create_func(EvalMetric, "metric")

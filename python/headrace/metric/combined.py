@@ -1,6 +1,6 @@
 """Several metrics as one, metrics of functions, and metrics out of descriptions."""
 
-from .base import EvalMetric, alias, as_list, check_label_shapes, host, plain, register, registry
+from .base import EvalMetric, alias, as_list, check_label_shapes, create_registered, host, plain, register
 
 
 @register
@@ -92,24 +92,16 @@ class CustomMetric(EvalMetric):
 
 def create(metric, *args, **kwargs):
     """The metric that `metric` describes: a registered name, a function (label, prediction) -> number, a
-    metric, or a list of these, which gives a CompositeEvalMetric. The other arguments go to the class.
+    metric, its `get_config()`, or a list of these, which gives a CompositeEvalMetric. The other arguments go
+    to the class.
 
     AssertionError: unknown name or wrong type.
     """
-    if isinstance(metric, EvalMetric):
-        return metric
     if isinstance(metric, (list, tuple)):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
     if callable(metric):
         return CustomMetric(metric, *args, **kwargs)
-    assert isinstance(metric, str), (
-        f"metric must be of string type, a function or a list, got {type(metric).__name__}"
-    )
-    assert metric.lower() in registry, (
-        f"{metric} is not registered. Please register with metric.register first; "
-        f"known: {', '.join(sorted(registry))}"
-    )
-    return registry[metric.lower()](*args, **kwargs)
+    return create_registered(metric, *args, **kwargs)
 
 
 def np(numpy_feval, name=None, allow_extra_outputs=False):

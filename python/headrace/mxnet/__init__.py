@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import sys
+import types
 
 from . import _alias
 
-__all__ = ["install"]
+__all__ = ["install", "top_module"]
 
 
 def install() -> None:
@@ -32,3 +33,10 @@ def install() -> None:
     headrace.util.reset_np()
     sys.modules["mxnet"] = _alias.make_top_module()
     sys.meta_path.insert(0, _alias.Finder())
+
+
+def top_module() -> types.ModuleType:
+    """What `import mxnet` gives in this process: headrace itself before `install()`."""
+    import headrace
+
+    return sys.modules["mxnet"] if _alias.is_installed() else headrace

@@ -8,13 +8,17 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import pathlib
+import pkgutil
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
+from . import _homes
+
 MXNET_VERSION = "1.9.1"
-SITE = pathlib.Path(__file__).parent / "_site"  # holds a package `mxnet` that only calls install()
+OWN = pathlib.Path(__file__).parent
+SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
@@ -44,7 +48,7 @@ def make_top_module() -> types.ModuleType:
     top.__file__ = headrace.__file__
 
     def forward(name: str) -> Any:
-        value = getattr(headrace, name)
+        value = _own_module(name) or getattr(headrace, name)
         if isinstance(value, types.ModuleType):
             importlib.import_module(f"mxnet.{name}")
         setattr(top, name, value)
@@ -52,17 +56,23 @@ def make_top_module() -> types.ModuleType:
 
     top.__getattr__ = forward
     _name_what_is_missing("mxnet", top)
-    top.__dir__ = lambda: sorted({*dir(headrace), *vars(top)})
+    top.__dir__ = lambda: sorted({*dir(headrace), *vars(top), *_own_names()})
     return top
 
 
 class Finder(importlib.abc.MetaPathFinder):
-    """Maps `mxnet.x.y` to `headrace.x.y`. Stands first on sys.meta_path, or modules would be loaded twice."""
+    """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
+    `_homes` says.
+
+    Stands first on sys.meta_path, or modules would be loaded twice.
+    """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if not fullname.startswith("mxnet."):
             return None
-        module = _find_module("headrace" + fullname[len("mxnet") :])
+        name = fullname[len("mxnet.") :]
+        home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
+        module = _own_module(name) or _find_module(home)
         if module is None:
             raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
@@ -90,6 +100,16 @@ class _Loader(importlib.abc.Loader):
                 _name_what_is_missing(self._mxnet_name + name[len(own) :], loaded)
 
 
+def _own_names() -> list[str]:
+    """The modules that exist for MXNet's sake alone: those beside this one without an underscore."""
+    return [name for _, name, _ in pkgutil.iter_modules([str(OWN)]) if not name.startswith("_")]
+
+
+def _own_module(name: str) -> types.ModuleType | None:
+    """The module `headrace.mxnet.name`, or None."""
+    return _find_module(f"{__package__}.{name}") if name.partition(".")[0] in _own_names() else None
+
+
 def _find_module(name: str) -> types.ModuleType | None:
     """The module of that name, or the one its parent shows under that name (`nd` for `ndarray`), or None."""
     parent_name, _, child = name.rpartition(".")
@@ -105,13 +125,18 @@ def _missing_text(mxnet_name: str) -> str:
 
 
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
-    """Makes the module say which MXNet name it does not have; its own `__getattr__`, if any, is asked first.
+    """Makes the module say which MXNet name it does not have.
+
+    Its own `__getattr__`, if any, is asked first, then the other home of its names.
 
     `from mxnet.x import name` drops the text of an AttributeError, so that statement gets an ImportError.
     """
     lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
     if hasattr(lookup, "mxnet_name"):
         return
+    home = _homes.NAMES.get(module.__name__)
+    if any(child.startswith(f"{module.__name__}.") for child in _homes.MODULES):
+        vars(module).setdefault("__path__", [])  # a package, whose modules are elsewhere
 
     def __getattr__(name: str) -> Any:
         if lookup is not None:
@@ -119,6 +144,10 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
                 return lookup(name)
             except AttributeError:
                 pass
+        if f"{module.__name__}.{name}" in _homes.MODULES:
+            return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
+        if home is not None and hasattr(importlib.import_module(home), name):
+            return getattr(sys.modules[home], name)
         text = _missing_text(f"{mxnet_name}.{name}")
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:

@@ -167,12 +167,8 @@ class Symbol(Arithmetic, WithoutValues):
         stays unknown, gives (None, None, None) with a warning. MXNetError: the shapes do not fit.
         """
         arguments, outputs, auxiliary = self.infer_shape_partial(*args, **kwargs)
-        unknown = [
-            name
-            for name, shape in zip(self.list_arguments(), arguments)
-            if not shape or any(extent in (0, -1) for extent in shape)
-        ]
-        if unknown and any(shape is None or not _is_known(shape) for shape in (*arguments, *outputs)):
+        unknown = [name for name, shape in zip(self.list_arguments(), arguments) if not _is_known(shape)]
+        if unknown:
             import warnings
 
             warnings.warn(
@@ -184,11 +180,11 @@ class Symbol(Arithmetic, WithoutValues):
         return arguments, outputs, auxiliary
 
     def infer_shape_partial(self, *args, **kwargs):
-        """The same with what is known; unknown extents are 0 (-1 in np mode), unknown shapes ()."""
+        """The same with what is known; unknown are extents of 0 and shapes (), in np mode -1 and None."""
         inputs, outputs = self._infer(self._by_name(args, kwargs), {})
-        unknown = -1 if is_np_shape() else 0
+        extent_of, unknown = ({}, None) if is_np_shape() else ({-1: 0}, ())
         shapes = [
-            () if shape is None else tuple(unknown if extent == -1 else extent for extent in shape)
+            unknown if shape is None else tuple(extent_of.get(extent, extent) for extent in shape)
             for shape, _ in (*inputs, *outputs)
         ]
         arguments, auxiliary = self._sort_inputs(shapes)
@@ -225,14 +221,12 @@ class Symbol(Arithmetic, WithoutValues):
         return {name: value for name, value in given.items() if value is not None}
 
     def _infer(self, shapes, dtypes):
-        known = {}
+        known, legacy = {}, not is_np_shape()
         for name, shape in shapes.items():
             shape = (shape,) if isinstance(shape, int) else tuple(shape)
-            legacy = not is_np_shape()
-            known[name] = tuple(
-                -1 if extent == -1 or (legacy and extent == 0) else extent for extent in shape
-            )
-        return self._handle.infer({name: shape for name, shape in known.items() if shape}, dtypes)
+            if shape or not legacy:
+                known[name] = tuple(-1 if legacy and extent == 0 else extent for extent in shape)
+        return self._handle.infer(known, dtypes)
 
     def _sort_inputs(self, values):
         """`values` of list_inputs() as those of the arguments and those of the auxiliary states."""
@@ -312,6 +306,8 @@ class Symbol(Arithmetic, WithoutValues):
 
 
 def _is_known(shape):
+    if is_np_shape():
+        return shape is not None and -1 not in shape
     return bool(shape) and all(extent not in (0, -1) for extent in shape)
 
 

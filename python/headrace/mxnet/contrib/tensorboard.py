@@ -1,0 +1,31 @@
+"""Metrics for TensorBoard."""
+
+import logging
+
+__all__ = ["LogMetricsCallback"]
+
+
+class LogMetricsCallback:
+    """A callback of Module that writes metrics as scalars named `prefix-metric` to files for TensorBoard.
+
+    Needs the package mxboard; without it an error is logged, and calls are a RuntimeError.
+    """
+
+    def __init__(self, logging_dir, prefix=None):
+        self.prefix = prefix
+        self.summary_writer = None
+        try:
+            from mxboard import SummaryWriter
+        except ImportError:
+            logging.error("You can install mxboard via `pip install mxboard`.")
+        else:
+            self.summary_writer = SummaryWriter(logging_dir)
+
+    def __call__(self, param):
+        if param.eval_metric is None:
+            return
+        if self.summary_writer is None:
+            raise RuntimeError("LogMetricsCallback: there is no mxboard to write with; install it")
+        for name, value in param.eval_metric.get_name_value():
+            tag = name if self.prefix is None else f"{self.prefix}-{name}"
+            self.summary_writer.add_scalar(tag, value, global_step=param.epoch)

@@ -1,0 +1,22 @@
+"""CUDA code compiled at run time: names only, until Headrace runs on real GPUs."""
+
+from ..base import ArrayNotImplementedError
+
+__all__ = ["CudaKernel", "CudaModule"]
+
+
+class CudaModule:
+    """CUDA code. NotImplementedError, always."""
+
+    def __init__(self, source, options=(), exports=()):
+        raise ArrayNotImplementedError(
+            "CudaModule: this build of Headrace does not compile CUDA code; write the operation with functions "
+            "of np or nd, which run on every device"
+        )
+
+
+class CudaKernel:
+    """A function of a CudaModule, which makes it: there is none without one."""
+
+    def __init__(self, handle, name, is_ndarray, dtypes):
+        CudaModule("")

@@ -1,0 +1,215 @@
+"""Arrays and shapes to test with, drawn from NumPy's global generator."""
+
+import numpy as np
+
+from ... import ndarray as nd
+from ...base import NotSupportedForSparseNDArray
+from ...context import current_context
+from .tolerances import default_dtype
+
+__all__ = [
+    "assign_each",
+    "assign_each2",
+    "collapse_sum_like",
+    "create_2d_tensor",
+    "create_sparse_array",
+    "create_sparse_array_zd",
+    "create_vector",
+    "get_identity_mat",
+    "get_identity_mat_batch",
+    "np_reduce",
+    "rand_coord_2d",
+    "rand_ndarray",
+    "rand_shape_2d",
+    "rand_shape_3d",
+    "rand_shape_nd",
+    "rand_sparse_ndarray",
+    "random_arrays",
+    "random_sample",
+    "random_uniform_arrays",
+    "shuffle_csr_column_indices",
+]
+
+
+def random_arrays(*shapes):
+    """Normal float32 NumPy arrays: a list, or the array itself for one shape."""
+    drawn = [np.asarray(np.random.randn(*shape), dtype=default_dtype()) for shape in shapes]
+    return drawn[0] if len(drawn) == 1 else drawn
+
+
+def random_uniform_arrays(*shapes, low=0.0, high=1.0, dtype=None):
+    """A list of uniform NumPy arrays, float32 by default."""
+    dtype = default_dtype() if dtype is None else dtype
+    return [np.random.uniform(low, high, size=shape).astype(dtype) for shape in shapes]
+
+
+def random_sample(population, k):
+    """`k` elements of a list in random order. AssertionError: there are not so many."""
+    assert 0 <= k <= len(population)
+    shuffled = population[:]
+    np.random.shuffle(shuffled)
+    return shuffled[:k]
+
+
+def rand_ndarray(
+    shape,
+    stype="default",
+    density=None,
+    dtype=None,
+    modifier_func=None,
+    shuffle_csr_indices=False,
+    distribution=None,
+    ctx=None,
+):
+    """A normal nd array. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    if stype != "default":
+        return rand_sparse_ndarray(shape, stype)[0]
+    return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or current_context())
+
+
+def rand_sparse_ndarray(
+    shape,
+    stype,
+    density=None,
+    dtype=None,
+    distribution=None,
+    data_init=None,
+    rsp_indices=None,
+    modifier_func=None,
+    shuffle_csr_indices=False,
+    ctx=None,
+):
+    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
+    assert stype in ("row_sparse", "csr"), f"unknown storage type {stype!r}"
+    raise NotSupportedForSparseNDArray(
+        f"a {stype} array of shape {tuple(shape)} was asked for: sparse arrays are not in Headrace yet; "
+        "use stype='default'"
+    )
+
+
+def create_sparse_array(
+    shape,
+    stype,
+    data_init=None,
+    rsp_indices=None,
+    dtype=None,
+    modifier_func=None,
+    density=0.5,
+    shuffle_csr_indices=False,
+):
+    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
+    return rand_sparse_ndarray(shape, stype)[0]
+
+
+def create_sparse_array_zd(
+    shape,
+    stype,
+    density,
+    data_init=None,
+    rsp_indices=None,
+    dtype=None,
+    modifier_func=None,
+    shuffle_csr_indices=False,
+):
+    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
+    return create_sparse_array(shape, stype)
+
+
+def shuffle_csr_column_indices(csr):
+    """Shuffles in place the column indices of every row of a matrix with `indptr` and `indices` (SciPy's)."""
+    for begin, end in zip(csr.indptr, csr.indptr[1:]):
+        row = np.array(csr.indices[begin:end])
+        np.random.shuffle(row)
+        csr.indices[begin:end] = row
+
+
+def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
+    """A shape of two extents, each up to its bound."""
+    return _rand_shape((dim0, dim1), allow_zero_size)
+
+
+def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
+    """A shape of three extents, each up to its bound."""
+    return _rand_shape((dim0, dim1, dim2), allow_zero_size)
+
+
+def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
+    """A shape of `num_dim` extents up to `dim`."""
+    return tuple(np.random.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim).tolist())
+
+
+def _rand_shape(bounds, allow_zero_size):
+    return tuple(int(np.random.randint(0 if allow_zero_size else 1, bound + 1)) for bound in bounds)
+
+
+def rand_coord_2d(x_low, x_high, y_low, y_high):
+    """A place in a matrix."""
+    x = np.random.randint(x_low, x_high, dtype=np.int64)
+    y = np.random.randint(y_low, y_high, dtype=np.int64)
+    return x, y
+
+
+def assign_each(the_input, function):
+    """A NumPy array of `function` of each element; a copy when it is None."""
+    return _each(function, the_input)
+
+
+def assign_each2(input1, input2, function):
+    """A NumPy array of `function` of each pair of elements; a copy of the first when it is None."""
+    assert function is None or input1.shape == input2.shape
+    return _each(function, input1, input2)
+
+
+def _each(function, first, *others):
+    if function is None:
+        return np.array(first)
+    output = np.zeros(first.shape)
+    for place in np.ndindex(first.shape):
+        output[place] = function(first[place], *(other[place] for other in others))
+    return output
+
+
+def np_reduce(dat, axis, keepdims, numpy_reduce_func):
+    """A NumPy reduction over one axis, a list of axes or (None) all, one after another."""
+    axes = range(dat.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+    axes = sorted(one % dat.ndim for one in axes)
+    reduced = dat
+    for one in reversed(axes):
+        reduced = numpy_reduce_func(reduced, axis=one)
+    if not keepdims:
+        return reduced
+    return reduced.reshape([1 if i in axes else extent for i, extent in enumerate(dat.shape)])
+
+
+def collapse_sum_like(a, shape):
+    """The sum of a NumPy array over what was broadcast to make it out of `shape`."""
+    assert a.ndim >= len(shape), f"collapse_sum_like: {shape} has more axes than {a.shape}"
+    if np.prod(shape) == 0 or a.size == 0:
+        return np.zeros(shape, dtype=a.dtype)
+    extra = a.ndim - len(shape)
+    axes = [*range(extra)]
+    for i, extent in enumerate(shape, extra):
+        if extent != a.shape[i]:
+            assert extent == 1, f"collapse_sum_like: {shape} does not broadcast to {a.shape}"
+            axes.append(i)
+    return np.sum(a, axis=tuple(axes)).reshape(shape)
+
+
+def create_2d_tensor(rows, columns, dtype=np.int64):
+    """An nd array whose rows hold their own numbers."""
+    return nd.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), shape=(rows, columns))
+
+
+def create_vector(size, dtype=np.int64):
+    """An nd array of 0, 1, ..."""
+    return nd.arange(0, size, dtype=dtype)
+
+
+def get_identity_mat(size):
+    """The identity matrix as an nd array."""
+    return nd.eye(size)
+
+
+def get_identity_mat_batch(size):
+    """Two identity matrices as one nd array."""
+    return nd.stack(get_identity_mat(size), get_identity_mat(size))
