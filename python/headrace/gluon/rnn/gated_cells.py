@@ -20,11 +20,15 @@ class FullyConnectedCell(HybridRecurrentCell):
         i2h_weight, h2h_weight, i2h_bias, h2h_bias = initializers
         self._add_parameter("i2h_weight", (rows, input_size), i2h_weight)
         self._add_parameter("h2h_weight", (rows, self._output_size()), h2h_weight)
+        self._add_more_weights()
         self._add_parameter("i2h_bias", (rows,), i2h_bias)
         self._add_parameter("h2h_bias", (rows,), h2h_bias)
 
     def _output_size(self):
         return self._hidden_size
+
+    def _add_more_weights(self):
+        """For subclasses: parameters between the weights and the biases."""
 
     def _add_parameter(self, name, shape, init):
         setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
