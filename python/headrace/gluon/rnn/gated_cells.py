@@ -1,6 +1,7 @@
 """Cells of one layer: the plain cell, LSTM and GRU."""
 
-from .operators import operators
+from .formulas import gru_step, lstm_step
+from .operators import activation, operators
 from .recurrent_cell import HybridRecurrentCell
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
@@ -139,18 +140,18 @@ class LSTMCell(FullyConnectedCell):
         gates = ops.SliceChannel(
             ops.elemwise_add(i2h, h2h, name=step + "plus0"), num_outputs=4, name=step + "slice"
         )
-        kinds = (self._recurrent_activation,) * 2 + (self._activation, self._recurrent_activation)
-        i, f, g, o = (
-            self._get_activation(F, gates[place], kind, name=step + name)
-            for place, (kind, name) in enumerate(zip(kinds, "ifco"))
+        output, memory = lstm_step(
+            ops,
+            step,
+            gates,
+            states[1],
+            sigmoid=lambda x, name: self._get_activation(F, x, self._recurrent_activation, name=name),
+            tanh=lambda x, name: self._get_activation(F, x, self._activation, name=name),
+            last=lambda x, name: self._last(F, x, name),
         )
-        kept = ops.elemwise_mul(f, states[1], name=step + "mul0")
-        added = ops.elemwise_mul(i, g, name=step + "mul1")
-        memory = ops.elemwise_add(kept, added, name=step + "state")
-        output = ops.elemwise_mul(o, self._shown(F, memory, step + "activation0"), name=step + "out")
         return output, [output, memory]
 
-    def _shown(self, F, memory, name):
+    def _last(self, F, memory, name):
         if isinstance(self._activation, str):
             return operators(F).Activation(memory, act_type=self._activation, name=name)
         return self._get_activation(F, memory, self._activation, name=name)
@@ -193,26 +194,5 @@ class GRUCell(FullyConnectedCell):
         i2h, h2h = self._project(ops, step, inputs, states[0], (i2h_weight, h2h_weight), (i2h_bias, h2h_bias))
         i2h = ops.SliceChannel(i2h, num_outputs=3, name=step + "i2h_slice")
         h2h = ops.SliceChannel(h2h, num_outputs=3, name=step + "h2h_slice")
-        reset, update = (
-            ops.Activation(
-                ops.elemwise_add(i2h[place], h2h[place], name=f"{step}plus{place}"),
-                act_type="sigmoid",
-                name=f"{step}{name}_act",
-            )
-            for place, name in enumerate("rz")
-        )
-        candidate = ops.Activation(
-            ops.elemwise_add(
-                i2h[2], ops.elemwise_mul(reset, h2h[2], name=step + "mul0"), name=step + "plus2"
-            ),
-            act_type="tanh",
-            name=step + "h_act",
-        )
-        ones = ops.ones_like(update, name=step + "ones_like0")
-        renewed = ops.elemwise_sub(ones, update, name=step + "minus0")
-        output = ops.elemwise_add(
-            ops.elemwise_mul(renewed, candidate, name=step + "mul1"),
-            ops.elemwise_mul(update, states[0], name=step + "mul20"),
-            name=step + "out",
-        )
+        output = gru_step(ops, step, i2h, h2h, states[0], activation(ops, "sigmoid"), activation(ops, "tanh"))
         return output, [output]

@@ -4,7 +4,7 @@ from ... import _arrays as arrays
 from ... import symbol
 from ...util import is_np_array
 
-__all__ = ["operators"]
+__all__ = ["activation", "operators"]
 
 
 def _each(function, value):
@@ -40,3 +40,8 @@ def operators(F):
     if not is_np_array() or isinstance(F, _OnNp):
         return F
     return _on_np.setdefault(F.__name__, _OnNp(F))
+
+
+def activation(ops, kind):
+    """The operator of an activation, as a function of a value and a name."""
+    return lambda x, name: ops.Activation(x, act_type=kind, name=name)

@@ -1,8 +1,9 @@
 """A modifier cell with one dropout mask per sequence, LSTM with projection, and unrolling as a loop."""
 
+from ...rnn.formulas import lstm_step
 from ...rnn.gated_cells import FullyConnectedCell
 from ...rnn.modifier_cells import ModifierCell, check_can_step
-from ...rnn.operators import operators
+from ...rnn.operators import activation, operators
 from ...rnn.sequences import begin_state_of, format_sequence, mask_sequence
 
 __all__ = ["LSTMPCell", "VariationalDropoutCell", "dynamic_unroll"]
@@ -131,13 +132,8 @@ class LSTMPCell(FullyConnectedCell):
         ops, step = operators(F), f"t{self._counter}_"
         i2h, h2h = self._project(ops, step, inputs, states[0], (i2h_weight, h2h_weight), (i2h_bias, h2h_bias))
         gates = ops.SliceChannel(i2h + h2h, num_outputs=4, name=step + "slice")
-        kinds = ("sigmoid", "sigmoid", "tanh", "sigmoid")
-        i, f, g, o = (
-            ops.Activation(gates[place], act_type=kind, name=step + name)
-            for place, (kind, name) in enumerate(zip(kinds, "ifco"))
-        )
-        memory = ops.elemwise_add(f * states[1], i * g, name=step + "state")
-        hidden = ops.elemwise_mul(o, ops.Activation(memory, act_type="tanh"), name=step + "hidden")
+        sigmoid, tanh = activation(ops, "sigmoid"), activation(ops, "tanh")
+        hidden, memory = lstm_step(ops, step, gates, states[1], sigmoid, tanh, tanh, out="hidden")
         output = ops.FullyConnected(
             hidden, h2r_weight, num_hidden=self._projection_size, no_bias=True, name=step + "out"
         )

@@ -1,7 +1,8 @@
 """Cells whose inputs and states go through convolutions."""
 
 from ...nn.conv_layers import spread
-from ...rnn.operators import operators
+from ...rnn.formulas import gru_step, lstm_step
+from ...rnn.operators import activation, operators
 from ...rnn.recurrent_cell import HybridRecurrentCell
 
 __all__ = [f"Conv{axes}D{kind}Cell" for kind in ("RNN", "LSTM", "GRU") for axes in (1, 2, 3)]
@@ -128,6 +129,9 @@ class _ConvCell(HybridRecurrentCell):
         )
         return self._step(F, ops, step, i2h, h2h, states)
 
+    def _activate(self, F):
+        return lambda x, name: self._get_activation(F, x, self._activation, name=name)
+
     def __repr__(self):
         shape = self.i2h_weight.shape
         channels = shape[1 if self._channel_axis == 1 else -1]
@@ -140,7 +144,7 @@ class _ConvRNNCell(_ConvCell):
         return "conv_rnn"
 
     def _step(self, F, ops, step, i2h, h2h, states):
-        output = self._get_activation(F, i2h + h2h, self._activation, name=step + "out")
+        output = self._activate(F)(i2h + h2h, step + "out")
         return output, [output]
 
 
@@ -153,12 +157,8 @@ class _ConvLSTMCell(_ConvCell):
 
     def _step(self, F, ops, step, i2h, h2h, states):
         gates = ops.SliceChannel(i2h + h2h, num_outputs=4, name=step + "slice", axis=self._channel_axis)
-        i = ops.Activation(gates[0], act_type="sigmoid", name=step + "i")
-        f = ops.Activation(gates[1], act_type="sigmoid", name=step + "f")
-        g = self._get_activation(F, gates[2], self._activation, name=step + "c")
-        o = ops.Activation(gates[3], act_type="sigmoid", name=step + "o")
-        memory = ops.elemwise_add(f * states[1], i * g, name=step + "state")
-        output = ops.elemwise_mul(o, self._get_activation(F, memory, self._activation), name=step + "out")
+        tanh = self._activate(F)
+        output, memory = lstm_step(ops, step, gates, states[1], activation(ops, "sigmoid"), tanh, tanh)
         return output, [output, memory]
 
 
@@ -172,10 +172,8 @@ class _ConvGRUCell(_ConvCell):
         axis = self._channel_axis
         i2h = ops.SliceChannel(i2h, num_outputs=3, name=step + "i2h_slice", axis=axis)
         h2h = ops.SliceChannel(h2h, num_outputs=3, name=step + "h2h_slice", axis=axis)
-        reset = ops.Activation(i2h[0] + h2h[0], act_type="sigmoid", name=step + "r_act")
-        update = ops.Activation(i2h[1] + h2h[1], act_type="sigmoid", name=step + "z_act")
-        candidate = self._get_activation(F, i2h[2] + reset * h2h[2], self._activation, name=step + "h_act")
-        output = ops.elemwise_add((1.0 - update) * candidate, update * states[0], name=step + "out")
+        sigmoid = activation(ops, "sigmoid")
+        output = gru_step(ops, step, i2h, h2h, states[0], sigmoid, self._activate(F))
         return output, [output]
 
 
