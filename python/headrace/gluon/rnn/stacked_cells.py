@@ -116,10 +116,10 @@ class BidirectionalCell(_Composite, HybridRecurrentCell):
         """As RecurrentCell.unroll; with `valid_length` the second cell begins at each sequence's end."""
         self.reset()
         steps, axis, F, batch_size = format_sequence(length, inputs, layout, False)
+        backward = reverse_steps(steps, length, valid_length)
         begin_state = begin_state_of(self, F, begin_state, steps, batch_size)
         (l_cell, l_states), (r_cell, r_states) = self._with_states(begin_state)
         l_out, l_states = l_cell.unroll(length, steps, l_states, layout, merge_outputs, valid_length)
-        backward = reverse_steps(steps, length, valid_length)
         r_out, r_states = r_cell.unroll(length, backward, r_states, layout, False, valid_length)
         r_out = reverse_steps(r_out, length, valid_length)
         if merge_outputs is None:
