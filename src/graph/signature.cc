@@ -35,6 +35,7 @@ constexpr auto kArrayNames = std::to_array<ArrayNames>({
     {.op = "LRN", .counted = 2},
     {.op = "LayerNorm", .outputs = {"output", "mean", "std"}, .counted = 3},
     {.op = "LeakyReLU", .initial_values = {"", R"(["Constant", {"value": 0.25}])"}},
+    {.op = "RNN", .outputs = {"output", "state", "state_cell"}},
     {.op = "UpSampling", .initial_values = {"", R"(["bilinear", {}])"}},
     {.op = "_contrib_BatchNormWithReLU",
      .outputs = {"output", "mean", "var"},
