@@ -7,23 +7,36 @@
 namespace headrace {
 
 int64_t element_count(const Shape& shape) {
-  constexpr int64_t kLimit = int64_t{1} << 62;
   int64_t count = 1;
-  bool too_big = false;
+  bool too_big = false, is_empty = false;
   for (int64_t extent : shape) {
-    if (extent == 0) return 0;
-    too_big |= __builtin_mul_overflow(count, extent, &count) || count > kLimit;
+    is_empty |= extent == 0;
+    too_big |= __builtin_mul_overflow(count, extent == 0 ? 1 : extent, &count) || count > kMostElements;
   }
   check(!too_big, ErrorKind::kMemory, "an array of shape {} has too many elements to address", to_string(shape));
-  return count;
+  return is_empty ? 0 : count;
 }
+
+int64_t multiply_extents(int64_t a, int64_t b, const char* operation) {
+  int64_t product;
+  check(!__builtin_mul_overflow(a, b, &product) && product <= kMostElements, ErrorKind::kMemory,
+        "{}: an array of {} x {} elements is too large to address", operation, a, b);
+  return product;
+}
+
+namespace {
+
+// Of a shape with too many elements for an array it wraps: strides may be asked for before anybody counts.
+void widen(int64_t& step, int64_t extent) { (void)__builtin_mul_overflow(step, extent, &step); }
+
+}  // namespace
 
 Strides contiguous_strides(const Shape& shape) {
   Strides strides(shape.size());
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return strides;
 }
@@ -33,7 +46,7 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return true;
 }
@@ -48,7 +61,7 @@ Strides channels_last_strides(const Shape& shape) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (i == 1) continue;
     strides[i] = step;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return strides;
 }
@@ -70,7 +83,7 @@ bool is_dense(const Shape& shape, const Strides& strides) {
   int64_t step = 1;
   for (int64_t axis : order) {
     if (strides[static_cast<size_t>(axis)] != step) return false;
-    step *= shape[static_cast<size_t>(axis)];
+    widen(step, shape[static_cast<size_t>(axis)]);
   }
   return true;
 }

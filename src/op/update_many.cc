@@ -123,7 +123,7 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
       dtypes.push_back(input.dtype());
       kept.inputs.push_back(input.detach());
     }
-    body.add(std::move(kept), op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
+    body.add(std::move(kept), op.pointwise->types(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
   }
   Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
   body.share_out(!stream && are_apart(reads, writes));

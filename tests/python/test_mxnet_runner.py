@@ -163,8 +163,10 @@ def version(_):
 
 if __name__ == "__main__":
     for method in ("spawn", "fork", "forkserver"):
-        with multiprocessing.get_context(method).Pool(1) as pool:
-            print(pool.map(version, [1]))
+        pool = multiprocessing.get_context(method).Pool(1)
+        print(pool.map(version, [1]))
+        pool.close()
+        pool.join()
 """
 
 

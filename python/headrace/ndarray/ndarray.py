@@ -1,6 +1,7 @@
 """NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
 
 import sys
+import weakref
 
 import numpy as _numpy
 
@@ -262,9 +263,18 @@ def empty(shape, ctx=None, dtype=None):
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
 
 
+_lent = weakref.WeakValueDictionary()  # NumPy arrays whose memory from_numpy shares, by id
+
+
+def _is_lent(values):
+    """Whether a NumPy array is read-only because `from_numpy` shares it, or what it is a view of."""
+    return any(_numpy.may_share_memory(values, lent) for lent in list(_lent.values()))
+
+
 def from_numpy(ndarray, zero_copy=True):
-    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side; a copy if
-    ``zero_copy`` is False.
+    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side.
+
+    A copy if ``zero_copy`` is False, or if the array was read-only before: nobody may write to its memory.
 
     Raises
     ------
@@ -278,8 +288,11 @@ def from_numpy(ndarray, zero_copy=True):
             "from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
             "zero_copy=False"
         )
+    if not ndarray.flags["WRITEABLE"] and not _is_lent(ndarray):
+        return _core.array(ndarray, ndarray.dtype, False)
     made = _core.borrow(ndarray, False)
     ndarray.flags["WRITEABLE"] = False
+    _lent[id(ndarray)] = ndarray
     return made
 
 

@@ -78,7 +78,7 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
         return result if out is None else result.copyto(out)
     if dtype is None and isinstance(fill_value, (bool, _numpy.bool_)):
         dtype = "bool"
-    return _full(shape, float(fill_value), dtype, order, ctx, out=out)
+    return _full(shape, fill_value, dtype, order, ctx, out=out)
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):

@@ -70,6 +70,8 @@ Groups group_rows(const std::vector<T>& values, int64_t rows, int64_t length) {
 Groups groups_of(const NDArray& array, int64_t rows) {
   const int64_t length = rows == 0 ? 0 : array.size() / rows;
   if (is_floating(array.dtype())) return group_rows(values_of<double>(array, ComputeType::kFloat64), rows, length);
+  if (array.dtype() == DType::kUint64)
+    return group_rows(values_of<uint64_t>(array, ComputeType::kUint64), rows, length);
   return group_rows(values_of<int64_t>(array, ComputeType::kInt64), rows, length);
 }
 
