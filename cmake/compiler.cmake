@@ -45,7 +45,8 @@ endif()
 
 add_library(headrace_flags INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  add_compile_options(-Wno-unknown-warning-option)  # some that are turned off here are warnings of g++ alone
+  # Some warnings that are turned off here are g++'s alone, and so is the default of the other.
+  add_compile_options(-Wno-unknown-warning-option -fsized-deallocation)
 endif()
 # Contraction would let the compiler fuse a*b+c in one build of a formula and not in another: results must not depend on it.
 # Designated initialisers name what differs from the defaults; -Wrestrict misfires on std::string in g++ 12.

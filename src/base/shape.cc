@@ -24,12 +24,19 @@ int64_t multiply_extents(int64_t a, int64_t b, const char* operation) {
   return product;
 }
 
+namespace {
+
+// Of a shape with too many elements for an array it wraps: strides may be asked for before anybody counts.
+void widen(int64_t& step, int64_t extent) { (void)__builtin_mul_overflow(step, extent, &step); }
+
+}  // namespace
+
 Strides contiguous_strides(const Shape& shape) {
   Strides strides(shape.size());
   int64_t step = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     strides[i] = step;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return strides;
 }
@@ -39,7 +46,7 @@ bool is_contiguous(const Shape& shape, const Strides& strides) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] == 0) return true;
     if (shape[i] != 1 && strides[i] != step) return false;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return true;
 }
@@ -54,7 +61,7 @@ Strides channels_last_strides(const Shape& shape) {
   for (size_t i = shape.size(); i-- > 0;) {
     if (i == 1) continue;
     strides[i] = step;
-    step *= shape[i];
+    widen(step, shape[i]);
   }
   return strides;
 }
@@ -76,7 +83,7 @@ bool is_dense(const Shape& shape, const Strides& strides) {
   int64_t step = 1;
   for (int64_t axis : order) {
     if (strides[static_cast<size_t>(axis)] != step) return false;
-    step *= shape[static_cast<size_t>(axis)];
+    widen(step, shape[static_cast<size_t>(axis)]);
   }
   return true;
 }

@@ -29,7 +29,7 @@ class Var {
   std::exception_ptr error() const noexcept;
 
  private:
-  friend struct VarAccess;  // the engine's door to the two words
+  friend class VarAccess;  // the engine's door to the two words
 
   std::atomic<Access*> tail_{nullptr};  // the newest access that is not retired
   // 0, Failure* with one reference, or, with bit 1, StreamUses*; bit 0: someone is changing it

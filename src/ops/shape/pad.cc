@@ -80,12 +80,11 @@ int64_t source(Border border, int64_t i, int64_t extent) {
 }
 
 void check_width(const char* name, const Shape& in, const Shape& width) {
-  constexpr int64_t kWidest = int64_t{1} << 59;
   check(width.size() == 2 * in.size(), ErrorKind::kValue, "{}: pad_width needs {} numbers for shape {}, got {}", name,
         2 * in.size(), to_string(in), width.size());
   for (int64_t one : width)
-    check(one >= 0 && one <= kWidest, ErrorKind::kValue, "{}: entries of pad_width must be from 0 to {}, got {}", name,
-          kWidest, to_string(width));
+    check(one >= 0 && one <= kMostElements, ErrorKind::kValue, "{}: entries of pad_width must be from 0 to {}, got {}",
+          name, kMostElements, to_string(width));
 }
 
 Shape padded_shape(const char* name, const Shape& in, const Shape& width, Border border) {
