@@ -12,7 +12,14 @@ namespace {
 using Texts = Symbol::Texts;
 
 Symbol input(const std::string& name) { return Symbol::variable(name); }
-Symbol doubled() { return Symbol::apply("broadcast_add", "twice", {input("x"), input("x")}); }
+Symbol doubled() {
+  const Symbol x = input("x");
+  return Symbol::apply("broadcast_add", "twice", {x, x});
+}
+Symbol twice() {
+  const Symbol one = doubled();
+  return Symbol::group({one, one});
+}
 Symbol positive() { return Symbol::apply("_greater_scalar", "positive", {input("x")}, {{"scalar", "0"}}); }
 Symbol below_ten() { return Symbol::apply("_lesser_scalar", "small", {input("x")}, {{"scalar", "10"}}); }
 
@@ -51,7 +58,7 @@ std::string refusal(const std::string& op, const Texts& attrs, const std::vector
 TEST(ControlFlow, BodiesThatFitRun) {
   const Symbol sum = Symbol::apply("broadcast_add", "sum", {input("row"), input("state")});
   EXPECT_EQ(refusal("_cond", kBranch, {positive(), doubled(), doubled()}), "");
-  EXPECT_EQ(refusal("_while_loop", kLoop, {below_ten(), Symbol::group({doubled(), doubled()})}), "");
+  EXPECT_EQ(refusal("_while_loop", kLoop, {below_ten(), twice()}), "");
   EXPECT_EQ(refusal("_foreach", kRows, {Symbol::group({sum, sum})}), "");
 }
 
@@ -73,7 +80,7 @@ TEST(ControlFlow, BodiesThatDoNotFitAreRefused) {
 
 TEST(ControlFlow, RowsOfStepsThatDidNotRunAreZero) {
   const Symbol loop = control_flow_node("_while_loop", "loop", {input("x")}, kLoop, {},
-                                        {below_ten(), Symbol::group({doubled(), doubled()})});
+                                        {below_ten(), twice()});
   const std::vector<NDArray> results = CachedOp(loop)(std::vector{array({1}, {1})});
   EXPECT_EQ(results[0].shape(), (Shape{6, 1}));
   EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{2, 4, 8, 16, 0, 0}));
@@ -82,7 +89,7 @@ TEST(ControlFlow, RowsOfStepsThatDidNotRunAreZero) {
 
 TEST(ControlFlow, MoreStepsThanMemoryAreAnError) {
   EXPECT_NE(refusal("_while_loop", with(kLoop, "max_iterations", "4611686018427387904"),
-                    {below_ten(), Symbol::group({doubled(), doubled()})}),
+                    {below_ten(), twice()}),
             "");
 }
 

@@ -108,7 +108,7 @@ def test_gradients(network, is_hybrid):
             close(param.grad(), expected[f"grad:{name}"], name)
 
 
-NETWORKS = ["foreach_loop", "lenet", "mlp_np", "np_attention", "resnet_thin", "symbol_module"]
+NETWORKS = ["foreach_loop", "lenet", "mlp_np", "np_attention", "resnet_thin", "seq_lstm", "symbol_module"]
 
 
 @pytest.fixture(params=NETWORKS)
