@@ -10,8 +10,8 @@ class CudaModule:
 
     def __init__(self, source, options=(), exports=()):
         raise ArrayNotImplementedError(
-            "CudaModule: this build of Headrace does not compile CUDA code; write the operation with functions "
-            "of np or nd, which run on every device"
+            "CudaModule: this build of Headrace does not compile CUDA code; write the operation with "
+            "functions of np or nd, which run on every device"
         )
 
 

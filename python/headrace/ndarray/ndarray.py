@@ -11,6 +11,7 @@ from ..context import Context, context_of, current_context
 __all__ = [
     "NDArray",
     "array",
+    "zeros",
     "empty",
     "from_numpy",
     "from_dlpack",
@@ -24,6 +25,7 @@ __all__ = [
 
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
+_zeros = _core.function("_zeros", False)
 waitall = _core.wait_all
 
 
@@ -79,6 +81,19 @@ class NDArray(_core.Array):
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
+    @property
+    def writable(self):
+        """True: every array can be written to."""
+        return True
+
+    def _slice(self, start, stop):
+        """Rows `start` to `stop`, sharing memory."""
+        return self[start:stop]
+
+    def _at(self, idx):
+        """Row `idx`, sharing memory."""
+        return self[idx]
+
     # --- values ---
 
     asscalar = _core.Array._asscalar
@@ -129,7 +144,7 @@ class NDArray(_core.Array):
     def tostype(self, stype):
         """The array itself for 'default', the only storage type."""
         if stype != "default":
-            raise MXNetError(f"tostype: storage type {stype!r} is not there; arrays are dense ('default')")
+            _refuse_sparse("tostype", stype)
         return self
 
     def attach_grad(self, grad_req="write", stype=None):
@@ -138,9 +153,7 @@ class NDArray(_core.Array):
         ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
         """
         if stype not in (None, "default"):
-            raise MXNetError(
-                f"attach_grad: storage type {stype!r} is not there; gradients are dense ('default')"
-            )
+            _refuse_sparse("attach_grad", stype)
         _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
@@ -256,8 +269,23 @@ def _placed(made, ctx):
     return made if made._device == (ctx.device_typeid, ctx.device_id) else made.copyto(ctx)
 
 
-def empty(shape, ctx=None, dtype=None):
-    """An NDArray whose values are undefined."""
+def _refuse_sparse(operation, stype):
+    from .sparse import refuse
+
+    refuse(operation, stype)
+
+
+def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
+    """Zeros, float32 by default. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    if stype not in (None, "default"):
+        _refuse_sparse("zeros", stype)
+    return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
+
+
+def empty(shape, ctx=None, dtype=None, stype=None):
+    """An NDArray whose values are undefined. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    if stype not in (None, "default"):
+        _refuse_sparse("empty", stype)
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
 
@@ -283,11 +311,11 @@ def from_numpy(ndarray, zero_copy=True):
     return made
 
 
-def from_dlpack(capsule):
+def from_dlpack(dlpack):
     """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
-    if hasattr(capsule, "__dlpack__"):
-        capsule = capsule.__dlpack__()
-    return _core.from_dlpack(capsule, False)
+    if hasattr(dlpack, "__dlpack__"):
+        dlpack = dlpack.__dlpack__()
+    return _core.from_dlpack(dlpack, False)
 
 
 def to_dlpack_for_read(data):

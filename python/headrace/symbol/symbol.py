@@ -4,7 +4,7 @@ import pathlib
 
 from .. import _core
 from ..attribute import AttrScope
-from ..base import MXNetError
+from ..base import MXNetError, NotImplementedForSymbol
 from ..util import is_np_array, is_np_shape
 from . import calls
 from .arithmetic import Arithmetic
@@ -267,6 +267,15 @@ class Symbol(Arithmetic, WithoutValues):
         from ..executor import simple_bind
 
         return simple_bind(self, ctx, grad_req, type_dict, kwargs)
+
+    def grad(self, wrt):
+        """NotImplementedError, always: a symbol's gradients are computed by its executor."""
+        raise NotImplementedForSymbol("Symbol.grad: bind the symbol with args_grad, and call backward")
+
+    @property
+    def handle(self):
+        """A number that identifies the symbol, while it lives."""
+        return id(self)
 
     def eval(self, ctx=None, **kwargs):
         """The outputs for arrays given by name, as a list."""
