@@ -4,7 +4,7 @@ import sys
 
 import numpy as _numpy
 
-from .. import _core
+from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
 
@@ -17,6 +17,7 @@ __all__ = [
     "from_dlpack",
     "to_dlpack_for_read",
     "to_dlpack_for_write",
+    "power",
     "waitall",
     "concatenate",
     "moveaxis",
@@ -26,6 +27,11 @@ __all__ = [
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
 _zeros = _core.function("_zeros", False)
+_expand_dims, _squeeze, _flatten, _broadcast_like = (
+    {np: _core.function(name, np) for np in (False, True)}
+    for name in ("expand_dims", "squeeze", "Flatten", "broadcast_like")
+)
+_power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all
 
 
@@ -139,7 +145,9 @@ class NDArray(_core.Array):
             return self
         return self.copyto(context)
 
-    as_in_ctx = as_in_context
+    def as_in_ctx(self, ctx):
+        """The same as `as_in_context`."""
+        return self.as_in_context(ctx)
 
     def tostype(self, stype):
         """The array itself for 'default', the only storage type."""
@@ -157,6 +165,24 @@ class NDArray(_core.Array):
         _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
+
+    # The results share memory, with `inplace` or without it.
+
+    def expand_dims(self, axis, inplace=False):
+        """The values with an axis of one element before `axis`, sharing memory."""
+        return _expand_dims[self._is_np](self, axis)
+
+    def squeeze(self, axis=None, inplace=False):
+        """The values without the axes (all, or those of `axis`) of one element, sharing memory."""
+        return _squeeze[self._is_np](self, axis)
+
+    def flatten(self, inplace=False):
+        """The values as a matrix: one row for each element of the first axis."""
+        return _flatten[self._is_np](self)
+
+    def broadcast_like(self, other, **kwargs):
+        """The values repeated along axes of one element to the shape of another array."""
+        return _broadcast_like[self._is_np](self, other, **kwargs)
 
     def reshape(self, *shape, **kwargs):
         """The same values in another shape, sharing memory when the array is packed.
@@ -290,9 +316,14 @@ def empty(shape, ctx=None, dtype=None, stype=None):
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
 
 
-def from_numpy(ndarray, zero_copy=True):
-    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side; a copy if
-    ``zero_copy`` is False.
+def power(base, exp, **kwargs):
+    """``base`` to the power ``exp``, element by element; either may be a number."""
+    return _power(base, exp, **kwargs)
+
+
+def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
+    """An NDArray, or np array for that ``array_cls``, over a NumPy array's memory, which becomes read-only on
+    NumPy's side; a copy if ``zero_copy`` is False.
 
     Raises
     ------
@@ -300,13 +331,14 @@ def from_numpy(ndarray, zero_copy=True):
         For an array that is not C-contiguous, with ``zero_copy``.
     """
     if not zero_copy:
-        return array(ndarray, dtype=ndarray.dtype)
+        made = array(ndarray, dtype=ndarray.dtype)
+        return made.as_np_ndarray() if array_cls._is_np else made
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError(
             "from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
             "zero_copy=False"
         )
-    made = _core.borrow(ndarray, False)
+    made = _core.borrow(ndarray, array_cls._is_np)
     ndarray.flags["WRITEABLE"] = False
     return made
 

@@ -366,19 +366,22 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
 Variable = var
 
 
-def Group(symbols):  # noqa: N802
-    """One symbol with the outputs of several. TypeError: not a sequence of symbols."""
+def Group(symbols, create_fn=None):  # noqa: N802
+    """One symbol with the outputs of several, of the class of the first one, or of `create_fn(handle)`.
+
+    TypeError: not a sequence of symbols.
+    """
     symbols = list(symbols)
     if not symbols or any(not isinstance(one, Symbol) for one in symbols):
         raise TypeError("Expected a list of symbols as input")
-    return type(symbols[0])(_core.SymbolHandle.group([one._handle for one in symbols]))
+    return (create_fn or type(symbols[0]))(_core.SymbolHandle.group([one._handle for one in symbols]))
 
 
-def fromjson(text):
+def fromjson(json_str):
     """The symbol of a JSON text. MXNetError: it is malformed or names an unknown operator."""
-    if not isinstance(text, str):
+    if not isinstance(json_str, str):
         raise TypeError("fname required to be string")
-    return _class_of_mode()(_core.SymbolHandle.from_json(text))
+    return _class_of_mode()(_core.SymbolHandle.from_json(json_str))
 
 
 load_json = fromjson
