@@ -33,16 +33,25 @@ if(HEADRACE_SANITIZE)
   # takes up to half of the time that a file needs to compile.
   if(HEADRACE_SANITIZE MATCHES "address")
     add_compile_options(-fno-sanitize=null,pointer-overflow)
+    add_compile_definitions($<$<CXX_COMPILER_ID:Clang>:__SANITIZE_ADDRESS__>)  # g++ says so by itself
   endif()
   # The checks that the sanitizers add hide from g++ 12 that variables are set.
   add_compile_options(-Wno-maybe-uninitialized)
 endif()
 
+if(HEADRACE_LIBFUZZER)  # it looks at what the code does with its inputs; the targets alone link it
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 add_library(headrace_flags INTERFACE)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wno-unknown-warning-option)  # some that are turned off here are warnings of g++ alone
+endif()
 # Contraction would let the compiler fuse a*b+c in one build of a formula and not in another: results must not depend on it.
 # Designated initialisers name what differs from the defaults; -Wrestrict misfires on std::string in g++ 12.
 target_compile_options(headrace_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers -Wno-restrict
   -ffp-contract=off)
-# Calls inside the library stay inside, and its few thread-local bytes are found without a call: together a third of the
-# cost of a tiny operation.
-target_compile_options(headrace_flags INTERFACE -fno-semantic-interposition -ftls-model=initial-exec)
+# Calls inside the library stay inside. Its few thread-local bytes of the hot path are found without a call too, by an
+# attribute of each: together a third of the cost of a tiny operation. For all of them at once that would not do: those of
+# other libraries, which their headers reach, may not be found so where such a library was loaded late.
+target_compile_options(headrace_flags INTERFACE -fno-semantic-interposition)

@@ -62,7 +62,8 @@ std::string comment(const std::string& text, const char* indent) {
 }
 
 std::string type_of(const FieldInfo& field) {
-  static const char* const kTypes[] = {"bool",  "int64_t", "double",       "std::string",
+  // In the order of FieldKind; numbers are doubles in C++.
+  static const char* const kTypes[] = {"bool",  "int64_t", "double",       "double", "std::string",
                                        "DType", "Shape",   "OptionalInts", "Doubles"};
   std::string type = kTypes[static_cast<size_t>(field.kind)];
   return field.nullable ? "std::optional<" + type + ">" : type;
@@ -70,7 +71,7 @@ std::string type_of(const FieldInfo& field) {
 
 // Large values are passed by reference.
 std::string parameter_type(const FieldInfo& field) {
-  bool is_small = field.kind <= FieldKind::kDouble || field.kind == FieldKind::kDType;
+  bool is_small = field.kind <= FieldKind::kNumber || field.kind == FieldKind::kDType;
   return is_small ? type_of(field) : "const " + type_of(field) + "&";
 }
 

@@ -104,6 +104,8 @@ constexpr DType dtype_of<bool>() {
 }
 
 void check_dtype(const NDArray& array, DType expected, const char* operation);  // raises TypeError
+// Raises RuntimeError for an array of a traced graph: to be called before memory is taken for its values.
+void check_has_values(const NDArray& array, const char* operation);
 
 template <class T>
 NDArray NDArray::from(std::span<const T> values, const Shape& shape) {
@@ -113,6 +115,7 @@ NDArray NDArray::from(std::span<const T> values, const Shape& shape) {
 template <class T>
 std::vector<T> NDArray::to_vector() const {
   check_dtype(*this, dtype_of<T>(), "to_vector");
+  check_has_values(*this, "to_vector");
   std::vector<T> values(static_cast<size_t>(size()));
   copy_to_host(values.data());
   return values;

@@ -11,8 +11,13 @@ namespace headrace {
 using Shape = SmallVector<int64_t, 6>;
 using Strides = SmallVector<int64_t, 6>;  // in elements; may be 0 (broadcast) or negative (reversed)
 
-// Number of elements. Raises MemoryError when the product does not fit in 62 bits.
+// Of an array: as many as have addresses, whatever their dtype, so that no count of bytes overflows.
+inline constexpr int64_t kMostElements = int64_t{1} << 59;
+
+// Number of elements. Raises MemoryError when the extents that are not 0 make more than kMostElements.
 int64_t element_count(const Shape& shape);
+// The product of two extents for a rule that makes one of them. Raises MemoryError naming `operation`, likewise.
+int64_t multiply_extents(int64_t a, int64_t b, const char* operation);
 // Row-major strides of a freshly made array.
 Strides contiguous_strides(const Shape& shape);
 bool is_contiguous(const Shape& shape, const Strides& strides);

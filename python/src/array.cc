@@ -9,6 +9,7 @@
 #include "convert.h"
 #include "engine/runtime.h"
 #include "engine/var_access.h"
+#include "gil.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "trace/trace.h"
@@ -43,13 +44,12 @@ bool wait_for(const NDArray& array, bool for_all) {
     while (true) {
       bool done = false;
       std::exception_ptr failure;
-      Py_BEGIN_ALLOW_THREADS;
       try {
+        const WithoutGil unlocked;
         done = for_all ? engine.wait_to_write_for(var, kLimit) : engine.wait_to_read_for(var, kLimit);
       } catch (...) {
         failure = std::current_exception();
       }
-      Py_END_ALLOW_THREADS;
       if (failure) std::rethrow_exception(failure);
       if (done) return true;
       if (PyErr_CheckSignals() != 0) return false;

@@ -26,7 +26,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
     check(array.is_contiguous() || (flags & PyBUF_C_CONTIGUOUS) != PyBUF_C_CONTIGUOUS, ErrorKind::kValue,
           "buffer: the array is a strided view; take a copy() for a consumer that needs packed memory");
-    array.view()->storage()->expose();
+    storage_of(*array.view(), "buffer").expose();
     if (!wait_to_write(array)) throw PythonError();  // the consumer may write
     void* const data = array.view()->data();
     auto* exported = new Exported{array.view(), {}, {}};

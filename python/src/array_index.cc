@@ -127,7 +127,7 @@ Parsed parse(BasicKey& key, const Shape& shape, PyObject* object) {
   return Parsed::kBasic;
 }
 
-bool is_recorded(const NDArray& array) { return thread_state().recording && array.node(); }
+bool is_recorded(const NDArray& array) { return thread_state().recording && place_on_tape(array); }
 
 NDArray select(const NDArray& array, const BasicKey& key) {
   const View& view = *array.view();
@@ -193,7 +193,7 @@ void assign(PyObject* self, const BasicKey& key, PyObject* value) {
   // x[1:] = x[:-1] reads what it writes: copy first.
   if (broadcast.view()->storage() == place.view()->storage()) broadcast = call("_copy", {broadcast});
   copy_into(place, broadcast);
-  if (thread_state().recording && given.node()) {
+  if (is_recorded(given)) {
     NDArray inputs[2] = {array, cast_to(given, array.dtype())};
     AttrsPtr attrs = headrace::make_attrs(BasicIndexAttrs{.key = key.steps, .shape = {}});
     dispatch_detail::record(op, attrs, inputs, {&array, 1});

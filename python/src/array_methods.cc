@@ -175,7 +175,7 @@ int set_fresh_grad(PyObject* self, PyObject* value, void*) {
   if (node && node->is_leaf) node->is_fresh = PyObject_IsTrue(value) == 1;
   return 0;
 }
-PyObject* get_on_tape(PyObject* self, void*) { return PyBool_FromLong(static_cast<bool>(array_of(self).node())); }
+PyObject* get_on_tape(PyObject* self, void*) { return PyBool_FromLong(place_on_tape(array_of(self)) != nullptr); }
 PyObject* get_is_none(PyObject* self, void*) { return PyBool_FromLong(!array_of(self)); }
 PyObject* get_is_view_of_all(PyObject* self, void*) { return PyBool_FromLong(array_of(self).is_contiguous()); }
 

@@ -11,6 +11,19 @@
 
 namespace headrace::python {
 
+namespace {
+
+// A NumPy array beside an nd array of this dtype. As nd arrays of two dtypes do not mix it takes that dtype, unless
+// fractions would be lost; libraries that plot rely on the TypeError for an array without dimensions.
+NDArray joining_nd(NDArray array, DType dtype, const std::string& name) {
+  check(array.ndim() > 0, ErrorKind::kType,
+        "{}: a NumPy array without dimensions does not mix with nd arrays, which have one at least; give its item()",
+        name);
+  return is_floating(dtype) || !is_floating(array.dtype()) ? cast_to(array, dtype) : array;
+}
+
+}  // namespace
+
 PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject* out) {
   bool a_is_array = is_array(a), b_is_array = is_array(b);
   NDArray result;
@@ -27,9 +40,10 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
     invoke(*op, attrs, {&array_of(a_is_array ? a : b), 1}, {&result, 1});
     return finish(std::move(result), forms.np, out);
   }
-  // NumPy arrays join np arrays; nd arrays mix with nothing else.
-  if (!forms.np || !PyObject_HasAttrString(other, "__array_interface__")) Py_RETURN_NOTIMPLEMENTED;
-  NDArray converted = beside(from_object(other, std::nullopt), array_of(a_is_array ? a : b));
+  if (!PyObject_HasAttrString(other, "__array_interface__")) Py_RETURN_NOTIMPLEMENTED;
+  const NDArray& array = array_of(a_is_array ? a : b);
+  NDArray converted = beside(from_object(other, std::nullopt), array);
+  if (!forms.np) converted = joining_nd(std::move(converted), array.dtype(), forms.both->name);
   const BorrowedArrays inputs(a_is_array ? array_of(a) : converted, a_is_array ? converted : array_of(b));
   invoke(*forms.both, forms.both->default_attrs, inputs, {&result, 1});
   return finish(std::move(result), forms.np, out);
@@ -89,7 +103,8 @@ template <Name kName>
 PyObject* inplace(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
     const NDArray& target = array_of(a);
-    if (is_array(b) && array_of(b).dtype() != target.dtype() && is_np(a)) {
+    const bool fits = !is_np(a) || (is_array(b) ? array_of(b).dtype() == target.dtype() : as_number(b).has_value());
+    if (!fits) {
       // The result may be wider than the target: compute it, then store it back.
       PyObject* result = checked(operate<kName>(a, b, nullptr));
       Ref holder(result);

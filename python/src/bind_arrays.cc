@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"
+#include "gil.h"
 #include "headrace/devices.hpp"
 #include "kvstore/buckets.h"
 #include "ndarray/view.h"
@@ -18,17 +19,17 @@ namespace {
 
 // Shares the memory of an object with the buffer protocol; the array keeps the buffer until its storage goes.
 NDArray borrow_buffer(PyObject* object) {
+  free_what_is_due();
   auto* buffer = new Py_buffer;
   if (PyObject_GetBuffer(object, buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
     delete buffer;
     throw PythonError();
   }
-  auto free_buffer = [](void* owner) {
-    if (!Py_IsInitialized()) return;  // at exit, after the interpreter: the process gives the memory back
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyBuffer_Release(static_cast<Py_buffer*>(owner));
-    delete static_cast<Py_buffer*>(owner);
-    PyGILState_Release(state);
+  const auto free_buffer = [](void* owner) {
+    free_with_gil(owner, [](void* object) {
+      PyBuffer_Release(static_cast<Py_buffer*>(object));
+      delete static_cast<Py_buffer*>(object);
+    });
   };
   std::string format = buffer->format ? buffer->format : "B";
   if (format == "l") format = "q";

@@ -3,6 +3,7 @@
 #include "autograd/autograd.h"
 #include "base/check.h"
 #include "bindings.h"
+#include "gil.h"
 #include "op/thread_state.h"
 #include "scope.h"
 
@@ -14,35 +15,22 @@ namespace {
 // Holds a Python callable on the tape; the last reference may go on any thread.
 class Callback {
  public:
-  explicit Callback(nb::handle function) : function_(function.inc_ref().ptr()) {}
-  Callback(const Callback& other) : function_(other.function_) {
-    locked([&] { Py_INCREF(function_); });
-  }
-  ~Callback() {
-    locked([&] { Py_DECREF(function_); });
-  }
-  Callback& operator=(const Callback&) = delete;
+  explicit Callback(nb::handle function) : function_(function.inc_ref().ptr(), release) {}
 
   std::vector<NDArray> operator()(std::span<const NDArray> heads) const {
-    std::vector<NDArray> gradients;
-    nb::gil_scoped_acquire lock;
-    bool np = np_;
+    const WithGil lock;
     nb::list list;
-    for (const NDArray& head : heads) list.append(wrapped(head, np));
-    nb::object results = nb::borrow(function_)(list);
+    for (const NDArray& head : heads) list.append(wrapped(head, np_));
+    nb::object results = nb::borrow(function_.get())(list);
     return arrays_from(results);
   }
   bool np_ = false;
 
  private:
-  template <class F>
-  static void locked(F&& f) {
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    f();
-    PyGILState_Release(state);
+  static void release(PyObject* function) {
+    free_with_gil(function, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
   }
-  PyObject* function_;
+  std::shared_ptr<PyObject> function_;
 };
 
 GradReq request_of(const char* word) {

@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "gil.h"
 #include "headrace/memory.hpp"
 #include "headrace/random.hpp"
 #include "trace/trace.h"
@@ -25,7 +26,7 @@ void bind_engine(nb::module_& m) {
             bool done = false;
             std::exception_ptr failure;
             {
-              nb::gil_scoped_release unlocked;
+              const WithoutGil unlocked;
               try {
                 done = runtime().engine.wait_all_for(std::chrono::milliseconds(50));
               } catch (...) {
@@ -51,7 +52,7 @@ void bind_engine(nb::module_& m) {
   m.def(
       "shutdown",
       [] {
-        nb::gil_scoped_release unlocked;
+        const WithoutGil unlocked;
         try {
           runtime().shutdown();
         } catch (const Error&) {

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "bindings.h"
 #include "dlpack.h"
+#include "gil.h"
 #include "ndarray/serialize.h"
 
 namespace nb = nanobind;
@@ -43,7 +44,7 @@ void bind_files(nb::module_& m) {
           for (const NDArray& value : values)
             if (!wait_to_read(value)) throw nb::python_error();
           std::vector<std::string> texts = names_from(names);
-          nb::gil_scoped_release unlocked;
+          const WithoutGil unlocked;
           save_arrays(path, values, texts, np);
           return 0;
         });
@@ -55,7 +56,7 @@ void bind_files(nb::module_& m) {
         return translated([&] {
           NamedArrays loaded;
           {
-            nb::gil_scoped_release unlocked;
+            const WithoutGil unlocked;
             loaded = load_arrays(path);
           }
           return to_python(std::move(loaded), np);

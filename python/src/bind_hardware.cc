@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "gil.h"
 #include "headrace/hardware.hpp"
 
 namespace nb = nanobind;
@@ -81,7 +82,7 @@ void bind_hardware(nb::module_& parent) {
           "measure",
           [](Session& session, const std::string& name) {
             return translated([&] {
-              nb::gil_scoped_release unlocked;
+              const WithoutGil unlocked;
               return session.measure(name);
             });
           },

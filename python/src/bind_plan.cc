@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "bindings.h"
+#include "gil.h"
 #include "kvstore/interpreter.h"
 #include "kvstore/planner.h"
 
@@ -79,7 +80,7 @@ nb::dict prediction_dict(const Topology& topology, const Prediction& prediction)
 nb::list comparison_list(const std::optional<std::string>& strategy, const CollectiveRequest& request) {
   std::vector<Comparison> rows;
   {
-    nb::gil_scoped_release unlocked;
+    const WithoutGil unlocked;
     rows = strategy ? std::vector{predict(find_strategy(*strategy), request)} : compare(request);
   }
   nb::list list;
@@ -294,7 +295,7 @@ void bind_plan(nb::module_& parent) {
       "make_plan",
       [](const std::optional<std::string>& strategy, const CollectiveRequest& request) {
         return translated([&] {
-          nb::gil_scoped_release unlocked;
+          const WithoutGil unlocked;
           return strategy ? make_plan(*strategy, request) : best_plan(request);
         });
       },

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings.h"
+#include "gil.h"
 #include "headrace/profiler.hpp"
 
 namespace nb = nanobind;
@@ -21,7 +22,7 @@ using Names = std::string_view;
 template <class F>
 auto unlocked(F&& body) {
   return translated([&] {
-    nb::gil_scoped_release released;
+    const WithoutGil unlocked;
     return body();
   });
 }

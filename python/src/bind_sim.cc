@@ -4,6 +4,7 @@
 
 #include "bindings.h"
 #include "device/accelerator.h"
+#include "gil.h"
 #include "headrace/sim.hpp"
 
 namespace nb = nanobind;
@@ -26,7 +27,7 @@ void bind_faults(nb::module_& m) {
       "set_memory", [](int id, int64_t bytes) { translated([&] { return sim::set_memory(gpu(id), bytes), 0; }); },
       nb::arg("id"), nb::arg("bytes"));
   m.def("repair", [] {
-    nb::gil_scoped_release released;  // queued work may need it
+    const WithoutGil unlocked;  // queued work may need it
     sim::repair();
   });
 }
@@ -40,7 +41,7 @@ void bind_sim(nb::module_& parent) {
       "configure",
       [](int gpus, const std::string& topology, bool is_virtual, int64_t memory) {
         translated([&] {
-          nb::gil_scoped_release release;
+          const WithoutGil unlocked;
           sim::configure({gpus, topology, is_virtual ? sim::Clock::kVirtual : sim::Clock::kReal, memory});
           return 0;
         });

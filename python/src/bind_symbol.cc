@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "convert.h"
+#include "gil.h"
 #include "graph/cached_op.h"
 #include "graph/control_flow.h"
 #include "graph/infer.h"
@@ -167,7 +168,7 @@ void bind_cached_op(nb::module_& m) {
               const std::vector<NDArray> arrays = arrays_from(inputs);
               std::vector<NDArray> outputs;
               {
-                nb::gil_scoped_release release;
+                const WithoutGil unlocked;
                 outputs = self(arrays);
               }
               nb::list list;

@@ -4,6 +4,7 @@
 
 #include "array.h"
 #include "base/check.h"
+#include "gil.h"
 #include "ndarray/snapshot.h"
 #include "op/invoke.h"
 
@@ -274,13 +275,9 @@ PyObject* to_numpy(const NDArray& given) {
   Py_buffer view;
   if (PyObject_GetBuffer(result.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();
   try {
-    if (array.size() > 100000) {
-      Py_BEGIN_ALLOW_THREADS;
-      copy_values(array, view.buf);
-      Py_END_ALLOW_THREADS;
-    } else {
-      copy_values(array, view.buf);
-    }
+    std::optional<WithoutGil> unlocked;
+    if (array.size() > 100000) unlocked.emplace();
+    copy_values(array, view.buf);
   } catch (...) {
     PyBuffer_Release(&view);
     throw;

@@ -2,6 +2,7 @@
 
 #include "array.h"
 #include "base/check.h"
+#include "gil.h"
 #include "ndarray/view.h"
 
 namespace headrace::python {
@@ -59,7 +60,7 @@ void free_capsule(PyObject* capsule) {
 }  // namespace
 
 PyObject* to_dlpack(const NDArray& array) {
-  array.view()->storage()->expose();
+  storage_of(*array.view(), "to_dlpack").expose();
   if (!wait_to_read(array)) throw PythonError();
   void* const data = array.view()->data();
   auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};
@@ -97,12 +98,13 @@ NDArray from_dlpack(PyObject* capsule) {
     if (shape[i] > 0) last += (shape[i] - 1) * strides[i];
   }
   PyCapsule_SetName(capsule, "used_dltensor");
+  free_what_is_due();
   auto release = [](void* owner) {
-    auto* tensor = static_cast<DlManagedTensor*>(owner);
-    if (!tensor->deleter || !Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();  // the other library may need it
-    tensor->deleter(tensor);
-    PyGILState_Release(state);
+    // The other library may need it.
+    free_with_gil(owner, [](void* object) {
+      auto* tensor = static_cast<DlManagedTensor*>(object);
+      if (tensor->deleter) tensor->deleter(tensor);
+    });
   };
   char* data = static_cast<char*>(t.data) + t.byte_offset;
   size_t bytes = static_cast<size_t>(last + 1) * item_size(dtype);

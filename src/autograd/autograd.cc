@@ -242,8 +242,7 @@ class Walk {
 };
 
 void check_recorded(std::span<const NDArray> heads) {
-  for (const NDArray& head : heads)
-    check(head && head.node() && !head.node()->is_freed, ErrorKind::kRuntime, "{}", Walk::kNotInGraph);
+  for (const NDArray& head : heads) check(head && place_on_tape(head), ErrorKind::kRuntime, "{}", Walk::kNotInGraph);
 }
 
 }  // namespace
@@ -330,13 +329,12 @@ void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, 
 
 void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step) {
   if (!thread_state().recording) return;
-  bool reaches_leaf = std::any_of(inputs.begin(), inputs.end(), [](const NDArray& i) { return bool(i.node()); });
-  if (!reaches_leaf) return;
+  if (std::ranges::none_of(inputs, place_on_tape)) return;
   NodePtr node(new Node);
   node->custom = std::move(step);
   for (const NDArray& input : inputs) {
     NDArray kept = abstract_of(input);
-    if (input.node()) kept.set_node(input.node(), input.output_index());
+    if (place_on_tape(input)) kept.set_node(input.node(), input.output_index());
     node->inputs.push_back(std::move(kept));
   }
   for (NDArray& output : outputs) node->outputs.push_back(abstract_of(output).view());

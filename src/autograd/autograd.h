@@ -41,6 +41,6 @@ using CustomStep = std::function<std::vector<NDArray>(std::span<const NDArray> h
 void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step);
 
 // Records `node`'s place on the tape: whether the array belongs to a graph.
-inline bool is_recorded(const NDArray& array) noexcept { return static_cast<bool>(array.node()); }
+inline bool is_recorded(const NDArray& array) noexcept { return place_on_tape(array) != nullptr; }
 
 }  // namespace headrace::autograd

@@ -69,6 +69,13 @@ void parse_log_level(const char* name, std::string_view text, Config& config) {
   config.log_level = text;
 }
 
+void parse_unread_errors(const char* name, std::string_view text, Config& config) {
+  using enum Config::UnreadErrors;
+  check(text == "report" || text == "fail" || text == "ignore", ErrorKind::kValue,
+        "{}: expected report, fail or ignore, got '{}'.", name, text);
+  config.unread_errors = text == "report" ? kReport : text == "fail" ? kFail : kIgnore;
+}
+
 // A later row wins where two set the same field.
 constexpr Entry kTable[] = {
     {{"MXNET_ENGINE_TYPE", "ThreadedEngine", "NaiveEngine is the same as HEADRACE_ENGINE=serial"}, parse_mxnet_engine},
@@ -103,6 +110,10 @@ constexpr Entry kTable[] = {
      parse_text<&Config::topology>},
     {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
+    {{"HEADRACE_UNREAD_ERRORS", "report",
+      "errors of operations whose results nobody waited for, at exit: report prints them, fail also makes the exit "
+      "status 1, ignore says nothing"},
+     parse_unread_errors},
     {{"HEADRACE_LOG", "warn", "least severe message that is printed: error, warn, info or debug"}, parse_log_level},
 };
 

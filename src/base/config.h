@@ -32,6 +32,8 @@ struct Config {
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing
   std::string log_level = "warn";  // error, warn, info or debug
+  // What is done at exit about errors of operations that no wait has raised.
+  enum class UnreadErrors : uint8_t { kReport, kFail, kIgnore } unread_errors = UnreadErrors::kReport;
 };
 
 struct ConfigVariable {

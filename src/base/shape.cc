@@ -7,15 +7,21 @@
 namespace headrace {
 
 int64_t element_count(const Shape& shape) {
-  constexpr int64_t kLimit = int64_t{1} << 62;
   int64_t count = 1;
-  bool too_big = false;
+  bool too_big = false, is_empty = false;
   for (int64_t extent : shape) {
-    if (extent == 0) return 0;
-    too_big |= __builtin_mul_overflow(count, extent, &count) || count > kLimit;
+    is_empty |= extent == 0;
+    too_big |= __builtin_mul_overflow(count, extent == 0 ? 1 : extent, &count) || count > kMostElements;
   }
   check(!too_big, ErrorKind::kMemory, "an array of shape {} has too many elements to address", to_string(shape));
-  return count;
+  return is_empty ? 0 : count;
+}
+
+int64_t multiply_extents(int64_t a, int64_t b, const char* operation) {
+  int64_t product;
+  check(!__builtin_mul_overflow(a, b, &product) && product <= kMostElements, ErrorKind::kMemory,
+        "{}: an array of {} x {} elements is too large to address", operation, a, b);
+  return product;
 }
 
 Strides contiguous_strides(const Shape& shape) {

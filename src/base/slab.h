@@ -35,7 +35,7 @@ struct List {
 };
 
 inline constexpr size_t kClasses = kSlabLargest / kSlabGranule;
-extern thread_local constinit List lists[kClasses];
+[[gnu::tls_model("initial-exec")]] extern thread_local constinit List lists[kClasses];
 
 inline constexpr int kBatch = 64;  // a thread keeps fewer than two batches
 

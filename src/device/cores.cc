@@ -11,8 +11,9 @@ namespace {
 std::atomic<int> busy_threads{0};  // announced threads and the further threads of wide loops
 std::atomic<int> wide_loops{0};
 std::atomic<int> task_threads{0};
-thread_local constinit int announced = 0;  // BusyThread objects of this thread that count
-thread_local constinit int task_runs = 0;  // TaskThread objects of this thread
+[[gnu::tls_model("initial-exec")]] thread_local constinit int announced =
+    0;  // BusyThread objects of this thread that count
+[[gnu::tls_model("initial-exec")]] thread_local constinit int task_runs = 0;  // TaskThread objects of this thread
 
 // Cores that other threads leave to this one; negative where more threads announce themselves than there are cores.
 int cores_left() noexcept {

@@ -7,7 +7,7 @@
 namespace headrace {
 namespace {
 
-thread_local constinit Stream* running = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit Stream* running = nullptr;
 
 }  // namespace
 

@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "base/check.h"
+#include "base/text_file.h"
 #include "device/topology.h"
 
 namespace headrace {
@@ -178,21 +177,31 @@ std::string write_topology(const TopologySpec& spec) {
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+std::string text_of(const std::string& path) {
+  constexpr size_t kMostBytes = size_t{16} << 20;
+  try {
+    return read_text_file(path, kMostBytes);
+  } catch (const Error& error) {
+    std::string forms;
+    for (const Preset& preset : topology_presets()) (forms += forms.empty() ? "" : ", ") += preset.form;
+    fail(ErrorKind::kOs, "topology: '{}' is neither a preset ({}) nor a file that can be read: {}", path, forms,
+         error.what());
+  }
+}
+
+}  // namespace
+
 Topology load_topology(const std::string& preset_or_file) {
   for (const Preset& preset : topology_presets())
     if (std::optional<TopologySpec> spec = preset.make(preset_or_file)) {
       spec->name = preset_or_file;
       return Topology(*std::move(spec));
     }
-  std::ifstream file(preset_or_file, std::ios::binary);
-  std::ostringstream text;
-  if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
-  std::string forms;
-  for (const Preset& preset : topology_presets()) (forms += forms.empty() ? "" : ", ") += preset.form;
-  check(!file.fail() && text.good(), ErrorKind::kOs,
-        "topology: '{}' is neither a preset ({}) nor a file that can be read", preset_or_file, forms);
+  const std::string text = text_of(preset_or_file);
   try {
-    return Topology(read_topology(text.str()));
+    return Topology(read_topology(text));
   } catch (const Error& error) {
     fail(error.kind(), "{}: {}", preset_or_file, error.what());
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/fence.h"
 #include "base/signals_blocked.h"
 #include "engine/scheduler.h"
 #include "trace/trace.h"
@@ -15,14 +16,24 @@ DeviceQueue::DeviceQueue(Scheduler& scheduler, Accelerator& accelerator)
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
+// Pairs with stop(): either this thread sees that there is no other any more, or stop() sees the task.
 void DeviceQueue::enqueue(Task* task) noexcept {
   lanes_[static_cast<size_t>(task->stream->index())].ready.push(task);
-  if (!has_thread_.load(std::memory_order_acquire)) start_thread();
+  light_fence();
+  if (!has_thread()) start_thread();
   accelerator_.notify();
+}
+
+bool DeviceQueue::has_ready() const noexcept {
+  return !std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.ready.empty(); });
 }
 
 void DeviceQueue::start_thread() {
   std::lock_guard guard(thread_mutex_);
+  start_thread_locked();
+}
+
+void DeviceQueue::start_thread_locked() {
   if (thread_.joinable()) return;
   SignalsBlocked blocked;
   thread_ = std::thread([this] { work(); });
@@ -38,6 +49,8 @@ void DeviceQueue::stop() noexcept {
   thread_ = {};
   has_thread_.store(false, std::memory_order_release);
   stopping_.store(false, std::memory_order_relaxed);
+  heavy_fence();
+  if (has_ready()) start_thread_locked();
 }
 
 void DeviceQueue::abandon() noexcept {

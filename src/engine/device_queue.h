@@ -27,8 +27,9 @@ class DeviceQueue {
 
   // Takes a task of one of the accelerator's streams, whose chains are satisfied. Any thread.
   void enqueue(Task* task) noexcept;
-  // Ends the thread, when nothing is queued or launched; the next task starts it again.
+  // Ends the thread, when nothing is queued or launched; the next task starts it again, also one that comes meanwhile.
   void stop() noexcept;
+  bool has_thread() const noexcept { return has_thread_.load(std::memory_order_acquire); }
 
   // Around fork(), after stop(): no other thread holds the lock.
   void lock_for_fork() noexcept { thread_mutex_.lock(); }
@@ -50,7 +51,9 @@ class DeviceQueue {
     std::vector<Event> awaited;      // by other stream, the newest event that this one waits for
   };
 
+  bool has_ready() const noexcept;
   void start_thread();
+  void start_thread_locked();
   void work() noexcept;
   bool launch_ready(ThreadContext& context, Lane& lane) noexcept;
   bool retire_complete(ThreadContext& context, Lane& lane) noexcept;

@@ -123,6 +123,10 @@ void Engine::shutdown() noexcept {
   if (scheduler_) scheduler_->shutdown();
 }
 
+bool Engine::report_unread_errors() noexcept {
+  return (scheduler_ ? scheduler_->failures() : serial_->failures()).report();
+}
+
 void Engine::raise_kept() { scheduler_ ? scheduler_->kept().raise_first() : serial_->raise_kept(); }
 
 void Engine::quiesce_for_fork() noexcept {

@@ -169,6 +169,9 @@ class Engine {
   // Runs everything queued and ends the threads; a later push starts them again. Does nothing inside a task.
   void shutdown() noexcept;
 
+  // Prints the errors that no wait has raised and forgets them. Whether there were any.
+  bool report_unread_errors() noexcept;
+
   // Around fork(), in the forking thread: the engine is drained and without threads after the first, locked between
   // the second and the third.
   void quiesce_for_fork() noexcept;

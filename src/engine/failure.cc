@@ -1,5 +1,7 @@
 #include "engine/failure.h"
 
+#include "base/log.h"
+
 namespace headrace {
 void FailureLog::add(FailurePtr failure) {
   lock_.lock();
@@ -17,6 +19,29 @@ FailurePtr FailureLog::take_first() noexcept {
   }
   lock_.unlock();
   return first;
+}
+
+bool FailureLog::report() noexcept {
+  constexpr int kMostPrinted = 5;
+  int count = 0;
+  for (FailurePtr failure = take_first(); failure; failure = take_first()) {
+    if (++count > kMostPrinted) continue;
+    try {
+      std::rethrow_exception(failure->error);
+    } catch (const std::exception& error) {
+      log(LogLevel::kError, "nobody waited for the result of {}, which failed: {}", failure->operation, error.what());
+    } catch (...) {
+      log(LogLevel::kError, "nobody waited for the result of {}, which failed", failure->operation);
+    }
+  }
+  if (count > kMostPrinted) log(LogLevel::kError, "{} more operations failed so", count - kMostPrinted);
+  return count > 0;
+}
+
+void FailureLog::clear() noexcept {
+  lock_.lock();
+  failures_.clear();
+  lock_.unlock();
 }
 
 void FailureLog::raise_first() {

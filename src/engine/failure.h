@@ -36,6 +36,9 @@ class FailureLog {
   void add(FailurePtr failure);
   // Takes out the oldest failure that has not been raised, if there is one, and raises it.
   void raise_first();
+  // Prints those that have not been raised, the first few in full, and forgets all. Whether there were any.
+  bool report() noexcept;
+  void clear() noexcept;
 
   // Around fork(): no other thread holds the lock while the process is copied.
   void lock_for_fork() noexcept { lock_.lock(); }

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "device/registry.h"
@@ -33,6 +34,16 @@ void after_fork_in_child() {
   runtime().engine.after_fork(true);
 }
 
+// Late: what other libraries do at exit has been done by then.
+void at_exit() {
+  Runtime& own = runtime();
+  own.shutdown();
+  if (own.config.unread_errors == Config::UnreadErrors::kIgnore || !own.engine.report_unread_errors()) return;
+  if (own.config.unread_errors == Config::UnreadErrors::kReport) return;
+  std::fflush(nullptr);
+  _exit(EXIT_FAILURE);
+}
+
 }  // namespace
 
 bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
@@ -47,7 +58,7 @@ Runtime& runtime() {
       if (PushObserver* observer = entry.backend->observer()) made->engine.observe(observer);
     // Installed with the runtime: a process that never used the library forks at no cost.
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    std::atexit([] { runtime().shutdown(); });
+    std::atexit(at_exit);
     return *made;
   }();
   return instance;

@@ -33,7 +33,7 @@ bool is_main_thread() noexcept;
 // exit runs there, after the destructors of the thread's own variables.
 template <class T>
 T& thread_service() {
-  static constinit thread_local T* object = nullptr;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local T* object = nullptr;
   if (!object) {
     struct Owner {
       ~Owner() {

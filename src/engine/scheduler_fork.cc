@@ -54,7 +54,9 @@ bool Scheduler::try_quiesce() noexcept {
     while (owner != &threads_.current() && owner->exclusive.load(std::memory_order_acquire)) sched_yield();
   }
   registration_.lock();
-  if (pending() == 0) return true;
+  bool is_still = pending() == 0;
+  visit_device_queues([&](const DeviceQueue& queue) { is_still &= !queue.has_thread(); });
+  if (is_still) return true;
   registration_.unlock();
   control_.unlock();
   return false;
@@ -99,6 +101,7 @@ void Scheduler::after_fork(bool in_child) noexcept {
     control_.unlock();
   }
   if (in_child) {
+    failures_.clear();  // the parent reports them
     threads_.forget_other_threads();
     forget_other_threads();
     if (!is_quiet_) abandon_everything();

@@ -18,6 +18,7 @@ class SerialEngine {
   void wait(Var& var);
   void wait_all();
   void raise_kept();
+  FailureLog& failures() noexcept { return failures_; }
 
  private:
   std::recursive_mutex running_;  // held from begin() to end()

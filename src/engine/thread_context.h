@@ -66,7 +66,7 @@ class ThreadRegistry {
     uint64_t registry;
     ThreadContext* context;
   };
-  static thread_local constinit Cached cached_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit Cached cached_;
 
   struct OwnContexts;
   static OwnContexts& own_contexts();

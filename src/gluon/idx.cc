@@ -22,7 +22,12 @@ constexpr size_t kPiece = size_t{1} << 20;
 // A file read through zlib, which passes plain files through as they are.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
+  explicit Reader(const std::string& path) : path_(path) {
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);  // to open a pipe may wait for ever
+    check(!exists(status) || is_regular_file(status), ErrorKind::kOs, "{}: cannot be read: it is not a regular file",
+          path);
+    file_.reset(gzopen(path.c_str(), "rb"));
     check(file_ != nullptr, ErrorKind::kOs, "{}: cannot be opened: {}", path, std::strerror(errno));
   }
 

@@ -1,12 +1,9 @@
 #include "headrace/gluon/symbol_block.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "base/check.h"
+#include "base/text_file.h"
 #include "gluon/graph.h"
 #include "graph/infer.h"
 #include "ndarray/serialize.h"
@@ -15,11 +12,14 @@ namespace headrace::gluon {
 namespace {
 
 Symbol load_symbol(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  check(!file.fail(), ErrorKind::kRuntime, "symbol.load: Open \"{}\": {}", path, std::strerror(errno));
-  return Symbol::from_json(text.str());
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  std::string text;
+  try {
+    text = read_text_file(path, kMostBytes);
+  } catch (const Error& error) {
+    fail(ErrorKind::kRuntime, "symbol.load: Open \"{}\": {}", path, error.what());
+  }
+  return Symbol::from_json(text);
 }
 
 std::map<std::string, NDArray> load_values(const std::string& path) {

@@ -1,10 +1,11 @@
 #include "graph/control_flow.h"
 
+#include <array>
 #include <map>
 #include <unordered_map>
 
 #include "graph/evaluate.h"
-#include "graph/infer.h"
+#include "graph/infer_node.h"
 #include "graph/nodes.h"
 #include "graph/signature.h"
 #include "op/invoke.h"
@@ -19,7 +20,6 @@ using Arrays = std::vector<NDArray>;
 class Body {
  public:
   Body(const Node& node, size_t graph) : heads_(node.label->subgraphs[graph]), variables_(inputs_of(heads_).all) {}
-  size_t input_count() const noexcept { return variables_.size(); }
   // What a call with these values would give.
   std::vector<InferredTypes::Type> result_types(const Arrays& values) const {
     KnownTypes known;
@@ -61,10 +61,7 @@ Arrays run_foreach(const Node& node, std::span<const NDArray> inputs) {
   const auto& a = node.attrs->as<ForeachAttrs>();
   const Body body(node, 0);
   const size_t data_count = a.in_data_locs.size(), state_count = a.in_state_locs.size();
-  check(data_count > 0 && data_count + state_count + a.remain_locs.size() == inputs.size() &&
-            inputs.size() == body.input_count(),
-        ErrorKind::kRuntime, "{}: {} inputs do not fit a body of {}", node.label->name, inputs.size(),
-        body.input_count());
+  check(data_count > 0, ErrorKind::kRuntime, "{}: there is no data to loop over", node.label->name);
   const int64_t length = inputs[0].ndim() ? inputs[0].shape()[0] : 0;
   check(length > 0, ErrorKind::kValue, "{}: the data to loop over need at least one entry along axis 0, got shape {}",
         node.label->name, to_string(inputs[0].shape()));
@@ -110,9 +107,15 @@ Arrays run_cond(const Node& node, std::span<const NDArray> inputs) {
 }
 
 // The outputs of the steps, stacked; rows of steps that did not run are zero.
-NDArray padded(Arrays rows, int64_t length) {
-  while (static_cast<int64_t>(rows.size()) < length) rows.push_back(zeros_like(rows[0]));
-  return stacked(rows);
+NDArray padded(const Arrays& rows, int64_t length) {
+  const NDArray run = stacked(rows);
+  const auto steps = static_cast<int64_t>(rows.size());
+  if (steps == length) return run;
+  Shape shape = run.shape();
+  shape[0] = length - steps;
+  static const OpDef& concat = find_op("Concat");
+  const NDArray rest = full(shape, 0, run.dtype(), run.device());
+  return invoke_all(concat, attrs_of(concat, {{"dim", int64_t{0}}}), std::array{run, rest})[0];
 }
 
 // The outputs of a loop that ran no step.
@@ -151,7 +154,7 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
   if (out_count > 0 && rows[0].empty())
     outputs = unstepped(node, step, chosen(node, a.func_input_locs, values), out_count, a.max_iterations);
   else
-    for (Arrays& one : rows) outputs.push_back(padded(std::move(one), a.max_iterations));
+    for (const Arrays& one : rows) outputs.push_back(padded(one, a.max_iterations));
   for (const auto& variable : a.func_var_locs) {
     const size_t input = place(node, variable.value_or(-1), a.func_input_locs.size());
     outputs.push_back(values[place(node, a.func_input_locs[input].value_or(-1), values.size())]);
@@ -162,6 +165,7 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
 }  // namespace
 
 std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray> inputs) {
+  check_bodies(node);
   if (node.op->name == "_foreach") return run_foreach(node, inputs);
   if (node.op->name == "_while_loop") return run_while(node, inputs);
   if (node.op->name == "_cond") return run_cond(node, inputs);

@@ -84,6 +84,9 @@ class Inference {
   static Type type_of_variable(const Node& node, const KnownTypes& known) {
     Type type = declared_type(*node.label);
     if (auto found = known.shapes.find(node.label->name); found != known.shapes.end()) {
+      check(std::ranges::all_of(found->second, [](int64_t extent) { return extent >= -1; }), ErrorKind::kValue,
+            "infer_shape: {} cannot have shape {}; extents are numbers from 0, or -1 where they are not known",
+            node.label->name, to_string(found->second));
       const std::optional<Shape> declared = std::exchange(type.shape, found->second);
       if (declared && declared->size() == type.shape->size())
         for (size_t axis = 0; axis < declared->size(); ++axis)

@@ -39,8 +39,12 @@ std::vector<size_t> foreach_sources(const Node& node, const ForeachAttrs& a) {
   const std::vector<size_t> where = places(node, readers);
   check(where.size() == node.inputs.size(), ErrorKind::kRuntime, "{}: {} locations for {} inputs", node.label->name,
         where.size(), node.inputs.size());
-  std::vector<size_t> sources(where.size());
-  for (size_t i = 0; i < where.size(); ++i) sources[where[i]] = i;
+  std::vector<size_t> sources(where.size(), where.size());
+  for (size_t i = 0; i < where.size(); ++i) {
+    check(sources[where[i]] == where.size(), ErrorKind::kRuntime, "{}: two inputs stand at location {} of the body",
+          node.label->name, where[i]);
+    sources[where[i]] = i;
+  }
   return sources;
 }
 
@@ -92,11 +96,21 @@ void fill(const Node& node, Type& type, std::optional<Shape> shape, std::optiona
   type.shape = known[0];
 }
 
+// How many outputs its last body must have: those with a row for each step, then states; nothing where any number is
+// right.
+std::optional<int64_t> result_count(const Node& node) {
+  if (node.op->name == "_foreach") {
+    const auto& a = node.attrs->as<ForeachAttrs>();
+    return a.num_out_data + static_cast<int64_t>(a.in_state_locs.size());
+  }
+  if (node.op->name != "_while_loop") return std::nullopt;
+  const auto& a = node.attrs->as<WhileAttrs>();
+  return a.num_out_data + static_cast<int64_t>(a.func_var_locs.size());
+}
+
 void infer_part(const Node& node, const Part& part, const Stacking& stacking, NodeTypes& types) {
   const Symbol body(*part.heads);
   const std::vector<std::string> names = body.list_inputs();
-  check(names.size() == part.sources.size(), ErrorKind::kRuntime, "{}: a body has {} inputs, not {}", node.label->name,
-        part.sources.size(), names.size());
   KnownTypes known;
   for (size_t i = 0; i < names.size(); ++i) {
     const Type& type = types.inputs.at(part.sources[i]);
@@ -122,7 +136,20 @@ void infer_part(const Node& node, const Part& part, const Stacking& stacking, No
 
 }  // namespace
 
+void check_bodies(const Node& node) {
+  for (const Part& part : parts_of(node)) {
+    const size_t inputs = inputs_of(*part.heads).all.size();
+    check(inputs == part.sources.size(), ErrorKind::kRuntime, "{}: a body has {} inputs, not {}", node.label->name,
+          inputs, part.sources.size());
+  }
+  const size_t outputs = node.label->subgraphs.back().size();
+  const std::optional<int64_t> wanted = result_count(node);
+  check(!wanted || *wanted == static_cast<int64_t>(outputs), ErrorKind::kRuntime,
+        "{}: the body gives {} outputs, not {}", node.label->name, outputs, wanted.value_or(0));
+}
+
 void infer_from_bodies(const Node& node, NodeTypes& types) {
+  check_bodies(node);
   const std::vector<Part> parts = parts_of(node);
   const Stacking stacking = stacking_of(node, types);
   for (const Part& part : parts) infer_part(node, part, stacking, types);

@@ -10,7 +10,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 64;  // control flow inside control flow
+constexpr int kDeepest = 64;                      // control flow inside control flow
+constexpr size_t kMostOutputs = size_t{1} << 20;  // of all nodes of a file together
 
 template <class... Args>
 void require(bool condition, fmt::format_string<Args...> text, Args&&... args) {
@@ -58,8 +59,11 @@ class GraphReader {
     require(depth < kDeepest, "graphs are nested more than {} deep", kDeepest);
     require(graph.is_object(), "a graph must be an object, got {}", graph.type_name());
     std::vector<NodePtr> nodes;
-    for (const Json& node : member(graph, "nodes", Json::value_t::array, "the graph"))
+    for (const Json& node : member(graph, "nodes", Json::value_t::array, "the graph")) {
       nodes.push_back(read_node(node, nodes, depth));
+      outputs_ += output_count(*nodes.back());
+      require(outputs_ <= kMostOutputs, "its nodes have more than {} outputs together", kMostOutputs);
+    }
     for (const Json& id : member(graph, "arg_nodes", Json::value_t::array, "the graph"))
       require(number(id, "an entry of arg_nodes") < nodes.size(), "arg_nodes names node {}, but there are {}",
               shown(id), nodes.size());
@@ -147,6 +151,7 @@ class GraphReader {
   }
 
   int version_;
+  size_t outputs_ = 0;  // of the nodes so far
 };
 
 int version_of(const Json& graph) {

@@ -74,6 +74,7 @@ Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
     cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
+    labels_.push_back(trace::intern(graph_.steps[i].op->name));
   }
   find_changes();
   place_values(kept);
@@ -250,7 +251,7 @@ void Plan::run_segment(const Segment& segment, std::span<View* const> inputs, st
     for (int id : step.inputs) reads.push_back(view_of(id));
     for (int id : step.outputs) writes.push_back(view_of(id));
     const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
-    trace::Span span({step.op->name.c_str(), trace::kGraphStep});
+    trace::Span span({labels_[s], trace::kGraphStep});
     run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
   }
 }

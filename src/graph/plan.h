@@ -75,6 +75,7 @@ class Plan {
   std::vector<Place> places_;  // of roots
   std::vector<Segment> segments_;
   std::vector<size_t> random_steps_;
+  std::vector<const char*> labels_;  // of the steps in recordings, which outlive operators that were made for this plan
   std::vector<uint8_t> changes_input_;
   std::vector<Constant> constants_;
   size_t scratch_bytes_ = 0, kept_bytes_ = 0;

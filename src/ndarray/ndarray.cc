@@ -39,20 +39,9 @@ void NDArray::wait_to_read() const {
   runtime().engine.wait_to_read(view_->storage()->var());
 }
 
-namespace {
-
-void check_has_values(const View& view, const char* operation) {
-  if (!view.storage())
-    throw ValuesUnknown(
-        fmt::format("{}: the values are not known while a graph is traced; compute with operators instead of reading "
-                    "values, or do not hybridize this block",
-                    operation));
-}
-
-}  // namespace
+void check_has_values(const NDArray& array, const char* operation) { storage_of(*array.view(), operation); }
 
 void NDArray::copy_to_host(void* destination) const {
-  check_has_values(*view_, "asnumpy");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   copy_values(source, destination);
@@ -61,7 +50,6 @@ void NDArray::copy_to_host(void* destination) const {
 double NDArray::item() const {
   check(size() == 1, ErrorKind::kValue, "item: the array has {} elements (shape {}); exactly one is needed", size(),
         to_string(shape()));
-  check_has_values(*view_, "item");
   const NDArray source = snapshot(*this);
   source.wait_to_read();
   return only_value(source);

@@ -48,9 +48,21 @@ class Reader {
   size_t left() const { return bytes_.size() - position_; }
   size_t position() const { return position_; }
 
+  // Counts a sparse array whose `stored` bytes of values become `dense` bytes. Sparse records may stand for dense
+  // arrays far larger than the file: those of one file that are small together are made; more must not be larger than
+  // so many times the file's own values, so that damaged shapes cannot claim the memory.
+  void make_dense(uint64_t stored, uint64_t dense) {
+    constexpr uint64_t kSmallDense = uint64_t{64} << 20, kMostExpansion = 1024;
+    sparse_bytes_ += stored;
+    if (__builtin_add_overflow(dense_bytes_, dense, &dense_bytes_) ||
+        (dense_bytes_ > kSmallDense && dense_bytes_ / kMostExpansion > sparse_bytes_))
+      invalid("sparse arrays that are too large to be made dense");
+  }
+
  private:
   std::string_view bytes_;
   size_t position_ = 0;
+  uint64_t sparse_bytes_ = 0, dense_bytes_ = 0;  // of the sparse arrays so far
 };
 
 template <class T>
@@ -105,24 +117,19 @@ struct SparseParts {
   std::vector<NDArray> indices;  // row_sparse: row numbers; csr: row starts, column numbers
 };
 
-// A sparse record may stand for a dense array far larger than the file. One that is small either way is made; a larger
-// one must not be more than this many times the file's own values, so that a damaged shape cannot claim the memory.
-constexpr uint64_t kSmallDense = uint64_t{64} << 20;
-constexpr uint64_t kMostExpansion = 1024;
-
-void check_dense_size(const SparseParts& parts, const Shape& shape) {
-  uint64_t bytes = item_size(parts.values.dtype());
+void check_dense_size(Reader& in, const SparseParts& parts, const Shape& shape) {
+  const uint64_t item = item_size(parts.values.dtype());
+  uint64_t bytes = item;
   bool fits = true;
   for (int64_t extent : shape)
     fits &= extent >= 0 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes);
-  uint64_t stored = static_cast<uint64_t>(parts.values.size()) * item_size(parts.values.dtype());
-  if (!fits || (bytes > kSmallDense && bytes / kMostExpansion > stored))
-    invalid("a sparse array of an impossible shape, or too large to be made dense");
+  if (!fits) invalid("a sparse array of an impossible shape");
+  in.make_dense(static_cast<uint64_t>(parts.values.size()) * item, bytes);
 }
 
 // The dense array that a sparse record stands for.
-NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type, Device device) {
-  check_dense_size(parts, shape);
+NDArray densify(Reader& in, const SparseParts& parts, const Shape& shape, StorageType type, Device device) {
+  check_dense_size(in, parts, shape);
   NDArray dense = NDArray::empty(shape, parts.values.dtype(), device);
   size_t item = item_size(dense.dtype());
   char* to = dense.view()->data();
@@ -145,7 +152,7 @@ NDArray densify(const SparseParts& parts, const Shape& shape, StorageType type, 
     }
     return dense;
   }
-  if (shape.size() != 2 || parts.indices[0].size() != shape[0] + 1 || parts.indices[1].size() != parts.values.size())
+  if (shape.size() != 2 || parts.indices[0].size() - 1 != shape[0] || parts.indices[1].size() != parts.values.size())
     invalid("csr parts disagree");
   const int64_t* starts = indices(0);
   const int64_t* columns = indices(1);
@@ -194,14 +201,14 @@ NDArray read_record(Reader& in) {
   SparseParts parts{read_values(in, storage_shape, dtype, {}), {}};
   for (size_t k = 0; k < index_types.size(); ++k)
     parts.indices.push_back(read_values(in, index_shapes[k], index_types[k], {}));
-  return densify(parts, shape, type, device);
+  return densify(in, parts, shape, type, device);
 }
 
 // A whole file in memory, mapped while it is read.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     check(descriptor_ >= 0, ErrorKind::kRuntime, "Open \"{}\": {}", path, std::strerror(errno));
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -51,10 +51,9 @@ NDArray sharing(const NDArray& array) {
 }  // namespace
 
 NDArray snapshot(const NDArray& array) {
-  const Storage* const storage = array.view()->storage();
-  if (!storage) return array;
-  if (!storage->device().is_host()) return copied_to_host(array);
-  return storage->may_share() ? sharing(array) : array;
+  const Storage& storage = storage_of(*array.view(), "asnumpy");
+  if (!storage.device().is_host()) return copied_to_host(array);
+  return storage.may_share() ? sharing(array) : array;
 }
 
 void copy_values(const NDArray& snapshot, void* destination) {

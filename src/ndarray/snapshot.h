@@ -8,7 +8,7 @@ namespace headrace {
 // An array on the host with the geometry and the values of `array` at this point of the program, which stay while it is
 // read, whatever other threads write: the array itself when its memory stays in its place; one that shares its memory
 // until it is written; or of an accelerator a copy of what lies between the first and the last element. To be waited
-// for.
+// for. ValuesUnknown: the array is abstract.
 NDArray snapshot(const NDArray& array);
 
 // Of a snapshot that has been waited for: all values, packed, and that of one with a single element.

@@ -59,6 +59,14 @@ View::View(StoragePtr storage, DType dtype, const View& like)
       dtype_(dtype),
       contiguous_(true) {}
 
+Storage& storage_of(const View& view, std::string_view operation) {
+  if (Storage* const storage = view.storage()) return *storage;
+  throw ValuesUnknown(
+      fmt::format("{}: the values are not known while a graph is traced; compute with operators instead of reading "
+                  "values, or do not hybridize this block",
+                  operation));
+}
+
 ViewPtr make_view_like(const View& like, DType dtype) {
   const Device device = like.storage()->device();
   Allocator* const allocator = like.storage()->allocator();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <string_view>
 
 #include "base/slab.h"
 #include "headrace/dtype.hpp"
@@ -67,6 +68,9 @@ using ViewPtr = IntrusivePtr<View>;
 struct ValuesUnknown : Error {
   explicit ValuesUnknown(const std::string& message) : Error(ErrorKind::kRuntime, message) {}
 };
+
+// Where the values of an array lie that `operation` is about to read or write. ValuesUnknown: it is abstract.
+Storage& storage_of(const View& view, std::string_view operation);
 
 // A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed, RuntimeError when
 // there is no such device.

@@ -27,6 +27,7 @@ const char* kind_name(FieldKind kind) {
     case FieldKind::kInt:
       return "an integer";
     case FieldKind::kDouble:
+    case FieldKind::kNumber:
       return "a number";
     case FieldKind::kString:
       return "a string";
@@ -122,6 +123,9 @@ AttrValue from_text(const std::string& text, const FieldInfo& field, const AttrV
     case FieldKind::kInt:
       if (auto number = parse_int(text)) return *number;
       break;
+    case FieldKind::kNumber:
+      if (auto number = parse_int(text)) return *number;
+      [[fallthrough]];
     case FieldKind::kDouble: {
       char* end = nullptr;
       double number = std::strtod(text.c_str(), &end);
@@ -189,13 +193,18 @@ AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* op
     case FieldKind::kInt:
       if (std::holds_alternative<int64_t>(value)) return value;
       if (const auto* flag = std::get_if<bool>(&value)) return int64_t{*flag};
-      if (const auto* number = std::get_if<double>(&value); number && *number == std::floor(*number))
+      if (const auto* number = std::get_if<double>(&value);
+          number && *number == std::floor(*number) && std::abs(*number) < 0x1p63)
         return static_cast<int64_t>(*number);
       break;
     case FieldKind::kDouble:
       if (std::holds_alternative<double>(value)) return value;
       if (const auto* number = std::get_if<int64_t>(&value)) return static_cast<double>(*number);
       if (const auto* flag = std::get_if<bool>(&value)) return static_cast<double>(*flag);
+      break;
+    case FieldKind::kNumber:
+      if (std::holds_alternative<double>(value) || std::holds_alternative<int64_t>(value)) return value;
+      if (const auto* flag = std::get_if<bool>(&value)) return int64_t{*flag};
       break;
     case FieldKind::kString:
       if (const auto* text = std::get_if<std::string>(&value)) {

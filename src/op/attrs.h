@@ -25,7 +25,13 @@
 
 namespace headrace {
 
-enum class FieldKind : uint8_t { kBool, kInt, kDouble, kString, kDType, kShape, kOptionalInts, kDoubles };
+// A number as it was written: integers keep all their digits.
+using Number = std::variant<int64_t, double>;
+inline double as_double(const Number& number) {
+  return std::visit([](auto value) { return static_cast<double>(value); }, number);
+}
+
+enum class FieldKind : uint8_t { kBool, kInt, kDouble, kNumber, kString, kDType, kShape, kOptionalInts, kDoubles };
 
 // One attribute as seen by frontends.
 struct FieldInfo {
@@ -149,6 +155,8 @@ constexpr FieldKind kind_of() {
     return FieldKind::kInt;
   else if constexpr (std::is_same_v<T, double>)
     return FieldKind::kDouble;
+  else if constexpr (std::is_same_v<T, Number>)
+    return FieldKind::kNumber;
   else if constexpr (std::is_same_v<T, std::string>)
     return FieldKind::kString;
   else if constexpr (std::is_same_v<T, DType>)
@@ -164,6 +172,14 @@ constexpr FieldKind kind_of() {
 // Converts a value to the field's kind (int to double, text to anything, int to 1-tuple ...). Raises TypeError or
 // ValueError naming operation and field.
 AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* operation);
+
+template <class T>
+AttrValue to_value(const T& member) {
+  if constexpr (std::is_same_v<T, Number>)
+    return std::visit([](auto number) { return AttrValue(number); }, member);
+  else
+    return AttrValue(member);
+}
 
 template <class A, auto kIndex>
 FieldInfo describe() {
@@ -185,9 +201,9 @@ FieldInfo describe() {
     const auto& member = static_cast<const A*>(attrs)->*std::get<kIndex>(A::kFields).member;
     if constexpr (Strip<Member>::kNullable) {
       if (!member) return std::monostate{};
-      return AttrValue(*member);
+      return to_value<T>(*member);
     } else {
-      return AttrValue(member);
+      return to_value<T>(member);
     }
   };
   info.set = [](void* attrs, const AttrValue& value, const FieldInfo& field, const char* operation) {
@@ -198,7 +214,15 @@ FieldInfo describe() {
         return;
       }
     }
-    member = std::get<T>(convert(value, field, operation));
+    const AttrValue converted = convert(value, field, operation);
+    if constexpr (std::is_same_v<T, Number>) {
+      if (const auto* integer = std::get_if<int64_t>(&converted))
+        member = *integer;
+      else
+        member = std::get<double>(converted);
+    } else {
+      member = std::get<T>(converted);
+    }
   };
   return info;
 }

@@ -48,7 +48,12 @@ void Completion::set_all_equal() {
 }
 
 size_t output_count(const OpDef& op, const Attrs& attrs) {
-  return op.output_count ? op.output_count(attrs) : op.outputs;
+  if (!op.output_count) return op.outputs;
+  constexpr size_t kMostOutputs = size_t{1} << 20;
+  const size_t count = op.output_count(attrs);
+  check(count <= kMostOutputs, ErrorKind::kValue, "{}: {} results were asked for; at most {} are possible", op.name,
+        static_cast<int64_t>(count), kMostOutputs);
+  return count;
 }
 
 namespace dispatch_detail {
@@ -63,7 +68,7 @@ void check_output(const OpDef& op, const NDArray& given, const Shape& shape, DTy
 void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
   if (!thread_state().recording) return;
   for (const NDArray& output : outputs)
-    check(!output || !output.node(), ErrorKind::kRuntime,
+    check(!output || !place_on_tape(output), ErrorKind::kRuntime,
           "{}: inplace operations (+=, -=, x[:]=, out=) are not supported when recording with autograd: the array "
           "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
           op.name);
@@ -72,7 +77,7 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
 void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
   if (!thread_state().recording) return;
   bool reaches_leaf = false;
-  for (const NDArray& input : inputs) reaches_leaf |= static_cast<bool>(input.node());
+  for (const NDArray& input : inputs) reaches_leaf |= place_on_tape(input) != nullptr;
   if (!reaches_leaf) return;
   uint32_t saves_inputs = op.saves_inputs, saves_outputs = op.saves_outputs;
   if (op.pointwise) {
@@ -87,7 +92,8 @@ void record(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool saved = i < 32 ? (saves_inputs >> i) & 1u : saves_inputs != kNothing;
     NDArray kept = saved || !inputs[i] ? inputs[i] : abstract_of(inputs[i]);
-    if (inputs[i].node()) kept.set_node(inputs[i].node(), inputs[i].output_index());
+    kept.set_node({}, 0);
+    if (place_on_tape(inputs[i])) kept.set_node(inputs[i].node(), inputs[i].output_index());
     node->inputs.push_back(std::move(kept));
   }
   node->outputs.reserve(outputs.size());

@@ -69,6 +69,13 @@ class Node {
 
 using NodePtr = IntrusivePtr<Node>;
 
+// What made an array while it was recorded, or its leaf. Null where it is a constant: also once backward has freed what
+// made it.
+inline Node* place_on_tape(const NDArray& array) noexcept {
+  Node* const node = array.node().get();
+  return node && !node->is_freed ? node : nullptr;
+}
+
 // Shape, dtype and device of an array, without its storage.
 NDArray abstract_of(const NDArray& array);
 

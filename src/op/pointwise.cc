@@ -95,6 +95,17 @@ void gradient_of_pointwise(Gradient& g) {
 
 }  // namespace
 
+PointwiseTypes Pointwise::types(const char* operation, std::span<const DType> inputs, const Attrs& attrs) const {
+  PointwiseTypes types = dtypes(operation, inputs, attrs);
+  if (types.compute != ComputeType::kUint64) [[likely]]
+    return types;
+  const char* const base = static_cast<const char*>(attrs.data());
+  const bool has_negative = std::ranges::any_of(
+      parameter_offsets, [&](size_t offset) { return *reinterpret_cast<const double*>(base + offset) < 0; });
+  if (has_negative) types.compute = types.result == DType::kBool ? ComputeType::kFloat64 : ComputeType::kInt64;
+  return types;
+}
+
 void set_pointwise(OpDef& op, std::shared_ptr<const Pointwise> body) {
   op.outputs = body->formula.outputs.size() - body->state_inputs.size();
   for (uint32_t i : body->state_inputs) op.mutates |= 1u << i;
@@ -159,7 +170,7 @@ const Pointwise::Gradients& Pointwise::gradients(const OpDef& op) const {
   std::call_once(gradients_once_, [&] {
     uint32_t inputs = static_cast<uint32_t>(formula.num_inputs), outputs = static_cast<uint32_t>(op.outputs);
     for (uint32_t i = 0; i < inputs; ++i) {
-      PointwiseGradient one = op.zero_gradient ? PointwiseGradient{} : make_gradient(op, *this, static_cast<int>(i));
+      PointwiseGradient one = op.gradient ? make_gradient(op, *this, static_cast<int>(i)) : PointwiseGradient{};
       if (one.pass >= 0) one.sources = {static_cast<uint32_t>(one.pass)};
       for (uint32_t k : one.sources) {
         if (k < inputs)

@@ -92,6 +92,9 @@ struct Pointwise {
   std::vector<Expr> choices;  // conditions_on_parameters() of the formula
   FormulaFn gradient;
 
+  // What it computes in and gives for inputs of these dtypes: `dtypes`, but negative parameters, which uint64 does not
+  // have, are compared with as float64 and computed with as int64, which wraps alike.
+  PointwiseTypes types(const char* operation, std::span<const DType> inputs, const Attrs& attrs) const;
   // The program for one compute type, compiled at first use. Any thread.
   const Program& program(ComputeType type) const {
     const Program* known = programs_[static_cast<size_t>(type)].load(std::memory_order_acquire);

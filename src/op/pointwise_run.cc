@@ -71,7 +71,7 @@ bool is_plain_copy(const Pointwise& body, std::span<View* const> inputs, std::sp
 PointwiseTypes types_of(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
   DTypes dtypes;
   for (const NDArray& input : inputs) dtypes.push_back(input.dtype());
-  return op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
+  return op.pointwise->types(op.name.c_str(), {dtypes.data(), dtypes.size()}, attrs);
 }
 
 double cost_of(const OpDef& op, ComputeType type, int64_t elements) {

@@ -21,7 +21,8 @@ struct ThreadState {
 };
 
 namespace detail {
-extern constinit thread_local ThreadState thread_state;  // defined in the library, so that all modules share it
+[[gnu::tls_model("initial-exec")]] extern constinit thread_local ThreadState
+    thread_state;  // defined in the library, so that all modules share it
 }
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }

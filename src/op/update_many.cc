@@ -119,11 +119,11 @@ void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
       const NDArray& input = call.inputs[i];
       check(input.shape() == call.inputs[0].shape(), ErrorKind::kValue, "{}: {} has shape {}, but {} has shape {}",
             op.name, op.inputs[i], to_string(input.shape()), op.inputs[0], to_string(call.inputs[0].shape()));
-      (is_written(op, i) ? writes : reads).push_back(&input.view()->storage()->var());
+      (is_written(op, i) ? writes : reads).push_back(&storage_of(*input.view(), op.name).var());
       dtypes.push_back(input.dtype());
       kept.inputs.push_back(input.detach());
     }
-    body.add(std::move(kept), op.pointwise->dtypes(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
+    body.add(std::move(kept), op.pointwise->types(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
   }
   Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
   body.share_out(!stream && are_apart(reads, writes));

@@ -84,6 +84,9 @@ std::vector<OpDef> softmax_operators();
 std::vector<OpDef> sum_operators();
 std::vector<OpDef> variance_operators();
 
+// rnn/
+std::vector<OpDef> rnn_operators();
+
 // shape/
 std::vector<OpDef> broadcast_operators();
 std::vector<OpDef> diagonal_operators();
@@ -161,6 +164,7 @@ inline constexpr Family kFamilies[] = {
     softmax_operators,
     sum_operators,
     variance_operators,
+    rnn_operators,
     broadcast_operators,
     diagonal_operators,
     join_operators,

@@ -1,6 +1,7 @@
 // Data sets, loaders, and files that lie.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -97,6 +98,10 @@ TEST(Idx, MissingFilesAndFoldersAreOsErrors) {
       EXPECT_EQ(error.kind(), ErrorKind::kOs) << error.what();
     }
   }
+  const std::string pipe = ::testing::TempDir() + "/headrace_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // nobody writes: opening it for reading waits
+  EXPECT_THROW(read_idx(pipe, 1), Error);
+  unlink(pipe.c_str());
   EXPECT_THROW(vision::MNIST("/no/such/folder"), Error);
 }
 

@@ -131,6 +131,17 @@ TEST(Json, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t"})")), HasSubstr("\"inputs\""));
 }
 
+TEST(Json, NumbersOfOutputsAreLimited) {
+  const auto split = [](const std::string& count) {
+    return R"({"op": "SliceChannel", "name": "s", "inputs": [[0, 0, 0]], "attrs": {"num_outputs": ")" + count + "\"}}";
+  };
+  EXPECT_EQ(refusal(with_node(split("1000"))), "");
+  EXPECT_THAT(refusal(with_node(split("9223372036854775807"))), testing::HasSubstr("at most 1048576"));
+  std::string several = split("400000");
+  for (int i = 0; i < 2; ++i) several += ", " + split("400000");
+  EXPECT_THAT(refusal(with_node(several)), testing::HasSubstr("more than 1048576 outputs together"));
+}
+
 TEST(Json, DeepNestingIsRefused) {
   EXPECT_NE(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": )" + std::string(100000, '[') +
                               std::string(100000, ']') + "}")),

@@ -130,6 +130,21 @@ TEST(Infer, OpenExtentsOfNewArraysAreClosedByTheirUsers) {
   EXPECT_EQ(results[0].shape(), (Shape{2, 3}));
 }
 
+TEST(Infer, ImpossibleShapesAreRefused) {
+  const Symbol y = Symbol::apply("tanh", "y", {Symbol::variable("x")});
+  EXPECT_EQ(kind_of([&] { infer_types(y, {.shapes = {{"x", {-2, 3}}}, .dtypes = {}}); }), ErrorKind::kValue);
+}
+
+// The values would be 2^60 bytes.
+TEST(Infer, OperatorsThatReadValuesTakeNoMemory) {
+  const KnownTypes known{.shapes = {{"x", {int64_t{1} << 58}}}, .dtypes = {{"x", DType::kFloat32}}};
+  for (const char* op : {"_npx_nonzero", "_npi_unique", "_histogram"}) {
+    const Symbol y = Symbol::apply(op, "y", {Symbol::variable("x")},
+                                   op == std::string("_histogram") ? Symbol::Texts{{"bin_cnt", "3"}} : Symbol::Texts{});
+    EXPECT_FALSE(infer_types(y, known).outputs[0].is_known()) << op;
+  }
+}
+
 TEST(Infer, ShapesThatDoNotFitAreRefused) {
   EXPECT_THROW(infer_types(mlp(), {.shapes = {{"data", {2, 3}}, {"fc_weight", {4, 5}}}, .dtypes = {}}), Error);
 }

@@ -1,7 +1,10 @@
 #include "ndarray/serialize.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <random>
 
 #include "headrace/error.hpp"
@@ -60,6 +63,39 @@ TEST(Serialize, DamagedBytesAreArraysOrErrors) {
   }
 }
 
+// A record of a row-sparse float32 array of which row 7 is stored.
+std::string sparse_record(int64_t rows) {
+  std::string record = serialize_record(counting({1, 2}), false);  // magic, type, shape, device, dtype, values
+  const std::string stored_shape = record.substr(8, 20), place = record.substr(28, 12), values = record.substr(40);
+  std::string shape = stored_shape;
+  std::memcpy(&shape[4], &rows, 8);
+  const int64_t row = 7;
+  const std::string index = serialize_record(NDArray::from_host(&row, {1}, DType::kInt64), false);
+  record[4] = 1;
+  return record.substr(0, 8) + stored_shape + shape + place + index.substr(28, 4) + index.substr(8, 12) + values +
+         index.substr(32);
+}
+
+std::string container(const std::vector<std::string>& records) {
+  const uint64_t head[] = {0x112, 0, records.size()}, names = 0;
+  std::string bytes(reinterpret_cast<const char*>(head), sizeof(head));
+  for (const std::string& record : records) bytes += record;
+  return bytes.append(reinterpret_cast<const char*>(&names), sizeof(names));
+}
+
+TEST(Serialize, SparseRecordsBecomeDense) {
+  const NamedArrays loaded = parse_arrays(container({sparse_record(8), sparse_record(9)}));
+  ASSERT_EQ(loaded.arrays.size(), 2u);
+  EXPECT_EQ(loaded.arrays[1].shape(), (Shape{9, 2}));
+  EXPECT_EQ(loaded.arrays[1].to_vector<float>()[15], 1);
+}
+
+TEST(Serialize, SparseRecordsOfAFileShareALimit) {
+  const std::string large = sparse_record(int64_t{6} << 20);  // 48 MiB when dense
+  EXPECT_NO_THROW(parse_arrays(container({large})));
+  EXPECT_THROW(parse_arrays(container({large, large})), Error);
+}
+
 TEST(Serialize, MissingFilesSayWhich) {
   try {
     load_arrays("/no/such/file");
@@ -67,6 +103,14 @@ TEST(Serialize, MissingFilesSayWhich) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("/no/such/file"), std::string::npos);
   }
+}
+
+TEST(Serialize, OtherKindsOfFilesAreRefused) {
+  const std::string pipe = testing::TempDir() + "/headrace_pipe_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);  // nobody writes: opening it for reading waits
+  for (const std::string& path : {std::string("/dev/zero"), std::string("/"), pipe})
+    EXPECT_THROW(load_arrays(path), Error) << path;
+  unlink(pipe.c_str());
 }
 
 }  // namespace

@@ -159,6 +159,31 @@ def test_a_graph_is_used_once_unless_retained():
         y.backward()
 
 
+def test_what_a_freed_graph_made_is_a_constant_in_the_next():
+    weight = nd.array([2.0])
+    weight.attach_grad()
+    state = nd.array([1.0])
+    for _ in range(3):
+        before = state.asscalar()
+        with autograd.record():
+            state = state * weight
+            loss = state * 3
+        loss.backward()
+        assert weight.grad.asscalar() == 3 * before
+    state += 1  # no part of a graph any more
+
+
+def test_a_graph_that_shares_a_freed_part_is_used_no_more():
+    x = nd.array([2.0])
+    x.attach_grad()
+    with autograd.record():
+        shared = x * x
+        first, second = shared * 2, shared * 3
+    first.backward()
+    with pytest.raises(MXNetError, match="computational graph"):
+        second.backward()
+
+
 def test_nothing_to_differentiate():
     with autograd.record():
         y = nd.ones((1,)) * 2

@@ -1,9 +1,12 @@
 """Bad input: each call raises the right error, with a text that names the operation and what is wrong."""
 
+import json
+
 import numpy
 import pytest
 
-from headrace import MXNetError, autograd, context, gluon, init, metric, nd, np, npx, optimizer, random, util
+import headrace as mx
+from headrace import MXNetError, autograd, context, gluon, init, metric, nd, np, npx, optimizer, random, sym, util
 
 A23 = nd.ones((2, 3))
 A45 = nd.ones((4, 5))
@@ -165,11 +168,68 @@ def test_there_are_enough():
     assert len(CASES) >= 60
 
 
-@pytest.mark.parametrize("shape", [(1 << 40,), (1 << 20, 1 << 20), (1 << 31, 1 << 31, 1 << 31)])
-def test_huge_arrays_are_refused_and_life_goes_on(shape):
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nd.zeros((1 << 40,)),
+        lambda: nd.zeros((1 << 20, 1 << 20)),
+        lambda: nd.zeros((1 << 31, 1 << 31)),
+        lambda: nd.zeros((1 << 31, 1 << 31, 1 << 31)),
+        lambda: nd.zeros(((1 << 61) + 3,), dtype="float64"),
+        lambda: nd.zeros((0, 1 << 62, 1 << 62)),
+        lambda: nd.empty((1 << 62,))[:3],
+        lambda: nd.empty((1 << 55,))[:3],
+        lambda: np.broadcast_to(np.ones(1), (1 << 62,)),
+        lambda: nd.broadcast_to(nd.ones(1), shape=(1 << 61,)),
+        lambda: nd.diag(nd.ones((1,)), k=2147483647),
+        lambda: nd.linspace(0, 1, 1 << 62),
+        lambda: nd.arange(0, 1 << 50, repeat=1 << 50),
+        lambda: nd.repeat(nd.ones((8,)), repeats=1 << 61),
+        lambda: nd.tile(nd.ones((8,)), reps=(1 << 61,)),
+        lambda: np.tile(np.ones((8, 8)), (1 << 31, 1 << 31)),
+        lambda: nd.random.uniform(shape=(1 << 62,)),
+        lambda: nd.one_hot(nd.zeros((1 << 10,)), depth=1 << 61),
+        lambda: gluon.nn.Dense(1 << 62, in_units=1).initialize(),
+    ],
+)
+def test_huge_arrays_are_refused_and_life_goes_on(make):
     with pytest.raises(MemoryError):
-        nd.zeros(shape).wait_to_read()
+        make().asnumpy()
     assert nd.ones((2,)).sum().asscalar() == 2
+
+
+def test_symbol_files_with_huge_shapes_are_refused():
+    text = (sym.var("x", shape=(2,)) + 1).tojson()
+    with pytest.raises(RuntimeError, match="too many elements to address"):
+        sym.fromjson(text.replace("(2,)", f"({1 << 62},)")).simple_bind(mx.cpu()).forward()
+
+
+def test_slices_are_assigned_what_has_their_shape():
+    for rhs in ((1, 5, 5, 5), (5,), (2, 3), ()):
+        with pytest.raises(MXNetError, match="_slice_assign.*shape"):
+            sym._internal._slice_assign(sym.var("a"), sym.var("b"), begin=(0,), end=(2,)).eval(
+                a=nd.zeros((5, 5)), b=np.zeros(rhs).as_nd_ndarray()
+            )
+        with pytest.raises(MXNetError, match="shape"):
+            sym._internal._crop_assign(sym.var("a"), sym.var("b"), begin=(0,), end=(2,)).infer_shape(
+                a=(5, 5), b=rhs or (1,)
+            )
+
+
+@pytest.mark.parametrize("key", ["(1, 7, 1, 1)", "(1, 0, 1, 9)", "(1, -3, 1, 2)", "(1, 0)", "(9, 0, 1, 1)"])
+@pytest.mark.parametrize("name", ["_basic_index", "_basic_index_scatter", "_basic_index_assign"])
+def test_keys_of_files_lie_inside(name, key):
+    node = {"op": name, "name": "bad", "attrs": {"key": key, "shape": "(2, 3)"}, "inputs": [[0, 0, 0]]}
+    nodes = [{"op": "null", "name": n, "inputs": []} for n in ("a", "b")] + [node]
+    if name.endswith("assign"):
+        node["inputs"].append([1, 0, 0])
+    else:
+        nodes.pop(1)
+    heads = [[len(nodes) - 1, 0, 0]]
+    graph = {"nodes": nodes, "arg_nodes": list(range(len(nodes) - 1)), "heads": heads}
+    given = {n["name"]: nd.ones((2, 3)) for n in nodes[:-1]}
+    with pytest.raises((ValueError, MXNetError)):
+        sym.fromjson(json.dumps(graph)).bind(mx.cpu(), given).forward()[0].asnumpy()
 
 
 def test_an_asynchronous_error_stays_until_the_array_is_written():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace import MXNetError, context, nd, np, npx
+from headrace import MXNetError, context, nd, np, npx, sym
 from headrace.util import np_array, np_shape
 
 SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
@@ -385,3 +385,11 @@ def test_hostile_records_in_pickles():
         array = nd.NDArray.__new__(nd.NDArray)
         with pytest.raises(MXNetError):
             array.__setstate__({"handle": record})
+
+
+def test_files_of_other_kinds_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in ("/dev/zero", tmp_path, tmp_path / "pipe"):
+        for read in (sym.load, nd.load):
+            with pytest.raises(MXNetError, match="not a regular file"):
+                read(str(path))

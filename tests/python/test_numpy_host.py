@@ -50,6 +50,7 @@ CALLS = {
     "nancumprod": [(X,)],
     "nancumsum": [(X, {"axis": 0})],
     "nanmax": [(X,), (X, {"axis": 1})],
+    "nanmean": [(X,), (X, {"axis": 1, "keepdims": True})],
     "nanmedian": [(X, {"axis": 0})],
     "nanmin": [(X,)],
     "nanpercentile": [(X, 30)],

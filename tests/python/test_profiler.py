@@ -1,5 +1,6 @@
 """The profiler: timelines, tables, and what programs mark themselves."""
 
+import gc
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ import warnings
 
 import pytest
 
-from headrace import base, gluon, np, npx, profiler
+from headrace import base, gluon, nd, np, npx, profiler
 
 
 @pytest.fixture
@@ -46,6 +47,27 @@ def test_timeline_names_what_ran_while_recording(path):
     names = [event["name"] for event in events_of(path) if event["ph"] == "X" and event["cat"] == "operator"]
     assert names.count("_np_dot") == 2
     assert "_npi_exp" not in names
+
+
+def test_names_outlive_the_graphs_that_ran(path):
+    profiler.start()
+    for width in range(2, 32):
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Dense(width, activation="tanh"), gluon.nn.Dense(3, activation="sigmoid"))
+        net.initialize()
+        net.hybridize(static_alloc=bool(width % 2))
+        net(nd.ones((2, 4)) * 2).wait_to_read()
+        net.hybridize()
+        net(nd.ones((2, 4)) * 2).wait_to_read()
+        del net
+    gc.collect()
+    nd.waitall()
+    names = {name for table in statistics()["Time"].values() for name in table}
+    profiler.dump()
+    names |= {event["name"] for event in events_of(path)}
+    assert any("fused" in name for name in names)
+    for name in names:
+        assert name.isascii() and name.isprintable(), name
 
 
 def test_table_counts_and_resets(path):

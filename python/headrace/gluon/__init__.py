@@ -3,7 +3,7 @@
 from . import loss, nn, utils
 from .block import Block
 from .hybrid_block import HybridBlock
-from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
+from .parameter import Constant, DeferredInitializationError, Parameter
 from .parameter_dict import ParameterDict
 from .trainer import Trainer
 
@@ -24,10 +24,14 @@ __all__ = [
 
 
 def __getattr__(name):
-    if name in ("contrib", "data", "model_zoo"):  # imported when they are first used
+    if name in ("contrib", "data", "model_zoo", "rnn"):  # imported when they are first used
         import importlib
 
         return importlib.import_module(f".{name}", __name__)
+    if name == "tensor_types":
+        from .parameter import tensor_types
+
+        return tensor_types
     if name == "SymbolBlock":
         from .symbol_block import SymbolBlock
 

@@ -71,6 +71,20 @@ class Graph:
         self.takes_one = in_format == [0]
         self.template = [None if isinstance(one, int) else one for one in self.sources]
 
+    def __reduce_ex__(self, protocol):
+        try:
+            self.outputs.tojson()
+        except RuntimeError:  # it holds an array: the block of the copy traces anew
+            return type(None), ()
+        return super().__reduce_ex__(protocol)
+
+    def __getstate__(self):
+        return {name: value for name, value in vars(self).items() if name != "op"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self.op = _core.CachedOp(self.outputs._handle)
+
     def inputs(self, data, ctx):
         """The arrays to run on; DeferredInitializationError: a parameter has none yet."""
         return [data[source] if isinstance(source, int) else value_of(source, ctx) for source in self.sources]

@@ -11,9 +11,7 @@ from ..context import Context, cpu, current_context
 from ..ndarray import NDArray
 from ..util import is_np_shape
 
-__all__ = ["Constant", "DeferredInitializationError", "Parameter", "tensor_types"]
-
-tensor_types = (NDArray,)
+__all__ = ["Constant", "DeferredInitializationError", "Parameter"]
 
 _STORAGE_TYPES = ("default", "row_sparse", "csr")
 _GRAD_REQS = ("write", "add", "null")
@@ -490,6 +488,10 @@ class Constant(Parameter):
 
 
 def __getattr__(name):
+    if name == "tensor_types":  # what blocks take
+        from ..symbol import Symbol
+
+        return Symbol, NDArray
     # MXNet spells it gluon.parameter.ParameterDict; its module builds on this one.
     if name == "ParameterDict":
         from .parameter_dict import ParameterDict

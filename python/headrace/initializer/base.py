@@ -35,7 +35,10 @@ _LEGACY_RULES = (
 
 
 class InitDesc(str):
-    """The name of an array to initialize, with attributes (`__init__`: its own initializer)."""
+    """The name of an array to initialize, with attributes (`__init__`: its own initializer).
+
+    `global_init` is the initializer of arrays without one: the first that the description is given to.
+    """
 
     def __new__(cls, name, attrs=None, global_init=None):
         description = super().__new__(cls, name)
@@ -84,6 +87,8 @@ class Initializer:
         if not isinstance(desc, InitDesc):
             self._apply_by_suffix(str(desc), arr, _LEGACY_RULES)
             return
+        if desc.global_init is None:
+            desc.global_init = self
         own = desc.attrs.get("__init__")
         if own:
             chosen = create(own)

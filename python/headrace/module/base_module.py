@@ -116,7 +116,7 @@ class BaseModule:
         """Yields (outputs without padding, number, batch)."""
         self._check("iter_predict")
         for number, batch in self._batches(eval_data, num_batch, reset):
-            pad = batch.pad or 0
+            pad = getattr(batch, "pad", None) or 0
             yield [output[: output.shape[0] - pad] for output in self.get_outputs()], number, batch
 
     def predict(self, eval_data, num_batch=None, merge_batches=True, reset=True, always_output_list=False,

@@ -24,13 +24,9 @@ class BucketingModule(BaseModule):
         assert default_bucket_key is not None, "default_bucket_key is needed"
         self._sym_gen = sym_gen
         self._default_bucket_key = default_bucket_key
-        self._options = {
-            "logger": logger,
-            "context": context,
-            "work_load_list": work_load_list,
-            "fixed_param_names": fixed_param_names,
-            "state_names": state_names,
-        }
+        self._context, self._work_load_list = context, work_load_list
+        self._fixed_param_names, self._state_names = fixed_param_names, state_names
+        self._group2ctxs, self._compression_params = group2ctxs, compression_params
         self._make(default_bucket_key)  # wrong names are reported here
         self._buckets = {}
         self._curr_module = None
@@ -41,7 +37,9 @@ class BucketingModule(BaseModule):
 
     def _make(self, key):
         symbol, data_names, label_names = self._sym_gen(key)
-        return Module(symbol, data_names, label_names, **self._options)
+        return Module(symbol, data_names, label_names, self.logger, self._context, self._work_load_list,
+                      self._fixed_param_names, self._state_names, self._group2ctxs,
+                      self._compression_params)  # fmt: skip
 
     # --- files ---
 

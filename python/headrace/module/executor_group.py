@@ -146,7 +146,7 @@ class ExecutorGroup:
             chosen = batch[i] if own else batch
             for shapes, axes, given in (
                 (self.data_shapes, self.data_axes, chosen.data),
-                (self.label_shapes, self.label_axes, chosen.label),
+                (self.label_shapes, self.label_axes, getattr(chosen, "label", None)),
             ):
                 for described, axis, array in zip(shapes or (), axes, given or ()):
                     target = one.arg_dict.get(described.name)

@@ -62,25 +62,28 @@ class Module(BaseModule):
         super().__init__(logger)
         context = current_context() if context is None else context
         self._context = [context] if isinstance(context, Context) else list(context)
-        self._loads = list(work_load_list or [1] * len(self._context))
-        assert len(self._loads) == len(self._context), "work_load_list must have an item for each context"
+        self._work_load_list = list(work_load_list or [1] * len(self._context))
+        assert len(self._work_load_list) == len(self._context), (
+            "work_load_list must have an item for each context"
+        )
         self._symbol = symbol
-        self._data_names, self._label_names, self._state_names, self._fixed_names = (
+        self._data_names, self._label_names, self._state_names, self._fixed_param_names = (
             list(names or ()) for names in (data_names, label_names, state_names, fixed_param_names)
         )
         _check_names(symbol, self._data_names, "data_names", True)
         _check_names(symbol, self._label_names, "label_names", False)
         _check_names(symbol, self._state_names, "state_names", True)
-        _check_names(symbol, self._fixed_names, "fixed_param_names", True)
+        _check_names(symbol, self._fixed_param_names, "fixed_param_names", True)
         inputs = {*self._data_names, *self._label_names, *self._state_names}
         self._param_names = [name for name in symbol.list_arguments() if name not in inputs]
         self._aux_names = symbol.list_auxiliary_states()
         self._exec_group = None
-        self._copies = {}, {}  # the parameters as get_params gives them
-        self._given = None  # parameters that wait for bind: (arg_params, aux_params)
-        self._given_states = None  # file with states of the optimizer that waits for it
+        # Two dictionaries: what get_params gives, and until bind the parameters that wait for it.
+        self._params = [None, None]
+        self._preload_opt_states = None  # file with states of the optimizer that waits for it
         self._compression_params = compression_params
-        self._optimizer = self._kvstore = None
+        self._optimizer = self._kvstore = self._grad_req = None
+        self._updaters = []
         self._update_on_kvstore = False
         self._forget_updates()
 
@@ -94,10 +97,10 @@ class Module(BaseModule):
         """A Module of a checkpoint, whose parameters are set when it is bound; keywords go to Module."""
         symbol, *params = load_checkpoint(prefix, epoch)
         made = Module(symbol, **kwargs)
-        made._given = params
+        made._params = params
         made.params_initialized = True
         if load_optimizer_states:
-            made._given_states = f"{prefix}-{epoch:04d}.states"
+            made._preload_opt_states = f"{prefix}-{epoch:04d}.states"
         return made
 
     def save_checkpoint(self, prefix, epoch, save_optimizer_states=False, remove_amp_cast=True):
@@ -162,6 +165,44 @@ class Module(BaseModule):
         """[(name, shape)] of the outputs."""
         return self._bound().output_shapes()
 
+    # --- fields of MXNet's Module that programs read and set ---
+
+    @property
+    def _data_shapes(self):
+        return self.data_shapes if self.binded else None
+
+    @property
+    def _label_shapes(self):
+        return self.label_shapes if self.binded else None
+
+    @property
+    def _output_names(self):
+        return self.output_names
+
+    def _sync_params_from_devices(self):
+        """The parameters with the values of now, or those that wait for bind."""
+        return self.get_params() if self.binded and self.params_initialized else self._params
+
+    @property
+    def _arg_params(self):
+        return self._sync_params_from_devices()[0]
+
+    @_arg_params.setter
+    def _arg_params(self, params):
+        self._params[0] = params
+
+    @property
+    def _aux_params(self):
+        return self._sync_params_from_devices()[1]
+
+    @_aux_params.setter
+    def _aux_params(self, params):
+        self._params[1] = params
+
+    @property
+    def _updater(self):
+        return self._updaters[0] if self._updaters and not self._update_on_kvstore else None
+
     # --- arrays ---
 
     def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False,
@@ -174,10 +215,11 @@ class Module(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if self.binded and self.params_initialized:
-            self._given = self.get_params()
+            self.get_params()
         self.for_training = for_training
         self.inputs_need_grad = inputs_need_grad
         assert for_training or not inputs_need_grad, "inputs_need_grad needs for_training"
+        self._grad_req = grad_req
         self._requests = self._request(grad_req if for_training else "null")
         shared = shared_module and shared_module._bound()
         self._make_executors(data_shapes, label_shapes, shared)
@@ -186,15 +228,14 @@ class Module(BaseModule):
             self.params_initialized = True
             if shared_module.optimizer_initialized:
                 self.borrow_optimizer(shared_module)
-        elif self._given is not None:
-            self._exec_group.set_params(*self._given)
-        self._given = None
+        elif self.params_initialized:
+            self._exec_group.set_params(*(given or {} for given in self._params))
 
     def _request(self, grad_req):
         """The gradient request of each argument."""
         names = self._symbol.list_arguments()
         asked = gradient_requests(grad_req, names, otherwise="write")
-        trained = {name for name in self._param_names if name not in self._fixed_names}
+        trained = {name for name in self._param_names if name not in self._fixed_param_names}
         if self.inputs_need_grad:
             trained.update(self._data_names)
         return {name: asked[name] if name in trained else "null" for name in names}
@@ -202,8 +243,8 @@ class Module(BaseModule):
     def _make_executors(self, data_shapes, label_shapes, shared):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
         self._exec_group = ExecutorGroup(
-            self._symbol, self._context, self._loads, data, label, self._param_names, self._state_names,
-            self._requests, shared,
+            self._symbol, self._context, self._work_load_list, data, label, self._param_names,
+            self._state_names, self._requests, shared,
         )  # fmt: skip
         self._forget_updates()
 
@@ -232,7 +273,7 @@ class Module(BaseModule):
         Every call gives the same dictionaries and arrays, with the values of now.
         """
         self._check("get_params")
-        arg_params, aux_params = self._copies
+        self._params = arg_params, aux_params = [{} if held is None else held for held in self._params]
         self._refresh(arg_params, self._param_names, "arg_dict")
         self._refresh(aux_params, self._aux_names, "aux_dict")
         return arg_params, aux_params
@@ -349,9 +390,9 @@ class Module(BaseModule):
         self._init_kvstore(values)
         self._forget_updates()
         self.optimizer_initialized = True
-        if self._given_states is not None:
-            self.load_optimizer_states(self._given_states)
-            self._given_states = None
+        if self._preload_opt_states is not None:
+            self.load_optimizer_states(self._preload_opt_states)
+            self._preload_opt_states = None
 
     def _init_kvstore(self, values):
         store = self._kvstore
@@ -402,7 +443,7 @@ class Module(BaseModule):
         """Computes the outputs of a DataBatch, or of a list with one for each context; `is_train` None: as
         bound.
 
-        A batch of other shapes makes new executors.
+        Of a batch nothing but `data` is needed. One of other shapes makes new executors.
         """
         self._check("forward")
         if not isinstance(data_batch, list):
@@ -411,13 +452,16 @@ class Module(BaseModule):
 
     def _adapt(self, batch):
         group = self._exec_group
-        data, label = _resized(group.data_shapes, batch.data), _resized(group.label_shapes, batch.label)
+        data = _resized(group.data_shapes, batch.data)
+        label = _resized(group.label_shapes, getattr(batch, "label", None))
         if data == group.data_shapes and (not label or label == group.label_shapes):
             return
         if not label:
             size = data[0].shape[group.data_axes[0]]
             label = [_described(one, (size, *one.shape[1:])) for one in group.label_shapes or ()]
-        self.reshape(batch.provide_data or data, batch.provide_label or label)
+        self.reshape(
+            getattr(batch, "provide_data", None) or data, getattr(batch, "provide_label", None) or label
+        )
 
     def backward(self, out_grads=None):
         """Computes the gradients; `out_grads`: those of the outputs, for symbols that end in no loss."""

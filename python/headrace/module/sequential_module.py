@@ -153,11 +153,10 @@ class SequentialModule(BaseModule):
     def forward(self, data_batch, is_train=None):
         """Runs all modules; see Module."""
         self._check("forward")
-        batch = DataBatch(data_batch.data, data_batch.label, data_batch.pad, data_batch.index)
-        for module in self._modules:
-            module.forward(batch, is_train)
-            if module is not self._modules[-1]:
-                batch = DataBatch(module.get_outputs(), data_batch.label, data_batch.pad, data_batch.index)
+        data, rest = data_batch.data, [getattr(data_batch, name, None) for name in ("label", "pad", "index")]
+        for before, module in zip([None, *self._modules], self._modules):
+            data = data if before is None else before.get_outputs()
+            module.forward(DataBatch(data, *rest), is_train)
 
     def backward(self, out_grads=None):
         """Runs all modules backward; `out_grads`: those of the last one's outputs."""

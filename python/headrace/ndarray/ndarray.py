@@ -1,6 +1,7 @@
 """NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
 
 import sys
+import weakref
 
 import numpy as _numpy
 
@@ -44,7 +45,7 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __array_ufunc__ = None  # operators with NumPy arrays on the other side are refused, as in MXNet
+    __array_ufunc__ = None  # NumPy leaves operators to the array, and its functions take none, as under MXNet
 
     # --- what it is ---
 
@@ -103,6 +104,7 @@ class NDArray(_core.Array):
     # --- values ---
 
     asscalar = _core.Array._asscalar
+    to_numpy = _core.Array.asnumpy  # the name that libraries of plots and tables look for
 
     def astype(self, dtype, copy=True):
         """The values converted to ``dtype``; the array itself when nothing changes and ``copy`` is False."""
@@ -321,9 +323,19 @@ def power(base, exp, **kwargs):
     return _power(base, exp, **kwargs)
 
 
+_lent = weakref.WeakValueDictionary()  # NumPy arrays whose memory from_numpy shares, by id
+
+
+def _is_lent(values):
+    """Whether a NumPy array is read-only because `from_numpy` shares it, or what it is a view of."""
+    return any(_numpy.may_share_memory(values, lent) for lent in list(_lent.values()))
+
+
 def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
     """An NDArray, or np array for that ``array_cls``, over a NumPy array's memory, which becomes read-only on
-    NumPy's side; a copy if ``zero_copy`` is False.
+    NumPy's side.
+
+    A copy if ``zero_copy`` is False, or if the array was read-only before: nobody may write to its memory.
 
     Raises
     ------
@@ -338,8 +350,11 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
             "from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
             "zero_copy=False"
         )
+    if not ndarray.flags["WRITEABLE"] and not _is_lent(ndarray):
+        return _core.array(ndarray, ndarray.dtype, array_cls._is_np)
     made = _core.borrow(ndarray, array_cls._is_np)
     ndarray.flags["WRITEABLE"] = False
+    _lent[id(ndarray)] = ndarray
     return made
 
 

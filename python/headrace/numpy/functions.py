@@ -27,10 +27,14 @@ __all__ = [
     "empty_like",
     "unique",
     "where",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
 ]
 
 _full = _core.function("_npi_full", True)
 _full_like = _core.function("_npi_full_like", True)
+_atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
 _unique = _core.function("_npi_unique", True)
 _where = {
     kind: _core.function(name, True)
@@ -83,7 +87,7 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
         return result if out is None else result.copyto(out)
     if dtype is None and isinstance(fill_value, (bool, _numpy.bool_)):
         dtype = "bool"
-    return _full(shape, float(fill_value), dtype, order, ctx, out=out)
+    return _full(shape, fill_value, dtype, order, ctx, out=out)
 
 
 def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
@@ -191,3 +195,23 @@ def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def _host(a):
     return a.asnumpy() if isinstance(a, NDArray) else a
+
+
+def _with_axes(count, arrays):
+    views = [_atleast[count](asarray(one)) for one in arrays]
+    return views[0] if len(views) == 1 else views
+
+
+def atleast_1d(*arys):
+    """Views of the arrays with at least one axis: one, or a list."""
+    return _with_axes(1, arys)
+
+
+def atleast_2d(*arys):
+    """Views of the arrays with at least two axes: one, or a list."""
+    return _with_axes(2, arys)
+
+
+def atleast_3d(*arys):
+    """Views of the arrays with at least three axes: one, or a list."""
+    return _with_axes(3, arys)

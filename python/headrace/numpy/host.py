@@ -46,6 +46,7 @@ _NAMES = [
     "nancumprod",
     "nancumsum",
     "nanmax",
+    "nanmean",
     "nanmedian",
     "nanmin",
     "nanpercentile",

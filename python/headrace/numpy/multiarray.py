@@ -140,7 +140,7 @@ class ndarray(NDArray):
         if method != "__call__":
             return call_on_host(getattr(ufunc, method), inputs, kwargs)
         function = getattr(front_end(), _UFUNC_NAMES.get(ufunc.__name__, ufunc.__name__), None)
-        if function is None:
+        if function is None or not all(isinstance(one, NDArray) for one in out or ()):
             return call_on_host(ufunc, inputs, {**kwargs, "out": out})
         if out is not None:
             kwargs["out"] = out[0] if isinstance(out, tuple) and len(out) == 1 else out
@@ -155,7 +155,10 @@ class ndarray(NDArray):
         own = getattr(module, name, None)
         if own is None:
             return call_on_host(function, args, kwargs)
-        return own(*args, **kwargs)
+        try:
+            return own(*args, **kwargs)
+        except (TypeError, NotImplementedError):  # arguments that NumPy takes and np does not
+            return call_on_host(function, args, kwargs)
 
     def __reduce__(self):
         return _from_record, (type(self), None), {"handle": self._record()}
@@ -191,6 +194,28 @@ def _to_host(value, name):
     return value
 
 
+def _call_with_copies(function, args, kwargs):
+    """What a NumPy function, or a method of a ufunc, gives for copies of the arrays.
+
+    ``out``, an array or a tuple of one for each result, receives the results and is given back; arrays of
+    NumPy among them are NumPy's to fill.
+    """
+    name = function.__name__
+    kwargs = {key: value if key == "out" else _to_host(value, name) for key, value in kwargs.items()}
+    args = _to_host(args, name)
+    out = kwargs.pop("out", None)
+    if out is None:
+        return function(*args, **kwargs)
+    targets = out if isinstance(out, tuple) else (out,)
+    if not any(isinstance(target, NDArray) for target in targets):
+        return function(*args, **kwargs, out=out)
+    result = function(*args, **kwargs)
+    for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
+        if target is not None:
+            target[...] = value
+    return targets[0] if len(targets) == 1 else targets
+
+
 def _first_array(values):
     for value in values:
         found = _first_array(value) if isinstance(value, (list, tuple)) else value
@@ -205,15 +230,6 @@ def call_on_host(function, args, kwargs):
     Array results come back as np arrays on the device of the first array, those of a dtype that np arrays
     cannot have as they are. ``out``: an array, or a tuple of one for each result, that receives the results.
     """
-    kwargs = dict(kwargs)
-    out = kwargs.pop("out", None)
-    on_host = {key: _to_host(value, function.__name__) for key, value in kwargs.items()}
-    result = function(*_to_host(args, function.__name__), **on_host)
-    if out is not None:
-        targets = out if isinstance(out, tuple) else (out,)
-        for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
-            target[...] = value
-        return targets[0] if len(targets) == 1 else targets
     first = _first_array([*args, *kwargs.values()])
 
     def brought_back(value):
@@ -223,7 +239,8 @@ def call_on_host(function, args, kwargs):
             return value
         return array(value, ctx=first.ctx if first is not None else None)
 
-    return brought_back(result)
+    result = _call_with_copies(function, args, kwargs)
+    return result if kwargs.get("out") is not None else brought_back(result)
 
 
 def array(object, dtype=None, ctx=None):

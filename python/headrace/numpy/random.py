@@ -8,6 +8,7 @@ import numpy as _numpy
 from .. import _core
 from .._catalogue import populate as _populate
 from .multiarray import array, ndarray
+from .multiarray import call_on_host as _call_on_host
 from .multiarray import front_end as _np
 
 __all__ = [
@@ -183,7 +184,8 @@ def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 def beta(a, b, size=None, dtype=None, ctx=None):
     """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive."""
     size = _shape(size, a, b)
-    x, y = (gamma(one, 1.0, size, "float64", ctx) for one in (a, b))
+    # Infinite parameters give infinity, which the bound makes a number that dwarfs others.
+    x, y = (_np().minimum(gamma(one, 1.0, size, "float64", ctx), 2.0**1000) for one in (a, b))
     return (x / (x + y)).astype(dtype or "float32")
 
 
@@ -261,14 +263,45 @@ def multinomial(n, pvals, size=None, **kwargs):
 def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
     """Samples of the multivariate normal distribution with the given mean and covariance matrix.
 
-    Shapes (..., k) and (..., k, k) give ``size + (..., k)``.
+    Shapes (..., k) and (..., k, k) give ``size + (..., k)``. Of ``cov`` the lower triangle is read. Waits for
+    ``cov``, which has no gradient; ``mean`` has. ``check_valid`` and ``tol`` are accepted, as by MXNet.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, and a covariance that is not positive semidefinite.
     """
-    np = _np()
     mean, cov = (x if isinstance(x, ndarray) else array(x) for x in (mean, cov))
-    batch = _numpy.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
-    draws = normal(size=(() if size is None else _shape(size)) + batch + (mean.shape[-1],))
-    factor = np.linalg.cholesky(cov)
-    return mean + np.squeeze(np.matmul(factor, np.expand_dims(draws, -1)), -1)
+    if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
+        raise ValueError(
+            "random.multivariate_normal: expected a mean of shape (..., k) and a covariance of shape "
+            f"(..., k, k), got {mean.shape} and {cov.shape}"
+        )
+    factor = _call_on_host(_factor, (cov,), {})
+    shape = _shape(size) + _numpy.broadcast_shapes(mean.shape, cov.shape[:-1])
+    draws = normal(size=shape, dtype=factor.dtype, ctx=mean.ctx)
+    return mean + _np().einsum("...jk,...k->...j", factor, draws)
+
+
+def _factor(cov):
+    """A matrix that, times its transpose, is the covariance: its Cholesky factor where there is one."""
+    values = cov.astype("float64")
+    try:
+        factor = _numpy.linalg.cholesky(values)
+    except _numpy.linalg.LinAlgError:
+        variances, axes = _numpy.linalg.eigh(values)
+        factor = axes * _numpy.sqrt(variances.clip(0))[..., None, :]
+        if variances.min() < -1e-6 * abs(variances).max():
+            factor[...] = _numpy.nan
+    if not _numpy.isfinite(factor).all():
+        raise ValueError(
+            "random.multivariate_normal: the covariance is not positive semidefinite; check that it is "
+            "symmetric and finite, or add a small multiple of the identity"
+        )
+    return factor.astype(cov.dtype if cov.dtype.kind == "f" else "float32")
+
+
+_factor.__name__ = "random.multivariate_normal"  # what errors name
 
 
 __all__ += _populate(globals(), "np.random")

@@ -101,11 +101,17 @@ def _positions(places, interpolation):
     return lower, upper, _numpy.broadcast_to(share, places.shape)
 
 
+def _between(low, high, share):
+    """What lies at a share of the way between two elements; an infinity between two of its own."""
+    return _np().where(low == high, low, low + (high - low) * share)
+
+
 def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
     """The q-th quantiles of the elements of ``a`` along ``axis``, q in [0, 1].
 
     The result has the shape of ``q`` followed by the remaining dimensions. ``interpolation`` says what is
-    taken between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. Waits for ``q``.
+    taken between two elements: 'linear', 'lower', 'higher', 'midpoint' or 'nearest'. The quantiles of
+    elements with a nan among them are nan; `nanquantile` ignores it. Waits for ``q``.
 
     Raises
     ------
@@ -130,7 +136,9 @@ def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="lin
     result = low
     if interpolation in ("linear", "midpoint"):
         high = np.take(rows, array(upper, dtype="int64"), axis=-1)
-        result = low + (high - low) * array(share, dtype=a.dtype)
+        result = _between(low, high, array(share, dtype=a.dtype))
+    last = rows[..., -1:]
+    result = np.where(np.isnan(last), last, result)  # nan is sorted to the end
     kept = tuple(1 if d in axes else n for d, n in enumerate(a.shape) if keepdims or d not in axes)
     if result.ndim > 1:
         result = np.moveaxis(result, -1, 0)
@@ -157,6 +165,8 @@ def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="l
 
 def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
     """The middle of the sorted elements along ``axis``, the mean of two where their number is even.
+
+    nan where one of them is nan; `nanmedian` ignores it.
 
     Raises
     ------

@@ -391,8 +391,11 @@ def load(fname):
     """The symbol in a file. MXNetError: there is no such file, or it is malformed."""
     if not isinstance(fname, str):
         raise TypeError("fname need to be string")
+    path = pathlib.Path(fname)
+    if path.exists() and not path.is_file():  # to read one of another kind may never end, or never begin
+        raise MXNetError(f'symbol.load: Open "{fname}": it is not a regular file')
     try:
-        text = pathlib.Path(fname).read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise MXNetError(f'symbol.load: Open "{fname}": {error.strerror}') from None
     except UnicodeDecodeError as error:

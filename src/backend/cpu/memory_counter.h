@@ -48,7 +48,7 @@ class MemoryCounter {
   struct AtThreadExit;
 
   // One counter per process: it is part of the one host allocator.
-  static thread_local constinit ThreadCount* own_count_;
+  [[gnu::tls_model("initial-exec")]] static thread_local constinit ThreadCount* own_count_;
 
   ThreadCount& current() noexcept { return own_count_ ? *own_count_ : enter(); }
   ThreadCount& enter() noexcept;

@@ -8,9 +8,9 @@
 namespace headrace {
 
 // What a program computes in. float16 and bfloat16 arrays compute in float32, small integers and bool in int32,
-// uint32 and uint64 in int64 (so uint64 values of 2^63 and more wrap).
-enum class ComputeType : uint8_t { kFloat32, kFloat64, kInt32, kInt64 };
-inline constexpr int kComputeTypeCount = 4;
+// uint32 in int64.
+enum class ComputeType : uint8_t { kFloat32, kFloat64, kInt32, kInt64, kUint64 };
+inline constexpr int kComputeTypeCount = 5;
 
 constexpr size_t item_size(ComputeType type) noexcept {
   return type == ComputeType::kFloat32 || type == ComputeType::kInt32 ? 4 : 8;

@@ -384,6 +384,9 @@ Program::Scalar Program::to_scalar(double value) const noexcept {
     case ComputeType::kInt64:
       scalar.int64 = numeric_cast<int64_t>(value);
       break;
+    case ComputeType::kUint64:
+      scalar.uint64 = numeric_cast<uint64_t>(value);
+      break;
   }
   return scalar;
 }

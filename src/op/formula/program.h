@@ -33,6 +33,7 @@ class Program {
     double float64;
     int32_t int32;
     int64_t int64;
+    uint64_t uint64;
   };
 
   // What runs between two looks at the slots: one instruction, or machine code for several.

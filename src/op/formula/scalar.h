@@ -82,9 +82,9 @@ inline T arithmetic(T a, T b, T c) noexcept {
 
 template <class T>
 inline T integer_power(T base, T exponent) noexcept {
-  if (exponent < 0) {
+  if (std::is_signed_v<T> && exponent < 0) {
     if (base == 1) return 1;
-    return base == -1 ? ((exponent & 1) != 0 ? T(-1) : T{1}) : T{0};
+    return base == T(-1) ? ((exponent & 1) != 0 ? T(-1) : T{1}) : T{0};
   }
   Unsigned<T> result = 1, factor = static_cast<Unsigned<T>>(base);
   for (auto e = static_cast<Unsigned<T>>(exponent); e != 0; e >>= 1) {
@@ -107,7 +107,8 @@ inline T division(T a, T b) noexcept {
   if constexpr (std::is_integral_v<T>) {
     if constexpr (op == kPow) return integer_power(a, b);
     if (b == 0) return 0;
-    if (b == -1) return op == kDiv ? static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(a)) : T{0};
+    if (std::is_signed_v<T> && b == T(-1))
+      return op == kDiv ? static_cast<T>(Unsigned<T>{0} - static_cast<Unsigned<T>>(a)) : T{0};
     if constexpr (op == kDiv) return static_cast<T>(a / b);
     const T r = static_cast<T>(a % b);
     if constexpr (op == kFmod) return r;
@@ -219,7 +220,8 @@ inline T bits(T a, T b) noexcept {
   if constexpr (op == kBitOr) return static_cast<T>(a | b);
   if constexpr (op == kBitXor) return static_cast<T>(a ^ b);
   if constexpr (op == kShiftLeft) return b < 0 || b >= kWidth ? T{0} : static_cast<T>(x << b);
-  if constexpr (op == kShiftRight) return static_cast<T>(a >> (b < 0 || b >= kWidth ? kWidth - 1 : b));
+  if constexpr (op == kShiftRight)
+    return b < 0 || b >= kWidth ? static_cast<T>(a < 0 ? -1 : 0) : static_cast<T>(a >> b);
   if constexpr (op == kGcd || op == kLcm) {
     const auto magnitude = [](T v) {
       const auto u = static_cast<Unsigned<T>>(v);

@@ -25,7 +25,8 @@ template <class Tile>
 constexpr ComputeType kComputeType = std::is_same_v<Tile, float>     ? ComputeType::kFloat32
                                      : std::is_same_v<Tile, double>  ? ComputeType::kFloat64
                                      : std::is_same_v<Tile, int32_t> ? ComputeType::kInt32
-                                                                     : ComputeType::kInt64;
+                                     : std::is_same_v<Tile, int64_t> ? ComputeType::kInt64
+                                                                     : ComputeType::kUint64;
 
 template <class Memory, class Tile>
 void load(void* tile, const void* memory, int64_t stride, int64_t n) noexcept {
@@ -65,7 +66,8 @@ void store(const void* tile, void* memory, int64_t stride, int64_t n) noexcept {
 template <class F>
 auto dispatch_compute(ComputeType type, F&& f) {
   return dispatch(dtype_of(type), [&]<class T>() {
-    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t>) {
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
+                  std::is_same_v<T, uint64_t>) {
       return f.template operator()<T>();
     } else {
       return f.template operator()<int64_t>();

@@ -27,6 +27,8 @@ constexpr DType dtype_of(ComputeType type) noexcept {
       return DType::kInt32;
     case ComputeType::kInt64:
       return DType::kInt64;
+    case ComputeType::kUint64:
+      return DType::kUint64;
   }
   return DType::kFloat32;
 }
@@ -42,8 +44,9 @@ constexpr ComputeType compute_type_of(DType dtype) noexcept {
       return ComputeType::kFloat64;
     case DType::kInt64:
     case DType::kUint32:
-    case DType::kUint64:
       return ComputeType::kInt64;
+    case DType::kUint64:
+      return ComputeType::kUint64;
     default:
       return ComputeType::kInt32;
   }

@@ -143,6 +143,8 @@ void add(KernelTable& table, ComputeType type) {
       return add_common<int32_t>(table);
     case ComputeType::kInt64:
       return add_common<int64_t>(table);
+    case ComputeType::kUint64:
+      return add_common<uint64_t>(table);
   }
 }
 

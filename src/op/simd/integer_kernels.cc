@@ -1,4 +1,4 @@
-// Vector kernels of arithmetic, bits and selection for int32 and int64.
+// Vector kernels of arithmetic, bits and selection for the integer compute types.
 #include "op/simd/kernels.h"
 #include "op/simd/targets.h"
 
@@ -133,6 +133,7 @@ void add_integer(KernelTable& table) {
 void add(KernelTable& table, ComputeType type) {
   if (type == ComputeType::kInt32) add_integer<int32_t>(table);
   if (type == ComputeType::kInt64) add_integer<int64_t>(table);
+  if (type == ComputeType::kUint64) add_integer<uint64_t>(table);
 }
 
 #endif

@@ -17,7 +17,7 @@ KernelTable make_kernels(ComputeType type) {
 const KernelTable& kernels(ComputeType type) {
   static const std::array<KernelTable, kComputeTypeCount> kTables = {
       make_kernels(ComputeType::kFloat32), make_kernels(ComputeType::kFloat64), make_kernels(ComputeType::kInt32),
-      make_kernels(ComputeType::kInt64)};
+      make_kernels(ComputeType::kInt64), make_kernels(ComputeType::kUint64)};
   return kTables[static_cast<size_t>(type)];
 }
 

@@ -47,6 +47,8 @@ void add_lane_kernels(KernelTable& table, ComputeType type) {
       return add_all<int32_t>(table, kAll);
     case ComputeType::kInt64:
       return add_all<int64_t>(table, kAll);
+    case ComputeType::kUint64:
+      return add_all<uint64_t>(table, kAll);
   }
 }
 

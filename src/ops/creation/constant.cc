@@ -32,7 +32,7 @@ struct NpShapeAttrs {
 
 struct FullAttrs {
   Shape shape = {};
-  double value = 0;
+  Number value = int64_t{0};
   std::optional<std::string> ctx = {};
   std::optional<DType> dtype = {};
   static constexpr auto kFields =
@@ -43,7 +43,7 @@ struct FullAttrs {
 
 struct NdFullAttrs {
   Shape shape = {};
-  double value = 0;
+  Number value = int64_t{0};
   std::optional<std::string> ctx = {};
   std::optional<DType> dtype = {};
   static constexpr auto kFields =
@@ -54,7 +54,7 @@ struct NdFullAttrs {
 
 struct NpFullAttrs {
   Shape shape = {};
-  double value = 0;
+  Number value = int64_t{0};
   std::optional<DType> dtype = {};
   std::string order = "C";
   std::optional<std::string> ctx = {};
@@ -67,7 +67,7 @@ struct NpFullAttrs {
 
 template <class A>
 OpDef filled(std::string name, std::vector<std::string> aliases, std::vector<std::string> python, std::string doc,
-             std::function<double(const A&)> value, A sample) {
+             std::function<Number(const A&)> value, A sample) {
   return general<A>({.name = std::move(name),
                      .aliases = std::move(aliases),
                      .python = std::move(python),

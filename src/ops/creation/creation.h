@@ -7,9 +7,10 @@
 namespace headrace {
 
 // Every element of `output` is `value`, cast as astype would.
-void fill(const Tensor& output, double value);
-// Element i is values(i), cast.
-void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values);
+void fill(const Tensor& output, const Number& value);
+// Element i is values(i), cast. T is double or int64_t.
+template <class T>
+void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values);
 // Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
 void fill_eye(const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.

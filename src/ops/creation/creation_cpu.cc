@@ -19,10 +19,10 @@ double write_cost(const Tensor& output) {
 
 }  // namespace
 
-void fill(const Tensor& output, double value) {
+void fill(const Tensor& output, const Number& value) {
   uint64_t bits = 0;
   dispatch(output.dtype, [&]<class T>() {
-    T converted = numeric_cast<T>(value);
+    const T converted = std::visit([](auto number) { return numeric_cast<T>(number); }, value);
     std::memcpy(&bits, &converted, sizeof(T));
   });
   dispatch_size(output.dtype, [&]<class U>() {
@@ -33,13 +33,15 @@ void fill(const Tensor& output, double value) {
   });
 }
 
-void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values) {
-  Store store = store_function(ComputeType::kFloat64, output.dtype);
+template <class T>
+void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values) {
+  constexpr ComputeType kType = std::is_same_v<T, double> ? ComputeType::kFloat64 : ComputeType::kInt64;
+  Store store = store_function(kType, output.dtype);
   auto* bytes = output.as<unsigned char>();
   auto size = static_cast<int64_t>(item_size(output.dtype));
   parallel_for(output.size, kChunk, write_cost(output) + static_cast<double>(output.size),
                [&](int64_t begin, int64_t end) {
-                 double tile[kChunk];
+                 T tile[kChunk];
                  for (int64_t i = begin; i < end; i += kChunk) {
                    int64_t count = std::min(kChunk, end - i);
                    values(i, count, tile);
@@ -48,8 +50,11 @@ void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t cou
                });
 }
 
+template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values);
+template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, int64_t* values)> values);
+
 void fill_eye(const Tensor& output, int64_t k) {
-  fill(output, 0);
+  fill(output, int64_t{0});
   if (output.size == 0) return;
   int64_t rows = output.shape[0], columns = output.shape[1];
   dispatch(output.dtype, [&]<class T>() {
@@ -69,8 +74,8 @@ void fill_indices(const Tensor& output) {
     Strides strides{1};
     Tensor part{output.as<unsigned char>() + static_cast<size_t>(axis * grid) * item, output.dtype, shape, strides,
                 grid};
-    fill_with(part, [&](int64_t first, int64_t count, double* values) {
-      for (int64_t i = 0; i < count; ++i) values[i] = static_cast<double>((first + i) / inner % extent);
+    fill_with<int64_t>(part, [&](int64_t first, int64_t count, int64_t* values) {
+      for (int64_t i = 0; i < count; ++i) values[i] = (first + i) / inner % extent;
     });
   }
 }

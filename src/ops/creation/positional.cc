@@ -162,7 +162,7 @@ OpDef arange_like() {
            },
        .kernel =
            [](KernelContext& c, const A& a) {
-             fill_with(c.output(0), [&a](int64_t first, int64_t count, double* values) {
+             fill_with<double>(c.output(0), [&a](int64_t first, int64_t count, double* values) {
                for (int64_t i = 0; i < count; ++i)
                  values[i] = a.start + a.step * static_cast<double>((first + i) / a.repeat);
              });
@@ -195,7 +195,7 @@ OpDef window(const std::string& word, const char* doc, double a0, double a1, dou
        .infer = [](Infer& infer, const A& a) { infer_made(infer, {std::max<int64_t>(a.M, 0)}, a.dtype, a.ctx); },
        .kernel =
            [=](KernelContext& c, const A& a) {
-             fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+             fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
                for (int64_t i = 0; i < count; ++i) {
                  double at = static_cast<double>(1 - a.M + 2 * (first + i));
                  double t = a.M > 1 ? std::numbers::pi * at / static_cast<double>(a.M - 1) : 0;

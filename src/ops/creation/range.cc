@@ -11,9 +11,9 @@ namespace headrace {
 namespace {
 
 struct NdArangeAttrs {
-  double start = 0;
-  std::optional<double> stop = {};
-  double step = 1;
+  Number start = int64_t{0};
+  std::optional<Number> stop = {};
+  Number step = int64_t{1};
   int64_t repeat = 1;
   std::optional<bool> infer_range = {};
   std::optional<std::string> ctx = {};
@@ -28,9 +28,9 @@ struct NdArangeAttrs {
 };
 
 struct NpArangeAttrs {
-  double start = 0;
-  std::optional<double> stop = {};
-  double step = 1;
+  Number start = int64_t{0};
+  std::optional<Number> stop = {};
+  Number step = int64_t{1};
   std::optional<DType> dtype = {};
   std::optional<std::string> ctx = {};
   int64_t repeat = 1;
@@ -44,9 +44,62 @@ struct NpArangeAttrs {
              field(&NpArangeAttrs::infer_range, "infer_range", "Of no effect.").of_files());
 };
 
+// Where a range begins and how far apart its values are. In integers, where all that was given are such.
+template <class T>
+struct Range {
+  T start, stop, step;
+};
+
 template <class A>
-double first_of(const A& a) {
-  return a.stop ? a.start : 0;
+std::optional<Range<int64_t>> integer_range(const A& a) {
+  const Number start = a.stop ? a.start : Number(int64_t{0}), stop = a.stop.value_or(a.start);
+  for (const Number& number : {start, stop, a.step})
+    if (!std::holds_alternative<int64_t>(number)) return std::nullopt;
+  return Range<int64_t>{std::get<int64_t>(start), std::get<int64_t>(stop), std::get<int64_t>(a.step)};
+}
+
+template <class A>
+Range<double> real_range(const A& a) {
+  return {a.stop ? as_double(a.start) : 0, as_double(a.stop.value_or(a.start)), as_double(a.step)};
+}
+
+// Integers are counted in 128 bits, where no difference overflows.
+template <class A>
+double length_of(const A& a) {
+  if (const auto range = integer_range(a)) {
+    const __int128 span = static_cast<__int128>(range->stop) - range->start, step = range->step;
+    return static_cast<double>((span + step - (step > 0 ? 1 : -1)) / step);
+  }
+  const Range<double> range = real_range(a);
+  return std::ceil((range.stop - range.start) / range.step);
+}
+
+template <class A>
+int64_t count_values(const Infer& infer, const A& a) {
+  infer.require(as_double(a.step) != 0, ErrorKind::kValue, "the step is 0; give another one");
+  infer.require(a.repeat > 0, ErrorKind::kValue, "repeat must be at least 1, got {}", a.repeat);
+  const double count = length_of(a);
+  infer.require(!std::isnan(count), ErrorKind::kValue, "start, stop and step must be numbers, not nan");
+  infer.require(count < 0x1p59, ErrorKind::kMemory, "a range of {} values is too large", count);
+  return count > 0 ? multiply_extents(static_cast<int64_t>(count), a.repeat, infer.name()) : 0;
+}
+
+// Unsigned, so that the steps beyond the end of a range do not overflow.
+template <class A>
+void fill_range(const Tensor& output, const A& a) {
+  const auto integers = integer_range(a);
+  if (integers && !is_floating(output.dtype))
+    return fill_with<int64_t>(output, [&](int64_t first, int64_t count, int64_t* values) {
+      for (int64_t i = 0; i < count; ++i)
+        values[i] =
+            static_cast<int64_t>(static_cast<uint64_t>(integers->start) +
+                                 static_cast<uint64_t>(integers->step) * static_cast<uint64_t>((first + i) / a.repeat));
+    });
+  const Range<double> range = real_range(a);
+  fill_with<double>(output, [&](int64_t first, int64_t count, double* values) {
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = range.start + range.step * static_cast<double>((first + i) / a.repeat);
+  });
 }
 
 template <class A>
@@ -58,33 +111,20 @@ OpDef arange(std::string name, std::vector<std::string> python) {
            "Values from `start` up to but without `stop`, `step` apart: arange(3) is [0, 1, 2]. Raises ValueError for "
            "a step of 0.",
        .inputs = {},
-       .infer =
-           [](Infer& infer, const A& a) {
-             infer.require(a.step != 0, ErrorKind::kValue, "the step is 0; give another one");
-             infer.require(a.repeat > 0, ErrorKind::kValue, "repeat must be at least 1, got {}", a.repeat);
-             double count = std::ceil((a.stop.value_or(a.start) - first_of(a)) / a.step);
-             infer.require(count < 0x1p62, ErrorKind::kMemory, "a range of {} values is too large", count);
-             int64_t length = count > 0 ? static_cast<int64_t>(count) * a.repeat : 0;
-             infer_made(infer, {length}, a.dtype, a.ctx);
-           },
-       .kernel =
-           [](KernelContext& c, const A& a) {
-             fill_with(c.output(0), [start = first_of(a), &a](int64_t first, int64_t count, double* values) {
-               for (int64_t i = 0; i < count; ++i)
-                 values[i] = start + a.step * static_cast<double>((first + i) / a.repeat);
-             });
-           },
+       .infer = [](Infer& infer, const A& a) { infer_made(infer, {count_values(infer, a)}, a.dtype, a.ctx); },
+       .kernel = [](KernelContext& c, const A& a) { fill_range(c.output(0), a); },
        .zero_gradient = true,
-       .samples = {Sample({}, make_attrs(A{.start = 5})),
-                   Sample({}, make_attrs(A{.start = 5, .stop = 1, .step = -0.5}))}});
+       .samples = {Sample({}, make_attrs(A{.start = int64_t{5}})),
+                   Sample({}, make_attrs(A{.start = 5.0, .stop = 1.0, .step = -0.5}))}});
 }
 
 OpDef np_arange() {
   OpDef op = arange<NpArangeAttrs>("_npi_arange", {"np.arange"});
   op.spelling = [](const Attrs& attrs, size_t) {
     const auto& a = attrs.as<NpArangeAttrs>();
-    return placed({"_npi_arange", {{"start", first_of(a)}, {"stop", a.stop.value_or(a.start)}, {"step", a.step}}},
-                  a.dtype, a.ctx);
+    const Range<double> range = real_range(a);
+    return placed({"_npi_arange", {{"start", range.start}, {"stop", range.stop}, {"step", range.step}}}, a.dtype,
+                  a.ctx);
   };
   return op;
 }
@@ -181,7 +221,7 @@ OpDef nd_linspace() {
                      .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
                              spaced(a, first, count, values);
                            });
                          },
@@ -203,7 +243,7 @@ OpDef np_linspace() {
                          },
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
                              spaced(a, first, count, values);
                            });
                            if (a.retstep) *c.output(1).as<double>() = step_of(a);
@@ -229,7 +269,7 @@ OpDef np_logspace() {
                      .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           fill_with(c.output(0), [&](int64_t first, int64_t count, double* values) {
+                           fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
                              spaced(a, first, count, values);
                              for (int64_t i = 0; i < count; ++i) values[i] = std::pow(a.base, values[i]);
                            });

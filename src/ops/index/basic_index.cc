@@ -7,11 +7,30 @@
 #include "ops/families.h"
 
 namespace headrace {
+namespace {
+
+// Whether start, start + step, ... are `count` elements of an axis.
+bool lies_inside(int64_t start, int64_t step, int64_t count, int64_t extent) {
+  if (count == 0) return start >= -1 && start <= extent;
+  int64_t last;
+  return count > 0 && start >= 0 && start < extent && !__builtin_mul_overflow(count - 1, step, &last) &&
+         !__builtin_add_overflow(last, start, &last) && last >= 0 && last < extent;
+}
+
+}  // namespace
+
 Geometry indexed(const Geometry& in, const Shape& key) {
   Geometry out{{}, {}, in.offset};
   size_t axis = 0;
+  const auto check_key = [&](bool fits) {
+    check(fits, ErrorKind::kValue, "_basic_index: the key {} does not fit an array of shape {}", to_string(key),
+          to_string(in.shape));
+  };
+  check_key(key.size() % 4 == 0);
   for (size_t k = 0; k + 3 < key.size(); k += 4) {
     int64_t kind = key[k], start = key[k + 1], step = key[k + 2], count = key[k + 3];
+    check_key(kind >= 0 && kind <= 2);
+    if (kind != 2) check_key(axis < in.shape.size() && lies_inside(start, step, kind == 1 ? count : 1, in.shape[axis]));
     if (kind == 2) {
       out.shape.push_back(1);
       out.strides.push_back(0);
@@ -32,6 +51,11 @@ Geometry indexed(const Geometry& in, const Shape& key) {
 }
 
 namespace {
+
+void require_indexed(const Infer& i, const Shape& wanted, const Shape& given) {
+  i.require(given == wanted, ErrorKind::kValue, "the key selects shape {}, but the input has shape {}",
+            to_string(wanted), to_string(given));
+}
 
 Geometry indexed_packed(const Shape& shape, const Shape& key) {
   return indexed({shape, contiguous_strides(shape), 0}, key);
@@ -71,7 +95,11 @@ OpDef basic_index_scatter() {
   return general<BasicIndexAttrs>({
       .name = "_basic_index_scatter",
       .doc = "Zeros of the given shape with the input at the indexed places: the transpose of _basic_index.",
-      .infer = [](Infer& i, const BasicIndexAttrs& a) { i.output(a.shape, i.dtype(0)); },
+      .infer =
+          [](Infer& i, const BasicIndexAttrs& a) {
+            require_indexed(i, indexed_packed(a.shape, a.key).shape, i.shape(0));
+            i.output(a.shape, i.dtype(0));
+          },
       .kernel =
           [](KernelContext& c, const BasicIndexAttrs& a) {
             const Tensor& from = c.input(0);
@@ -95,7 +123,15 @@ OpDef basic_index_assign() {
       .name = "_basic_index_assign",
       .doc = "A copy of data in which the indexed places hold value (broadcast to them).",
       .inputs = {"data", "value"},
-      .infer = [](Infer& i, const BasicIndexAttrs&) { i.output(i.shape(0), i.dtype(0)); },
+      .infer =
+          [](Infer& i, const BasicIndexAttrs& a) {
+            const Shape place = indexed_packed(i.shape(0), a.key).shape;
+            i.require(broadcast_shapes(place, i.shape(1), i.name()) == place, ErrorKind::kValue,
+                      "a value of shape {} does not fit a place of shape {}", to_string(i.shape(1)), to_string(place));
+            i.require(i.dtype(1) == i.dtype(0), ErrorKind::kType, "data hold {}, but the value holds {}",
+                      dtype_name(i.dtype(0)), dtype_name(i.dtype(1)));
+            i.output(i.shape(0), i.dtype(0));
+          },
       .kernel =
           [](KernelContext& c, const BasicIndexAttrs& a) {
             const Tensor& to = c.output(0);

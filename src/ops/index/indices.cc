@@ -92,7 +92,8 @@ std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, 
       i %= extent;
       if (i < 0) i += extent;
     } else {
-      check(i >= -extent && i < extent, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}",
+      const int64_t least = mode == IndexMode::kRaise ? -extent : 0;
+      check(i >= least && i < extent, ErrorKind::kIndex, "{}: index {} is out of bounds for axis {} with size {}",
             operation, i, axis, extent);
       i += extent;
     }

@@ -10,12 +10,12 @@
 namespace headrace {
 
 // What happens to an index that is out of range.
-enum class IndexMode : uint8_t { kClip, kWrap, kRaise };
+enum class IndexMode : uint8_t { kClip, kWrap, kRaise, kRaiseNegative };
 IndexMode index_mode(const std::string& word) noexcept;  // "clip", "wrap", "raise"
 
 // Reads the values as int64 (floats truncated) and brings each into [0, extent). clip: to the nearest end; wrap: modulo
-// extent; raise: negative ones count from the end, what remains outside raises IndexError naming operation, index, axis
-// and extent. Any index into nothing raises IndexError.
+// extent; raise: negative ones count from the end (kRaiseNegative: are out of range too), what remains outside raises
+// IndexError naming operation, index, axis and extent. Any index into nothing raises IndexError.
 std::vector<int64_t> read_indices(const char* operation, const Tensor& indices, int64_t extent, IndexMode mode,
                                   int64_t axis);
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "op/invoke.h"
+#include "op/trace.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -40,7 +41,12 @@ struct Along {
   Along(const NDArray& given, const std::optional<int64_t>& named, const char* name)
       : array(named ? given : call("_reshape_to", {given}, {{"shape", Shape{given.size()}}})),
         axis(named ? normalize_axis(*named, static_cast<int64_t>(given.ndim()), name) : 0),
-        extent(array.shape()[static_cast<size_t>(axis)]) {}
+        extent(array.shape()[static_cast<size_t>(axis)]) {
+    constexpr int64_t kMostTraced = int64_t{1} << 24;
+    check(!is_abstract(array) || extent <= kMostTraced, ErrorKind::kMemory,
+          "{}: a graph would hold a list of the places of an axis of extent {}; at most {} are possible", name, extent,
+          kMostTraced);
+  }
 
   NDArray taken(const NDArray& from, const Places& places) const {
     const NDArray indices =
@@ -76,7 +82,11 @@ Places places_of_slice(const A& a, int64_t extent, const char* name) {
   };
   const int64_t first = end(a.start, step > 0 ? lowest : highest), last = end(a.stop, step > 0 ? highest : lowest);
   Places places;
-  for (int64_t i = first; step > 0 ? i < last : i > last; i += step) places.push_back(i);
+  const int64_t span = step > 0 ? last - first : first - last;
+  // The size of a step, which for the least number is none of int64.
+  const uint64_t size = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  const int64_t count = span > 0 ? static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / size) + 1 : 0;
+  for (int64_t k = 0; k < count; ++k) places.push_back(first + k * step);
   return places;
 }
 

@@ -13,6 +13,7 @@ namespace {
 
 // Flat positions of the elements that are not 0. Waits for the array.
 std::vector<int64_t> nonzero_positions(const NDArray& array) {
+  check_has_values(array, "asnumpy");
   std::vector<int64_t> positions;
   const int64_t n = array.size();
   std::vector<char> bytes(static_cast<size_t>(n) * item_size(array.dtype()));

@@ -193,7 +193,8 @@ struct PickAttrs {
   static constexpr auto kFields = fields(
       field(&PickAttrs::axis, "axis", "Axis to pick along; None: the flattened array."),
       field(&PickAttrs::keepdims, "keepdims", "Keep the axis with length 1."),
-      field(&PickAttrs::mode, "mode", "Indices out of range: clip to the ends or wrap around.").one_of("clip|wrap"));
+      field(&PickAttrs::mode, "mode", "Indices out of range: clip to the ends, wrap around, or raise IndexError.")
+          .one_of("clip|wrap|raise"));
 };
 
 struct BackwardPickAttrs {
@@ -202,14 +203,9 @@ struct BackwardPickAttrs {
   Shape shape;
   static constexpr auto kFields =
       fields(field(&BackwardPickAttrs::axis, "axis", "Axis of the picking."),
-             field(&BackwardPickAttrs::mode, "mode", "Treatment of indices out of range.").one_of("clip|wrap"),
+             field(&BackwardPickAttrs::mode, "mode", "Treatment of indices out of range.").one_of("clip|wrap|raise"),
              field(&BackwardPickAttrs::shape, "shape", "Shape of the result.").required());
 };
-
-IndexSpace pick_space(const char* name, const Shape& shape, const std::optional<int64_t>& axis) {
-  if (!axis) return {1, element_count(shape), 1};
-  return IndexSpace::along(shape, normalize_axis(*axis, static_cast<int64_t>(shape.size()), name));
-}
 
 void infer_pick(Infer& i, const PickAttrs& a) {
   const Shape& shape = i.shape(0);
@@ -232,10 +228,13 @@ void infer_pick(Infer& i, const PickAttrs& a) {
   i.cost(100 + static_cast<double>(rows) * 4);
 }
 
-// Calls f(position in the array) for every picked element, in order.
-template <class F>
-void for_each_picked(const char* name, const IndexSpace& space, const Tensor& index, const std::string& mode, F&& f) {
-  const std::vector<int64_t> indices = read_indices(name, index, space.length, index_mode(mode), 0);
+// Calls f(number of the row, position in the array of `shape`) for every picked element, in order.
+template <class Attrs, class F>
+void for_each_picked(const char* name, const Shape& shape, const Tensor& index, const Attrs& a, F&& f) {
+  const int64_t axis = a.axis ? normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), name) : 0;
+  const IndexSpace space = a.axis ? IndexSpace::along(shape, axis) : IndexSpace{1, element_count(shape), 1};
+  const IndexMode mode = a.mode == "raise" ? IndexMode::kRaiseNegative : index_mode(a.mode);
+  const std::vector<int64_t> indices = read_indices(name, index, space.length, mode, axis);
   size_t k = 0;
   for (int64_t o = 0; o < space.outer; ++o)
     for (int64_t j = 0; j < space.inner; ++j, ++k) f(k, (o * space.length + indices[k]) * space.inner + j);
@@ -259,18 +258,20 @@ OpDef pick() {
   return general<PickAttrs>({.name = "pick",
                              .aliases = {"_npx_pick", "choose_element_0index"},
                              .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
-                             .doc = "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has "
-                                    "the shape of data without the "
-                                    "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
-                                    "Raises ValueError for an axis out of range or an index array of another shape.",
+                             .doc =
+                                 "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has "
+                                 "the shape of data without the "
+                                 "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
+                                 "Raises ValueError for an axis out of range or an index array of another shape; "
+                                 "with mode='raise' IndexError, when the result is read, for a negative index or one "
+                                 "beyond the end.",
                              .inputs = {"data", "index"},
                              .infer = infer_pick,
                              .kernel =
                                  [](KernelContext& c, const PickAttrs& a) {
                                    const Tensor &data = c.input(0), &out = c.output(0);
                                    with_item(data.dtype, [&]<class T>(T) {
-                                     for_each_picked(c.name(), pick_space(c.name(), data.shape, a.axis), c.input(1),
-                                                     a.mode,
+                                     for_each_picked(c.name(), data.shape, c.input(1), a,
                                                      [&](size_t k, int64_t at) { out.as<T>()[k] = data.as<T>()[at]; });
                                    });
                                  },
@@ -302,7 +303,7 @@ OpDef backward_pick() {
              const Tensor &from = c.input(0), &out = c.output(0);
              with_item(out.dtype, [&]<class T>(T) {
                std::fill_n(out.as<T>(), out.size, T{0});
-               for_each_picked(c.name(), pick_space(c.name(), a.shape, a.axis), c.input(1), a.mode,
+               for_each_picked(c.name(), a.shape, c.input(1), a,
                                [&](size_t k, int64_t at) { out.as<T>()[at] = from.as<T>()[k]; });
              });
            },

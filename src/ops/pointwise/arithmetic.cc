@@ -72,10 +72,18 @@ BinaryRow mod() {
           .np_python = {"np.mod", "np.remainder"}};
 }
 
+// What is left after taking away the remainder divides without error, but for the last bit. The remainder has the sign
+// of a, so a quotient below zero is one too large where there is one; zeros have the sign of the quotient.
+Expr floor_of_quotient(const Expr& a, const Expr& b) {
+  const Expr rest = fmod(a, b), quotient = (a - rest) / b;
+  const Expr whole = rint_down(quotient - logical_and(rest != 0, logical_xor(rest < 0, b < 0)));
+  return select(logical_and(b != 0, whole != 0), whole, select(b == 0, a / b, copysign(0, a / b)));
+}
+
 BinaryRow floor_divide() {
   return {.name = "floor_divide",
           .doc = "Largest integer not above the quotient, element by element.",
-          .formula = [](Expr a, Expr b) { return (a - a % b) / b; },
+          .formula = [](Expr a, Expr b) { return floor_of_quotient(a, b); },
           .zero_gradient = true,
           .np = "floor_divide",
           .np_python = {"np.floor_divide"},

@@ -51,9 +51,12 @@ double positive(Stream& stream) {
   return 1 - uniform01<double>(stream);
 }
 
-// Marsaglia and Tsang's method; shapes below 1 by the usual boost.
+// Marsaglia and Tsang's method; shapes below 1 by the usual boost. Where the shape is so large that its method never
+// ends, infinity among them, the distribution is narrower than the step to the next number.
 template <class Stream>
 double gamma(Stream& stream, double shape) {
+  constexpr double kNarrow = 0x1p200;
+  if (!(shape < kNarrow)) return shape;
   if (shape < 1) return gamma(stream, shape + 1) * std::pow(positive(stream), 1 / shape);
   double d = shape - 1.0 / 3, c = 1 / std::sqrt(9 * d);
   while (true) {
@@ -71,7 +74,9 @@ double gamma(Stream& stream, double shape) {
 // Multiplication for small means, Hoermann's transformed rejection (PTRS) for large ones.
 template <class Stream>
 double poisson(Stream& stream, double mean) {
+  constexpr double kNarrow = 0x1p200;
   if (mean == 0) return 0;
+  if (!(mean < kNarrow)) return mean;
   if (mean < 12) {
     double limit = std::exp(-mean), product = positive(stream);
     int64_t count = 0;
@@ -104,7 +109,8 @@ double draw(Distribution kind, Stream& stream, const double* p) {
       return gamma(stream, p[0]) * p[1];
     case Distribution::kBeta: {
       double x = gamma(stream, p[0]), y = gamma(stream, p[1]);
-      return x / (x + y);
+      if (std::isinf(x) && std::isinf(y)) return 0.5;
+      return std::isinf(x) ? 1 : x / (x + y);
     }
     case Distribution::kChisquare:
       return 2 * gamma(stream, p[0] / 2);

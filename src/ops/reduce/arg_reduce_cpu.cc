@@ -130,6 +130,8 @@ void arg_reduce(const Tensor& input, const AxisSpace& space, bool largest, const
       return search<int32_t>(input, space, largest, type, output);
     case ComputeType::kInt64:
       return search<int64_t>(input, space, largest, type, output);
+    case ComputeType::kUint64:
+      return search<uint64_t>(input, space, largest, type, output);
   }
 }
 

@@ -20,8 +20,9 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <Combine how, class T>
-using Accumulator = std::conditional_t<how == Combine::kMax || how == Combine::kMin, T,
-                                       std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+using Accumulator = std::conditional_t<
+    how == Combine::kMax || how == Combine::kMin, T,
+    std::conditional_t<std::is_floating_point_v<T>, double, std::conditional_t<std::is_signed_v<T>, int64_t, T>>>;
 
 template <Combine how, class A>
 constexpr A identity() {
@@ -202,7 +203,8 @@ constexpr std::array<CombineKernels, kComputeTypeCount> kernels_of() {
   return {CombineKernels{&run<how, float>, &runs<how, float>, &rows<how, float>, &clear<how, float>},
           CombineKernels{&run<how, double>, &runs<how, double>, &rows<how, double>, &clear<how, double>},
           CombineKernels{&run<how, int32_t>, &runs<how, int32_t>, &rows<how, int32_t>, &clear<how, int32_t>},
-          CombineKernels{&run<how, int64_t>, &runs<how, int64_t>, &rows<how, int64_t>, &clear<how, int64_t>}};
+          CombineKernels{&run<how, int64_t>, &runs<how, int64_t>, &rows<how, int64_t>, &clear<how, int64_t>},
+          CombineKernels{&run<how, uint64_t>, &runs<how, uint64_t>, &rows<how, uint64_t>, &clear<how, uint64_t>}};
 }
 
 }  // namespace
@@ -221,7 +223,7 @@ namespace headrace {
 HWY_EXPORT(table);
 
 ComputeType accumulator_type(Combine combine, ComputeType elements) noexcept {
-  if (combine == Combine::kMax || combine == Combine::kMin) return elements;
+  if (combine == Combine::kMax || combine == Combine::kMin || elements == ComputeType::kUint64) return elements;
   const bool is_float = elements == ComputeType::kFloat32 || elements == ComputeType::kFloat64;
   return is_float ? ComputeType::kFloat64 : ComputeType::kInt64;
 }

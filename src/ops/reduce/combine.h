@@ -11,8 +11,9 @@ namespace headrace {
 enum class Combine : uint8_t { kSum, kProd, kMax, kMin };
 inline constexpr int kCombineCount = 4;
 
-// What partial results are held in. Sums and products: double for the float compute types, int64 for the integer ones,
-// so that a float32 sum is exact to about one rounding. Extremes: the compute type itself. NaN wins over all numbers.
+// What partial results are held in. Sums and products: double for the float compute types, 64 bits for the integer
+// ones, so that a float32 sum is exact to about one rounding. Extremes: the compute type itself. NaN wins over all
+// numbers.
 ComputeType accumulator_type(Combine combine, ComputeType elements) noexcept;
 
 struct CombineKernels {

@@ -140,14 +140,14 @@ OpDef softmax_cross_entropy() {
       {.name = "softmax_cross_entropy",
        .python = {"nd.softmax_cross_entropy"},
        .doc = "Sum over the batch of -log softmax(data)[label]: data (batch, classes), label (batch,), result (1,). "
-              "Raises ValueError for other shapes.",
+              "Raises ValueError for other shapes; IndexError, when the result is read, for a label that is no class.",
        .inputs = {"data", "label"},
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          const Shape &data = in[0].shape(), &label = in[1].shape();
          check(data.size() == 2 && label.size() == 1 && label[0] == data[0], ErrorKind::kValue,
                "softmax_cross_entropy: expected data (batch, classes) and label (batch,), got {} and {}",
                to_string(data), to_string(label));
-         NDArray picked = call("pick", {call("log_softmax", {in[0]}), in[1]});
+         NDArray picked = call("pick", {call("log_softmax", {in[0]}), in[1]}, {{"mode", std::string("raise")}});
          return {call("_mul_scalar", {call("sum", {picked})}, {{"scalar", -1.0}})};
        },
        .samples = {Sample({uniform({3, 4}), values({0, 3, 1})})}});

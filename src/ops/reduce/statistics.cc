@@ -132,10 +132,20 @@ NDArray elements_at(const NDArray& rows, const NDArray& places, const std::strin
   };
   const NDArray low = taken(lower);
   if (interpolation != "linear" && interpolation != "midpoint") return low;
-  const NDArray step = call("_npi_subtract", {taken(upper), low});
-  if (interpolation == "midpoint") return call("_npi_add", {low, call("_mul_scalar", {step}, {{"scalar", 0.5}})});
-  const NDArray share = cast_to(call("_npi_subtract", {places, lower}), rows.dtype());
-  return call("_npi_add", {low, call("_npi_multiply", {step, share})});
+  const NDArray high = taken(upper), step = call("_npi_subtract", {high, low});
+  const NDArray part =
+      interpolation == "midpoint"
+          ? call("_mul_scalar", {step}, {{"scalar", 0.5}})
+          : call("_npi_multiply", {step, cast_to(call("_npi_subtract", {places, lower}), rows.dtype())});
+  // Between two equal infinities lies an infinity.
+  return call("_npi_where", {call("_npi_equal", {low, high}), low, call("_npi_add", {low, part})});
+}
+
+// What was found in sorted rows, but nan in rows with a nan, which is last there.
+NDArray unless_nan(const NDArray& rows, const NDArray& found) {
+  const int64_t length = rows.shape().back();
+  const NDArray last = call("slice_axis", {rows}, {{"axis", int64_t{-1}}, {"begin", length - 1}, {"end", length}});
+  return call("_npi_where", {call("_npi_isnan", {last}), last, found});
 }
 
 std::vector<NDArray> percentile(Arrays in, const PercentileAttrs& a) {
@@ -153,7 +163,7 @@ std::vector<NDArray> percentile(Arrays in, const PercentileAttrs& a) {
   const NDArray scaled =
       call("_mul_scalar", {reshaped_to(q, {q.size()})}, {{"scalar", static_cast<double>(length - 1)}});
   const NDArray places = call("_div_scalar", {scaled}, {{"scalar", 100.0}});
-  const NDArray found = elements_at(rows, places, a.interpolation);
+  const NDArray found = unless_nan(rows, elements_at(rows, places, a.interpolation));
   Shape shape = q.shape();
   for (size_t d = 0; d < x.ndim(); ++d) {
     const bool reduced = std::ranges::find(axes, static_cast<int64_t>(d)) != axes.end();
@@ -167,8 +177,8 @@ OpDef percentile_operator() {
   return general<PercentileAttrs>(
       {.name = "_npi_percentile",
        .doc = "Percentiles of the elements along `axis`: the shape of q, then the remaining axes. Percentiles in an "
-              "array are clipped to [0, 100]. Raises ValueError for a q_scalar outside of it, or where there are no "
-              "elements.",
+              "array are clipped to [0, 100]. Where there is a nan, all are nan. Raises ValueError for a q_scalar "
+              "outside of it, or where there are no elements.",
        .inputs = {"a", "q"},
        .optional_inputs = 1,
        .compose = percentile,

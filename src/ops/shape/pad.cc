@@ -79,13 +79,19 @@ int64_t source(Border border, int64_t i, int64_t extent) {
   return kOutside;
 }
 
-Shape padded_shape(const char* name, const Shape& in, const Shape& width, Border border) {
+void check_width(const char* name, const Shape& in, const Shape& width) {
+  constexpr int64_t kWidest = int64_t{1} << 59;
   check(width.size() == 2 * in.size(), ErrorKind::kValue, "{}: pad_width needs {} numbers for shape {}, got {}", name,
         2 * in.size(), to_string(in), width.size());
+  for (int64_t one : width)
+    check(one >= 0 && one <= kWidest, ErrorKind::kValue, "{}: entries of pad_width must be from 0 to {}, got {}", name,
+          kWidest, to_string(width));
+}
+
+Shape padded_shape(const char* name, const Shape& in, const Shape& width, Border border) {
+  check_width(name, in, width);
   Shape shape = in;
   for (size_t i = 0; i < in.size(); ++i) {
-    check(width[2 * i] >= 0 && width[2 * i + 1] >= 0, ErrorKind::kValue, "{}: pad_width {} has a negative entry", name,
-          to_string(width));
     int64_t around = width[2 * i] + width[2 * i + 1];
     check(in[i] > 0 || around == 0 || border == Border::kConstant, ErrorKind::kValue,
           "{}: axis {} of shape {} is empty; only constants can pad it", name, i, to_string(in));
@@ -126,6 +132,7 @@ void for_each_line(const Tables& tables, const Shape& in, int64_t begin, int64_t
 
 template <class T>
 void pad_into(const Tensor& from, const Tensor& to, const Shape& width, Border border, T constant) {
+  if (to.size == 0) return;
   if (from.shape.empty()) {
     *to.as<T>() = *from.as<T>();
     return;
@@ -317,7 +324,12 @@ OpDef pad_back_op() {
             i.require(is_floating(i.dtype(0)), ErrorKind::kType, "a float array is needed, got {}",
                       dtype_name(i.dtype(0)));
             Shape shape = i.shape(0);
-            for (size_t k = 0; k < shape.size(); ++k) shape[k] -= a.pad_width[2 * k] + a.pad_width[2 * k + 1];
+            check_width(i.name(), shape, a.pad_width);
+            for (size_t k = 0; k < shape.size(); ++k) {
+              shape[k] -= a.pad_width[2 * k] + a.pad_width[2 * k + 1];
+              i.require(shape[k] > 0 || i.shape(0)[k] == 0, ErrorKind::kValue,
+                        "pad_width {} leaves nothing of shape {}", to_string(a.pad_width), to_string(i.shape(0)));
+            }
             i.output(shape, i.dtype(0));
           },
       .kernel =

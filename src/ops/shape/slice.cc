@@ -207,6 +207,10 @@ OpDef slice_assign() {
       .inputs = {"lhs", "rhs"},
       .compose = [](std::span<const NDArray> in, const SliceAttrs& a) -> std::vector<NDArray> {
         Shape key = assign_key(a.begin, a.end, a.step, in[0].shape(), "_slice_assign");
+        const Shape place = call("_basic_index", {in[0]}, {{"key", key}}).shape();
+        check(in[1].shape() == place, ErrorKind::kRuntime,
+              "_slice_assign: rhs has shape {}, but the slice of lhs has shape {}; give a rhs of that shape",
+              to_string(in[1].shape()), to_string(place));
         return {call("_basic_index_assign", {in[0], in[1]}, {{"key", key}, {"shape", in[0].shape()}})};
       },
       .samples = {{{uniform({3, 4}), uniform({2, 4})}, make_attrs(SliceAttrs{{1}, {3}, {}})}},

@@ -27,6 +27,8 @@ void with_type(ComputeType type, F&& f) {
       return f(int32_t{});
     case ComputeType::kInt64:
       return f(int64_t{});
+    case ComputeType::kUint64:
+      return f(uint64_t{});
   }
 }
 

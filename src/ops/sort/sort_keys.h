@@ -41,7 +41,7 @@ void sort_ascending(uint64_t* keys, int64_t n);
 void sort_ascending(KeyAndPosition<uint32_t>* pairs, int64_t n);
 void sort_ascending(KeyAndPosition<uint64_t>* pairs, int64_t n);
 
-// Keys of float, double, int32_t and int64_t values: NaN is the largest. `flip` turns the order round.
+// Keys of values of the compute types: NaN is the largest. `flip` turns the order round.
 template <class T>
 struct KeyOf {
   using Key = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
@@ -53,7 +53,7 @@ struct KeyOf {
     if constexpr (std::is_floating_point_v<T>) {
       if (value != value) return static_cast<Key>(~Key{0}) ^ flip;
       bits = bits & kSign ? ~bits : bits | kSign;
-    } else {
+    } else if constexpr (std::is_signed_v<T>) {
       bits ^= kSign;
     }
     return bits ^ flip;
@@ -62,7 +62,7 @@ struct KeyOf {
     key ^= flip;
     if constexpr (std::is_floating_point_v<T>) {
       key = key & kSign ? key ^ kSign : static_cast<Key>(~key);
-    } else {
+    } else if constexpr (std::is_signed_v<T>) {
       key ^= kSign;
     }
     return std::bit_cast<T>(key);

@@ -38,7 +38,7 @@ int64_t reach(const T* HWY_RESTRICT x, int64_t n, T limit, bool ascending, int32
 
 }  // namespace
 
-ReachTable make_reach_table() { return {reach<float>, reach<double>, reach<int32_t>, reach<int64_t>}; }
+ReachTable make_reach_table() { return {reach<float>, reach<double>, reach<int32_t>, reach<int64_t>, reach<uint64_t>}; }
 
 }  // namespace headrace::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

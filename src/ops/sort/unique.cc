@@ -15,6 +15,7 @@ namespace {
 // The elements of an array as doubles or integers. Waits for it.
 template <class T>
 std::vector<T> values_of(const NDArray& array, ComputeType type) {
+  check_has_values(array, "asnumpy");
   std::vector<char> bytes(static_cast<size_t>(array.size()) * item_size(array.dtype()));
   array.copy_to_host(bytes.data());
   std::vector<T> values(static_cast<size_t>(array.size()));
@@ -69,6 +70,8 @@ Groups group_rows(const std::vector<T>& values, int64_t rows, int64_t length) {
 Groups groups_of(const NDArray& array, int64_t rows) {
   const int64_t length = rows == 0 ? 0 : array.size() / rows;
   if (is_floating(array.dtype())) return group_rows(values_of<double>(array, ComputeType::kFloat64), rows, length);
+  if (array.dtype() == DType::kUint64)
+    return group_rows(values_of<uint64_t>(array, ComputeType::kUint64), rows, length);
   return group_rows(values_of<int64_t>(array, ComputeType::kInt64), rows, length);
 }
 
@@ -166,7 +169,8 @@ std::vector<double> bin_edges(std::span<const NDArray> in, const HistogramAttrs&
     check(std::is_sorted(edges.begin(), edges.end()), ErrorKind::kValue, "histogram: bin edges must not fall");
     return edges;
   }
-  check(*a.bin_cnt > 0, ErrorKind::kValue, "histogram: the number of bins must be positive, got {}", *a.bin_cnt);
+  check(*a.bin_cnt > 0 && *a.bin_cnt <= INT32_MAX, ErrorKind::kValue,
+        "histogram: the number of bins must be from 1 to {}, got {}", INT32_MAX, *a.bin_cnt);
   double low = 0, high = 1;
   if (a.range) {
     check(a.range->size() == 2, ErrorKind::kValue, "histogram: range must have two ends, got {}", a.range->size());

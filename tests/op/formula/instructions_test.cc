@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../compute_types.h"
 #include "op/formula/run.h"
 #include "op/formula/transfer.h"
 #include "reference.h"
@@ -17,11 +18,7 @@
 namespace headrace {
 namespace {
 
-template <class T>
-constexpr ComputeType kTypeOf = std::is_same_v<T, float>     ? ComputeType::kFloat32
-                                : std::is_same_v<T, double>  ? ComputeType::kFloat64
-                                : std::is_same_v<T, int32_t> ? ComputeType::kInt32
-                                                             : ComputeType::kInt64;
+using test::kTypeOf;
 
 // Runs a program over dense arrays.
 template <class T>
@@ -40,9 +37,10 @@ std::vector<T> evaluate(const Program& program, const std::vector<std::vector<T>
 template <class T>
 std::vector<T> special_values() {
   if constexpr (std::is_integral_v<T>) {
-    constexpr T kMax = std::numeric_limits<T>::max(), kMin = std::numeric_limits<T>::min();
-    return {0,  1,   -1,   2,   -2,  3,     -3,     7,     -7,   10,   31,       32,      63,
-            64, 127, -128, 255, 256, 32767, -32768, 65535, kMax, kMin, kMax - 1, kMin + 1};
+    constexpr T kMax = std::numeric_limits<T>::max(), kMin = std::numeric_limits<T>::min(), kOne = 1;
+    constexpr T kTop = kOne << (sizeof(T) * 8 - 2);
+    return {0,  1,   T(-1),   2,   T(-2), 3,     T(-3),     7,     T(-7), 10,   31,       32,       63,          kTop,
+            64, 127, T(-128), 255, 256,   32767, T(-32768), 65535, kMax,  kMin, kMax - 1, kMin + 1, kMax / 2 + 1};
   } else {
     using Limits = std::numeric_limits<T>;
     std::vector<T> values = {0,
@@ -182,7 +180,7 @@ uint64_t tolerance(Opcode op) {
 
 template <class T>
 class InstructionTest : public testing::Test {};
-using ComputeTypes = testing::Types<float, double, int32_t, int64_t>;
+using ComputeTypes = testing::Types<float, double, int32_t, int64_t, uint64_t>;
 TYPED_TEST_SUITE(InstructionTest, ComputeTypes);
 
 template <class T>

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "../compute_types.h"
 #include "base/dtype_dispatch.h"
 #include "headrace/error.hpp"
 #include "op/formula/numeric_cast.h"
@@ -18,6 +19,8 @@
 
 namespace headrace {
 namespace {
+
+using test::kTypeOf;
 
 using Random = std::mt19937_64;
 
@@ -223,12 +226,6 @@ void run_naively(Case<T>& c) {
 }
 
 template <class T>
-constexpr ComputeType kTypeOf = std::is_same_v<T, float>     ? ComputeType::kFloat32
-                                : std::is_same_v<T, double>  ? ComputeType::kFloat64
-                                : std::is_same_v<T, int32_t> ? ComputeType::kInt32
-                                                             : ComputeType::kInt64;
-
-template <class T>
 void run_on_machine(Case<T>& c) {
   const Program program(c.formula, kTypeOf<T>);
   std::vector<Operand> inputs, outputs;
@@ -243,7 +240,7 @@ void run_on_machine(Case<T>& c) {
 
 template <class T>
 class MachineTest : public testing::Test {};
-using ComputeTypes = testing::Types<float, double, int32_t, int64_t>;
+using ComputeTypes = testing::Types<float, double, int32_t, int64_t, uint64_t>;
 TYPED_TEST_SUITE(MachineTest, ComputeTypes);
 
 TYPED_TEST(MachineTest, RandomProgramsAgreeWithNaiveEvaluation) {

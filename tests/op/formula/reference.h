@@ -171,29 +171,34 @@ inline long double reference_binary(Opcode op, long double a, long double b) {
   }
 }
 
+// Holds products of two; of unsigned ones so that what wraps it wraps alike.
+template <class T>
+using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+
 // Wraps to the width of T.
 template <class T>
-T wrap(__int128 value) {
+T wrap(Wide<T> value) {
   return static_cast<T>(static_cast<std::make_unsigned_t<T>>(value));
 }
 
-inline __int128 euclid(__int128 x, __int128 y) {
+template <class W>
+W euclid(W x, W y) {
   while (y != 0) x = std::exchange(y, x % y);
   return x < 0 ? -x : x;
 }
 
 template <class T>
 T reference_integer_power(T base, T exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
+  if (exponent < 0) return base == 1 ? 1 : base == T(-1) ? (exponent % 2 == 0 ? 1 : T(-1)) : 0;
   T result = 1;
-  for (T i = 0; i < exponent % 1024; ++i) result = wrap<T>(static_cast<__int128>(result) * base);
+  for (T i = 0; i < exponent % 1024; ++i) result = wrap<T>(Wide<T>{result} * base);
   return result;
 }
 
 template <class T>
 T reference_integer_bits(Opcode op, T a, T b) {
   using enum Opcode;
-  const __int128 x = a, y = b;
+  const Wide<T> x = a, y = b;
   constexpr int kWidth = sizeof(T) * 8;
   switch (op) {
     case kBitNot:
@@ -205,7 +210,7 @@ T reference_integer_bits(Opcode op, T a, T b) {
     case kBitXor:
       return a ^ b;
     case kShiftLeft:
-      return y < 0 || y >= kWidth ? 0 : wrap<T>(static_cast<__int128>(static_cast<unsigned __int128>(x) << y));
+      return y < 0 || y >= kWidth ? 0 : wrap<T>(static_cast<Wide<T>>(static_cast<unsigned __int128>(x) << y));
     case kShiftRight:
       return y < 0 || y >= kWidth ? (x < 0 ? -1 : 0) : wrap<T>(x >> y);
     case kToInt8:
@@ -257,15 +262,15 @@ T reference_integer_logic(Opcode op, T a, T b) {
 template <class T>
 T reference_integer(Opcode op, T a, T b, T c) {
   using enum Opcode;
-  const __int128 x = a, y = b;
+  const Wide<T> x = a, y = b;
   if (op == kCopy || (op >= kFloor && op <= kRintDown)) return a;
   if (op == kSelect) return a != 0 ? b : c;
-  const __int128 z = c;
+  const Wide<T> z = c;
   if (op == kMulAdd) return wrap<T>(x * y + z);
   if (op == kMulSub) return wrap<T>(x * y - z);
   if (op == kRsubMul) return wrap<T>(z - x * y);
-  if (op == kAddMul) return wrap<T>(__int128{wrap<T>(x + y)} * z);
-  if (op == kSubMul) return wrap<T>(__int128{wrap<T>(x - y)} * z);
+  if (op == kAddMul) return wrap<T>(Wide<T>{wrap<T>(x + y)} * z);
+  if (op == kSubMul) return wrap<T>(Wide<T>{wrap<T>(x - y)} * z);
   switch (op) {
     case kNeg:
       return wrap<T>(-x);

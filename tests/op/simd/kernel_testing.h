@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <hwy/targets.h>
+#include "../compute_types.h"
 #include "op/formula/opcode.h"
 
 namespace headrace::test {
@@ -25,12 +26,6 @@ class OnlyTargets {
     hwy::GetChosenTarget().DeInit();
   }
 };
-
-template <class T>
-inline constexpr ComputeType kTypeOf = std::is_same_v<T, float>     ? ComputeType::kFloat32
-                                       : std::is_same_v<T, double>  ? ComputeType::kFloat64
-                                       : std::is_same_v<T, int32_t> ? ComputeType::kInt32
-                                                                    : ComputeType::kInt64;
 
 // Any bit pattern, and for floats half the time a value of ordinary size.
 template <class T>

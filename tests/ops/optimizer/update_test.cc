@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "headrace/autograd.hpp"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "tests/support/arrays.h"
@@ -31,6 +32,16 @@ TEST(Update, StatesAreChangedInPlace) {
   update("sgd_mom_update", {weight, vector_of({2}), momentum}, {{"lr", 0.1}, {"momentum", 0.9}});
   EXPECT_FLOAT_EQ(momentum.to_vector<float>()[0], 0.9f * 0.5f - 0.2f);
   EXPECT_FLOAT_EQ(weight.to_vector<float>()[0], 1 + 0.9f * 0.5f - 0.2f);
+}
+
+TEST(Update, HasNoGradient) {
+  NDArray weight = vector_of({1, 2}), result;
+  autograd::attach_grad(weight);
+  {
+    autograd::RecordScope scope;
+    result = call("adam_update", {weight, vector_of({2, 2}), vector_of({0, 0}), vector_of({0, 0})}, {{"lr", 0.1}});
+  }
+  EXPECT_EQ(kind_of([&] { autograd::backward(result); }), ErrorKind::kRuntime);
 }
 
 TEST(Update, MasterCopyKeepsWhatHalfPrecisionLoses) {

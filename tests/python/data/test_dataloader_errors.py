@@ -77,16 +77,23 @@ def test_a_batch_that_does_not_pickle():
         next(iter(loader))
 
 
+def end_by(number):
+    """Ends the process by a signal, also where it is ignored at the start (nohup, CI)."""
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 @pytest.mark.parametrize(
     ("action", "message"),
     [
         (lambda: os._exit(3), r"worker \d \(pid \d+\) exited with code 3"),
         (lambda: sys.exit(4), r"worker \d \(pid \d+\) exited with code 4"),
         (
-            lambda: os.kill(os.getpid(), signal.SIGKILL),
+            lambda: end_by(signal.SIGKILL),
             r"worker \d \(pid \d+\) was killed by signal 9 \(SIGKILL\)",
         ),
-        (lambda: os.kill(os.getpid(), signal.SIGTERM), r"was killed by signal 15 \(SIGTERM\)"),
+        (lambda: end_by(signal.SIGTERM), r"was killed by signal 15 \(SIGTERM\)"),
     ],
     ids=["exit", "sys-exit", "kill", "terminate"],
 )
@@ -134,8 +141,10 @@ def test_an_old_round_after_the_workers_died():
     assert len(list(loader)) == 10
 
 
+# Where SIGINT is ignored at the start (nohup, CI), Python leaves it so.
 INTERRUPTED = """
-import time
+import signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from headrace.gluon.data import DataLoader
 print("ready", flush=True)
 class Slow(list):
@@ -161,7 +170,12 @@ def test_interrupt(more):
             break
     os.killpg(process.pid, signal.SIGINT)
     start = time.monotonic()
-    _, errors = process.communicate(timeout=20)
+    try:
+        _, errors = process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
     assert time.monotonic() - start < 10
     assert errors.count("KeyboardInterrupt") == 1
     assert "DataLoader worker" not in errors

@@ -14,7 +14,7 @@ def make(text, mx):
     """What an expression makes; its names start to count at 0."""
     from types import SimpleNamespace
     spaces = {"nn": mx.gluon.nn, "contrib": mx.gluon.contrib.nn, "loss": mx.gluon.loss,
-              "zoo": mx.gluon.model_zoo.vision}
+              "zoo": mx.gluon.model_zoo.vision, "rnn": mx.gluon.rnn, "crnn": mx.gluon.contrib.rnn}
     with mx.name.NameManager():
         return eval(text, spaces)
 
@@ -30,9 +30,14 @@ def layout(block):
 def graph(block, mx, inputs):
     """Operator, name, attributes and inputs of every node of the symbol that a block makes."""
     with mx.name.NameManager():
-        out = block(*(mx.sym.var(name) for name in inputs))
+        if hasattr(block, "unroll"):
+            lengths = mx.sym.var("lengths")
+            out, _ = block.unroll(2, mx.sym.var("data"), merge_outputs=True, valid_length=lengths)
+        else:
+            out = block(*(mx.sym.var(name) for name in inputs))
     return [[node["op"], node["name"],
-             {key: value for key, value in node.get("attrs", {}).items() if not key.startswith("__")},
+             {key: "True" if key == "squeeze_axis" else value  # which MXNet spells 1 in some places
+              for key, value in node.get("attrs", {}).items() if not key.startswith("__")},
              [entry[:2] for entry in node["inputs"]]]
             for node in json.loads(out.tojson())["nodes"]]
 '''
@@ -99,6 +104,18 @@ contrib.Identity()
 contrib.SyncBatchNorm(num_devices=1)
 contrib.PixelShuffle1D(2)
 contrib.PixelShuffle2D((2, 3))
+rnn.RNNCell(3)
+rnn.RNNCell(3, 'relu', input_size=2, i2h_bias_initializer='ones')
+rnn.LSTMCell(3)
+rnn.LSTMCell(3, input_size=2, activation='relu', recurrent_activation='tanh', prefix='here_')
+rnn.GRUCell(3)
+rnn.GRUCell(3, 'ones', 'zeros', prefix='here_')
+rnn.DropoutCell(0.3, axes=(1,))
+rnn.BidirectionalCell(rnn.LSTMCell(3), rnn.GRUCell(2), output_prefix='both_')
+rnn.ResidualCell(rnn.GRUCell(3))
+rnn.ZoneoutCell(rnn.LSTMCell(3), 0.2, 0.3)
+crnn.VariationalDropoutCell(rnn.GRUCell(3), 0.1, 0.2, 0.3)
+crnn.Conv1DRNNCell((2, 5), 3, 3, 3, activation='relu')
 loss.L2Loss()
 loss.L1Loss(2.0, batch_axis=1)
 loss.SigmoidBCELoss()
@@ -123,6 +140,9 @@ OTHER_GRAPHS = [
     "contrib.PixelShuffle2D((2, 3))",
     "contrib.PixelShuffle3D(2)",
     "loss.HuberLoss(2)",
+    "crnn.LSTMPCell(4, 3)",
+    "crnn.Conv2DLSTMCell((2, 5, 5), 3, 3, 3, i2h_pad=1, conv_layout='NCHW')",
+    "crnn.Conv3DGRUCell((2, 5, 5, 5), 3, (3, 1, 3), 1, prefix='here_')",
 ]
 EMPTY = ["nn.HybridSequential()", "contrib.HybridConcurrent(axis=1)"]
 NETWORKS = [f"zoo.get_model({name!r})" for name in hr.gluon.model_zoo.vision._MODELS] + [

@@ -1,5 +1,6 @@
 """Hybridized blocks give the values and gradients of the same blocks run operator by operator."""
 
+import pickle
 import warnings
 
 import numpy
@@ -193,7 +194,23 @@ def test_forward_on_arrays():
         close(hybrid[key], value)
 
 
-@pytest.mark.parametrize("read", [lambda x: x.asnumpy(), lambda x: x.asscalar(), bool, float, repr])
+READS = {
+    "asnumpy": lambda x: x.asnumpy(),
+    "asscalar": lambda x: x.asscalar(),
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "repr": repr,
+    "buffer": memoryview,
+    "NumPy": numpy.asarray,
+    "DLPack": lambda x: x.to_dlpack_for_write(),
+    "pickle": pickle.dumps,
+    "update": lambda x: mx.optimizer.SGD().update(0, x, x, None),
+    "metric": lambda x: mx.metric.MSE().update(x, x),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_values_cannot_be_read_while_tracing(read):
     class Reads(nn.HybridBlock):
         def forward(self, x):

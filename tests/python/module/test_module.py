@@ -1,5 +1,8 @@
 """Module: binding, parameters, steps, contexts."""
 
+import collections
+import types
+
 import numpy
 import pytest
 
@@ -342,3 +345,77 @@ def test_states(bound):
     assert module.get_outputs()[0].asnumpy().tolist() == [[3] * 3] * 2
     module.set_states([[mx.nd.full((2, 3), 5)]])
     assert module.get_states()[0].asnumpy().max() == 5
+
+
+Batch = collections.namedtuple("Batch", ["data"])
+
+
+def test_batches_with_data_alone(symbol, bound, batch_of):
+    module = bound(symbol, bind={"for_training": False})
+    module.forward(batch_of(4))
+    expected = module.get_outputs()[0].asnumpy()
+    module.forward(Batch(batch_of(4).data))
+    numpy.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), expected)
+    module.forward(Batch(batch_of(2).data))  # of another shape
+    numpy.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), expected[:2])
+    module.forward([Batch(batch_of(2).data)])  # one for each context
+    numpy.testing.assert_array_equal(module.get_outputs()[0].asnumpy(), expected[:2])
+    other = mx.mod.Module(symbol)
+    with pytest.warns(UserWarning, match="label_shapes don't match"):
+        other.bind([("data", (4, 5))], for_training=False, label_shapes=other._label_shapes)
+    other.init_params(None, *module.get_params())
+    other.forward(Batch(batch_of(4).data))
+    numpy.testing.assert_array_equal(other.get_outputs()[0].asnumpy(), expected)
+
+
+def test_batches_of_the_program(symbol, bound, batch_of):
+    batch = batch_of(3)
+    described = {"provide_data": [("data", (3, 5))], "provide_label": [("softmax_label", (3,))]}
+    module = bound(symbol)
+    module.init_optimizer()
+    before = values(module.get_params()[0])
+    module.forward_backward(types.SimpleNamespace(data=batch.data, label=batch.label, **described))
+    module.update()
+    assert module.data_shapes == [("data", (3, 5))]
+    assert any((array.asnumpy() != before[name]).any() for name, array in module.get_params()[0].items())
+    sequence = mx.mod.SequentialModule()
+    sequence.add(mx.mod.Module(symbol), take_labels=True)
+    sequence.bind([("data", (4, 5))], [("softmax_label", (4,))], for_training=False)
+    sequence.init_params()
+    sequence.forward(Batch(batch_of(4).data))
+    assert sequence.get_outputs()[0].shape == (4, 3)
+
+
+def test_fields_that_programs_of_mxnet_read(symbol, bound):
+    module = mx.mod.Module(symbol, fixed_param_names=["fc1_weight"])
+    assert module._data_shapes is module._label_shapes is None
+    assert module._arg_params is module._aux_params is module._updater is None
+    assert module._fixed_param_names == ["fc1_weight"] and module._work_load_list == [1]
+    assert module._output_names == ["softmax_output"]
+    module = bound(symbol, bind={"grad_req": "add"})
+    assert (module._data_shapes, module._label_shapes) == (module.data_shapes, module.label_shapes)
+    assert module._grad_req == "add"
+    assert_same(module._arg_params, module.get_params()[0])
+    module.init_optimizer(kvstore=None)
+    assert isinstance(module._updater, mx.optimizer.Updater)
+    doubled = {name: 2 * array for name, array in module.get_params()[0].items()}
+    module.set_params(doubled, {})
+    assert_same(module._arg_params, doubled)
+    module._sync_params_from_devices()
+
+
+def test_parameters_set_before_bind(symbol, bound, tmp_path):
+    """What a Module.load of the program's own does."""
+    trained = bound(symbol)
+    trained.init_optimizer("device", "sgd", {"momentum": 0.9, "learning_rate": 0.1})
+    trained.save_optimizer_states(str(tmp_path / "a.states"))
+    arg_params, aux_params = trained.get_params()
+    module = mx.mod.Module(symbol)
+    module._arg_params, module._aux_params = dict(arg_params), dict(aux_params)
+    module.params_initialized = True
+    module._preload_opt_states = str(tmp_path / "a.states")
+    assert module._arg_params["fc1_bias"] is arg_params["fc1_bias"]
+    module.bind([("data", (4, 5))], [("softmax_label", (4,))])
+    assert_same(module.get_params()[0], arg_params)
+    module.init_optimizer("device", "sgd", {"momentum": 0.9, "learning_rate": 0.1})
+    assert module._preload_opt_states is None

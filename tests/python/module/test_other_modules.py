@@ -37,6 +37,16 @@ def bucketing():
     return module
 
 
+def test_buckets_compress_gradients():
+    module = mx.mod.BucketingModule(
+        sum_of_steps, 5, context=[mx.cpu(0), mx.cpu(1)], compression_params={"type": "unknown"}
+    )
+    module.bind([("data", (4, 5, 3))], [("softmax_label", (4,))])
+    module.init_params()
+    with pytest.raises(ValueError, match="unknown"):
+        module.init_optimizer()
+
+
 def test_buckets_share_parameters_and_optimizer(bucketing):
     bucketing.init_optimizer(optimizer_params={"learning_rate": 0.5, "momentum": 0.9})
     metric = mx.metric.Accuracy()

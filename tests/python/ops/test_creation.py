@@ -62,6 +62,16 @@ def test_long_arange_is_exact():
     assert (np.arange(100_000, dtype="int64").asnumpy() == numpy.arange(100_000)).all()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [(2**53, 2**53 + 3), (-(2**53) - 3, -(2**53)), (2**62, 2**62 - 7, -2), (2**63 - 3, 2**63 - 1), (7, 2, 3)],
+)
+def test_integers_keep_all_digits(arguments):
+    for module in (nd, np):
+        assert module.arange(*arguments, dtype="int64").asnumpy().tolist() == [*range(*arguments)]
+        assert module.full((2,), arguments[0], dtype="int64").asnumpy().tolist() == 2 * [arguments[0]]
+
+
 @pytest.mark.parametrize("endpoint", [True, False])
 @pytest.mark.parametrize("num", [0, 1, 2, 7, 1000])
 def test_linspace_and_logspace(num, endpoint):

@@ -158,6 +158,88 @@ def test_nd_reports_bad_numbers_when_the_result_is_read():
         samples.asnumpy()
 
 
+def test_infinite_parameters_end(generator):
+    inf = float("inf")
+    for draw, expected in (
+        (lambda: nd.random.gamma(inf, 1, shape=4), inf),
+        (lambda: nd.random.gamma(1e300, 1, shape=4, dtype="float64"), 1e300),
+        (lambda: nd.random.gamma_like(nd.ones(4), alpha=inf, beta=1), inf),
+        (lambda: np.random.gamma(inf, 1, 4), inf),
+        (lambda: np.random.chisquare(inf, 4), inf),
+        (lambda: np.random.beta(inf, 1, 4), 1),
+        (lambda: np.random.beta(1, inf, 4), 0),
+        (lambda: np.random.beta(inf, inf, 4), 0.5),
+        (lambda: nd.random.poisson(inf, shape=4), inf),
+    ):
+        assert draw().asnumpy().tolist() == 4 * [expected]
+
+
 def test_empty_results():
     assert np.random.uniform(size=(0, 3)).shape == (0, 3)
     assert np.random.poisson(3, size=(0,)).shape == (0,)
+
+
+COVARIANCES = {
+    "definite": [[2.0, -0.6, 0.3], [-0.6, 1.0, 0.1], [0.3, 0.1, 0.5]],
+    "singular": [[1.0, 2.0, 0.0], [2.0, 4.0, 0.0], [0.0, 0.0, 0.0]],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("covariance", COVARIANCES.values(), ids=COVARIANCES)
+def test_multivariate_normal_has_the_moments(covariance, dtype):
+    mx.random.seed(5)
+    mean = [1.0, -2.0, 3.0]
+    drawn = np.random.multivariate_normal(
+        np.array(mean, dtype=dtype), np.array(covariance, dtype=dtype), size=(200, 200)
+    )
+    assert drawn.shape == (200, 200, 3) and drawn.dtype == dtype
+    samples = drawn.asnumpy().reshape(-1, 3).astype("float64")
+    numpy.testing.assert_allclose(samples.mean(0), mean, atol=0.05)
+    numpy.testing.assert_allclose(numpy.cov(samples.T), covariance, atol=0.1)
+
+
+def test_multivariate_normal_of_batches():
+    mx.random.seed(6)
+    means = np.array([[0.0, 0.0], [5.0, 6.0], [-7.0, 8.0]])
+    covariances = np.array([[[1, 0], [0, 1e-4]], [[1e-4, 0], [0, 1]], [[1, 0.9], [0.9, 1]]])
+    assert np.random.multivariate_normal(means, covariances).shape == (3, 2)
+    assert np.random.multivariate_normal(means, covariances[0], size=4).shape == (4, 3, 2)
+    assert np.random.multivariate_normal([1, 2], [[1, 0], [0, 1]]).shape == (2,)
+    samples = np.random.multivariate_normal(means, covariances, size=N).asnumpy()
+    for k in range(3):
+        numpy.testing.assert_allclose(samples[:, k].mean(0), means[k].asnumpy(), atol=0.05)
+        numpy.testing.assert_allclose(numpy.cov(samples[:, k].T), covariances[k].asnumpy(), atol=0.05)
+    mx.random.seed(6)
+    np.random.multivariate_normal(means, covariances)
+    first = np.random.multivariate_normal(means, covariances).asnumpy()
+    mx.random.seed(6)
+    np.random.multivariate_normal(means, covariances)
+    numpy.testing.assert_array_equal(np.random.multivariate_normal(means, covariances).asnumpy(), first)
+
+
+def test_multivariate_normal_passes_gradients_to_the_mean():
+    mean, covariance = np.array([1.0, 2.0]), np.array([[1.0, 0.5], [0.5, 1.0]])
+    mean.attach_grad()
+    with autograd.record():
+        loss = np.random.multivariate_normal(mean, covariance, size=3).sum()
+    loss.backward()
+    numpy.testing.assert_array_equal(mean.grad.asnumpy(), [3, 3])
+    covariance.attach_grad()
+    with autograd.record(), pytest.raises(MXNetError, match="multivariate_normal: NumPy computes"):
+        np.random.multivariate_normal(mean, covariance * 2)
+
+
+@pytest.mark.parametrize(
+    ("mean", "covariance", "message"),
+    [
+        ([1.0, 2.0], [[1.0, 2.0], [2.0, 1.0]], "positive semidefinite"),
+        ([1.0, 2.0], [[1.0, 0.0], [0.0, math.nan]], "positive semidefinite"),
+        ([1.0, 2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]], "of shape"),
+        ([1.0, 2.0], [1.0, 1.0], "of shape"),
+        (1.0, [[1.0]], "of shape"),
+    ],
+)
+def test_multivariate_normal_refuses(mean, covariance, message):
+    with pytest.raises(ValueError, match=message):
+        np.random.multivariate_normal(np.array(mean), np.array(covariance))

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, nd, np, npx
+from headrace import autograd, cpu, nd, np, npx, sym
 from headrace.base import MXNetError
 
 AXES = [None, 0, 1, 2, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -331,6 +331,41 @@ def test_statistics():
     check(np.count_nonzero(np.array(x > 0.5, dtype="bool"), axis=0), numpy.count_nonzero(x > 0.5, axis=0))
     with pytest.raises(ValueError, match="q must lie"):
         np.quantile(np.array(x), 2)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_quantiles_among_nan(dtype, axis, keepdims):
+    x = RNG.randint(-9, 9, (3, 4, 5)).astype(dtype)
+    x[0, 1, 2] = x[2, 3, 4] = numpy.nan
+    options = {"axis": axis, "keepdims": keepdims}
+    array = np.array(x, dtype=dtype)
+    check(np.median(array, **options), numpy.median(x, **options), 2e-3)
+    check(np.array(np.nanmedian(array, **options)), numpy.nanmedian(x, **options), 2e-3)
+    for method in ("linear", "lower", "higher", "midpoint", "nearest"):
+        for q in (0, 50, numpy.array([25, 100])):
+            expected = numpy.percentile(x, q, method=method, **options)
+            check(np.percentile(array, q, interpolation=method, **options), expected, 2e-3)
+            check(np.quantile(array, q / 100, interpolation=method, **options), expected, 2e-3)
+            ignoring = numpy.nanpercentile(x, q, method=method, **options)
+            check(np.array(np.nanpercentile(array, q, method=method, **options)), ignoring, 2e-3)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+def test_percentiles_of_symbols_among_nan(method):
+    x = RNG.randint(-9, 9, (3, 4)).astype("float32")
+    x[1, 2] = numpy.nan
+    symbol = sym.np.percentile(sym.var("a").as_np_ndarray(), 30, axis=1, interpolation=method)
+    got = symbol.bind(cpu(), {"a": np.array(x)}).forward()[0]
+    check(got, numpy.percentile(x, 30, axis=1, method=method))
+
+
+def test_median_of_infinities():
+    inf = numpy.inf
+    check(np.median(np.array([[inf, 1, inf, inf], [-inf, -inf, 2, -inf]]), axis=1), [inf, -inf])
+    assert numpy.isnan(np.median(np.array([-inf, inf])).item())
 
 
 def test_moments_and_cross_entropy():

@@ -11,10 +11,11 @@ from ...context import current_context
 from ...util import is_np_array
 
 
-def to_array(host):
+def to_array(host, *others):
     """`host` as an array of the current mode (`np` after `npx.set_np()`, else `nd`), with its dtype.
 
-    The array takes over the memory of `host`, which nobody else may write to from now on.
+    The array takes over the memory of `host`, which nobody else may write to from now on; of read-only
+    memory, and of memory of `others`, NumPy arrays that stay with somebody else, it has a copy.
     KeyError: the dtype of `host` has no counterpart, as for text, dictionaries or items of unequal shapes.
     """
     if host.dtype.kind not in "biuf":
@@ -23,6 +24,8 @@ def to_array(host):
             "Give the DataLoader a batchify_fn that handles such items."
         )
     host = numpy.ascontiguousarray(host, dtype=host.dtype.newbyteorder("="))
+    if not host.flags["WRITEABLE"] or any(numpy.may_share_memory(host, other) for other in others):
+        host = host.copy()
     return _core.borrow(host, is_np_array()).as_in_context(current_context())
 
 

@@ -102,7 +102,7 @@ class Append:
 
     def __call__(self, data):
         hosts = [to_host(item) for item in data]
-        return [to_array(host[numpy.newaxis] if self._expand else host) for host in hosts]
+        return [to_array(host[numpy.newaxis] if self._expand else host, host) for host in hosts]
 
 
 class AsList:

@@ -22,7 +22,8 @@ class HostTransform(HybridBlock):
                 f"{type(self).__name__}: expected an image (height, width, channels) or a batch of images "
                 f"(N, height, width, channels), got shape {x.shape}"
             )
-        return to_array(self.transform(to_host(x)))
+        host = to_host(x)
+        return to_array(self.transform(host), host)
 
     def transform(self, images):
         """The transformed images; the dtype stays."""

@@ -1,0 +1,322 @@
+// RNN: stacked recurrent layers over whole sequences, with all their parameters in one vector, as MXNet's files have
+// it.
+//
+// A composition: one product for the inputs of all steps, then the steps, whose pointwise parts a compiled graph fuses.
+#include <array>
+
+#include "base/check.h"
+#include "op/invoke.h"
+#include "ops/families.h"
+
+namespace headrace {
+namespace {
+
+struct RnnAttrs {
+  int64_t state_size = 0;
+  int64_t num_layers = 0;
+  bool bidirectional = false;
+  std::string mode = "lstm";
+  double p = 0;
+  bool state_outputs = false;
+  std::optional<int64_t> projection_size = {};
+  std::optional<double> lstm_state_clip_min = {}, lstm_state_clip_max = {};
+  bool lstm_state_clip_nan = false;
+  bool use_sequence_length = false;
+  static constexpr auto kFields = fields(
+      field(&RnnAttrs::state_size, "state_size", "Size of the states of a layer.").required(),
+      field(&RnnAttrs::num_layers, "num_layers", "Layers on top of each other.").required(),
+      field(&RnnAttrs::bidirectional, "bidirectional", "Whether each layer also runs from the last step to the first."),
+      field(&RnnAttrs::mode, "mode", "Kind of the layers.").one_of("gru|lstm|rnn_relu|rnn_tanh").required(),
+      field(&RnnAttrs::p, "p", "Rate of dropout between the layers, in training."),
+      field(&RnnAttrs::state_outputs, "state_outputs", "Whether the states after the last step are results too."),
+      field(&RnnAttrs::projection_size, "projection_size",
+            "Size to which an LSTM projects its state; None: it does not."),
+      field(&RnnAttrs::lstm_state_clip_min, "lstm_state_clip_min", "Least value of an LSTM's cells; None: any."),
+      field(&RnnAttrs::lstm_state_clip_max, "lstm_state_clip_max", "Largest value of an LSTM's cells; None: any."),
+      field(&RnnAttrs::lstm_state_clip_nan, "lstm_state_clip_nan",
+            "Whether nan in an LSTM's cells becomes the least value."),
+      field(&RnnAttrs::use_sequence_length, "use_sequence_length", "Whether sequence_length is given."));
+};
+
+bool is_lstm(const RnnAttrs& a) { return a.mode == "lstm"; }
+
+// What the attributes and the size of an input vector determine.
+struct Sizes {
+  int64_t gates, state, output, layers, directions, input;
+
+  Sizes(const RnnAttrs& a, int64_t input)
+      : gates(is_lstm(a)        ? 4
+              : a.mode == "gru" ? 3
+                                : 1),
+        state(a.state_size),
+        output(a.projection_size.value_or(a.state_size)),
+        layers(a.num_layers),
+        directions(a.bidirectional ? 2 : 1),
+        input(input) {}
+
+  int64_t rows() const { return gates * state; }
+  int64_t columns(int64_t layer) const { return layer == 0 ? input : directions * output; }
+  bool projects() const { return output != state; }
+  int64_t parameters() const {
+    int64_t count = 0;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      count += rows() * (columns(layer) + output + 2) + (projects() ? output * state : 0);
+    return count * directions;
+  }
+  Shape states(int64_t batch, int64_t size) const { return {layers * directions, batch, size}; }
+};
+
+// The weights of one layer in one direction.
+struct Weights {
+  NDArray i2h, h2h, h2r, i2h_bias, h2h_bias;
+};
+
+NDArray slice_of(const NDArray& array, int64_t axis, int64_t begin, int64_t end) {
+  return call("slice_axis", {array}, {{"axis", axis}, {"begin", begin}, {"end", end}});
+}
+
+// All weights stand before all biases, in both groups layer after layer, direction after direction.
+std::vector<Weights> unpacked(const NDArray& vector, const Sizes& s) {
+  int64_t at = 0;
+  const auto take = [&](const Shape& shape) {
+    const int64_t begin = at;
+    at += element_count(shape);
+    return call("Reshape", {slice_of(vector, 0, begin, at)}, {{"shape", shape}});
+  };
+  std::vector<Weights> all(static_cast<size_t>(s.layers * s.directions));
+  for (size_t k = 0; k < all.size(); ++k) {
+    all[k].i2h = take({s.rows(), s.columns(static_cast<int64_t>(k) / s.directions)});
+    all[k].h2h = take({s.rows(), s.output});
+    if (s.projects()) all[k].h2r = take({s.output, s.state});
+  }
+  for (Weights& w : all) {
+    w.i2h_bias = take({s.rows()});
+    w.h2h_bias = take({s.rows()});
+  }
+  return all;
+}
+
+std::vector<NDArray> parts_of(const NDArray& array, int64_t count, int64_t axis, bool squeeze) {
+  static const OpDef& op = find_op("SliceChannel");
+  return invoke_all(op, attrs_of(op, {{"num_outputs", count}, {"axis", axis}, {"squeeze_axis", squeeze}}), {&array, 1});
+}
+
+NDArray stacked(const std::vector<NDArray>& arrays) {
+  static const OpDef& op = find_op("stack");
+  return invoke_all(op, attrs_of(op, {{"axis", int64_t{0}}}), arrays)[0];
+}
+
+NDArray dense(const NDArray& x, const NDArray& weight, const NDArray* bias) {
+  const int64_t rows = weight.shape()[0];
+  if (!bias) return call("FullyConnected", {x, weight}, {{"num_hidden", rows}, {"no_bias", true}, {"flatten", false}});
+  return call("FullyConnected", {x, weight, *bias}, {{"num_hidden", rows}, {"flatten", false}});
+}
+
+NDArray sum_of(const NDArray& a, const NDArray& b) { return call("elemwise_add", {a, b}); }
+NDArray product_of(const NDArray& a, const NDArray& b) { return call("elemwise_mul", {a, b}); }
+NDArray sigmoid_of(const NDArray& x) { return call("sigmoid", {x}); }
+NDArray tanh_of(const NDArray& x) { return call("tanh", {x}); }
+
+// What one direction of a layer carries from step to step; the cell is an LSTM's.
+struct State {
+  NDArray output, cell;
+};
+
+// One step. `x` is what the inputs add to the gates.
+class Step {
+ public:
+  Step(const RnnAttrs& a, const Weights& weights) : a_(a), w_(weights) {}
+
+  State operator()(const NDArray& x, const State& before) const {
+    const NDArray h = dense(before.output, w_.h2h, &w_.h2h_bias);
+    if (is_lstm(a_)) return lstm(sum_of(x, h), before);
+    if (a_.mode == "gru") return {gru(x, h, before.output), {}};
+    return {call(a_.mode == "rnn_relu" ? "relu" : "tanh", {sum_of(x, h)}), {}};
+  }
+
+ private:
+  State lstm(const NDArray& gates, const State& before) const {
+    const std::vector<NDArray> g = parts_of(gates, 4, 1, false);  // input, forget, new, output
+    const NDArray cell =
+        clipped(sum_of(product_of(sigmoid_of(g[1]), before.cell), product_of(sigmoid_of(g[0]), tanh_of(g[2]))));
+    const NDArray output = product_of(sigmoid_of(g[3]), tanh_of(cell));
+    return {w_.h2r ? dense(output, w_.h2r, nullptr) : output, cell};
+  }
+
+  static NDArray gru(const NDArray& x, const NDArray& h, const NDArray& before) {
+    const std::vector<NDArray> in = parts_of(x, 3, 1, false), own = parts_of(h, 3, 1, false);  // reset, update, new
+    const NDArray reset = sigmoid_of(sum_of(in[0], own[0])), update = sigmoid_of(sum_of(in[1], own[1]));
+    const NDArray candidate = tanh_of(sum_of(in[2], product_of(reset, own[2])));
+    const NDArray kept = call("elemwise_sub", {before, candidate});
+    return sum_of(candidate, product_of(update, kept));
+  }
+
+  NDArray clipped(NDArray cell) const {
+    if (!a_.lstm_state_clip_min) return cell;
+    const double low = *a_.lstm_state_clip_min, high = *a_.lstm_state_clip_max;
+    if (a_.lstm_state_clip_nan)
+      cell = call("_npi_where", {call("_npi_isnan", {cell}), full({}, low, cell.dtype(), cell.device()), cell});
+    return call("clip", {cell}, {{"a_min", low}, {"a_max", high}});
+  }
+
+  const RnnAttrs& a_;
+  const Weights& w_;
+};
+
+// The outputs of all steps of one direction, and the state after the last one of each sequence.
+class Direction {
+ public:
+  Direction(const RnnAttrs& a, const Weights& weights, const NDArray* lengths, bool backward)
+      : step_(a, weights), weights_(weights), lengths_(lengths), backward_(backward) {}
+
+  NDArray run(const NDArray& data, State& state) const {
+    const int64_t time = data.shape()[0];
+    const NDArray gates = dense(turned(data), weights_.i2h, &weights_.i2h_bias);
+    const std::vector<NDArray> inputs = parts_of(gates, time, 0, true);
+    std::vector<NDArray> outputs;
+    for (int64_t t = 0; t < time; ++t) {
+      State next = step_(inputs[static_cast<size_t>(t)], state);
+      if (lengths_) next = kept_where_ended(next, state, t);
+      state = std::move(next);
+      outputs.push_back(state.output);
+    }
+    NDArray result = stacked(outputs);
+    if (lengths_) result = call("SequenceMask", {result, *lengths_}, {{"use_sequence_length", true}});
+    return turned(result);
+  }
+
+ private:
+  NDArray turned(const NDArray& data) const {
+    if (!backward_) return data;
+    if (lengths_) return call("SequenceReverse", {data, *lengths_}, {{"use_sequence_length", true}});
+    return call("reverse", {data}, {{"axis", Shape{0}}});
+  }
+
+  State kept_where_ended(const State& next, const State& before, int64_t t) const {
+    const NDArray runs = call("_greater_scalar", {*lengths_}, {{"scalar", static_cast<double>(t)}});
+    const NDArray column = call("Reshape", {runs}, {{"shape", Shape{lengths_->shape()[0], 1}}});
+    const auto chosen = [&](const NDArray& a, const NDArray& b) {
+      return a ? call("_npi_where", {column, a, b}) : NDArray();
+    };
+    return {chosen(next.output, before.output), chosen(next.cell, before.cell)};
+  }
+
+  Step step_;
+  const Weights& weights_;
+  const NDArray* lengths_;
+  bool backward_;
+};
+
+size_t base_inputs(const RnnAttrs& a) { return is_lstm(a) ? 4 : 3; }
+
+void check_attrs(const RnnAttrs& a) {
+  check(a.state_size > 0 && a.num_layers > 0, ErrorKind::kValue,
+        "RNN: state_size and num_layers must be positive, got {} and {}", a.state_size, a.num_layers);
+  check(a.p >= 0 && a.p < 1, ErrorKind::kValue, "RNN: the rate of dropout p must lie in [0, 1), got {}", a.p);
+  check(!a.projection_size || is_lstm(a), ErrorKind::kValue, "RNN: projection_size is for mode 'lstm', got '{}'",
+        a.mode);
+  check(!a.projection_size || *a.projection_size > 0, ErrorKind::kValue,
+        "RNN: projection_size must be positive, got {}", a.projection_size.value_or(0));
+  check(a.lstm_state_clip_min.has_value() == a.lstm_state_clip_max.has_value(), ErrorKind::kValue,
+        "RNN: lstm_state_clip_min and lstm_state_clip_max go together; one of them is missing");
+}
+
+void check_call(std::span<const NDArray> in, const RnnAttrs& a) {
+  check_attrs(a);
+  const size_t wanted = base_inputs(a) + (a.use_sequence_length ? 1 : 0);
+  check(in.size() == wanted, ErrorKind::kType, "RNN: mode '{}'{} takes {} arrays (data, parameters, state{}{}), got {}",
+        a.mode, a.use_sequence_length ? " with sequence lengths" : "", wanted, is_lstm(a) ? ", state_cell" : "",
+        a.use_sequence_length ? ", sequence_length" : "", in.size());
+  const Shape& data = in[0].shape();
+  check(data.size() == 3 && data[0] > 0, ErrorKind::kRuntime,
+        "RNN: data must have shape (steps, batch, channels) with at least one step, got {}", to_string(data));
+  const Sizes s(a, data[2]);
+  const auto expect = [&](size_t k, const char* name, const Shape& shape) {
+    check(in[k].shape() == shape, ErrorKind::kRuntime, "RNN: Shape inconsistent, {} must have shape {}, got {}", name,
+          to_string(shape), to_string(in[k].shape()));
+  };
+  expect(1, "parameters", {s.parameters()});
+  expect(2, "state", s.states(data[1], s.output));
+  if (is_lstm(a)) expect(3, "state_cell", s.states(data[1], s.state));
+  if (a.use_sequence_length) expect(in.size() - 1, "sequence_length", {data[1]});
+}
+
+std::vector<NDArray> compose(std::span<const NDArray> in, const RnnAttrs& a) {
+  check_call(in, a);
+  NDArray x = in[0];
+  const Sizes s(a, x.shape()[2]);
+  const std::vector<Weights> weights = unpacked(in[1], s);
+  const int64_t count = s.layers * s.directions;
+  const std::vector<NDArray> outputs = parts_of(in[2], count, 0, true);
+  const std::vector<NDArray> cells = is_lstm(a) ? parts_of(in[3], count, 0, true) : std::vector<NDArray>();
+  std::vector<NDArray> last_outputs, last_cells;
+  size_t k = 0;
+  for (int64_t layer = 0; layer < s.layers; ++layer) {
+    if (layer > 0 && a.p > 0) x = call("Dropout", {x}, {{"p", a.p}});
+    std::vector<NDArray> results;
+    for (int64_t d = 0; d < s.directions; ++d, ++k) {
+      State state{outputs[k], is_lstm(a) ? cells[k] : NDArray()};
+      results.push_back(Direction(a, weights[k], a.use_sequence_length ? &in.back() : nullptr, d == 1).run(x, state));
+      last_outputs.push_back(state.output);
+      last_cells.push_back(state.cell);
+    }
+    x = results.size() == 1 ? results[0] : call("Concat", {results[0], results[1]}, {{"dim", int64_t{2}}});
+  }
+  std::vector<NDArray> all{x};
+  if (a.state_outputs) all.push_back(stacked(last_outputs));
+  if (a.state_outputs && is_lstm(a)) all.push_back(stacked(last_cells));
+  return all;
+}
+
+void complete(Completion& c, const RnnAttrs& a) {
+  if (!c.is_known(0) || c.shape(0).size() != 3) return;
+  const Shape& data = c.shape(0);
+  const Sizes s(a, data[2]);
+  c.set(1, {s.parameters()});
+  c.set(2, s.states(data[1], s.output));
+  if (is_lstm(a)) c.set(3, s.states(data[1], s.state));
+  if (a.use_sequence_length) c.set(base_inputs(a), {data[1]});
+}
+
+Sample sample_of(const RnnAttrs& a) {
+  constexpr int64_t kBatch = 2, kInput = 3;
+  const Sizes s(a, kInput);
+  std::vector<SampleArray> inputs{uniform({3, kBatch, kInput}), uniform({s.parameters()}, -0.5, 0.5),
+                                  uniform(s.states(kBatch, s.output))};
+  if (is_lstm(a)) inputs.push_back(uniform(s.states(kBatch, s.state)));
+  if (a.use_sequence_length) inputs.push_back(values({1, 3}));
+  return Sample(std::move(inputs), make_attrs(a));
+}
+
+}  // namespace
+
+std::vector<OpDef> rnn_operators() {
+  return {general<RnnAttrs>({
+      .name = "RNN",
+      .aliases = {"_npx_rnn"},
+      .python = {"nd.RNN", "npx.rnn"},
+      .doc =
+          R"(Recurrent layers over sequences: data (steps, batch, channels) to (steps, batch, directions * state_size).
+
+`parameters` is one vector: for each layer and direction the weights of the inputs and of the states (of an LSTM that
+projects also those of the projection), then likewise the two biases. The gates are, of an LSTM: input, forget, new
+values, output; of a GRU: reset, update, new values. `state` and an LSTM's `state_cell` are (layers * directions, batch,
+size). With `state_outputs` the states after the last step follow as further results. Sequences of the lengths
+`sequence_length` (batch,) have outputs of zero behind their end and keep the states that they had there.
+
+Raises MXNetError for arrays of other shapes, ValueError for attributes that contradict.)",
+      .inputs = {"data", "parameters", "state", "state_cell", "sequence_length"},
+      .optional_inputs = 2,
+      .output_count = [](const RnnAttrs& a) -> size_t { return a.state_outputs ? (is_lstm(a) ? 3 : 2) : 1; },
+      .input_count = [](const RnnAttrs& a) { return base_inputs(a) + (a.use_sequence_length ? 1 : 0); },
+      .complete = complete,
+      .compose = compose,
+      .samples = {sample_of({.state_size = 2, .num_layers = 1, .mode = "lstm", .state_outputs = true}),
+                  sample_of({.state_size = 2, .num_layers = 2, .bidirectional = true, .mode = "gru"}),
+                  sample_of({.state_size = 4, .num_layers = 1, .mode = "lstm", .projection_size = 2}),
+                  sample_of({.state_size = 2, .num_layers = 1, .mode = "rnn_tanh", .use_sequence_length = true}),
+                  sample_of({.state_size = 2, .num_layers = 1, .mode = "rnn_relu"})},
+  })};
+}
+
+}  // namespace headrace

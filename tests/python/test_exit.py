@@ -1,0 +1,91 @@
+"""How programs end: daemon threads at work, errors that nobody read, whatever was imported before."""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def run(program, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+DAEMON = """
+    import sys, threading, time
+    import numpy, headrace as mx
+    def work(context):
+        x = mx.nd.ones((64, 64), ctx=context)
+        while True:
+            x = (x + mx.nd.from_numpy(numpy.ones((64, 64), "float32")).as_in_context(context)) * 0.5
+            x.copyto(mx.cpu()).asnumpy()
+            mx.nd.waitall()
+    for context in (mx.gpu(0), mx.gpu(1), mx.cpu(), mx.cpu()):
+        threading.Thread(target=work, args=(context,), daemon=True).start()
+    time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("end, status", [("", 0), ("sys.exit(3)", 3), ("raise ValueError('end')", 1)])
+def test_daemon_threads_at_work(end, status):
+    for _ in range(3):
+        done = run(DAEMON + f"    {end}\n", HEADRACE_SIM_GPUS="2")
+        assert done.returncode == status, done.stderr
+        assert "terminate" not in done.stderr
+
+
+FAILED = """
+    from headrace import nd
+    def fail():
+        return nd.random.normal(0, -1, shape=(2,))
+"""
+
+
+def test_errors_that_nobody_read_are_told():
+    done = run(FAILED + "    fail()\n")
+    assert done.returncode == 0
+    assert "nobody waited" in done.stderr and "scale must not be negative" in done.stderr
+    many = run(FAILED + "    for _ in range(8): fail()\n")
+    assert many.stderr.count("scale") == 5 and "3 more" in many.stderr
+
+
+def test_the_user_decides_what_they_mean():
+    failing = run(FAILED + "    fail()\n    print('done')\n", HEADRACE_UNREAD_ERRORS="fail")
+    assert failing.returncode == 1 and "scale" in failing.stderr and failing.stdout == "done\n"
+    silent = run(FAILED + "    fail()\n", HEADRACE_UNREAD_ERRORS="ignore")
+    assert silent.returncode == 0 and silent.stderr == ""
+    refused = run("import headrace.nd as nd; nd.ones(1)", HEADRACE_UNREAD_ERRORS="maybe")
+    assert refused.returncode == 1 and "expected report, fail or ignore" in refused.stderr
+
+
+def test_errors_that_were_read_are_not_told():
+    done = run(
+        FAILED
+        + """
+    for _ in range(3):
+        try:
+            fail().asnumpy()
+        except Exception:
+            pass
+    import os
+    bad = fail()
+    child = os.fork()
+    if child == 0:
+        sys_exit = __import__("sys").exit
+        sys_exit(0)
+    os.waitpid(child, 0)
+    try:
+        nd.waitall()
+    except Exception:
+        pass
+    """,
+        HEADRACE_UNREAD_ERRORS="fail",
+    )
+    assert done.returncode == 0 and done.stderr == ""
