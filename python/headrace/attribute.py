@@ -30,9 +30,9 @@ class AttrScope:
             scope = cls._thread.scope = AttrScope()
         return scope
 
-    def get(self, attributes):
-        """This scope's attributes, with `attributes` (a dictionary or None) on top."""
-        return {**self._attr, **(attributes or {})}
+    def get(self, attr):
+        """This scope's attributes, with `attr` (a dictionary or None) on top."""
+        return {**self._attr, **(attr or {})}
 
     def __enter__(self):
         self._outer = AttrScope.current

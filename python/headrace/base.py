@@ -78,9 +78,9 @@ string_types = (str,)
 mx_real_t = _numpy.float32
 
 
-def py_str(text):
+def py_str(x):
     """The str of bytes, as callbacks get names."""
-    return text.decode("utf-8")
+    return x.decode("utf-8")
 
 
 def data_dir():

@@ -139,11 +139,11 @@ class Executor:
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
 
         They may be left out (or None) for outputs of losses, which take no notice of them. After a forward in
-        use the gradients are those for the values that the arguments have now. MXNetError: one is missing.
-        RuntimeError: there was no forward. ValueError: more gradients than outputs.
+        use, or none, the gradients are those for the values that the arguments have now. MXNetError: one is
+        missing. ValueError: more gradients than outputs.
         """
         if self._is_train is None:
-            raise RuntimeError("Executor.backward: call forward(is_train=True) first")
+            self._is_train = bool(is_train)
         if not self._has_gradients():
             return
         heads = self._head_gradients(out_grads)

@@ -119,19 +119,19 @@ def np_array(active=True):
     return _Scope(array=bool(active))
 
 
-def use_np_shape(target):
+def use_np_shape(func):
     """Decorates a function or class to run with NumPy shape semantics."""
-    return _decorate(target, {"shape": True})
+    return _decorate(func, {"shape": True})
 
 
-def use_np_array(target):
+def use_np_array(func):
     """Decorates a function or class to run with NumPy array semantics."""
-    return _decorate(target, {"array": True})
+    return _decorate(func, {"array": True})
 
 
-def use_np(target):
+def use_np(func):
     """Decorates a function or class to run with NumPy semantics."""
-    return _decorate(target, {"shape": True, "array": True})
+    return _decorate(func, {"shape": True, "array": True})
 
 
 def getenv(name):
@@ -158,11 +158,11 @@ def get_gpu_count():
     return num_gpus()
 
 
-def get_gpu_memory(device_id):
+def get_gpu_memory(gpu_dev_id):
     """(free, total) bytes of a GPU."""
     from .context import gpu_memory_info
 
-    return gpu_memory_info(device_id)
+    return gpu_memory_info(gpu_dev_id)
 
 
 def default_array(source, ctx=None, dtype=None):

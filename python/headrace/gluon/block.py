@@ -274,7 +274,7 @@ class Block:
                 )
         for name, value in loaded.items():
             if name in params:
-                params[name]._load(value, ctx, cast_dtype, dtype_source)
+                params[name]._load_init(value, ctx, cast_dtype, dtype_source)
             elif not ignore_extra:
                 raise ValueError(
                     f"Parameter '{name}' loaded from file '{filename}' is not present in the block, which "

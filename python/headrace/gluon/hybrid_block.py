@@ -107,6 +107,7 @@ class HybridBlock(Block):
     def __init__(self, prefix=None, params=None):
         self._graph = None
         self._active = False
+        self._flags = []  # the options of hybridize
         self._op_hooks = []
         super().__init__(prefix=prefix, params=params)
 
@@ -123,7 +124,7 @@ class HybridBlock(Block):
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
         if isinstance(value, Block):
-            self._clear_graph()
+            self._clear_cached_op()
 
     def register_child(self, block, name=None):
         """Adds a child. ValueError: it is no HybridBlock."""
@@ -133,9 +134,9 @@ class HybridBlock(Block):
                 "If you are using Sequential, please try HybridSequential instead."
             )
         super().register_child(block, name)
-        self._clear_graph()
+        self._clear_cached_op()
 
-    def _clear_graph(self):
+    def _clear_cached_op(self):
         object.__setattr__(self, "_graph", None)
 
     def hybridize(
@@ -167,8 +168,15 @@ class HybridBlock(Block):
             backward_bulk_size=backward_bulk_size,
         )
         self._active = active
+        self._flags = [
+            ("static_alloc", static_alloc),
+            ("static_shape", static_shape),
+            ("inline_limit", inline_limit),
+        ]
+        bulks = (("forward_bulk_size", forward_bulk_size), ("backward_bulk_size", backward_bulk_size))
+        self._flags += [bulk for bulk in bulks if bulk[1] is not None]
         if clear:
-            self._clear_graph()
+            self._clear_cached_op()
         if self._forward_hooks or self._forward_pre_hooks:
             warnings.warn(
                 f"{self} is being hybridized while still having forward hook/pre-hook. If it is a child of "
@@ -189,7 +197,7 @@ class HybridBlock(Block):
 
     def cast(self, dtype):
         """Converts all parameters and gradients to `dtype`."""
-        self._clear_graph()
+        self._clear_cached_op()
         super().cast(dtype)
 
     # --- running ---
@@ -211,7 +219,7 @@ class HybridBlock(Block):
 
     def _own(self, param, ctx, args):
         """An array of this block's own; finishes a deferred initialization first."""
-        if param._deferred is not None:
+        if param._deferred_init:
             self._finish_deferred(*args)
         return param.data(ctx)
 
@@ -326,7 +334,7 @@ class HybridBlock(Block):
         from .tracing import trace_forward
 
         args = regroup(iter(flat), in_format)
-        if any(param._deferred is not None for param in self.collect_params().values()):
+        if any(param._deferred_init for param in self.collect_params().values()):
             self._active = False
             try:
                 self.forward(*args)  # completes the shapes of the parameters
@@ -351,11 +359,11 @@ class HybridBlock(Block):
 
         ValueError: the shapes do not follow from these inputs.
         """
-        self._infer(*self._graph_for(args), "shape")
+        self._infer_attrs("infer_shape", "shape", *args)
 
     def infer_type(self, *args):
         """Sets the dtypes of the parameters for inputs `args`."""
-        self._infer(*self._graph_for(args), "type")
+        self._infer_attrs("infer_type", "type", *args)
 
     def _infer(self, graph, flat, what):
         symbol = graph.outputs
@@ -378,6 +386,44 @@ class HybridBlock(Block):
                 source.dtype = dtype
             elif shape is not None and source.shape != shape:
                 source.shape = tuple(-1 if e == -1 and is_np_shape() else max(e, 0) for e in shape)
+
+    def _infer_attrs(self, infer_fn, attr, *args):
+        """Completes the 'shape' or the 'type' of the parameters for inputs `args`."""
+        self._infer(*self._graph_for(args), attr)
+
+    # What MXNet's block has as fields and programs read: parts of the graph.
+
+    @property
+    def _cached_graph(self):
+        """(variables of the inputs, outputs) as symbols, or () before the first call after hybridize()."""
+        if self._graph is None:
+            return ()
+        symbol = _symbol_module()
+        return [symbol.var(name) for name in self._graph.data_names], self._graph.outputs
+
+    @property
+    def _cached_op(self):
+        return None if self._graph is None else self._graph.op
+
+    @property
+    def _in_format(self):
+        """How the arguments are nested: 0 for an array, -1 for None, a list for a list."""
+        return None if self._graph is None else self._graph.in_format
+
+    @_in_format.setter
+    def _in_format(self, value):
+        if self._graph is not None:
+            self._graph.in_format, self._graph.takes_one = value, value == [0]
+
+    @property
+    def _out_format(self):
+        """How the outputs are nested."""
+        return None if self._graph is None else self._graph.out_format
+
+    @_out_format.setter
+    def _out_format(self, value):
+        if self._graph is not None:
+            self._graph.out_format = value
 
     def _finish_deferred(self, *args):
         kept, self._graph = self._graph, None  # traced for this block alone: children have their own calls

@@ -88,13 +88,27 @@ class Parameter:
         self._grad = None  # their gradients; None when grad_req is 'null'
         self._var = None  # the variable of symbols
         self._single = None  # the array when there is exactly one: what layers read on every call
-        self._contexts = None
-        self._deferred = (
-            None  # (initializer, contexts, default initializer, data or None) while the shape is unknown
-        )
+        self._ctx_list = None
+        # (initializer, contexts, default initializer, data or None) while the shape is unknown, or ().
+        self._deferred_init = ()
         self._version = 0  # grows with set_data and when arrays are replaced, so that a Trainer notices
         self._grad_req = None
         self.grad_req = grad_req
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "data" in vars(cls):  # layers must ask it
+            cls._single = property(lambda self: None, lambda self, value: None)
+
+    @property
+    def _ctx_map(self):
+        """Which replica is where: by device number, of GPUs, then of CPUs; None: no replica."""
+        found = [[], []]
+        for place, ctx in enumerate(self._ctx_list or ()):
+            row = found[ctx.device_typeid & 1]
+            row.extend([None] * (ctx.device_id + 1 - len(row)))
+            row[ctx.device_id] = place
+        return found
 
     def __repr__(self):
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
@@ -175,15 +189,15 @@ class Parameter:
                 f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
                 "Give every dimension, or set allow_deferred_init=True."
             )
-        self._deferred = (init, _context_list(ctx), default_init, None)
+        self._deferred_init = (init, _context_list(ctx), default_init, None)
         if is_known:
             self._finish_deferred_init()
 
     def _finish_deferred_init(self):
         """Makes the arrays that `initialize` postponed; the shape must be known by now."""
-        if self._deferred is None:
+        if not self._deferred_init:
             return
-        init, contexts, default_init, data = self._deferred
+        init, contexts, default_init, data = self._deferred_init
         if not arrays.shape_is_known(self._shape):
             raise ValueError(
                 f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}. "
@@ -194,12 +208,12 @@ class Parameter:
                 data = arrays.zeros(self._shape, cpu(), self.dtype)  # drawn once, whatever the contexts are
                 description = initializer.InitDesc(self.name, {"__init__": init})
                 initializer.create(default_init)(description, data)
-            self._make_replicas(data, contexts)
-        self._deferred = None
+            self._init_impl(data, contexts)
+        self._deferred_init = ()
 
-    def _make_replicas(self, data, contexts):
-        self._contexts = list(contexts)
-        self._replace([data if data.ctx == ctx else data.copyto(ctx) for ctx in self._contexts])
+    def _init_impl(self, data, contexts):
+        self._ctx_list = list(contexts)
+        self._replace([data if data.ctx == ctx else data.copyto(ctx) for ctx in self._ctx_list])
 
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
@@ -218,11 +232,12 @@ class Parameter:
             autograd.mark_variables(self._data, self._grad, self.grad_req)
 
     def _clear(self):
-        self._data = self._grad = self._single = self._contexts = self._deferred = None
+        self._data = self._grad = self._single = self._ctx_list = None
+        self._deferred_init = ()
         self._version += 1
 
     def _not_initialized(self):
-        if self._deferred is not None:
+        if self._deferred_init:
             return DeferredInitializationError(
                 f"Parameter '{self.name}' has not been initialized yet because initialization was deferred. "
                 "Actual initialization happens during the first forward pass: pass one batch of data "
@@ -234,20 +249,23 @@ class Parameter:
             "children's."
         )
 
-    def _pick(self, replicas, ctx):
+    def _check_and_get(self, replicas, ctx):
+        """The one on `ctx` (default: the only one, else that of the current context), or all for `list`."""
         if self._data is None:
             raise self._not_initialized()
+        if ctx is list:
+            return replicas
         if ctx is None:
             if len(replicas) == 1:
                 return replicas[0]
             ctx = current_context()
         wanted = _slot(ctx)
-        for own, replica in zip(self._contexts, replicas):
+        for own, replica in zip(self._ctx_list, replicas):
             if _slot(own) == wanted:
                 return replica
         raise RuntimeError(
             f"Parameter '{self.name}' was not initialized on context {ctx}. "
-            f"It was only initialized on {self._contexts}."
+            f"It was only initialized on {self._ctx_list}."
         )
 
     def data(self, ctx=None):
@@ -259,7 +277,7 @@ class Parameter:
         single = self._single
         if single is not None and (ctx is None or single._is_abstract):  # a traced graph is for all contexts
             return single
-        return self._pick(self._data, ctx)
+        return self._check_and_get(self._data, ctx)
 
     def list_data(self):
         """The arrays of all contexts; errors as `data`."""
@@ -276,7 +294,7 @@ class Parameter:
     def grad(self, ctx=None):
         """The gradient on `ctx`. RuntimeError: grad_req is 'null'; else errors as `data`."""
         self._check_has_grad()
-        return self._pick(self._grad, ctx)
+        return self._check_and_get(self._grad, ctx)
 
     def list_grad(self):
         """The gradients of all contexts; errors as `grad`."""
@@ -288,9 +306,9 @@ class Parameter:
     def list_ctx(self):
         """The contexts that hold, or will hold, the parameter. RuntimeError: not initialized."""
         if self._data is not None:
-            return list(self._contexts)
-        if self._deferred is not None:
-            return list(self._deferred[1])
+            return list(self._ctx_list)
+        if self._deferred_init:
+            return list(self._deferred_init[1])
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
 
     def var(self):
@@ -334,8 +352,8 @@ class Parameter:
         """
         self.shape = data.shape
         if self._data is None:
-            assert self._deferred is not None, f"Parameter '{self.name}' has not been initialized"
-            self._deferred = self._deferred[:3] + (
+            assert self._deferred_init, f"Parameter '{self.name}' has not been initialized"
+            self._deferred_init = self._deferred_init[:3] + (
                 arrays.array(data) if isinstance(data, np.ndarray) else data.copy(),
             )
             return
@@ -362,9 +380,9 @@ class Parameter:
         contexts = _context_list(ctx)
         if self._data is not None:
             with autograd.pause():
-                self._make_replicas(self._reduce(), contexts)
-        elif self._deferred is not None:
-            self._deferred = (self._deferred[0], contexts) + self._deferred[2:]
+                self._init_impl(self._reduce(), contexts)
+        elif self._deferred_init:
+            self._deferred_init = (self._deferred_init[0], contexts) + self._deferred_init[2:]
         else:
             raise ValueError(
                 f"Cannot reset context for Parameter '{self.name}' because it has not been initialized."
@@ -397,13 +415,13 @@ class Parameter:
             raise failure
         if failure is not None:
             warnings.warn(
-                f"Parameter '{self.name}' is not readable on all of {self._contexts} and is taken from the "
+                f"Parameter '{self.name}' is not readable on all of {self._ctx_list} and is taken from the "
                 f"others: {failure}",
                 stacklevel=4,
             )
         return found
 
-    def _load(self, data, ctx, cast_dtype=False, dtype_source="current"):
+    def _load_init(self, data, ctx, cast_dtype=False, dtype_source="current"):
         """Takes `data`, read from a file; an uninitialized parameter is made on `ctx` (default cpu).
 
         AssertionError: shape or dtype does not fit, or `ctx` differs from where the parameter already is.
@@ -429,7 +447,7 @@ class Parameter:
             data = data.astype(self.dtype, copy=False)
         self._shape = tuple(data.shape)
         contexts = None if ctx is None else _context_list(ctx)
-        if self._data is not None or self._deferred is not None:
+        if self._data is not None or self._deferred_init:
             present = self.list_ctx()
             assert contexts is None or set(contexts) == set(present), (
                 f"Failed to load Parameter '{self.name}' on {contexts} because it was previous initialized "
@@ -440,8 +458,8 @@ class Parameter:
             self.set_data(data)
         else:
             with autograd.pause():
-                self._make_replicas(data, contexts or [cpu()])
-        self._deferred = None
+                self._init_impl(data, contexts or [cpu()])
+        self._deferred_init = ()
 
 
 class Constant(Parameter):

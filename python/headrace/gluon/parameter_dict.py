@@ -245,7 +245,7 @@ class ParameterDict:
                 )
         for name, value in loaded.items():
             if name in self._params:
-                self._params[name]._load(value, ctx, cast_dtype, dtype_source)
+                self._params[name]._load_init(value, ctx, cast_dtype, dtype_source)
             else:
                 assert ignore_extra, (
                     f"Parameter '{name[len(restore_prefix) :]}' loaded from {source} is not present in "

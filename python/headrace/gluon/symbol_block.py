@@ -95,7 +95,7 @@ class SymbolBlock(HybridBlock):
     def _alias(self):
         return "symbolblock"
 
-    def _clear_graph(self):
+    def _clear_cached_op(self):
         """The graph is what this block is: it stays."""
 
     def hybridize(self, active=True, *args, **kwargs):

@@ -20,7 +20,7 @@ def _traced(parameters):
             stand_in = _core.trace_variable(
                 parameter.name, parameter.shape, parameter.dtype, parameter.var().list_attr(), is_np_array()
             )
-            parameter._data, parameter._single = [stand_in] * len(parameter._contexts), stand_in
+            parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
         yield
     finally:
         _core.set_tracing(was)

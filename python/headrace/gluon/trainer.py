@@ -239,6 +239,19 @@ class Trainer:
             self._exchange = self._exchange_of(range(len(trained)))
         self._version = version
 
+    # What MXNet's trainer has, and programs read or call.
+
+    _init_kvstore = _prepare
+
+    @property
+    def _kv_initialized(self):
+        return self._version is not None
+
+    @property
+    def _params_to_init(self):
+        """The parameters that the store does not have yet."""
+        return [] if self._kv_initialized else list(self._params)
+
     def _make_store(self):
         if self._distributed:
             raise RuntimeError("Cannot reset distributed KVStore.")

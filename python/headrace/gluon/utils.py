@@ -27,10 +27,10 @@ class HookHandle:
         handle.attach(hooks, hook)
         return handle
 
-    def attach(self, hooks, hook):
+    def attach(self, hooks_dict, hook):
         assert self._hooks is None, "The same handle cannot be attached twice."
-        self._hooks = hooks
-        hooks[self] = hook
+        self._hooks = hooks_dict
+        hooks_dict[self] = hook
 
     def detach(self):
         """Removes the hook; doing it twice is harmless."""

@@ -138,7 +138,7 @@ class PCC(EvalMetric):
     Predictions are scores (N, classes). All counts since the last reset go into one matrix.
     """
 
-    def __init__(self, name="pcc", output_names=None, label_names=None):
+    def __init__(self, name="pcc", output_names=None, label_names=None, has_global_stats=True):
         super().__init__(name, output_names=output_names, label_names=label_names)
 
     def reset(self):

@@ -27,13 +27,13 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update(labels, preds)
 
-    def update_dict(self, label, pred):
+    def update_dict(self, labels, preds):
         if self.label_names is not None:
-            label = {name: label[name] for name in self.label_names}
+            labels = {name: labels[name] for name in self.label_names}
         if self.output_names is not None:
-            pred = {name: pred[name] for name in self.output_names}
+            preds = {name: preds[name] for name in self.output_names}
         for metric in self.metrics:
-            metric.update_dict(label, pred)
+            metric.update_dict(labels, preds)
 
     def reset(self):
         for metric in self.metrics:

@@ -10,7 +10,7 @@ from . import ndarray
 from .ndarray import *  # noqa: F403
 from .ndarray import NDArray
 from .counting import histogram
-from . import _internal, contrib, image, linalg, op, random
+from . import _internal, contrib, image, linalg, op, random, sparse
 from .parts import split_v2
 from .utils import load, load_frombuffer, save
 
@@ -25,6 +25,7 @@ __all__ = [
     "linalg",
     "contrib",
     "image",
+    "sparse",
     "op",
     "load",
     "load_frombuffer",

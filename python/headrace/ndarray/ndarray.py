@@ -5,18 +5,20 @@ import weakref
 
 import numpy as _numpy
 
-from .. import _core
+from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
 
 __all__ = [
     "NDArray",
     "array",
+    "zeros",
     "empty",
     "from_numpy",
     "from_dlpack",
     "to_dlpack_for_read",
     "to_dlpack_for_write",
+    "power",
     "waitall",
     "concatenate",
     "moveaxis",
@@ -25,6 +27,12 @@ __all__ = [
 
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
+_zeros = _core.function("_zeros", False)
+_expand_dims, _squeeze, _flatten, _broadcast_like = (
+    {np: _core.function(name, np) for np in (False, True)}
+    for name in ("expand_dims", "squeeze", "Flatten", "broadcast_like")
+)
+_power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all
 
 
@@ -80,6 +88,19 @@ class NDArray(_core.Array):
             raise TypeError(f"unsupported format string passed to {type(self).__name__}.__format__")
         return str(self)
 
+    @property
+    def writable(self):
+        """True: every array can be written to."""
+        return True
+
+    def _slice(self, start, stop):
+        """Rows `start` to `stop`, sharing memory."""
+        return self[start:stop]
+
+    def _at(self, idx):
+        """Row `idx`, sharing memory."""
+        return self[idx]
+
     # --- values ---
 
     asscalar = _core.Array._asscalar
@@ -126,12 +147,14 @@ class NDArray(_core.Array):
             return self
         return self.copyto(context)
 
-    as_in_ctx = as_in_context
+    def as_in_ctx(self, ctx):
+        """The same as `as_in_context`."""
+        return self.as_in_context(ctx)
 
     def tostype(self, stype):
         """The array itself for 'default', the only storage type."""
         if stype != "default":
-            raise MXNetError(f"tostype: storage type {stype!r} is not there; arrays are dense ('default')")
+            _refuse_sparse("tostype", stype)
         return self
 
     def attach_grad(self, grad_req="write", stype=None):
@@ -140,12 +163,28 @@ class NDArray(_core.Array):
         ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
         """
         if stype not in (None, "default"):
-            raise MXNetError(
-                f"attach_grad: storage type {stype!r} is not there; gradients are dense ('default')"
-            )
+            _refuse_sparse("attach_grad", stype)
         _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
+
+    # The results share memory, with `inplace` or without it.
+
+    def expand_dims(self, axis, inplace=False):
+        """The values with an axis of one element before `axis`, sharing memory."""
+        return _expand_dims[self._is_np](self, axis)
+
+    def squeeze(self, axis=None, inplace=False):
+        """The values without the axes (all, or those of `axis`) of one element, sharing memory."""
+        return _squeeze[self._is_np](self, axis)
+
+    def flatten(self, inplace=False):
+        """The values as a matrix: one row for each element of the first axis."""
+        return _flatten[self._is_np](self)
+
+    def broadcast_like(self, other, **kwargs):
+        """The values repeated along axes of one element to the shape of another array."""
+        return _broadcast_like[self._is_np](self, other, **kwargs)
 
     def reshape(self, *shape, **kwargs):
         """The same values in another shape, sharing memory when the array is packed.
@@ -258,10 +297,30 @@ def _placed(made, ctx):
     return made if made._device == (ctx.device_typeid, ctx.device_id) else made.copyto(ctx)
 
 
-def empty(shape, ctx=None, dtype=None):
-    """An NDArray whose values are undefined."""
+def _refuse_sparse(operation, stype):
+    from .sparse import refuse
+
+    refuse(operation, stype)
+
+
+def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
+    """Zeros, float32 by default. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    if stype not in (None, "default"):
+        _refuse_sparse("zeros", stype)
+    return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
+
+
+def empty(shape, ctx=None, dtype=None, stype=None):
+    """An NDArray whose values are undefined. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    if stype not in (None, "default"):
+        _refuse_sparse("empty", stype)
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
+
+
+def power(base, exp, **kwargs):
+    """``base`` to the power ``exp``, element by element; either may be a number."""
+    return _power(base, exp, **kwargs)
 
 
 _lent = weakref.WeakValueDictionary()  # NumPy arrays whose memory from_numpy shares, by id
@@ -272,8 +331,9 @@ def _is_lent(values):
     return any(_numpy.may_share_memory(values, lent) for lent in list(_lent.values()))
 
 
-def from_numpy(ndarray, zero_copy=True):
-    """An NDArray over a NumPy array's memory, which becomes read-only on NumPy's side.
+def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
+    """An NDArray, or np array for that ``array_cls``, over a NumPy array's memory, which becomes read-only on
+    NumPy's side.
 
     A copy if ``zero_copy`` is False, or if the array was read-only before: nobody may write to its memory.
 
@@ -283,25 +343,26 @@ def from_numpy(ndarray, zero_copy=True):
         For an array that is not C-contiguous, with ``zero_copy``.
     """
     if not zero_copy:
-        return array(ndarray, dtype=ndarray.dtype)
+        made = array(ndarray, dtype=ndarray.dtype)
+        return made.as_np_ndarray() if array_cls._is_np else made
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError(
             "from_numpy: only C-contiguous arrays can be shared; use numpy.ascontiguousarray or "
             "zero_copy=False"
         )
     if not ndarray.flags["WRITEABLE"] and not _is_lent(ndarray):
-        return _core.array(ndarray, ndarray.dtype, False)
-    made = _core.borrow(ndarray, False)
+        return _core.array(ndarray, ndarray.dtype, array_cls._is_np)
+    made = _core.borrow(ndarray, array_cls._is_np)
     ndarray.flags["WRITEABLE"] = False
     _lent[id(ndarray)] = ndarray
     return made
 
 
-def from_dlpack(capsule):
+def from_dlpack(dlpack):
     """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
-    if hasattr(capsule, "__dlpack__"):
-        capsule = capsule.__dlpack__()
-    return _core.from_dlpack(capsule, False)
+    if hasattr(dlpack, "__dlpack__"):
+        dlpack = dlpack.__dlpack__()
+    return _core.from_dlpack(dlpack, False)
 
 
 def to_dlpack_for_read(data):

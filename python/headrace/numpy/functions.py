@@ -21,6 +21,10 @@ __all__ = [
     "isscalar",
     "result_type",
     "full",
+    "full_like",
+    "zeros_like",
+    "ones_like",
+    "empty_like",
     "unique",
     "where",
     "atleast_1d",
@@ -29,6 +33,7 @@ __all__ = [
 ]
 
 _full = _core.function("_npi_full", True)
+_full_like = _core.function("_npi_full_like", True)
 _atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
 _unique = _core.function("_npi_unique", True)
 _where = {
@@ -83,6 +88,31 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     if dtype is None and isinstance(fill_value, (bool, _numpy.bool_)):
         dtype = "bool"
     return _full(shape, fill_value, dtype, order, ctx, out=out)
+
+
+def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
+    """An array of one value with the shape of ``a``, and its dtype and device where none are given."""
+    if ctx is not None and ctx != a.ctx:
+        a = _np().empty(a.shape, dtype=a._dtype_name, ctx=ctx)
+    return _full_like(a, fill_value, dtype=dtype, order=order, out=out)
+
+
+def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
+    """Zeros, as ``full_like``."""
+    return full_like(a, 0, dtype, order, ctx, out)
+
+
+def ones_like(a, dtype=None, order="C", ctx=None, out=None):
+    """Ones, as ``full_like``."""
+    return full_like(a, 1, dtype, order, ctx, out)
+
+
+def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
+    """An array with undefined values, with the dtype and the device of ``prototype``, and its shape unless
+    ``shape`` says otherwise.
+    """
+    dtype = prototype._dtype_name if dtype is None else dtype
+    return _np().empty(prototype.shape if shape is None else shape, dtype=dtype, ctx=prototype.ctx)
 
 
 def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):

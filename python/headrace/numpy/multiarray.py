@@ -3,7 +3,7 @@
 import numpy as _numpy
 
 from .. import _core
-from ..base import MXNetError
+from ..base import ArrayNotImplementedError, ArrayTypeError, MXNetError
 from ..ndarray.ndarray import NDArray, _from_record, _placed
 
 __all__ = ["ndarray", "array", "empty"]
@@ -101,6 +101,38 @@ class ndarray(NDArray):
     def ravel(self, order="C"):
         """The values in one dimension, sharing memory when the array is packed."""
         return front_end().reshape(self, (-1,), order=order)
+
+    # --- with the options of NumPy's methods ---
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
+        """The values converted to ``dtype``; the array itself when nothing changes and ``copy`` is False.
+
+        Raises
+        ------
+        TypeError
+            When ``casting``, as in NumPy, does not allow it.
+        """
+        if casting != "unsafe" and not _numpy.can_cast(self.dtype, dtype, casting):
+            raise ArrayTypeError(
+                f"astype: casting={casting!r} does not allow {self._dtype_name} to become {dtype}"
+            )
+        return NDArray.astype(self, dtype, copy)
+
+    def copy(self, order="C"):
+        """A copy with memory of its own, on the same device, whatever ``order`` says."""
+        return self._copy()
+
+    def sort(self, axis=-1, kind=None, order=None):
+        """Sorts the array in place along an axis.
+
+        Raises
+        ------
+        NotImplementedError
+            For ``order``: arrays have no fields.
+        """
+        if order is not None:
+            raise ArrayNotImplementedError("sort: order names fields, and arrays have none; leave it out")
+        self[...] = front_end().sort(self, axis)
 
     # --- NumPy protocols ---
 

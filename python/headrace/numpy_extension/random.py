@@ -1,14 +1,19 @@
 """``npx.random``: seeding, and samples for batches of parameters."""
 
 from .. import _core
+from .. import random as _seeds
 from .._catalogue import populate as _populate
 from ..numpy import random as _random
 from ..numpy.multiarray import ndarray
-from ..random import seed
 
 __all__ = ["seed", "bernoulli", "uniform_n", "normal_n"]
 
 _sigmoid = _core.function("sigmoid", True)
+
+
+def seed(seed, ctx="all"):
+    """Begins the random numbers anew, on one device or on all, as `random.seed` does."""
+    _seeds.seed(seed, ctx)
 
 
 def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):

@@ -94,7 +94,15 @@ _power_function = _arithmetic("_power", "_power", "power", left="_rpower_scalar"
 maximum = _function("maximum", _arithmetic("_maximum", "_maximum", "maximum"), max)
 minimum = _function("minimum", _arithmetic("_minimum", "_minimum", "minimum"), min)
 hypot = _function("hypot", _arithmetic("_hypot", "_hypot", "hypot"), math.hypot)
-power = pow = _function("power", _power_function, operator.pow)
+_power_of = _function("power", _power_function, operator.pow)
+
+
+def power(base, exp):
+    """`base` to the power `exp`; either may be a number."""
+    return _power_of(base, exp)
+
+
+pow = power
 
 
 class Arithmetic:

@@ -4,7 +4,7 @@ import pathlib
 
 from .. import _core
 from ..attribute import AttrScope
-from ..base import MXNetError
+from ..base import MXNetError, NotImplementedForSymbol
 from ..util import is_np_array, is_np_shape
 from . import calls
 from .arithmetic import Arithmetic
@@ -268,6 +268,15 @@ class Symbol(Arithmetic, WithoutValues):
 
         return simple_bind(self, ctx, grad_req, type_dict, kwargs)
 
+    def grad(self, wrt):
+        """NotImplementedError, always: a symbol's gradients are computed by its executor."""
+        raise NotImplementedForSymbol("Symbol.grad: bind the symbol with args_grad, and call backward")
+
+    @property
+    def handle(self):
+        """A number that identifies the symbol, while it lives."""
+        return id(self)
+
     def eval(self, ctx=None, **kwargs):
         """The outputs for arrays given by name, as a list."""
         return self.bind(ctx, kwargs, grad_req="null").forward()
@@ -357,19 +366,22 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
 Variable = var
 
 
-def Group(symbols):  # noqa: N802
-    """One symbol with the outputs of several. TypeError: not a sequence of symbols."""
+def Group(symbols, create_fn=None):  # noqa: N802
+    """One symbol with the outputs of several, of the class of the first one, or of `create_fn(handle)`.
+
+    TypeError: not a sequence of symbols.
+    """
     symbols = list(symbols)
     if not symbols or any(not isinstance(one, Symbol) for one in symbols):
         raise TypeError("Expected a list of symbols as input")
-    return type(symbols[0])(_core.SymbolHandle.group([one._handle for one in symbols]))
+    return (create_fn or type(symbols[0]))(_core.SymbolHandle.group([one._handle for one in symbols]))
 
 
-def fromjson(text):
+def fromjson(json_str):
     """The symbol of a JSON text. MXNetError: it is malformed or names an unknown operator."""
-    if not isinstance(text, str):
+    if not isinstance(json_str, str):
         raise TypeError("fname required to be string")
-    return _class_of_mode()(_core.SymbolHandle.from_json(text))
+    return _class_of_mode()(_core.SymbolHandle.from_json(json_str))
 
 
 load_json = fromjson

@@ -287,7 +287,7 @@ def test_no_process_is_left_behind():
     list(loader)
     before = [child for child in multiprocessing.active_children() if child.name.startswith("DataLoader")]
     assert len(before) >= 2
-    mine = loader._pool._members
+    mine = loader._worker_pool._members
     processes = [member.process for member in mine]
     del loader, mine
     for process in processes:

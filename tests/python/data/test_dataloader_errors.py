@@ -109,7 +109,7 @@ def test_a_worker_that_dies(action, message):
 def test_a_worker_that_dies_between_rounds():
     loader = DataLoader(Acting(int), 2, num_workers=1)
     assert len(list(loader)) == 10
-    (member,) = loader._pool._members
+    (member,) = loader._worker_pool._members
     member.process.kill()
     member.process.join()
     with pytest.raises(RuntimeError, match="SIGKILL"):
@@ -135,7 +135,7 @@ def test_timeout(thread_pool):
 def test_an_old_round_after_the_workers_died():
     loader = DataLoader(Acting(int), 2, num_workers=1)
     old = iter(loader)
-    loader._pool.close()
+    loader._worker_pool.close()
     with pytest.raises(RuntimeError, match="worker processes have ended"):
         list(old)
     assert len(list(loader)) == 10
@@ -188,7 +188,7 @@ import os, signal
 from headrace.gluon.data import DataLoader
 loader = DataLoader(list(range(100)), 2, num_workers=2)
 next(iter(loader))
-print(*(member.process.pid for member in loader._pool._members), flush=True)
+print(*(member.process.pid for member in loader._worker_pool._members), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

@@ -60,11 +60,12 @@ class DataLoader:
         self._batchify_fn = batchify_fn or default_batchify_fn
         self._num_workers = max(num_workers, 0)
         self._prefetch = max(2 * self._num_workers if prefetch is None else int(prefetch), 1)
+        self._pin_memory = pin_memory
         self._pinned = cpu_pinned(pin_device_id) if pin_memory else None
         self._thread_pool = thread_pool
         self._timeout = timeout
         self._auto_reload = auto_reload
-        self._pool = None
+        self._worker_pool = None
         self._closing = None
         self._next_round = None
 
@@ -87,20 +88,20 @@ class DataLoader:
         return _Round(self)
 
     def _ensure_pool(self):
-        if self._pool is not None and self._pool.usable():
+        if self._worker_pool is not None and self._worker_pool.usable():
             return
         if self._thread_pool:
             from ._thread_pool import ThreadPool
 
-            self._pool = ThreadPool(self._num_workers, _Fetch(self._dataset, self._batchify_fn))
+            self._worker_pool = ThreadPool(self._num_workers, _Fetch(self._dataset, self._batchify_fn))
         else:
             from ._process_pool import ProcessPool
 
             batchify_fn = host_batchify if self._batchify_fn is default_batchify_fn else self._batchify_fn
-            self._pool = ProcessPool(self._num_workers, _Fetch(self._dataset, batchify_fn))
+            self._worker_pool = ProcessPool(self._num_workers, _Fetch(self._dataset, batchify_fn))
         if self._closing:
             self._closing.detach()
-        self._closing = weakref.finalize(self, self._pool.close)
+        self._closing = weakref.finalize(self, self._worker_pool.close)
 
     def _finish(self, batch):
         """What the program gets of a fetched batch: arrays of its mode, pinned when it asked for that."""
@@ -136,7 +137,7 @@ class _Round:
     def __init__(self, loader):
         self._tickets = deque()
         self._loader = loader
-        self._pool = loader._pool
+        self._worker_pool = loader._worker_pool
         self._rows = iter(loader._batch_sampler)
         self._order_more()
 
@@ -148,7 +149,7 @@ class _Round:
             raise StopIteration
         loader = self._loader
         try:
-            batch = self._pool.result(self._tickets.popleft(), loader._timeout)
+            batch = self._worker_pool.result(self._tickets.popleft(), loader._timeout)
             self._order_more()
         except BaseException:
             self._discard()
@@ -165,11 +166,11 @@ class _Round:
             rows = next(self._rows, None)
             if rows is None:
                 return
-            self._tickets.append(self._pool.submit(rows))
+            self._tickets.append(self._worker_pool.submit(rows))
 
     def _discard(self):
         for ticket in self._tickets:
-            self._pool.discard(ticket)
+            self._worker_pool.discard(ticket)
         self._tickets.clear()
 
 

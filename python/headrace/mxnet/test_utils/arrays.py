@@ -3,8 +3,8 @@
 import numpy as np
 
 from ... import ndarray as nd
-from ...base import NotSupportedForSparseNDArray
 from ...context import current_context
+from ...ndarray.sparse import refuse
 from .tolerances import default_dtype
 
 __all__ = [
@@ -63,7 +63,7 @@ def rand_ndarray(
 ):
     """A normal nd array. NotSupportedForSparseNDArray: another `stype` than 'default'."""
     if stype != "default":
-        return rand_sparse_ndarray(shape, stype)[0]
+        rand_sparse_ndarray(shape, stype)
     return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or current_context())
 
 
@@ -80,11 +80,7 @@ def rand_sparse_ndarray(
     ctx=None,
 ):
     """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    assert stype in ("row_sparse", "csr"), f"unknown storage type {stype!r}"
-    raise NotSupportedForSparseNDArray(
-        f"a {stype} array of shape {tuple(shape)} was asked for: sparse arrays are not in Headrace yet; "
-        "use stype='default'"
-    )
+    refuse("rand_sparse_ndarray", stype)
 
 
 def create_sparse_array(
@@ -98,7 +94,7 @@ def create_sparse_array(
     shuffle_csr_indices=False,
 ):
     """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    return rand_sparse_ndarray(shape, stype)[0]
+    rand_sparse_ndarray(shape, stype)
 
 
 def create_sparse_array_zd(
@@ -112,7 +108,7 @@ def create_sparse_array_zd(
     shuffle_csr_indices=False,
 ):
     """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    return create_sparse_array(shape, stype)
+    rand_sparse_ndarray(shape, stype)
 
 
 def shuffle_csr_column_indices(csr):

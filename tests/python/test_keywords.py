@@ -1,0 +1,93 @@
+"""Keywords that MXNet's functions take are taken."""
+
+import numpy as np
+import pytest
+
+import headrace as mx
+
+
+def test_of_arrays():
+    x = mx.nd.array([[1, 2]])
+    assert x.expand_dims(0, inplace=True).shape == x.expand_dims(axis=0).shape == (1, 1, 2)
+    assert x.squeeze(inplace=True).shape == x.squeeze(axis=0).shape == (2,)
+    assert mx.nd.ones((2, 3, 4)).flatten(inplace=True).shape == (2, 12)
+    assert x.broadcast_like(other=mx.nd.ones((3, 2))).shape == (3, 2)
+    assert x.as_in_ctx(ctx=mx.cpu(1)).ctx == mx.cpu(1)
+    y = mx.np.array([[3.0, 1.0]])
+    for changed in (y.expand_dims(axis=0), y.squeeze(), y.broadcast_like(other=y), y.copy(order="C")):
+        assert type(changed) is mx.np.ndarray
+    assert y.astype("int32", order="K", casting="unsafe", subok=True, copy=True).dtype == np.int32
+    with pytest.raises(TypeError, match="does not allow float32 to become int32"):
+        y.astype("int32", casting="safe")
+    assert y.astype("float32", copy=False) is y
+    y.sort(axis=1, kind="stable")
+    assert y.tolist() == [[1, 3]]
+    with pytest.raises(NotImplementedError, match="fields"):
+        y.sort(order="a")
+
+
+def test_of_creation():
+    like = mx.np.ones((2, 3), dtype="int32")
+    assert mx.np.full_like(like, 7, dtype=None, order="C", ctx=mx.cpu(1)).ctx == mx.cpu(1)
+    assert mx.np.full_like(like, 7).tolist() == [[7] * 3] * 2
+    assert mx.np.zeros_like(like, ctx=mx.cpu(1)).dtype == np.int32
+    assert mx.np.ones_like(like, dtype="float32", ctx=None).dtype == np.float32
+    assert mx.np.empty_like(like, subok=False, shape=(4,)).shape == (4,)
+    assert mx.np.empty_like(like).dtype == np.int32
+    out = mx.np.zeros(3)
+    assert mx.np.full_like(mx.np.ones(3), 2, out=out) is out and out.tolist() == [2, 2, 2]
+    assert mx.nd.zeros((2,), stype="default").shape == mx.nd.empty((2,), stype=None).shape == (2,)
+    for make in (mx.nd.zeros, mx.nd.empty):
+        with pytest.raises(mx.base.NotSupportedForSparseNDArray, match="not in Headrace yet"):
+            make((2, 2), stype="csr")
+        with pytest.raises(ValueError, match="unknown storage type"):
+            make((2, 2), stype="dense")
+    shared = mx.nd.from_numpy(np.ones(2, "float32"), zero_copy=False, array_cls=mx.np.ndarray)
+    assert type(shared) is mx.np.ndarray
+    assert type(mx.nd.from_numpy(np.ones(2, "float32"), array_cls=mx.np.ndarray)) is mx.np.ndarray
+    assert mx.nd.from_dlpack(dlpack=mx.nd.ones(2).to_dlpack_for_read()).shape == (2,)
+
+
+def test_of_functions():
+    x, s = mx.nd.array([2]), mx.sym.Variable("s")
+    assert mx.nd.power(base=x, exp=3).asscalar() == 8 and mx.nd.power(3, x).asscalar() == 9
+    for function in (mx.sym.power, mx.sym.pow):
+        assert function(base=s, exp=2).eval(s=x)[0].asscalar() == 4 and function(2, 3) == 8
+    assert mx.sym.load_json(json_str=s.tojson()).name == "s"
+    assert type(mx.sym.Group([s, s], create_fn=type(s.as_np_ndarray()))) is type(s.as_np_ndarray())
+    mx.npx.random.seed(seed=3)
+    first = mx.np.random.uniform(size=2).tolist()
+    mx.npx.random.seed(3, ctx="all")
+    assert mx.np.random.uniform(size=2).tolist() == first
+    assert mx.util.use_np(func=mx.util.is_np_array)() and mx.base.py_str(x=b"x") == "x"
+    assert mx.AttrScope(a="1").get(attr={"b": "2"}) == {"a": "1", "b": "2"}
+
+
+def test_of_metrics():
+    both = mx.metric.CompositeEvalMetric([mx.metric.Accuracy()])
+    both.update_dict(labels={"l": mx.nd.array([1])}, preds={"p": mx.nd.array([[0, 1]])})
+    assert both.get()[1] == [1.0]
+    mx.metric.PCC(has_global_stats=True)
+
+
+@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
+def test_sparse_arrays_are_asked_about_and_refused(stype):
+    sparse, x = mx.nd.sparse, mx.nd.ones((2, 2))
+    assert not isinstance(x, (sparse.CSRNDArray, sparse.RowSparseNDArray, sparse.BaseSparseNDArray))
+    for make in (
+        lambda: x.tostype(stype),
+        lambda: x.attach_grad(stype=stype),
+        lambda: sparse.zeros(stype, (2, 2)),
+        lambda: sparse.empty(stype, (2, 2)),
+        lambda: sparse.csr_matrix((2, 2)),
+        lambda: sparse.row_sparse_array((2, 2)),
+    ):
+        with pytest.raises(
+            mx.base.NotSupportedForSparseNDArray, match="sparse arrays are not in Headrace yet"
+        ):
+            make()
+    assert sparse.zeros("default", (2, 2)).asnumpy().sum() == 0 and sparse.empty("default", (2,)).shape == (
+        2,
+    )
+    with pytest.raises(ValueError, match="dense"):
+        sparse.array(x)
