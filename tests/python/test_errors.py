@@ -6,7 +6,21 @@ import numpy
 import pytest
 
 import headrace as mx
-from headrace import MXNetError, autograd, context, gluon, init, metric, nd, np, npx, optimizer, random, sym, util
+from headrace import (
+    MXNetError,
+    autograd,
+    context,
+    gluon,
+    init,
+    metric,
+    nd,
+    np,
+    npx,
+    optimizer,
+    random,
+    sym,
+    util,
+)
 
 A23 = nd.ones((2, 3))
 A45 = nd.ones((4, 5))

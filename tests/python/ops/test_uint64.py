@@ -46,7 +46,9 @@ def test_of_one(name):
 
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
-@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin", "sum", "prod", "sort", "argsort", "mean", "cumsum"])
+@pytest.mark.parametrize(
+    "name", ["max", "min", "argmax", "argmin", "sum", "prod", "sort", "argsort", "mean", "cumsum"]
+)
 def test_along_an_axis(name, axis):
     if name in ("sort", "argsort") and axis is None:
         axis = -1
@@ -66,7 +68,12 @@ def test_unique_values_are_sorted():
 def test_comparisons_with_numbers(number):
     x = np.array(X, dtype="uint64")
     python = [[int(value) for value in row] for row in X]
-    for function in (lambda v: v > number, lambda v: v >= number, lambda v: v < number, lambda v: v == number):
+    for function in (
+        lambda v: v > number,
+        lambda v: v >= number,
+        lambda v: v < number,
+        lambda v: v == number,
+    ):
         assert function(x).asnumpy().tolist() == [[function(value) for value in row] for row in python]
 
 
