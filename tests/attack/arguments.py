@@ -12,6 +12,7 @@ INTEGERS = (2, 3, 4, 5, -2, -3, 100, *EXTENTS)
 FLOATS = (
     "nan",
     "inf",
+    "inf",
     "-inf",
     "0.0",
     "-0.0",
@@ -123,7 +124,8 @@ def array(random, front, dtype=None, shape=None):
     shape = shape or random.choice(SHAPES)
     named = f"dtype='{dtype}'"
     if random.random() < 0.03:
-        return f"{front}.{random.choice(('empty', 'zeros'))}({random.choice(BEYOND_MEMORY)}, {named})"
+        part = random.choice(("", "", "[:3]", "[-2:]", ".T", ".reshape((-1,))[:2]"))
+        return f"{front}.{random.choice(('empty', 'zeros'))}({random.choice(BEYOND_MEMORY)}, {named}){part}"
     if random.random() < 0.05 and dtype != "bfloat16":
         made = f"{random.choice(('readonly', 'mapped'))}(numpy.ones({shape}, {named}))"
         from_numpy = "nd.from_numpy" if front == "nd" else "npx.from_numpy"

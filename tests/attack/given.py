@@ -18,9 +18,13 @@ from headrace import autograd, gluon, nd, np, npx, profiler, sym, timeline
 inf, nan = numpy.inf, numpy.nan
 
 
+untouchable = []  # NumPy arrays that refuse to be written, and copies of them
+
+
 def readonly(array):
     """A NumPy array that refuses to be written."""
     array.flags.writeable = False
+    untouchable.append((array, array.copy()))
     return array
 
 
@@ -28,7 +32,7 @@ def mapped(array):
     """A NumPy array with the same values in a file, which is mapped for reading only."""
     path = os.path.join(tempfile.gettempdir(), f"mapped-{os.getpid()}.npy")
     numpy.save(path, array)
-    return numpy.load(path, mmap_mode="r")
+    return readonly(numpy.load(path, mmap_mode="r"))
 
 
 def written(name, data):

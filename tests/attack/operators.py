@@ -1,12 +1,14 @@
 """Hostile arguments for every function of nd, np and npx, for methods of arrays and for expressions."""
 
 import ast
+import re
 
 from arguments import array, value
 from child import Attack, Finding, execute, namespace
 from functions import functions
 from oracles import bits, check_canary, check_growth, check_size, drain, poison
 
+BEYOND = re.compile(r"(empty|zeros)\(+1 <<")  # an array larger than any memory
 OUTS = ("a0", "a0", "a0[::-1]", "a0.T", "a0[:1]", "None", "3", "[]", "[a0, a0]")
 KEYS = (
     *(
@@ -41,13 +43,15 @@ class Operators(Attack):
 
         sim.configure(gpus=2, clock="virtual")
         self._functions = functions()
+        kinds = ("self", "array", "arrays", "operand")
+        self._makers = [one for one in self._functions if all(p.kind not in kinds for p in one.parameters)]
         self._by_path = {function.path: function for function in self._functions}
         execute("nd.dot(nd.ones((64, 64)), nd.ones((64, 64))).asnumpy()", namespace())
 
     # --- making programs ---
 
     def program(self, random, number):
-        function = random.choice(self._functions)
+        function = random.choice(self._makers if random.random() < 0.2 else self._functions)
         given = _from_sample(random, function) or _from_kinds(random, function)
         lines, arrays, call = [], 0, []
         for parameter, text in given:
@@ -74,11 +78,15 @@ class Operators(Attack):
 
     def run(self, text):
         names = namespace()
+        names["untouchable"].clear()
         *before, last = ast.parse(text).body
         if not execute("\n".join(map(ast.unparse, before)), names):
             return False
         arrays = {name: names[name] for name in names if name[0] == "a" and name[1:].isdigit()}
         values = {name: bits(one) for name, one in arrays.items()}
+        for name, line in zip(arrays, before):
+            if values[name] and BEYOND.search(ast.unparse(line)):
+                raise Finding("foreign memory", f"{name} has values")
         poison(names["nd"])
         last = ast.unparse(last)
         taken = execute(last, names)
@@ -90,6 +98,9 @@ class Operators(Attack):
             check_canary(result)
         if subject.rpartition(".")[2] not in SHAPES_ONLY:
             check_size(arrays.values(), result)
+        for one, copy in names["untouchable"]:
+            if one.tobytes() != copy.tobytes():
+                raise Finding("argument changed", "a NumPy array that is read-only")
         if "out" not in names and not self._may_write(subject):
             for name, one in arrays.items():
                 if bits(one) != values[name]:
@@ -141,10 +152,11 @@ def _sample_array(one, front):
 
 def _from_kinds(random, function):
     """Arguments that fit the kinds of the parameters; optional ones now and then."""
+    likely = 0.3 if any(parameter.required for parameter in function.parameters) else 0.6
     return [
         (parameter, _argument(random, parameter, function.front))
         for parameter in function.parameters
-        if parameter.required or random.random() < 0.3
+        if parameter.required or random.random() < likely
     ]
 
 

@@ -42,7 +42,7 @@ class Findings:
         subject = subject or self._attack.subject(text)
         if self._is_known(kind, detail, subject):
             return
-        text, alone = shrink(self._attack, kind, detail, text)
+        text, detail, alone = shrink(self._attack, kind, detail, text)
         if kind == "hang" and not alone:  # the machine was busy
             return
         shown, subject = subject, self._attack.subject(text) if kind == "crash" else subject
@@ -73,7 +73,7 @@ def detail_of(kind, detail):
 
 
 def shrink(attack, kind, detail, text):
-    """The shortest part of a program that does the same harm, and whether it does so alone."""
+    """The shortest part of a program that does the same harm, what it does, and whether it does so alone."""
 
     def first_harmful(texts):
         job = {"texts": texts, "first": 0, "last": len(texts), "limit": max(attack.limit, ALONE_LIMIT)}
@@ -82,19 +82,19 @@ def shrink(attack, kind, detail, text):
             if event == "began":
                 number = about[0]
             elif event == "found" and about[0] == kind and detail_of(*about[:2]) == detail_of(kind, detail):
-                return number
+                return texts[number], about[1]
         return None
 
-    if first_harmful([text]) is None:
-        return text, False
+    found = first_harmful([text])
+    if found is None:
+        return text, detail, False
     deadline = time.monotonic() + SHRINK_SECONDS
     while kind != "hang" and time.monotonic() < deadline:
-        shorter = list(parts(text))
-        number = first_harmful(shorter)
-        if number is None:
+        shorter = first_harmful(list(parts(found[0])))
+        if shorter is None:
             break
-        text = shorter[number]
-    return text, True
+        found = shorter
+    return *found, True
 
 
 def parts(text):

@@ -32,7 +32,7 @@ class Symbols(Attack):
             len([one for one in parameters if one.kind == "array"]) if random.random() < 0.2 else len(shapes)
         )
         shapes = [
-            shapes[i] if i < len(shapes) and random.random() < 0.7 else random.choice(SHAPES)
+            shapes[i] if i < len(shapes) and random.random() < 0.6 else random.choice(SHAPES)
             for i in range(count)
         ]
         attributes = {}

@@ -1,6 +1,7 @@
 """np functions beside NumPy's of the same name: integers up to the last bit, nan and inf, hostile numbers."""
 
 import operator
+import re
 
 from arguments import DTYPES, number, parameters_of_function, value
 from child import Attack, Finding, check_error, execute, namespace
@@ -115,6 +116,8 @@ class Values(Attack):
             name = random.choice(METHODS)
             rest = [] if random.random() < 0.5 else [_plain(random, "int")]
             return _text([_array(random)], f"operator.methodcaller({name!r}, {', '.join(rest)})", [])
+        if draw < 0.4:
+            return _creation(random)
         name = random.choice(list(self._functions))
         arrays, rest = [], []
         for parameter in self._functions[name]:
@@ -123,7 +126,7 @@ class Values(Attack):
             if parameter.required:
                 is_array = parameter.kind == "array" and (arrays or random.random() < 0.9)
                 arrays.append(_array(random) if is_array else _plain(random, parameter.kind))
-            elif random.random() < 0.25:
+            elif random.random() < (0.25 if arrays and not arrays[0][0].isdigit() else 0.5):
                 rest.append(f"{parameter.name}={_plain(random, parameter.kind)}")
         if not self._functions[name]:
             arrays = [_array(random) for _ in range(random.choice((1, 2)))]
@@ -142,6 +145,23 @@ def _text(arguments, name, rest):
     lines = [f"a{i} = {text}" for i, text in enumerate(arguments)]
     call = ", ".join([name if "." in name else repr(name), *(f"a{i}" for i in range(len(arguments))), *rest])
     return "\n".join([*lines, f"same({call})"])
+
+
+def _creation(random):
+    """A range whose ends lie near each other, far from zero or not."""
+    begin = random.choice(("0", "2**31", "2**53", "2**63 - 5", "-2**53", "inf", "nan", "1e300"))
+    step, count = random.choice(("1", "1", "2", "0.5", "-1", "0")), random.choice(("0", "1", "3", "4"))
+    dtype = f"dtype={random.choice(('int64', 'int64', 'float64', *NUMPY_DTYPES))!r}"
+    name, last, rest = random.choice(
+        (
+            ("arange", f"{begin} + {count}", [step]),
+            ("linspace", f"{begin} + {step}", [count]),
+            ("full", begin, []),
+            ("logspace", step, [count]),
+        )
+    )
+    first = "(3,)" if name == "full" else begin
+    return _text([first, last, *rest], name, [dtype])
 
 
 def _number(random):
@@ -199,7 +219,9 @@ def same(function, *arguments, **keywords):
         for one, other in zip(results, expected):
             _compare(numpy, one, other)
     except Finding as finding:
-        finding.subject = name or str(function)
+        finding.subject = name or re.sub(
+            r"operator.methodcaller\('|<built-in function |[>'].*", "", str(function)
+        )
         raise
 
 
