@@ -15,7 +15,10 @@ def seed(seed_state, ctx="all"):
     """
     if isinstance(seed_state, bool) or not hasattr(seed_state, "__index__"):
         raise ValueError(f"seed: the seed must be an integer, got {seed_state!r}")
-    _core.seed(seed_state.__index__(), -1 if isinstance(ctx, str) else ctx.device_id)
+    number = seed_state.__index__()
+    if not -(2**63) <= number < 2**63:
+        raise ValueError(f"seed: the seed must be from -2^63 to 2^63 - 1, got {number}")
+    _core.seed(number, -1 if isinstance(ctx, str) else ctx.device_id)
 
 
 def set_generator(name):

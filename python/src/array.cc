@@ -86,7 +86,7 @@ PyObject* set_error() noexcept {
   } catch (const Error& error) {
     raise_error(error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    PyErr_SetString(PyExc_MemoryError, "the host has too little memory left; drop arrays that are no longer needed");
   } catch (const std::exception& error) {
     raise_error(ErrorKind::kRuntime, error.what());
   }

@@ -27,7 +27,8 @@ nb::list texts(const std::vector<std::string>& values) {
 nb::dict describe_field(const OpDef& op, const FieldInfo& field) {
   IntrusivePtr<Attrs> defaults = op.make_attrs();
   nb::dict d;
-  static const char* kinds[] = {"bool", "int", "float", "str", "dtype", "shape", "slice", "floats"};
+  // In the order of FieldKind.
+  static const char* kinds[] = {"bool", "int", "float", "float", "str", "dtype", "shape", "slice", "floats"};
   d["name"] = field.name;
   d["doc"] = field.doc;
   d["kind"] = kinds[static_cast<size_t>(field.kind)];

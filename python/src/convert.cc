@@ -30,8 +30,9 @@ int64_t to_int(PyObject* object, const char* what) {
     if (is_array(object) && array_of(object).size() == 1) return static_cast<int64_t>(array_of(object).item());
     fail(ErrorKind::kType, "{} must hold integers, got an entry of type {}", what, Py_TYPE(object)->tp_name);
   }
-  int64_t value = PyLong_AsLongLong(index.get());
-  if (value == -1 && PyErr_Occurred()) throw PythonError();
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  check(overflow == 0, ErrorKind::kValue, "{}: a number is too large; integers from -2^63 to 2^63 - 1 are taken", what);
   return value;
 }
 

@@ -179,10 +179,9 @@ void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<c
 
 // Gives whether the call is to be traced.
 bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  size_t least = op.inputs.size() - op.optional_inputs;
-  if (!op.variadic)
-    check(inputs.size() >= least && inputs.size() <= op.inputs.size(), ErrorKind::kType,
-          "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
+  const size_t least = op.inputs.size() - op.optional_inputs - (op.variadic ? 1 : 0);
+  check(inputs.size() >= least && (op.variadic || inputs.size() <= op.inputs.size()), ErrorKind::kType,
+        "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
   bool is_traced = inputs.empty() && thread_state().tracing;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i])

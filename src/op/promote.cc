@@ -90,8 +90,11 @@ PointwiseTypes promoted_to_float(const char* operation, std::span<const DType> i
   return plain(is_floating(dtype) ? dtype : DType::kFloat32);
 }
 
+// No integer type holds the values of uint64 and of a signed one.
 PointwiseTypes predicate(const char* operation, std::span<const DType> inputs, const Attrs&) {
-  return {compute_type_of(common(operation, inputs)), DType::kBool};
+  const DType dtype = common(operation, inputs);
+  const bool mixes = !is_floating(dtype) && is_signed(dtype) && std::ranges::count(inputs, DType::kUint64) > 0;
+  return {mixes ? ComputeType::kFloat64 : compute_type_of(dtype), DType::kBool};
 }
 
 PointwiseTypes with_scalar(const char*, std::span<const DType> inputs, const Attrs& attrs) {

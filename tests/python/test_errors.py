@@ -102,7 +102,7 @@ CASES = {
     "nd + np": (lambda: A23 + N23, TypeError, ["nd", "np"]),
     "nd function": (lambda: nd.exp(N23), TypeError, ["exp", "np"]),
     "np function": (lambda: np.exp(A23), TypeError, ["exp", "nd"]),
-    "nd + numpy": (lambda: A23 + numpy.ones((2, 3)), TypeError, ["NDArray"]),
+    "nd + numpy": (lambda: A23 + numpy.ones((4, 5)), ValueError, ["(4, 5)"]),
     "nd + text": (lambda: A23 + "a", TypeError, ["unsupported"]),
     "== None": (lambda: np.array(nd.ones((1,))), ValueError, ["as_np_ndarray"]),
     # indexing
@@ -256,7 +256,17 @@ def test_an_asynchronous_error_stays_until_the_array_is_written():
     assert bad.asnumpy().tolist() == [3, 3]
 
 
+def settle():
+    """Errors that earlier programs did not read are read."""
+    while True:
+        try:
+            return nd.waitall()
+        except Exception:  # noqa: BLE001
+            continue
+
+
 def test_waitall_raises_an_error_once():
+    settle()
     nd.random.normal(0, -1, shape=(2,))
     with pytest.raises(MXNetError, match="scale"):
         nd.waitall()
@@ -271,6 +281,7 @@ def test_a_write_of_a_part_keeps_the_error(module):
     def failed():
         return module.take(module.ones((3, 4)), module.array([0, 1, 9], dtype="int32"), axis=0, mode="raise")
 
+    settle()
     for write in (
         lambda x: x.__setitem__(0, 1),
         lambda x: x.__setitem__((slice(None), 1), module.ones((3,))),

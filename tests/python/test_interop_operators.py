@@ -28,7 +28,7 @@ ARRAYS = numpy.load(FOLDER / "arrays.npz", allow_pickle=False)
 NOT_YET = {
     f"{module}.{name}"
     for module, names in {
-        "nd": ("BilinearSampler CTCLoss RNN ROIPooling SpatialTransformer col2im im2col"),
+        "nd": ("BilinearSampler CTCLoss ROIPooling SpatialTransformer col2im im2col"),
         "nd.contrib": (
             "MultiBoxPrior ROIAlign bipartite_matching box_iou "
             "box_nms interleaved_matmul_encdec_qk interleaved_matmul_encdec_valatt "

@@ -5,6 +5,7 @@ import itertools
 from .. import _core
 from .. import optimizer as opt
 from .._exchange import GradientExchange, create_store, replace_values
+from .._file import open_file
 from ..base import ArrayValueError
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
@@ -315,7 +316,7 @@ class Trainer:
             self._kvstore.load_optimizer_states(fname)
             self._take_optimizer(self._kvstore._updater.optimizer)
             return
-        with open(fname, "rb") as file:
+        with open_file(fname) as file:
             self._take_states(file.read())
 
     def _take_states(self, states):

@@ -1,6 +1,7 @@
 """KVStore: the store of one machine, as MXNet's programs know it."""
 
 from .. import optimizer as _optimizer
+from .._file import open_file
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
@@ -228,7 +229,7 @@ class KVStore(KVStoreBase):
         present one. AssertionError: no optimizer is set. ValueError: a broken file.
         """
         updater = self._optimizer_updater("load")
-        with open(fname, "rb") as file:
+        with open_file(fname) as file:
             updater.set_states(file.read())
 
     def _optimizer_updater(self, verb):

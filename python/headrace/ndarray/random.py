@@ -84,8 +84,9 @@ def randn(*shape, **kwargs):
 
 
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """Samples of the exponential distribution with mean ``scale``."""
-    return _sample("exponential", (1.0 / scale,), shape, dtype, ctx, out)
+    """Samples of the exponential distribution with mean ``scale``, which must be positive (MXNetError)."""
+    rate = 1.0 / scale if isinstance(scale, NDArray) or scale != 0 else 0.0  # which no distribution has
+    return _sample("exponential", (rate,), shape, dtype, ctx, out)
 
 
 def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):

@@ -9,6 +9,8 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._file import open_file
+
 # Bars that only carry the tail of an arrow.
 _PUSH = "push"
 _MARK_PHASES = ("i", "I", "R", "n")
@@ -66,7 +68,7 @@ def load(path: str) -> Timeline:
     TimelineError
         When it holds no timeline; the text says what is wrong, and where.
     """
-    with open(path, encoding="utf-8") as file:
+    with open_file(path, "r", encoding="utf-8") as file:
         try:
             document = json.load(file)
         except (ValueError, RecursionError) as error:
