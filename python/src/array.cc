@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include <chrono>
+#include <cstring>
 
 #include "base/check.h"
 #include "convert.h"
@@ -73,7 +74,9 @@ void raise_error(ErrorKind kind, const char* text) {
     table = PyObject_GetAttrString(module.get(), "error_types");
     if (!table) return;
   }
-  PyErr_SetString(PyTuple_GetItem(table, static_cast<Py_ssize_t>(kind)), text);
+  // Texts may show bytes of others that are no UTF-8.
+  Ref message(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace"));
+  if (message) PyErr_SetObject(PyTuple_GetItem(table, static_cast<Py_ssize_t>(kind)), message.get());
 }
 
 PyObject* set_error() noexcept {

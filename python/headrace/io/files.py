@@ -5,6 +5,7 @@ import pathlib
 import numpy
 
 from .. import _arrays as arrays
+from .._file import open_file
 from ..base import MXNetError
 from ..gluon.data.vision.idx import read_idx
 from .base import DataBatch, DataDesc, DataIter
@@ -68,12 +69,17 @@ class MXDataIter(DataIter):
         return self._batch.pad
 
 
+def _text_of(path):
+    with open_file(path, "r", encoding="utf-8") as file:
+        return file.read()
+
+
 def _read_table(path, shape):
     """The numbers of a CSV file, or of all files in a folder, as float64 of (rows, *shape)."""
     path = pathlib.Path(path)
     try:
         files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
-        texts = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        texts = [line for file in files for line in _text_of(file).splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise MXNetError(f"CSVIter: {path} cannot be read: {error}") from None
     size = int(numpy.prod(shape))

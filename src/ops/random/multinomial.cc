@@ -1,8 +1,11 @@
 // Draws from categories with given probabilities.
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/random/sampling.h"
@@ -91,16 +94,33 @@ OpDef multinomial_back() {
       .name = "_sample_multinomial_back",
       .doc = "Gradient of the log likelihood of draws with respect to the probabilities.",
       .inputs = {"head", "data", "drawn"},
-      .infer = [](Infer& i, const NoAttrs&) { i.output(i.shape(1), i.dtype(1)); },
+      .infer =
+          [](Infer& i, const NoAttrs&) {
+            const Shape &head = i.shape(0), &p = i.shape(1);
+            i.require(!p.empty() && head == i.shape(2) && head.size() >= p.size() - 1 &&
+                          std::equal(p.begin(), p.end() - 1, head.begin()),
+                      ErrorKind::kValue, "data {} do not go with head {} and drawn {}", to_string(p), to_string(head),
+                      to_string(i.shape(2)));
+            i.require(i.dtype(0) == i.dtype(1), ErrorKind::kType, "data hold {}, but head holds {}",
+                      dtype_name(i.dtype(1)), dtype_name(i.dtype(0)));
+            i.output(p, i.dtype(1));
+          },
       .kernel =
           [](KernelContext& c, const NoAttrs&) {
             const Tensor &head = c.input(0), &p = c.input(1), &drawn = c.input(2);
-            int64_t k = p.shape.back(), draws = head.size / std::max<int64_t>(1, p.size / k);
+            const int64_t k = p.shape.back();
+            if (head.size == 0 || k == 0)
+              return static_cast<void>(
+                  std::memset(c.output(0).data, 0, static_cast<size_t>(p.size) * item_size(p.dtype)));
+            const int64_t draws = head.size / (p.size / k);
             std::vector<double> sums(static_cast<size_t>(p.size));
             dispatch(p.dtype, [&]<class T>() {
               dispatch(drawn.dtype, [&]<class I>() {
                 for (int64_t i = 0; i < head.size; ++i) {
-                  size_t at = static_cast<size_t>(i / draws * k + static_cast<int64_t>(drawn.as<I>()[i]));
+                  const auto choice = numeric_cast<int64_t>(drawn.as<I>()[i]);
+                  check(choice >= 0 && choice < k, ErrorKind::kIndex, "{}: {} is not one of {} categories", c.name(),
+                        choice, k);
+                  const auto at = static_cast<size_t>(i / draws * k + choice);
                   sums[at] += static_cast<double>(head.as<T>()[i]) / static_cast<double>(p.as<T>()[at]);
                 }
               });
