@@ -78,7 +78,7 @@ void bind_arrays(nb::module_& m) {
           return wrapped(std::move(made), np);
         });
       },
-      nb::arg("object"), nb::arg("dtype").none(), nb::arg("np"),
+      nb::arg("object").none(), nb::arg("dtype").none(), nb::arg("np"),
       "A new array with a copy of the values of anything NumPy understands.");
   m.def(
       "borrow",
@@ -124,8 +124,10 @@ void bind_array_helpers(nb::module_& m) {
       "Places of gradients that are to travel together, of a list in the order in which backward completes them.");
   m.def(
       "share_storage",
-      [](nb::handle a, nb::handle b) { return array_from(a).view()->storage() == array_from(b).view()->storage(); },
-      "Whether two arrays are views of one storage.");
+      [](nb::handle a, nb::handle b) {
+        return translated([&] { return array_from(a).view()->storage() == array_from(b).view()->storage(); });
+      },
+      nb::arg("a").none(), nb::arg("b").none(), "Whether two arrays are views of one storage.");
   m.def(
       "set_device", [](int type, int id) { thread_state().device = to_device(type, id); },
       "Sets the device on which this thread's creation functions put arrays.");

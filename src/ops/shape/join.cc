@@ -152,6 +152,16 @@ Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises
   });
 }
 
+// The same for the parameters of recurrent layers, which files of MXNet join with an operator of their own.
+OpDef rnn_param_concat() {
+  OpDef op = concat();
+  op.name = "_rnn_param_concat";
+  op.aliases = {};
+  op.python = {"nd._internal._rnn_param_concat"};
+  op.doc = "Concat for the parameters of the operator RNN.";
+  return op;
+}
+
 std::vector<NDArray> flattened(std::span<const NDArray> arrays) {
   std::vector<NDArray> flat;
   for (const NDArray& one : arrays) flat.push_back(call("_reshape_to", {one}, {{"shape", Shape{one.size()}}}));
@@ -231,6 +241,7 @@ NDArray column(const NDArray& array) {
 std::vector<OpDef> join_operators() {
   return {
       concat(),
+      rnn_param_concat(),
       concatenate(),
       stack<false>(),
       stack<true>(),

@@ -1,5 +1,6 @@
 // Operators put together from views: rolls, quarter turns, blocks to depth and back, and the shape itself as an array.
 
+#include "base/function_ref.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/families.h"
@@ -126,8 +127,9 @@ struct BlockAttrs {
       fields(field(&BlockAttrs::block_size, "block_size", "Side of the square blocks.").required());
 };
 
-void check_blocks(const NDArray& x, const BlockAttrs& a, bool fits, const char* name) {
-  check(x.ndim() == 4 && a.block_size > 0 && fits, ErrorKind::kRuntime,
+void check_blocks(const NDArray& x, const BlockAttrs& a, FunctionRef<bool()> fits, const char* name) {
+  constexpr int64_t kLargest = int64_t{1} << 30;  // whose square can be computed with
+  check(x.ndim() == 4 && a.block_size > 0 && a.block_size <= kLargest && fits(), ErrorKind::kRuntime,
         "{}: an array (n, c, h, w) that block_size {} divides is needed, got shape {}", name, a.block_size,
         to_string(x.shape()));
 }
@@ -140,7 +142,8 @@ OpDef depth_to_space() {
       .compose = [](std::span<const NDArray> in, const BlockAttrs& a) -> std::vector<NDArray> {
         const NDArray& x = in[0];
         int64_t b = a.block_size;
-        check_blocks(x, a, x.ndim() == 4 && b > 0 && x.shape()[1] % (b * b) == 0, "depth_to_space");
+        check_blocks(
+            x, a, [&] { return x.shape()[1] % (b * b) == 0; }, "depth_to_space");
         int64_t n = x.shape()[0], c = x.shape()[1] / (b * b), h = x.shape()[2], w = x.shape()[3];
         NDArray parts = call("transpose", {reshape(x, {n, b, b, c, h, w})}, {{"axes", Shape{0, 3, 4, 1, 5, 2}}});
         return {reshape(parts, {n, c, h * b, w * b})};
@@ -157,7 +160,8 @@ OpDef space_to_depth() {
       .compose = [](std::span<const NDArray> in, const BlockAttrs& a) -> std::vector<NDArray> {
         const NDArray& x = in[0];
         int64_t b = a.block_size;
-        check_blocks(x, a, x.ndim() == 4 && b > 0 && x.shape()[2] % b == 0 && x.shape()[3] % b == 0, "space_to_depth");
+        check_blocks(
+            x, a, [&] { return x.shape()[2] % b == 0 && x.shape()[3] % b == 0; }, "space_to_depth");
         int64_t n = x.shape()[0], c = x.shape()[1], h = x.shape()[2] / b, w = x.shape()[3] / b;
         NDArray parts = call("transpose", {reshape(x, {n, c, h, b, w, b})}, {{"axes", Shape{0, 3, 5, 1, 2, 4}}});
         return {reshape(parts, {n, c * b * b, h, w})};

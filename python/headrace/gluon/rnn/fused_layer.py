@@ -127,7 +127,7 @@ class FusedLayer(HybridBlock):
         the states are those after the last step that counts.
         """
         if self.skip_states != (states is None):
-            self._clear_graph()  # which has states among its outputs or not
+            self._clear_cached_op()  # which has states among its outputs or not
             self.skip_states = states is None
         if states is None:
             states = self._zeros(inputs)
@@ -148,6 +148,11 @@ class FusedLayer(HybridBlock):
         outputs, states = self._compute(operators(F), inputs, states, sequence_length, params)
         return outputs if self.skip_states else (outputs, states)
 
+    def infer_shape(self, inputs, *_):
+        """Sets the shapes of the parameters for such inputs."""
+        for name, shape in self._shapes(inputs.shape[2]):
+            self._reg_params[name].shape = shape
+
     def _check_states(self, inputs, states):
         expected = [info["shape"] for info in self.state_info(inputs.shape[self._layout.index("N")])]
         given = [state.shape for state in states]
@@ -160,13 +165,12 @@ class FusedLayer(HybridBlock):
     def _compute(self, ops, inputs, states, sequence_length, params):
         if self._layout == "NTC":
             inputs = ops.swapaxes(inputs, dim1=0, dim2=1)
-        given = dict(zip(("state", "state_cell"), states))
-        if self._use_sequence_length:
-            given["sequence_length"] = sequence_length
+        lengths = [sequence_length] if self._use_sequence_length else []
         outputs, *states = ops.RNN(
             inputs,
             self._flat(ops, params),
-            **given,
+            *states,
+            *lengths,
             use_sequence_length=self._use_sequence_length,
             state_size=self._hidden_size,
             projection_size=self._projection_size,
@@ -188,7 +192,7 @@ class FusedLayer(HybridBlock):
         groups = ["i2h_weight", "h2h_weight", "h2r_weight"][: 3 if self._projection_size else 2]
         names = [f"{cell}_{group}" for cell in self._cells() for group in groups]
         names += [f"{cell}_{group}" for cell in self._cells() for group in ("i2h_bias", "h2h_bias")]
-        return ops.concat(*(params[name].reshape(-1) for name in names), dim=0)
+        return ops._internal._rnn_param_concat(*(params[name].reshape(-1) for name in names), dim=0)
 
     def _unfuse(self):
         """The same layers as cells that share the parameters. AssertionError: cells cannot compute them."""

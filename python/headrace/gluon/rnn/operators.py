@@ -22,6 +22,9 @@ class _OnNp:
 
     def __getattr__(self, name):
         function = getattr(self._F, name)
+        if not callable(function):  # a module of further operators
+            setattr(self, name, _OnNp(function))
+            return getattr(self, name)
 
         def call(*args, **kwargs):
             args = [_each(lambda one: one.as_nd_ndarray(), value) for value in args]
