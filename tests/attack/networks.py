@@ -48,14 +48,14 @@ def layers(kind):
 
 
 def learn(net, x):
-    """The loss and the gradients of a step."""
+    """The loss and the gradients of a step; nothing of a network without parameters."""
+    parameters = [one for one in net.collect_params().values() if one.grad_req != "null"]
+    if not parameters:
+        return []
     with autograd.record():
         loss = (net(x) ** 2).sum()
-    if net.collect_params():
-        loss.backward()
-    parameters = [one for one in net.collect_params().values() if one.grad_req != "null"]
-    if parameters:
-        gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}).step(1)
+    loss.backward()
+    gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.01}).step(1)
     return [loss, *(one.grad() for one in parameters)]
 
 

@@ -44,6 +44,7 @@ class Findings:
             return
         text, detail, alone = shrink(self._attack, kind, detail, text)
         if kind == "hang" and not alone:  # the machine was busy
+            del self._seen[kind, subject]
             return
         shown, subject = subject, self._attack.subject(text) if kind == "crash" else subject
         if shown != subject and self._is_known(kind, detail, subject):
@@ -98,35 +99,28 @@ def shrink(attack, kind, detail, text):
 
 
 def parts(text):
-    """A program without some of its statements, an element of a list, or a keyword argument."""
-    bodies = [
-        len(node.body) for node in ast.walk(ast.parse(text)) if isinstance(getattr(node, "body", None), list)
-    ]
-    for body, length in enumerate(bodies):
-        halves = [slice(length // 2, None), slice(length // 2)] if length > 3 else []
-        for places in (*halves, *(slice(place, place + 1) for place in reversed(range(length)))):
-            tree = ast.parse(text)
-            statements = [node for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list)][
-                body
-            ].body
-            del statements[places]
-            if statements:
-                yield ast.unparse(tree)
-    lists = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.List) and len(node.elts) > 1]
-    for place, length in enumerate(len(node.elts) for node in lists[:20]):
-        for item in range(min(length, 5)):
-            tree = ast.parse(text)
-            [node for node in ast.walk(tree) if isinstance(node, ast.List) and len(node.elts) > 1][
-                place
-            ].elts.pop(item)
-            yield ast.unparse(tree)
-    count = sum(len(node.keywords) for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
-    for place in range(count):
-        tree = ast.parse(text)
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) for _ in node.keywords]
-        firsts = [i for i in range(count) if calls[i] is calls[place]]
-        del calls[place].keywords[place - firsts[0]]
-        yield ast.unparse(tree)
+    """A program without some of its statements, elements of lists, or keyword arguments."""
+
+    def holders(tree):
+        return [node for node in ast.walk(tree) if isinstance(getattr(node, attribute, None), list)]
+
+    for attribute in ("body", "elts", "keywords"):
+        for place, holder in enumerate(holders(ast.parse(text))):
+            for cut in cuts(len(getattr(holder, attribute))):
+                tree = ast.parse(text)
+                items = getattr(holders(tree)[place], attribute)
+                del items[cut]
+                if items or attribute != "body":
+                    yield ast.unparse(tree)
+
+
+def cuts(size):
+    """Slices that are worth leaving out of a list: its halves, then each element."""
+    if size > 3:
+        yield slice(size // 2, None)
+        yield slice(size // 2)
+    for place in reversed(range(min(size, 60))):
+        yield slice(place, place + 1)
 
 
 def run(attack, seed, first, count, seconds):

@@ -109,7 +109,7 @@ def test_states_are_given_back_when_they_are_given(mode, hybrid, array):
 @pytest.mark.parametrize("hybrid", [False, True])
 def test_shapes_follow_from_the_first_input(mode, hybrid, array):
     net = nn.HybridSequential()
-    # Of a compiled network the operator gives the size of all parameters together, which is enough for one unknown.
+    # In a compiled network the size of all parameters together is known, which is enough for one unknown.
     net.add(LAYERS[mode](num_layers=2, bidirectional=not hybrid), nn.Dense(3, flatten=False))
     net.initialize()
     if hybrid:

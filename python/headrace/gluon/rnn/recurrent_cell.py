@@ -20,7 +20,7 @@ def _in_mode(state):
 
 def make_state(func, name, info):
     """`func(name=..., **info)`; functions of arrays get no texts of nodes such as `__layout__`."""
-    if any(func is one for one in vars(nd).values()):
+    if isinstance(func, type(nd.exp)) or any(func is one for one in vars(nd).values()):
         info = {key: value for key, value in info.items() if not key.startswith("__")}
     return _in_mode(func(name=name, **info))
 
