@@ -79,8 +79,7 @@ TEST(ControlFlow, BodiesThatDoNotFitAreRefused) {
 }
 
 TEST(ControlFlow, RowsOfStepsThatDidNotRunAreZero) {
-  const Symbol loop = control_flow_node("_while_loop", "loop", {input("x")}, kLoop, {},
-                                        {below_ten(), twice()});
+  const Symbol loop = control_flow_node("_while_loop", "loop", {input("x")}, kLoop, {}, {below_ten(), twice()});
   const std::vector<NDArray> results = CachedOp(loop)(std::vector{array({1}, {1})});
   EXPECT_EQ(results[0].shape(), (Shape{6, 1}));
   EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{2, 4, 8, 16, 0, 0}));
@@ -88,9 +87,7 @@ TEST(ControlFlow, RowsOfStepsThatDidNotRunAreZero) {
 }
 
 TEST(ControlFlow, MoreStepsThanMemoryAreAnError) {
-  EXPECT_NE(refusal("_while_loop", with(kLoop, "max_iterations", "4611686018427387904"),
-                    {below_ten(), twice()}),
-            "");
+  EXPECT_NE(refusal("_while_loop", with(kLoop, "max_iterations", "4611686018427387904"), {below_ten(), twice()}), "");
 }
 
 }  // namespace
