@@ -80,8 +80,6 @@ Arrays run_foreach(const Node& node, std::span<const NDArray> inputs) {
       values[place(node, a.in_data_locs[k], values.size())] = entry_of(inputs[k], i);
     for (size_t k = 0; k < state_count; ++k) values[place(node, a.in_state_locs[k], values.size())] = states[k];
     Arrays results = body(values);
-    check(results.size() == out_count + state_count, ErrorKind::kRuntime, "{}: the body gives {} outputs, not {}",
-          node.label->name, results.size(), out_count + state_count);
     for (size_t k = 0; k < out_count; ++k) rows[k].push_back(results[k]);
     for (size_t k = 0; k < state_count; ++k) states[k] = results[out_count + k];
   }
@@ -141,9 +139,6 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
   for (int64_t i = 0; i < a.max_iterations; ++i) {
     if (!is_true(condition(chosen(node, a.cond_input_locs, values)))) break;
     Arrays results = step(chosen(node, a.func_input_locs, values));
-    check(results.size() == out_count + a.func_var_locs.size(), ErrorKind::kRuntime,
-          "{}: the body gives {} outputs, not {}", node.label->name, results.size(),
-          out_count + a.func_var_locs.size());
     for (size_t k = 0; k < out_count; ++k) rows[k].push_back(results[k]);
     for (size_t k = 0; k < a.func_var_locs.size(); ++k) {
       const size_t variable = place(node, a.func_var_locs[k].value_or(-1), a.func_input_locs.size());

@@ -96,16 +96,23 @@ void fill(const Node& node, Type& type, std::optional<Shape> shape, std::optiona
   type.shape = known[0];
 }
 
-// How many outputs its last body must have: those with a row for each step, then states; nothing where any number is
-// right.
-std::optional<int64_t> result_count(const Node& node) {
+// How many results a loop has that get a row for each step, and how many that its steps hand on; 0 for a branch.
+struct LoopResults {
+  int64_t stacked = 0, states = 0;
+};
+
+LoopResults loop_results(const Node& node) {
   if (node.op->name == "_foreach") {
     const auto& a = node.attrs->as<ForeachAttrs>();
-    return a.num_out_data + static_cast<int64_t>(a.in_state_locs.size());
+    return {a.num_out_data, static_cast<int64_t>(a.in_state_locs.size())};
   }
-  if (node.op->name != "_while_loop") return std::nullopt;
-  const auto& a = node.attrs->as<WhileAttrs>();
-  return a.num_out_data + static_cast<int64_t>(a.func_var_locs.size());
+  if (node.op->name == "_while_loop") {
+    const auto& a = node.attrs->as<WhileAttrs>();
+    check(a.max_iterations >= 0, ErrorKind::kValue, "{}: max_iterations must be at least 0, got {}", node.label->name,
+          a.max_iterations);
+    return {a.num_out_data, static_cast<int64_t>(a.func_var_locs.size())};
+  }
+  return {};
 }
 
 void infer_part(const Node& node, const Part& part, const Stacking& stacking, NodeTypes& types) {
@@ -125,8 +132,6 @@ void infer_part(const Node& node, const Part& part, const Stacking& stacking, No
     if (source >= part.entries) fill(node, types.inputs[source], found.inputs[i].shape, found.inputs[i].dtype);
   }
   if (!part.has_results) return;
-  check(found.outputs.size() == types.outputs.size(), ErrorKind::kRuntime, "{}: a body gives {} outputs, not {}",
-        node.label->name, found.outputs.size(), types.outputs.size());
   for (size_t k = 0; k < found.outputs.size(); ++k) {
     std::optional<Shape> shape = found.outputs[k].shape;
     if (shape && k < stacking.count) shape->insert(size_t{0}, stacking.rows);
@@ -137,15 +142,20 @@ void infer_part(const Node& node, const Part& part, const Stacking& stacking, No
 }  // namespace
 
 void check_bodies(const Node& node) {
+  const size_t stated = output_count(node);
   for (const Part& part : parts_of(node)) {
-    const size_t inputs = inputs_of(*part.heads).all.size();
+    const size_t inputs = inputs_of(*part.heads).all.size(), outputs = part.heads->size();
+    const size_t wanted = part.has_results ? stated : 1;
     check(inputs == part.sources.size(), ErrorKind::kRuntime, "{}: a body has {} inputs, not {}", node.label->name,
           inputs, part.sources.size());
+    check(outputs == wanted, ErrorKind::kRuntime, "{}: a body gives {} outputs, not {}", node.label->name, outputs,
+          wanted);
   }
-  const size_t outputs = node.label->subgraphs.back().size();
-  const std::optional<int64_t> wanted = result_count(node);
-  check(!wanted || *wanted == static_cast<int64_t>(outputs), ErrorKind::kRuntime,
-        "{}: the body gives {} outputs, not {}", node.label->name, outputs, wanted.value_or(0));
+  const LoopResults results = loop_results(node);
+  if (node.op->name == "_cond") return;
+  check(results.stacked >= 0 && results.stacked == static_cast<int64_t>(stated) - results.states, ErrorKind::kRuntime,
+        "{}: {} stacked outputs and {} states are not its {} outputs", node.label->name, results.stacked,
+        results.states, stated);
 }
 
 void infer_from_bodies(const Node& node, NodeTypes& types) {

@@ -69,7 +69,12 @@ TEST(ControlFlow, BodiesThatDoNotFitAreRefused) {
   EXPECT_EQ(refusal("_cond", with(kBranch, "cond_input_locs", "(7,)"), {positive(), doubled(), doubled()}),
             "node: location 7 lies outside the 1 inputs");
   EXPECT_EQ(refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), doubled()}),
-            "node: the body gives 1 outputs, not 0");
+            "node: a body gives 1 outputs, not 2");
+  EXPECT_EQ(refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), twice()}),
+            "node: -1 stacked outputs and 1 states are not its 2 outputs");
+  EXPECT_EQ(refusal("_while_loop", with(kLoop, "max_iterations", "-1"), {below_ten(), twice()}),
+            "node: max_iterations must be at least 0, got -1");
+  EXPECT_EQ(refusal("_while_loop", kLoop, {twice(), twice()}), "node: a body gives 2 outputs, not 1");
   const Symbol sum = Symbol::apply("broadcast_add", "sum", {input("row"), input("state")});
   EXPECT_EQ(refusal("_foreach", with(kRows, "in_state_locs", "(0,)"), {Symbol::group({sum, sum})}),
             "node: two inputs stand at location 0 of the body");
