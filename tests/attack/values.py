@@ -8,14 +8,19 @@ from child import Attack, Finding, check_error, execute, namespace
 
 SHAPES = ("()", "(1,)", "(3,)", "(6,)", "(2, 3)", "(3, 2)", "(2, 3, 2)", "(0,)")
 NUMPY_DTYPES = tuple(dtype for dtype in DTYPES if dtype not in ("bfloat16", "float16"))
-EXPRESSIONS = tuple("lt le eq ne gt ge add sub mul floordiv mod and_ or_ xor neg abs invert truediv".split())
-METHODS = tuple(
-    (
-        "max min sum prod argmax argmin argsort sort mean std var cumsum round clip repeat nonzero all any "
-        "astype item tolist flatten squeeze swapaxes"
-    ).split()
+EXPRESSIONS = (
+    *("lt", "le", "eq", "ne", "gt", "ge", "add", "sub", "mul", "floordiv", "mod", "and_", "or_"),
+    *("xor", "neg", "abs", "invert", "truediv"),
 )
-NUMBERS = tuple("0.0 -0.0 1.0 -1.0 5.0 nan inf -inf 2**53 2**53+3 0 1 3 -7 0.1".split())
+METHODS = (
+    *("max", "min", "sum", "prod", "argmax", "argmin", "argsort", "sort", "mean", "std", "var"),
+    *("cumsum", "round", "clip", "repeat", "nonzero", "all", "any", "astype", "item", "tolist"),
+    *("flatten", "squeeze", "swapaxes"),
+)
+NUMBERS = (
+    *("0.0", "-0.0", "1.0", "-1.0", "5.0", "nan", "inf", "-inf", "2**53", "2**53+3", "0", "1", "3"),
+    *("-7", "0.1"),
+)
 # Where np differs from NumPy on purpose, or NumPy's result depends on its version: see docs/differences.md.
 DIFFERENCES = {
     "empty": "has no values",
@@ -220,7 +225,7 @@ def _has_nan(arguments):
 
 
 def _is_beyond(dtype, arguments, name, keywords):
-    """Whether numbers, given or computed, lie beyond the integers that are asked for: C++ and NumPy define no cast."""
+    """Whether numbers, given or computed, lie beyond the integers asked for: no cast of them is defined."""
     import numpy
 
     if not name or dtype is None or numpy.dtype(dtype).kind not in "iu":
