@@ -93,6 +93,7 @@ void bind_arrays(nb::module_& m) {
           return wrapped(std::move(array), np);
         });
       },
+      nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("device_type"), nb::arg("device_id"), nb::arg("np"),
       "An array whose values are undefined.");
 }
 

@@ -52,7 +52,7 @@ class Function(NamedTuple):
         )
 
 
-_MUTATING = {"__setitem__", "__setstate__", "copyto", "fill_diagonal", "onehot_encode", "shuffle"}
+_MUTATING = {"__setitem__", "__setstate__", "copyto", "fill_diagonal", "onehot_encode", "shuffle", "sort"}
 
 
 @functools.cache

@@ -30,9 +30,9 @@ def readonly(array):
 
 def mapped(array):
     """A NumPy array with the same values in a file, which is mapped for reading only."""
-    path = os.path.join(tempfile.gettempdir(), f"mapped-{os.getpid()}.npy")
-    numpy.save(path, array)
-    return readonly(numpy.load(path, mmap_mode="r"))
+    with tempfile.NamedTemporaryFile(suffix=".npy") as file:
+        numpy.save(file.name, array)
+        return readonly(numpy.load(file.name, mmap_mode="r"))
 
 
 def written(name, data):

@@ -92,9 +92,9 @@ class Operators(Attack):
         taken = execute(last, names)
         subject = self.subject(last)
         result = [names.get("result")]
-        if "out" in names:
+        if "out" in names and taken:
             result.append(names["out"])
-        if "empty" not in subject:
+        if "empty" not in subject and "where=" not in last:  # both leave elements unwritten
             check_canary(result)
         if subject.rpartition(".")[2] not in SHAPES_ONLY:
             check_size(arrays.values(), result)

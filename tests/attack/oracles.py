@@ -82,6 +82,7 @@ def check_growth(call, names):
                 bits(names.pop("result", None))
             except Exception:
                 pass
+            names["untouchable"].clear()
         drain(names["mx"])
         return _used()
 

@@ -64,6 +64,8 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     if a.ndim == 0:
         raise ValueError("diff: expected an array of at least one dimension, got a scalar")
     (axis,) = normalized_axes(axis, a.ndim, "diff")
+    if n == 0:
+        return a
     before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
     if before or after:
         a = _np().concatenate([*before, a, *after], axis=axis)

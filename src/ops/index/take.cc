@@ -1,4 +1,5 @@
 // take, Embedding, pick and batch_take: slices and elements along one axis.
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/families.h"
@@ -106,6 +107,11 @@ OpDef numpy_take() {
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});
 }
 
+void require_extents(const Infer& i, const Shape& shape) {
+  i.require(std::ranges::all_of(shape, [](int64_t n) { return n >= 0; }), ErrorKind::kRuntime,
+            "shape {} has negative extents", to_string(shape));
+}
+
 OpDef backward_take() {
   return general<BackwardTakeAttrs>(
       {.name = "_backward_take",
@@ -114,6 +120,12 @@ OpDef backward_take() {
        .inputs = {"gradient", "indices"},
        .infer =
            [](Infer& i, const BackwardTakeAttrs& a) {
+             require_extents(i, a.shape);
+             const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(a.shape.size()), i.name());
+             Shape taken(a.shape.begin(), a.shape.begin() + axis);
+             for (int64_t n : i.shape(1)) taken.push_back(n);
+             for (size_t k = static_cast<size_t>(axis) + 1; k < a.shape.size(); ++k) taken.push_back(a.shape[k]);
+             expect_shape(i, 0, taken);
              i.output(a.shape, i.dtype(0));
              i.cost(100 + static_cast<double>(element_count(a.shape) + i.size(0)) * 0.5);
            },
@@ -288,6 +300,16 @@ OpDef pick() {
                                                 make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
 }
 
+int64_t picked_rows(const Infer& i, const BackwardPickAttrs& a) {
+  if (!a.axis) return 1;
+  Shape rows = a.shape;
+  rows.erase(static_cast<size_t>(normalize_axis(*a.axis, static_cast<int64_t>(rows.size()), i.name())));
+  const int64_t count = element_count(rows);
+  i.require(count == 0 || element_count(a.shape) > 0, ErrorKind::kRuntime, "there is nothing to pick from in shape {}",
+            to_string(a.shape));
+  return count;
+}
+
 OpDef backward_pick() {
   return general<BackwardPickAttrs>(
       {.name = "_backward_pick",
@@ -295,6 +317,11 @@ OpDef backward_pick() {
        .inputs = {"gradient", "index"},
        .infer =
            [](Infer& i, const BackwardPickAttrs& a) {
+             require_extents(i, a.shape);
+             const int64_t rows = picked_rows(i, a);
+             i.require(i.size(0) == rows && i.size(1) == rows, ErrorKind::kRuntime,
+                       "{} elements are picked from shape {}, got gradients of shape {} and indices of shape {}", rows,
+                       to_string(a.shape), to_string(i.shape(0)), to_string(i.shape(1)));
              i.output(a.shape, i.dtype(0));
              i.cost(100 + static_cast<double>(element_count(a.shape)) * 0.1 + static_cast<double>(i.size(1)) * 4);
            },

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
@@ -190,13 +191,23 @@ OpDef affine_of_statistics() {
                                .kernel = affine});
 }
 
+void require_back(const Infer& i, const BatchNormBack& a) {
+  const Shape& data = i.shape(1);
+  const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm"));
+  const DType parameters = i.dtype(1) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  expect_floats(i, 1);
+  expect_type(i, 0, data, i.dtype(1));
+  for (size_t k = 2; k < 6; ++k) expect_type(i, k, Shape{data[axis]}, parameters);
+}
+
 OpDef backward_core() {
   return general<BatchNormBack>({.name = "_backward_BatchNorm",
                                  .doc = "Gradients of batch normalisation: of data, gamma and beta.",
                                  .inputs = {"gradient", "data", "gamma", "beta", "mean", "inverse_deviation"},
                                  .outputs = 3,
                                  .infer =
-                                     [](Infer& i, const BatchNormBack&) {
+                                     [](Infer& i, const BatchNormBack& a) {
+                                       require_back(i, a);
                                        i.output(i.shape(1), i.dtype(1), strides_like(i.shape(1), i.strides(1)));
                                        i.output(i.shape(2), i.dtype(2));
                                        i.output(i.shape(2), i.dtype(2));

@@ -1,5 +1,6 @@
 #include "ops/nn/group_norm.h"
 
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
@@ -77,6 +78,14 @@ OpDef backward_core() {
                   .outputs = 3,
                   .infer =
                       [](Infer& i, const NoAttrs&) {
+                        const Shape &data = i.shape(1), &gamma = i.shape(2);
+                        i.require(
+                            data.size() >= 3 && gamma.size() == 1 && (gamma[0] > 0 ? data[1] % gamma[0] : data[1]) == 0,
+                            ErrorKind::kRuntime, "gamma of shape {} does not fit data of shape {}", to_string(gamma),
+                            to_string(data));
+                        expect_floats(i, 1);
+                        expect_type(i, 0, data, i.dtype(1));
+                        for (size_t k : {3, 4}) expect_shape(i, k, Shape{data[0], gamma[0]});
                         i.output(i.shape(1), i.dtype(1));
                         i.output(i.shape(2), i.dtype(2));
                         i.output(i.shape(2), i.dtype(2));

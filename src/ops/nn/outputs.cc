@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "ops/families.h"
@@ -105,6 +106,18 @@ std::vector<double> labels_of(const Tensor& tensor) {
   return labels;
 }
 
+// Floats with classes along `axis`, and a label for every row of them; further labels do not count.
+void require_labels(const Infer& i, int64_t axis) {
+  const Shape& shape = i.shape(0);
+  expect_floats(i, 0);
+  i.require(axis >= 0 && axis < static_cast<int64_t>(shape.size()), ErrorKind::kRuntime,
+            "classes along axis {} are needed, got shape {}", axis, to_string(shape));
+  Shape rows = shape;
+  rows.erase(static_cast<size_t>(axis));
+  i.require(i.size(1) >= element_count(rows), ErrorKind::kRuntime, "{} labels are needed for shape {}, got shape {}",
+            element_count(rows), to_string(shape), to_string(i.shape(1)));
+}
+
 // Factor of the gradient.
 double output_scale(const SoftmaxOutputAttrs& a, const AxisSpace& space, const std::vector<double>& labels) {
   double scale = a.grad_scale;
@@ -184,7 +197,8 @@ OpDef softmax_output_backward_operator() {
                      .doc = "Gradient of SoftmaxOutput with respect to its data.",
                      .inputs = {"result", "label"},
                      .infer =
-                         [](Infer& i, const A&) {
+                         [](Infer& i, const A& a) {
+                           require_labels(i, class_axis(a, i.shape(0)));
                            i.output(i.shape(0), i.dtype(0));
                            i.cost(100 + static_cast<double>(i.size(0)) * 0.5);
                          },
@@ -291,7 +305,11 @@ OpDef svm_backward_operator() {
   return general<A>({.name = "_backward_SVMOutput",
                      .doc = "Gradient of SVMOutput with respect to its data.",
                      .inputs = {"data", "label"},
-                     .infer = [](Infer& i, const A&) { i.output(i.shape(0), i.dtype(0)); },
+                     .infer =
+                         [](Infer& i, const A&) {
+                           require_labels(i, 1);
+                           i.output(i.shape(0), i.dtype(0));
+                         },
                      .kernel = svm_backward});
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "ops/families.h"
@@ -216,6 +217,10 @@ OpDef last_backward_operator() {
                      .infer =
                          [](Infer& i, const A& a) {
                            Shape shape = i.shape(0);
+                           i.require(!shape.empty() && a.length >= 0 && (a.axis == 0 || a.axis == 1),
+                                     ErrorKind::kRuntime, "shape {} cannot be spread to {} elements along axis {}",
+                                     to_string(shape), a.length, a.axis);
+                           expect_shape(i, 1, Shape{shape[0]});
                            shape.insert(static_cast<size_t>(a.axis), a.length);
                            i.output(shape, i.dtype(0));
                          },

@@ -1,5 +1,7 @@
 // Arithmetic on two operands.
 
+#include <numbers>
+
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {
@@ -229,7 +231,9 @@ std::vector<BinaryRow> np_rows() {
            .np_python = {"np.fmin"}},
           {.name = "logaddexp",
            .doc = "log(exp(a) + exp(b)), element by element, without overflow.",
-           .formula = [](Expr a, Expr b) { return max(a, b) + log1p(exp(-abs(a - b))); },
+           // Equal infinities have no difference.
+           .formula = [](Expr a,
+                         Expr b) { return select(a == b, a + std::numbers::ln2, max(a, b) + log1p(exp(-abs(a - b)))); },
            .gradient = [](Expr a, Expr b, Expr y, Expr dy) -> std::vector<Expr> {
              return {dy * exp(a - y), dy * exp(b - y)};
            },

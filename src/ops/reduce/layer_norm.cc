@@ -1,5 +1,6 @@
 #include "ops/reduce/layer_norm.h"
 
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
@@ -123,6 +124,11 @@ OpDef rows_backward() {
        .output_count = gradient_count,
        .infer =
            [](Infer& i, const BackwardAttrs& a) {
+             const Shape& data = i.shape(1);
+             i.require(!data.empty(), ErrorKind::kRuntime, "data must have an axis, got shape ()");
+             expect_floats(i, 1);
+             expect_shape(i, 0, data);
+             expect_shape(i, 2, Shape{data.back()});
              i.output(i.shape(1), i.dtype(1));
              for (size_t k = 1; k < gradient_count(a); ++k) i.output(i.shape(2), i.dtype(2));
              i.cost(100 + static_cast<double>(i.size(0)));

@@ -1,5 +1,6 @@
 #include "ops/reduce/softmax.h"
 
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 
@@ -39,7 +40,14 @@ void infer(Infer& i, const SoftmaxAttrs& a) {
   i.cost(100 + static_cast<double>(i.size(0)) * kNsPerElement);
 }
 
-void infer_backward(Infer& i, const BackwardAttrs&) {
+void infer_backward(Infer& i, const BackwardAttrs& a) {
+  const Shape& shape = i.shape(1);
+  const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), i.name());
+  Shape rows = shape;
+  rows.erase(static_cast<size_t>(axis));
+  expect_shape(i, 0, shape);
+  expect_shape(i, 2, rows);
+  expect_floats(i, 1);
   i.output(i.shape(1), i.dtype(1));
   i.cost(100 + static_cast<double>(i.size(0)) * kNsPerElement);
 }

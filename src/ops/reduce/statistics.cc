@@ -137,8 +137,9 @@ NDArray elements_at(const NDArray& rows, const NDArray& places, const std::strin
       interpolation == "midpoint"
           ? call("_mul_scalar", {step}, {{"scalar", 0.5}})
           : call("_npi_multiply", {step, cast_to(call("_npi_subtract", {places, lower}), rows.dtype())});
-  // Between two equal infinities lies an infinity.
-  return call("_npi_where", {call("_npi_equal", {low, high}), low, call("_npi_add", {low, part})});
+  // Between an infinity and another number lies that infinity.
+  return call("_npi_where",
+              {call("_npi_isfinite", {step}), call("_npi_add", {low, part}), call("_npi_add", {low, high})});
 }
 
 // What was found in sorted rows, but nan in rows with a nan, which is last there.

@@ -57,11 +57,16 @@ struct Sizes {
   int64_t rows() const { return gates * state; }
   int64_t columns(int64_t layer) const { return layer == 0 ? input : directions * output; }
   bool projects() const { return output != state; }
+  // At most kMostElements, which no array has.
   int64_t parameters() const {
-    int64_t count = 0;
-    for (int64_t layer = 0; layer < layers; ++layer)
-      count += rows() * (columns(layer) + output + 2) + (projects() ? output * state : 0);
-    return count * directions;
+    const auto count = [&]<class T>(T) {
+      const T projection = projects() ? T(output) * T(state) : T{0};
+      const auto of_layer = [&](int64_t layer) {
+        return T(gates) * T(state) * (T(columns(layer)) + T(output) + T{2}) + projection;
+      };
+      return T(directions) * (of_layer(0) + T(layers - 1) * of_layer(1));
+    };
+    return count(double{}) < 0x1p58 ? count(int64_t{}) : kMostElements;
   }
   Shape states(int64_t batch, int64_t size) const { return {layers * directions, batch, size}; }
 };
@@ -210,13 +215,14 @@ class Direction {
 size_t base_inputs(const RnnAttrs& a) { return is_lstm(a) ? 4 : 3; }
 
 void check_attrs(const RnnAttrs& a) {
-  check(a.state_size > 0 && a.num_layers > 0, ErrorKind::kValue,
-        "RNN: state_size and num_layers must be positive, got {} and {}", a.state_size, a.num_layers);
+  check(a.state_size > 0 && a.num_layers > 0 && a.state_size <= INT32_MAX && a.num_layers <= INT32_MAX,
+        ErrorKind::kValue, "RNN: state_size and num_layers must be from 1 to {}, got {} and {}", INT32_MAX,
+        a.state_size, a.num_layers);
   check(a.p >= 0 && a.p < 1, ErrorKind::kValue, "RNN: the rate of dropout p must lie in [0, 1), got {}", a.p);
   check(!a.projection_size || is_lstm(a), ErrorKind::kValue, "RNN: projection_size is for mode 'lstm', got '{}'",
         a.mode);
-  check(!a.projection_size || *a.projection_size > 0, ErrorKind::kValue,
-        "RNN: projection_size must be positive, got {}", a.projection_size.value_or(0));
+  check(!a.projection_size || (*a.projection_size > 0 && *a.projection_size <= INT32_MAX), ErrorKind::kValue,
+        "RNN: projection_size must be from 1 to {}, got {}", INT32_MAX, a.projection_size.value_or(0));
   check(a.lstm_state_clip_min.has_value() == a.lstm_state_clip_max.has_value(), ErrorKind::kValue,
         "RNN: lstm_state_clip_min and lstm_state_clip_max go together; one of them is missing");
 }
@@ -270,6 +276,7 @@ std::vector<NDArray> compose(std::span<const NDArray> in, const RnnAttrs& a) {
 
 void complete(Completion& c, const RnnAttrs& a) {
   if (!c.is_known(0) || c.shape(0).size() != 3) return;
+  check_attrs(a);
   const Shape& data = c.shape(0);
   const Sizes s(a, data[2]);
   c.set(1, {s.parameters()});

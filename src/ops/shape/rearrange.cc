@@ -28,7 +28,7 @@ struct RollAttrs {
 NDArray roll_axis(const NDArray& array, int64_t shift, int64_t axis) {
   int64_t extent = array.shape()[static_cast<size_t>(axis)];
   if (extent == 0) return array;
-  int64_t cut = ((-shift) % extent + extent) % extent;
+  const int64_t ahead = (shift % extent + extent) % extent, cut = ahead == 0 ? 0 : extent - ahead;
   if (cut == 0) return array;
   NDArray front = call("slice_axis", {array}, {{"axis", axis}, {"begin", int64_t{0}}, {"end", cut}});
   NDArray back = call("slice_axis", {array}, {{"axis", axis}, {"begin", cut}, {"end", extent}});

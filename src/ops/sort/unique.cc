@@ -136,9 +136,11 @@ OpDef bincount() {
          const std::vector<int64_t> x = values_of<int64_t>(in[0], ComputeType::kInt64);
          int64_t length = a.minlength;
          for (int64_t v : x) {
-           check(v >= 0, ErrorKind::kValue, "bincount: values must not be negative, got {}", v);
+           check(v >= 0, ErrorKind::kValue, "bincount: values must not be negative or beyond 64 bits, got {}", v);
+           check(v < kMostElements, ErrorKind::kMemory, "bincount: {} counts are too many for memory", v);
            length = std::max(length, v + 1);
          }
+         check(length < kMostElements, ErrorKind::kMemory, "bincount: {} counts are too many for memory", length);
          std::vector<double> sums(static_cast<size_t>(length), 0);
          const std::vector<double> weights =
              in.size() > 1 ? values_of<double>(in[1], ComputeType::kFloat64) : std::vector<double>(x.size(), 1);
@@ -186,6 +188,7 @@ std::vector<double> bin_edges(std::span<const NDArray> in, const HistogramAttrs&
   std::vector<double> edges(static_cast<size_t>(*a.bin_cnt) + 1);
   for (size_t i = 0; i < edges.size(); ++i)
     edges[i] = low + (high - low) * static_cast<double>(i) / static_cast<double>(*a.bin_cnt);
+  edges.back() = high;  // where the sum above rounds past it
   return edges;
 }
 

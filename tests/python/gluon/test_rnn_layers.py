@@ -306,3 +306,16 @@ def test_hybridized_layers_in_np_mode_begin_with_zeros():
         close(net(x), eager)
     finally:
         npx.reset_np()
+
+
+@pytest.mark.parametrize(
+    "size", [{"num_layers": 2**63 - 1}, {"state_size": 2**62}, {"num_layers": 2**31 - 1}]
+)
+def test_sizes_that_no_parameters_can_have_are_refused(size):
+    arrays = [nd.zeros((3, 2, 3)), nd.zeros((14,)), nd.zeros((1, 2, 2))]
+    attributes = {"state_size": 2, "num_layers": 1, "mode": "rnn_tanh"} | size
+    with pytest.raises((ValueError, hr.MXNetError), match="RNN"):
+        nd.RNN(*arrays, **attributes)
+    symbol = hr.sym.RNN(*map(hr.sym.var, "xps"), **attributes)
+    with pytest.raises((ValueError, hr.MXNetError, MemoryError)):
+        symbol.infer_shape(x=(3, 2, 3))

@@ -43,6 +43,7 @@ def test_diff_of_more():
     check(np.diff(np.array([True, True, False], dtype="bool")).astype("int32"), [0, 1])
     check(np.diff(np.zeros((0, 3))), numpy.diff(numpy.zeros((0, 3))))
     check(np.diff(np.array([5, 7], dtype="int64"), prepend=1), [4, 2])
+    check(np.diff(np.ones(3), n=0, prepend=1), numpy.ones(3))
     numpy.testing.assert_array_equal(gradient_of(lambda a: np.diff(a, n=2), [1.0, 4.0, 9.0]), [1, -2, 1])
     for wrong in ({"a": np.array(1)}, {"a": np.ones(3), "n": -1}, {"a": np.ones(3), "axis": 1}):
         with pytest.raises(ValueError, match="diff"):

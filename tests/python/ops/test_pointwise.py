@@ -432,3 +432,9 @@ def test_round_of_python():
     assert isinstance(round(np.array(2.5)), np.ndarray)
     with pytest.raises(TypeError, match="__round__"):
         round(nd.array([1.5]))
+
+
+def test_logaddexp_of_equal_infinities():
+    x = numpy.array([math.inf, -math.inf, 1e300, 0, -math.inf])
+    y = numpy.array([math.inf, -math.inf, 1e300, 0, 3])
+    numpy.testing.assert_allclose(np.logaddexp(np.array(x), np.array(y)).asnumpy(), numpy.logaddexp(x, y))

@@ -365,6 +365,7 @@ def test_percentiles_of_symbols_among_nan(method):
 def test_median_of_infinities():
     inf = numpy.inf
     check(np.median(np.array([[inf, 1, inf, inf], [-inf, -inf, 2, -inf]]), axis=1), [inf, -inf])
+    check(np.median(np.array([[7, -inf], [inf, 7]]), axis=1), [-inf, inf])
     assert numpy.isnan(np.median(np.array([-inf, inf])).item())
 
 

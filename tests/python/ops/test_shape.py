@@ -24,6 +24,7 @@ SAME_AS_NUMPY = {
     "rot90": lambda m, x: m.rot90(x, 3, (1, 2)),
     "roll": lambda m, x: m.roll(x, (1, -2), (0, 2)),
     "roll flat": lambda m, x: m.roll(x, 5),
+    "roll far": lambda m, x: m.roll(x, -(2**63)),
     "tile": lambda m, x: m.tile(x, (2, 1, 1, 2)),
     "repeat": lambda m, x: m.repeat(x, 2, 1),
     "repeat flat": lambda m, x: m.repeat(x, 3),

@@ -117,3 +117,19 @@ def test_counting():
     counts, edges = nd.histogram(nd.array(data), bins=nd.array([-1, 0, 2]))
     numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(data, [-1, 0, 2])[0])
     assert edges.asnumpy().tolist() == [-1, 0, 2]
+
+
+def test_counts_beyond_memory_are_refused():
+    for most in (2**62, 2**63 - 1):
+        with pytest.raises(MemoryError, match="bincount"):
+            np.bincount(np.array([1, most], dtype="int64"))
+        with pytest.raises(MemoryError, match="bincount"):
+            np.bincount(np.array([1], dtype="int64"), minlength=most)
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        np.bincount(np.array([2**63], dtype="uint64"))
+
+
+def test_the_last_bin_holds_the_largest_element():
+    x = numpy.array([-(2**63), 1, -(2**63)])
+    counts, _ = np.histogram(np.array(x, dtype="int64"))
+    numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(x)[0])
