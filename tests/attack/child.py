@@ -31,7 +31,16 @@ FOREIGN_TEXT = re.compile(
 # What Python says when an object of another kind is given: it names both.
 OTHER_KIND = re.compile(r"'[\w.]+' object (has no attribute|does not support)")
 OWN_TYPES = (
-    *(AssertionError, IndexError, KeyError, MemoryError, NotImplementedError, OSError, OverflowError),
+    *(
+        ArithmeticError,
+        AssertionError,
+        IndexError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        OSError,
+        OverflowError,
+    ),
     *(RuntimeError, StopIteration, TypeError, ValueError),
 )
 

@@ -43,7 +43,7 @@ class Findings:
         if self._is_known(kind, detail, subject):
             return
         text, detail, alone = shrink(self._attack, kind, detail, text)
-        if kind == "hang" and not alone:  # the machine was busy
+        if kind in ("growth", "hang") and not alone:  # others used the heap, or the machine was busy
             del self._seen[kind, subject]
             return
         shown, subject = subject, self._attack.subject(text) if kind == "crash" else subject

@@ -212,6 +212,23 @@ def test_huge_arrays_are_refused_and_life_goes_on(make):
     assert nd.ones((2,)).sum().asscalar() == 2
 
 
+def test_negative_extents_are_refused():
+    for make in (
+        lambda: nd.zeros((2, -3)),
+        lambda: nd.empty((-1,)),
+        lambda: np.random.choice(5, size=(-(2**63),)),
+        lambda: np.random.uniform(size=(-1,)),
+    ):
+        with pytest.raises(ValueError, match="negative extent"):
+            make()
+
+
+def test_only_bytes_are_read_as_a_file():
+    for wrong in (nd.array([2**31]), 3, "text", None):
+        with pytest.raises(TypeError, match="load_frombuffer"):
+            nd.load_frombuffer(wrong)
+
+
 def test_symbol_files_with_huge_shapes_are_refused():
     text = (sym.var("x", shape=(2,)) + 1).tojson()
     with pytest.raises(RuntimeError, match="too many elements to address"):

@@ -53,5 +53,7 @@ def load(fname):
 
 
 def load_frombuffer(buf):
-    """The arrays of a file's contents, given as bytes."""
+    """The arrays of a file's contents, given as bytes. Raises TypeError for anything else."""
+    if not isinstance(buf, (bytes, bytearray, memoryview)):
+        raise TypeError(f"load_frombuffer: expected the bytes of a file, got {type(buf).__name__}")
     return _result(_core.load_frombuffer(bytes(buf), False), False)

@@ -102,8 +102,10 @@ def _positions(places, interpolation):
 
 
 def _between(low, high, share):
-    """What lies at a share of the way between two elements; an infinity between two of its own."""
-    return _np().where(low == high, low, low + (high - low) * share)
+    """The values at a share of the way; between an infinity and another number that infinity."""
+    np = _np()
+    step = high - low
+    return np.where(np.isfinite(step), low + step * share, low + high)
 
 
 def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):

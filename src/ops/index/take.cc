@@ -107,11 +107,6 @@ OpDef numpy_take() {
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)})}});
 }
 
-void require_extents(const Infer& i, const Shape& shape) {
-  i.require(std::ranges::all_of(shape, [](int64_t n) { return n >= 0; }), ErrorKind::kRuntime,
-            "shape {} has negative extents", to_string(shape));
-}
-
 OpDef backward_take() {
   return general<BackwardTakeAttrs>(
       {.name = "_backward_take",
@@ -120,7 +115,6 @@ OpDef backward_take() {
        .inputs = {"gradient", "indices"},
        .infer =
            [](Infer& i, const BackwardTakeAttrs& a) {
-             require_extents(i, a.shape);
              const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(a.shape.size()), i.name());
              Shape taken(a.shape.begin(), a.shape.begin() + axis);
              for (int64_t n : i.shape(1)) taken.push_back(n);
@@ -317,7 +311,6 @@ OpDef backward_pick() {
        .inputs = {"gradient", "index"},
        .infer =
            [](Infer& i, const BackwardPickAttrs& a) {
-             require_extents(i, a.shape);
              const int64_t rows = picked_rows(i, a);
              i.require(i.size(0) == rows && i.size(1) == rows, ErrorKind::kRuntime,
                        "{} elements are picked from shape {}, got gradients of shape {} and indices of shape {}", rows,

@@ -71,8 +71,9 @@ OpDef multicast() {
                      .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
                      .compose =
                          [](std::span<const NDArray> in, const A& a) {
-                           check(static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
-                                 "amp_multicast: num_outputs is {}, but there are {} arrays", a.num_outputs, in.size());
+                           check(!in.empty() && static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
+                                 "amp_multicast: num_outputs is {}, but there are {} arrays; give one or more",
+                                 a.num_outputs, in.size());
                            DType dtype = in[0].dtype();
                            for (const NDArray& one : in)
                              if ((item_size(one.dtype()) < item_size(dtype)) == a.cast_narrow) dtype = one.dtype();

@@ -207,7 +207,7 @@ OpDef choice() {
       .optional_inputs = 1,
       .infer =
           [](Infer& i, const ChoiceAttrs& a) {
-            int64_t count = element_count(a.size);
+            const int64_t count = element_count(a.size);
             i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
             i.require(a.replace || count <= a.a, ErrorKind::kValue,
                       "{} different values cannot be drawn from {}; use replace=True", count, a.a);
