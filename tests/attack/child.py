@@ -125,7 +125,8 @@ def check_error(error):
     is_usual = isinstance(error, OWN_TYPES) and not isinstance(error, RecursionError)
     if not is_own and not is_other_kind and not is_usual:
         raise Finding("foreign error", f"{type(error).__name__}: {text}")
-    if FOREIGN_TEXT.search(text):
+    # Python has no memory for a text when it has none for what was asked.
+    if FOREIGN_TEXT.search(text) and (text or type(error) is not MemoryError):
         raise Finding("foreign text", f"{type(error).__name__}: {text}")
 
 
