@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 

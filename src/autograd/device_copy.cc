@@ -1,5 +1,6 @@
 #include "autograd/autograd.h"
 #include "headrace/devices.hpp"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/trace.h"
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/invoke_by_name.h"
+#include "op/rule.h"
 
 namespace headrace::gluon {
 

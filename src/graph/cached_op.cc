@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "autograd/autograd.h"
+#include "base/check.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "graph/evaluate.h"
@@ -11,6 +12,7 @@
 #include "graph/passes.h"
 #include "graph/traced_call.h"
 #include "op/call_body.h"
+#include "op/gradient.h"
 #include "op/trace.h"
 
 namespace headrace {

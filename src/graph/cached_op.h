@@ -11,6 +11,7 @@
 
 #include "graph/plan.h"
 #include "headrace/symbol.hpp"
+#include "op/gradient.h"
 
 namespace headrace {
 

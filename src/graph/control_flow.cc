@@ -4,6 +4,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/evaluate.h"
 #include "graph/infer_node.h"
 #include "graph/nodes.h"
@@ -161,10 +162,14 @@ Arrays run_while(const Node& node, std::span<const NDArray> inputs) {
 
 std::vector<NDArray> run_control_flow(const Node& node, std::span<const NDArray> inputs) {
   check_bodies(node);
-  if (node.op->name == "_foreach") return run_foreach(node, inputs);
-  if (node.op->name == "_while_loop") return run_while(node, inputs);
-  if (node.op->name == "_cond") return run_cond(node, inputs);
-  fail(ErrorKind::kRuntime, "{}: operator {} takes no subgraphs", node.label->name, node.op->name);
+  switch (node.op->control_flow) {
+    case ControlFlow::kForeach:
+      return run_foreach(node, inputs);
+    case ControlFlow::kWhile:
+      return run_while(node, inputs);
+    default:
+      return run_cond(node, inputs);
+  }
 }
 
 CutBody cut_body(std::span<const NDArray> heads, const std::string& name) {

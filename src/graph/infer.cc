@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/check.h"
 #include "graph/infer_node.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "graph/infer_node.h"
 #include "graph/nodes.h"
+#include "op/rule.h"
 #include "ops/control/control_flow.h"
 
 namespace headrace {
@@ -50,10 +52,9 @@ std::vector<size_t> foreach_sources(const Node& node, const ForeachAttrs& a) {
 
 std::vector<Part> parts_of(const Node& node) {
   const auto& bodies = node.label->subgraphs;
-  const std::string& op = node.op->name;
-  const size_t needed = op == "_foreach" ? 1 : op == "_while_loop" ? 2 : op == "_cond" ? 3 : 0;
+  const auto needed = static_cast<size_t>(node.op->control_flow);
   check(needed > 0 && !node.inputs.empty(), ErrorKind::kRuntime, "{}: operator {} with {} inputs takes no subgraphs",
-        node.label->name, op, node.inputs.size());
+        node.label->name, node.op->name, node.inputs.size());
   check(bodies.size() == needed, ErrorKind::kRuntime, "{}: {} bodies are needed, got {}", node.label->name, needed,
         bodies.size());
   if (needed == 1) {
@@ -77,11 +78,11 @@ struct Stacking {
 };
 
 Stacking stacking_of(const Node& node, const NodeTypes& types) {
-  if (node.op->name == "_foreach") {
+  if (node.op->control_flow == ControlFlow::kForeach) {
     const auto& data = types.inputs.at(0).shape;
     return {static_cast<size_t>(node.attrs->as<ForeachAttrs>().num_out_data), data && !data->empty() ? (*data)[0] : -1};
   }
-  if (node.op->name == "_while_loop") {
+  if (node.op->control_flow == ControlFlow::kWhile) {
     const auto& a = node.attrs->as<WhileAttrs>();
     return {static_cast<size_t>(a.num_out_data), a.max_iterations};
   }
@@ -102,11 +103,11 @@ struct LoopResults {
 };
 
 LoopResults loop_results(const Node& node) {
-  if (node.op->name == "_foreach") {
+  if (node.op->control_flow == ControlFlow::kForeach) {
     const auto& a = node.attrs->as<ForeachAttrs>();
     return {a.num_out_data, static_cast<int64_t>(a.in_state_locs.size())};
   }
-  if (node.op->name == "_while_loop") {
+  if (node.op->control_flow == ControlFlow::kWhile) {
     const auto& a = node.attrs->as<WhileAttrs>();
     check(a.max_iterations >= 0, ErrorKind::kValue, "{}: max_iterations must be at least 0, got {}", node.label->name,
           a.max_iterations);
@@ -152,7 +153,7 @@ void check_bodies(const Node& node) {
           wanted);
   }
   const LoopResults results = loop_results(node);
-  if (node.op->name == "_cond") return;
+  if (node.op->control_flow == ControlFlow::kCond) return;
   check(results.stacked >= 0 && results.stacked == static_cast<int64_t>(stated) - results.states, ErrorKind::kRuntime,
         "{}: {} stacked outputs and {} states are not its {} outputs", node.label->name, results.stacked,
         results.states, stated);

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/nodes.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/trace.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/check.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"

@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"

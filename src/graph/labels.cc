@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "base/check.h"
 #include "graph/nodes.h"
 #include "graph/signature.h"
 #include "op/trace.h"

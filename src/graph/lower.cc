@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 
+#include "base/check.h"
 #include "graph/nodes.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/trace.h"
 
 namespace headrace {

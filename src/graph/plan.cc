@@ -9,6 +9,7 @@
 #include "graph/memory.h"
 #include "op/call_body.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "trace/trace.h"
 
 namespace headrace {

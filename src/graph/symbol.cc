@@ -4,6 +4,7 @@
 #include <atomic>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"

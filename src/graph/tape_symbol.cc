@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "base/check.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
 

@@ -1,6 +1,7 @@
 #include "graph/traced_call.h"
 
 #include "autograd/autograd.h"
+#include "base/check.h"
 #include "graph/evaluate.h"
 #include "graph/nodes.h"
 #include "op/pointwise.h"

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/check.h"
 #include "engine/runtime.h"
 #include "op/invoke.h"
 

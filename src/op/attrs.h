@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +34,13 @@ inline double as_double(const Number& number) {
 
 enum class FieldKind : uint8_t { kBool, kInt, kDouble, kNumber, kString, kDType, kShape, kOptionalInts, kDoubles };
 
+// The numbers that a field takes.
+struct Bounds {
+  double least = -std::numeric_limits<double>::infinity(), most = std::numeric_limits<double>::infinity();
+};
+
+inline constexpr double kMostInt = 2147483647;
+
 // One attribute as seen by frontends.
 struct FieldInfo {
   const char* name;
@@ -42,7 +50,8 @@ struct FieldInfo {
   bool required;
   const char* choices;  // "clip|wrap|raise", or null
   bool of_files;        // no argument of the functions that users call; such fields come last
-  size_t offset;        // of the member inside the attribute struct
+  Bounds bounds;
+  size_t offset;  // of the member inside the attribute struct
   AttrValue (*get)(const void* attrs);
   void (*set)(void* attrs, const AttrValue& value, const FieldInfo& field, const char* operation);
 };
@@ -90,6 +99,7 @@ struct Field {
   bool is_required = false;
   const char* allowed = nullptr;
   bool is_of_files = false;
+  Bounds bounds = {};
 
   // The caller must give it.
   constexpr Field required() const {
@@ -101,6 +111,12 @@ struct Field {
   constexpr Field one_of(const char* words) const {
     Field f = *this;
     f.allowed = words;
+    return f;
+  }
+  // Other numbers make no sense whatever the arrays are.
+  constexpr Field between(double least, double most) const {
+    Field f = *this;
+    f.bounds = {least, most};
     return f;
   }
   // Known to symbol files alone: what MXNet writes with a node and Python does not take.
@@ -194,6 +210,7 @@ FieldInfo describe() {
   info.required = f.is_required;
   info.choices = f.allowed;
   info.of_files = f.is_of_files;
+  info.bounds = f.bounds;
   static const A sample{};
   info.offset =
       static_cast<size_t>(reinterpret_cast<const char*>(&(sample.*f.member)) - reinterpret_cast<const char*>(&sample));

@@ -5,6 +5,7 @@
 #include "device/registry.h"
 #include "device/stream.h"
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
 #include "op/op_def.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"

@@ -1,11 +1,27 @@
 #include "op/catalogue.h"
+#include "base/check.h"
 
 namespace headrace {
+namespace {
+
+// An operator's functions take the attributes that it has.
+void check_functions(const OpDef& op) {
+  const auto fits = [&](const auto&... functions) {
+    return (... && (!functions.schema() || functions.schema() == op.schema));
+  };
+  check(fits(op.output_count, op.counted_outputs, op.input_name, op.input_count, op.complete, op.infer, op.kernel,
+             op.as_view, op.compose, op.spelling, op.gradient),
+        ErrorKind::kType, "catalogue: a function of operator '{}' takes other attributes than the operator has",
+        op.name);
+}
+
+}  // namespace
 
 void Catalogue::add(std::vector<OpDef> family) {
   for (OpDef& op : family) {
     operators_.push_back(std::move(op));
     const OpDef& stored = operators_.back();
+    check_functions(stored);
     auto enter = [&](const std::string& name) {
       check(by_name_.emplace(name, &stored).second, ErrorKind::kKey, "catalogue: operator name '{}' is taken twice",
             name);

@@ -1,4 +1,5 @@
 #include "op/expect.h"
+#include "op/rule.h"
 
 namespace headrace {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
 

@@ -16,6 +16,7 @@
 #include "headrace/ndarray.hpp"
 #include "ndarray/view.h"
 #include "op/attrs.h"
+#include "op/gradient.h"
 
 namespace headrace {
 

@@ -4,6 +4,7 @@
 #include <forward_list>
 
 #include "ndarray/view.h"
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

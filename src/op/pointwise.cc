@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "op/formula/gradient.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 
 namespace headrace {

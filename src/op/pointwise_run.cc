@@ -1,10 +1,12 @@
 // Issuing and running pointwise operators.
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
 #include "op/fused.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"
 

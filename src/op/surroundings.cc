@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "op/formula/run.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
 
 namespace headrace {

@@ -9,6 +9,7 @@
 #include "ndarray/view.h"
 #include "op/formula/expr.h"
 #include "op/formula/opcode.h"
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

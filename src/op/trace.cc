@@ -1,6 +1,8 @@
 #include "op/trace.h"
 
+#include "base/check.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 
 namespace headrace {
 namespace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "backend/cpu/parallel.h"
+#include "base/check.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "op/call_body.h"

@@ -6,6 +6,7 @@
 
 #include "engine/runtime.h"
 #include "ndarray/layout_copies.h"
+#include "op/kernel.h"
 
 namespace headrace::onednn {
 

@@ -7,6 +7,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace::onednn {

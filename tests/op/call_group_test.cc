@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/error.hpp"

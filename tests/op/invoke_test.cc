@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "headrace/error.hpp"
 #include "op/promote.h"
 #include "tests/support/arrays.h"

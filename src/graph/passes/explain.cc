@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "graph/passes.h"
 #include "graph/plan.h"
 

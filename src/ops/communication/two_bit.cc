@@ -6,6 +6,8 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {

@@ -1,7 +1,9 @@
 // Arrays of one value: zeros, ones, full, empty and their _like forms.
 
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/function_ref.h"
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

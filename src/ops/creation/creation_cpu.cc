@@ -5,6 +5,7 @@
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/creation/creation.h"
 
 namespace headrace {

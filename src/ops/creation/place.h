@@ -5,6 +5,7 @@
 #include <string>
 
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 

@@ -4,6 +4,8 @@
 #include <numbers>
 
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"

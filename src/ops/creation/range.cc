@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"

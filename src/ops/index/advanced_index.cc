@@ -1,8 +1,12 @@
 // NumPy's indexing by integer arrays: reading, writing and adding.
 #include <cstring>
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 #include "ops/index/gather.h"

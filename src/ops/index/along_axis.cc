@@ -3,7 +3,10 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/index/indices.h"
 

@@ -2,8 +2,12 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {

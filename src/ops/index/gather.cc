@@ -5,6 +5,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
+#include "op/kernel.h"
 #include "ops/index/indices.h"
 
 namespace headrace {

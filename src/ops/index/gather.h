@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

@@ -1,7 +1,10 @@
 // gather_nd and scatter_nd: elements and slices at coordinates.
 #include <cstring>
 
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/index/gather.h"
 

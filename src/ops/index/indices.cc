@@ -4,8 +4,10 @@
 #include <cstring>
 
 #include "backend/cpu/parallel.h"
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 
 namespace headrace {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "op/trace.h"
 #include "ops/families.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
 #include "op/invoke.h"

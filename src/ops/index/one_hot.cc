@@ -2,10 +2,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
 #include "op/formula/transfer.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/index/indices.h"
 

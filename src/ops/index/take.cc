@@ -1,6 +1,9 @@
 // take, Embedding, pick and batch_take: slices and elements along one axis.
 #include "op/expect.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/index/indices.h"
@@ -142,11 +145,11 @@ struct EmbeddingAttrs {
   int64_t input_dim = 0, output_dim = 0;
   DType dtype = DType::kFloat32;
   bool sparse_grad = false;
-  static constexpr auto kFields =
-      fields(field(&EmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.").required(),
-             field(&EmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required(),
-             field(&EmbeddingAttrs::dtype, "dtype", "dtype of the table."),
-             field(&EmbeddingAttrs::sparse_grad, "sparse_grad", "Accepted for compatibility: the gradient is dense."));
+  static constexpr auto kFields = fields(
+      field(&EmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.").required().between(1, kMostInt),
+      field(&EmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required().between(1, kMostInt),
+      field(&EmbeddingAttrs::dtype, "dtype", "dtype of the table."),
+      field(&EmbeddingAttrs::sparse_grad, "sparse_grad", "Accepted for compatibility: the gradient is dense."));
 };
 
 OpDef embedding() {

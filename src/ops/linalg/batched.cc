@@ -1,6 +1,10 @@
 // Products of stacks of matrices: batch_dot and matmul, and linalg's gemm family on top of them.
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/linalg/dot.h"
 #include "ops/linalg/matrix.h"
@@ -107,6 +111,7 @@ OpDef matmul() {
 A 1-D array counts as one row (a) or one column (b), which the result does not have. Raises MXNetError for arrays of
 shape () and when the inner extents differ.)",
       .inputs = {"a", "b"},
+      .array_names = {.outputs = {"out"}},
       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
         const NDArray &a = in[0], &b = in[1];
         check(a.ndim() > 0 && b.ndim() > 0, ErrorKind::kRuntime,

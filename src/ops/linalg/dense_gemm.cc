@@ -1,6 +1,7 @@
 #include "ops/linalg/dense_gemm.h"
 
 #include "backend/cpu/parallel.h"
+#include "op/kernel.h"
 #include "ops/linalg/dense_kernels.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 // Products that the library does not do well: a matrix times a vector, and float64. Runs on the thread of a task.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/linalg/gemm.h"
 
 namespace headrace {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/linalg/dot.h"

@@ -3,6 +3,8 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/linalg/dense_gemm.h"
 #include "ops/linalg/onednn_matmul.h"
 #include "ops/linalg/plain_gemm.h"

@@ -2,7 +2,9 @@
 // FullyConnected and their gradients. Runs on the thread of a task.
 #pragma once
 
+#include "op/kernel.h"
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 

@@ -1,7 +1,10 @@
 #include "ops/linalg/matrix.h"
 
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/linalg/dot.h"
 #include "ops/shape/geometry.h"
 

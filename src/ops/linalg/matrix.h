@@ -1,6 +1,9 @@
 // Arrays seen as matrices, for operators that contract axes.
 #pragma once
 
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/linalg/gemm.h"
 
 namespace headrace {

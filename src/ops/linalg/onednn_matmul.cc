@@ -1,6 +1,7 @@
 #include "ops/linalg/onednn_matmul.h"
 
 #include "engine/runtime.h"
+#include "op/kernel.h"
 #include "ops/onednn.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 // Matrix products by oneDNN. Any thread.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/linalg/gemm.h"
 
 namespace headrace {

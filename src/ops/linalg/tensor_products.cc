@@ -1,5 +1,6 @@
 // Products put together from dot: tensordot, inner, outer, vdot, khatri_rao.
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/families.h"

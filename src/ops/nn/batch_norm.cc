@@ -2,8 +2,12 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "op/expect.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 #include "ops/nn/memory_order.h"
@@ -128,7 +132,7 @@ void core_gradient(Gradient& g, const BatchNormCore& a, bool through_statistics)
     if (g.wants(i)) g.set(i, gradients[i]);
 }
 
-General<BatchNormCore> core(const char* name, const char* doc, bool training) {
+OpDef core(const char* name, const char* doc, bool training) {
   return {.name = name,
           .doc = doc,
           .inputs = {"data", "gamma", "beta", "moving_mean", "moving_var"},
@@ -247,12 +251,15 @@ elements. Otherwise the moving statistics are used. fix_gamma (the default) take
 hold float32 beside data of float16 or bfloat16. Raises MXNetError when shapes or dtypes do not fit.)";
 
 template <class A>
-General<A> user_parts(std::string name, std::string doc, std::vector<std::string> python) {
+OpDef user_parts(std::string name, std::string doc, std::vector<std::string> python) {
   return {.name = std::move(name),
           .python = std::move(python),
           .doc = std::move(doc),
           .inputs = {"data", "gamma", "beta", "moving_mean", "moving_var"},
           .output_count = [](const A& a) -> size_t { return a.output_mean_var ? 3 : 1; },
+          .counted_outputs = always(3),
+          .array_names = {.outputs = {"output", "mean", "var"},
+                          .initial_values = {"", "", "", R"(["zero", {}])", R"(["one", {}])"}},
           .mutates = 0b11000};
 }
 
@@ -266,7 +273,10 @@ OpDef user_op(std::string name, std::vector<std::string> aliases, std::vector<st
               const char* activation) {
   using A = BatchNormAttrs;
   auto parts = user_parts<A>(std::move(name), kDoc, std::move(python));
-  if (*activation) parts.doc += "\n\nNegative results become 0.";
+  if (*activation) {
+    parts.doc += "\n\nNegative results become 0.";
+    parts.counted_outputs = always(4);
+  }
   parts.aliases = std::move(aliases);
   parts.complete = [](Completion& c, const A& a) { complete(c, a.axis); };
   parts.compose = [activation](std::span<const NDArray> in, const A& a) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "op/kernel.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/batch_norm_space.h"
 

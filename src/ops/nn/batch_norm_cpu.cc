@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "op/kernel.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/batch_norm_space.h"
 

@@ -8,6 +8,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/nn/batch_norm_rows.h"
 #include "ops/nn/memory_order.h"
 #include "ops/reduce/rows.h"

@@ -3,6 +3,9 @@
 
 #include "ops/nn/convolution.h"
 
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/nn/convolution_rules.h"
 

@@ -3,6 +3,8 @@
 //   out[n, o, y] = sum over i, k of data[n, i, y * stride - pad + k * dilate] * weight[o, i, k]
 #pragma once
 
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/nn/image.h"
 
 namespace headrace {
@@ -19,7 +21,7 @@ struct ConvolutionAttrs {
       field(&ConvolutionAttrs::stride, "stride", "Step of the window per axis; () is 1 everywhere."),
       field(&ConvolutionAttrs::dilate, "dilate", "Step between the window's elements per axis; () is 1 everywhere."),
       field(&ConvolutionAttrs::pad, "pad", "Zeros at both ends of each axis; () is none."),
-      field(&ConvolutionAttrs::num_filter, "num_filter", "Number of output channels.").required(),
+      field(&ConvolutionAttrs::num_filter, "num_filter", "Number of output channels.").required().between(1, kMostInt),
       field(&ConvolutionAttrs::num_group, "num_group", "Number of groups into which the channels are split."),
       field(&ConvolutionAttrs::workspace, "workspace", "Ignored; symbol files carry it."),
       field(&ConvolutionAttrs::no_bias, "no_bias", "Whether there is no bias."),
@@ -46,7 +48,9 @@ struct DeconvolutionAttrs {
       field(&DeconvolutionAttrs::adj, "adj", "Elements added at the end of each axis of the result; () is none."),
       field(&DeconvolutionAttrs::target_shape, "target_shape",
             "Spatial extents of the result, from which pad and adj follow; () or zeros: they are as given."),
-      field(&DeconvolutionAttrs::num_filter, "num_filter", "Number of output channels.").required(),
+      field(&DeconvolutionAttrs::num_filter, "num_filter", "Number of output channels.")
+          .required()
+          .between(1, kMostInt),
       field(&DeconvolutionAttrs::num_group, "num_group", "Number of groups into which the channels are split."),
       field(&DeconvolutionAttrs::workspace, "workspace", "Ignored; symbol files carry it."),
       field(&DeconvolutionAttrs::no_bias, "no_bias", "Whether there is no bias."),

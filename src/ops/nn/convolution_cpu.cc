@@ -1,6 +1,8 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/linalg/gemm.h"
 #include "ops/nn/convolution.h"
 #include "ops/nn/onednn_convolution.h"

@@ -1,5 +1,9 @@
 #include "ops/nn/convolution_rules.h"
 
+#include "base/check.h"
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/linalg/matrix.h"
 
 namespace headrace {

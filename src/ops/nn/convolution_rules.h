@@ -1,7 +1,10 @@
 // What the rules and gradients of Convolution and Deconvolution share. Caller's thread.
 #pragma once
 
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/nn/convolution.h"
 
 namespace headrace {

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/nn/convolution_rules.h"

@@ -1,7 +1,10 @@
 // Dropout: while training, elements are zeroed at random and the others scaled up.
 
+#include "base/check.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 #include "ops/random/philox_fill.h"
@@ -16,7 +19,7 @@ struct DropoutAttrs {
   Shape axes = {};
   std::optional<bool> cudnn_off = {};
   static constexpr auto kFields = fields(
-      field(&DropoutAttrs::p, "p", "Fraction of elements that are zeroed, in [0, 1]."),
+      field(&DropoutAttrs::p, "p", "Fraction of elements that are zeroed, in [0, 1].").between(0, 1),
       field(&DropoutAttrs::mode, "mode", "Whether to drop only while training, or always.").one_of("training|always"),
       field(&DropoutAttrs::axes, "axes", "Axes along which one choice holds for all elements."),
       field(&DropoutAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."));
@@ -94,6 +97,7 @@ OpDef dropout() {
 
 Only while training (autograd.record() or train_mode()), unless mode='always'; otherwise, and for p=0, the result is the
 input itself. With axes, elements along these axes share one choice. Raises ValueError unless 0 <= p <= 1.)",
+      .counted_outputs = always(2),
       .compose = [](std::span<const NDArray> in, const DropoutAttrs& a) -> std::vector<NDArray> {
         check(a.p >= 0 && a.p <= 1, ErrorKind::kValue, "Dropout: p must be in [0, 1], got {}", a.p);
         check(is_floating(in[0].dtype()), ErrorKind::kType, "Dropout: a float array is needed, got {}",

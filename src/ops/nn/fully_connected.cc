@@ -1,7 +1,10 @@
 // FullyConnected: y = x w' + b.
 
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "op/surroundings.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
@@ -14,7 +17,9 @@ struct FullyConnectedAttrs {
   bool no_bias = false;
   bool flatten = true;
   static constexpr auto kFields =
-      fields(field(&FullyConnectedAttrs::num_hidden, "num_hidden", "Number of outputs per row.").required(),
+      fields(field(&FullyConnectedAttrs::num_hidden, "num_hidden", "Number of outputs per row.")
+                 .required()
+                 .between(1, kMostInt),
              field(&FullyConnectedAttrs::no_bias, "no_bias", "Whether there is no bias."),
              field(&FullyConnectedAttrs::flatten, "flatten",
                    "Whether all axes of data but the first are one; otherwise the last axis alone is transformed."));

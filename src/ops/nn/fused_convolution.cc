@@ -1,6 +1,8 @@
 // Convolution with what often comes after it in one pass over memory: what the graph compiler makes of
 // relu(BatchNorm(Convolution(...)) + sum) where no gradient is asked for.
 
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/nn/convolution_rules.h"
@@ -74,7 +76,7 @@ std::vector<OpDef> fused_convolution_operators() {
       .inputs = {"data", "weight", "bias", "scale", "shift", "sum"},
       .optional_inputs = 4,
       .input_count = [](const FusedConvolutionAttrs& a) -> size_t { return 2 + !a.no_bias + a.further(); },
-      .complete = complete_convolution,
+      .complete = [](Completion& c, const FusedConvolutionAttrs& a) { complete_convolution(c, a); },
       .infer = infer,
       .kernel = run,
       .strided_inputs = true,

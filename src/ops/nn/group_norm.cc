@@ -1,7 +1,11 @@
 #include "ops/nn/group_norm.h"
 
+#include "base/check.h"
 #include "op/expect.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 
@@ -119,6 +123,8 @@ OpDef group_norm() {
               "of channels; gamma and beta have shape (num_groups,). Raises MXNetError when shapes do not fit.",
        .inputs = {"data", "gamma", "beta"},
        .output_count = [](const A& a) -> size_t { return a.output_mean_var ? 3 : 1; },
+       .counted_outputs = always(3),
+       .array_names = {.outputs = {"output", "mean", "std"}},
        .complete =
            [](Completion& c, const A& a) {
              for (size_t k : {1, 2}) c.set(k, Shape{a.num_groups});
@@ -147,6 +153,7 @@ OpDef instance_norm() {
            "(x - mean) / sqrt(variance + eps) * gamma + beta, the statistics being those of each instance and channel "
            "(axis 1); gamma and beta have shape (channels,). Raises MXNetError when shapes do not fit.",
        .inputs = {"data", "gamma", "beta"},
+       .counted_outputs = always(3),
        .complete =
            [](Completion& c, const A&) {
              if (!c.is_known(0) || c.shape(0).size() < 2) return;

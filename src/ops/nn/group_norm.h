@@ -1,6 +1,7 @@
 // Normalisation over groups of channels: every instance and group has statistics of its own.
 #pragma once
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

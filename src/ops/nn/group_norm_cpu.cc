@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "op/kernel.h"
 #include "ops/nn/batch_norm_rows.h"
 #include "ops/nn/group_norm.h"
 #include "ops/nn/stretch.h"

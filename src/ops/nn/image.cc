@@ -1,6 +1,9 @@
 #include "ops/nn/image.h"
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 
 namespace headrace {
 

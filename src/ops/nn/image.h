@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 

@@ -1,5 +1,6 @@
 // Images as data sets hold them, and as networks take them.
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 

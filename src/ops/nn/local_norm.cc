@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/reduce/rows.h"
 
@@ -44,6 +48,7 @@ OpDef l2() {
                      .doc =
                          "x / sqrt(sum(x^2) + eps), the sum being over the vector that `mode` says. Raises MXNetError "
                          "for too few dimensions.",
+                     .counted_outputs = always(2),
                      .compose = l2_normalization,
                      .samples = {uniform({2, 3, 2}), Sample({uniform({2, 3, 2})}, make_attrs(A{.mode = "channel"})),
                                  Sample({uniform({2, 3, 2})}, make_attrs(A{.mode = "spatial"}))}});
@@ -112,6 +117,7 @@ OpDef lrn() {
        .doc =
            "Local response normalisation: x / (knorm + alpha / nsize * s)^beta, s being the sum of the squares of the "
            "nsize channels (axis 1) around each, nsize - 1 for an even one. Raises ValueError for an nsize below 1.",
+       .counted_outputs = always(2),
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& x = in[0];
          check(a.nsize > 0, ErrorKind::kValue, "LRN: nsize must be positive, got {}", a.nsize);

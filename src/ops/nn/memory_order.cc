@@ -1,6 +1,7 @@
 #include "ops/nn/memory_order.h"
 
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
 
 namespace headrace {
 

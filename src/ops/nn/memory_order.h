@@ -1,6 +1,7 @@
 // Kernels that work in either memory order of images: row-major, or channels-last. Results lie as their data do.
 #pragma once
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

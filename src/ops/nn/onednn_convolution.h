@@ -1,6 +1,7 @@
 // Convolution by oneDNN. Any thread.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/nn/convolution.h"
 
 namespace headrace {

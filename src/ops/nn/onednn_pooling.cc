@@ -1,6 +1,7 @@
 #include "ops/nn/onednn_pooling.h"
 
 #include "engine/runtime.h"
+#include "op/kernel.h"
 #include "ops/onednn.h"
 
 namespace headrace {

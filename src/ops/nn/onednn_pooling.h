@@ -1,6 +1,7 @@
 // Pooling by oneDNN. Any thread.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/nn/pooling.h"
 
 namespace headrace {

@@ -5,9 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include "base/check.h"
 #include "op/expect.h"
 #include "op/formula/transfer.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/reduce/rows.h"
 
@@ -31,7 +35,8 @@ struct SoftmaxOutputAttrs {
             "What the gradient is divided by: nothing, the number of labels, or of those that are not ignore_label.")
           .one_of("batch|null|valid"),
       field(&SoftmaxOutputAttrs::out_grad, "out_grad", "Whether to multiply by the gradient of the result."),
-      field(&SoftmaxOutputAttrs::smooth_alpha, "smooth_alpha", "Probability that labels give to the other classes."));
+      field(&SoftmaxOutputAttrs::smooth_alpha, "smooth_alpha", "Probability that labels give to the other classes.")
+          .between(0, 1));
 };
 
 // Which axis of the data holds the classes; `rows_of` gives the data under the shape in which it does.

@@ -3,7 +3,11 @@
 
 #include "ops/nn/pooling.h"
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -131,6 +135,11 @@ void refuse_curvature(const Gradient& g, const PoolingAttrs& a) {
         "Pooling: the second derivative of pool_type 'lp' is not there; expected max, avg or sum");
 }
 
+// MXNet counts where the maxima were when oneDNN computes them.
+size_t counted_outputs(const PoolingAttrs& a) {
+  return a.pool_type == "max" && !a.kernel.empty() && !channels_last(a) ? 2 : 1;
+}
+
 OpDef pooling() {
   return general<PoolingAttrs>({
       .name = "Pooling",
@@ -141,6 +150,7 @@ OpDef pooling() {
 Of equal maxima the first takes the gradient. The Lp norm is (sum of x^p)^(1/p), without absolute values, as MXNet has
 it. An average counts the padding (count_include_pad) but never what lies beyond it.
 Raises MXNetError when attributes and shapes do not fit.)",
+      .counted_outputs = counted_outputs,
       .infer = infer_pooling,
       .kernel = run_pooling,
       .gradient =

@@ -1,6 +1,7 @@
 // The attributes and the kernel of pooling.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/nn/image.h"
 
 namespace headrace {

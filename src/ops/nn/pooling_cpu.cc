@@ -1,4 +1,5 @@
 #include "backend/cpu/parallel.h"
+#include "op/kernel.h"
 #include "ops/nn/onednn_pooling.h"
 #include "ops/nn/plain_pooling.h"
 #include "ops/nn/pooling.h"

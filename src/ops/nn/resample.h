@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "op/kernel.h"
 #include "ops/nn/resample.h"
 #include "ops/nn/stretch.h"
 

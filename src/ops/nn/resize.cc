@@ -1,6 +1,9 @@
 // Images made larger or smaller: UpSampling, BilinearResize2D, AdaptiveAvgPooling2D, Crop.
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/nn/resample.h"
 
@@ -57,8 +60,10 @@ struct BilinearAttrs {
   std::string mode = "size";
   bool align_corners = true;
   static constexpr auto kFields =
-      fields(field(&BilinearAttrs::height, "height", "Rows of the result, unless there is a scale_height."),
-             field(&BilinearAttrs::width, "width", "Columns of the result, unless there is a scale_width."),
+      fields(field(&BilinearAttrs::height, "height", "Rows of the result, unless there is a scale_height.")
+                 .between(1, kMostInt),
+             field(&BilinearAttrs::width, "width", "Columns of the result, unless there is a scale_width.")
+                 .between(1, kMostInt),
              field(&BilinearAttrs::scale_height, "scale_height", "Rows of the result for one row of data."),
              field(&BilinearAttrs::scale_width, "scale_width", "Columns of the result for one column of data."),
              field(&BilinearAttrs::mode, "mode",
@@ -158,7 +163,9 @@ struct UpSamplingAttrs {
   std::string sample_type = "nearest", multi_input_mode = "concat";
   int64_t num_args = 0, workspace = 512;
   static constexpr auto kFields = fields(
-      field(&UpSamplingAttrs::scale, "scale", "Rows and columns of the result for one of data.").required(),
+      field(&UpSamplingAttrs::scale, "scale", "Rows and columns of the result for one of data.")
+          .required()
+          .between(1, kMostInt),
       field(&UpSamplingAttrs::num_filter, "num_filter", "Of bilinear: number of channels."),
       field(&UpSamplingAttrs::sample_type, "sample_type",
             "nearest: elements are repeated; bilinear: a transposed convolution with the second array as weight.")
@@ -212,6 +219,11 @@ OpDef upsampling() {
               "to the size of the first result and joined or added. Raises MXNetError for data of another number of "
               "dimensions or sizes that do not fit.",
        .variadic = true,
+       .array_names = {.initial_values = {"", R"(["bilinear", {}])"}},
+       .input_name = [](const A& a, size_t i) -> std::string {
+         if (a.sample_type != "bilinear") return "";
+         return i == 0 ? "data" : "weight";
+       },
        .input_count = [](const A& a) { return static_cast<size_t>(a.sample_type == "bilinear" ? 2 : a.num_args); },
        .complete =
            [](Completion& c, const A& a) {
@@ -235,7 +247,7 @@ struct CropAttrs {
   Shape offset = {0, 0}, h_w = {0, 0};
   bool center_crop = false;
   static constexpr auto kFields =
-      fields(field(&CropAttrs::num_args, "num_args", "Number of arrays; follows from the call."),
+      fields(field(&CropAttrs::num_args, "num_args", "Number of arrays; follows from the call.").between(1, 3),
              field(&CropAttrs::offset, "offset", "First row and column that is kept."),
              field(&CropAttrs::h_w, "h_w", "Rows and columns of the result, unless a second array gives them."),
              field(&CropAttrs::center_crop, "center_crop", "Whether to keep the middle instead."));

@@ -8,7 +8,10 @@
 #include "backend/cpu/parallel.h"
 #include "op/expect.h"
 #include "op/formula/transfer.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -97,7 +100,7 @@ std::vector<int64_t> lengths_of(const KernelContext& c, const Sequences& s, int6
 }
 
 template <class A>
-General<A> parts(std::string name, std::string doc, std::vector<std::string> python) {
+OpDef parts(std::string name, std::string doc, std::vector<std::string> python) {
   return {.name = std::move(name),
           .python = std::move(python),
           .doc = std::move(doc),

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
 #include "ops/linalg/gemm.h"
 
 namespace headrace {

@@ -2,6 +2,7 @@
 // product of matrices for each element of the window, over just those windows where it lies inside. Any thread.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/nn/convolution.h"
 
 namespace headrace {

@@ -1,5 +1,6 @@
 // Updates of many parameters in one call, with a learning rate and a weight decay for each.
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/optimizer/update.h"
@@ -71,6 +72,7 @@ OpDef reset_arrays() {
        .python = {"nd.reset_arrays"},
        .doc = "Writes zeros into all arrays. Gives the last of them.",
        .variadic = true,
+       .array_names = {.inputs = "array_"},
        .compose = [](std::span<const NDArray> in, const ResetAttrs&) -> std::vector<NDArray> {
          check(!in.empty(), ErrorKind::kValue, "reset_arrays: at least one array is needed");
          for (const NDArray& one : in)
@@ -125,6 +127,7 @@ std::vector<OpDef> multi_update_operators() {
        .python = {"nd.multi_all_finite"},
        .doc = kFiniteDoc,
        .variadic = true,
+       .array_names = {.inputs = "array_"},
        .compose = [](std::span<const NDArray> in, const MultiFiniteAttrs&) { return all_finite(in); },
        .samples = {Sample({uniform({2, 3}), values({1, kNan})})}}));
   return operators;

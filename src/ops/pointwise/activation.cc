@@ -1,6 +1,8 @@
 // Activation functions of neural networks, and losses' element parts.
 
+#include "base/check.h"
 #include "op/invoke.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
@@ -146,6 +148,8 @@ OpDef leaky_relu() {
            "x * P(X <= x) with X normally distributed.",
        .inputs = {"data", "gamma"},
        .optional_inputs = 1,
+       .counted_outputs = [](const A& a) -> size_t { return a.act_type == "rrelu" ? 2 : 1; },
+       .array_names = {.initial_values = {"", R"(["Constant", {"value": 0.25}])"}},
        .input_count = [](const A& a) -> size_t { return a.act_type == "prelu" ? 2 : 1; },
        .complete =
            [](Completion& c, const A& a) {

@@ -3,8 +3,11 @@
 #include <array>
 
 #include "op/formula/transfer.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {

@@ -1,5 +1,7 @@
 #include "ops/pointwise/binary.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <unordered_map>
 

@@ -1,5 +1,7 @@
 // Bit by bit logic on integers and bool; on bool it is logic. np only, as in MXNet.
 
+#include <fmt/format.h>
+
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {

@@ -1,6 +1,8 @@
 // Copies and casts.
 
+#include "base/check.h"
 #include "op/formula/transfer.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "ops/families.h"
@@ -69,6 +71,7 @@ OpDef multicast() {
                          "num_outputs arrays.",
                      .variadic = true,
                      .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
+                     .array_names = {.inputs = "data_"},
                      .compose =
                          [](std::span<const NDArray> in, const A& a) {
                            check(!in.empty() && static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,

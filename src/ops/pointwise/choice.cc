@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/spelling.h"

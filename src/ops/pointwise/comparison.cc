@@ -1,5 +1,7 @@
 // Comparisons and logic on two operands. nd gives 0 and 1 in the dtype of the arrays, np gives bool.
 
+#include <fmt/format.h>
+
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {

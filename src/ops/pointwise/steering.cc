@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "ops/families.h"
@@ -29,6 +31,7 @@ OpDef make_loss() {
   OpDef op = pointwise(identity("make_loss", {"nd.make_loss"},
                                 "A copy of the array whose gradient is 1, whatever the gradient of the result."));
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, ones_like(g.input(0))); };
+  op.array_names = {.outputs = {"loss"}};
   op.samples = {};
   return op;
 }

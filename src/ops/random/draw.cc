@@ -1,7 +1,10 @@
 // Sampling of any distribution, with numbers or arrays as parameters, and MXNet's legacy names for it.
 
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/random/distributions.h"
 

@@ -1,5 +1,6 @@
 #include "ops/random/fill.h"
 
+#include "op/kernel.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
 

@@ -1,6 +1,7 @@
 // Uniforms and normals in bulk: what most programs draw. Runs on the thread of a task.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/random/generator.h"
 
 namespace headrace {

@@ -1,6 +1,8 @@
 #include "ops/random/generator.h"
 
+#include "base/check.h"
 #include "engine/runtime.h"
+#include "op/rule.h"
 
 namespace headrace {
 

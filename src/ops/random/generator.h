@@ -14,6 +14,7 @@
 #include "engine/var.h"
 #include "headrace/random.hpp"
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 

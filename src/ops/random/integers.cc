@@ -4,8 +4,11 @@
 #include <numeric>
 
 #include "backend/cpu/parallel.h"
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/random/sampling.h"

@@ -4,9 +4,13 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/random/sampling.h"
 

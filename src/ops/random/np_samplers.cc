@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backend/cpu/parallel.h"
+#include "op/kernel.h"
 #include "ops/random/generator.h"
 #include "ops/random/philox.h"
 

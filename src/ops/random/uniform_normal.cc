@@ -1,5 +1,8 @@
 // uniform and normal of nd and np with numbers as parameters.
 
+#include "base/check.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/simd/array.h"
 #include "ops/families.h"
 #include "ops/random/fill.h"
@@ -105,7 +108,7 @@ void run_draw(KernelContext& c, const A& a) {
 }
 
 template <Kind kKind, Streams kStreams, class A>
-OpDef drawing(General<A> g) {
+OpDef drawing(OpDef g) {
   g.inputs = {};
   g.infer = infer_draw<A, kStreams>;
   g.kernel = run_draw<kKind, A, kStreams>;

@@ -1,6 +1,10 @@
 // Positions of the largest and smallest elements.
 #include "ops/reduce/arg_reduce.h"
 
+#include <fmt/format.h>
+
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/reduce/reduce.h"

@@ -1,6 +1,7 @@
 // Searching for the position of an extreme element along one axis.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {

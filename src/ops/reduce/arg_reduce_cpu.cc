@@ -4,6 +4,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/reduce/arg_reduce.h"
 #include "ops/reduce/combine.h"
 

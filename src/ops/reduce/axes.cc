@@ -1,5 +1,6 @@
 #include "ops/reduce/axes.h"
 
+#include "base/check.h"
 #include "op/invoke.h"
 
 namespace headrace {

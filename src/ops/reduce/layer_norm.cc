@@ -1,7 +1,10 @@
 #include "ops/reduce/layer_norm.h"
 
 #include "op/expect.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/families.h"
 
@@ -96,6 +99,8 @@ OpDef layer_norm() {
            "floats.",
        .inputs = {"data", "gamma", "beta"},
        .output_count = result_count,
+       .counted_outputs = always(3),
+       .array_names = {.outputs = {"output", "mean", "std"}},
        .complete =
            [](Completion& c, const LayerNormAttrs& a) {
              if (!c.is_known(0)) return;

@@ -1,6 +1,7 @@
 // Layer normalisation, row by row.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/reduce/layer_norm.h"
 #include "ops/reduce/layer_norm_rows.h"
 

@@ -1,6 +1,7 @@
 // np.linalg.norm, and what symbols hold for it.
 #include <cmath>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/families.h"
@@ -121,6 +122,8 @@ OpDef flagged_norm() {
        .doc =
            "np.linalg.norm as MXNet's symbols write it. Raises ValueError for an `ord` that is no norm of what `axis` "
            "names, and NotImplementedError for norms of matrices by singular values.",
+       .counted_outputs = always(4),
+       .array_names = {.numbers_counted = true},
        .compose = [](std::span<const NDArray> in, const FlaggedNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const Shape axes = axes_of(a, static_cast<int64_t>(x.ndim()));

@@ -1,4 +1,8 @@
 // all, any and count_nonzero.
+#include <fmt/format.h>
+
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
@@ -13,14 +17,14 @@ std::shared_ptr<const Reduction> of_truth(Combine combine) {
 OpDef quantifier(const char* name, std::vector<std::string> aliases, const char* python, Combine combine,
                  const char* doc) {
   auto reduction = of_truth(combine);
-  General<NumpyReduceAttrs> parts{.name = name,
-                                  .aliases = std::move(aliases),
-                                  .python = {fmt::format("np.{}", python), fmt::format("ndarray.{}", python)},
-                                  .doc = doc,
-                                  .inputs = {"a"},
-                                  .zero_gradient = true,
-                                  .saves_inputs = kNothing,
-                                  .samples = {integers({2, 3}, 0, 2)}};
+  OpDef parts{.name = name,
+              .aliases = std::move(aliases),
+              .python = {fmt::format("np.{}", python), fmt::format("ndarray.{}", python)},
+              .doc = doc,
+              .inputs = {"a"},
+              .zero_gradient = true,
+              .saves_inputs = kNothing,
+              .samples = {integers({2, 3}, 0, 2)}};
   parts.infer = [](Infer& i, const NumpyReduceAttrs& a) {
     i.output(a.result_shape(i.shape(0), a.axes(i.name(), i.shape(0).size())), DType::kBool);
     i.cost(streaming_cost(i));

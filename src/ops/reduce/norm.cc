@@ -1,6 +1,9 @@
 // Norms of vectors and matrices, and sums of squares.
 #include <cmath>
 
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
@@ -90,6 +93,7 @@ OpDef multi_sum_sq() {
        .doc = "Sum of squares of each array, as one float32 array of shape (num_arrays,). Raises ValueError unless "
               "num_arrays arrays are given.",
        .variadic = true,
+       .array_names = {.inputs = "array_"},
        .infer =
            [](Infer& i, const MultiSumSqAttrs& a) {
              i.require(static_cast<int64_t>(i.input_count()) == a.num_arrays, ErrorKind::kValue,

@@ -5,7 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/reduce/reduction.h"
 #include "ops/reduce/surrounded.h"
 
@@ -105,8 +108,7 @@ void allow_surroundings(OpDef& op, F reduction_of) {
 
 // Completes `parts` with the rule and kernel of `reduction`. Extremes of nothing are an error.
 template <class A>
-OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&),
-                         General<A> parts) {
+OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&), OpDef parts) {
   const bool has_identity = reduction->combine() == Combine::kSum || reduction->combine() == Combine::kProd;
   parts.infer = [dtype, has_identity](Infer& i, const A& a) {
     const AxisSet axes = a.axes(i.name(), i.shape(0).size());

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 #include "op/pointwise.h"
 #include "ops/reduce/axes.h"

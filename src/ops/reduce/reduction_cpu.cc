@@ -2,6 +2,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/reduce/reduction.h"
 
 namespace headrace {

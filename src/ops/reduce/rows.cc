@@ -6,6 +6,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 
 namespace headrace {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "base/function_ref.h"
 #include "op/formula/opcode.h"
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

@@ -1,6 +1,7 @@
 // Running sums.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {

@@ -4,6 +4,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/dtype_dispatch.h"
 #include "op/formula/numeric_cast.h"
+#include "op/kernel.h"
 #include "ops/reduce/scan.h"
 
 namespace headrace {

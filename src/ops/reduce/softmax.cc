@@ -1,7 +1,11 @@
 #include "ops/reduce/softmax.h"
 
+#include "base/check.h"
 #include "op/expect.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -53,7 +57,7 @@ void infer_backward(Infer& i, const BackwardAttrs& a) {
 }
 
 template <bool negate>
-OpDef forward(SoftmaxKind kind, General<SoftmaxAttrs> parts, const char* backward) {
+OpDef forward(SoftmaxKind kind, OpDef parts, const char* backward) {
   parts.inputs = {"data", "length"};
   parts.optional_inputs = 1;
   parts.input_count = [](const SoftmaxAttrs& a) -> size_t { return a.use_length ? 2 : 1; };

@@ -1,6 +1,7 @@
 // softmax, log_softmax and softmin, and their backward operators.
 #pragma once
 
+#include "op/kernel.h"
 #include "op/op_def.h"
 
 namespace headrace {

@@ -3,6 +3,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/reduce/rows.h"
 #include "ops/reduce/softmax.h"
 #include "ops/reduce/softmax_rows.h"

@@ -1,6 +1,7 @@
 // Weighted means and percentiles, put together from other operators.
 #include <cmath>
 
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"

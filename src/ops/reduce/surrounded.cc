@@ -1,4 +1,5 @@
 #include "ops/reduce/surrounded.h"
+#include "op/kernel.h"
 
 namespace headrace {
 namespace {

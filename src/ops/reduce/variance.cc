@@ -1,4 +1,9 @@
 // Variance, standard deviation and moments.
+#include <fmt/format.h>
+
+#include "op/gradient.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
@@ -99,6 +104,8 @@ OpDef variance(const char* name, const char* python, const char* what) {
            "range.",
            what, root ? ", its root" : ""),
        .inputs = {"a"},
+       .counted_outputs = always(2),
+       .array_names = {.outputs = {python}},
        .infer =
            [](Infer& i, const VarianceAttrs& a) {
              i.output(without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims),

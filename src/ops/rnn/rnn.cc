@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/rule.h"
 #include "ops/families.h"
 
 namespace headrace {
@@ -315,6 +316,7 @@ Raises MXNetError for arrays of other shapes, ValueError for attributes that con
       .inputs = {"data", "parameters", "state", "state_cell", "sequence_length"},
       .optional_inputs = 2,
       .output_count = [](const RnnAttrs& a) -> size_t { return a.state_outputs ? (is_lstm(a) ? 3 : 2) : 1; },
+      .array_names = {.outputs = {"output", "state", "state_cell"}},
       .input_count = [](const RnnAttrs& a) { return base_inputs(a) + (a.use_sequence_length ? 1 : 0); },
       .complete = complete,
       .compose = compose,

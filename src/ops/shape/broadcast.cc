@@ -1,7 +1,11 @@
 // Operators that repeat elements: broadcasting, tile, repeat. Each is the packed copy of a view in which some axes have
 // stride 0; its gradient sums over these axes.
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -137,7 +141,7 @@ void sum_back(Gradient& g, const A& a) {
 }
 
 template <class A>
-OpDef expanding(General<A> g) {
+OpDef expanding(OpDef g) {
   g.infer = [](Infer& i, const A& a) { i.output(expand(i.name(), packed_geometry(i.shape(0)), a).shape, i.dtype(0)); };
   g.kernel = [](KernelContext& c, const A& a) {
     const Tensor& from = c.input(0);

@@ -2,9 +2,13 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 

@@ -1,4 +1,5 @@
 // Differences of neighbours, and polynomials: np functions put together from other operators.
+#include "base/check.h"
 #include "op/invoke.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"

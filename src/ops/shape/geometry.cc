@@ -1,6 +1,8 @@
 #include "ops/shape/geometry.h"
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/kernel.h"
 
 namespace headrace {
 

@@ -3,7 +3,9 @@
 
 #include <functional>
 
+#include "op/kernel.h"
 #include "op/op_def.h"
+#include "op/rule.h"
 
 namespace headrace {
 
@@ -41,7 +43,7 @@ void copy_in_order(const Tensor& from, const Tensor& to);
 
 // An operator that follows `rule`: a view of its input. With `copies` it makes a new array instead.
 template <class A>
-OpDef view_operator(General<A> g, ViewRule<A> rule, bool copies = false) {
+OpDef view_operator(OpDef g, ViewRule<A> rule, bool copies = false) {
   std::string name = g.name;
   g.infer = [rule](Infer& i, const A& a) {
     Geometry out;

@@ -1,7 +1,11 @@
 // Operators that put arrays side by side.
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
 
@@ -184,6 +188,7 @@ Raises ValueError for shapes that do not fit.)",
       .inputs = {"seq"},
       .variadic = true,
       .list_input = true,
+      .array_names = {.inputs = "data", .outputs = {"out"}},
       .compose =
           [](std::span<const NDArray> in, const ConcatenateAttrs& a) {
             return a.axis ? concat_along(in, *a.axis) : concat_along(flattened(in), 0);
@@ -212,8 +217,8 @@ OpDef stack() {
 
 // NumPy's stacks: each array gets at least so many axes, then they are joined.
 template <class Prepare>
-OpDef np_join(const char* name, const char* python, const char* argument, const char* doc, Prepare prepare,
-              int64_t (*axis_of)(const NDArray& first)) {
+OpDef np_join(const char* name, const char* python, const char* argument, ArrayNames names, const char* doc,
+              Prepare prepare, int64_t (*axis_of)(const NDArray& first)) {
   return general<CountAttrs>({
       .name = name,
       .python = {python},
@@ -221,6 +226,7 @@ OpDef np_join(const char* name, const char* python, const char* argument, const 
       .inputs = {argument},
       .variadic = true,
       .list_input = true,
+      .array_names = std::move(names),
       .compose =
           [prepare, axis_of](std::span<const NDArray> in, const CountAttrs&) {
             std::vector<NDArray> arrays;
@@ -246,16 +252,18 @@ std::vector<OpDef> join_operators() {
       stack<false>(),
       stack<true>(),
       np_join(
-          "_npi_vstack", "np.vstack", "arrays", "Arrays joined along the first axis; vectors become rows.",
+          "_npi_vstack", "np.vstack", "arrays", {}, "Arrays joined along the first axis; vectors become rows.",
           [](const NDArray& a) { return call("_np_atleast_2d", {a}); }, [](const NDArray&) { return int64_t{0}; }),
       np_join(
-          "_npi_hstack", "np.hstack", "arrays", "Arrays joined along the second axis, vectors along the first.",
+          "_npi_hstack", "np.hstack", "arrays", {.inputs = "data", .outputs = {"out"}},
+          "Arrays joined along the second axis, vectors along the first.",
           [](const NDArray& a) { return call("_np_atleast_1d", {a}); },
           [](const NDArray& first) { return first.ndim() == 1 ? int64_t{0} : int64_t{1}; }),
       np_join(
-          "_npi_dstack", "np.dstack", "arrays", "Arrays joined along the third axis.",
-          [](const NDArray& a) { return call("_np_atleast_3d", {a}); }, [](const NDArray&) { return int64_t{2}; }),
-      np_join("_npi_column_stack", "np.column_stack", "tup",
+          "_npi_dstack", "np.dstack", "arrays", {.inputs = "data", .outputs = {"out"}},
+          "Arrays joined along the third axis.", [](const NDArray& a) { return call("_np_atleast_3d", {a}); },
+          [](const NDArray&) { return int64_t{2}; }),
+      np_join("_npi_column_stack", "np.column_stack", "tup", {},
               "Arrays joined along the second axis; vectors become columns.", column,
               [](const NDArray&) { return int64_t{1}; }),
   };

@@ -4,8 +4,12 @@
 #include <cmath>
 
 #include "backend/cpu/parallel.h"
+#include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"

@@ -1,7 +1,10 @@
 // Operators put together from views: rolls, quarter turns, blocks to depth and back, and the shape itself as an array.
 
+#include "base/check.h"
 #include "base/function_ref.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"

@@ -1,6 +1,9 @@
 // Operators that give the same elements under another shape.
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
@@ -85,7 +88,7 @@ bool has_no_codes(const Shape& shape) {
 }
 
 template <class A>
-OpDef reshape_operator(General<A> g, ViewRule<A> rule, bool copies = false) {
+OpDef reshape_operator(OpDef g, ViewRule<A> rule, bool copies = false) {
   g.gradient = reshape_back<A>;
   if (!g.complete) g.complete = [](Completion& c, const A&) { complete_extent(c); };
   return view_operator<A>(std::move(g), rule, copies);

@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
 #include "ops/families.h"
@@ -121,7 +123,7 @@ Shape index_key(const Ranges& ranges) {
 }
 
 template <class A>
-OpDef slicing(General<A> g) {
+OpDef slicing(OpDef g) {
   g.gradient = [name = g.name](Gradient& d, const A& a) {
     const Shape& shape = d.input(0).shape();
     d.set(0, call("_basic_index_scatter", {d.head()},

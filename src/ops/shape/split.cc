@@ -1,5 +1,7 @@
 // Operators that cut an array into views of its parts.
 
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/trace.h"
 #include "ops/families.h"
@@ -13,7 +15,7 @@ struct SliceChannelAttrs {
   int64_t axis = 1;
   bool squeeze_axis = false;
   static constexpr auto kFields =
-      fields(field(&SliceChannelAttrs::num_outputs, "num_outputs", "Number of parts.").required(),
+      fields(field(&SliceChannelAttrs::num_outputs, "num_outputs", "Number of parts.").required().between(1, kMostInt),
              field(&SliceChannelAttrs::axis, "axis", "The axis to cut."),
              field(&SliceChannelAttrs::squeeze_axis, "squeeze_axis",
                    "Whether to drop the axis; each part must be one element long then."));
@@ -138,7 +140,7 @@ void join_back(Gradient& g, const Parts& parts) {
 }
 
 template <class A>
-OpDef splitting(General<A> g) {
+OpDef splitting(OpDef g) {
   const std::string name = g.name;
   g.outputs = 0;
   g.output_count = [](const A& a) { return count_of(a); };

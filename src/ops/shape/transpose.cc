@@ -1,7 +1,11 @@
 // Operators that give the same elements with the axes in another order.
 
+#include "base/check.h"
 #include "ndarray/strided_copy.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/shape/geometry.h"
@@ -106,7 +110,7 @@ Shape order_of(const RollAttrs& a, size_t ndim, const char* name) {
 }
 
 template <class A>
-OpDef transposing(General<A> g) {
+OpDef transposing(OpDef g) {
   g.gradient = [name = g.name](Gradient& d, const A& a) {
     Shape back = inverse_axes(order_of(a, d.input(0).ndim(), name.c_str()));
     d.set(0, call("transpose", {d.head()}, {{"axes", back}}));

@@ -1,6 +1,7 @@
 // Sorting and selecting along one axis.
 #pragma once
 
+#include "op/kernel.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {

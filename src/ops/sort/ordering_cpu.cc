@@ -4,6 +4,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/formula/transfer.h"
+#include "op/kernel.h"
 #include "ops/sort/ordering.h"
 #include "ops/sort/sort_keys.h"
 #include "ops/sort/threshold.h"

@@ -1,5 +1,9 @@
 // sort, argsort and topk.
+#include "base/check.h"
+#include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/families.h"
 #include "ops/sort/ordering.h"
@@ -87,6 +91,8 @@ OpDef sort() {
        .python = {"nd.sort", "NDArray.sort"},
        .doc = "A sorted copy along `axis`; NaN counts as the largest value. The gradient follows the elements. Raises "
               "ValueError for an axis out of range.",
+       .counted_outputs = always(2),
+       .array_names = {.numbers_counted = true},
        .infer =
            [](Infer& i, const SortAttrs& a) {
              i.output(result_shape(i.name(), i.shape(0), a.axis, space_of(i.name(), i.shape(0), a.axis).length),
@@ -206,6 +212,10 @@ OpDef topk() {
               "axis "
               "out of range or a k larger than its extent.",
        .output_count = [](const TopkAttrs& a) -> size_t { return a.ret_typ == "both" ? 2 : 1; },
+       .counted_outputs = [](const TopkAttrs& a) -> size_t {
+         return a.ret_typ == "value" || a.ret_typ == "both" ? 2 : 1;
+       },
+       .array_names = {.numbers_counted = true},
        .infer = infer_topk,
        .kernel = topk_kernel,
        .gradient =

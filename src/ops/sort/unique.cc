@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/check.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "op/spelling.h"

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/check.h"
 #include "graph/passes.h"
 #include "graph/plan.h"
 #include "tests/graph/graphs.h"

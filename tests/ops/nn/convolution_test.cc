@@ -5,6 +5,7 @@
 #include <random>
 
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "ops/nn/plain_convolution.h"
 #include "ops/nn/window_products.h"
 #include "tests/support/arrays.h"
