@@ -28,3 +28,10 @@ foreach(folder IN LISTS test_folders)
   gtest_discover_tests(${target} TEST_PREFIX "${folder}." TEST_FILTER "*Stress*:*Slow*" TEST_LIST ${target}_slow
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${tsan_options}")
 endforeach()
+
+# The examples of a page that are whole files are compiled.
+add_test(NAME docs.adding-an-operator
+  COMMAND "${Python_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/compile_examples.py"
+    "${PROJECT_SOURCE_DIR}/docs/adding-an-operator.md" "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra -Werror
+    -Wno-missing-field-initializers "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include")
+set_tests_properties(docs.adding-an-operator PROPERTIES LABELS fast TIMEOUT 300)
