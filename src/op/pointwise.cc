@@ -115,13 +115,14 @@ void set_pointwise(OpDef& op, std::shared_ptr<const Pointwise> body) {
   op.pointwise = std::move(body);
 }
 
-OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
+OpDef make_pointwise(PointwiseSpec spec) {
+  OpDef op = std::move(spec.op);
   auto body = std::make_shared<Pointwise>();
   for (const FieldInfo& field : op.schema->fields)
     if (field.kind == FieldKind::kDouble && !field.nullable) body->parameter_offsets.push_back(field.offset);
-  int inputs = static_cast<int>(spec.inputs.size()), parameters = static_cast<int>(body->parameter_offsets.size());
+  int inputs = static_cast<int>(op.inputs.size()), parameters = static_cast<int>(body->parameter_offsets.size());
   check(static_cast<int>(spec.formula.arity()) == inputs + parameters, ErrorKind::kRuntime,
-        "operator {}: its formula takes {} arguments, but it has {} inputs and {} numeric attributes", spec.name,
+        "operator {}: its formula takes {} arguments, but it has {} inputs and {} numeric attributes", op.name,
         spec.formula.arity(), inputs, parameters);
   std::vector<Expr> arguments;
   for (int i = 0; i < inputs; ++i) arguments.push_back(input(i));
@@ -132,18 +133,8 @@ OpDef make_pointwise(PointwiseSpec spec, OpDef op) {
   body->equal_shapes = spec.equal_shapes;
   body->gradient = std::move(spec.gradient);
   body->state_inputs = std::move(spec.state_inputs);
-
-  op.name = std::move(spec.name);
-  op.aliases = std::move(spec.aliases);
-  op.python = std::move(spec.python);
-  op.doc = std::move(spec.doc);
-  op.inputs = std::move(spec.inputs);
-  op.np_inputs = std::move(spec.np_inputs);
-  op.scalar_forms = std::move(spec.scalar_forms);
-  op.samples = std::move(spec.samples);
   set_pointwise(op, std::move(body));
-  op.zero_gradient = spec.zero_gradient;
-  if (spec.zero_gradient || !spec.differentiable) op.gradient = nullptr;
+  if (op.zero_gradient || !spec.differentiable) op.gradient = nullptr;
   return op;
 }
 

@@ -1,11 +1,11 @@
 // Pointwise operators: one formula, from which everything follows: the kernel, the gradient (derived unless a better
 // conditioned one is given), fusion. A new one is an entry of about five lines:
 //
-//   pointwise({.name = "sigmoid",
-//              .doc = "1 / (1 + exp(-x)), element by element.",
+//   pointwise({.op = {.name = "sigmoid",
+//                     .doc = "1 / (1 + exp(-x)), element by element.",
+//                     .samples = {uniform({2, 3}), values({0, -kInf, kInf})}},
 //              .formula = [](Expr x) { return 1 / (1 + exp(-x)); },
-//              .gradient = [](Expr, Expr y, Expr dy) { return dy * y * (1 - y); },
-//              .samples = {uniform({2, 3}), values({0, -kInf, kInf})}})
+//              .gradient = [](Expr, Expr y, Expr dy) { return dy * y * (1 - y); }})
 //
 // The formula's arguments are the inputs, then the numeric (double) attributes in the order of the field list. The
 // gradient's arguments are the inputs, the outputs, the gradient of each output, then the attributes; it gives one
@@ -56,24 +56,17 @@ class FormulaFn {
   std::function<std::vector<Expr>(std::span<const Expr>)> build_;
 };
 
+// An operator and the formula that it is.
 struct PointwiseSpec {
-  std::string name;
-  std::vector<std::string> aliases = {};
-  std::vector<std::string> python = {};
-  std::string doc = {};
-  std::vector<std::string> inputs = {"data"};
-  std::vector<std::string> np_inputs = {};
+  OpDef op;
   FormulaFn formula = {};
-  FormulaFn gradient = {};
-  bool zero_gradient = false;  // gradient zero everywhere (comparisons, rounding)
+  FormulaFn gradient = {};  // none: derived from the formula, unless op.zero_gradient
   bool differentiable = true;
   DTypeRule dtypes = dtype_rules::same;
   bool equal_shapes = false;  // inputs are not broadcast: their shapes must agree
-  ScalarForms scalar_forms = {};
   // Results after the first are written back into these inputs (optimizer states), and the first into input 0 when an
   // update asks for it.
   std::vector<uint32_t> state_inputs = {};
-  std::vector<Sample> samples = {};
 };
 
 // One gradient of a pointwise operator, itself a pointwise operator over some of (inputs, outputs, heads).
@@ -124,15 +117,14 @@ struct Pointwise {
   mutable Gradients gradients_;
 };
 
-OpDef make_pointwise(PointwiseSpec spec, OpDef typed);
+OpDef make_pointwise(PointwiseSpec spec);
 // Makes `op` the pointwise operator of `body`; names, documentation and attributes are the caller's.
 void set_pointwise(OpDef& op, std::shared_ptr<const Pointwise> body);
 
 template <class A = NoAttrs>
 OpDef pointwise(PointwiseSpec spec) {
-  OpDef typed;
-  set_attrs_type<A>(typed);
-  return make_pointwise(std::move(spec), std::move(typed));
+  set_attrs_type<A>(spec.op);
+  return make_pointwise(std::move(spec));
 }
 
 // The type of the results of a pointwise operation. Raises what is wrong with the call.

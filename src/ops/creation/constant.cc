@@ -143,13 +143,13 @@ Spelling full_like(double value, const std::optional<DType>& dtype) {
 }
 
 PointwiseSpec like(std::string name, std::vector<std::string> python, const char* doc, FormulaFn formula) {
-  return {.name = std::move(name),
-          .python = std::move(python),
-          .doc = doc,
-          .np_inputs = {"a"},
-          .formula = std::move(formula),
-          .zero_gradient = true,
-          .samples = {uniform({2, 3}), uniform({0, 3})}};
+  return {.op = {.name = std::move(name),
+                 .python = std::move(python),
+                 .doc = doc,
+                 .np_inputs = {"a"},
+                 .zero_gradient = true,
+                 .samples = {uniform({2, 3}), uniform({0, 3})}},
+          .formula = std::move(formula)};
 }
 
 void add_like(std::vector<OpDef>& operators) {
@@ -166,14 +166,14 @@ void add_like(std::vector<OpDef>& operators) {
   add_constant("ones", 1, "Ones in the shape of the input.");
   PointwiseSpec empty = like("_np_empty_like", {"np.empty_like"},
                              "An array in the shape of the input; its elements are 0.", [](Expr) { return Expr(0.0); });
-  empty.np_inputs = {"prototype"};
+  empty.op.np_inputs = {"prototype"};
   empty.dtypes = like_dtypes<LikeAttrs>;
   operators.push_back(pointwise<LikeAttrs>(std::move(empty)));
   operators.back().spelling = [](const Attrs& a, size_t) { return full_like(0, a.as<LikeAttrs>().dtype); };
   PointwiseSpec full = like("_npi_full_like", {"np.full_like"}, "One value in the shape of the input.",
                             [](Expr, Expr value) { return value; });
   full.dtypes = like_dtypes<FullLikeAttrs>;
-  full.samples = {Sample({uniform({2, 3})}, make_attrs(FullLikeAttrs{.fill_value = 1.5}))};
+  full.op.samples = {Sample({uniform({2, 3})}, make_attrs(FullLikeAttrs{.fill_value = 1.5}))};
   operators.push_back(pointwise<FullLikeAttrs>(std::move(full)));
   operators.back().spelling = [](const Attrs& attrs, size_t) {
     const auto& a = attrs.as<FullLikeAttrs>();

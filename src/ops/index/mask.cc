@@ -111,11 +111,10 @@ NDArray aligned_mask(const char* name, const NDArray& data, const NDArray& mask,
 }
 
 OpDef masked_assign() {
-  return pointwise<AssignScalarAttrs>({.name = "_masked_assign",
-                                       .doc = "value where mask is true, data elsewhere.",
-                                       .inputs = {"data", "mask"},
-                                       .formula = [](Expr x, Expr mask, Expr value) { return select(mask, value, x); },
-                                       .dtypes = dtype_rules::like_first});
+  return pointwise<AssignScalarAttrs>(
+      {.op = {.name = "_masked_assign", .doc = "value where mask is true, data elsewhere.", .inputs = {"data", "mask"}},
+       .formula = [](Expr x, Expr mask, Expr value) { return select(mask, value, x); },
+       .dtypes = dtype_rules::like_first});
 }
 
 OpDef assign_scalar() {

@@ -81,9 +81,9 @@ OpDef dropout_mask() {
 
 // data * mask * scale. Linear in data, so that its gradient is itself.
 OpDef dropout_apply() {
-  return pointwise<ScaleAttrs>({.name = "_dropout_apply",
-                                .doc = "data where mask is not 0, times scale; 0 elsewhere.",
-                                .inputs = {"data", "mask"},
+  return pointwise<ScaleAttrs>({.op = {.name = "_dropout_apply",
+                                       .doc = "data where mask is not 0, times scale; 0 elsewhere.",
+                                       .inputs = {"data", "mask"}},
                                 .formula = [](Expr x, Expr mask, Expr scale) { return select(mask, x * scale, 0); },
                                 .dtypes = dtype_rules::like_first});
 }

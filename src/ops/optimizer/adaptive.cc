@@ -72,7 +72,7 @@ OpDef adamw() {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
     return {next[0], rescale * grad, next[1], next[2]};
   };
-  spec.samples[0].inputs[4].shape = {1};
+  spec.op.samples[0].inputs[4].shape = {1};
   return pointwise<AdamWAttrs>(std::move(spec));
 }
 
@@ -85,7 +85,7 @@ OpDef mp_adamw() {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
     return {next[0], next[1], next[2], next[0]};
   };
-  spec.samples[0].inputs[5].shape = {1};
+  spec.op.samples[0].inputs[5].shape = {1};
   return pointwise<AdamWAttrs>(std::move(spec));
 }
 
@@ -138,7 +138,8 @@ OpDef rmsprop_alex() {
     Expr step = gamma2 * delta - lr * now / sqrt(square_mean - mean * mean + epsilon);
     return {clipped(w + step, bound), square_mean, mean, step};
   };
-  for (size_t i : {size_t{2}, size_t{3}}) spec.samples[0].inputs[i] = uniform({2, 3}, i == 2 ? 2 : 0, i == 2 ? 3 : 1);
+  for (size_t i : {size_t{2}, size_t{3}})
+    spec.op.samples[0].inputs[i] = uniform({2, 3}, i == 2 ? 2 : 0, i == 2 ? 3 : 1);
   return pointwise<RmsPropAlexAttrs>(std::move(spec));
 }
 
@@ -220,7 +221,7 @@ OpDef lamb_direction() {
     Expr m_scale = select(corrected, 1 - pow(beta1, t), 1), v_scale = select(corrected, 1 - pow(beta2, t), 1);
     return {m / m_scale / (sqrt(v / v_scale) + epsilon) + wd * w, m, v};
   };
-  spec.samples[0].attrs = make_attrs(LambDirectionAttrs{.t = 2});
+  spec.op.samples[0].attrs = make_attrs(LambDirectionAttrs{.t = 2});
   return pointwise<LambDirectionAttrs>(std::move(spec));
 }
 
@@ -244,7 +245,7 @@ OpDef lamb_step() {
     Expr norm = select(upper >= 0, min(raised, upper), raised);
     return w - lr * select(logical_or(norm == 0, r2 == 0), 1, norm / r2) * g;
   };
-  for (size_t i : {size_t{2}, size_t{3}}) spec.samples[0].inputs[i].shape = {1};
+  for (size_t i : {size_t{2}, size_t{3}}) spec.op.samples[0].inputs[i].shape = {1};
   return pointwise<LambStepAttrs>(std::move(spec));
 }
 

@@ -20,17 +20,17 @@ inline PointwiseSpec update_spec(std::string name, const char* doc, std::vector<
                                  std::vector<uint32_t> state_inputs) {
   std::vector<SampleArray> arrays(inputs.size(), uniform({2, 3}, 0.5, 1.5));
   std::string path = name[0] == '_' ? "nd.contrib." + name.substr(1) : "nd." + name;
-  return {.name = std::move(name),
-          .python = {std::move(path)},
-          .doc = std::string(doc) +
-                 "\n\nGives the new weight; states are changed in place. All arrays have one shape. "
-                 "Raises MXNetError when they do not.",
-          .inputs = std::move(inputs),
+  return {.op = {.name = std::move(name),
+                 .python = {std::move(path)},
+                 .doc = std::string(doc) +
+                        "\n\nGives the new weight; states are changed in place. All arrays have one shape. "
+                        "Raises MXNetError when they do not.",
+                 .inputs = std::move(inputs),
+                 .samples = {Sample(std::move(arrays))}},
           .differentiable = false,
           .dtypes = dtype_rules::like_first,
           .equal_shapes = true,
-          .state_inputs = std::move(state_inputs),
-          .samples = {Sample(std::move(arrays))}};
+          .state_inputs = std::move(state_inputs)};
 }
 
 }  // namespace headrace

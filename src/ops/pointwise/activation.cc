@@ -33,11 +33,11 @@ std::vector<UnaryRow> activation_rows() {
 }
 
 OpDef softrelu() {
-  return pointwise({.name = "_softrelu",
-                    .doc = "log(1 + exp(x)), element by element, without overflow.",
+  return pointwise({.op = {.name = "_softrelu",
+                           .doc = "log(1 + exp(x)), element by element, without overflow.",
+                           .samples = {uniform({2, 3}), values({-100, 0, 100})}},
                     .formula = [](Expr x) { return max(x, 0) + log1p(exp(-abs(x))); },
-                    .gradient = [](Expr, Expr y, Expr dy) { return -dy * expm1(-y); },
-                    .samples = {uniform({2, 3}), values({-100, 0, 100})}});
+                    .gradient = [](Expr, Expr y, Expr dy) { return -dy * expm1(-y); }});
 }
 
 struct ActivationAttrs {
@@ -73,36 +73,35 @@ struct SlopeAttrs {
 std::vector<OpDef> rectifiers() {
   std::vector<OpDef> operators;
   operators.push_back(pointwise<SlopeAttrs>(
-      {.name = "_leaky_relu",
-       .doc = "x where it is positive, slope * x elsewhere.",
+      {.op = {.name = "_leaky_relu",
+              .doc = "x where it is positive, slope * x elsewhere.",
+              .samples = {uniform({2, 3})}},
        .formula = [](Expr x, Expr slope) { return select(x > 0, x, slope * x); },
-       .gradient = [](Expr x, Expr, Expr dy, Expr slope) { return select(x > 0, dy, slope * dy); },
-       .samples = {uniform({2, 3})}}));
-  operators.push_back(pointwise({.name = "_prelu",
-                                 .doc = "x where it is positive, gamma * x elsewhere.",
-                                 .inputs = {"data", "gamma"},
-                                 .formula = [](Expr x, Expr gamma) { return select(x > 0, x, gamma * x); },
-                                 .samples = {Sample({uniform({2, 3}), uniform({3})})}}));
+       .gradient = [](Expr x, Expr, Expr dy, Expr slope) { return select(x > 0, dy, slope * dy); }}));
+  operators.push_back(pointwise({.op = {.name = "_prelu",
+                                        .doc = "x where it is positive, gamma * x elsewhere.",
+                                        .inputs = {"data", "gamma"},
+                                        .samples = {Sample({uniform({2, 3}), uniform({3})})}},
+                                 .formula = [](Expr x, Expr gamma) { return select(x > 0, x, gamma * x); }}));
   operators.push_back(pointwise<SlopeAttrs>(
-      {.name = "_elu",
-       .doc = "x where it is positive, slope * (exp(x) - 1) elsewhere.",
+      {.op = {.name = "_elu",
+              .doc = "x where it is positive, slope * (exp(x) - 1) elsewhere.",
+              .samples = {uniform({2, 3})}},
        .formula = [](Expr x, Expr slope) { return select(x > 0, x, slope * expm1(x)); },
-       .gradient = [](Expr x, Expr y, Expr dy, Expr slope) { return select(x > 0, dy, dy * (y + slope)); },
-       .samples = {uniform({2, 3})}}));
+       .gradient = [](Expr x, Expr y, Expr dy, Expr slope) { return select(x > 0, dy, dy * (y + slope)); }}));
   static constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
   // MXNet's gradient for negative elements is kScale * (kAlpha + y), y being scaled already; programs were trained with
   // it.
   operators.push_back(
-      pointwise({.name = "_selu",
-                 .doc = "Self-normalising exponential unit.",
+      pointwise({.op = {.name = "_selu",
+                        .doc = "Self-normalising exponential unit.",
+                        .samples = {uniform({2, 3}, 0.1, 2), values({-2, -1, 1})}},
                  .formula = [](Expr x) { return kScale * select(x > 0, x, kAlpha * expm1(x)); },
-                 .gradient = [](Expr x, Expr y, Expr dy) { return dy * kScale * select(x > 0, 1, y + kAlpha); },
-                 .samples = {uniform({2, 3}, 0.1, 2), values({-2, -1, 1})}}));
+                 .gradient = [](Expr x, Expr y, Expr dy) { return dy * kScale * select(x > 0, 1, y + kAlpha); }}));
   static constexpr double kHalfRoot = 0.70710678118654752440;
-  operators.push_back(pointwise({.name = "_gelu",
-                                 .doc = "x * P(X <= x) with X normally distributed.",
-                                 .formula = [](Expr x) { return 0.5 * x * (1 + erf(x * kHalfRoot)); },
-                                 .samples = {uniform({2, 3})}}));
+  operators.push_back(pointwise(
+      {.op = {.name = "_gelu", .doc = "x * P(X <= x) with X normally distributed.", .samples = {uniform({2, 3})}},
+       .formula = [](Expr x) { return 0.5 * x * (1 + erf(x * kHalfRoot)); }}));
   return operators;
 }
 
@@ -186,13 +185,13 @@ struct HardSigmoidAttrs {
 
 OpDef hard_sigmoid() {
   return pointwise<HardSigmoidAttrs>(
-      {.name = "hard_sigmoid",
-       .python = {"nd.hard_sigmoid"},
-       .doc = "alpha * x + beta cut off at 0 and 1, element by element.",
+      {.op = {.name = "hard_sigmoid",
+              .python = {"nd.hard_sigmoid"},
+              .doc = "alpha * x + beta cut off at 0 and 1, element by element.",
+              .samples = {uniform({2, 3})}},
        .formula = [](Expr x, Expr alpha, Expr beta) { return min(max(alpha * x + beta, 0), 1); },
        .gradient = [](Expr, Expr y, Expr dy, Expr alpha,
-                      Expr) { return select(logical_and(y > 0, y < 1), dy * alpha, 0); },
-       .samples = {uniform({2, 3})}});
+                      Expr) { return select(logical_and(y > 0, y < 1), dy * alpha, 0); }});
 }
 
 struct SmoothL1Attrs {
@@ -202,23 +201,23 @@ struct SmoothL1Attrs {
 };
 
 OpDef smooth_l1() {
-  return pointwise<SmoothL1Attrs>(
-      {.name = "smooth_l1",
-       .aliases = {"_npx_smooth_l1"},
-       .python = {"nd.smooth_l1", "npx.smooth_l1"},
-       .doc = "(scalar * x)^2 / 2 where |x| < 1 / scalar^2, |x| - 0.5 / scalar^2 elsewhere: a parabola that continues "
-              "as straight lines.",
-       .formula =
-           [](Expr x, Expr scalar) {
-             Expr s = scalar * scalar;
-             return select(abs(x) < 1 / s, 0.5 * s * x * x, abs(x) - 0.5 / s);
-           },
-       .gradient =
-           [](Expr x, Expr, Expr dy, Expr scalar) {
-             Expr s = scalar * scalar;
-             return dy * select(abs(x) < 1 / s, s * x, sign(x));
-           },
-       .samples = {uniform({2, 3})}});
+  return pointwise<SmoothL1Attrs>({.op = {.name = "smooth_l1",
+                                          .aliases = {"_npx_smooth_l1"},
+                                          .python = {"nd.smooth_l1", "npx.smooth_l1"},
+                                          .doc = "(scalar * x)^2 / 2 where |x| < 1 / scalar^2, |x| - 0.5 / scalar^2 "
+                                                 "elsewhere: a parabola that continues "
+                                                 "as straight lines.",
+                                          .samples = {uniform({2, 3})}},
+                                   .formula =
+                                       [](Expr x, Expr scalar) {
+                                         Expr s = scalar * scalar;
+                                         return select(abs(x) < 1 / s, 0.5 * s * x * x, abs(x) - 0.5 / s);
+                                       },
+                                   .gradient =
+                                       [](Expr x, Expr, Expr dy, Expr scalar) {
+                                         Expr s = scalar * scalar;
+                                         return dy * select(abs(x) < 1 / s, s * x, sign(x));
+                                       }});
 }
 
 }  // namespace

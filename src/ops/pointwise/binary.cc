@@ -83,8 +83,10 @@ FormulaFn scalar_gradient(const FormulaFn& gradient, int place) {
 // The operator on an array at `place` and a number.
 OpDef scalar_form(const BinaryRow& row, std::string name, int place, DTypeRule dtypes) {
   FormulaFn formula = row.formula;
-  PointwiseSpec spec{.name = std::move(name), .np_inputs = {"x"}};
-  spec.doc = fmt::format(
+  PointwiseSpec spec{
+      .op = {.name = std::move(name), .np_inputs = {"x"}},
+  };
+  spec.op.doc = fmt::format(
       "{}\n\nThe {} operand is the number `scalar`. Arrays of integers keep their dtype: the number is "
       "truncated to it.",
       row.doc, place == 0 ? "second" : "first");
@@ -93,21 +95,21 @@ OpDef scalar_form(const BinaryRow& row, std::string name, int place, DTypeRule d
     return formula(arguments)[0];
   };
   spec.gradient = scalar_gradient(row.gradient, place);
-  spec.zero_gradient = row.zero_gradient;
+  spec.op.zero_gradient = row.zero_gradient;
   spec.dtypes = dtypes;
   double low = place == 0 ? row.low : row.right_low, high = place == 0 ? row.high : row.right_high;
-  spec.samples = {Sample({uniform({2, 3}, low, high, row.sample_dtype)},
-                         make_attrs(ScalarAttrs{.scalar = row.sample_dtype == DType::kFloat32 ? 1.5 : 3}))};
+  spec.op.samples = {Sample({uniform({2, 3}, low, high, row.sample_dtype)},
+                            make_attrs(ScalarAttrs{.scalar = row.sample_dtype == DType::kFloat32 ? 1.5 : 3}))};
   return pointwise<ScalarAttrs>(std::move(spec));
 }
 
 PointwiseSpec array_form(const BinaryRow& row, std::string name, DTypeRule dtypes) {
-  return {.name = std::move(name),
-          .inputs = {"lhs", "rhs"},
-          .np_inputs = {"x1", "x2"},
+  return {.op = {.name = std::move(name),
+                 .inputs = {"lhs", "rhs"},
+                 .np_inputs = {"x1", "x2"},
+                 .zero_gradient = row.zero_gradient},
           .formula = row.formula,
           .gradient = row.gradient,
-          .zero_gradient = row.zero_gradient,
           .dtypes = dtypes};
 }
 
@@ -115,29 +117,29 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   const char* same_dtype = "Both arrays hold one dtype, which the result has too.";
   if (!row.nd.empty()) {
     PointwiseSpec spec = array_form(row, nd_name(row), row.nd_dtypes);
-    spec.python = row.nd_python;
-    spec.python.push_back(fmt::format("nd.{}", spec.name));
+    spec.op.python = row.nd_python;
+    spec.op.python.push_back(fmt::format("nd.{}", spec.op.name));
     if (row.nd_scalar != row.nd && (row.nd_scalar == "plus" || row.nd_scalar == "minus")) {
-      spec.aliases = {fmt::format("broadcast_{}", row.nd_scalar)};
-      spec.python.push_back(fmt::format("nd.broadcast_{}", row.nd_scalar));
+      spec.op.aliases = {fmt::format("broadcast_{}", row.nd_scalar)};
+      spec.op.python.push_back(fmt::format("nd.broadcast_{}", row.nd_scalar));
     }
-    spec.doc = array_doc(row, kBroadcastDoc, same_dtype);
-    spec.scalar_forms = scalar_forms(row, row.nd_scalar, row.nd_mirror, nd_scalar_name);
-    spec.samples = array_samples(row, true);
+    spec.op.doc = array_doc(row, kBroadcastDoc, same_dtype);
+    spec.op.scalar_forms = scalar_forms(row, row.nd_scalar, row.nd_mirror, nd_scalar_name);
+    spec.op.samples = array_samples(row, true);
     operators.push_back(pointwise(std::move(spec)));
   }
   if (!row.elemwise.empty()) {
     PointwiseSpec spec = array_form(row, row.elemwise, row.nd_dtypes);
     bool internal = row.elemwise[0] == '_';
-    spec.python = {fmt::format("nd.{}{}", internal ? "_internal." : "", row.elemwise)};
+    spec.op.python = {fmt::format("nd.{}{}", internal ? "_internal." : "", row.elemwise)};
     std::vector<std::string> words = {row.nd};
     if (row.nd_scalar != row.nd) words.push_back(row.nd_scalar);
     for (const std::string& word : words)
-      if (row.elemwise != fmt::format("_{}", word)) spec.aliases.push_back(fmt::format("_{}", word));
-    spec.aliases.push_back(fmt::format("_{}", camel(row.nd_scalar, "_")));
-    spec.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
+      if (row.elemwise != fmt::format("_{}", word)) spec.op.aliases.push_back(fmt::format("_{}", word));
+    spec.op.aliases.push_back(fmt::format("_{}", camel(row.nd_scalar, "_")));
+    spec.op.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
     spec.equal_shapes = true;
-    spec.samples = array_samples(row, false);
+    spec.op.samples = array_samples(row, false);
     operators.push_back(pointwise(std::move(spec)));
   }
   if (row.nd_scalar.empty()) return;
@@ -155,13 +157,13 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
 void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   if (row.np.empty()) return;
   PointwiseSpec spec = array_form(row, np_name(row), row.np_dtypes);
-  spec.python = row.np_python;
-  spec.doc =
+  spec.op.python = row.np_python;
+  spec.op.doc =
       array_doc(row, kBroadcastDoc,
                 "Either argument may be a number. Different dtypes are promoted: the wider float; a float before "
                 "any integer; else the wider integer.");
-  spec.scalar_forms = scalar_forms(row, row.np, row.np_mirror, np_scalar_name);
-  spec.samples = array_samples(row, true);
+  spec.op.scalar_forms = scalar_forms(row, row.np, row.np_mirror, np_scalar_name);
+  spec.op.samples = array_samples(row, true);
   operators.push_back(pointwise(std::move(spec)));
   operators.push_back(scalar_form(row, np_scalar_name(row.np), 0, row.np_scalar_dtypes));
   if (row.swap == Swap::kOwn)

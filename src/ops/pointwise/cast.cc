@@ -23,35 +23,36 @@ PointwiseTypes cast_types(const char*, std::span<const DType> inputs, const Attr
 }
 
 OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
-  OpDef op = pointwise<CastAttrs>({.name = std::move(name),
+  OpDef op =
+      pointwise<CastAttrs>({.op = {.name = std::move(name),
                                    .aliases = std::move(aliases),
                                    .python = std::move(python),
                                    .doc = "The elements as another dtype. Floats are truncated to integers; bool is "
                                           "whether an element is not zero. The gradient is cast back.",
-                                   .formula = [](Expr x) { return x; },
-                                   .dtypes = cast_types,
-                                   .samples = {Sample({uniform({2, 3})}, make_attrs(CastAttrs{DType::kFloat64}))}});
+                                   .samples = {Sample({uniform({2, 3})}, make_attrs(CastAttrs{DType::kFloat64}))}},
+                            .formula = [](Expr x) { return x; },
+                            .dtypes = cast_types});
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, cast_to(g.head(), g.input(0).dtype())); };
   return op;
 }
 
 OpDef identity(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
-  return pointwise({.name = std::move(name),
-                    .aliases = std::move(aliases),
-                    .python = std::move(python),
-                    .doc = "A copy of the array.",
-                    .np_inputs = {"a"},
-                    .formula = [](Expr x) { return x; },
-                    .samples = {uniform({2, 3}), uniform({0, 3})}});
+  return pointwise({.op = {.name = std::move(name),
+                           .aliases = std::move(aliases),
+                           .python = std::move(python),
+                           .doc = "A copy of the array.",
+                           .np_inputs = {"a"},
+                           .samples = {uniform({2, 3}), uniform({0, 3})}},
+                    .formula = [](Expr x) { return x; }});
 }
 
 OpDef gradient_sum() {
-  return pointwise({.name = "_grad_add",
-                    .doc = "Sum of two gradients of one shape and dtype.",
-                    .inputs = {"lhs", "rhs"},
+  return pointwise({.op = {.name = "_grad_add",
+                           .doc = "Sum of two gradients of one shape and dtype.",
+                           .inputs = {"lhs", "rhs"},
+                           .samples = {Sample({uniform({2, 3}), uniform({2, 3})})}},
                     .formula = [](Expr a, Expr b) { return a + b; },
-                    .equal_shapes = true,
-                    .samples = {Sample({uniform({2, 3}), uniform({2, 3})})}});
+                    .equal_shapes = true});
 }
 
 struct MulticastAttrs {

@@ -15,16 +15,16 @@ namespace {
 // --- where -----------------------------------------------------------------------------------------------------------
 
 OpDef where_arrays(std::string name, std::vector<std::string> python, DTypeRule dtypes) {
-  return pointwise({.name = std::move(name),
-                    .python = std::move(python),
-                    .doc =
-                        "x where the condition is not zero, y elsewhere, element by element. The shapes are broadcast "
-                        "against each other. The gradient goes to the array that was chosen.",
-                    .inputs = {"condition", "x", "y"},
-                    .formula = [](Expr condition, Expr x, Expr y) { return select(condition, x, y); },
-                    .dtypes = dtypes,
-                    .samples = {Sample({integers({2, 3}, 0, 2), uniform({2, 3}), uniform({2, 3})}),
-                                Sample({integers({3, 1}, 0, 2), uniform({2, 1, 2}), uniform({2})})}});
+  return pointwise(
+      {.op = {.name = std::move(name),
+              .python = std::move(python),
+              .doc = "x where the condition is not zero, y elsewhere, element by element. The shapes are broadcast "
+                     "against each other. The gradient goes to the array that was chosen.",
+              .inputs = {"condition", "x", "y"},
+              .samples = {Sample({integers({2, 3}, 0, 2), uniform({2, 3}), uniform({2, 3})}),
+                          Sample({integers({3, 1}, 0, 2), uniform({2, 1, 2}), uniform({2})})}},
+       .formula = [](Expr condition, Expr x, Expr y) { return select(condition, x, y); },
+       .dtypes = dtypes});
 }
 
 // nd.where: a condition with one axis chooses whole rows of arrays with more.
@@ -57,15 +57,15 @@ OpDef nd_where() {
 // where with a number in place of x (`number_first`) or y.
 OpDef where_number(std::string name, bool number_first) {
   return pointwise<ScalarAttrs>(
-      {.name = std::move(name),
-       .doc = "where with a number in place of one array.",
-       .inputs = {"condition", number_first ? "y" : "x"},
+      {.op = {.name = std::move(name),
+              .doc = "where with a number in place of one array.",
+              .inputs = {"condition", number_first ? "y" : "x"},
+              .samples = {Sample({integers({2, 3}, 0, 2), uniform({2, 3})}, make_attrs(ScalarAttrs{.scalar = 2}))}},
        .formula =
            [number_first](Expr condition, Expr array, Expr number) {
              return number_first ? select(condition, number, array) : select(condition, array, number);
            },
-       .dtypes = dtype_rules::choice_promoted,
-       .samples = {Sample({integers({2, 3}, 0, 2), uniform({2, 3})}, make_attrs(ScalarAttrs{.scalar = 2}))}});
+       .dtypes = dtype_rules::choice_promoted});
 }
 
 struct TwoNumbersAttrs {
@@ -80,13 +80,14 @@ PointwiseTypes number_choice(const char*, std::span<const DType> inputs, const A
 }
 
 OpDef where_two_numbers() {
-  return pointwise<TwoNumbersAttrs>({.name = "_npi_where_scalar2",
-                                     .doc = "where with numbers in place of both arrays. The result is float32.",
-                                     .inputs = {"condition"},
-                                     .formula = [](Expr c, Expr x, Expr y) { return select(c, x, y); },
-                                     .zero_gradient = true,
-                                     .dtypes = number_choice,
-                                     .samples = {Sample({integers({2, 3}, 0, 2)}, make_attrs(TwoNumbersAttrs{1, 2}))}});
+  return pointwise<TwoNumbersAttrs>(
+      {.op = {.name = "_npi_where_scalar2",
+              .doc = "where with numbers in place of both arrays. The result is float32.",
+              .inputs = {"condition"},
+              .zero_gradient = true,
+              .samples = {Sample({integers({2, 3}, 0, 2)}, make_attrs(TwoNumbersAttrs{1, 2}))}},
+       .formula = [](Expr c, Expr x, Expr y) { return select(c, x, y); },
+       .dtypes = number_choice});
 }
 
 // --- clip ------------------------------------------------------------------------------------------------------------
@@ -113,16 +114,16 @@ constexpr char kClipDoc[] =
     "Every element moved into [a_min, a_max]. The gradient passes inside of the closed interval.";
 
 OpDef clip() {
-  return pointwise<ClipAttrs>({.name = "clip",
-                               .aliases = {"_npi_clip"},
-                               .python = {"nd.clip", "NDArray.clip"},
-                               .doc = kClipDoc,
+  return pointwise<ClipAttrs>({.op = {.name = "clip",
+                                      .aliases = {"_npi_clip"},
+                                      .python = {"nd.clip", "NDArray.clip"},
+                                      .doc = kClipDoc,
+                                      .samples = {Sample({uniform({2, 3})}, make_attrs(ClipAttrs{-1, 1})),
+                                                  Sample({values({-1, 0, 1, kInf})}, make_attrs(ClipAttrs{-1, 1}))}},
                                .formula = [](Expr x, Expr low, Expr high) { return min(max(x, low), high); },
                                .gradient = [](Expr x, Expr, Expr dy, Expr low,
                                               Expr high) { return select(logical_and(x >= low, x <= high), dy, 0); },
-                               .dtypes = dtype_rules::numeric,
-                               .samples = {Sample({uniform({2, 3})}, make_attrs(ClipAttrs{-1, 1})),
-                                           Sample({values({-1, 0, 1, kInf})}, make_attrs(ClipAttrs{-1, 1}))}});
+                               .dtypes = dtype_rules::numeric});
 }
 
 // One bound may be missing, of which MXNet's clip knows nothing.
@@ -185,14 +186,13 @@ double largest(DType dtype) {
 }
 
 OpDef replace() {
-  return pointwise<ReplaceAttrs>({.name = "_nan_to_num",
-                                  .doc = "NaN and the infinities replaced by numbers.",
-                                  .formula =
-                                      [](Expr x, Expr nan, Expr posinf, Expr neginf) {
-                                        Expr finite = select(x == kInf, posinf, select(x == -kInf, neginf, x));
-                                        return select(isnan(x), nan, finite);
-                                      },
-                                  .samples = {values({0, 1, kInf, -kInf, kNan})}});
+  return pointwise<ReplaceAttrs>({.op = {.name = "_nan_to_num",
+                                         .doc = "NaN and the infinities replaced by numbers.",
+                                         .samples = {values({0, 1, kInf, -kInf, kNan})}},
+                                  .formula = [](Expr x, Expr nan, Expr posinf, Expr neginf) {
+                                    Expr finite = select(x == kInf, posinf, select(x == -kInf, neginf, x));
+                                    return select(isnan(x), nan, finite);
+                                  }});
 }
 
 OpDef nan_to_num() {

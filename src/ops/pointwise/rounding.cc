@@ -56,12 +56,12 @@ struct FactorAttrs {
 
 // The nearest multiple of 1 / factor, halves to the even one.
 OpDef round_scaled() {
-  return pointwise<FactorAttrs>({.name = "_round_scaled",
-                                 .doc = "The nearest multiple of 1 / factor, halves to the even one.",
+  return pointwise<FactorAttrs>({.op = {.name = "_round_scaled",
+                                        .doc = "The nearest multiple of 1 / factor, halves to the even one.",
+                                        .zero_gradient = true,
+                                        .samples = {uniform({2, 3}), values({0.5, 1.5, 2.5, -0.5})}},
                                  .formula = [](Expr x, Expr factor) { return rint(x * factor) / factor; },
-                                 .zero_gradient = true,
-                                 .dtypes = dtype_rules::numeric,
-                                 .samples = {uniform({2, 3}), values({0.5, 1.5, 2.5, -0.5})}});
+                                 .dtypes = dtype_rules::numeric});
 }
 
 std::vector<NDArray> around(std::span<const NDArray> in, const AroundAttrs& a) {
@@ -87,12 +87,12 @@ OpDef around_operator() {
 // Bits of integers are inverted, truth values negated.
 std::vector<OpDef> bitwise_not() {
   std::vector<OpDef> operators;
-  operators.push_back(pointwise({.name = "_bitwise_not",
-                                 .doc = "All bits inverted.",
+  operators.push_back(pointwise({.op = {.name = "_bitwise_not",
+                                        .doc = "All bits inverted.",
+                                        .zero_gradient = true,
+                                        .samples = {integers({2, 3}, -5, 5)}},
                                  .formula = [](Expr x) { return ~x; },
-                                 .zero_gradient = true,
-                                 .dtypes = dtype_rules::promoted_integers,
-                                 .samples = {integers({2, 3}, -5, 5)}}));
+                                 .dtypes = dtype_rules::promoted_integers}));
   operators.push_back(
       general<NoAttrs>({.name = "_npi_bitwise_not",
                         .python = {"np.bitwise_not", "np.invert"},
@@ -106,25 +106,25 @@ std::vector<OpDef> bitwise_not() {
 }
 
 OpDef question(std::string name, std::vector<std::string> python, const char* doc, FormulaFn formula) {
-  return pointwise({.name = std::move(name),
-                    .python = std::move(python),
-                    .doc = doc,
-                    .np_inputs = {"x"},
+  return pointwise({.op = {.name = std::move(name),
+                           .python = std::move(python),
+                           .doc = doc,
+                           .np_inputs = {"x"},
+                           .zero_gradient = true,
+                           .samples = {uniform({2, 3}), values({0, -kInf, kInf, kNan})}},
                     .formula = std::move(formula),
-                    .zero_gradient = true,
-                    .dtypes = dtype_rules::predicate,
-                    .samples = {uniform({2, 3}), values({0, -kInf, kInf, kNan})}});
+                    .dtypes = dtype_rules::predicate});
 }
 
 // np's gives bool; nd.contrib's the same values in the dtype of the input.
 void add_question(const char* word, const char* doc, FormulaFn formula, std::vector<OpDef>& operators) {
   operators.push_back(question(std::string("_npi_") + word, {std::string("np.") + word}, doc, formula));
-  operators.push_back(pointwise({.name = std::string("_contrib_") + word,
-                                 .python = {std::string("nd.contrib.") + word},
-                                 .doc = std::string(doc) + " Gives 0 and 1 in the dtype of the input.",
-                                 .formula = formula,
-                                 .zero_gradient = true,
-                                 .samples = {uniform({2, 3}), values({0, -kInf, kInf, kNan})}}));
+  operators.push_back(pointwise({.op = {.name = std::string("_contrib_") + word,
+                                        .python = {std::string("nd.contrib.") + word},
+                                        .doc = std::string(doc) + " Gives 0 and 1 in the dtype of the input.",
+                                        .zero_gradient = true,
+                                        .samples = {uniform({2, 3}), values({0, -kInf, kInf, kNan})}},
+                                 .formula = formula}));
 }
 
 }  // namespace
@@ -143,12 +143,12 @@ std::vector<OpDef> rounding_operators() {
                                [](Expr x) { return isinf(x) * (x < 0); }));
   operators.push_back(question("_npi_logical_not", {"np.logical_not"}, "Whether the element is zero.",
                                [](Expr x) { return logical_not(x); }));
-  operators.push_back(pointwise({.name = "logical_not",
-                                 .python = {"nd.logical_not"},
-                                 .doc = "1 where the element is zero, 0 elsewhere, in the dtype of the input.",
-                                 .formula = [](Expr x) { return logical_not(x); },
-                                 .zero_gradient = true,
-                                 .samples = {uniform({2, 3}), values({0, 1, -1})}}));
+  operators.push_back(pointwise({.op = {.name = "logical_not",
+                                        .python = {"nd.logical_not"},
+                                        .doc = "1 where the element is zero, 0 elsewhere, in the dtype of the input.",
+                                        .zero_gradient = true,
+                                        .samples = {uniform({2, 3}), values({0, 1, -1})}},
+                                 .formula = [](Expr x) { return logical_not(x); }}));
   operators.push_back(question("_npi_signbit", {"np.signbit"}, "Whether the sign is minus, also that of -0 and NaN.",
                                [](Expr x) { return copysign(1, x) < 0; }));
   operators.push_back(round_scaled());

@@ -12,18 +12,15 @@ namespace headrace {
 namespace {
 
 PointwiseSpec identity(std::string name, std::vector<std::string> python, const char* doc) {
-  return {.name = std::move(name),
-          .python = std::move(python),
-          .doc = doc,
-          .formula = [](Expr x) { return x; },
-          .samples = {uniform({2, 3})}};
+  return {.op = {.name = std::move(name), .python = std::move(python), .doc = doc, .samples = {uniform({2, 3})}},
+          .formula = [](Expr x) { return x; }};
 }
 
 OpDef block_gradient() {
   auto spec = identity("BlockGrad", {"nd.BlockGrad", "nd.stop_gradient", "npx.stop_gradient"},
                        "A copy of the array through which no gradient flows.");
-  spec.aliases = {"stop_gradient"};
-  spec.zero_gradient = true;
+  spec.op.aliases = {"stop_gradient"};
+  spec.op.zero_gradient = true;
   return pointwise(std::move(spec));
 }
 
@@ -72,17 +69,15 @@ OpDef make_loss_layer() {
 }
 
 OpDef gradient_multiplier() {
-  return pointwise<ScalarAttrs>({.name = "_contrib_gradientmultiplier",
-                                 .python = {"nd.contrib.gradientmultiplier"},
-                                 .doc = "A copy of the array whose gradient is multiplied by `scalar`.",
+  return pointwise<ScalarAttrs>({.op = {.name = "_contrib_gradientmultiplier",
+                                        .python = {"nd.contrib.gradientmultiplier"},
+                                        .doc = "A copy of the array whose gradient is multiplied by `scalar`."},
                                  .formula = [](Expr x, Expr) { return x; },
                                  .gradient = [](Expr, Expr, Expr dy, Expr scalar) { return dy * scalar; }});
 }
 
 OpDef straight_through(std::string word, const char* doc, FormulaFn formula) {
-  return pointwise({.name = "_contrib_" + word,
-                    .python = {"nd.contrib." + word},
-                    .doc = doc,
+  return pointwise({.op = {.name = "_contrib_" + word, .python = {"nd.contrib." + word}, .doc = doc},
                     .formula = std::move(formula),
                     .gradient = [](Expr, Expr, Expr dy) { return dy; },
                     .dtypes = dtype_rules::numeric});
@@ -96,11 +91,11 @@ struct QuadraticAttrs {
 };
 
 OpDef quadratic() {
-  return pointwise<QuadraticAttrs>({.name = "_contrib_quadratic",
-                                    .python = {"nd.contrib.quadratic"},
-                                    .doc = "a * x^2 + b * x + c, element by element.",
-                                    .formula = [](Expr x, Expr a, Expr b, Expr c) { return a * x * x + b * x + c; },
-                                    .samples = {Sample({uniform({2, 3})}, make_attrs(QuadraticAttrs{1, 2, 3}))}});
+  return pointwise<QuadraticAttrs>({.op = {.name = "_contrib_quadratic",
+                                           .python = {"nd.contrib.quadratic"},
+                                           .doc = "a * x^2 + b * x + c, element by element.",
+                                           .samples = {Sample({uniform({2, 3})}, make_attrs(QuadraticAttrs{1, 2, 3}))}},
+                                    .formula = [](Expr x, Expr a, Expr b, Expr c) { return a * x * x + b * x + c; }});
 }
 
 OpDef divided_by_root() {

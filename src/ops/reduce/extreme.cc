@@ -9,9 +9,9 @@ namespace {
 
 // Every element that equals the extreme gets the whole gradient.
 OpDef extreme_gradient() {
-  return pointwise({.name = "_extreme_gradient",
-                    .doc = "The gradient where an element is the extreme, zero elsewhere.",
-                    .inputs = {"data", "extreme", "gradient"},
+  return pointwise({.op = {.name = "_extreme_gradient",
+                           .doc = "The gradient where an element is the extreme, zero elsewhere.",
+                           .inputs = {"data", "extreme", "gradient"}},
                     .formula = [](Expr x, Expr extreme, Expr dy) { return select(x == extreme, dy, 0.0); }});
 }
 

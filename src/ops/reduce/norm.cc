@@ -126,7 +126,8 @@ OpDef euclidean_norm_operator() {
 }
 
 OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
-  return pointwise({.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}, .formula = std::move(formula)});
+  return pointwise(
+      {.op = {.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}}, .formula = std::move(formula)});
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ OpDef numpy(const char* name, std::vector<std::string> aliases, const char* pyth
 }
 
 OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
-  return pointwise({.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}, .formula = std::move(formula)});
+  return pointwise(
+      {.op = {.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}}, .formula = std::move(formula)});
 }
 
 }  // namespace

@@ -78,9 +78,9 @@ struct ScaleAttrs {
 
 OpDef distance_gradient() {
   return pointwise<ScaleAttrs>(
-      {.name = "_variance_gradient",
-       .doc = "scale * gradient * (data - mean)",
-       .inputs = {"data", "mean", "gradient"},
+      {.op = {.name = "_variance_gradient",
+              .doc = "scale * gradient * (data - mean)",
+              .inputs = {"data", "mean", "gradient"}},
        .formula = [](Expr x, Expr mean, Expr dy, Expr scale) { return scale * dy * (x - mean); }});
 }
 
