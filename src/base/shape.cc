@@ -8,13 +8,11 @@ namespace headrace {
 
 int64_t element_count(const Shape& shape) {
   int64_t count = 1;
-  bool too_big = false, is_empty = false, is_negative = false;
+  bool too_big = false, is_empty = false;
   for (int64_t extent : shape) {
     is_empty |= extent == 0;
-    is_negative |= extent < 0;
     too_big |= __builtin_mul_overflow(count, extent == 0 ? 1 : extent, &count) || count > kMostElements;
   }
-  check(!is_negative, ErrorKind::kValue, "shape {} has a negative extent", to_string(shape));
   check(!too_big, ErrorKind::kMemory, "an array of shape {} has too many elements to address", to_string(shape));
   return is_empty ? 0 : count;
 }

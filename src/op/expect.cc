@@ -15,6 +15,11 @@ void expect_type(const Infer& i, size_t k, const Shape& shape, DType dtype) {
             dtype_name(i.dtype(k)));
 }
 
+void expect_extents(const Infer& i, const Shape& shape) {
+  for (int64_t extent : shape)
+    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(shape));
+}
+
 void expect_floats(const Infer& i, size_t k) {
   i.require(is_floating(i.dtype(k)), ErrorKind::kType, "input {} must hold floats, got {}; convert it with astype", k,
             dtype_name(i.dtype(k)));

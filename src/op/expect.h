@@ -11,6 +11,8 @@ namespace headrace {
 void expect_shape(const Infer& i, size_t k, const Shape& shape);
 // Refuses another dtype as well.
 void expect_type(const Infer& i, size_t k, const Shape& shape, DType dtype);
+// Refuses a shape with negative extents, as attributes may have.
+void expect_extents(const Infer& i, const Shape& shape);
 // Refuses integers.
 void expect_floats(const Infer& i, size_t k);
 

@@ -6,10 +6,30 @@
 
 #include "graph/passes.h"
 #include "graph/uses.h"
+#include "op/pointwise.h"
 #include "op/trace.h"
+#include "ops/nn/batch_norm.h"
+#include "ops/nn/convolution.h"
 
 namespace headrace {
 namespace {
+
+bool is_same(const Expr& a, const Expr& b) {
+  if (a.kind() != b.kind() || a.is_stop_gradient() != b.is_stop_gradient()) return false;
+  if (a.kind() == Expr::Kind::kConstant) return a.value() == b.value();
+  if (a.kind() != Expr::Kind::kInstruction) return a.index() == b.index();
+  if (a.opcode() != b.opcode()) return false;
+  for (int i = 0; i < a.arity(); ++i)
+    if (!is_same(a.argument(i), b.argument(i))) return false;
+  return true;
+}
+
+// Whether a step has one result, that of this formula: the same work has several names.
+bool computes(const Step& step, const Expr& formula) {
+  const Pointwise* body = step.op->pointwise.get();
+  return body && body->state_inputs.empty() && body->formula.outputs.size() == 1 &&
+         is_same(body->formula.outputs[0], formula);
+}
 
 class ConvolutionFusion {
  public:
@@ -18,7 +38,7 @@ class ConvolutionFusion {
 
   void run() {
     for (size_t s = 0; s < graph_.steps.size(); ++s)
-      if (!is_gone_[s] && graph_.steps[s].op->name == "Convolution") extend(s);
+      if (!is_gone_[s] && graph_.steps[s].op == &convolution_) extend(s);
     std::vector<Step> steps;
     for (size_t s = 0; s < graph_.steps.size(); ++s) {
       for (Step& step : replacements_[s]) steps.push_back(std::move(step));
@@ -38,31 +58,26 @@ class ConvolutionFusion {
 
   // Over the axis of channels.
   bool is_batch_norm(const Step& step, int of, int64_t channel_axis) const {
-    if (step.op->name != "_batch_norm_predict" || step.inputs[0] != of) return false;
+    if (step.op != &batch_norm_ || step.inputs[0] != of) return false;
     for (size_t k : {1, 2})
       if (uses_.is_read(step.outputs[k])) return false;
-    const auto axis = std::get<int64_t>(step.op->schema->find("axis")->get(step.attrs->data()));
+    const int64_t axis = step.attrs->as<BatchNormCore>().axis;
     const auto ndim = static_cast<int64_t>(type(of).shape().size());
     return (axis < 0 ? axis + ndim : axis) == channel_axis && type(step.inputs[1]).dtype() == DType::kFloat32;
   }
 
-  static bool adds(const Step& step) {
-    const std::string& name = step.op->name;
-    return name == "elemwise_add" || name == "broadcast_add" || name == "_npi_add";
-  }
-
-  static bool is_relu(const Step& step) { return step.op->name == "relu" || step.op->name == "_npx_relu"; }
+  static bool adds(const Step& step) { return computes(step, input(0) + input(1)); }
+  bool is_relu(const Step& step) const { return computes(step, relu_.pointwise->formula.outputs[0]); }
 
   // Follows the convolution's result as far as each value has one reader.
   void extend(size_t s) {
     const Step convolution = graph_.steps[s];
     const DType dtype = type(convolution.outputs[0]).dtype();
     if (dtype != DType::kFloat32 && dtype != DType::kBfloat16) return;
-    const auto layout = convolution.op->schema->find("layout")->get(convolution.attrs->data());
-    const auto* order = std::get_if<std::string>(&layout);
     int result = convolution.outputs[0];
     const auto last_axis = static_cast<int64_t>(type(result).shape().size()) - 1;
-    const int64_t channel_axis = order && order->back() == 'C' ? last_axis : 1;
+    const bool channels_last = is_channels_last(convolution.attrs->as<ConvolutionAttrs>().layout);
+    const int64_t channel_axis = channels_last ? last_axis : 1;
     std::vector<size_t> taken{s};
     std::vector<NamedAttr> attrs;
     Step affine{}, fused{};
@@ -77,7 +92,7 @@ class ConvolutionFusion {
       fused.inputs.push_back(affine.outputs[0]);
       fused.inputs.push_back(affine.outputs[1]);
       attrs.push_back({"with_scale", true});
-      is_active = std::get<std::string>(norm.op->schema->find("activation")->get(norm.attrs->data())) == "relu";
+      is_active = norm.attrs->as<BatchNormCore>().activation == "relu";
       result = take(next, taken);
       next = only_reader(result);
     }
@@ -109,8 +124,8 @@ class ConvolutionFusion {
     static const OpDef& op = find_op("_batch_norm_affine");
     Step step{};
     step.op = &op;
-    const auto value = [&](const char* name) { return norm.op->schema->find(name)->get(norm.attrs->data()); };
-    step.attrs = attrs_of(op, {{"eps", value("eps")}, {"fix_gamma", value("fix_gamma")}});
+    const auto& a = norm.attrs->as<BatchNormCore>();
+    step.attrs = attrs_of(op, {{"eps", a.eps}, {"fix_gamma", a.fix_gamma}});
     for (size_t k = 1; k < 5; ++k) step.inputs.push_back(norm.inputs[k]);
     for (int k = 0; k < 2; ++k) {
       const int id = static_cast<int>(graph_.values.size());
@@ -144,6 +159,8 @@ class ConvolutionFusion {
     place.push_back(std::move(fused));
   }
 
+  const OpDef &convolution_ = find_op("Convolution"), &batch_norm_ = find_op("_batch_norm_predict"),
+              &relu_ = find_op("relu");
   Lowered& graph_;
   const Uses uses_;
   std::vector<std::vector<Step>> replacements_;  // what comes in the place of each step

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "op/expect.h"
 #include "op/op_def.h"
 #include "op/rule.h"
 
@@ -14,8 +15,7 @@ inline constexpr char kDtypeDoc[] = "What the array holds; float32 when None.";
 
 inline void infer_made(Infer& infer, const Shape& shape, std::optional<DType> dtype,
                        const std::optional<std::string>& ctx) {
-  for (int64_t extent : shape)
-    infer.require(extent >= 0, ErrorKind::kValue, "the shape {} has a negative extent", to_string(shape));
+  expect_extents(infer, shape);
   if (ctx && !ctx->empty()) infer.device(parse_device(*ctx));
   infer.output(shape, dtype.value_or(DType::kFloat32));
 }

@@ -118,6 +118,7 @@ OpDef backward_take() {
        .inputs = {"gradient", "indices"},
        .infer =
            [](Infer& i, const BackwardTakeAttrs& a) {
+             expect_extents(i, a.shape);
              const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(a.shape.size()), i.name());
              Shape taken(a.shape.begin(), a.shape.begin() + axis);
              for (int64_t n : i.shape(1)) taken.push_back(n);
@@ -314,6 +315,7 @@ OpDef backward_pick() {
        .inputs = {"gradient", "index"},
        .infer =
            [](Infer& i, const BackwardPickAttrs& a) {
+             expect_extents(i, a.shape);
              const int64_t rows = picked_rows(i, a);
              i.require(i.size(0) == rows && i.size(1) == rows, ErrorKind::kRuntime,
                        "{} elements are picked from shape {}, got gradients of shape {} and indices of shape {}", rows,

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -82,10 +83,8 @@ void infer_draw(Infer& i, const DrawAttrs& a) {
       i.require(i.shape(k) == shape, ErrorKind::kValue, "the parameters have shapes {} and {}; they must be equal",
                 to_string(shape), to_string(i.shape(k)));
   }
-  for (int64_t extent : a.shape) {
-    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(a.shape));
-    shape.push_back(extent);
-  }
+  expect_extents(i, a.shape);
+  for (int64_t extent : a.shape) shape.push_back(extent);
   i.output(shape, a.dtype);
   if (a.ctx) i.device(parse_device(*a.ctx));
   i.cost(100 + static_cast<double>(element_count(shape)) * 30);

@@ -6,6 +6,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
@@ -35,8 +36,7 @@ void infer_randint(Infer& i, const RandintAttrs& a) {
   DType dtype = a.dtype.value_or(DType::kInt32);
   i.require(is_integer(dtype), ErrorKind::kType, "dtype must be an integer dtype, got {}", dtype_name(dtype));
   i.require(a.low < a.high, ErrorKind::kValue, "low must be below high, got {} and {}", a.low, a.high);
-  for (int64_t extent : a.shape)
-    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(a.shape));
+  expect_extents(i, a.shape);
   i.output(a.shape, dtype);
   if (a.ctx) i.device(parse_device(*a.ctx));
   i.cost(100 + static_cast<double>(element_count(a.shape)) * 10);
@@ -210,6 +210,7 @@ OpDef choice() {
       .optional_inputs = 1,
       .infer =
           [](Infer& i, const ChoiceAttrs& a) {
+            expect_extents(i, a.size);
             const int64_t count = element_count(a.size);
             i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
             i.require(a.replace || count <= a.a, ErrorKind::kValue,

@@ -1,6 +1,7 @@
 // uniform and normal of nd and np with numbers as parameters.
 
 #include "base/check.h"
+#include "op/expect.h"
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/simd/array.h"
@@ -73,8 +74,7 @@ void infer_draw(Infer& i, const A& a) {
   Plan plan = plan_of(a);
   DType dtype = a.dtype.value_or(DType::kFloat32);
   i.require(is_floating(dtype), ErrorKind::kType, "dtype must be a float dtype, got {}", dtype_name(dtype));
-  for (int64_t extent : plan.shape)
-    i.require(extent >= 0, ErrorKind::kValue, "shape {} has a negative extent", to_string(plan.shape));
+  expect_extents(i, plan.shape);
   if constexpr (std::is_same_v<A, NpNormalAttrs>)
     i.require(!(a.scale < 0), ErrorKind::kValue, "scale must not be negative, got {}", a.scale);
   i.output(plan.shape, dtype);
