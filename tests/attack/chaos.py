@@ -9,6 +9,7 @@ ACTIONS = (
     *("forward", "train", "set_data", "hybridize", "save_and_load", "reset_ctx", "fail", "profile", "copies"),
     *("gpus", "random_numbers", "wait", "delete"),
 )
+READERS = ("profile", "wait")  # wait for everything: the error of somebody else may be told to them
 # How a program ends: its text, and the exit status that it must have.
 ENDS = (("", 0), ("sys.exit(0)", 0), ("sys.exit(3)", 3), ("raise KeyError('the end')", 1), ("os._exit(5)", 5))
 
@@ -38,7 +39,8 @@ class Chaos(Attack):
     def run(self, text):
         last = ast.unparse(ast.parse(text).body[-1])
         output = run_program(text, status=dict(ENDS).get(last, 0))
-        if "unread()" in text and "os._exit" not in text and "take: index 9" not in output:
+        is_unread = "unread()" in text and not any(one in text for one in READERS)
+        if is_unread and "os._exit" not in text and "take: index 9" not in output:
             raise Finding("silent error", f"an error that nobody read is not told at the end:\n{output}")
         return True
 
