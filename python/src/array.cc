@@ -79,7 +79,9 @@ void raise_error(ErrorKind kind, const char* text) {
   if (message) PyErr_SetObject(PyTuple_GetItem(table, static_cast<Py_ssize_t>(kind)), message.get());
 }
 
-PyObject* set_error() noexcept {
+namespace {
+
+void set_error_of_handled() {
   try {
     throw;
   } catch (const PythonError&) {
@@ -92,6 +94,16 @@ PyObject* set_error() noexcept {
     PyErr_SetString(PyExc_MemoryError, "the host has too little memory left; drop arrays that are no longer needed");
   } catch (const std::exception& error) {
     raise_error(ErrorKind::kRuntime, error.what());
+  }
+}
+
+}  // namespace
+
+PyObject* set_error() noexcept {
+  try {
+    set_error_of_handled();
+  } catch (...) {
+    stop_ended_thread();
   }
   return nullptr;
 }

@@ -5,6 +5,11 @@
 #include <atomic>
 
 namespace headrace::python {
+
+void stop_ended_thread() noexcept {
+  for (;;) pause();
+}
+
 namespace {
 
 // Stops the thread if f() would end it.
@@ -12,8 +17,8 @@ template <class F>
 auto or_stop(F&& f) {
   try {
     return f();
-  } catch (...) {  // not to be left: nothing here throws, so it is the unwinding of an ended thread
-    for (;;) pause();
+  } catch (...) {
+    stop_ended_thread();
   }
 }
 

@@ -34,6 +34,10 @@ class WithGil {
   PyGILState_STATE state_;
 };
 
+// For a handler of exceptions that are none of ours: where Python code was called, they are the unwinding of a thread
+// that is ended, which must not leave the handler.
+[[noreturn]] void stop_ended_thread() noexcept;
+
 // Calls free(object) under the GIL: at once if this thread holds it, otherwise soon, in a thread that does. Never
 // waits, so the engine's threads may let go of what belongs to Python. After the end of the interpreter nothing is
 // freed.

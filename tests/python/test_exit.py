@@ -41,6 +41,27 @@ def test_daemon_threads_at_work(end, status):
         assert "terminate" not in done.stderr
 
 
+def test_daemon_threads_whose_errors_are_raised():
+    """Making a Python error runs Python code, in which a thread may be ended."""
+    program = """
+        import sys, threading, time
+        from headrace import nd
+        sys.setswitchinterval(1e-6)
+        def work():
+            while True:
+                try:
+                    (nd.take(nd.ones((3,)), nd.array([9]), mode="raise") + 1).asnumpy()
+                except IndexError:
+                    pass
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.01)
+    """
+    for _ in range(5):
+        done = run(program, HEADRACE_UNREAD_ERRORS="ignore")
+        assert done.returncode == 0 and "terminate" not in done.stderr, done.stderr
+
+
 FAILED = """
     from headrace import nd
     def fail():
