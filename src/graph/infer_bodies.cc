@@ -71,22 +71,12 @@ std::vector<Part> parts_of(const Node& node) {
           {&bodies[2], places(node, a.else_input_locs)}};
 }
 
-// How many results get one row for each step, and how many rows (-1: unknown).
-struct Stacking {
-  size_t count = 0;
-  int64_t rows = -1;
-};
-
-Stacking stacking_of(const Node& node, const NodeTypes& types) {
-  if (node.op->control_flow == ControlFlow::kForeach) {
-    const auto& data = types.inputs.at(0).shape;
-    return {static_cast<size_t>(node.attrs->as<ForeachAttrs>().num_out_data), data && !data->empty() ? (*data)[0] : -1};
-  }
-  if (node.op->control_flow == ControlFlow::kWhile) {
-    const auto& a = node.attrs->as<WhileAttrs>();
-    return {static_cast<size_t>(a.num_out_data), a.max_iterations};
-  }
-  return {};
+// How many rows results get that have one for each step; -1: unknown, or there are no steps.
+int64_t rows_of(const Node& node, const NodeTypes& types) {
+  if (node.op->control_flow == ControlFlow::kWhile) return node.attrs->as<WhileAttrs>().max_iterations;
+  if (node.op->control_flow != ControlFlow::kForeach) return -1;
+  const auto& data = types.inputs.at(0).shape;
+  return data && !data->empty() ? (*data)[0] : -1;
 }
 
 void fill(const Node& node, Type& type, std::optional<Shape> shape, std::optional<DType> dtype) {
@@ -109,14 +99,12 @@ LoopResults loop_results(const Node& node) {
   }
   if (node.op->control_flow == ControlFlow::kWhile) {
     const auto& a = node.attrs->as<WhileAttrs>();
-    check(a.max_iterations >= 0, ErrorKind::kValue, "{}: max_iterations must be at least 0, got {}", node.label->name,
-          a.max_iterations);
     return {a.num_out_data, static_cast<int64_t>(a.func_var_locs.size())};
   }
   return {};
 }
 
-void infer_part(const Node& node, const Part& part, const Stacking& stacking, NodeTypes& types) {
+void infer_part(const Node& node, const Part& part, NodeTypes& types) {
   const Symbol body(*part.heads);
   const std::vector<std::string> names = body.list_inputs();
   KnownTypes known;
@@ -133,9 +121,10 @@ void infer_part(const Node& node, const Part& part, const Stacking& stacking, No
     if (source >= part.entries) fill(node, types.inputs[source], found.inputs[i].shape, found.inputs[i].dtype);
   }
   if (!part.has_results) return;
+  const auto stacked = static_cast<size_t>(loop_results(node).stacked);
   for (size_t k = 0; k < found.outputs.size(); ++k) {
     std::optional<Shape> shape = found.outputs[k].shape;
-    if (shape && k < stacking.count) shape->insert(size_t{0}, stacking.rows);
+    if (shape && k < stacked) shape->insert(size_t{0}, rows_of(node, types));
     fill(node, types.outputs[k], shape, found.outputs[k].dtype);
   }
 }
@@ -152,18 +141,20 @@ void check_bodies(const Node& node) {
     check(outputs == wanted, ErrorKind::kRuntime, "{}: a body gives {} outputs, not {}", node.label->name, outputs,
           wanted);
   }
-  const LoopResults results = loop_results(node);
   if (node.op->control_flow == ControlFlow::kCond) return;
+  const LoopResults results = loop_results(node);
   check(results.stacked >= 0 && results.stacked == static_cast<int64_t>(stated) - results.states, ErrorKind::kRuntime,
         "{}: {} stacked outputs and {} states are not its {} outputs", node.label->name, results.stacked,
         results.states, stated);
+  if (node.op->control_flow != ControlFlow::kWhile) return;
+  const int64_t most = node.attrs->as<WhileAttrs>().max_iterations;
+  check(most >= 0, ErrorKind::kValue, "{}: max_iterations must be at least 0, got {}", node.label->name, most);
 }
 
 void infer_from_bodies(const Node& node, NodeTypes& types) {
   check_bodies(node);
   const std::vector<Part> parts = parts_of(node);
-  const Stacking stacking = stacking_of(node, types);
-  for (const Part& part : parts) infer_part(node, part, stacking, types);
+  for (const Part& part : parts) infer_part(node, part, types);
 }
 
 }  // namespace headrace

@@ -51,12 +51,15 @@ struct SyncBatchNormAttrs {
 
 // --- the internal operators: what a call does is in their attributes alone -------------------------------------------
 
+// Parameters and statistics beside data of this dtype.
+DType dtype_of_parameters(DType data) { return data == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
+
 void infer_core(Infer& i, const BatchNormCore& a) {
   const Shape& shape = i.shape(0);
   const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "BatchNorm"));
   i.require(is_floating(i.dtype(0)), ErrorKind::kType, "data must hold floats, got {}; convert it with astype",
             dtype_name(i.dtype(0)));
-  const DType parameters = i.dtype(0) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType parameters = dtype_of_parameters(i.dtype(0));
   const Shape wanted{shape[axis]};
   static const char* const kNames[] = {"data", "gamma", "beta", "moving_mean", "moving_var"};
   for (size_t k = 1; k < 5; ++k) {
@@ -198,7 +201,7 @@ OpDef affine_of_statistics() {
 void require_back(const Infer& i, const BatchNormBack& a) {
   const Shape& data = i.shape(1);
   const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(data.size()), "BatchNorm"));
-  const DType parameters = i.dtype(1) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  const DType parameters = dtype_of_parameters(i.dtype(1));
   expect_floats(i, 1);
   expect_type(i, 0, data, i.dtype(1));
   for (size_t k = 2; k < 6; ++k) expect_type(i, k, Shape{data[axis]}, parameters);
