@@ -2,7 +2,7 @@
 
 import json
 
-from . import _core
+from . import _catalogue, _core
 from .util import is_np_array
 
 __all__ = ["Watch"]
@@ -57,9 +57,7 @@ def _places_of_nodes(internals):
 
 
 def _input_name(operator, i):
-    from .symbol.calls import operator_descriptions  # symbols are built on executors, which use this module
-
-    description = operator_descriptions().get(operator)
+    description = _catalogue.descriptions().get(operator)
     if description is None or description["variadic"] or i >= len(description["inputs"]):
         return f"arg{i}"
     return description["inputs"][i]

@@ -16,6 +16,7 @@
 #include "graph/tape_symbol.h"
 #include "headrace/symbol.hpp"
 #include "op/trace.h"
+#include "op_function.h"
 
 namespace nb = nanobind;
 
@@ -148,6 +149,19 @@ void bind_tracing(nb::module_& m) {
         return std::exchange(thread_state().tracing, on);
       },
       "Whether this thread's operations are linked into a graph instead of run; gives what it was.");
+  m.def(
+      "set_composing", [](bool on) { return std::exchange(thread_state().composing, on); },
+      "Whether this thread's calls of operators make symbols where they are given no arrays; gives what it was.");
+  m.def(
+      "set_symbols",
+      [](nb::type_object symbol_class, nb::handle compose) {
+        set_symbols(reinterpret_cast<PyTypeObject*>(symbol_class.ptr()), compose.ptr());
+      },
+      "The class of symbols, and what puts a call on them together.");
+  m.def("is_symbol", [](nb::handle object) { return is_symbol(object.ptr()); });
+  m.def(
+      "is_operand", [](nb::handle object) { return is_array(object.ptr()) || is_symbol(object.ptr()); },
+      "Whether something is an array or a symbol.");
 }
 
 void bind_cached_op(nb::module_& m) {

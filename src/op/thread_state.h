@@ -14,6 +14,7 @@ struct ThreadState {
   bool training = false;
   bool tracing = false;                   // operations are linked, not run (op/trace.h)
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
+  bool composing = false;                 // calls that are given no arrays make symbols, where the frontend has them
   Device device = {};                     // where creation operators put arrays
   Priority priority = Priority::kNormal;  // of the operations that it issues
   int urgency = 0;                        // likewise, among operations of that priority

@@ -9,9 +9,8 @@ from .._catalogue import populate as _populate
 from . import ndarray
 from .ndarray import *  # noqa: F403
 from .ndarray import NDArray
-from .counting import histogram
 from . import _internal, contrib, image, linalg, op, random, sparse
-from .parts import split_v2
+from .parts import histogram, split_v2
 from .utils import load, load_frombuffer, save
 
 _add_methods(NDArray, "NDArray")

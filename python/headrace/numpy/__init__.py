@@ -17,7 +17,8 @@ from .host import *  # noqa: F403
 from .parts import *  # noqa: F403
 from .products import *  # noqa: F403
 from .statistics import *  # noqa: F403
-from . import differences, functions, host, parts, products, statistics
+from .values import *  # noqa: F403
+from . import differences, functions, host, parts, products, statistics, values
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -53,6 +54,7 @@ __all__ = [
     *parts.__all__,
     *products.__all__,
     *statistics.__all__,
+    *values.__all__,
     *_names,
     *_older,
 ]
