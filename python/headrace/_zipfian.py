@@ -5,15 +5,17 @@ import math
 __all__ = ["rand_zipfian"]
 
 
-def rand_zipfian(F, true_classes, num_sampled, range_max, **where):
-    """`rand_zipfian` with the operators of `F`; `where` says on which device numbers are drawn."""
+def rand_zipfian(uniform, true_classes, num_sampled, range_max, **where):
+    """`rand_zipfian` of the front end whose `random.uniform` is given; `where` says on which device numbers
+    are drawn.
+    """
     log_range = math.log(range_max + 1)
 
     def expected_count(classes):
-        return F.log((classes + 2) / (classes + 1)) / log_range * num_sampled
+        return ((classes + 2) / (classes + 1)).log() / log_range * num_sampled
 
-    drawn = F.random.uniform(0, log_range, shape=(num_sampled,), dtype="float64", **where)
-    sampled = (F.exp(drawn) - 1).astype("int64") % range_max
+    drawn = uniform(0, log_range, shape=(num_sampled,), dtype="float64", **where)
+    sampled = (drawn.exp() - 1).astype("int64") % range_max
     return (
         sampled,
         expected_count(true_classes.astype("float64")),

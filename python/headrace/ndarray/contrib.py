@@ -3,6 +3,7 @@
 from .. import _zipfian
 from .._catalogue import populate as _populate
 from .control_flow import cond, foreach, while_loop
+from .random import uniform as _uniform
 
 __all__ = [*_populate(globals(), "nd.contrib"), "cond", "foreach", "rand_zipfian", "while_loop"]
 
@@ -14,6 +15,4 @@ def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
     Gives the sampled classes (int64), and how often `true_classes` and the sampled ones are expected among
     `num_sampled` (float64).
     """
-    from .. import ndarray
-
-    return _zipfian.rand_zipfian(ndarray, true_classes, num_sampled, range_max, ctx=ctx)
+    return _zipfian.rand_zipfian(_uniform, true_classes, num_sampled, range_max, ctx=ctx)

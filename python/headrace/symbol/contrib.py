@@ -3,6 +3,7 @@
 from .. import _zipfian
 from . import calls
 from .control_flow import cond, foreach, while_loop
+from .random import uniform as _uniform
 
 globals().update(calls.functions("nd.contrib", False))
 __all__ = [*sorted(calls.functions("nd.contrib", False)), "cond", "foreach", "rand_zipfian", "while_loop"]
@@ -15,6 +16,4 @@ def rand_zipfian(true_classes, num_sampled, range_max):
     Gives the sampled classes (int64), and how often `true_classes` and the sampled ones are expected among
     `num_sampled` (float64).
     """
-    from .. import symbol
-
-    return _zipfian.rand_zipfian(symbol, true_classes, num_sampled, range_max)
+    return _zipfian.rand_zipfian(_uniform, true_classes, num_sampled, range_max)

@@ -293,9 +293,7 @@ class Symbol(Arithmetic, WithoutValues):
 
     def as_np_ndarray(self):
         """The same graph, whose operators follow NumPy."""
-        from .numpy import _Symbol
-
-        return _Symbol(self._handle)
+        return calls.wrap(self._handle, True)
 
     def as_nd_ndarray(self):
         """The same graph, whose operators are the legacy ones."""
