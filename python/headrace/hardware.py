@@ -79,7 +79,7 @@ def _python_call(rounds: _Rounds) -> tuple[float, str]:
 
 
 def _python_operation(rounds: _Rounds) -> tuple[float, str]:
-    from . import np
+    from . import numpy as np
 
     x = np.ones(1)
     x.wait_to_read()

@@ -5,7 +5,7 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import initializer
-from ..util import is_np_array
+from .._semantics import is_np_array
 from .naming import BlockScope
 from .parameter import Parameter
 from .parameter_dict import ParameterDict, brief_names

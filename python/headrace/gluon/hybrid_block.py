@@ -6,9 +6,9 @@ import warnings
 from .. import _arrays as arrays
 from .. import _core, autograd
 from .. import ndarray as nd
+from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
 from ..base import MXNetError
-from ..util import is_np_array, is_np_shape
 from .block import Block
 from .parameter import DeferredInitializationError
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from .. import _arrays as arrays
 from .. import autograd, initializer
+from .._semantics import is_np_shape
 from ..base import MXNetError
 from ..context import Context, cpu, current_context
 from ..ndarray import NDArray
-from ..util import is_np_shape
 
 __all__ = ["Constant", "DeferredInitializationError", "Parameter"]
 

@@ -3,8 +3,8 @@
 import contextlib
 
 from .. import _core
+from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
-from ..util import is_np_array, is_np_shape
 
 __all__ = ["trace_forward"]
 

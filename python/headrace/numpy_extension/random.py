@@ -1,7 +1,7 @@
 """``npx.random``: seeding, and samples for batches of parameters."""
 
 from .. import _core
-from .. import random as _seeds
+from .. import _generator as _seeds
 from .._catalogue import populate as _populate
 from ..numpy import random as _random
 from ..numpy.multiarray import ndarray

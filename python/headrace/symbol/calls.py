@@ -7,6 +7,7 @@ import types
 import numpy
 
 from .. import _core
+from .._catalogue import operator_descriptions
 from ..attribute import AttrScope
 from ..base import ArrayTypeError, MXNetError
 from ..context import Context
@@ -49,12 +50,6 @@ def to_text(value):
     if isinstance(value, Context):
         return str(value)
     return str(value)
-
-
-@functools.cache
-def operator_descriptions():
-    """Name to description of every operator."""
-    return {description["name"]: description for description in _core.catalogue()}
 
 
 @functools.cache

@@ -3,9 +3,9 @@
 import pathlib
 
 from .. import _core
+from .._semantics import is_np_array, is_np_shape
 from ..attribute import AttrScope
 from ..base import MXNetError, NotImplementedForSymbol
-from ..util import is_np_array, is_np_shape
 from . import calls
 from .arithmetic import Arithmetic
 from .calls import apply

@@ -3,7 +3,7 @@
 import warnings
 
 from ... import ndarray as nd
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ..block import Block, _indent
 from ..hybrid_block import HybridBlock
 
