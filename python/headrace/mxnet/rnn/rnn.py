@@ -2,7 +2,7 @@
 
 import warnings
 
-from ...model import load_checkpoint, save_checkpoint
+from ..._checkpoint import load_checkpoint, save_checkpoint
 from .base import BaseRNNCell
 
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
