@@ -17,6 +17,8 @@ class _Chain:
     such block.
     """
 
+    _has_summary_row = False
+
     def add(self, *blocks):
         """Appends blocks."""
         for block in blocks:
