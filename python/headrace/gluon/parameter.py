@@ -1,5 +1,6 @@
 """Parameters, and dictionaries of them: one module, as in MXNet."""
 
+from ..ndarray import NDArray
 from ._parameter import Constant, DeferredInitializationError, Parameter
 from .parameter_dict import ParameterDict
 
@@ -8,7 +9,6 @@ __all__ = ["Constant", "DeferredInitializationError", "Parameter", "ParameterDic
 
 def __getattr__(name):
     if name == "tensor_types":  # what blocks take; symbols are imported when they are first used
-        from ..ndarray import NDArray
         from ..symbol import Symbol
 
         return Symbol, NDArray
