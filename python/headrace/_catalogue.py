@@ -1,8 +1,14 @@
-"""Operator functions, put where the catalogue says users find them."""
+"""The catalogue of operators: their descriptions, and their functions, put where it says users find them."""
 
 import functools
 
 from . import _core
+
+
+@functools.cache
+def operator_descriptions():
+    """Name to description of every operator."""
+    return {description["name"]: description for description in _core.catalogue()}
 
 
 @functools.cache
@@ -12,12 +18,6 @@ def _by_prefix():
         prefix, _, name = path.rpartition(".")
         found.setdefault(prefix, {})[name] = function
     return found
-
-
-@functools.cache
-def descriptions():
-    """Name to description of every operator."""
-    return {description["name"]: description for description in _core.catalogue()}
 
 
 def functions(prefix):

@@ -2,8 +2,9 @@
 
 import json
 
-from . import _catalogue, _core
-from .util import is_np_array
+from . import _core
+from ._catalogue import operator_descriptions
+from ._semantics import is_np_array
 
 __all__ = ["Watch"]
 
@@ -57,7 +58,7 @@ def _places_of_nodes(internals):
 
 
 def _input_name(operator, i):
-    description = _catalogue.descriptions().get(operator)
+    description = operator_descriptions().get(operator)
     if description is None or description["variadic"] or i >= len(description["inputs"]):
         return f"arg{i}"
     return description["inputs"][i]

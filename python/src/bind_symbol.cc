@@ -158,10 +158,11 @@ void bind_tracing(nb::module_& m) {
         set_symbols(reinterpret_cast<PyTypeObject*>(symbol_class.ptr()), compose.ptr());
       },
       "The class of symbols, and what puts a call on them together.");
-  m.def("is_symbol", [](nb::handle object) { return is_symbol(object.ptr()); });
+  m.def(
+      "is_symbol", [](nb::handle object) { return is_symbol(object.ptr()); }, nb::arg("object").none());
   m.def(
       "is_operand", [](nb::handle object) { return is_array(object.ptr()) || is_symbol(object.ptr()); },
-      "Whether something is an array or a symbol.");
+      nb::arg("object").none(), "Whether something is an array or a symbol.");
 }
 
 void bind_cached_op(nb::module_& m) {

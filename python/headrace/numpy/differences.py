@@ -4,10 +4,10 @@ import numpy as _numpy
 
 from .. import _core
 from ..ndarray.ndarray import NDArray
-from .axes import normalized_axes
+from ._axes import normalized_axes
+from ._operands import is_symbol, operand, shape_of
 from .multiarray import array, call_on_host
 from .multiarray import front_end as _np
-from .operands import is_symbol, operand, shape_of
 
 __all__ = ["delete", "diff", "ediff1d", "insert", "msort", "polyval", "unravel_index"]
 

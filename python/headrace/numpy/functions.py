@@ -3,8 +3,8 @@
 import numpy as _numpy
 
 from .. import _core
+from ._operands import is_symbol
 from .multiarray import front_end as _np
-from .operands import is_symbol
 
 __all__ = ["full", "full_like", "ones_like", "where", "zeros_like"]
 

@@ -4,7 +4,7 @@ import numpy as _numpy
 
 from .. import _core
 from ..ndarray.parts import check_equal_parts, cut
-from .operands import listed, operand, shape_of
+from ._operands import listed, operand, shape_of
 
 __all__ = ["append", "array_split", "dsplit", "hsplit", "pad", "split", "vsplit"]
 

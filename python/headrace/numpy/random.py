@@ -9,12 +9,12 @@ import numpy as _numpy
 
 from .. import _core
 from .._catalogue import populate as _populate
+from ._operands import is_symbol as _is_symbol
+from ._operands import operand as _operand
+from ._operands import size_of as _size_of
 from .multiarray import array, ndarray
 from .multiarray import call_on_host as _call_on_host
 from .multiarray import front_end as _np
-from .operands import is_symbol as _is_symbol
-from .operands import operand as _operand
-from .operands import size_of as _size_of
 
 __all__ = [
     "beta",

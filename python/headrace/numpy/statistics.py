@@ -5,9 +5,9 @@ import numpy as _numpy
 from .. import _core
 from ..ndarray.ndarray import NDArray
 from ..ndarray.parts import counted
+from ._operands import is_symbol, listed
 from .multiarray import array
 from .multiarray import front_end as _np
-from .operands import is_symbol, listed
 
 __all__ = ["average", "histogram", "median", "percentile", "ptp", "quantile"]
 

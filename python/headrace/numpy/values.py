@@ -7,11 +7,11 @@ import numpy as _numpy
 from .. import _core
 from ..context import current_context
 from ..ndarray.ndarray import NDArray
-from .axes import normalized_axes
+from ._axes import normalized_axes
+from ._operands import operand
 from .differences import diff
 from .multiarray import array, ndarray
 from .multiarray import front_end as _np
-from .operands import operand
 
 __all__ = [
     "allclose",

@@ -5,7 +5,7 @@ from .._catalogue import populate as _populate
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 from ..ndarray.ndarray import to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
-from ..util import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
+from .._semantics import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
 from .. import numpy as _np  # noqa: F401  (completes the pair of array classes)
 from . import image, random
 from .utils import load, save

@@ -1,6 +1,6 @@
 """``npx.random``: seeding, and samples for batches of parameters."""
 
-from .. import random as _seeds
+from .. import _generator as _seeds
 from .._catalogue import populate as _populate
 from ..numpy.random import _sample
 
