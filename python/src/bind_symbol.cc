@@ -143,16 +143,6 @@ void bind_tracing(nb::module_& m) {
       },
       "An array without values that stands for an input of a traced graph.");
   m.def(
-      "set_tracing",
-      [](bool on) {
-        thread_state().keeps_compositions = on;
-        return std::exchange(thread_state().tracing, on);
-      },
-      "Whether this thread's operations are linked into a graph instead of run; gives what it was.");
-  m.def(
-      "set_composing", [](bool on) { return std::exchange(thread_state().composing, on); },
-      "Whether this thread's calls of operators make symbols where they are given no arrays; gives what it was.");
-  m.def(
       "set_symbols",
       [](nb::type_object symbol_class, nb::handle compose) {
         set_symbols(reinterpret_cast<PyTypeObject*>(symbol_class.ptr()), compose.ptr());

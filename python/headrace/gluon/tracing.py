@@ -64,16 +64,16 @@ def _trace_forward(block, flat, in_format, names):
 def _traced(parameters):
     """Meanwhile, the parameters' `data()` gives arrays that stand for them in the graph."""
     kept = []
-    was = _core.set_tracing(True)
     try:
-        for parameter in parameters:
-            kept.append((parameter, parameter._data, parameter._single))
-            stand_in = _core.trace_variable(
-                parameter.name, parameter.shape, parameter.dtype, parameter.var().list_attr(), is_np_array()
-            )
-            parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
-        yield
+        with _core.tracing():
+            for parameter in parameters:
+                kept.append((parameter, parameter._data, parameter._single))
+                attributes = parameter.var().list_attr()
+                stand_in = _core.trace_variable(
+                    parameter.name, parameter.shape, parameter.dtype, attributes, is_np_array()
+                )
+                parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
+            yield
     finally:
-        _core.set_tracing(was)
         for parameter, data, single in kept:
             parameter._data, parameter._single = data, single

@@ -98,11 +98,8 @@ def composed(function):
 
     @functools.wraps(function)
     def compose(*args, **kwargs):
-        was = _core.set_composing(True)
-        try:
+        with _core.composing():
             return function(*args, **kwargs)
-        finally:
-            _core.set_composing(was)
 
     return compose
 
