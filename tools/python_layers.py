@@ -40,7 +40,7 @@ ROOMS = (
     *("__init__", "mxnet"),
 )
 # Sets of rooms in which circles are known; their modules may import each other until these are opened.
-KNOWN_CIRCLES = (frozenset({"ndarray", "numpy", "numpy_extension"}), frozenset({"kvstore"}))
+KNOWN_CIRCLES = (frozenset({"kvstore"}),)
 
 
 class Module(NamedTuple):

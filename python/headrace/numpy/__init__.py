@@ -7,7 +7,6 @@ import numpy as _numpy
 
 from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
-from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classes)
 from .multiarray import array, empty, ndarray
 from .numbers import give_scalars as _give_scalars
 from . import linalg, random
