@@ -215,7 +215,9 @@ class Recorder final : public kvstore::KVStore {
   const std::string& type() const noexcept override { return store_->type(); }
   int rank() const noexcept override { return 0; }
   int num_workers() const noexcept override { return 1; }
+  bool is_capable(kvstore::Capability capability) const noexcept override { return store_->is_capable(capability); }
   void init(std::span<const kvstore::Item> items) override { store_->init(items); }
+  void replace(std::span<const kvstore::Item> items) override { store_->replace(items); }
   void push(std::span<const kvstore::Item> items, int priority) override { store_->push(items, priority); }
   void pull(std::span<const kvstore::Item> items, int priority) override { store_->pull(items, priority); }
   void pushpull(std::span<const kvstore::Item> values, std::span<const kvstore::Item> outs, int priority) override {
@@ -229,6 +231,7 @@ class Recorder final : public kvstore::KVStore {
       updater(all);
     });
   }
+  const kvstore::Updater& updater() const noexcept override { return store_->updater(); }
   void set_reduction(std::string_view) override {}
   void set_reduction(kvstore::Combine) override {}
   void set_gradient_compression(const kvstore::TwoBitCompression&) override {}
