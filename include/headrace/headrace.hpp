@@ -4,6 +4,7 @@
 
 #include "headrace/arithmetic.hpp"
 #include "headrace/autograd.hpp"
+#include "headrace/communicator.hpp"
 #include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "headrace/gluon/block.hpp"

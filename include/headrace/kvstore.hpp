@@ -9,6 +9,10 @@
 // A store belongs to one thread at a time. Its calls return at once, except where they say that they wait: copies and
 // sums run when the arrays allow it, before other work that could run. What is wrong with a call is raised before
 // anything of it is done; what goes wrong later is raised where a result is read.
+//
+// Several processes may share a store; their number in it is its rank. Calls that change what is stored are collective
+// then: every rank makes the same ones, for the same keys, in the same order. A kind of store of one's own is a
+// subclass of KVStore, or make_store() over a communicator of one's own (headrace/communicator.hpp).
 #pragma once
 
 #include <cstdint>
@@ -51,6 +55,17 @@ struct TwoBitCompression {
   double threshold = 0.5;
 };
 
+// What a program may ask of a store. Programs ask for these; the names of kinds say nothing.
+enum class Capability : uint8_t {
+  kOptimizer,     // 'optimizer': it updates what it holds
+  kCompression,   // 'compression': it can send pushed gradients at two bits an element
+  kAsynchronous,  // 'asynchronous': a push is applied without waiting for those of other ranks, so the store must
+                  // update
+  kDistributed,   // 'distributed': several processes share it
+};
+// By its name in any case. Raises ValueError that lists the names.
+Capability capability_of(std::string_view name);
+
 class KVStore {
  public:
   virtual ~KVStore() = default;
@@ -61,6 +76,7 @@ class KVStore {
   virtual const std::string& type() const noexcept = 0;  // the name it was created by
   virtual int rank() const noexcept = 0;                 // number of this process among those that share the store
   virtual int num_workers() const noexcept = 0;          // how many there are
+  virtual bool is_capable(Capability capability) const noexcept = 0;
 
   // Everywhere: MXNetError for a key that is not there, or is there already, and for texts among numbers; ValueError
   // for an item without arrays, or a shape other than the stored one. A call without items does nothing; one that names
@@ -68,11 +84,14 @@ class KVStore {
   // over links and through devices. Calls that wait for the same arrays keep their order. Where an updater is set, key
   // number i of a call has its priority less i.
 
-  // Stores a copy of the one array of each item.
+  // Stores a copy of the one array of each item: that of rank 0, on every rank.
   virtual void init(std::span<const Item> items) = 0;
-  // Reduces the arrays of each item in their order, then updates or replaces what is stored. They are reduced in the
-  // dtype that the key was inited with, or, where an updater is set, in that of what it changes. A single array without
-  // an updater replaces what is stored as it is.
+  // Puts a copy of the one array of each item, as init() does, in the place of what is stored under its key, in the
+  // dtype of init(). Nothing is updated, and what an updater and compression remember stays.
+  virtual void replace(std::span<const Item> items) = 0;
+  // Reduces the arrays of each item in their order, those of lower ranks first, then updates or replaces what is
+  // stored. They are reduced in the dtype that the key was inited with, or, where an updater is set, in that of what it
+  // changes. A single array of all ranks without an updater replaces what is stored as it is.
   virtual void push(std::span<const Item> items, int priority) = 0;
   // Writes what is stored into the arrays, in their dtypes.
   virtual void pull(std::span<const Item> items, int priority) = 0;
@@ -87,7 +106,8 @@ class KVStore {
 
   // None: what is pushed takes the place of what is stored.
   virtual void set_updater(Updater updater) = 0;
-  // "sum", "mean", "max" or "min". Raises ValueError for another name.
+  virtual const Updater& updater() const noexcept = 0;
+  // "sum", "mean" (of the arrays of all ranks), "max" or "min". Raises ValueError for another name.
   virtual void set_reduction(std::string_view name) = 0;
   // A function that is commutative and associative.
   virtual void set_reduction(Combine combine) = 0;
@@ -106,6 +126,7 @@ class KVStore {
 
   // The same for one key.
   void init(const Key& key, const NDArray& value) { init(one({key, {value}})); }
+  void replace(const Key& key, const NDArray& value) { replace(one({key, {value}})); }
   void push(const Key& key, std::vector<NDArray> values, int priority = 0) {
     push(one({key, std::move(values)}), priority);
   }
@@ -139,10 +160,13 @@ struct Kind {
   std::string name;
   std::string meaning;
   std::function<std::unique_ptr<KVStore>(const std::string& name, const Options& options)> make;
+  std::vector<Capability> capabilities = {};  // that its stores can have
 };
 
 // Makes a kind known to create(). Raises ValueError when the name, which is lower-case, is taken. Any thread.
 void register_kind(Kind kind);
 std::vector<Kind> kinds();
+// Of a kind, for what has to be known before there is a store. Raises as create() for an unknown name.
+bool is_capable(std::string_view name, Capability capability);
 
 }  // namespace headrace::kvstore

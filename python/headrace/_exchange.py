@@ -3,12 +3,12 @@
 import math
 import os
 
-from . import _arrays as arrays
 from . import _core
 from . import kvstore as stores
 from .base import ArrayTypeError, ArrayValueError
+from .kvstore import KVStoreBase
 
-__all__ = ["GradientExchange", "create_store", "replace_values"]
+__all__ = ["GradientExchange", "create_store"]
 
 _LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does not update
 
@@ -16,26 +16,35 @@ _LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does 
 def create_store(kvstore, context_count, params, update_on_kvstore=None):
     """(store or None, whether it updates the parameters) for `kvstore`: a KVStoreBase, a name, or None.
 
-    One context needs no store, unless one is given or a name with 'dist' in it. `update_on_kvstore` decides
-    who updates; None: the store where it can, unless the environment variable MXNET_UPDATE_ON_KVSTORE is 0 or
-    the store is 'local' and one of the arrays `params` has more than 2^24 elements. TypeError: another kind
-    of `kvstore`. ValueError: an unknown name, or a store that cannot do what `update_on_kvstore` asks for.
+    One context needs no store, unless one is given or the name of a distributed kind. `update_on_kvstore`
+    decides who updates; None: the store where it can, unless the environment variable MXNET_UPDATE_ON_KVSTORE
+    is 0 or the store is 'local' and one of the arrays `params` has more than 2^24 elements; an asynchronous
+    store always updates. TypeError: another kind of `kvstore`. ValueError: an unknown name, or a store that
+    cannot do what `update_on_kvstore` asks for.
     """
-    if kvstore is not None and not isinstance(kvstore, (str, stores.KVStoreBase)):
+    if kvstore is not None and not isinstance(kvstore, (str, KVStoreBase)):
         raise ArrayTypeError(f"kvstore must be KVStore, str or None, got {kvstore!r}")
     if kvstore is None and update_on_kvstore:
         raise ArrayValueError(
             "update_on_kvstore=True needs a store, got kvstore=None; name one ('device'), or leave "
             "update_on_kvstore out"
         )
-    if kvstore is None or (isinstance(kvstore, str) and context_count == 1 and "dist" not in kvstore):
+    if kvstore is None:
         return None, False
-    store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore
-    if "dist" in store.type and "async" in store.type:
+    is_name = isinstance(kvstore, str)
+    if is_name and context_count == 1 and not stores.is_capable(kvstore, KVStoreBase.DISTRIBUTED):
+        return None, False
+    store = stores.create(kvstore) if is_name else kvstore
+    can_update = store.is_capable(KVStoreBase.OPTIMIZER)
+    if stores.is_capable(store, KVStoreBase.ASYNCHRONOUS):
         if update_on_kvstore is False:
             raise ArrayValueError("Please set update_on_kvstore=True when training in async mode.")
-        update_on_kvstore = True
-    can_update = store.is_capable(stores.KVStoreBase.OPTIMIZER)
+        if not can_update:
+            raise ArrayValueError(
+                f"the store {type(store)} is asynchronous, so it must update parameters, but is not capable "
+                f"of '{KVStoreBase.OPTIMIZER}'; use another store"
+            )
+        return store, True
     if update_on_kvstore is None:
         is_large = any(math.prod(one.shape) > _LARGE_ARRAY for one in params)
         wanted = os.environ.get("MXNET_UPDATE_ON_KVSTORE", "1") != "0"
@@ -43,20 +52,6 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     if update_on_kvstore and not can_update:
         raise ArrayValueError(f"Please set update_on_kvstore=False when training with {type(store)}")
     return store, bool(update_on_kvstore)
-
-
-def replace_values(store, keys, replicas):
-    """Gives a store that updates parameters the values of the first of each parameter's replicas."""
-    values = {key.encode() if isinstance(key, str) else key: of_one[0] for key, of_one in zip(keys, replicas)}
-
-    def take(key, _, stored):
-        stored[:] = arrays.like(values[key], stored)
-
-    updater = store._updater
-    store._set_updater(take)
-    # Zeros leave alone what compression has left over of earlier gradients.
-    store.push(keys, [list(map(arrays.zeros_like, of_one)) for of_one in replicas])
-    store._set_updater(updater)
 
 
 class GradientExchange:

@@ -16,14 +16,11 @@ def _create_kvstore(kvstore, num_device, arg_params):
 
 
 def _initialize_kvstore(kvstore, param_arrays, arg_params, param_names, update_on_kvstore):
-    """Stores the parameters of `arg_params` under their names; a store that updates writes them into the
-    replicas as well.
+    """Stores the parameters of `arg_params` under their names and writes them into the replicas: those of
+    rank 0, whoever updates.
     """
     for name, replicas in zip(param_names, param_arrays):
-        if update_on_kvstore:
-            kvstore.broadcast(name, arg_params[name], out=replicas)
-        else:
-            kvstore.init(name, arg_params[name])
+        kvstore.broadcast(name, arg_params[name], out=replicas)
 
 
 def _update_params_on_kvstore(param_arrays, grad_arrays, kvstore, param_names):

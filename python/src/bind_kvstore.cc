@@ -57,6 +57,9 @@ void bind_calls(nb::class_<Store>& c) {
   c.def("init", [](const Store& s, const Keys& keys, const nb::list& values) {
     translated([&] { s->init(items_of(keys, values)); });
   });
+  c.def("replace", [](const Store& s, const Keys& keys, const nb::list& values) {
+    translated([&] { s->replace(items_of(keys, values)); });
+  });
   c.def("push", [](const Store& s, const Keys& keys, const nb::list& values, int priority) {
     translated([&] { s->push(items_of(keys, values), priority); });
   });
@@ -86,6 +89,9 @@ void bind_kvstore(nb::module_& parent) {
   c.def_prop_ro("type", [](const Store& s) { return s->type(); });
   c.def_prop_ro("rank", [](const Store& s) { return s->rank(); });
   c.def_prop_ro("num_workers", [](const Store& s) { return s->num_workers(); });
+  c.def("is_capable", [](const Store& s, const std::string& capability) {
+    return translated([&] { return s->is_capable(capability_of(capability)); });
+  });
   c.def(
       "set_updater",
       [](const Store& s, nb::object function) {
@@ -102,6 +108,9 @@ void bind_kvstore(nb::module_& parent) {
   c.def("barrier", [](const Store& s) { translated([&] { s->barrier(); }); });
   m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology) {
     return translated([&] { return Store{create(name, {.strategy = strategy, .topology = topology})}; });
+  });
+  m.def("is_capable", [](const std::string& name, const std::string& capability) {
+    return translated([&] { return is_capable(name, capability_of(capability)); });
   });
   m.def("kinds", [] {
     nb::dict d;

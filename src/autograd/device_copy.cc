@@ -1,4 +1,5 @@
 #include "autograd/autograd.h"
+#include "base/check.h"
 #include "headrace/devices.hpp"
 #include "op/gradient.h"
 #include "op/invoke.h"
@@ -13,6 +14,14 @@ NDArray copyto(const NDArray& array, Device device) {
     if (g.has_head(0)) g.set(0, as_in_context(g.head(0), from));
   });
   return copy;
+}
+
+void copyto(const NDArray& array, const NDArray& target) {
+  check(array && target, ErrorKind::kType, "copyto: expected two arrays, got none for one of them");
+  check(array.shape() == target.shape(), ErrorKind::kValue,
+        "copyto: expected a target of the array's shape {}, got one of {}", to_string(array.shape()),
+        to_string(target.shape()));
+  copy_into(target.detach(), array.detach());
 }
 
 NDArray as_in_context(const NDArray& array, Device device) {

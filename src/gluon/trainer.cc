@@ -15,6 +15,8 @@
 namespace headrace::gluon {
 namespace {
 
+using kvstore::Capability;
+
 constexpr char kRateName[] = "learning_rate";
 constexpr size_t kFirstState = 2;  // inputs of an update operator: weight, gradient, states ...
 
@@ -68,7 +70,7 @@ class Trainer::Impl {
   // Whether there is anything to do.
   bool check_fresh(bool ignore_stale_grad) const;
   void check_updates_here(const char* function) const {
-    check(!updates_on_store(), ErrorKind::kRuntime,
+    check(!updates_on_store_, ErrorKind::kRuntime,
           "{} when parameters are updated on kvstore is not supported. Try setting update_on_kvstore to false when "
           "creating trainer.",
           function);
@@ -80,12 +82,10 @@ class Trainer::Impl {
   void load(const std::string& path);
 
  private:
-  bool updates_on_store() const { return store_ && options_.update_on_kvstore; }
   std::vector<Device> common_devices() const;
+  void check_store_may_change() const;
+  bool decide_who_updates(const kvstore::KVStore& store) const;
   void make_store();
-  void set_updater() {
-    store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
-  }
   void write_to_store();
   void fit_states();
   void update_stored(std::span<const kvstore::Update> updates);
@@ -107,6 +107,7 @@ class Trainer::Impl {
   std::optional<uint64_t> version_;  // of the parameters when what follows was made
   std::vector<Device> devices_;
   std::unique_ptr<kvstore::KVStore> store_;  // null: nothing is exchanged
+  bool updates_on_store_ = false;
 };
 
 // --- what a step works on ---
@@ -131,41 +132,57 @@ void Trainer::Impl::prepare() {
     devices_ = std::move(devices);
     make_store();
     fit_states();
-  } else if (updates_on_store()) {
+  } else if (updates_on_store_) {
     write_to_store();
   }
   version_ = version;
 }
 
+// Other ranks know nothing of a change here.
+void Trainer::Impl::check_store_may_change() const {
+  check(!store_ || !store_->is_capable(Capability::kDistributed), ErrorKind::kRuntime,
+        "Cannot reset distributed KVStore: values or devices of parameters changed after the first step; set them "
+        "before it, or make a new trainer on every rank");
+}
+
+bool Trainer::Impl::decide_who_updates(const kvstore::KVStore& store) const {
+  const bool can = store.is_capable(Capability::kOptimizer), must = store.is_capable(Capability::kAsynchronous);
+  const bool wanted = options_.update_on_kvstore.value_or(can || must);
+  check(wanted || !must, ErrorKind::kValue,
+        "Trainer: the store '{}' is asynchronous, so it must update; please set update_on_kvstore to true",
+        store.type());
+  check(can || !wanted, ErrorKind::kValue,
+        "Trainer: the store '{}' cannot update; please set update_on_kvstore to false", store.type());
+  return wanted;
+}
+
 void Trainer::Impl::make_store() {
+  check_store_may_change();
   store_ = nullptr;
-  if (devices_.size() < 2 || options_.kvstore.empty()) return;
+  updates_on_store_ = false;
+  if (options_.kvstore.empty()) return;
+  if (devices_.size() < 2 && !kvstore::is_capable(options_.kvstore, Capability::kDistributed)) return;
   std::unique_ptr<kvstore::KVStore> store = kvstore::create(options_.kvstore);
+  const bool updates = decide_who_updates(*store);
   if (options_.compression) store->set_gradient_compression(*options_.compression);
   for (size_t i = 0; i < slots_.size(); ++i) {
     const std::vector<NDArray>& replicas = slots_[i].parameter->list_data();
     store->broadcast(static_cast<int64_t>(i), replicas[0].detach(), replicas);
   }
   store_ = std::move(store);
-  if (updates_on_store()) set_updater();
+  updates_on_store_ = updates;
+  if (updates) store_->set_updater([this](std::span<const kvstore::Update> all) { update_stored(all); });
 }
 
 void Trainer::Impl::write_to_store() {
-  store_->set_updater([this](std::span<const kvstore::Update> all) {
-    for (const kvstore::Update& one : all)
-      copy_into(one.stored, slots_[static_cast<size_t>(std::get<int64_t>(one.key))].parameter->list_data()[0]);
-  });
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    std::vector<NDArray> zeros;  // they leave alone what compression has left over of earlier gradients
-    for (const NDArray& one : slots_[i].parameter->list_data()) zeros.push_back(zeros_like(one.detach()));
-    store_->push(static_cast<int64_t>(i), zeros);
-  }
-  set_updater();
+  check_store_may_change();
+  for (size_t i = 0; i < slots_.size(); ++i)
+    store_->replace(static_cast<int64_t>(i), slots_[i].parameter->list_data()[0].detach());
 }
 
 // As many states as there are updates; new ones begin as copies of the first.
 void Trainer::Impl::fit_states() {
-  const size_t count = updates_on_store() ? 1 : devices_.size();
+  const size_t count = updates_on_store_ ? 1 : devices_.size();
   for (Slot& slot : slots_) {
     if (slot.states.empty()) slot.states.emplace_back();
     slot.states.resize(std::min(slot.states.size(), count));
@@ -203,7 +220,7 @@ void Trainer::Impl::allreduce() {
     const std::vector<NDArray>& weights = slots_[i].parameter->list_data();
     Exchanged one{static_cast<int64_t>(i), slots_[i].parameter->list_grad(), {}};
     for (const NDArray& weight : weights)
-      one.outs.push_back(updates_on_store() ? weight.detach() : one.gradients[one.outs.size()]);
+      one.outs.push_back(updates_on_store_ ? weight.detach() : one.gradients[one.outs.size()]);
     if (std::ranges::none_of(weights, is_fresh)) {
       stale.push_back(std::move(one));
       continue;
@@ -213,11 +230,11 @@ void Trainer::Impl::allreduce() {
     fresh.push_back(std::move(one));
   }
   // All stale: the program wrote them by other means.
-  exchange_gradients(*store_, fresh.empty() ? stale : fresh, updates_on_store());
+  exchange_gradients(*store_, fresh.empty() ? stale : fresh, updates_on_store_);
 }
 
 void Trainer::Impl::update() {
-  for (size_t k = 0; !updates_on_store() && k < devices_.size(); ++k) {
+  for (size_t k = 0; !updates_on_store_ && k < devices_.size(); ++k) {
     std::vector<UpdateCall> calls;
     for (Slot& slot : slots_) {
       if (!slot.is_trained()) continue;

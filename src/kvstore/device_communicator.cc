@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kvstore/communicator.h"
+#include "kvstore/local_communicator.h"
 #include "kvstore/plan_cache.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
@@ -46,7 +46,7 @@ void spread(const NDArray& working, const Group& results) {
     if (!same_elements(*result.view(), *working.view())) copy_into(result, working);
 }
 
-class DeviceCommunicator final : public Communicator {
+class DeviceCommunicator final : public LocalCommunicator {
  public:
   explicit DeviceCommunicator(const Options& options)
       : plans_(options), plans_on_host_(!options.strategy.empty()), host_(make_host_communicator()) {}

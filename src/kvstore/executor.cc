@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "kvstore/part_tasks.h"
 #include "kvstore/placement.h"
+#include "kvstore/reduction.h"
 #include "op/invoke.h"
 
 namespace headrace::kvstore {
@@ -86,7 +87,7 @@ void Executor::check_buffers(std::span<const NDArray> buffers) const {
 void Executor::run(std::span<const NDArray> buffers, const Reduction& reduction, const std::vector<bool>& kept) {
   check_buffers(buffers);
   const Parts parts = parts_of(buffers);
-  if (reduction.operation()) return run_parts(buffers, parts, reduction, kept);
+  if (operation_of(reduction)) return run_parts(buffers, parts, reduction, kept);
   for (const Step& step : plan_.steps()) {
     const NDArray &target = parts.at({step.target, step.range}), &source = parts.at({step.source, step.range});
     if (step.kind == StepKind::kCopy)
@@ -125,7 +126,7 @@ void Executor::run_parts(std::span<const NDArray> buffers, const Parts& parts, c
     if (step.kind == StepKind::kCopy)
       tasks.copy(target, source);
     else
-      tasks.combine(*reduction.operation(), target, source);
+      tasks.combine(*operation_of(reduction), target, source);
   }
   at_border(
       [&](const NDArray& buffer, const std::vector<Var*>& own, BorderUse use) { tasks.give_back(buffer, own, use); });

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/communicator.hpp"
 #include "kvstore/communication_plan.h"
-#include "kvstore/reduction.h"
 
 namespace headrace::kvstore {
 

@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include "kvstore/communicator.h"
 #include "kvstore/host_reduce.h"
+#include "kvstore/local_communicator.h"
+#include "kvstore/reduction.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -19,7 +20,7 @@ void combine(const Reduction& reduction, std::span<const NDArray> values, const 
 
 namespace {
 
-class HostCommunicator final : public Communicator {
+class HostCommunicator final : public LocalCommunicator {
  public:
   Device home(std::span<const NDArray>, Device) const override { return {}; }
   bool compresses() const noexcept override { return false; }
@@ -32,7 +33,7 @@ class HostCommunicator final : public Communicator {
       here.back() = NDArray::empty(value.shape(), value.dtype());
       copy_into(here.back(), value);
     }
-    if (reduction.formula(1)) return reduce_on_host(reduction, here, {&result, 1}, {}, Extent::kInCache);
+    if (formula_of(reduction, 1)) return reduce_on_host(reduction, here, {&result, 1}, {}, Extent::kInCache);
     combine(reduction, here, result);
     reduction.finish(result, here.size());
   }
@@ -51,7 +52,7 @@ class HostCommunicator final : public Communicator {
 
   void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
                             std::span<const NDArray> results, const NDArray& stored, Extent extent) override {
-    if (!reduction.formula(1) || !is_on_host(values) || !is_on_host(results)) {
+    if (!formula_of(reduction, 1) || !is_on_host(values) || !is_on_host(results)) {
       reduce(reduction, values, stored);
       broadcast(stored, results, extent, false);
       return;

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/parallel.h"
 #include "engine/runtime.h"
+#include "kvstore/reduction.h"
 #include "op/call_body.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
@@ -118,11 +119,11 @@ class HostReduce {
     const Shape line{count};
     const Operand sum{tile, dtype_of(compute), &step};
     for (size_t done = 0; done < from.size();) {
-      SmallVector<Operand, Reduction::kMostAtOnce> operands;
+      SmallVector<Operand, kMostAtOnce> operands;
       if (done > 0) operands.push_back(sum);
-      for (; operands.size() < Reduction::kMostAtOnce && done < from.size(); ++done)
+      for (; operands.size() < kMostAtOnce && done < from.size(); ++done)
         operands.push_back({from[done] + offset, dtype(), &step});
-      const Program& program = reduction_.formula(operands.size())->program(compute);
+      const Program& program = formula_of(reduction_, operands.size())->program(compute);
       run(program, line, {operands.data(), operands.size()}, {&sum, 1}, {});
     }
     if (!reduction_.divides()) return;

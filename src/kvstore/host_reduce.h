@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "kvstore/communicator.h"
+#include "headrace/communicator.hpp"
 
 namespace headrace::kvstore {
 

@@ -6,8 +6,7 @@
 #include "base/check.h"
 #include "base/spin_lock.h"
 #include "engine/runtime.h"
-#include "kvstore/communicator.h"
-#include "kvstore/single_machine_store.h"
+#include "headrace/communicator.hpp"
 
 namespace headrace::kvstore {
 namespace {
@@ -19,22 +18,43 @@ StorePtr make_local(const std::string& name, const Options& options) {
         "kvstore create: a '{}' store sums in host memory and follows no plan; strategy and topology are options of "
         "'device' stores",
         name);
-  return std::make_unique<SingleMachineStore>(name, make_host_communicator());
+  return make_store(name, make_host_communicator());
 }
 
 StorePtr make_device(const std::string& name, const Options& options) {
-  return std::make_unique<SingleMachineStore>(name, make_device_communicator(options));
+  return make_store(name, make_device_communicator(options));
+}
+
+struct NamedCapability {
+  std::string_view name;
+  Capability capability;
+};
+
+constexpr NamedCapability kCapabilities[] = {
+    {"optimizer", Capability::kOptimizer},
+    {"compression", Capability::kCompression},
+    {"asynchronous", Capability::kAsynchronous},
+    {"distributed", Capability::kDistributed},
+};
+
+std::string lower(std::string_view text) {
+  std::string made(text);
+  for (char& letter : made)
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  return made;
 }
 
 class Registry {
  public:
   Registry() {
+    const std::vector<Capability> on_host{Capability::kOptimizer};
+    const std::vector<Capability> on_devices{Capability::kOptimizer, Capability::kCompression};
     kinds_ = {
-        {"local", "sums in host memory", make_local},
-        {"local_allreduce_cpu", "the same", make_local},
-        {"device", "sums between the devices, by a communication plan", make_device},
-        {"local_allreduce_device", "the same", make_device},
-        {"nccl", "the same: the library NCCL is not used", make_device},
+        {"local", "sums in host memory", make_local, on_host},
+        {"local_allreduce_cpu", "the same", make_local, on_host},
+        {"device", "sums between the devices, by a communication plan", make_device, on_devices},
+        {"local_allreduce_device", "the same", make_device, on_devices},
+        {"nccl", "the same: the library NCCL is not used", make_device, on_devices},
     };
   }
 
@@ -55,21 +75,39 @@ class Registry {
   std::vector<Kind> kinds_;  // guarded by lock_
 };
 
-}  // namespace
-
-StorePtr create(std::string_view name, const Options& options) {
-  std::string lower(name);
-  for (char& letter : lower)
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+Kind find_kind(std::string_view name) {
+  const std::string wanted = lower(name);
   std::vector<std::string> names;
   for (const Kind& kind : kinds()) {
-    if (kind.name == lower) return kind.make(lower, options);
+    if (kind.name == wanted) return kind;
     names.push_back(kind.name);
   }
-  check(lower.find("dist") == lower.npos, ErrorKind::kValue,
+  check(wanted.find("dist") == wanted.npos, ErrorKind::kValue,
         "kvstore create: '{}' is a store beyond one machine, and there is none yet; the kinds of one machine are {}",
         name, fmt::join(names, ", "));
   fail(ErrorKind::kValue, "kvstore create: there is no kind '{}'; known are {}", name, fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Capability capability_of(std::string_view name) {
+  const std::string wanted = lower(name);
+  std::vector<std::string_view> names;
+  for (const NamedCapability& one : kCapabilities) {
+    if (one.name == wanted) return one.capability;
+    names.push_back(one.name);
+  }
+  fail(ErrorKind::kValue, "kvstore is_capable: Unknown capability: {}; known are {}", name, fmt::join(names, ", "));
+}
+
+StorePtr create(std::string_view name, const Options& options) {
+  const Kind kind = find_kind(name);
+  return kind.make(kind.name, options);
+}
+
+bool is_capable(std::string_view name, Capability capability) {
+  const Kind kind = find_kind(name);
+  return std::ranges::find(kind.capabilities, capability) != kind.capabilities.end();
 }
 
 void register_kind(Kind kind) { service<Registry>().add(std::move(kind)); }

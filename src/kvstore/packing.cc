@@ -18,10 +18,10 @@ Shape flat_shape(std::span<const NDArray> arrays) {
 
 }  // namespace
 
-bool travel_together(std::span<const NDArray> a, std::span<const NDArray> b) {
-  return std::ranges::equal(a, b, [](const NDArray& one, const NDArray& other) {
+bool travel_together(std::span<const NDArray> a, std::span<const NDArray> b, bool from_host) {
+  return std::ranges::equal(a, b, [from_host](const NDArray& one, const NDArray& other) {
     return is_small(one) && is_small(other) && one.dtype() == other.dtype() && one.device() == other.device() &&
-           !one.device().is_host();
+           (from_host || !one.device().is_host());
   });
 }
 

@@ -9,8 +9,8 @@
 namespace headrace::kvstore {
 
 // Whether arrays for two keys, each a list over devices, may share their way: they are small, of one dtype, on the same
-// devices in the same order, and no device is the host, where nothing has to be sent.
-bool travel_together(std::span<const NDArray> a, std::span<const NDArray> b);
+// devices in the same order, and no device is the host, where nothing has to be sent, unless it is `from_host` as well.
+bool travel_together(std::span<const NDArray> a, std::span<const NDArray> b, bool from_host = false);
 
 // One array of one dimension with the elements of `arrays`, which are on one device, one after the other.
 NDArray join(std::span<const NDArray> arrays);

@@ -1,5 +1,6 @@
 #include "kvstore/reduction.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/check.h"
@@ -7,12 +8,6 @@
 #include "op/invoke.h"
 
 namespace headrace::kvstore {
-
-struct NamedReduction {
-  std::string_view name;
-  const char* operation;  // on two arrays of one shape
-  bool divides = false;   // by the number of arrays, in the end
-};
 
 namespace {
 
@@ -25,13 +20,13 @@ constexpr NamedReduction kNamed[] = {
 
 // By row of kNamed and number of inputs.
 struct Formulas {
-  std::array<std::array<Pointwise, Reduction::kMostAtOnce + 1>, std::size(kNamed)> of;
+  std::array<std::array<Pointwise, kMostAtOnce + 1>, std::size(kNamed)> of;
 
   Formulas() {
     for (size_t row = 0; row < std::size(kNamed); ++row) {
       const Expr pair = find_op(kNamed[row].operation).pointwise->formula.outputs[0];
       Expr folded = input(0);
-      for (int count = 1; count <= static_cast<int>(Reduction::kMostAtOnce); ++count) {
+      for (int count = 1; count <= static_cast<int>(kMostAtOnce); ++count) {
         of[row][static_cast<size_t>(count)].formula = {count, 0, {folded}};
         const Expr operands[] = {folded, input(count)};
         folded = substitute(pair, operands, {});
@@ -58,13 +53,19 @@ std::string_view Reduction::name() const noexcept { return named_ ? named_->name
 bool Reduction::divides() const noexcept { return named_ && named_->divides; }
 bool Reduction::is_linear() const noexcept { return named_ && (named_->name == "sum" || named_->divides); }
 
+Reduction Reduction::undivided() const {
+  if (!divides()) return *this;
+  const auto found = std::ranges::find_if(kNamed, [this](const NamedReduction& row) {
+    return std::string_view(row.operation) == named_->operation && !row.divides;
+  });
+  return Reduction(found->name);
+}
+
 void Reduction::check_dtype(DType dtype) const {
   check(!divides() || is_floating(dtype), ErrorKind::kType,
         "kvstore: the reduction 'mean' needs arrays of floats, got {}; use 'sum' and divide, or cast them",
         dtype_name(dtype));
 }
-
-const OpDef* Reduction::operation() const { return named_ ? &find_op(named_->operation) : nullptr; }
 
 void Reduction::combine_into(const NDArray& target, const NDArray& source) const {
   if (!named_) {
@@ -76,9 +77,10 @@ void Reduction::combine_into(const NDArray& target, const NDArray& source) const
     copy_into(target, result);
     return;
   }
+  const OpDef& operation = *operation_of(*this);
   const NDArray inputs[] = {target, source};
   NDArray output = target;
-  invoke(*operation(), operation()->default_attrs, inputs, {&output, 1});
+  invoke(operation, operation.default_attrs, inputs, {&output, 1});
 }
 
 void Reduction::finish(const NDArray& target, size_t count) const {
@@ -88,9 +90,13 @@ void Reduction::finish(const NDArray& target, size_t count) const {
   invoke(divide, attrs_of(divide, {{"scalar", static_cast<double>(count)}}), {&target, 1}, {&output, 1});
 }
 
-const Pointwise* Reduction::formula(size_t count) const {
-  if (!named_) return nullptr;
-  return &service<Formulas>().of[static_cast<size_t>(named_ - kNamed)][count];
+const OpDef* operation_of(const Reduction& reduction) {
+  return reduction.named() ? &find_op(reduction.named()->operation) : nullptr;
+}
+
+const Pointwise* formula_of(const Reduction& reduction, size_t count) {
+  if (!reduction.named()) return nullptr;
+  return &service<Formulas>().of[static_cast<size_t>(reduction.named() - kNamed)][count];
 }
 
 }  // namespace headrace::kvstore

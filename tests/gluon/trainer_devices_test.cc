@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <headrace/headrace.hpp>
 
+#include "tests/gluon/wrapped_store.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
@@ -201,7 +202,7 @@ TEST(TrainerOnDevices, CompressionKeepsWhatIsLeftOver) {
 }
 
 // A store in host memory that writes down what it reduces and what it updates.
-class Recorder final : public kvstore::KVStore {
+class Recorder final : public WrappedStore {
  public:
   static std::vector<int64_t>& reduced() {
     static std::vector<int64_t> keys;
@@ -212,30 +213,18 @@ class Recorder final : public kvstore::KVStore {
     return keys;
   }
 
-  const std::string& type() const noexcept override { return store_->type(); }
-  int rank() const noexcept override { return 0; }
-  int num_workers() const noexcept override { return 1; }
-  void init(std::span<const kvstore::Item> items) override { store_->init(items); }
-  void push(std::span<const kvstore::Item> items, int priority) override { store_->push(items, priority); }
-  void pull(std::span<const kvstore::Item> items, int priority) override { store_->pull(items, priority); }
+  Recorder() : WrappedStore("device") {}
+
   void pushpull(std::span<const kvstore::Item> values, std::span<const kvstore::Item> outs, int priority) override {
     for (const kvstore::Item& item : values) reduced().push_back(std::get<int64_t>(item.key));
-    store_->pushpull(values, outs, priority);
+    WrappedStore::pushpull(values, outs, priority);
   }
-  void row_sparse_pull(std::span<const kvstore::Item>, std::span<const std::vector<NDArray>>, int) override {}
   void set_updater(kvstore::Updater updater) override {
-    store_->set_updater([updater](std::span<const kvstore::Update> all) {
+    WrappedStore::set_updater([updater](std::span<const kvstore::Update> all) {
       for (const kvstore::Update& one : all) updated().push_back(std::get<int64_t>(one.key));
       updater(all);
     });
   }
-  void set_reduction(std::string_view) override {}
-  void set_reduction(kvstore::Combine) override {}
-  void set_gradient_compression(const kvstore::TwoBitCompression&) override {}
-  void barrier() override {}
-
- private:
-  std::unique_ptr<kvstore::KVStore> store_ = kvstore::create("device");
 };
 
 TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {

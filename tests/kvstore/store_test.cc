@@ -286,6 +286,51 @@ TEST(Store, JoinsArraysOfARepeatedKey) {
   EXPECT_EQ(pulled(*store, "w", 1), Floats{3});
 }
 
+TEST(Store, ReplacesWhatIsStored) {
+  for (const StorePtr& store : all_stores()) {
+    store->init("w", on(0, {1, 2}));
+    store->init("v", on(0, {3}));
+    int updates = 0;
+    store->set_updater([&](std::span<const Update>) { ++updates; });
+    const NDArray value = on(1, {5, 6});
+    store->replace("w", value);
+    copy_into(value, on(0, {0, 0}));  // the store has a copy
+    EXPECT_EQ(pulled(*store, "w", 2), (Floats{5, 6}));
+    store->replace("w", of_type(DType::kFloat64, {7, 8}));
+    EXPECT_EQ(pulled(*store, "w", 2), (Floats{7, 8}));
+    EXPECT_EQ(updates, 0);
+    EXPECT_TRUE(store->updater());
+    const Item wrong[] = {{"v", {on(0, {9})}}, {"w", {on(0, {9, 9}), on(0, {9, 9})}}};
+    EXPECT_EQ(kind_of([&] { store->replace(wrong); }), ErrorKind::kValue);
+    EXPECT_EQ(kind_of([&] { store->replace("w", on(0, {1})); }), ErrorKind::kValue);
+    EXPECT_EQ(kind_of([&] { store->replace("x", on(0, {1})); }), ErrorKind::kRuntime);
+    EXPECT_EQ(pulled(*store, "v", 1), Floats{3});
+  }
+}
+
+TEST(Store, ReplacingLeavesWhatCompressionHasLeftOver) {
+  const StorePtr store = create("device");
+  store->set_gradient_compression({.threshold = 1});
+  store->init("w", on(0, {0}));
+  store->push("w", {on(0, {0.75F})});
+  store->replace("w", on(0, {9}));
+  EXPECT_EQ(pulled(*store, "w", 1), Floats{9});
+  store->push("w", {on(0, {0.75F})});
+  EXPECT_EQ(pulled(*store, "w", 1), Floats{1});
+}
+
+TEST(Kinds, HaveTheCapabilitiesOfTheirStores) {
+  for (const char* name : {"local", "local_allreduce_cpu", "device", "local_allreduce_device", "nccl"})
+    for (const Capability capability :
+         {Capability::kOptimizer, Capability::kCompression, Capability::kAsynchronous, Capability::kDistributed})
+      EXPECT_EQ(is_capable(name, capability), create(name)->is_capable(capability)) << name;
+  EXPECT_TRUE(is_capable("Device", Capability::kCompression));
+  EXPECT_FALSE(is_capable("local", Capability::kCompression));
+  EXPECT_EQ(kind_of([] { is_capable("nowhere", Capability::kOptimizer); }), ErrorKind::kValue);
+  EXPECT_EQ(capability_of("Distributed"), Capability::kDistributed);
+  EXPECT_EQ(kind_of([] { capability_of("wings"); }), ErrorKind::kValue);
+}
+
 TEST(Kinds, AreFoundByNameInAnyCase) {
   EXPECT_EQ(create()->type(), "local");
   EXPECT_EQ(create("NCCL")->type(), "nccl");
@@ -302,15 +347,20 @@ TEST(Kinds, AreFoundByNameInAnyCase) {
 
 TEST(Kinds, CanBeAdded) {
   std::string seen;
-  const Kind kind{"test_kind", "for this test", [&](const std::string& name, const Options& options) {
+  const Kind kind{"test_kind",
+                  "for this test",
+                  [&](const std::string& name, const Options& options) {
                     seen = name + " " + options.topology;
                     return create("local");
-                  }};
+                  },
+                  {Capability::kAsynchronous}};
   register_kind(kind);
   EXPECT_EQ(create("Test_Kind", {.topology = "here"})->type(), "local");
   EXPECT_EQ(seen, "test_kind here");
   EXPECT_EQ(kind_of([&] { register_kind(kind); }), ErrorKind::kValue);
   EXPECT_EQ(kinds().back().name, "test_kind");
+  EXPECT_TRUE(is_capable("test_kind", Capability::kAsynchronous));
+  EXPECT_FALSE(is_capable("test_kind", Capability::kOptimizer));
 }
 
 TEST(Store, NamesADeviceThatTheTopologyLacks) {

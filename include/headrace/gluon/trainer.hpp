@@ -25,11 +25,11 @@ using OptimizerParams = std::map<std::string, double>;
 
 struct TrainerOptions {
   // The store that sums the gradients of several devices, a name of kvstore::kinds(); empty: none, every device goes on
-  // with its own gradients. One device needs no store.
+  // with its own gradients. One device needs no store, unless it is of a distributed kind.
   std::string kvstore = "device";
   // Whether the store updates its copy of the parameters and sends it to the devices. False: it sums gradients, and
-  // each device updates its own parameters.
-  bool update_on_kvstore = true;
+  // each device updates its own parameters. None: the store where it can.
+  std::optional<bool> update_on_kvstore = {};
   std::optional<kvstore::TwoBitCompression> compression = {};
 };
 
@@ -45,7 +45,9 @@ class Trainer {
   // Updates every parameter, except those whose grad_req is "null", with its gradient, summed over the devices and
   // divided by `batch_size`. RuntimeError, before anything changes: backward has not written a gradient since the last
   // step. With `ignore_stale_grad` such a gradient counts as zero; a parameter without any other is left alone.
-  // ValueError: batch_size < 1, parameters on different devices, or no store of that name.
+  // ValueError: batch_size < 1, parameters on different devices, no store of that name, or one that cannot do what
+  // update_on_kvstore asks for. RuntimeError: a distributed store would have to take other devices or values in
+  // between.
   void step(int64_t batch_size, bool ignore_stale_grad = false);
   // The halves of a step. RuntimeError: the store updates the parameters.
   void allreduce_grads();

@@ -4,9 +4,10 @@ import itertools
 
 from .. import _core
 from .. import optimizer as opt
-from .._exchange import GradientExchange, create_store, replace_values
+from .._exchange import GradientExchange, create_store
 from .._file import open_file
-from ..base import ArrayValueError
+from ..base import ArrayValueError, MXNetError
+from ..kvstore import KVStoreBase, is_capable
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -22,12 +23,13 @@ class Trainer:
     optimizer : name or Optimizer.
     optimizer_params : arguments of the optimizer when it is given by name.
     kvstore : what sums gradients over contexts: a KVStore or its name. On one context a name makes no
-        store: nothing has to be exchanged. None: every context goes on with its own gradients.
+        store, unless the kind is distributed: nothing has to be exchanged. None: every context goes on with
+        its own gradients.
     compression_params : of `KVStore.set_gradient_compression`, e.g. {'type': '2bit', 'threshold': 0.5}.
     update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts;
         False: it sums gradients, and each context updates its own. None: True where the store can, the
         environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
-        than 2^24 elements.
+        than 2^24 elements. An asynchronous store always updates.
 
     ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
     on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
@@ -150,13 +152,19 @@ class Trainer:
 
     def _rescale(self, batch_size):
         scale = self._scale / batch_size
-        if self._update_on_kvstore and self._distributed and self._optimizer.rescale_grad != scale:
+        if self._has_remote_optimizer() and self._optimizer.rescale_grad != scale:
             raise UserWarning(
                 "Possible change in the `batch_size` from previous `step` detected. Optimizer gradient "
                 "normalizing factor will not change w.r.t new batch_size when update_on_kvstore=True and "
                 "when distributed kvstore is used."
             )
         self._optimizer.rescale_grad = scale
+
+    def _has_remote_optimizer(self):
+        """Whether other processes update, by copies of the optimizer that do not see its changes."""
+        if not (self._update_on_kvstore and self._distributed):
+            return False
+        return getattr(self._kvstore.updater, "optimizer", None) is not self._optimizer
 
     def _fresh(self, ignore_stale_grad):
         """For each context, which parameters a step is to update; None: all of them on all contexts."""
@@ -219,6 +227,7 @@ class Trainer:
         contexts = self._check_contexts()
         is_first = self._version is None
         if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
+            self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
             self._contexts, self._dtypes = contexts, dtypes
             self._make_store()
@@ -253,9 +262,11 @@ class Trainer:
         """The parameters that the store does not have yet."""
         return [] if self._kv_initialized else list(self._params)
 
-    def _make_store(self):
-        if self._distributed:
+    def _check_store_may_change(self):
+        if self._distributed:  # other workers know nothing of a change here
             raise RuntimeError("Cannot reset distributed KVStore.")
+
+    def _make_store(self):
         self._kvstore, self._update_on_kvstore = create_store(
             self._kvstore_params["kvstore"],
             len(self._contexts),
@@ -264,7 +275,7 @@ class Trainer:
         )
         if self._kvstore is None:
             return
-        self._distributed = "dist" in self._kvstore.type
+        self._distributed = is_capable(self._kvstore, KVStoreBase.DISTRIBUTED)
         if self._compression_params:
             self._kvstore.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:
@@ -274,12 +285,19 @@ class Trainer:
 
     def _write_to_store(self):
         """Gives the store the parameters' values in place of its own."""
-        if self._distributed:
-            raise RuntimeError("Cannot reset distributed KVStore.")
-        replace_values(self._kvstore, list(range(len(self._params))), [param._data for param in self._params])
+        self._check_store_may_change()
+        for index, param in enumerate(self._params):
+            self._kvstore.replace(index, param._data[0])
 
     def _active_updaters(self):
-        return [self._kvstore._updater] if self._update_on_kvstore else self._updaters
+        if not self._update_on_kvstore:
+            return self._updaters
+        if self._kvstore.updater is None:
+            raise MXNetError(
+                f"Trainer: the store {self._kvstore.type} updates parameters out of reach, so other contexts "
+                "or dtypes of theirs would lose the optimizer's states; make a new Trainer"
+            )
+        return [self._kvstore.updater]
 
     def _exchange_of(self, places):
         """The exchange of the gradients at `places` of the lists."""
@@ -314,7 +332,8 @@ class Trainer:
         self._prepare()
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)
-            self._take_optimizer(self._kvstore._updater.optimizer)
+            if self._kvstore.updater is not None:
+                self._take_optimizer(self._kvstore.updater.optimizer)
             return
         with open_file(fname) as file:
             self._take_states(file.read())

@@ -1,23 +1,34 @@
 """What every key-value store offers, the registry of stores written in Python, and `create`."""
 
+import inspect
 import warnings
 
 from .. import _core
 from ..base import ArrayTypeError, ArrayValueError
 
-__all__ = ["KVStoreBase", "create", "kinds"]
+__all__ = ["KVStoreBase", "create", "is_capable", "kinds"]
 
 
 class KVStoreBase:
     """Base class of stores; `register` makes a subclass known to `create`.
 
-    `gluon.Trainer` needs `broadcast`, `pushpull`, `is_capable`, `type`, `rank` and `num_workers`; a store
-    that is capable of 'optimizer' has `init`, `push`, `pull`, `set_optimizer`, `save_optimizer_states` and
-    `load_optimizer_states` too.
+    `gluon.Trainer` and `module.Module` need `broadcast`, `pushpull`, `is_capable`, `type`, `rank` and
+    `num_workers`; of a store that is capable of 'optimizer' `set_optimizer`, `save_optimizer_states` and
+    `load_optimizer_states` too, and `replace` for programs that set parameters while they train. Of a store
+    that several workers share, the calls that change what is stored are collective: every worker makes the
+    same ones, for the same keys, in the same order.
     """
 
-    OPTIMIZER = "optimizer"  # a capability: the store can update what it holds
+    # Capabilities, which `is_capable` is asked for.
+    OPTIMIZER = "optimizer"  # the store can update what it holds
+    COMPRESSION = "compression"  # it can send what is pushed at two bits an element
+    ASYNCHRONOUS = "asynchronous"  # a push waits for no other worker: the store must update
+    DISTRIBUTED = "distributed"  # several processes share it
+    CAPABILITIES = (OPTIMIZER, COMPRESSION, ASYNCHRONOUS, DISTRIBUTED)
+
     kv_registry = {}
+
+    _updater = None
 
     @staticmethod
     def register(klass):
@@ -50,8 +61,25 @@ class KVStoreBase:
         """Makes the store update what it holds by what is pushed."""
         raise NotImplementedError(self._lacks("set_optimizer"))
 
+    def replace(self, key, value):
+        """Puts `value` of rank 0 in the place of what is stored under `key`, and updates nothing."""
+        raise NotImplementedError(self._lacks("replace"))
+
+    def set_gradient_compression(self, compression_params):
+        """Makes what is pushed travel at two bits an element."""
+        raise NotImplementedError(self._lacks("set_gradient_compression"))
+
+    @property
+    def updater(self):
+        """What changes the stored arrays in this process; None: nothing does, or servers do."""
+        return self._updater
+
     def is_capable(self, capability):
-        """Whether the store has a capability such as `KVStoreBase.OPTIMIZER`. ValueError: no such one."""
+        """Whether the store has one of `CAPABILITIES`. ValueError: there is no such capability.
+
+        A subclass that can say it of all its objects has a static method, which is asked before there is a
+        store. A store that raises ValueError for a capability does not have it.
+        """
         raise NotImplementedError(self._lacks("is_capable"))
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
@@ -99,8 +127,9 @@ class TestStore(KVStoreBase):
         for array in _as_list(value if out is None else out):
             array[:] = total.as_in_context(array.ctx)
 
-    def is_capable(self, capability):
-        if capability.lower() != KVStoreBase.OPTIMIZER:
+    @staticmethod
+    def is_capable(capability):
+        if capability.lower() not in KVStoreBase.CAPABILITIES:
             raise ArrayValueError(f"Unknown capability: {capability}")
         return False
 
@@ -168,11 +197,36 @@ def create(name="local", strategy=None, topology=None):
         return klass()
     from .kvstore import KVStore
 
+    return KVStore(_ask_library(name, lambda: _core.kvstore.create(name, strategy or "", topology or "")))
+
+
+def is_capable(store, capability):
+    """Whether `store`, or every store of the kind of that name, has a capability.
+
+    `capability` is one of `KVStoreBase.CAPABILITIES`. A store written for MXNet, which knows 'optimizer'
+    alone, has none of the others. A registered class whose `is_capable` is no static method is asked through
+    an object that is made for it. ValueError: there is no such kind or capability.
+    """
+    if isinstance(store, str):
+        klass = KVStoreBase.kv_registry.get(store.lower())
+        if klass is None:
+            return _ask_library(store, lambda: _core.kvstore.is_capable(store, capability))
+        is_static = not inspect.isfunction(inspect.getattr_static(klass, "is_capable"))
+        store = klass if is_static else klass()
     try:
-        store = _core.kvstore.create(name, strategy or "", topology or "")
+        return bool(store.is_capable(capability))
+    except ValueError:
+        if capability.lower() in KVStoreBase.CAPABILITIES:
+            return False
+        raise
+
+
+def _ask_library(name, ask):
+    """`ask()`; when the library has no kind of that name, the error lists the registered classes as well."""
+    try:
+        return ask()
     except ValueError as error:
         if name.lower() in _core.kvstore.kinds():
             raise
         registered = ", ".join(sorted(KVStoreBase.kv_registry))
         raise ArrayValueError(f"{error}; registered in Python are {registered}") from None
-    return KVStore(store)

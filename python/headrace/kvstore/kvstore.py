@@ -1,4 +1,4 @@
-"""KVStore: the store of one machine, as MXNet's programs know it."""
+"""KVStore: a store of the library, as MXNet's programs know it."""
 
 from .. import optimizer as _optimizer
 from .._file import open_file
@@ -50,7 +50,7 @@ def _given(operation, name, value):
 
 
 class KVStore(KVStoreBase):
-    """Arrays by key, shared by the devices of this machine. Made by `create`.
+    """Arrays by key, shared by devices, and by workers where the kind spans processes. Made by `create`.
 
     What is pushed for a key, one array per device, is summed (`set_reduction` takes other ways). The sum
     takes the place of the stored array, or an updater or optimizer changes the stored array by it. Calls
@@ -72,11 +72,17 @@ class KVStore(KVStoreBase):
 
     def __init__(self, store):
         self._store = store
-        self._updater = None
 
     def init(self, key, value):
-        """Stores a copy of `value`, one array per key. MXNetError: the key is there already."""
+        """Stores a copy of `value` of rank 0, one array per key. MXNetError: the key is there already."""
         self._store.init(*_keyed("init", key, value))
+
+    def replace(self, key, value):
+        """Puts a copy of `value` of rank 0, one array per key, in the place of what is stored, in its dtype.
+
+        Nothing is updated; the states of an optimizer and what compression has left over stay.
+        """
+        self._store.replace(*_keyed("replace", key, value))
 
     def push(self, key, value, priority=0):
         """Reduces the arrays of each key, in their order, and updates or replaces what is stored.
@@ -151,10 +157,10 @@ class KVStore(KVStoreBase):
     def set_reduction(self, reduction):
         """How the arrays that are pushed for a key become one.
 
-        'sum' (as long as nothing is set), 'mean' (of floats), 'max', 'min', or a function of two arrays of
-        equal shape that gives a third, element by element: it must be commutative and associative, and is
-        given parts of the arrays (np arrays in np mode). ValueError: an unknown name. TypeError: neither a
-        name nor callable.
+        'sum' (as long as nothing is set), 'mean' (of floats, of all workers), 'max', 'min', or a function of
+        two arrays of equal shape that gives a third, element by element: it must be commutative and
+        associative, and is given parts of the arrays (np arrays in np mode). ValueError: an unknown name.
+        TypeError: neither a name nor callable.
         """
         if isinstance(reduction, str):
             self._store.set_reduction(reduction)
@@ -211,10 +217,8 @@ class KVStore(KVStoreBase):
             self._store.set_updater(update_each)
 
     def is_capable(self, capability):
-        """True for 'optimizer'. ValueError: no such capability."""
-        if capability.lower() != self.OPTIMIZER:
-            raise ArrayValueError(f"Unknown capability: {capability}; known is '{self.OPTIMIZER}'")
-        return True
+        """Whether the store has one of `CAPABILITIES`. ValueError: there is no such capability."""
+        return self._store.is_capable(capability)
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
         """Writes the states of the optimizer to a file of MXNet's format, with the optimizer itself when
@@ -246,12 +250,12 @@ class KVStore(KVStoreBase):
 
     @property
     def rank(self):
-        """0: there is one process."""
+        """Number of this process among those that share the store, from 0."""
         return self._store.rank
 
     @property
     def num_workers(self):
-        """1: there is one process."""
+        """How many processes share the store."""
         return self._store.num_workers
 
     def barrier(self):
@@ -261,7 +265,7 @@ class KVStore(KVStoreBase):
     _barrier = barrier
 
     def _send_command_to_servers(self, head, body):
-        """Nothing: a store of one machine has no servers. `head` is a number, `body` a text."""
+        """Nothing: the store has no servers. `head` is a number, `body` a text."""
 
     def __repr__(self):
         return f"<KVStore {self.type}>"

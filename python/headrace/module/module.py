@@ -7,12 +7,13 @@ import warnings
 from .. import _arrays as arrays
 from .. import optimizer as opt
 from .._checkpoint import load_checkpoint, save_checkpoint
-from .._exchange import GradientExchange, create_store, replace_values
+from .._exchange import GradientExchange, create_store
 from ..base import ArrayValueError
 from ..context import Context, cpu, current_context
 from ..executor import gradient_requests
 from ..initializer import InitDesc
 from ..io import DataDesc
+from ..kvstore import KVStoreBase, is_capable
 from ..name import PARAMETER_SUFFIXES
 from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
 from .executor_group import ExecutorGroup
@@ -362,19 +363,21 @@ class Module(BaseModule):
         """Makes the optimizer; gradients are divided by the batch size unless `rescale_grad` is given.
 
         `kvstore`, a KVStore or its name, sums the gradients of several contexts and, where it can, updates
-        the parameters; None: every context trains with its own gradients. TypeError, ValueError: it is
-        neither, or no store has that name.
+        the parameters; None: every context trains with its own gradients. Where it sums those of several
+        workers, the batches of all of them count. TypeError, ValueError: it is neither, or no store has that
+        name.
         """
         self._check("init_optimizer")
         if self.optimizer_initialized and not force_init:
             self.logger.warning("optimizer already initialized, ignoring...")
             return
-        values = [copies[0] for copies in self._exec_group.arrays_of(self._param_names)]
+        replicas = self._exec_group.arrays_of(self._param_names)
+        values = [copies[0] for copies in replicas]
         self._kvstore, self._update_on_kvstore = create_store(kvstore, len(self._context), values)
         count = 1 if self._update_on_kvstore else len(self._context)
         self._index = {name: i * count for i, name in enumerate(self._param_names)}
         names = {index + k: name for name, index in self._index.items() for k in range(count)}
-        rescale = 1.0 / self._exec_group.batch_size
+        rescale = 1.0 / (self._exec_group.batch_size * self._summed_workers())
         if isinstance(optimizer, str):
             options = {"rescale_grad": rescale, **dict(optimizer_params)}
             optimizer = opt.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
@@ -388,29 +391,41 @@ class Module(BaseModule):
             optimizer.idx2name = optimizer.idx2name or names
         self._optimizer = optimizer
         self._updaters = [opt.get_updater(optimizer)] * count
-        self._init_kvstore(values)
+        self._init_kvstore(replicas)
         self._forget_updates()
         self.optimizer_initialized = True
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
 
-    def _init_kvstore(self, values):
+    def _summed_workers(self):
+        """How many workers' gradients an update sums."""
+        store = self._kvstore
+        if store is None or is_capable(store, KVStoreBase.ASYNCHRONOUS):
+            return 1
+        return store.num_workers if is_capable(store, KVStoreBase.DISTRIBUTED) else 1
+
+    def _init_kvstore(self, replicas):
         store = self._kvstore
         if store is None:
             return
         if self._compression_params:
             store.set_gradient_compression(self._compression_params)
-        for name, value in zip(self._param_names, values):
-            store.init(name, value)
         if self._update_on_kvstore:
             store.set_optimizer(self._optimizer)
+        for name, copies in zip(self._param_names, replicas):
+            store.broadcast(name, copies[0], out=copies)
 
     def _write_to_store(self):
         """Gives a store that updates the parameters the values that were set."""
-        if self._update_on_kvstore:
-            names = [name for name in self._param_names if name in self._index]
-            replace_values(self._kvstore, names, self._exec_group.arrays_of(names))
+        if not self._update_on_kvstore:
+            return
+        names = [name for name in self._param_names if name in self._index]
+        try:
+            for name, copies in zip(names, self._exec_group.arrays_of(names)):
+                self._kvstore.replace(name, copies[0])
+        except NotImplementedError as error:  # a store written for MXNet
+            warnings.warn(f"the next update starts from what the store holds: {error}", stacklevel=3)
 
     def borrow_optimizer(self, shared_module):
         """Updates by the optimizer, and with the states, of another module from now on."""

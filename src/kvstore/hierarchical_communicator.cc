@@ -1,0 +1,49 @@
+#include "base/check.h"
+#include "headrace/communicator.hpp"
+
+namespace headrace::kvstore {
+
+HierarchicalCommunicator::HierarchicalCommunicator(std::unique_ptr<Communicator> devices)
+    : devices_(std::move(devices)) {
+  check(devices_ != nullptr, ErrorKind::kValue,
+        "HierarchicalCommunicator: expected a communicator for the devices of this process, got none; give "
+        "make_host_communicator() or make_device_communicator()");
+}
+
+Device HierarchicalCommunicator::home(std::span<const NDArray> values, Device stored) const {
+  return devices_->home(values, stored);
+}
+
+bool HierarchicalCommunicator::compresses() const noexcept { return devices_->compresses(); }
+
+size_t HierarchicalCommunicator::count_of_all_ranks(size_t own) {
+  const float count = static_cast<float>(own);
+  const NDArray total = NDArray::from(std::span(&count, 1), {1});
+  allreduce(Reduction("sum"), total);
+  return static_cast<size_t>(total.item());
+}
+
+void HierarchicalCommunicator::reduce(const Reduction& reduction, std::span<const NDArray> values,
+                                      const NDArray& result) {
+  if (size() == 1) return devices_->reduce(reduction, values, result);
+  const size_t count = reduction.divides() ? count_of_all_ranks(values.size()) : values.size();
+  const Reduction undivided = reduction.undivided();
+  devices_->reduce(undivided, values, result);
+  allreduce(undivided, result);
+  reduction.finish(result, count);
+}
+
+void HierarchicalCommunicator::broadcast(const NDArray& source, std::span<const NDArray> results, Extent extent,
+                                         bool keeps) {
+  devices_->broadcast(source, results, extent, keeps);
+}
+
+void HierarchicalCommunicator::reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
+                                                    std::span<const NDArray> results, const NDArray& stored,
+                                                    Extent extent) {
+  if (size() == 1) return devices_->reduce_and_broadcast(reduction, values, results, stored, extent);
+  reduce(reduction, values, stored);
+  devices_->broadcast(stored, results, extent);
+}
+
+}  // namespace headrace::kvstore

@@ -1,0 +1,166 @@
+#include "kvstore/store.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/runtime.h"
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace::kvstore {
+
+std::unique_ptr<KVStore> make_store(std::string type, std::unique_ptr<Communicator> communicator) {
+  check(communicator != nullptr, ErrorKind::kValue, "kvstore make_store: expected a communicator for '{}', got none",
+        type);
+  return std::make_unique<Store>(std::move(type), std::move(communicator));
+}
+
+bool Store::is_capable(Capability capability) const noexcept {
+  switch (capability) {
+    case Capability::kOptimizer:
+      return true;
+    case Capability::kCompression:
+      return communicator_->compresses();
+    case Capability::kAsynchronous:
+      return false;
+    case Capability::kDistributed:
+      return communicator_->size() > 1;
+  }
+  return false;
+}
+
+// --- init, replace ---------------------------------------------------------------------------------------------------
+
+// What rank 0 has in `value`, in new memory at the home of such a value.
+NDArray Store::copy_of_root(const NDArray& value, Device stored, DType dtype) const {
+  const NDArray copy = copied_to(cast_to(contiguous(value.detach()), dtype), communicator_->home({&value, 1}, stored));
+  communicator_->broadcast_root(copy);
+  return copy;
+}
+
+void Store::init(std::span<const Item> items) {
+  entries_.check_new(items);
+  std::vector<NDArray> stored;
+  for (const Item& item : items)
+    stored.push_back(copy_of_root(item.arrays[0], item.arrays[0].device(), item.arrays[0].dtype()));
+  for (size_t i = 0; i < items.size(); ++i) entries_.add(items[i].key, std::move(stored[i]));
+}
+
+void Store::replace(std::span<const Item> items) {
+  raise_kept();
+  for (const Part& part : entries_.single_parts_of("replace", items)) {
+    Entry& entry = part.entry();
+    entry.stored = copy_of_root(part.arrays[0], entry.stored.device(), entry.dtype);
+  }
+}
+
+// --- push, pull ------------------------------------------------------------------------------------------------------
+
+// With an updater, what is stored and pulled are parameters. They stay as they are when an update or a pull fails, so
+// that a lost device costs nothing but what lies on it, and the next call tells.
+void Store::raise_kept() const {
+  if (keeps()) runtime().engine.raise_kept();
+}
+
+// In which the arrays of a push are reduced. One alone takes the place of what is stored as it is; several become what
+// the key was inited with; an updater is given what it changes.
+DType Store::reduced_dtype(const Part& part) const {
+  if (updater_) return part.entry().stored.dtype();
+  const bool is_alone = part.arrays.size() == 1 && communicator_->size() == 1;
+  return is_alone ? part.arrays[0].dtype() : part.entry().dtype;
+}
+
+void Store::check_dtypes(std::span<const Part> parts) const {
+  for (const Part& part : parts) {
+    const DType dtype = reduced_dtype(part);
+    reduction_.check_dtype(dtype);
+    check(!compression_ || dtype == DType::kFloat32, ErrorKind::kType,
+          "kvstore push: key {}: gradient compression is for float32, got {}", to_string(part.key()),
+          dtype_name(dtype));
+  }
+}
+
+void Store::convert_pushed(std::span<Part> parts) const {
+  for (Part& part : parts) {
+    const DType dtype = reduced_dtype(part);
+    const auto convert = [dtype](NDArray& array) {
+      if (array.dtype() != dtype) array = cast_to(array, dtype);
+    };
+    convert(part.entry().stored);
+    std::ranges::for_each(part.arrays, convert);
+  }
+}
+
+void Store::push(std::span<const Item> items, int priority) {
+  raise_kept();
+  std::vector<Part> parts = entries_.parts_of("push", items);
+  check_dtypes(parts);
+  const PriorityScope scope(Priority::kHigh, priority);
+  convert_pushed(parts);
+  push_parts(parts, priority);
+  if (updater_) update_parts(parts, {}, Extent::kInCache, true, priority);
+}
+
+void Store::pull(std::span<const Item> items, int priority) {
+  raise_kept();
+  std::vector<Part> parts = entries_.parts_of("pull", items);
+  const PriorityScope scope(Priority::kHigh, priority);
+  const Extent extent = extent_of(parts);
+  const std::vector<StandIn> stand_ins = stand_ins_for(parts);
+  pull_parts(parts, extent, keeps() && stand_ins.empty());
+  deliver(stand_ins, keeps());
+}
+
+void Store::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {
+  raise_kept();
+  std::vector<Part> pushed = entries_.parts_of("pushpull", values);
+  std::vector<Part> pulled = entries_.parts_of("pushpull", outs);
+  const auto has_same_key = [](const Part& a, const Part& b) { return a.place == b.place; };
+  check(std::ranges::equal(pushed, pulled, has_same_key), ErrorKind::kValue,
+        "kvstore pushpull: the keys of values and outs differ; name the same keys in one order for both");
+  check_dtypes(pushed);
+  const PriorityScope scope(Priority::kHigh, priority);
+  const Extent extent = extent_of(pulled);
+  convert_pushed(pushed);
+  const std::vector<StandIn> stand_ins = stand_ins_for(pulled);
+  if (updater_) {
+    push_parts(pushed, priority);
+    update_parts(pushed, pulled, extent, stand_ins.empty(), priority);
+  } else if (compression_) {
+    push_parts(pushed, priority);
+    pull_parts(pulled, extent, false);
+  } else {
+    pushpull_parts(pushed, pulled, extent);
+  }
+  deliver(stand_ins, keeps());
+}
+
+// --- settings --------------------------------------------------------------------------------------------------------
+
+void Store::set_reduction(Combine combine) {
+  check(static_cast<bool>(combine), ErrorKind::kType, "kvstore set_reduction: expected a name or a function, got none");
+  set(Reduction(std::move(combine)));
+}
+
+void Store::set(Reduction reduction) {
+  check(!compression_ || reduction.is_linear(), ErrorKind::kValue,
+        "kvstore set_reduction: the store compresses gradients, which '{}' cannot make up for; use sum or mean",
+        reduction.name());
+  reduction_ = std::move(reduction);
+}
+
+void Store::set_gradient_compression(const TwoBitCompression& compression) {
+  check(
+      is_capable(Capability::kCompression), ErrorKind::kValue,
+      "kvstore set_gradient_compression: Gradient compression is not supported for this type of kvstore: a '{}' store "
+      "reduces in host memory; create a 'device' store",
+      type_);
+  check(compression.threshold > 0, ErrorKind::kValue,
+        "kvstore set_gradient_compression: threshold must be greater than 0, got {}", compression.threshold);
+  check(reduction_.is_linear(), ErrorKind::kValue,
+        "kvstore set_gradient_compression: compression goes with the reductions sum and mean, the store has '{}'",
+        reduction_.name());
+  compression_ = compression;
+}
+
+}  // namespace headrace::kvstore
