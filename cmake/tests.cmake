@@ -29,11 +29,18 @@ foreach(folder IN LISTS test_folders)
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${tsan_options}")
 endforeach()
 
-# The examples of a page that are whole files are compiled, once: sanitizers see nothing of it.
-if(NOT HEADRACE_SANITIZE)
-  add_test(NAME docs.adding-an-operator
+# The examples of a page that are whole files are compiled, once: sanitizers see nothing of it. Further arguments are the
+# folders of the headers that a reader of the page has.
+function(headrace_page_test page)
+  list(TRANSFORM ARGN PREPEND "-I${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE folders)
+  add_test(NAME docs.${page}
     COMMAND "${Python_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/compile_examples.py"
-      "${PROJECT_SOURCE_DIR}/docs/adding-an-operator.md" "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra -Werror
-      -Wno-missing-field-initializers "-I${PROJECT_SOURCE_DIR}/src" "-I${PROJECT_SOURCE_DIR}/include")
-  set_tests_properties(docs.adding-an-operator PROPERTIES LABELS fast TIMEOUT 300)
+      "${PROJECT_SOURCE_DIR}/docs/${page}.md" "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra -Werror
+      -Wno-missing-field-initializers ${folders})
+  set_tests_properties(docs.${page} PROPERTIES LABELS fast TIMEOUT 300)
+endfunction()
+
+if(NOT HEADRACE_SANITIZE)
+  headrace_page_test(adding-an-operator src include)
+  headrace_page_test(kvstore include)
 endif()

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import warnings
@@ -439,6 +440,18 @@ class TestOurs:
         store._send_command_to_servers(0, "")
         store._set_updater(print)
         assert store._updater is print
+
+
+def test_the_example_of_the_documentation(monkeypatch):
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "kvstore.md"
+    example = re.search(
+        r"^```python\n(.*?class .*?)^```$", page.read_text().split("## A store of one's own")[1], re.S | re.M
+    )
+    monkeypatch.delitem(KVStoreBase.kv_registry, "adder")
+    exec(example[1], {"__name__": "example"})
+    assert KVStoreBase.kv_registry["adder"].__module__ == "example"
+    for train in (by_trainer, by_module):
+        assert_close(train("adder"), train("local"))
 
 
 def test_stores_written_for_mxnet_train_without_warnings():
