@@ -29,6 +29,15 @@ foreach(folder IN LISTS test_folders)
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS slow TIMEOUT 900 ENVIRONMENT "${tsan_options}")
 endforeach()
 
+# Everything that uses simulated GPUs holds on strict ones, too (docs/devices.md).
+foreach(folder IN ITEMS engine kvstore simulation gluon)
+  if(TARGET test_${folder})
+    add_test(NAME strict.${folder} COMMAND test_${folder} --gtest_brief=1)
+    set_tests_properties(strict.${folder} PROPERTIES LABELS "fast;strict" TIMEOUT 600
+      ENVIRONMENT "HEADRACE_SIM_STRICT=1;${tsan_options}")
+  endif()
+endforeach()
+
 # The examples of a page that are whole files are compiled, once: sanitizers see nothing of it. Further arguments are the
 # folders of the headers that a reader of the page has.
 function(headrace_page_test page)

@@ -3,6 +3,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/config.h"
+#include "device/stream.h"
 
 namespace headrace::python {
 
@@ -31,6 +36,13 @@ struct Due {
 std::atomic<Due*> due{nullptr};
 std::atomic<bool> is_pending{false};  // the interpreter has been asked to call free_what_is_due()
 
+// What a task holds is let go of where its end is noted. Where kernels run on a device there is no thread for it.
+void expect_no_device_code() noexcept {
+  if (is_launching() || !config().sim_strict) return;
+  std::fputs("headrace: device code let go of the last reference to a Python object; the task must hold it\n", stderr);
+  std::abort();
+}
+
 int run_pending(void*) {
   free_what_is_due();
   return 0;
@@ -45,6 +57,8 @@ WithoutGil::~WithoutGil() {
 WithGil::WithGil() : state_(or_stop([] { return PyGILState_Ensure(); })) {}
 
 void free_with_gil(void* object, void (*free)(void*)) noexcept {
+  if (current_stream()) [[unlikely]]
+    expect_no_device_code();
   if (!Py_IsInitialized()) return;
   if (PyGILState_Check()) return free(object);
   Due* const mine = new Due{object, free, due.load(std::memory_order_relaxed)};

@@ -1,6 +1,7 @@
 // What a kind of device supplies: memory, and streams where it has them.
 #pragma once
 
+#include <exception>
 #include <memory>
 
 #include "device/accelerator.h"
@@ -14,6 +15,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual int device_count() const noexcept = 0;
+  // Why this process may not use the devices, of which there are none then. Null: it may.
+  virtual std::exception_ptr refusal() const noexcept { return nullptr; }
   // Null when there is no such device.
   virtual Allocator* allocator(int id) noexcept = 0;
   // Null when the device has no streams of its own: the host.

@@ -27,6 +27,8 @@ Backend* backend_of(DeviceType type) {
 }
 
 [[noreturn]] void fail_no_device(Device device) {
+  const Backend* const backend = backend_of(device.type);
+  if (const std::exception_ptr refusal = backend ? backend->refusal() : nullptr) std::rethrow_exception(refusal);
   const bool is_gpu = device.type == DeviceType::kGpu;
   fail(ErrorKind::kRuntime, "{}: no such device; this machine has {} of that type. Use one that exists, for example {}",
        to_string(device), device_count(device.type),

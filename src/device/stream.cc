@@ -7,16 +7,21 @@
 namespace headrace {
 namespace {
 
-[[gnu::tls_model("initial-exec")]] thread_local constinit Stream* running = nullptr;
+[[gnu::tls_model("initial-exec")]] thread_local constinit StreamScope::State current;
 
 }  // namespace
 
-Stream* current_stream() noexcept { return running; }
+Stream* current_stream() noexcept { return current.stream; }
 
-Device current_device() noexcept { return running ? running->accelerator().device() : Device{}; }
+Device current_device() noexcept { return current.stream ? current.stream->accelerator().device() : Device{}; }
 
-StreamScope::StreamScope(Stream& stream) noexcept : outer_(std::exchange(running, &stream)) {}
+Work* current_work() noexcept { return current.work; }
 
-StreamScope::~StreamScope() { running = outer_; }
+Recorder* current_recorder() noexcept { return current.recorder; }
+
+StreamScope::StreamScope(Stream& stream, Work& work, Recorder* recorder) noexcept
+    : outer_(std::exchange(current, {&stream, &work, recorder})) {}
+
+StreamScope::~StreamScope() { current = outer_; }
 
 }  // namespace headrace

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 
 #include "device/lane.h"
+#include "device/work.h"
 #include "headrace/device.hpp"
 
 namespace headrace {
@@ -18,14 +21,6 @@ class Stream;
 struct Event {
   Stream* stream = nullptr;
   uint64_t number = 0;
-};
-
-// What is launched. `run` is called once with `object`, inside launch() or later in a thread of the backend, while
-// current_stream() is the stream; what it puts on the stream, or does itself, is the work. It must not throw, and
-// `object` must live until the work is complete.
-struct Work {
-  void (*run)(void* object) noexcept;
-  void* object;
 };
 
 // Bytes at an address of a device's memory.
@@ -49,9 +44,9 @@ class Stream {
   // Of a stream for what comes from one other accelerator: that one.
   const std::optional<Device>& source() const noexcept { return source_; }
 
-  // Queues work behind everything queued so far. One thread at a time; never waits for the device. Raises what the
-  // device says when it cannot take work.
-  virtual Event launch(Work work) = 0;
+  // Queues work behind everything queued so far, which must live until it is complete. One thread at a time; never
+  // waits for the device. Raises what the device says when it cannot take work.
+  virtual Event launch(Work& work) = 0;
   // What is launched from now on begins after `event`, of a stream of any accelerator of the same backend. The thread
   // that launches.
   virtual void wait(Event event) = 0;
@@ -63,9 +58,11 @@ class Stream {
   // Waits until completed() has reached `number`. Any thread outside the backend.
   virtual void synchronize(uint64_t number) noexcept = 0;
 
-  // Copies between the memories of two devices, one of them this stream's, as part of the work that calls it. Raises
-  // Error when the copy fails.
+  // Copies between the memories of two devices, one of them this stream's, as part of the work that calls it. A copy
+  // that fails raises Error, or fails the work when its turn comes.
   virtual void copy(MemoryBlock to, MemoryBlock from, size_t bytes) = 0;
+  // For device code that is running: it touches this block, too, until it ends.
+  virtual void touch(const void* /*block*/) {}
 
  private:
   Accelerator& accelerator_;
@@ -74,21 +71,44 @@ class Stream {
   const std::optional<Device> source_;
 };
 
-// The stream whose work the calling thread is running; null: none.
+// The stream whose work the calling thread is launching or running; null: none.
 Stream* current_stream() noexcept;
 // The device of that stream, or cpu(0): where kernels find their memory.
 Device current_device() noexcept;
+// That work; null: none.
+Work* current_work() noexcept;
+// What takes its device code, while it is being launched and will run later: the thread runs host code. Otherwise null.
+Recorder* current_recorder() noexcept;
+inline bool is_launching() noexcept { return current_recorder() != nullptr; }
 
-// For backends: while it lives, the calling thread runs work of the stream.
+// Has `code` run on the device of the current stream, behind what is already there: at once where the stream has come
+// to this work, otherwise later, in another thread. So it owns what it refers to, or the task does whose work this is.
+// It alone may touch memory of the device, and of that only the blocks that `memory` lies in. What it raises fails the
+// work.
+template <class Code>
+void run_on_device(std::span<const void* const> memory, Code code) {
+  if (Recorder* const recorder = current_recorder())
+    recorder->put(memory, std::make_unique<DeviceCodeOf<Code>>(std::move(code)));
+  else
+    code();
+}
+
+// For backends: while it lives, the calling thread runs work of the stream or, where there is a recorder, launches it.
 class StreamScope {
  public:
-  explicit StreamScope(Stream& stream) noexcept;
+  StreamScope(Stream& stream, Work& work, Recorder* recorder = nullptr) noexcept;
   ~StreamScope();
   StreamScope(const StreamScope&) = delete;
   StreamScope& operator=(const StreamScope&) = delete;
 
+  struct State {
+    Stream* stream = nullptr;
+    Work* work = nullptr;
+    Recorder* recorder = nullptr;
+  };
+
  private:
-  Stream* const outer_;
+  const State outer_;
 };
 
 }  // namespace headrace

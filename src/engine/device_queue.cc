@@ -66,6 +66,7 @@ void DeviceQueue::abandon() noexcept {
 
 void DeviceQueue::work() noexcept {
   ThreadContext& context = scheduler_.enter_launcher(accelerator_.device());
+  context_ = &context;
   for (;;) {
     const uint32_t seen = accelerator_.progress();
     bool moved = false, is_idle = true;
@@ -110,6 +111,15 @@ bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
   return moved;
 }
 
+bool DeviceQueue::retire_oldest() noexcept {
+  for (Lane& lane : lanes_) {
+    if (lane.launched.empty()) continue;
+    lane.stream.synchronize(lane.launched.front()->event.number);
+    return retire_complete(*context_, lane);
+  }
+  return false;
+}
+
 FailurePtr DeviceQueue::lost() noexcept {
   const std::exception_ptr why = accelerator_.lost();
   if (!why)
@@ -131,7 +141,7 @@ void DeviceQueue::wait_on_stream(Lane& lane, const Event& event) {
 // What is still at work on the Vars is collected before their failures are looked at: a launch that is retired in
 // between has left its failure there.
 FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launched) {
-  LaunchPtr launch(new Launch(task));
+  LaunchPtr launch(new Launch(*this, task));
   std::vector<LaunchPtr> others;
   for (const Access& access : task.accesses()) {
     if (access.reads)
@@ -140,7 +150,7 @@ FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launche
   }
   if (FailurePtr failure = task.failure_of_inputs()) return failure;
   for (const LaunchPtr& other : others) wait_on_stream(lane, other->event);
-  launch->event = lane.stream.launch(launch->work());
+  launch->event = lane.stream.launch(*launch);
   for (const Access& access : task.accesses()) {
     FailurePtr before = VarAccess::begin_use(*access.var, launch, access.writes);
     if (access.writes && task.keeps) launch->remember(std::move(before));

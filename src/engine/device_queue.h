@@ -29,6 +29,9 @@ class DeviceQueue {
   void enqueue(Task* task) noexcept;
   // Ends the thread, when nothing is queued or launched; the next task starts it again, also one that comes meanwhile.
   void stop() noexcept;
+  // For work that is being launched, in the launch thread: waits for the end of the oldest launch of a stream and takes
+  // note of it, which releases what it held. False: nothing is launched.
+  bool retire_oldest() noexcept;
   bool has_thread() const noexcept { return has_thread_.load(std::memory_order_acquire); }
 
   // Around fork(), after stop(): no other thread holds the lock.
@@ -65,8 +68,9 @@ class DeviceQueue {
 
   Scheduler& scheduler_;
   Accelerator& accelerator_;
-  std::deque<Lane> lanes_;  // by index of the stream; constant
-  FailurePtr lost_;         // launch thread: one failure for all that a lost device fails to do
+  std::deque<Lane> lanes_;            // by index of the stream; constant
+  FailurePtr lost_;                   // launch thread: one failure for all that a lost device fails to do
+  ThreadContext* context_ = nullptr;  // of the launch thread, which alone reads it
 
   std::mutex thread_mutex_;
   std::thread thread_;  // guarded by thread_mutex_

@@ -4,6 +4,7 @@
 
 #include "device/accelerator.h"
 #include "device/observer.h"
+#include "device/scratch.h"
 #include "engine/scheduler.h"
 #include "engine/serial.h"
 
@@ -79,22 +80,44 @@ bool Engine::wait(Var& var, bool for_all, std::chrono::nanoseconds limit) {
   return true;
 }
 
-void Engine::run_on(Stream& stream, FunctionRef<void()> work) {
-  struct Call {
-    FunctionRef<void()> work;
-    std::exception_ptr error;
-  } call{work, nullptr};
-  const auto run = [](void* object) noexcept {
-    auto& self = *static_cast<Call*>(object);
+namespace {
+
+// Work that the calling thread waits for.
+class AwaitedWork final : public Work {
+ public:
+  AwaitedWork(Device device, FunctionRef<void()> body) noexcept : body_(body), scratch_(device) {}
+
+  void launch() noexcept override {
     try {
-      self.work();
+      body_();
     } catch (...) {
-      self.error = std::current_exception();
+      fail(std::current_exception());
     }
-  };
+  }
+  bool begin() noexcept override { return !error_; }
+  void end() noexcept override {}
+  void fail(std::exception_ptr error) noexcept override { error_ = std::move(error); }
+  void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
+  void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }
+  void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  bool make_room() noexcept override { return false; }
+
+  const std::exception_ptr& error() const noexcept { return error_; }
+
+ private:
+  const FunctionRef<void()> body_;
+  Scratch scratch_;
+  std::vector<std::shared_ptr<const void>> kept_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void Engine::run_on(Stream& stream, FunctionRef<void()> body) {
   if (const std::exception_ptr lost = stream.accelerator().lost()) std::rethrow_exception(lost);
-  stream.synchronize(stream.launch({run, &call}).number);
-  if (call.error) std::rethrow_exception(call.error);
+  AwaitedWork work(stream.accelerator().device(), body);
+  stream.synchronize(stream.launch(work).number);
+  if (work.error()) std::rethrow_exception(work.error());
 }
 
 void Engine::wait_to_read(Var& var) { wait(var, false, std::chrono::nanoseconds::max()); }

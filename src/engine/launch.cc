@@ -4,10 +4,15 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "device/accelerator.h"
+#include "engine/device_queue.h"
 #include "engine/task.h"
 #include "trace/trace.h"
 
 namespace headrace {
+
+Launch::Launch(DeviceQueue& queue, Task& task) noexcept
+    : queue_(queue), task_(&task), scratch_(task.stream->accelerator().device()) {}
 
 Launch::~Launch() { FailurePtr::adopt(failure_.load(std::memory_order_relaxed)); }
 
@@ -17,22 +22,40 @@ void Launch::fail(FailurePtr failure) noexcept {
     static_cast<void>(failure.release());
 }
 
-// What the work reads was made by launches that are complete by now or, on a stream that runs behind, have been
-// launched before it; where they have failed already there is nothing to compute.
-void Launch::run() noexcept {
-  has_run_ = true;
-  for (const LaunchPtr& input : inputs_)
-    if (FailurePtr known = input->failure()) return fail(std::move(known));
-  const uint64_t start = trace::enabled() ? ticks() : 0;
+void Launch::launch() noexcept {
   try {
     task_->body_type->run(task_->body);
   } catch (...) {
-    failed_itself_ = true;
-    fail(FailurePtr(new Failure(std::current_exception(), task_->name)));
+    fail(std::current_exception());
   }
-  if (start) [[unlikely]]
-    trace::record(task_->name, start, ticks(), task_->origin);
 }
+
+void Launch::fail(std::exception_ptr error) noexcept {
+  failed_itself_ = true;
+  fail(FailurePtr(new Failure(std::move(error), task_->name)));
+}
+
+// What the work reads was made by launches that are complete by now or, on a stream that runs behind, have been
+// launched before it; where they have failed already there is nothing to compute.
+bool Launch::begin() noexcept {
+  has_run_ = true;
+  if (failure()) return false;
+  for (const LaunchPtr& input : inputs_) {
+    if (FailurePtr known = input->failure()) {
+      fail(std::move(known));
+      return false;
+    }
+  }
+  start_ = trace::enabled() ? ticks() : 0;
+  return true;
+}
+
+void Launch::end() noexcept {
+  if (start_) [[unlikely]]
+    trace::record(task_->name, start_, ticks(), task_->origin);
+}
+
+bool Launch::make_room() noexcept { return queue_.retire_oldest(); }
 
 bool Launch::put_off(Task& task) {
   {
@@ -49,6 +72,8 @@ FailurePtr Launch::settle() noexcept {
   for (const LaunchPtr& input : inputs_)
     if (FailurePtr known = input->failure()) fail(std::move(known));
   inputs_.clear();
+  kept_.clear();
+  scratch_.release();
   return failure();
 }
 

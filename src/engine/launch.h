@@ -9,18 +9,20 @@
 #include "base/ref_counted.h"
 #include "base/slab.h"
 #include "base/spin_lock.h"
+#include "device/scratch.h"
 #include "device/stream.h"
 #include "engine/failure.h"
 
 namespace headrace {
 
-struct Task;
+class DeviceQueue;
 class Launch;
+struct Task;
 using LaunchPtr = IntrusivePtr<Launch>;
 
-class Launch final : public RefCounted<Launch> {
+class Launch final : public RefCounted<Launch>, public Work {
  public:
-  explicit Launch(Task& task) noexcept : task_(&task) {}
+  Launch(DeviceQueue& queue, Task& task) noexcept;
   ~Launch();
 
   // Until it is retired.
@@ -32,10 +34,16 @@ class Launch final : public RefCounted<Launch> {
   // its accesses. Nothing else was at work on it.
   void remember(FailurePtr before) { before_.push_back(std::move(before)); }
   const FailurePtr& failure_before(size_t written) const noexcept { return before_[written]; }
-  // What the stream is to run; this object must live until then.
-  Work work() noexcept {
-    return {[](void* self) noexcept { static_cast<Launch*>(self)->run(); }, this};
-  }
+
+  // The task's body, and what becomes of it on the stream.
+  void launch() noexcept override;
+  bool begin() noexcept override;
+  void end() noexcept override;
+  void fail(std::exception_ptr error) noexcept override;
+  void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
+  void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }
+  void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  bool make_room() noexcept override;
 
   // Known when the work is complete. A failure stays; later ones are ignored.
   FailurePtr failure() const noexcept { return FailurePtr(failure_.load(std::memory_order_acquire)); }
@@ -48,7 +56,7 @@ class Launch final : public RefCounted<Launch> {
 
   // Puts off `task`, a task of the host, until this launch is retired; false: it is. Any thread.
   bool put_off(Task& task);
-  // The work is complete: gives what became of it.
+  // The work is complete: releases its scratch and gives what became of it.
   FailurePtr settle() noexcept;
   // The launch is over, and its Vars show it: gives the tasks that were put off. Once.
   std::vector<Task*> retire() noexcept;
@@ -59,14 +67,16 @@ class Launch final : public RefCounted<Launch> {
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
 
  private:
-  void run() noexcept;
-
+  DeviceQueue& queue_;
   Task* const task_;
+  Scratch scratch_;
+  std::vector<std::shared_ptr<const void>> kept_;
   std::vector<LaunchPtr> inputs_;
   std::vector<FailurePtr> before_;
   std::atomic<const Failure*> failure_{nullptr};  // with one reference
   bool failed_itself_ = false;                    // these two: written before the work is complete
   bool has_run_ = false;
+  uint64_t start_ = 0;  // for the timeline; 0: it was not recorded then
   SpinLock lock_;
   bool is_retired_ = false;     // guarded by lock_
   std::vector<Task*> put_off_;  // guarded by lock_

@@ -91,7 +91,11 @@ void Storage::take_contents(Storage& source) {
   copy_bytes(data(), source.data(), bytes_);
 }
 
+// While work is launched, device code that was launched before it may still use what is given up here: of a device's
+// memory it is given up when the turn of the work has come, of the host's when the work is over.
 void Storage::begin_write_slowly(bool replaces) {
+  if (is_launching() && !device_.is_host())
+    return run_on_device({}, [storage = StoragePtr(this), replaces] { storage->begin_write(replaces); });
   StorageExtras* const extras = extras_.load(std::memory_order_acquire);
   if (extras->memory && !extras->memory->take()) {
     void* const mine = allocator_->allocate(bytes_);
@@ -100,7 +104,8 @@ void Storage::begin_write_slowly(bool replaces) {
   }
   marks_.fetch_and(static_cast<uint8_t>(~kShared), std::memory_order_release);
   extras_.store(nullptr, std::memory_order_release);
-  delete extras;
+  std::shared_ptr<StorageExtras> old(extras);
+  if (is_launching()) current_work()->keep(std::move(old));
 }
 
 void Storage::expose() {

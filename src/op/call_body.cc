@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/registry.h"
+#include "device/scratch.h"
 #include "device/stream.h"
 #include "ndarray/strided_copy.h"
 #include "op/kernel.h"
@@ -12,13 +12,12 @@
 
 namespace headrace {
 PackedCopies::~PackedCopies() {
-  for (const Copy& copy : copies_) allocator_of(current_device()).release(copy.data, copy.bytes);
+  for (const Copy& copy : copies_) give_back_scratch(copy.data, copy.bytes);
 }
 
 Tensor PackedCopies::pack(const View& view) {
   const size_t bytes = static_cast<size_t>(view.size()) * item_size(view.dtype());
-  const Copy& copy = copies_.emplace_front(
-      Copy{allocator_of(current_device()).allocate(bytes), bytes, contiguous_strides(view.shape())});
+  const Copy& copy = copies_.emplace_front(Copy{take_scratch(bytes), bytes, contiguous_strides(view.shape())});
   strided_copy(copy.data, copy.strides, view.data(), view.strides(), view.shape(), view.dtype());
   return {copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
 }
@@ -26,12 +25,12 @@ Tensor PackedCopies::pack(const View& view) {
 KernelContext::~KernelContext() { release_workspace(); }
 
 void KernelContext::release_workspace() noexcept {
-  for (const Block& block : blocks_) allocator_of(current_device()).release(block.data, block.bytes);
+  for (const Block& block : blocks_) give_back_scratch(block.data, block.bytes);
   blocks_.clear();
 }
 
 void* KernelContext::workspace(size_t bytes) {
-  void* data = allocator_of(current_device()).allocate(bytes);
+  void* data = take_scratch(bytes);
   blocks_.push_back({data, bytes});
   return data;
 }
@@ -54,8 +53,18 @@ void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs,
   }
 }
 
-void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
-              uint64_t ticket) {
+namespace {
+
+// Puts a call on the stream of the work that is being launched.
+void launch_call(CallBody call) {
+  SmallVector<const void*, 8> memory;
+  for (const View* view : call.views.views()) memory.push_back(view->storage()->address());
+  run_on_device({memory.data(), memory.size()}, std::move(call));
+}
+
+// Computes a call in this thread.
+void compute(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+             uint64_t ticket) {
   for (size_t i = 0; op.mutates != kNothing && i < inputs.size(); ++i)
     if (op.mutates_input(i)) inputs[i]->storage()->begin_write(false);
   if (op.pointwise) {
@@ -78,6 +87,16 @@ void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs
   std::span<const Tensor> every(tensors);
   KernelContext context(op, every.first(inputs.size()), every.subspan(inputs.size()), ticket);
   op.kernel(context, attrs);
+}
+
+}  // namespace
+
+void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+              uint64_t ticket) {
+  const View& first = *(outputs.empty() ? inputs : outputs)[0];
+  if (!first.storage()->device().is_host() && is_launching()) [[unlikely]]
+    return launch_call(CallBody(op, attrs, inputs, outputs, ticket));
+  compute(op, attrs, inputs, outputs, ticket);
 }
 
 }  // namespace headrace

@@ -54,7 +54,8 @@ inline bool same_elements(const View& a, const View& b) noexcept {
 // as a whole, or not needed any more when the operation fails.
 void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs, bool replaces);
 
-// Computes the outputs, in a task that holds access to all storages.
+// Computes the outputs, in a task that holds access to all storages; while work is launched, has the device compute
+// them later.
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket);
 
@@ -65,6 +66,14 @@ double streaming_cost_ns(std::span<View* const> views) noexcept;
 
 struct CallBody {
   static constexpr const GroupType& kGroup = kCallGroup;
+
+  CallBody(const OpDef& of, const Attrs& with, std::span<View* const> inputs, std::span<View* const> outputs,
+           uint64_t drawn)
+      : op(&of), attrs(&with), input_count(static_cast<uint32_t>(inputs.size())), ticket(drawn) {
+    views.reserve(inputs.size() + outputs.size());
+    for (View* view : inputs) views.add(view);
+    for (View* view : outputs) views.add(view);
+  }
 
   const OpDef* op;
   AttrsPtr attrs;

@@ -4,6 +4,7 @@
 #include "base/dtype_dispatch.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
+#include "op/call_body.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
@@ -12,7 +13,17 @@ namespace headrace {
 
 namespace {
 
-// An array over new memory, dense in whatever order of axes, every element of which is `value`.
+void fill(const View& view, double value) {
+  dispatch(view.dtype(), [&]<class T>() {
+    T* to = reinterpret_cast<T*>(view.data());
+    T element = static_cast<T>(value);
+    parallel_for(view.size(), 1 << 16, 0.05 * static_cast<double>(view.size() * sizeof(T)),
+                 [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
+  });
+}
+
+// An array over new memory, dense in whatever order of axes, every element of which is `value`. On an accelerator a
+// kernel writes it.
 NDArray filled(ViewPtr fresh, double value) {
   Var* var = &fresh->storage()->var();
   int64_t bytes = fresh->size() * static_cast<int64_t>(item_size(fresh->dtype()));
@@ -21,14 +32,14 @@ NDArray filled(ViewPtr fresh, double value) {
                 .cost_ns = 20 + 0.05 * static_cast<double>(bytes),
                 .fresh_writes = true,
                 .stream = compute_stream(fresh->storage()->device())};
-  runtime().engine.push(spec, [view = fresh, value] {
-    dispatch(view->dtype(), [&]<class T>() {
-      T* to = reinterpret_cast<T*>(view->data());
-      T element = static_cast<T>(value);
-      parallel_for(view->size(), 1 << 16, 0.05 * static_cast<double>(view->size() * sizeof(T)),
-                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, element); });
-    });
-  });
+  if (spec.stream) {
+    static const OpDef& operation = find_op("_full");
+    const AttrsPtr attrs = attrs_of(operation, {{"shape", fresh->shape()}, {"value", value}});
+    View* const output = fresh.get();
+    runtime().engine.push(spec, CallBody(operation, *attrs, {}, {&output, 1}, 0));
+  } else {
+    runtime().engine.push(spec, [view = fresh, value] { fill(*view, value); });
+  }
   return NDArray(std::move(fresh));
 }
 

@@ -143,12 +143,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
                .flops = options.flops,
                .bytes = runtime().engine.observer() ? total_bytes(all) : 0},
       [&] { run_call(op, *attrs, all.first(inputs.size()), all.subspan(inputs.size()), options.ticket); },
-      [&] {
-        CallBody body{&op, attrs, {}, static_cast<uint32_t>(inputs.size()), options.ticket};
-        body.views.reserve(all.size());
-        for (View* view : all) body.views.add(view);
-        return body;
-      });
+      [&] { return CallBody(op, *attrs, all.first(inputs.size()), all.subspan(inputs.size()), options.ticket); });
 }
 
 }  // namespace dispatch_detail

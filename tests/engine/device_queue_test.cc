@@ -33,9 +33,11 @@ class DeviceQueueTest : public ::testing::Test {
   static Stream* stream(int gpu, Lane lane = Lane::kCompute) {
     return &accelerator_of({DeviceType::kGpu, gpu})->stream(lane);
   }
+  // The body is device code where there is a stream.
   template <class Body>
   void push(Stream* on, std::vector<Var*> reads, std::vector<Var*> writes, Body body) {
-    engine_.push(TaskSpec{.name = "test", .reads = reads, .writes = writes, .cost_ns = 1e5, .stream = on}, body);
+    engine_.push(TaskSpec{.name = "test", .reads = reads, .writes = writes, .cost_ns = 1e5, .stream = on},
+                 [body] { run_on_device({}, body); });
   }
 
   Config config_;
@@ -201,7 +203,7 @@ TEST_F(DeviceQueueTest, HigherPrioritiesAreLaunchedFirst) {
     Var* const var = vars.back().get();
     engine_.push(
         TaskSpec{.name = "test", .writes = {&var, 1}, .cost_ns = 1e5, .priority = priority, .stream = stream(0)},
-        [&order, number] { order.push_back(number); });
+        [&order, number] { run_on_device({}, [&order, number] { order.push_back(number); }); });
   };
   // More than can be launched at once, so that the rest has to be chosen from.
   for (int i = 0; i < 40; ++i) push(stream(0), {}, {&x_}, [&] { gate.pass(); });

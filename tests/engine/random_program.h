@@ -95,7 +95,9 @@ struct StepBody {
   const Step* step;
   Cells* cells;
 
-  void operator()() const { apply(*step, *cells); }
+  void operator()() const {
+    run_on_device({}, [body = *this] { apply(*body.step, *body.cells); });
+  }
 
   static const StepBody& of(const void* body) noexcept { return *static_cast<const StepBody*>(body); }
   bool may_group() const noexcept { return step->salt % 2 == 0 && !step->throws; }

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <new>
 
+#include "backend/sim/protected_memory.h"
 #include "base/check.h"
+#include "device/stream.h"
 
 namespace headrace {
 namespace {
@@ -28,13 +30,17 @@ SimAllocator::Header& SimAllocator::header(const void* block) noexcept {
 }
 
 void* SimAllocator::make_block(int64_t bytes) {
+  if (memory_) return memory_->make(device_, static_cast<size_t>(bytes));
   return static_cast<Header*>(::operator new(sizeof(Header) + static_cast<size_t>(bytes), kAlignment)) + 1;
 }
 
-void SimAllocator::delete_block(void* block) noexcept { ::operator delete(&header(block), kAlignment); }
+void SimAllocator::delete_block(void* block) noexcept {
+  if (memory_) return memory_->remove(block);
+  ::operator delete(&header(block), kAlignment);
+}
 
-SimAllocator::SimAllocator(Device device, int64_t capacity, std::function<void()> ask)
-    : device_(device), ask_(std::move(ask)), capacity_(capacity), trace_(device) {}
+SimAllocator::SimAllocator(Device device, int64_t capacity, ProtectedMemory* memory, std::function<void()> ask)
+    : device_(device), memory_(memory), ask_(std::move(ask)), capacity_(capacity), trace_(device) {}
 
 // Takes a free block or, where the device has room for it, possibly without the free ones of other classes, a new one.
 void* SimAllocator::take(int index) {
@@ -50,6 +56,7 @@ void* SimAllocator::take(int index) {
     if (stats_.live + stats_.pooled + bytes > capacity_) trim_locked();
     block = make_block(bytes);
   }
+  if (memory_) memory_->hand_out(block);
   header(block).losses = losses_.load(std::memory_order_relaxed);
   stats_.live += bytes;
   stats_.peak = std::max(stats_.peak, stats_.live);
@@ -63,9 +70,8 @@ void* SimAllocator::allocate(size_t bytes) {
   const int index = class_of(bytes);
   std::unique_lock guard(mutex_);
   void* block = take(index);
-  const auto taken = [&] { return (block = take(index)) != nullptr; };
-  if (!block) ask_();
-  if (!block && !released_.wait_for(guard, kPatience, taken))
+  if (!block) block = await_room(guard, index);
+  if (!block)
     fail(
         ErrorKind::kMemory,
         "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
@@ -74,10 +80,27 @@ void* SimAllocator::allocate(size_t bytes) {
   return block;
 }
 
+// The thread that takes note of the end of work must not wait for somebody else to do it.
+void* SimAllocator::await_room(std::unique_lock<std::mutex>& guard, int index) {
+  void* block = nullptr;
+  const auto taken = [&] { return (block = take(index)) != nullptr; };
+  while (is_launching()) {
+    guard.unlock();
+    const bool has_room = current_work()->make_room();
+    guard.lock();
+    if (taken()) return block;
+    if (!has_room) break;
+  }
+  ask_();
+  released_.wait_for(guard, kPatience, taken);
+  return block;
+}
+
 void SimAllocator::release(void* block, size_t bytes) noexcept {
   if (!block) return;
   const int index = class_of(bytes);
   const auto rounded = static_cast<int64_t>(size_class::size(index));
+  if (memory_) memory_->take_back(block);
   {
     std::lock_guard guard(mutex_);
     if (has_lost(block)) return delete_block(block);

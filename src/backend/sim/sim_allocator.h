@@ -15,10 +15,13 @@
 
 namespace headrace {
 
+class ProtectedMemory;
+
 class SimAllocator final : public Allocator {
  public:
-  // `ask` asks for the release of what is no longer used; it may be called from any thread.
-  SimAllocator(Device device, int64_t capacity, std::function<void()> ask);
+  // `ask` asks for the release of what is no longer used; it may be called from any thread. Blocks lie in `memory`,
+  // which outlives this object; null: in memory that every thread can touch.
+  SimAllocator(Device device, int64_t capacity, ProtectedMemory* memory, std::function<void()> ask);
   ~SimAllocator() override { trim(); }
 
   // Where memory runs out, waits a little for what is being computed to release some. Raises Error(kMemory).
@@ -42,15 +45,17 @@ class SimAllocator final : public Allocator {
 
  private:
   void* take(int index);
+  void* await_room(std::unique_lock<std::mutex>& guard, int index);
   void trim_locked() noexcept;
 
   // Before each block.
   struct Header;
   static Header& header(const void* block) noexcept;
-  static void* make_block(int64_t bytes);
-  static void delete_block(void* block) noexcept;
+  void* make_block(int64_t bytes);
+  void delete_block(void* block) noexcept;
 
   const Device device_;
+  ProtectedMemory* const memory_;
   const std::function<void()> ask_;
   mutable std::mutex mutex_;
   std::condition_variable released_;

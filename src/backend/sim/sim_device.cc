@@ -18,7 +18,7 @@ constexpr int kOwnStreams = static_cast<int>(Lane::kCommunication);
 SimDevice::SimDevice(SimMachine& machine, int id)
     : Accelerator({DeviceType::kGpu, id}),
       machine_(machine),
-      allocator_(device(), machine.default_memory_bytes(), [this] { notify(); }) {
+      allocator_(device(), machine.default_memory_bytes(), machine.protected_memory(), [this] { notify(); }) {
   for (int index = 0; index < kOwnStreams; ++index)
     streams_.push_back(std::make_unique<SimStream>(*this, static_cast<Lane>(index), index, std::nullopt));
   for (int peer = 0; peer < kMost; ++peer)

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "backend/sim/protected_memory.h"
 #include "base/check.h"
 #include "base/config.h"
 
@@ -20,7 +21,7 @@ std::shared_ptr<const Topology> topology_for(const sim::Options& options) {
 
 }  // namespace
 
-SimMachine::SimMachine() {
+SimMachine::SimMachine() : protected_memory_(config().sim_strict ? new ProtectedMemory() : nullptr) {
   const Config& from = config();
   const int64_t gpus = std::min<int64_t>(from.sim_gpus, std::numeric_limits<int>::max());
   sim::Options options{static_cast<int>(gpus), from.sim_topology,
@@ -37,6 +38,15 @@ SimDevice* SimMachine::device(int id) noexcept {
   if (id < 0 || id >= device_count()) return nullptr;
   SimDevice* const known = devices_[static_cast<size_t>(id)].load(std::memory_order_acquire);
   return known ? known : &make_device(id);
+}
+
+// A driver of real devices does not work in a child, whatever the child asks of it.
+std::exception_ptr SimMachine::refusal() const noexcept {
+  if (!is_refused_) return nullptr;
+  return std::make_exception_ptr(
+      Error(ErrorKind::kRuntime,
+            "strict simulation: this process was made by fork(), and GPUs do not work in such a child. Use them in the "
+            "parent alone, or start the process anew (multiprocessing: the method 'spawn')."));
 }
 
 SimDevice& SimMachine::make_device(int id) {
@@ -142,13 +152,17 @@ void SimMachine::before_fork() noexcept {
   mutex_.lock();
   visit_devices([](SimDevice& device) { device.lock_for_fork(); });
   for (const auto& clock : virtual_machines_) clock->before_fork();
+  if (protected_memory_) protected_memory_->lock_for_fork();
 }
 
 void SimMachine::after_fork(bool in_child) noexcept {
+  if (protected_memory_) protected_memory_->unlock_after_fork();
   for (const auto& clock : virtual_machines_) clock->after_fork();
   visit_devices([](SimDevice& device) { device.unlock_after_fork(); });
   mutex_.unlock();
-  if (in_child) visit_devices([](SimDevice& device) { device.abandon_threads(); });
+  if (!in_child) return;
+  is_refused_ = protected_memory_ != nullptr;
+  visit_devices([](SimDevice& device) { device.abandon_threads(); });
 }
 
 SimMachine& sim_machine() {

@@ -22,7 +22,8 @@ class SimMachine final : public Backend {
  public:
   SimMachine();
 
-  int device_count() const noexcept override { return count_.load(std::memory_order_acquire); }
+  int device_count() const noexcept override { return is_refused_ ? 0 : count_.load(std::memory_order_acquire); }
+  std::exception_ptr refusal() const noexcept override;
   Allocator* allocator(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override { return device(id); }
   std::shared_ptr<const Topology> topology() override;
@@ -39,6 +40,8 @@ class SimMachine final : public Backend {
   PushObserver* observer() noexcept override { return virtual_machine(); }
   // Null with the real clock. Lives as long as the process.
   sim::VirtualMachine* virtual_machine() const noexcept { return virtual_machine_.load(std::memory_order_acquire); }
+  // Of strict devices; null: they are not. Lives as long as the process.
+  ProtectedMemory* protected_memory() const noexcept { return protected_memory_; }
   // Nothing may be running.
   void repair() noexcept;
 
@@ -62,6 +65,7 @@ class SimMachine final : public Backend {
   template <class Visit>
   void visit_devices(const Visit& visit);
 
+  ProtectedMemory* const protected_memory_;
   mutable std::mutex mutex_;
   sim::Options options_;                      // guarded by mutex_
   std::shared_ptr<const Topology> topology_;  // guarded by mutex_
@@ -70,6 +74,7 @@ class SimMachine final : public Backend {
   std::vector<std::unique_ptr<sim::VirtualMachine>> virtual_machines_;  // guarded by mutex_
   std::atomic<sim::VirtualMachine*> virtual_machine_{nullptr};
   std::atomic<int> count_{0};
+  bool is_refused_ = false;  // set once, in a child that fork() has made
   std::atomic<int64_t> memory_bytes_{0};
   // Made when they are first asked for; never destroyed, because arrays may outlive a configuration.
   std::array<std::atomic<SimDevice*>, Accelerator::kMost> devices_{};

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
+#include <utility>
 
+#include "backend/sim/protected_memory.h"
 #include "backend/sim/sim_machine.h"
 #include "base/signals_blocked.h"
 #include "device/cores.h"
@@ -11,21 +14,36 @@
 
 namespace headrace {
 SimStream::SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept
-    : Stream(device, lane, index, source), device_(device), mutex_(device.streams_mutex()) {}
+    : Stream(device, lane, index, source),
+      device_(device),
+      memory_(device.machine().protected_memory()),
+      mutex_(device.streams_mutex()) {}
 
 void SimStream::add(Item item) {
   if (!thread_.joinable()) {
     SignalsBlocked blocked;
     thread_ = std::thread([this] { work(); });
   }
-  items_.push_back(item);
+  items_.push_back(std::move(item));
 }
 
-Event SimStream::launch(Work work) {
+struct SimStream::Recording final : Recorder {
+  void put(std::span<const void* const> memory, std::unique_ptr<DeviceCode> code) override {
+    pieces.push_back({std::move(code), {memory.begin(), memory.end()}});
+  }
+  std::vector<Piece> pieces;
+};
+
+Event SimStream::launch(Work& work) {
+  Recording recording;
+  if (memory_) {
+    const StreamScope scope(*this, work, &recording);
+    work.launch();
+  }
   uint64_t number = 0;
   {
     std::lock_guard guard(mutex_);
-    add({work, {}});
+    add({&work, {}, std::move(recording.pieces)});
     number = ++launched_;
   }
   has_items_.notify_one();
@@ -35,7 +53,7 @@ Event SimStream::launch(Work work) {
 void SimStream::wait(Event event) {
   {
     std::lock_guard guard(mutex_);
-    add({{}, event});
+    add({nullptr, event, {}});
   }
   has_items_.notify_one();
 }
@@ -51,12 +69,12 @@ void SimStream::work() noexcept {
   for (;;) {
     has_items_.wait(guard, [&] { return stopping_ || !items_.empty(); });
     if (items_.empty()) return;
-    const Item item = items_.front();
+    Item item = std::move(items_.front());
     items_.pop_front();
     guard.unlock();
     carry_out(item);
     guard.lock();
-    if (!item.work.run) continue;
+    if (!item.work) continue;
     completed_.fetch_add(1, std::memory_order_release);
     has_completed_.notify_all();
     if (!must_notify()) continue;
@@ -81,18 +99,59 @@ void SimStream::expect(uint64_t number) noexcept {
   device_.notify();
 }
 
-// On a lost device nothing runs, but the stream goes on, so that nobody waits for it in vain.
-void SimStream::carry_out(const Item& item) noexcept {
-  if (!item.work.run) return item.event.stream->synchronize(item.event.number);
+// On a lost device nothing runs, but the stream goes on, so that nobody waits for it in vain. Nothing is left of device
+// code when its work is complete.
+void SimStream::carry_out(Item& item) noexcept {
+  if (!item.work) return item.event.stream->synchronize(item.event.number);
+  const std::vector<Piece> pieces = std::move(item.pieces);
   if (lane() == Lane::kCompute) device_.stall_if_asked();
   if (device_.lost()) return;
-  StreamScope scope(*this);
-  if (lane() != Lane::kCompute) return item.work.run(item.work.object);
-  const BusyThread busy;
-  item.work.run(item.work.object);
+  const StreamScope scope(*this, *item.work);
+  if (!item.work->begin()) return;
+  std::optional<BusyThread> busy;
+  if (lane() == Lane::kCompute) busy.emplace();
+  if (!memory_) {
+    item.work->launch();
+  } else {
+    try {
+      for (const Piece& piece : pieces) run(piece);
+    } catch (...) {
+      item.work->fail(std::current_exception());
+    }
+  }
+  item.work->end();
+}
+
+void SimStream::run(const Piece& piece) {
+  struct Closing {
+    SimStream& stream;
+    ~Closing() { stream.close_memory(); }
+  } const closing{*this};
+  for (const void* address : piece.memory) touch(address);
+  piece.code->run();
+}
+
+void SimStream::touch(const void* block) {
+  if (!memory_) return;
+  touched_.reserve(touched_.size() + 1);  // what is open is known
+  memory_->open(block);
+  touched_.push_back(block);
+}
+
+void SimStream::close_memory() noexcept {
+  for (const void* block : touched_) memory_->close(block);
+  touched_.clear();
 }
 
 void SimStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
+  std::array<const void*, 2> memory;
+  size_t count = 0;
+  for (const MemoryBlock& end : {to, from})
+    if (!end.device.is_host()) memory[count++] = end.address;
+  run_on_device(std::span(memory).first(count), [=, this] { transfer(to, from, bytes); });
+}
+
+void SimStream::transfer(MemoryBlock to, MemoryBlock from, size_t bytes) {
   SimMachine::Transfer transfer(device_.machine(), to.device, from.device, bytes);
   if (bytes > 0) {
     const BusyThread busy;

@@ -1,5 +1,6 @@
 // A stream of a simulated GPU: a thread that carries out, one after the other, what was launched. The thread begins
-// with the first work.
+// with the first work. It launches work when its turn has come; a strict one when the engine asks for it, and keeps the
+// device code until then.
 #pragma once
 
 #include <atomic>
@@ -13,6 +14,7 @@
 
 namespace headrace {
 
+class ProtectedMemory;
 class SimDevice;
 
 class SimStream final : public Stream {
@@ -20,12 +22,13 @@ class SimStream final : public Stream {
   SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept;
   ~SimStream() override { stop(); }
 
-  Event launch(Work work) override;
+  Event launch(Work& work) override;
   void wait(Event event) override;
   uint64_t completed() noexcept override { return completed_.load(std::memory_order_acquire); }
   void expect(uint64_t number) noexcept override;
   void synchronize(uint64_t number) noexcept override;
   void copy(MemoryBlock to, MemoryBlock from, size_t bytes) override;
+  void touch(const void* block) override;
 
   // Carries out what was launched and ends the thread, until the next work.
   void stop() noexcept;
@@ -33,18 +36,30 @@ class SimStream final : public Stream {
   void abandon() noexcept;
 
  private:
+  // Device code and what it touches.
+  struct Piece {
+    std::unique_ptr<DeviceCode> code;
+    std::vector<const void*> memory;
+  };
+  struct Recording;
   struct Item {
-    Work work;  // run is null: wait for the event
+    Work* work;  // null: wait for the event
     Event event;
+    std::vector<Piece> pieces;
   };
 
   void add(Item item);
   void work() noexcept;
-  void carry_out(const Item& item) noexcept;
+  void carry_out(Item& item) noexcept;
+  void run(const Piece& piece);
+  void close_memory() noexcept;
+  void transfer(MemoryBlock to, MemoryBlock from, size_t bytes);
   bool must_notify() noexcept;
 
   SimDevice& device_;
-  std::mutex& mutex_;  // the device's
+  ProtectedMemory* const memory_;     // null: not strict
+  std::vector<const void*> touched_;  // by the device code that is running; the stream's thread's
+  std::mutex& mutex_;                 // the device's
   std::condition_variable has_items_, has_completed_;
   std::deque<Item> items_;          // this and the next four: guarded by mutex_
   std::vector<uint64_t> expected_;  // numbers that are not complete

@@ -106,7 +106,9 @@ OpDef index_copy() {
        .gradient =
            [](Gradient& g, const NoAttrs&) {
              const NDArray &head = g.head(), &index = g.input(1);
-             if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {head, index, zeros_like(g.input(2))}));
+             const NDArray& rows = g.input(2);
+             if (g.wants(0))
+               g.set(0, call(g.op(), g.attrs(), {head, index, full(rows.shape(), 0, rows.dtype(), head.device())}));
              if (g.wants(2)) g.set(2, call("take", {head, index}, {{"mode", std::string("wrap")}}));
            },
        .saves_inputs = 1u << 1,

@@ -40,7 +40,8 @@ NDArray per_channel(const char* name, const Doubles& values, int64_t channels, c
         "normalize: {} must have 1 or {} numbers, got {}", name, channels, values.size());
   std::vector<double> numbers;
   for (int64_t i = 0; i < channels; ++i) numbers.push_back(values[values.size() == 1 ? 0 : static_cast<size_t>(i)]);
-  return cast_to(NDArray::from(std::span<const double>(numbers), Shape{channels, 1, 1}), like.dtype());
+  const NDArray made = NDArray::from_host(numbers.data(), {channels, 1, 1}, DType::kFloat64, like.device());
+  return cast_to(made, like.dtype());
 }
 
 OpDef normalize() {

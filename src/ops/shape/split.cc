@@ -129,10 +129,13 @@ std::vector<NDArray> split(const NDArray& array, const A& a, const char* name) {
 // The parts of the gradient side by side, zeros where nothing arrived.
 void join_back(Gradient& g, const Parts& parts) {
   std::vector<NDArray> heads;
+  Device device;
+  for (size_t i = 0; i + 1 < parts.edges.size(); ++i)
+    if (g.has_head(i)) device = g.head(i).device();
   for (size_t i = 0; i + 1 < parts.edges.size(); ++i) {
     Shape shape = g.input(0).shape();
     shape[static_cast<size_t>(parts.axis)] = parts.edges[i + 1] - parts.edges[i];
-    NDArray head = g.has_head(i) ? g.head(i) : full(g.output(i).shape(), 0, g.input(0).dtype(), g.input(0).device());
+    NDArray head = g.has_head(i) ? g.head(i) : full(g.output(i).shape(), 0, g.input(0).dtype(), device);
     heads.push_back(parts.squeeze ? call("_reshape_to", {head}, {{"shape", shape}}) : head);
   }
   const OpDef& concat = find_op("Concat");
