@@ -39,8 +39,6 @@ ROOMS = (
     # What programs written for MXNet need besides.
     *("__init__", "mxnet"),
 )
-# Sets of rooms in which circles are known; their modules may import each other until these are opened.
-KNOWN_CIRCLES = (frozenset({"kvstore"}),)
 
 
 class Module(NamedTuple):
@@ -162,30 +160,17 @@ def shortest_circle(graph: Graph, circle: set[str]) -> list[str]:
     return best
 
 
-def circle_problems(
-    graph: Graph, modules: Mapping[str, Module], known: Collection[frozenset[str]]
-) -> Iterator[str]:
-    met = set()
+def circle_problems(graph: Graph, modules: Mapping[str, Module]) -> Iterator[str]:
     for circle in circles(graph):
-        rooms = frozenset(modules[name].room for name in circle)
-        if allowed := [group for group in known if rooms <= group]:
-            met.update(allowed)
-            continue
         way = shortest_circle(graph, circle)
         steps = zip(way, [*way[1:], way[0]])
         lines = [f"{modules[name].file}:{graph[name][other]}: imports {other}" for name, other in steps]
         yield "\n  ".join(
             [f"{PACKAGE}: a circle of {len(circle)} modules, {', '.join(sorted(circle))}", *lines]
         )
-    for group in known:
-        if group not in met:
-            names = ", ".join(sorted(group))
-            yield f"tools/python_layers.py: no circle in {names}: take it out of KNOWN_CIRCLES"
 
 
-def order_problems(
-    graph: Graph, modules: Mapping[str, Module], rooms: tuple[str, ...], known: Collection[frozenset[str]]
-) -> Iterator[str]:
+def order_problems(graph: Graph, modules: Mapping[str, Module], rooms: tuple[str, ...]) -> Iterator[str]:
     present = {module.room for module in modules.values()}
     for room in rooms:
         if room not in present:
@@ -198,9 +183,7 @@ def order_problems(
         for other, line in imported.items():
             lines.setdefault(modules[other].room, line)
         for there, line in lines.items():
-            if any({here, there} <= group for group in known) or not {here, there} <= set(rooms):
-                continue
-            if rooms.index(there) > rooms.index(here):
+            if {here, there} <= set(rooms) and rooms.index(there) > rooms.index(here):
                 yield f"{modules[name].file}:{line}: {here} lies below {there} and must not know it"
 
 
@@ -208,10 +191,9 @@ def problems(
     root: pathlib.Path,
     files: Collection[pathlib.Path],
     rooms: tuple[str, ...] = ROOMS,
-    known: Collection[frozenset[str]] = KNOWN_CIRCLES,
 ) -> Iterator[str]:
     """What is wrong with the imports of `files`, paths below `root`, and with the lists."""
     modules = {module.name: module for module in map(module_of, files)}
     graph = {name: imports_of(root, module, modules) for name, module in modules.items()}
-    yield from order_problems(graph, modules, rooms, known)
-    yield from circle_problems(graph, modules, known)
+    yield from order_problems(graph, modules, rooms)
+    yield from circle_problems(graph, modules)

@@ -24,10 +24,10 @@ CIRCLE = {
 def problems_in(make_tree):
     """What is wrong with GOOD after some changes, as one text."""
 
-    def check(changes, rooms=ROOMS, known=()):
+    def check(changes, rooms=ROOMS):
         root = make_tree({f"python/headrace/{name}": text for name, text in {**GOOD, **changes}.items()})
         files = sources.list_sources(root, frozenset({".py"}))
-        return "\n".join(python_layers.problems(root, files, rooms, known))
+        return "\n".join(python_layers.problems(root, files, rooms))
 
     return check
 
@@ -96,11 +96,3 @@ def test_a_room_knows_only_rooms_before_it(problems_in):
 def test_rooms_and_their_list_agree(problems_in):
     assert "there is no python/headrace/kites" in problems_in({}, rooms=(*ROOMS, "kites"))
     assert "python/headrace/extra: not among the ROOMS" in problems_in({"extra.py": ""})
-
-
-def test_a_known_circle_is_passed_over_until_it_is_open(problems_in):
-    known = (frozenset({"arrays"}),)
-    assert problems_in(CIRCLE, known=known) == ""
-    assert problems_in({name: GOOD[name] for name in CIRCLE}, known=known) == (
-        "tools/python_layers.py: no circle in arrays: take it out of KNOWN_CIRCLES"
-    )

@@ -5,7 +5,7 @@ from .._file import open_file
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
-from .base import KVStoreBase
+from .abstract import KVStoreBase
 
 __all__ = ["KVStore"]
 

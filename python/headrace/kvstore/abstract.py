@@ -1,0 +1,148 @@
+"""What every key-value store offers, and the registry of stores written in Python."""
+
+import warnings
+
+from ..base import ArrayTypeError, ArrayValueError
+
+__all__ = ["KVStoreBase", "TestStore"]
+
+
+class KVStoreBase:
+    """Base class of stores; `register` makes a subclass known to `create`.
+
+    `gluon.Trainer` and `module.Module` need `broadcast`, `pushpull`, `is_capable`, `type`, `rank` and
+    `num_workers`; of a store that is capable of 'optimizer' `set_optimizer`, `save_optimizer_states` and
+    `load_optimizer_states` too, and `replace` for programs that set parameters while they train. Of a store
+    that several workers share, the calls that change what is stored are collective: every worker makes the
+    same ones, for the same keys, in the same order.
+    """
+
+    # Capabilities, which `is_capable` is asked for.
+    OPTIMIZER = "optimizer"  # the store can update what it holds
+    COMPRESSION = "compression"  # it can send what is pushed at two bits an element
+    ASYNCHRONOUS = "asynchronous"  # a push waits for no other worker: the store must update
+    DISTRIBUTED = "distributed"  # several processes share it
+    CAPABILITIES = (OPTIMIZER, COMPRESSION, ASYNCHRONOUS, DISTRIBUTED)
+
+    kv_registry = {}
+
+    _updater = None
+
+    @staticmethod
+    def register(klass):
+        """Class decorator: `create` with the class's name, in any case, then gives an instance of it.
+
+        Warns when another class had the name. TypeError: not a class.
+        """
+        if not isinstance(klass, type):
+            raise ArrayTypeError(f"KVStoreBase.register: expected a class, got {type(klass).__name__}")
+        name = klass.__name__.lower()
+        known = KVStoreBase.kv_registry.get(name, klass)
+        if known is not klass:
+            warnings.warn(
+                f"New kvstore {klass.__module__}.{klass.__name__} is overriding existing kvstore "
+                f"{known.__module__}.{known.__name__}",
+                stacklevel=2,
+            )
+        KVStoreBase.kv_registry[name] = klass
+        return klass
+
+    def broadcast(self, key, value, out, priority=0):
+        """Stores `value` of rank 0 under `key`, and writes it into `out` everywhere."""
+        raise NotImplementedError(self._lacks("broadcast"))
+
+    def pushpull(self, key, value, out=None, priority=0):
+        """Writes the sum of the arrays in `value`, of all workers, into `out`; None: into `value`."""
+        raise NotImplementedError(self._lacks("pushpull"))
+
+    def set_optimizer(self, optimizer):
+        """Makes the store update what it holds by what is pushed."""
+        raise NotImplementedError(self._lacks("set_optimizer"))
+
+    def replace(self, key, value):
+        """Puts `value` of rank 0 in the place of what is stored under `key`, and updates nothing."""
+        raise NotImplementedError(self._lacks("replace"))
+
+    def set_gradient_compression(self, compression_params):
+        """Makes what is pushed travel at two bits an element."""
+        raise NotImplementedError(self._lacks("set_gradient_compression"))
+
+    @property
+    def updater(self):
+        """What changes the stored arrays in this process; None: nothing does, or servers do."""
+        return self._updater
+
+    def is_capable(self, capability):
+        """Whether the store has one of `CAPABILITIES`. ValueError: there is no such capability.
+
+        A subclass that can say it of all its objects has a static method, which is asked before there is a
+        store. A store that raises ValueError for a capability does not have it.
+        """
+        raise NotImplementedError(self._lacks("is_capable"))
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """Writes the optimizer's states to a file, with the optimizer itself when `dump_optimizer`."""
+        raise NotImplementedError(self._lacks("save_optimizer_states"))
+
+    def load_optimizer_states(self, fname):
+        """Reads what `save_optimizer_states` wrote."""
+        raise NotImplementedError(self._lacks("load_optimizer_states"))
+
+    @property
+    def type(self):
+        """The name of the kind of store."""
+        raise NotImplementedError(self._lacks("type"))
+
+    @property
+    def rank(self):
+        """Number of this worker, from 0 to `num_workers` - 1."""
+        raise NotImplementedError(self._lacks("rank"))
+
+    @property
+    def num_workers(self):
+        """How many workers share the store."""
+        raise NotImplementedError(self._lacks("num_workers"))
+
+    def _lacks(self, member):
+        return f"kvstore {self.__class__.__name__} has no {member}; a subclass of KVStoreBase defines it"
+
+
+@KVStoreBase.register
+class TestStore(KVStoreBase):
+    """A store in a few array operations: what a store of one's own looks like. It cannot run optimizers."""
+
+    __test__ = False  # pytest: this is no test
+
+    def broadcast(self, key, value, out, priority=0):
+        for array in _as_list(out):
+            array[:] = value.as_in_context(array.ctx)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        values = _as_list(value)
+        total = values[0].copy()
+        for other in values[1:]:
+            total += other.as_in_context(total.ctx)
+        for array in _as_list(value if out is None else out):
+            array[:] = total.as_in_context(array.ctx)
+
+    @staticmethod
+    def is_capable(capability):
+        if capability.lower() not in KVStoreBase.CAPABILITIES:
+            raise ArrayValueError(f"Unknown capability: {capability}")
+        return False
+
+    @property
+    def type(self):
+        return "teststore"
+
+    @property
+    def rank(self):
+        return 0
+
+    @property
+    def num_workers(self):
+        return 1
+
+
+def _as_list(arrays):
+    return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
