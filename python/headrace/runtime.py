@@ -72,11 +72,21 @@ def feature_list() -> list[Feature]:
     return list(_features())
 
 
+@functools.cache
+def _all_features(cls: type[Features]) -> Features:
+    features = super(Features, cls).__new__(cls)
+    super(Features, features).__init__((feature.name, feature) for feature in _features())
+    return features
+
+
 class Features(collections.OrderedDict[str, Feature]):
-    """The features by name."""
+    """The features by name: one object, however often it is asked for."""
+
+    def __new__(cls) -> Features:
+        return _all_features(cls)
 
     def __init__(self) -> None:
-        super().__init__((feature.name, feature) for feature in _features())
+        pass  # filled when it was made
 
     def __repr__(self) -> str:
         return str(list(self.values()))

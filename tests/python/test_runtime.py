@@ -7,6 +7,7 @@ from headrace import runtime
 
 def test_features():
     features = runtime.Features()
+    assert features is runtime.Features()
     assert list(features) == [feature.name for feature in runtime.feature_list()]
     assert len(features) == 32
     assert features.is_enabled("MKLDNN")
