@@ -80,15 +80,18 @@ nb::dict describe(const OpDef& op) {
       forms.right.empty() ? nb::object(nb::none()) : nb::object(nb::make_tuple(text(forms.right), text(forms.left)));
   d["is_view"] = static_cast<bool>(op.as_view);
   d["is_pointwise"] = static_cast<bool>(op.pointwise);
+  d["is_composed"] = static_cast<bool>(op.compose);
   d["is_random"] = op.is_random;
   d["mutates"] = op.mutates;
   d["differentiable"] = static_cast<bool>(op.gradient);
   d["zero_gradient"] = op.zero_gradient;
+  d["own_gradient"] = op.own_gradient;
   nb::list fields, samples;
   for (const FieldInfo& field : op.schema->fields) fields.append(describe_field(op, field));
   for (const Sample& sample : op.samples) samples.append(describe_sample(op, sample));
   d["fields"] = fields;
   d["samples"] = samples;
+  d["unsampled"] = op.unsampled ? nb::object(nb::str(op.unsampled)) : nb::none();
   return d;
 }
 

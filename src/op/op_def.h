@@ -124,12 +124,14 @@ struct OpDef {
 
   AttrFunction<void(Gradient&, const Attrs&)> gradient = {};  // none: not differentiable
   bool zero_gradient = false;                                 // differentiable, with gradient zero everywhere
+  bool own_gradient = false;  // the gradient is not the slope of all results: a loss, straight through, no statistics
   uint32_t saves_inputs = kEverything;  // bit i: the gradient reads input i (others: shape and dtype only)
   uint32_t saves_outputs = kNothing;
   uint32_t mutates = kNothing;  // bit i: the kernel changes input i in place; in a graph it is an auxiliary state
   bool strided_inputs = false;  // the kernel reads inputs of any strides; otherwise they are packed before it runs
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
+  const char* unsampled = nullptr;  // why there are no samples; said where there are none, and only there
 
   bool mutates_input(size_t i) const noexcept { return i < 32 && ((mutates >> i) & 1u); }
 };

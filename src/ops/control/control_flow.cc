@@ -20,7 +20,8 @@ OpDef body_operator(const char* name, ControlFlow control_flow, const char* doc)
            [](Infer& i, const A&) {
              i.require(false, ErrorKind::kRuntime,
                        "the body is a graph; use contrib.foreach, while_loop or cond, or a symbol");
-           }});
+           },
+       .unsampled = "its body is a graph, which a sample does not hold"});
 }
 
 }  // namespace

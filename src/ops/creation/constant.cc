@@ -102,6 +102,7 @@ OpDef empty_of(std::string name, std::vector<std::string> python) {
       constant<A>(std::move(name), {}, std::move(python), 0, "An array whose elements are whatever the memory holds.");
   op.kernel = [](KernelContext&, const Attrs&) {};
   op.samples = {};
+  op.unsampled = "the elements may be anything";
   return op;
 }
 

@@ -27,6 +27,8 @@ struct AdvancedIndexAddAttrs {
              field(&AdvancedIndexAddAttrs::shape, "shape", "Shape of the result.").required());
 };
 
+AttrsPtr axes(Shape list) { return make_attrs(AdvancedIndexAttrs{std::move(list)}); }
+
 // The shape of what is selected from `shape` by inputs [first, ...).
 Shape selected_shape(const char* name, const Shape& shape, const Shape& axes, std::span<const NDArray> indices) {
   check(!axes.empty() && axes.size() == indices.size(), ErrorKind::kValue, "{}: {} axes were named for {} index arrays",
@@ -88,7 +90,10 @@ OpDef advanced_index() {
              g.set(0, invoke_all(add, make_attrs(AdvancedIndexAddAttrs{a.axes, g.input(0).shape()}),
                                  with_indices(g.head(), g, 1))[0]);
            },
-       .saves_inputs = kEverything & ~1u});
+       .saves_inputs = kEverything & ~1u,
+       .samples = {Sample({uniform({3, 4}), integers({2, 1}, -3, 3), integers({3}, -4, 4)}, axes({0, 1})),
+                   Sample({uniform({2, 3, 2}), integers({4}, 0, 3)}, axes({1})),
+                   Sample({uniform({2, 3, 2}), integers({2}, 0, 2), integers({2}, 0, 2)}, axes({0, 2}))}});
 }
 
 OpDef advanced_index_add() {
@@ -118,7 +123,16 @@ OpDef advanced_index_add() {
                g.set(0, invoke_all(find_op("_advanced_index"), make_attrs(AdvancedIndexAttrs{a.axes}),
                                    with_indices(g.head(), g, 1))[0]);
            },
-       .saves_inputs = kEverything & ~1u});
+       .saves_inputs = kEverything & ~1u,
+       .samples = {Sample({uniform({5}), integers({5}, -3, 3), integers({5}, 0, 4)},
+                          make_attrs(AdvancedIndexAddAttrs{{0, 1}, {3, 4}})),
+                   Sample({uniform({2, 4, 2}), values({2, 0, 2, -1}, DType::kInt32)},
+                          make_attrs(AdvancedIndexAddAttrs{{1}, {2, 3, 2}}))}});
+}
+
+std::vector<Sample> assignments() {
+  return {Sample({uniform({3, 4}), uniform({2}), integers({2}, -3, 3), values({1, 2}, DType::kInt32)}, axes({0, 1})),
+          Sample({uniform({2, 3, 2}), uniform({2, 1}), values({2, 0}, DType::kInt64)}, axes({1}))};
 }
 
 // The kernel of assignment: needs a packed target.
@@ -154,7 +168,8 @@ OpDef advanced_index_put() {
              }
              scatter(selection, values, data.data, item(data));
            },
-       .mutates = 1});
+       .mutates = 1,
+       .samples = assignments()});
 }
 
 OpDef advanced_index_assign() {
@@ -179,7 +194,9 @@ OpDef advanced_index_assign() {
          invoke(put, make_attrs(a), inputs, {});
          if (!in[0].is_contiguous()) copy_into(in[0], inputs[0]);
          return {in[0]};
-       }});
+       },
+       .mutates = 1,
+       .samples = assignments()});
 }
 
 }  // namespace

@@ -52,12 +52,14 @@ int64_t axis_of(const char* name, const Shape& shape, int64_t axis) {
   return normalize_axis(axis, static_cast<int64_t>(shape.size()), name);
 }
 
+// Different ones along either axis.
+SampleArray positions() { return {{2, 3}, DType::kInt32, 0, 0, {0, 2, 1, 1, 0, 2}}; }
+
 OpDef take_along_axis() {
   return general<AlongAttrs>(
       {.name = "_take_along_axis",
-       .doc =
-           "result[..., i, ...] = data[..., indices[..., i, ...], ...] along one axis. Positions out of bounds raise "
-           "IndexError when the result is read.",
+       .doc = "result[..., i, ...] = data[..., indices[..., i, ...], ...] along one axis, where positions are all "
+              "different. Those out of bounds raise IndexError when the result is read.",
        .inputs = {"data", "indices"},
        .infer =
            [](Infer& i, const AlongAttrs& a) {
@@ -78,7 +80,9 @@ OpDef take_along_axis() {
                g.set(0, call("_put_along_axis", {g.head(), g.input(1)},
                              {{"axis", a.axis}, {"shape", g.input(0).shape()}}));
            },
-       .saves_inputs = 1u << 1});
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({2, 3}), positions()}),
+                   Sample({uniform({4, 3}), positions()}, make_attrs(AlongAttrs{.axis = 0}))}});
 }
 
 OpDef put_along_axis() {
@@ -107,7 +111,9 @@ OpDef put_along_axis() {
            [](Gradient& g, const PutAttrs& a) {
              if (g.wants(0)) g.set(0, call("_take_along_axis", {g.head(), g.input(1)}, {{"axis", a.axis}}));
            },
-       .saves_inputs = 1u << 1});
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({2, 3}), positions()}, make_attrs(PutAttrs{.shape = {2, 3}})),
+                   Sample({uniform({2, 3}), positions()}, make_attrs(PutAttrs{.axis = 0, .shape = {4, 3}}))}});
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ Geometry indexed(const Geometry& in, const Shape& key) {
 
 namespace {
 
+// [row 2, new axis, every second column backwards] of a matrix of 3 rows and 5 columns
+BasicIndexAttrs sample_attrs() { return {.key = {0, 2, 0, 0, 2, 0, 0, 0, 1, 4, -2, 3}, .shape = {3, 5}}; }
+
 void require_indexed(const Infer& i, const Shape& wanted, const Shape& given) {
   i.require(given == wanted, ErrorKind::kValue, "the key selects shape {}, but the input has shape {}",
             to_string(wanted), to_string(given));
@@ -92,6 +95,8 @@ OpDef basic_index() {
             g.set(0, call("_basic_index_scatter", {g.head()}, {{"key", a.key}, {"shape", g.input(0).shape()}}));
           },
       .saves_inputs = kNothing,
+      .samples = {Sample({uniform({3, 5})}, make_attrs(sample_attrs())),
+                  Sample({uniform({3, 5})}, make_attrs(BasicIndexAttrs{.key = {1, 3, 1, 0}}))},
   });
 }
 
@@ -118,6 +123,7 @@ OpDef basic_index_scatter() {
             g.set(0, call("_basic_index", {g.head()}, {{"key", a.key}}));
           },
       .saves_inputs = kNothing,
+      .samples = {Sample({uniform({1, 3})}, make_attrs(sample_attrs()))},
   });
 }
 
@@ -159,6 +165,8 @@ OpDef basic_index_assign() {
             }
           },
       .saves_inputs = kNothing,
+      .samples = {Sample({uniform({3, 5}), uniform({3})}, make_attrs(sample_attrs())),
+                  Sample({uniform({3, 5}), uniform({})}, make_attrs(sample_attrs()))},
   });
 }
 

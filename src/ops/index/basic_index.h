@@ -12,7 +12,7 @@ namespace headrace {
 // Starts are not negative; all is within bounds. Axes that the key does not mention stay whole.
 struct BasicIndexAttrs {
   Shape key;
-  Shape shape;  // of the array that was indexed; only the gradient uses it
+  Shape shape = {};  // of the array that was indexed; only the gradient uses it
   static constexpr auto kFields = fields(field(&BasicIndexAttrs::key, "key", "Encoded index."),
                                          field(&BasicIndexAttrs::shape, "shape", "Shape of the indexed array."));
 };

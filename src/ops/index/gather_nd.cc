@@ -133,7 +133,9 @@ OpDef scatter_set_nd() {
                g.set(0, call("_scatter_set_nd", {head, nothing, indices}, {{"shape", a.shape}}));
              }
            },
-       .saves_inputs = 1u << 2});
+       .saves_inputs = 1u << 2,
+       .samples = {Sample({uniform({4, 2}), uniform({2, 2}), SampleArray{{1, 2}, DType::kInt32, 0, 0, {0, -1}}},
+                          make_attrs(ShapeAttrs{{4, 2}}))}});
 }
 
 }  // namespace

@@ -110,9 +110,14 @@ NDArray aligned_mask(const char* name, const NDArray& data, const NDArray& mask,
   return call("_reshape_to", {cast_to(mask, DType::kBool)}, {{"shape", aligned}});
 }
 
+SampleArray mask_of(Shape shape) { return integers(std::move(shape), 0, 2, DType::kBool); }
+
 OpDef masked_assign() {
   return pointwise<AssignScalarAttrs>(
-      {.op = {.name = "_masked_assign", .doc = "value where mask is true, data elsewhere.", .inputs = {"data", "mask"}},
+      {.op = {.name = "_masked_assign",
+              .doc = "value where mask is true, data elsewhere.",
+              .inputs = {"data", "mask"},
+              .samples = {Sample({uniform({2, 3}), mask_of({2, 3})}, make_attrs(AssignScalarAttrs{.value = 1.5}))}},
        .formula = [](Expr x, Expr mask, Expr value) { return select(mask, value, x); },
        .dtypes = dtype_rules::like_first});
 }
@@ -125,7 +130,9 @@ OpDef assign_scalar() {
        .compose = [](std::span<const NDArray> in, const AssignScalarAttrs& a) -> std::vector<NDArray> {
          NDArray mask = aligned_mask("boolean_mask_assign_scalar", in[0], in[1], a.start_axis);
          return {call("_masked_assign", {in[0], mask}, {{"value", a.value}})};
-       }});
+       },
+       .samples = {Sample({uniform({2, 3}), mask_of({2, 3})}, make_attrs(AssignScalarAttrs{.value = 1.5})),
+                   Sample({uniform({2, 3, 2}), mask_of({3})}, make_attrs(AssignScalarAttrs{.start_axis = 1}))}});
 }
 
 OpDef assign_tensor() {
@@ -136,22 +143,31 @@ OpDef assign_tensor() {
               "which broadcasts to the selection. Waits for mask.",
        .inputs = {"data", "mask", "value"},
        .compose = [](std::span<const NDArray> in, const AssignTensorAttrs& a) -> std::vector<NDArray> {
-         aligned_mask("boolean_mask_assign_tensor", in[0], in[1], a.start_axis);
+         const NDArray& data = in[0];
+         const NDArray mask = aligned_mask("boolean_mask_assign_tensor", data, in[1], a.start_axis);
          const Shape& shape = in[1].shape();
          const Strides strides = contiguous_strides(shape);
          const std::vector<int64_t> chosen = nonzero_positions(in[1]);
-         NDArray copy = call("_contiguous", {without_history(in[0])});
-         std::vector<NDArray> inputs{copy, without_history(in[2])};
-         Shape axes;
+         const Shape count{static_cast<int64_t>(chosen.size())};
+         Shape selected = data.shape(), axes;
+         std::vector<NDArray> inputs(1);
          for (size_t d = 0; d < shape.size(); ++d) {
            std::vector<int64_t> along;
            for (int64_t position : chosen) along.push_back(position / strides[d] % shape[d]);
-           inputs.push_back(int64_array(along, {static_cast<int64_t>(along.size())}, copy.device()));
+           inputs.push_back(int64_array(along, count, data.device()));
            axes.push_back(a.start_axis + static_cast<int64_t>(d));
+           selected.erase(static_cast<size_t>(a.start_axis));
          }
-         const OpDef& assign = find_op("_advanced_index_assign");
-         return invoke_all(assign, attrs_of(assign, {{"axes", axes}}), inputs);
-       }});
+         selected.insert(static_cast<size_t>(a.start_axis), count[0]);
+         inputs[0] = call("_npi_broadcast_to", {cast_to(in[2], data.dtype())}, {{"shape", selected}});
+         const OpDef& place = find_op("_advanced_index_add");
+         const NDArray placed =
+             invoke_all(place, attrs_of(place, {{"axes", axes}, {"shape", data.shape()}}), inputs)[0];
+         return {call("_where", {mask, placed, data})};
+       },
+       .samples = {Sample({uniform({2, 3}), mask_of({2, 3}), uniform({1})}),
+                   Sample({uniform({2, 3, 2}), mask_of({3}), uniform({2, 1, 2})},
+                          make_attrs(AssignTensorAttrs{.start_axis = 1}))}});
 }
 
 }  // namespace

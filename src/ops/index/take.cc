@@ -139,7 +139,11 @@ OpDef backward_take() {
              if (g.wants(0))
                g.set(0, call(find_op("take"), make_attrs(TakeAttrs{a.axis, a.mode}), {g.head(), g.input(1)}));
            },
-       .saves_inputs = 1u << 1});
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({2, 2, 3}), integers({2, 2}, -1, 5)},
+                          make_attrs(BackwardTakeAttrs{.shape = {4, 3}})),
+                   Sample({uniform({4, 2}), integers({2}, -3, 6)},
+                          make_attrs(BackwardTakeAttrs{.axis = 1, .mode = "wrap", .shape = {4, 3}}))}});
 }
 
 struct EmbeddingAttrs {
@@ -340,7 +344,12 @@ OpDef backward_pick() {
              const Shape& shape = g.input(0).shape();
              g.set(0, picked.shape() == shape ? picked : call("_reshape_to", {picked}, {{"shape", shape}}));
            },
-       .saves_inputs = 1u << 1});
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({3}), integers({3}, -1, 6)}, make_attrs(BackwardPickAttrs{.shape = {3, 4}})),
+                   Sample({uniform({1, 4}), integers({1, 4}, -3, 6)},
+                          make_attrs(BackwardPickAttrs{.axis = 0, .mode = "wrap", .shape = {3, 4}})),
+                   Sample({uniform({1}), integers({1}, 0, 12)},
+                          make_attrs(BackwardPickAttrs{.axis = {}, .shape = {3, 4}}))}});
 }
 
 }  // namespace

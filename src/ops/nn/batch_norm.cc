@@ -148,20 +148,34 @@ OpDef core(const char* name, const char* doc, bool training) {
           .strided_inputs = true};
 }
 
+// Data, gamma, beta, and the moving statistics or those of the batch.
+std::vector<SampleArray> sample_arrays(Shape data) {
+  return {uniform(std::move(data)), uniform({3}, 0.5, 1.5), uniform({3}), uniform({3}), uniform({3}, 0.5, 2)};
+}
+
+std::vector<Sample> core_samples() {
+  return {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(BatchNormCore{.fix_gamma = false})),
+          Sample(sample_arrays({4, 3}), make_attrs(BatchNormCore{.axis = -1, .activation = "relu"}))};
+}
+
 OpDef training_core() {
   auto parts = core("_batch_norm_train",
                     "Batch normalisation with the statistics of the batch, which go into the moving statistics. Gives "
                     "the result, the mean and 1 / sqrt(variance + eps).",
                     true);
   parts.mutates = 0b11010;
+  parts.samples = core_samples();
   return general<BatchNormCore>(std::move(parts));
 }
 
 OpDef predicting_core() {
-  return general<BatchNormCore>(core("_batch_norm_predict",
-                                     "Batch normalisation with the moving statistics. Gives the result, the mean and "
-                                     "1 / sqrt(variance + eps).",
-                                     false));
+  auto parts = core("_batch_norm_predict",
+                    "Batch normalisation with the moving statistics. Gives the result, the mean and 1 / sqrt(variance "
+                    "+ eps).",
+                    false);
+  parts.own_gradient = true;
+  parts.samples = core_samples();
+  return general<BatchNormCore>(std::move(parts));
 }
 
 struct AffineAttrs {
@@ -195,7 +209,9 @@ OpDef affine_of_statistics() {
                                      i.output(i.shape(0), DType::kFloat32);
                                      i.output(i.shape(0), DType::kFloat32);
                                    },
-                               .kernel = affine});
+                               .kernel = affine,
+                               .samples = {Sample({uniform({3}), uniform({3}), uniform({3}), uniform({3}, 0.5, 2)},
+                                                  make_attrs(AffineAttrs{.fix_gamma = false}))}});
 }
 
 void require_back(const Infer& i, const BatchNormBack& a) {
@@ -205,6 +221,16 @@ void require_back(const Infer& i, const BatchNormBack& a) {
   expect_floats(i, 1);
   expect_type(i, 0, data, i.dtype(1));
   for (size_t k = 2; k < 6; ++k) expect_type(i, k, Shape{data[axis]}, parameters);
+}
+
+std::vector<Sample> back_samples() {
+  const auto arrays = [](const Shape& data) {
+    std::vector<SampleArray> all = sample_arrays(data);
+    all.insert(all.begin(), uniform(data));
+    return all;
+  };
+  return {Sample(arrays({2, 3, 2, 2}), make_attrs(BatchNormBack{.fix_gamma = false})),
+          Sample(arrays({4, 3}), make_attrs(BatchNormBack{.through_statistics = false, .activation = "relu"}))};
 }
 
 OpDef backward_core() {
@@ -221,7 +247,8 @@ OpDef backward_core() {
                                        i.cost(200 + static_cast<double>(i.size(1)) * 1.2);
                                      },
                                  .kernel = batch_norm_backward,
-                                 .strided_inputs = true});
+                                 .strided_inputs = true,
+                                 .samples = back_samples()});
 }
 
 // --- the operators of users ------------------------------------------------------------------------------------------
@@ -267,8 +294,7 @@ OpDef user_parts(std::string name, std::string doc, std::vector<std::string> pyt
 }
 
 std::vector<Sample> samples() {
-  const std::vector<SampleArray> images = {uniform({2, 3, 2, 2}), uniform({3}, 0.5, 1.5), uniform({3}), uniform({3}),
-                                           uniform({3}, 0.5, 2)};
+  const std::vector<SampleArray> images = sample_arrays({2, 3, 2, 2});
   return {Sample(images), Sample(images, make_attrs(BatchNormAttrs{.fix_gamma = false, .output_mean_var = true}))};
 }
 
@@ -299,6 +325,7 @@ OpDef sync_batch_norm() {
           a.ndev);
     return batch_norm(in, a, 1, "");
   };
+  parts.samples = {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(A{.fix_gamma = false, .key = "layer"}))};
   return general<A>(std::move(parts));
 }
 

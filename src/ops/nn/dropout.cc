@@ -76,16 +76,19 @@ OpDef dropout_mask() {
       .saves_inputs = kNothing,
       .strided_inputs = true,
       .is_random = true,
+      .samples = {uniform({4, 5}), Sample({uniform({2, 3, 9})}, make_attrs(DropoutAttrs{.p = 0.2, .axes = {0, -2}}))},
   });
 }
 
 // data * mask * scale. Linear in data, so that its gradient is itself.
 OpDef dropout_apply() {
-  return pointwise<ScaleAttrs>({.op = {.name = "_dropout_apply",
-                                       .doc = "data where mask is not 0, times scale; 0 elsewhere.",
-                                       .inputs = {"data", "mask"}},
-                                .formula = [](Expr x, Expr mask, Expr scale) { return select(mask, x * scale, 0); },
-                                .dtypes = dtype_rules::like_first});
+  return pointwise<ScaleAttrs>(
+      {.op = {.name = "_dropout_apply",
+              .doc = "data where mask is not 0, times scale; 0 elsewhere.",
+              .inputs = {"data", "mask"},
+              .samples = {Sample({uniform({2, 3}), integers({2, 3}, 0, 2, DType::kUint8)}, make_attrs(ScaleAttrs{2}))}},
+       .formula = [](Expr x, Expr mask, Expr scale) { return select(mask, x * scale, 0); },
+       .dtypes = dtype_rules::like_first});
 }
 
 OpDef dropout() {

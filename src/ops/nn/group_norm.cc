@@ -71,8 +71,11 @@ OpDef core() {
        .infer = infer_core,
        .kernel = group_norm_forward,
        .gradient = gradient,
+       .own_gradient = true,
        .saves_inputs = 0b011,
-       .saves_outputs = 0b110});
+       .saves_outputs = 0b110,
+       .samples = {
+           Sample({uniform({2, 4, 3}), uniform({2}), uniform({2})}, make_attrs(GroupNormCore{.num_groups = 2}))}});
 }
 
 OpDef backward_core() {
@@ -95,7 +98,9 @@ OpDef backward_core() {
                         i.output(i.shape(2), i.dtype(2));
                         i.cost(200 + static_cast<double>(i.size(1)) * 1.2);
                       },
-                  .kernel = [](KernelContext& c, const NoAttrs&) { group_norm_backward(c); }});
+                  .kernel = [](KernelContext& c, const NoAttrs&) { group_norm_backward(c); },
+                  .samples = {Sample({uniform({2, 4, 3}), uniform({2, 4, 3}), uniform({2}), uniform({2, 2}),
+                                      uniform({2, 2}, 0.5, 2)})}});
 }
 
 std::vector<NDArray> normalized(std::span<const NDArray> in, int64_t groups, double eps) {

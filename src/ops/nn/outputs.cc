@@ -192,8 +192,14 @@ fit.)",
            },
        .compose = softmax_output,
        .gradient = softmax_output_gradient,
+       .own_gradient = true,
        .saves_inputs = 0b10,
-       .saves_outputs = 1});
+       .saves_outputs = 1,
+       .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
+                   Sample({uniform({2, 3, 4}), integers({2, 4}, -1, 3)},
+                          make_attrs(A{.multi_output = true, .use_ignore = true, .normalization = "valid"})),
+                   Sample({uniform({2, 3, 4}), uniform({2, 3, 4}, 0, 1)},
+                          make_attrs(A{.preserve_shape = true, .out_grad = true}))}});
 }
 
 OpDef softmax_output_backward_operator() {
@@ -207,7 +213,11 @@ OpDef softmax_output_backward_operator() {
                            i.output(i.shape(0), i.dtype(0));
                            i.cost(100 + static_cast<double>(i.size(0)) * 0.5);
                          },
-                     .kernel = softmax_output_backward});
+                     .kernel = softmax_output_backward,
+                     .samples = {Sample({uniform({3, 4}, 0, 1), integers({3}, -1, 4)},
+                                        make_attrs(A{.normalization = "batch", .smooth_alpha = 0.1})),
+                                 Sample({uniform({2, 3, 4}, 0, 1), integers({2, 4}, -1, 3)},
+                                        make_attrs(A{.multi_output = true, .use_ignore = true}))}});
 }
 
 // --- regression ------------------------------------------------------------------------------------------------------
@@ -249,8 +259,11 @@ OpDef regression(std::string name, std::string forward, bool by_sign, const char
              g.set(0, call("_mul_scalar", {dx}, {{"scalar", a.grad_scale / std::max(outputs, 1.0)}}));
              if (g.wants(1)) g.set(1, zeros_like(label));
            },
+       .own_gradient = true,
        .saves_inputs = 0b10,
-       .saves_outputs = 1});
+       .saves_outputs = 1,
+       .samples = {Sample({uniform({2, 3}), uniform({2, 3})}, make_attrs(A{.grad_scale = 2})),
+                   Sample({uniform({3, 1}), uniform({3})})}});
 }
 
 // --- support vector machine ------------------------------------------------------------------------------------------
@@ -274,6 +287,12 @@ void svm_backward(KernelContext& c, const SvmAttrs& a) {
       dx[i] = -side * loss_slope * factor;
     }
   });
+}
+
+std::vector<Sample> svm_samples() {
+  return {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
+          Sample({uniform({2, 3}), values({0, 2}, DType::kInt32)},
+                 make_attrs(SvmAttrs{.margin = 0.5, .regularization_coefficient = 2, .use_linear = true}))};
 }
 
 OpDef svm_output() {
@@ -302,7 +321,9 @@ OpDef svm_output() {
              NDArray rows = shaped(g.input(0), flat_shape(g.input(0).shape()));
              g.set(0, shaped(call(backward, g.attrs(), {rows, g.input(1)}), g.input(0).shape()));
              if (g.wants(1)) g.set(1, zeros_like(g.input(1)));
-           }});
+           },
+       .own_gradient = true,
+       .samples = svm_samples()});
 }
 
 OpDef svm_backward_operator() {
@@ -315,7 +336,8 @@ OpDef svm_backward_operator() {
                            require_labels(i, 1);
                            i.output(i.shape(0), i.dtype(0));
                          },
-                     .kernel = svm_backward});
+                     .kernel = svm_backward,
+                     .samples = svm_samples()});
 }
 
 }  // namespace

@@ -140,6 +140,11 @@ size_t counted_outputs(const PoolingAttrs& a) {
   return a.pool_type == "max" && !a.kernel.empty() && !channels_last(a) ? 2 : 1;
 }
 
+PoolingAttrs overlapping_maxima() { return {.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 1}}; }
+PoolingAttrs last_averages() {
+  return {.kernel = {3}, .pool_type = "avg", .pad = {1}, .count_include_pad = false, .layout = "NWC"};
+}
+
 OpDef pooling() {
   return general<PoolingAttrs>({
       .name = "Pooling",
@@ -161,13 +166,11 @@ Raises MXNetError when attributes and shapes do not fit.)",
           },
       .strided_inputs = true,
       .samples =
-          {{{uniform({2, 3, 5, 6})}, make_attrs(PoolingAttrs{.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}})},
+          {{{uniform({2, 3, 5, 6})}, make_attrs(overlapping_maxima())},
            {{uniform({2, 3, 5, 6})},
             make_attrs(PoolingAttrs{
                 .kernel = {2, 2}, .pool_type = "avg", .pooling_convention = "full", .stride = {2, 2}, .pad = {1, 1}})},
-           {{uniform({2, 7, 3})},
-            make_attrs(PoolingAttrs{
-                .kernel = {3}, .pool_type = "avg", .pad = {1}, .count_include_pad = false, .layout = "NWC"})},
+           {{uniform({2, 7, 3})}, make_attrs(last_averages())},
            {{uniform({1, 2, 3, 4, 3})}, make_attrs(PoolingAttrs{.pool_type = "sum", .global_pool = true})},
            {{uniform({1, 2, 3, 4}, 0.5, 2)},
             make_attrs(PoolingAttrs{.kernel = {2, 2}, .pool_type = "lp", .p_value = 3})}},
@@ -188,6 +191,8 @@ OpDef pooling_gradient() {
           },
       .saves_inputs = 0b10,
       .strided_inputs = true,
+      .samples = {{{uniform({2, 3, 3, 7}), uniform({2, 3, 5, 6})}, make_attrs(overlapping_maxima())},
+                  {{uniform({2, 7, 3}), uniform({2, 7, 3})}, make_attrs(last_averages())}},
   });
 }
 
@@ -205,6 +210,8 @@ OpDef pooling_tangent() {
           },
       .saves_inputs = 0b10,
       .strided_inputs = true,
+      .samples = {{{uniform({2, 3, 5, 6}), uniform({2, 3, 5, 6})}, make_attrs(overlapping_maxima())},
+                  {{uniform({2, 7, 3}), uniform({2, 7, 3})}, make_attrs(last_averages())}},
   });
 }
 

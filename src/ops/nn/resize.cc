@@ -49,7 +49,11 @@ OpDef resample_operator() {
              other.transposed = !a.transposed;
              g.set(0, call(g.op(), make_attrs(other), {g.head()}));
            },
-       .saves_inputs = kNothing});
+       .saves_inputs = kNothing,
+       .samples = {Sample({uniform({2, 3, 4})}, make_attrs(A{"aligned", 3, 4, 5, 2, false})),
+                   Sample({uniform({3, 4})}, make_attrs(A{"centred", 5, 2, 3, 4, true})),
+                   Sample({uniform({3, 5})}, make_attrs(A{"mean", 3, 5, 2, 3, false})),
+                   Sample({uniform({1, 2, 4})}, make_attrs(A{"nearest", 2, 4, 4, 4, false}))}});
 }
 
 // --- BilinearResize2D ------------------------------------------------------------------------------------------------

@@ -233,7 +233,9 @@ OpDef last_backward_operator() {
                            static const OpDef& last = find_op("SequenceLast");
                            g.set(0, with_lengths(g, last, make_attrs(SequenceAttrs{g.input_count() > 1, a.axis})));
                          },
-                     .saves_inputs = 0b10});
+                     .saves_inputs = 0b10,
+                     .samples = {Sample({uniform({2, 2}), integers({2}, -1, 5)}, make_attrs(A{.length = 3})),
+                                 Sample({uniform({2, 3})}, make_attrs(A{.axis = 1, .length = 2}))}});
 }
 
 OpDef sequence_reverse() {

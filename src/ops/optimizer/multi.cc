@@ -78,7 +78,9 @@ OpDef reset_arrays() {
          for (const NDArray& one : in)
            copy_into(one, call("_broadcast_shape", {full({}, 0, one.dtype(), one.device())}, {{"shape", one.shape()}}));
          return {in.back()};
-       }});
+       },
+       .samples = {
+           Sample({uniform({2, 3}), uniform({2}), integers({3}, 1, 5)}, make_attrs(ResetAttrs{.num_arrays = 3}))}});
 }
 
 struct FiniteAttrs {

@@ -28,8 +28,8 @@ OpDef make_loss() {
   OpDef op = pointwise(identity("make_loss", {"nd.make_loss"},
                                 "A copy of the array whose gradient is 1, whatever the gradient of the result."));
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, ones_like(g.input(0))); };
+  op.own_gradient = true;
   op.array_names = {.outputs = {"loss"}};
-  op.samples = {};
   return op;
 }
 
@@ -57,27 +57,36 @@ NDArray loss_gradient(const NDArray& x, const MakeLossAttrs& a) {
 
 OpDef make_loss_layer() {
   using A = MakeLossAttrs;
-  return general<A>({.name = "MakeLoss",
-                     .python = {"nd.MakeLoss"},
-                     .doc =
-                         "A copy of the array whose gradient is grad_scale, divided as `normalization` says, whatever "
-                         "the gradient of the result.",
-                     .compose = [](std::span<const NDArray> in, const A&) -> std::vector<NDArray> {
-                       return {call("_copy", {in[0]})};
-                     },
-                     .gradient = [](Gradient& g, const A& a) { g.set(0, loss_gradient(g.input(0), a)); }});
+  return general<A>(
+      {.name = "MakeLoss",
+       .python = {"nd.MakeLoss"},
+       .doc = "A copy of the array whose gradient is grad_scale, divided as `normalization` says, whatever "
+              "the gradient of the result.",
+       .compose = [](std::span<const NDArray> in, const A&) -> std::vector<NDArray> {
+         return {call("_copy", {in[0]})};
+       },
+       .gradient = [](Gradient& g, const A& a) { g.set(0, loss_gradient(g.input(0), a)); },
+       .own_gradient = true,
+       .samples = {uniform({2, 3}), Sample({uniform({2, 3})}, make_attrs(A{.grad_scale = 2, .normalization = "valid"})),
+                   Sample({uniform({2, 3})}, make_attrs(A{.normalization = "batch"}))}});
 }
 
 OpDef gradient_multiplier() {
   return pointwise<ScalarAttrs>({.op = {.name = "_contrib_gradientmultiplier",
                                         .python = {"nd.contrib.gradientmultiplier"},
-                                        .doc = "A copy of the array whose gradient is multiplied by `scalar`."},
+                                        .doc = "A copy of the array whose gradient is multiplied by `scalar`.",
+                                        .own_gradient = true,
+                                        .samples = {Sample({uniform({2, 3})}, make_attrs(ScalarAttrs{-0.5, false}))}},
                                  .formula = [](Expr x, Expr) { return x; },
                                  .gradient = [](Expr, Expr, Expr dy, Expr scalar) { return dy * scalar; }});
 }
 
 OpDef straight_through(std::string word, const char* doc, FormulaFn formula) {
-  return pointwise({.op = {.name = "_contrib_" + word, .python = {"nd.contrib." + word}, .doc = doc},
+  return pointwise({.op = {.name = "_contrib_" + word,
+                           .python = {"nd.contrib." + word},
+                           .doc = doc,
+                           .own_gradient = true,
+                           .samples = {uniform({2, 3}), values({-1.5, -0.5, 0, 0.5, 2.5})}},
                     .formula = std::move(formula),
                     .gradient = [](Expr, Expr, Expr dy) { return dy; },
                     .dtypes = dtype_rules::numeric});

@@ -127,6 +127,20 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
   dispatch(out.dtype, [&]<class T>() { std::transform(samples, samples + out.size, out.as<T>(), sample_as<T>); });
 }
 
+// Of each distribution, with parameters that are valid for all.
+std::vector<Sample> draw_samples() {
+  std::vector<Sample> samples;
+  for (const DistributionInfo& d : kDistributions)
+    samples.push_back(
+        Sample({}, make_attrs(DrawAttrs{.distribution = std::string(d.name),
+                                        .parameters = d.parameters == 1 ? Doubles{0.4} : Doubles{0.4, 0.7},
+                                        .shape = {3, 4},
+                                        .sequential = true})));
+  samples.push_back(Sample({uniform({3}, 0.2, 1), uniform({3}, 0.2, 1)},
+                           make_attrs(DrawAttrs{.distribution = "gamma", .shape = {4}})));
+  return samples;
+}
+
 OpDef draw() {
   return general<DrawAttrs>({
       .name = "_draw",
@@ -140,6 +154,7 @@ followed by `shape`, with as many samples for each set of parameters.)",
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
+      .samples = draw_samples(),
   });
 }
 
@@ -202,7 +217,8 @@ struct GeneralizedAttrs {
 };
 
 template <class A>
-OpDef by_numbers(const char* distribution, const char* doc) {
+OpDef by_numbers(const char* distribution, const char* doc, A sample) {
+  sample.shape = {3, 4};
   std::string name = distribution;
   return general<A>({
       .name = "_random_" + name,
@@ -218,6 +234,7 @@ OpDef by_numbers(const char* distribution, const char* doc) {
             {})};
       },
       .is_random = true,
+      .samples = {Sample({}, make_attrs(std::move(sample)))},
   });
 }
 
@@ -232,6 +249,7 @@ struct SampleAttrs {
 
 OpDef by_arrays(const char* distribution, std::vector<std::string> parameters) {
   std::string name = distribution;
+  std::vector<SampleArray> arrays(parameters.size(), uniform({3}, 0.2, 1));
   return general<SampleAttrs>({
       .name = "_sample_" + name,
       .aliases = {"sample_" + name},
@@ -247,6 +265,7 @@ The result has the shape of the parameters followed by `shape`. A parameter out 
                           in);
       },
       .is_random = true,
+      .samples = {Sample(std::move(arrays), make_attrs(SampleAttrs{.shape = {4}}))},
   });
 }
 
@@ -261,12 +280,15 @@ const DistributionInfo& distribution_named(std::string_view name) {
 std::vector<OpDef> draw_operators() {
   return {
       draw(),
-      by_numbers<LamAttrs>("exponential", "Samples of the exponential distribution with rate lam."),
-      by_numbers<LamAttrs>("poisson", "Samples of the Poisson distribution with mean lam."),
-      by_numbers<GammaAttrs>("gamma", "Samples of the gamma distribution with shape alpha and scale beta."),
-      by_numbers<NegativeBinomialAttrs>("negative_binomial", "Samples of the negative binomial distribution."),
+      by_numbers<LamAttrs>("exponential", "Samples of the exponential distribution with rate lam.", {.lam = 2}),
+      by_numbers<LamAttrs>("poisson", "Samples of the Poisson distribution with mean lam.", {.lam = 3}),
+      by_numbers<GammaAttrs>("gamma", "Samples of the gamma distribution with shape alpha and scale beta.",
+                             {.alpha = 2, .beta = 0.5}),
+      by_numbers<NegativeBinomialAttrs>("negative_binomial", "Samples of the negative binomial distribution.",
+                                        {.k = 3, .p = 0.4}),
       by_numbers<GeneralizedAttrs>("generalized_negative_binomial",
-                                   "Samples of the negative binomial distribution given by mean and dispersion."),
+                                   "Samples of the negative binomial distribution given by mean and dispersion.",
+                                   {.mu = 2, .alpha = 0.5}),
       by_arrays("uniform", {"low", "high"}),
       by_arrays("normal", {"mu", "sigma"}),
       by_arrays("exponential", {"lam"}),

@@ -22,8 +22,8 @@ namespace {
 struct RandintAttrs {
   int64_t low = 0, high = 0;
   Shape shape = {1};
-  std::optional<DType> dtype;
-  std::optional<std::string> ctx;
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
   static constexpr auto kFields =
       fields(field(&RandintAttrs::low, "low", "Smallest value.").required(),
              field(&RandintAttrs::high, "high", "One above the largest value.").required(),
@@ -71,6 +71,8 @@ OpDef randint() {
           },
       .zero_gradient = true,
       .is_random = true,
+      .samples = {Sample({}, make_attrs(RandintAttrs{.low = -5, .high = 50, .shape = {2, 3}})),
+                  Sample({}, make_attrs(RandintAttrs{.high = 200, .shape = {4}, .dtype = DType::kUint8}))},
   });
 }
 
@@ -133,6 +135,7 @@ OpDef shuffle() {
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
+      .samples = {uniform({9, 2})},
   });
 }
 
@@ -142,7 +145,7 @@ struct ChoiceAttrs {
   int64_t a = 0;
   Shape size = {};
   bool replace = true;
-  std::optional<std::string> ctx;
+  std::optional<std::string> ctx = {};
   bool weighted = false;
   static constexpr auto kFields = fields(
       field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1.").required(),
@@ -232,6 +235,10 @@ OpDef choice() {
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
+      .samples = {Sample({}, make_attrs(ChoiceAttrs{.a = 50, .size = {2, 3}})),
+                  Sample({}, make_attrs(ChoiceAttrs{.a = 20, .size = {6}, .replace = false})),
+                  Sample({uniform({9}, 0.1, 1)}, make_attrs(ChoiceAttrs{.a = 9, .size = {8}})),
+                  Sample({uniform({9}, 0.1, 1)}, make_attrs(ChoiceAttrs{.a = 9, .size = {8}, .replace = false}))},
   });
 }
 

@@ -59,7 +59,7 @@ AttrsPtr in_the_type_of(const OpDef& op, const NDArray& data, const AttrSchema& 
 }
 
 template <class A>
-OpDef like(const std::string& distribution, const char* what) {
+OpDef like(const std::string& distribution, const char* what, A sample = {}) {
   const std::string by_shape = "_random_" + distribution;
   return general<A>({.name = by_shape + "_like",
                      .python = {"nd.random." + distribution + "_like"},
@@ -71,7 +71,8 @@ OpDef like(const std::string& distribution, const char* what) {
                      },
                      .zero_gradient = true,
                      .is_random = true,
-                     .samples = {Sample({uniform({2, 3})})}});
+                     .samples = {Sample({uniform({2, 3})}, make_attrs(sample)),
+                                 Sample({integers({2, 3}, 0, 5)}, make_attrs(sample))}});
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ std::vector<OpDef> random_like_operators() {
           like<LamLikeAttrs>("exponential", "exponential distribution with rate lam"),
           like<LamLikeAttrs>("poisson", "Poisson distribution with mean lam"),
           like<GammaLikeAttrs>("gamma", "gamma distribution with shape alpha and scale beta"),
-          like<NegativeBinomialLikeAttrs>("negative_binomial", "negative binomial distribution"),
+          like<NegativeBinomialLikeAttrs>("negative_binomial", "negative binomial distribution", {.k = 3, .p = 0.4}),
           like<GeneralizedLikeAttrs>("generalized_negative_binomial",
                                      "negative binomial distribution given by mean and dispersion")};
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/expect.h"
 #include "op/formula/numeric_cast.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
@@ -33,6 +34,9 @@ struct CountsAttrs {
   static constexpr auto kFields = fields(field(&CountsAttrs::n, "n", "Number of experiments.").required(),
                                          field(&CountsAttrs::size, "size", "Shape of the draws."));
 };
+
+// Each experiment is made, so that a call ends in seconds.
+constexpr double kMostExperiments = 0x1p30;
 
 // Running sums of each row, in double.
 std::vector<double> cumulative(const Tensor& p, const char* name) {
@@ -133,6 +137,7 @@ OpDef multinomial_back() {
             });
           },
       .saves_inputs = kNothing,
+      .samples = {Sample({uniform({2, 3}), uniform({2, 4}, 0.1, 1), integers({2, 3}, 0, 4)})},
   });
 }
 
@@ -156,6 +161,8 @@ of each draw; it can be differentiated with respect to data. A negative probabil
           },
       .saves_outputs = 1,
       .is_random = true,
+      .samples = {Sample({uniform({2, 4}, 0.1, 1)}, make_attrs(MultinomialAttrs{.shape = {5}, .get_prob = true})),
+                  Sample({uniform({4}, 0.1, 1)}, make_attrs(MultinomialAttrs{.shape = {6}, .dtype = DType::kUint8}))},
   });
 }
 
@@ -169,10 +176,15 @@ OpDef np_multinomial() {
             i.require(i.shape(0).size() == 1, ErrorKind::kValue, "pvals must have one axis, got shape {}",
                       to_string(i.shape(0)));
             i.require(a.n >= 0, ErrorKind::kValue, "n must not be negative, got {}", a.n);
+            expect_extents(i, a.size);
+            const double experiments = static_cast<double>(element_count(a.size)) * static_cast<double>(a.n);
+            i.require(experiments <= kMostExperiments, ErrorKind::kValue,
+                      "n={} and size {} make {:.0f} experiments, more than {:.0f}; make fewer in a call", a.n,
+                      to_string(a.size), experiments, kMostExperiments);
             Shape shape = a.size;
             shape.push_back(i.shape(0)[0]);
             i.output(shape, DType::kInt64);
-            i.cost(100 + static_cast<double>(element_count(a.size)) * static_cast<double>(a.n) * 20);
+            i.cost(100 + experiments * 20);
             generators().draw(i, Streams::kSequential);
           },
       .kernel =
@@ -195,6 +207,7 @@ OpDef np_multinomial() {
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .is_random = true,
+      .samples = {Sample({values({0.2, 0.5, 0.3})}, make_attrs(CountsAttrs{.n = 20, .size = {2, 2}}))},
   });
 }
 

@@ -220,11 +220,29 @@ struct BernoulliAttrs {
   std::vector<Number> numbers() const { return {is_logit ? logit : prob}; }
 };
 
+// Numbers as parameters, arrays, and both.
+std::vector<Sample> samples_of(const OpDef& op, size_t parameters) {
+  const auto call_with = [&](size_t arrays) {
+    IntrusivePtr<Attrs> attrs = op.make_attrs();
+    const auto set = [&](const FieldInfo& field, const AttrValue& value) {
+      field.set(attrs->mutable_data(), value, field, op.name.c_str());
+    };
+    for (size_t k = 0; k < parameters; ++k)
+      set(op.schema->fields[k],
+          k < arrays ? AttrValue(std::monostate{}) : AttrValue(0.4 + 0.3 * static_cast<double>(k)));
+    set(*op.schema->find("size"), Shape{3, 4});
+    return Sample(std::vector<SampleArray>(arrays, uniform({4}, 0.2, 1)), AttrsPtr(attrs.get()));
+  };
+  std::vector<Sample> samples;
+  for (size_t arrays = 0; arrays <= parameters; ++arrays) samples.push_back(call_with(arrays));
+  return samples;
+}
+
 template <class A>
 OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Draw&)> draw,
               Size size = Size::kOfResult) {
   const size_t parameters = A{}.numbers().size();
-  return general<A>(
+  OpDef op = general<A>(
       {.name = name,
        .doc = doc,
        .inputs = parameters == 2 ? std::vector<std::string>{"input1", "input2"} : std::vector<std::string>{"input1"},
@@ -233,6 +251,8 @@ OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Dra
          return {draw(Draw(name, in, a, size))};
        },
        .is_random = true});
+  op.samples = samples_of(op, parameters);
+  return op;
 }
 
 template <class A>
@@ -241,22 +261,26 @@ OpDef sampler(const char* name, const char* doc, const char* distribution) {
 }
 
 OpDef bernoulli() {
-  return general<BernoulliAttrs>({.name = "_npi_bernoulli",
-                                  .doc = "Zeros and ones. Raises ValueError for a probability outside of [0, 1].",
-                                  .inputs = {"input1"},
-                                  .optional_inputs = 1,
-                                  .compose = [](Arrays in, const BernoulliAttrs& a) -> std::vector<NDArray> {
-                                    Draw d("_npi_bernoulli", in, a, Size::kOfResult);
-                                    if (!a.is_logit) return {drawn(d, "bernoulli")};
-                                    if (d.of_numbers()) {
-                                      d.numbers[0] = 1 / (1 + std::exp(-*d.numbers[0]));
-                                      return {drawn(d, "bernoulli")};
-                                    }
-                                    const NDArray probability = call("_npx_sigmoid", {cast_to(in[0], DType::kFloat32)});
-                                    d.arrays = {&probability, 1};
-                                    return {drawn(d, "bernoulli")};
-                                  },
-                                  .is_random = true});
+  return general<BernoulliAttrs>(
+      {.name = "_npi_bernoulli",
+       .doc = "Zeros and ones. Raises ValueError for a probability outside of [0, 1].",
+       .inputs = {"input1"},
+       .optional_inputs = 1,
+       .compose = [](Arrays in, const BernoulliAttrs& a) -> std::vector<NDArray> {
+         Draw d("_npi_bernoulli", in, a, Size::kOfResult);
+         if (!a.is_logit) return {drawn(d, "bernoulli")};
+         if (d.of_numbers()) {
+           d.numbers[0] = 1 / (1 + std::exp(-*d.numbers[0]));
+           return {drawn(d, "bernoulli")};
+         }
+         const NDArray probability = call("_npx_sigmoid", {cast_to(in[0], DType::kFloat32)});
+         d.arrays = {&probability, 1};
+         return {drawn(d, "bernoulli")};
+       },
+       .is_random = true,
+       .samples = {Sample({}, make_attrs(BernoulliAttrs{.prob = 0.5, .size = Shape{3, 4}})),
+                   Sample({uniform({3, 4}, 0.2, 0.8)}),
+                   Sample({uniform({4})}, make_attrs(BernoulliAttrs{.size = Shape{3, 4}, .is_logit = true}))}});
 }
 
 }  // namespace

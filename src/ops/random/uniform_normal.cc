@@ -14,8 +14,8 @@ namespace {
 struct NdUniformAttrs {
   double low = 0, high = 1;
   Shape shape = {1};
-  std::optional<DType> dtype;
-  std::optional<std::string> ctx;
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
   static constexpr auto kFields =
       fields(field(&NdUniformAttrs::low, "low", "Lower bound."), field(&NdUniformAttrs::high, "high", "Upper bound."),
              field(&NdUniformAttrs::shape, "shape", "Shape of the result."),
@@ -26,8 +26,8 @@ struct NdUniformAttrs {
 struct NdNormalAttrs {
   double loc = 0, scale = 1;
   Shape shape = {1};
-  std::optional<DType> dtype;
-  std::optional<std::string> ctx;
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
   static constexpr auto kFields =
       fields(field(&NdNormalAttrs::loc, "loc", "Mean."), field(&NdNormalAttrs::scale, "scale", "Standard deviation."),
              field(&NdNormalAttrs::shape, "shape", "Shape of the result."),
@@ -37,9 +37,9 @@ struct NdNormalAttrs {
 
 struct NpUniformAttrs {
   double low = 0, high = 1;
-  Shape size;
-  std::optional<DType> dtype;
-  std::optional<std::string> ctx;
+  Shape size = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
   static constexpr auto kFields =
       fields(field(&NpUniformAttrs::low, "low", "Lower bound."), field(&NpUniformAttrs::high, "high", "Upper bound."),
              field(&NpUniformAttrs::size, "size", "Shape of the result."),
@@ -49,9 +49,9 @@ struct NpUniformAttrs {
 
 struct NpNormalAttrs {
   double loc = 0, scale = 1;
-  Shape size;
-  std::optional<DType> dtype;
-  std::optional<std::string> ctx;
+  Shape size = {};
+  std::optional<DType> dtype = {};
+  std::optional<std::string> ctx = {};
   static constexpr auto kFields =
       fields(field(&NpNormalAttrs::loc, "loc", "Mean."), field(&NpNormalAttrs::scale, "scale", "Standard deviation."),
              field(&NpNormalAttrs::size, "size", "Shape of the result."),
@@ -108,12 +108,13 @@ void run_draw(KernelContext& c, const A& a) {
 }
 
 template <Kind kKind, Streams kStreams, class A>
-OpDef drawing(OpDef g) {
+OpDef drawing(OpDef g, A sample) {
   g.inputs = {};
   g.infer = infer_draw<A, kStreams>;
   g.kernel = run_draw<kKind, A, kStreams>;
   g.is_random = true;
   g.zero_gradient = true;
+  g.samples = {Sample({}, make_attrs(std::move(sample)))};
   return general<A>(std::move(g));
 }
 
@@ -125,16 +126,19 @@ std::vector<OpDef> uniform_normal_operators() {
           {.name = "_random_uniform",
            .aliases = {"uniform", "random_uniform"},
            .python = {"nd.random_uniform", "nd.uniform"},
-           .doc = "Samples of the uniform distribution on [low, high)."}),
+           .doc = "Samples of the uniform distribution on [low, high)."},
+          {.low = -1, .shape = {2, 3}}),
       drawing<Kind::kNormal, Streams::kParallel, NdNormalAttrs>(
           {.name = "_random_normal",
            .aliases = {"normal", "random_normal"},
            .python = {"nd.random_normal", "nd.normal"},
-           .doc = "Samples of the normal distribution. A negative scale is an MXNetError of the result."}),
+           .doc = "Samples of the normal distribution. A negative scale is an MXNetError of the result."},
+          {.shape = {2, 3}, .dtype = DType::kFloat64}),
       drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
-          {.name = "_np_uniform", .doc = "Samples of the uniform distribution on [low, high)."}),
+          {.name = "_np_uniform", .doc = "Samples of the uniform distribution on [low, high)."}, {.size = {2, 3}}),
       drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
-          {.name = "_np_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."}),
+          {.name = "_np_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."},
+          {.size = {2, 3}, .dtype = DType::kFloat16}),
   };
 }
 

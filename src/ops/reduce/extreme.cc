@@ -11,7 +11,9 @@ namespace {
 OpDef extreme_gradient() {
   return pointwise({.op = {.name = "_extreme_gradient",
                            .doc = "The gradient where an element is the extreme, zero elsewhere.",
-                           .inputs = {"data", "extreme", "gradient"}},
+                           .inputs = {"data", "extreme", "gradient"},
+                           .samples = {Sample({uniform({2, 3}), uniform({2, 3}), uniform({2, 3})}),
+                                       Sample({values({1, 2, 2}), values({2, 2, 2}), uniform({3})})}},
                     .formula = [](Expr x, Expr extreme, Expr dy) { return select(x == extreme, dy, 0.0); }});
 }
 

@@ -138,7 +138,10 @@ OpDef rows_backward() {
              for (size_t k = 1; k < gradient_count(a); ++k) i.output(i.shape(2), i.dtype(2));
              i.cost(100 + static_cast<double>(i.size(0)));
            },
-       .kernel = [](KernelContext& c, const BackwardAttrs& a) { layer_norm_backward(c, a.eps); }});
+       .kernel = [](KernelContext& c, const BackwardAttrs& a) { layer_norm_backward(c, a.eps); },
+       .samples = {Sample({uniform({2, 3, 4}), uniform({2, 3, 4}), uniform({4})}),
+                   Sample({uniform({3, 5}), uniform({3, 5}), uniform({5})},
+                          make_attrs(BackwardAttrs{.of_parameters = false}))}});
 }
 
 }  // namespace

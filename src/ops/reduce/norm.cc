@@ -122,12 +122,17 @@ OpDef euclidean_norm_operator() {
       {.name = "_euclidean_norm",
        .doc = "Root of the sum of squares along `axis`.",
        .gradient = elementwise_gradient<NumpyReduceAttrs>("_norm2_gradient"),
-       .saves_outputs = 1});
+       .saves_outputs = 1,
+       .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3})}, make_attrs(NumpyReduceAttrs{.axis = Shape{1}}))}});
 }
 
 OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
-  return pointwise(
-      {.op = {.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}}, .formula = std::move(formula)});
+  return pointwise({.op = {.name = name,
+                           .doc = doc,
+                           .inputs = {"data", "result", "gradient"},
+                           .samples = {Sample({uniform({2, 3}), uniform({2, 3}, 0.5, 2), uniform({2, 3})}),
+                                       Sample({values({-1, 0, 2}), values({1, 1, 2}), uniform({3})})}},
+                    .formula = std::move(formula)});
 }
 
 }  // namespace

@@ -52,8 +52,12 @@ OpDef numpy(const char* name, std::vector<std::string> aliases, const char* pyth
 }
 
 OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
-  return pointwise(
-      {.op = {.name = name, .doc = doc, .inputs = {"data", "result", "gradient"}}, .formula = std::move(formula)});
+  return pointwise({.op = {.name = name,
+                           .doc = doc,
+                           .inputs = {"data", "result", "gradient"},
+                           .samples = {Sample({uniform({2, 3}, 0.5, 2), uniform({2, 3}), uniform({2, 3})}),
+                                       Sample({values({kNan, -1, 2}), uniform({3}), uniform({3})})}},
+                    .formula = std::move(formula)});
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ std::vector<OpDef> product_operators() {
       gradient_operator("_nansum_gradient", "gradient where data is a number, 0 where it is NaN.",
                         [](Expr x, Expr, Expr dy) { return select(isnan(x), 0.0, dy); }),
       gradient_operator("_nanprod_gradient", "gradient * result / data, 0 where data is NaN.",
-                        [](Expr x, Expr y, Expr dy) { return select(isnan(x), 0.0, dy * y / x); }),
+                        [](Expr x, Expr y, Expr dy) { return select(isnan(x), 0.0, dy * y / without_nan(x, 1)); }),
       legacy("prod", product(), "Product of elements. A product over all axes has shape (1,).", "_prod_gradient"),
       legacy("nansum", nan_sum(), "Sum of elements, NaN counting as 0.", "_nansum_gradient"),
       legacy("nanprod", nan_product(), "Product of elements, NaN counting as 1.", "_nanprod_gradient"),

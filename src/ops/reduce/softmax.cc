@@ -1,5 +1,7 @@
 #include "ops/reduce/softmax.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/gradient.h"
@@ -78,8 +80,10 @@ OpDef forward(SoftmaxKind kind, OpDef parts, const char* backward) {
   };
   parts.saves_inputs = 1u << 1;
   parts.saves_outputs = 1;
-  parts.samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(SoftmaxAttrs{.axis = 1})),
-                   Sample({uniform({2, 3})}, make_attrs(SoftmaxAttrs{.temperature = 2.5}))};
+  parts.samples = {
+      uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(SoftmaxAttrs{.axis = 1})),
+      Sample({uniform({2, 3})}, make_attrs(SoftmaxAttrs{.temperature = 2.5})),
+      Sample({uniform({2, 4}), values({1, 3}, DType::kInt32)}, make_attrs(SoftmaxAttrs{.use_length = true}))};
   return general<SoftmaxAttrs>(std::move(parts));
 }
 
@@ -87,11 +91,30 @@ NDArray row_sum(const NDArray& x, int64_t axis) {
   return call("sum", {x}, {{"axis", Shape{axis}}, {"keepdims", true}});
 }
 
+// x where an element takes part in its row, 0 elsewhere.
+NDArray taking_part(const Gradient& g, const NDArray& x, int64_t axis) {
+  if (g.input_count() < 3) return x;
+  const auto k = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(x.ndim()), g.op().name.c_str()));
+  Shape row(x.ndim(), 1), rows = x.shape();
+  row[k] = std::exchange(rows[k], 1);
+  NDArray places = call(
+      "_arange", {},
+      {{"start", int64_t{0}}, {"stop", row[k]}, {"dtype", DType::kInt64}, {"ctx", std::string(to_string(x.device()))}});
+  NDArray part = call("_npi_less", {call("_reshape_to", {places}, {{"shape", row}}),
+                                    call("_reshape_to", {cast_to(g.input(2), DType::kInt64)}, {{"shape", rows}})});
+  return call("_npi_where_rscalar", {part, x}, {{"scalar", 0.0}});
+}
+
 // dx = s y (dy - sum(dy y)): linear in dy with a symmetric matrix, quadratic in y.
 void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
-  const NDArray &dy = g.input(0), &y = g.input(1), &v = g.head();
-  if (g.wants(0)) g.set(0, call(g.op(), g.attrs(), {v, y}));
+  const NDArray& y = g.input(1);
+  if (g.wants(0)) {
+    std::vector<NDArray> inputs{g.head(), y};
+    if (g.input_count() > 2) inputs.push_back(g.input(2));
+    g.set(0, g.op(), g.attrs(), inputs);
+  }
   if (!g.wants(1)) return;
+  const NDArray dy = taking_part(g, g.input(0), a.axis), v = taking_part(g, g.head(), a.axis);
   NDArray first =
       call("broadcast_mul", {v, call("broadcast_sub", {dy, row_sum(call("broadcast_mul", {dy, y}), a.axis)})});
   NDArray second = call("broadcast_mul", {dy, row_sum(call("broadcast_mul", {v, y}), a.axis)});
@@ -100,12 +123,15 @@ void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
 
 // dx = s (dy - exp(y) sum(dy))
 void log_softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
-  const NDArray &dy = g.input(0), &y = g.input(1), &v = g.head();
-  NDArray weighted = call("broadcast_mul", {v, call("exp", {y})});
-  if (g.wants(0))
-    g.set(0, call("_mul_scalar", {call("broadcast_sub", {v, row_sum(weighted, a.axis)})}, {{"scalar", a.scale}}));
-  if (g.wants(1))
-    g.set(1, call("_mul_scalar", {call("broadcast_mul", {weighted, row_sum(dy, a.axis)})}, {{"scalar", -a.scale}}));
+  const NDArray v = taking_part(g, g.head(), a.axis);
+  NDArray weighted = call("broadcast_mul", {v, call("exp", {g.input(1)})});
+  if (g.wants(0)) {
+    NDArray difference = taking_part(g, call("broadcast_sub", {v, row_sum(weighted, a.axis)}), a.axis);
+    g.set(0, call("_mul_scalar", {difference}, {{"scalar", a.scale}}));
+  }
+  if (!g.wants(1)) return;
+  NDArray sum = row_sum(taking_part(g, g.input(0), a.axis), a.axis);
+  g.set(1, call("_mul_scalar", {call("broadcast_mul", {weighted, sum})}, {{"scalar", -a.scale}}));
 }
 
 OpDef backward(const char* name, SoftmaxKind kind, const char* doc, void (*gradient)(Gradient&, const BackwardAttrs&)) {
@@ -116,7 +142,11 @@ OpDef backward(const char* name, SoftmaxKind kind, const char* doc, void (*gradi
        .optional_inputs = 1,
        .infer = infer_backward,
        .kernel = [kind](KernelContext& c, const BackwardAttrs& a) { softmax_backward(c, kind, a.axis, a.scale); },
-       .gradient = gradient});
+       .gradient = gradient,
+       .samples = {
+           Sample({uniform({2, 3}), uniform({2, 3}, 0, 1)}, make_attrs(BackwardAttrs{.scale = 0.5})),
+           Sample({uniform({3, 2}), uniform({3, 2}, 0, 1), integers({2}, 1, 4)}, make_attrs(BackwardAttrs{.axis = 0})),
+           Sample({uniform({2, 4}), uniform({2, 4}, 0, 1), values({0, 2}, DType::kInt32)})}});
 }
 
 const char* kDetails =

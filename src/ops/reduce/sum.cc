@@ -48,7 +48,9 @@ OpDef sum_axes() {
                                           {.name = "_sum_axes",
                                            .doc = "Sum over the given axes, which go.",
                                            .gradient = sum_gradient<SumAxesAttrs>,
-                                           .saves_inputs = kNothing});
+                                           .saves_inputs = kNothing,
+                                           .samples = {Sample({uniform({2, 3, 4})}, make_attrs(SumAxesAttrs{{0, 2}})),
+                                                       Sample({uniform({2, 0})}, make_attrs(SumAxesAttrs{{1}}))}});
 }
 
 OpDef legacy_sum() {

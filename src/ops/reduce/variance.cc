@@ -80,7 +80,8 @@ OpDef distance_gradient() {
   return pointwise<ScaleAttrs>(
       {.op = {.name = "_variance_gradient",
               .doc = "scale * gradient * (data - mean)",
-              .inputs = {"data", "mean", "gradient"}},
+              .inputs = {"data", "mean", "gradient"},
+              .samples = {Sample({uniform({2, 3}), uniform({2, 3}), uniform({2, 3})}, make_attrs(ScaleAttrs{0.5}))}},
        .formula = [](Expr x, Expr mean, Expr dy, Expr scale) { return scale * dy * (x - mean); }});
 }
 

@@ -155,8 +155,10 @@ OpDef expanding(OpDef g) {
 
 // For the library's own use: its result must not be written.
 OpDef broadcast_shape() {
-  OpDef op = expanding<ShapeAttrs>(
-      {.name = "_broadcast_shape", .doc = "The array repeated to a shape, as a view with zero strides: read-only."});
+  OpDef op = expanding<ShapeAttrs>({.name = "_broadcast_shape",
+                                    .doc = "The array repeated to a shape, as a view with zero strides: read-only.",
+                                    .samples = {Sample({uniform({1, 3})}, make_attrs(ShapeAttrs{{2, 2, 3}})),
+                                                Sample({uniform({})}, make_attrs(ShapeAttrs{{0, 2}}))}});
   op.as_view = [](const Geometry& in, Geometry& out, const Attrs& a) {
     out = expand("_broadcast_shape", in, a.as<ShapeAttrs>()).view;
     return true;

@@ -112,6 +112,8 @@ OpDef diagonal_scatter() {
           },
       .saves_inputs = kNothing,
       .strided_inputs = true,
+      .samples = {Sample({uniform({3})}, make_attrs(ScatterAttrs{.shape = {3, 4}, .offset = 1})),
+                  Sample({uniform({3, 1})}, make_attrs(ScatterAttrs{.shape = {2, 3, 2}, .offset = -1, .axis2 = 2}))},
   });
 }
 

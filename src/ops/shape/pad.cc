@@ -44,8 +44,9 @@ struct NpPadAttrs {
 struct PadBackAttrs {
   std::string mode = "edge";
   Shape pad_width;
-  static constexpr auto kFields = fields(field(&PadBackAttrs::mode, "mode", "What the border held."),
-                                         field(&PadBackAttrs::pad_width, "pad_width", "Elements around each axis."));
+  static constexpr auto kFields =
+      fields(field(&PadBackAttrs::mode, "mode", "What the border held.").one_of("edge|reflect|symmetric|wrap"),
+             field(&PadBackAttrs::pad_width, "pad_width", "Elements around each axis."));
 };
 
 enum class Border { kConstant, kEdge, kReflect, kSymmetric, kWrap };
@@ -298,6 +299,9 @@ it), wrap, and maximum, minimum, mean of each line.)",
                      {{"pad_width", a.pad_width}, {"mode", a.mode}, {"constant_values", a.constant_values}})};
       },
       .spelling = spelled_pad,
+      .samples = {{{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 0, 0, 2}, "mean"})},
+                  {{uniform({2, 3})}, make_attrs(NpPadAttrs{{1, 1, 2, 0}, "wrap"})},
+                  {{uniform({3})}, make_attrs(NpPadAttrs{{0, 2}, "constant", 1.5})}},
   });
 }
 
@@ -363,6 +367,8 @@ OpDef pad_back_op() {
             g.set(0, call("_pad", {g.head()}, {{"pad_width", a.pad_width}, {"mode", a.mode}}));
           },
       .saves_inputs = kNothing,
+      .samples = {{{uniform({4, 7})}, make_attrs(PadBackAttrs{"reflect", {1, 1, 2, 2}})},
+                  {{uniform({5, 6})}, make_attrs(PadBackAttrs{"edge", {2, 0, 1, 3}})}},
   });
 }
 

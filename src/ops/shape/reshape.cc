@@ -104,7 +104,10 @@ Shape deprecated_target(const Shape& in, const ReshapeAttrs& a) {
 }
 
 OpDef reshape_to() {
-  return reshape_operator<ShapeAttrs>({.name = "_reshape_to", .doc = "The same elements under exactly this shape."},
+  return reshape_operator<ShapeAttrs>({.name = "_reshape_to",
+                                       .doc = "The same elements under exactly this shape.",
+                                       .samples = {Sample({uniform({2, 3, 4})}, make_attrs(ShapeAttrs{{4, 6}})),
+                                                   Sample({uniform({0, 3})}, make_attrs(ShapeAttrs{{2, 0}}))}},
                                       [](const char* name, const Geometry& in, Geometry& out, const ShapeAttrs& a) {
                                         check(element_count(in.shape) == element_count(a.shape), ErrorKind::kRuntime,
                                               "{}: shape {} holds {} elements, but the array {} has {}", name,

@@ -224,17 +224,18 @@ def test_values_cannot_be_read_while_tracing(read):
     assert (nd.ones(2) + 1).asnumpy().sum() == 4  # tracing has ended
 
 
-def test_in_place_writes_cannot_be_traced():
+@pytest.mark.parametrize("key", [0, [0, 2], (slice(None, None, -1), [1])], ids=str)
+def test_in_place_writes_cannot_be_traced(key):
     class Writes(nn.HybridBlock):
         def forward(self, x):
             y = x * 2
-            y[0] = 1
+            y[key] = 1
             return y
 
     net = Writes()
     net.hybridize()
     with pytest.raises(MXNetError, match="in-place writes"):
-        net(nd.ones(3))
+        net(nd.ones((3, 2)))
 
 
 def test_what_f_is():

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, nd, np, npx
+from headrace import _core, autograd, nd, np, npx
 
 RNG = numpy.random.RandomState(11)
 DTYPES = ["float32", "float64", "float16", "int8", "uint8", "int32", "int64", "bool"]
@@ -145,6 +145,25 @@ KEYS = [
     (Ellipsis, [0, -5]),
     (None, [1, 2], 0),
 ]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("start, shape", [(0, (3, 4)), (1, (4,)), (1, (4, 2))])
+def test_masked_assignment(dtype, start, shape):
+    x = RNG.randint(0, 2, (3, 4, 2)).astype(dtype)
+    mask = RNG.randint(0, 2, shape).astype(bool)
+    key = (slice(None),) * start + (mask,)
+    value = RNG.randint(0, 2, x[key].shape).astype(dtype)
+    attrs = {"start_axis": start}
+    inputs = [np.array(x, dtype=dtype), np.array(mask, dtype="bool"), np.array(value, dtype=dtype)]
+    (got,) = _core.invoke("_npi_boolean_mask_assign_tensor", inputs, attrs, True)
+    (ones,) = _core.invoke("_npi_boolean_mask_assign_scalar", inputs[:2], {"value": 1, **attrs}, True)
+    same(inputs[0], x)
+    expected = x.copy()
+    expected[key] = value
+    same(got, expected)
+    expected[key] = 1
+    same(ones, expected)
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)

@@ -142,6 +142,7 @@ def test_shuffle_and_choice_keep_the_entries(generator):
         (lambda: nd.random.uniform(shape=(-1,)), ValueError),
         (lambda: nd.random.uniform(shape=2, dtype="int32"), TypeError),
         (lambda: np.random.choice(3, 5, replace=False), ValueError),
+        (lambda: np.random.multinomial(1 << 62, [0.2, 0.8], size=2), ValueError),
         (lambda: npx.random.bernoulli(0.5, 0.5), ValueError),
         (lambda: mx.random.set_generator("nonsense"), ValueError),
         (lambda: nd.Dropout(nd.ones((2,)), p=1.5), ValueError),

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, nd, np, npx
+from headrace import _core, autograd, nd, np, npx
 from headrace.base import MXNetError
 
 X = numpy.arange(24, dtype="float32").reshape(2, 3, 4)
@@ -189,6 +189,7 @@ def test_empty_arrays():
         (lambda: np.broadcast_to(np.array(X), (2, 3, 5)), ValueError),
         (lambda: np.pad(np.array(X), 1, mode="nonsense"), ValueError),
         (lambda: np.pad(np.array(X), -1, mode="edge"), ValueError),
+        (lambda: _core.function("_pad_back", True)(np.ones((4,)), "", (1, 1)), ValueError),
         (lambda: np.roll(np.array(X), (1, 2, 3), (0, 1)), ValueError),
         (lambda: nd.slice(nd.array(X), (0,), (1,), (0,)), ValueError),
         (lambda: nd.depth_to_space(nd.array(X), 2), MXNetError),
