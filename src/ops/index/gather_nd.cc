@@ -129,7 +129,7 @@ OpDef scatter_set_nd() {
              const NDArray &head = g.head(), &indices = g.input(2);
              if (g.wants(1)) g.set(1, call("gather_nd", {head, indices}));
              if (g.wants(0)) {
-               NDArray nothing = zeros_like(g.input(1));
+               const NDArray nothing = full(g.input(1).shape(), 0, head.dtype(), head.device());
                g.set(0, call("_scatter_set_nd", {head, nothing, indices}, {{"shape", a.shape}}));
              }
            },

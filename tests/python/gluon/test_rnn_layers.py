@@ -206,6 +206,14 @@ def test_parameters_states_and_printed_forms():
     assert (layer.begin_state(2, func=nd.ones)[1].asnumpy() == 1).all()
 
 
+@pytest.mark.parametrize("size", [0, -1, 2**31, 2.5, (2, 3), None])
+def test_sizes_that_no_layer_can_have_are_refused(size):
+    with pytest.raises(ValueError, match="GRU: hidden_size must be an integer from 1 to 2147483647"):
+        rnn.GRU(size)
+    with pytest.raises(ValueError, match="LSTM: num_layers must be an integer from 1 to 16384"):
+        rnn.LSTM(2, num_layers=size)
+
+
 def test_bad_input_is_named():
     with pytest.raises(AssertionError, match=r"Invalid layout NCT; must be one of \['TNC' or 'NTC'\]"):
         rnn.GRU(2, layout="NCT")

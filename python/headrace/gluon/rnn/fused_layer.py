@@ -1,5 +1,6 @@
 """What RNN, LSTM and GRU share: their parameters, and the call of the operator RNN for all steps at once."""
 
+import operator
 import re
 
 from ... import ndarray as nd
@@ -15,13 +16,15 @@ from .stacked_cells import BidirectionalCell, HybridSequentialRNNCell
 __all__ = ["FusedLayer"]
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
+_MOST_UNITS, _MOST_LAYERS = (1 << 31) - 1, 1 << 14  # the parameters of more layers are no inputs of one node
 _PARAMETER = re.compile(r"(l|r)(\d+)_(\w+)")
 
 
 class FusedLayer(HybridBlock):
     """What the layers share: parameters of all layers and directions, and the call of the operator.
 
-    AssertionError: an unknown layout. ValueError: an unknown mode, or states of another shape.
+    AssertionError: an unknown layout. ValueError: an unknown mode, a size or a number of layers that is no
+    positive integer or beyond what a graph can hold, or states of another shape.
     """
 
     def __init__(
@@ -49,8 +52,8 @@ class FusedLayer(HybridBlock):
             )
         self._mode = mode
         self._gates = _GATES[mode]
-        self._hidden_size = hidden_size
-        self._num_layers = num_layers
+        self._hidden_size = self._positive("hidden_size", hidden_size, _MOST_UNITS)
+        self._num_layers = self._positive("num_layers", num_layers, _MOST_LAYERS)
         self._layout = layout
         self._dropout = dropout
         self._dir = 2 if bidirectional else 1
@@ -65,6 +68,13 @@ class FusedLayer(HybridBlock):
             init = initializers[name.partition("_")[2]]
             param = self.params.get(name, shape=shape, init=init, allow_deferred_init=True, dtype=dtype)
             setattr(self, name, param)
+
+    def _positive(self, name, value, most):
+        if not hasattr(value, "__index__") or not 1 <= operator.index(value) <= most:
+            raise ValueError(
+                f"{type(self).__name__}: {name} must be an integer from 1 to {most}, got {value!r}"
+            )
+        return operator.index(value)
 
     def _cells(self):
         """What the names of one layer's and direction's parameters start with, in order."""
