@@ -269,7 +269,7 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     if (fusion) {
       fuse_convolutions(whole);
       fuse(whole);
-      fuse_surroundings(whole);
+      fuse_prologues(whole);
     }
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
@@ -280,9 +280,9 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->from_outputs = halves.from_outputs;
   if (fusion) {
     fuse(halves.forward, halves.kept);
-    fuse_surroundings(halves.forward, halves.kept);
+    fuse_prologues(halves.forward, halves.kept);
     fuse(halves.backward);
-    fuse_surroundings(halves.backward);
+    fuse_prologues(halves.backward);
   }
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward), std::span<const int>(), kSegmentNs);

@@ -29,7 +29,7 @@ void fuse_convolutions(Lowered& graph);
 void fuse(Lowered& graph, std::span<const int> kept = {});
 // Moves pointwise steps just before and just after reductions, and just after dense layers, into them. Comes after
 // fuse(), whose groups it takes.
-void fuse_surroundings(Lowered& graph, std::span<const int> kept = {});
+void fuse_prologues(Lowered& graph, std::span<const int> kept = {});
 
 // The part of `whole` that computes `outputs` from `inputs` and constants, with new numbers.
 struct Extract {

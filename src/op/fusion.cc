@@ -1,4 +1,4 @@
-#include "op/surroundings.h"
+#include "op/fusion.h"
 
 #include <algorithm>
 
@@ -8,11 +8,11 @@
 
 namespace headrace {
 
-size_t Surroundings::After::further() const noexcept {
+size_t Fusion::Epilogue::further() const noexcept {
   return static_cast<size_t>(*std::max_element(inputs.begin(), inputs.end()) + 1);
 }
 
-void Surroundings::After::run(KernelContext& c, const void* result, DType stored, size_t first) const {
+void Fusion::Epilogue::run(KernelContext& c, const void* result, DType stored, size_t first) const {
   static constexpr int64_t kOnce = 0, kEach = 1;
   SmallVector<Operand, 8> reads, writes;
   for (int i : inputs) {

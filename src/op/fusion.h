@@ -1,5 +1,5 @@
-// Surroundings: pointwise work just before and just after an operation (a reduction, a dense layer), which the graph
-// compiler moves into it. Values; any thread.
+// Fusion: pointwise work just before an operation (a reduction, a dense layer), its prologue, and just after it, its
+// epilogue, which the graph compiler moves into it. Values; any thread.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@
 
 namespace headrace {
 
-struct Surroundings {
+struct Fusion {
   // Computes the elements in the place of an array that is stored no more. Its inputs come first among those of the
   // operator that results; they are broadcast to the shape of the elements. Only for operators of one input.
-  struct Before {
+  struct Prologue {
     Formula formula;  // one output
     std::vector<double> parameters;
     ComputeType type;
     std::vector<ViewPtr> inputs;  // their types
   };
   // Computes the outputs from the operation's own result as it would have been stored.
-  struct After {
+  struct Epilogue {
     static constexpr int kResult = -1;
     std::shared_ptr<const Pointwise> formula;
     std::vector<double> parameters;
@@ -41,8 +41,8 @@ struct Surroundings {
   };
   ViewPtr data;  // the type of the first input of the operation alone
   DType result;  // what it alone gives
-  std::optional<Before> before;
-  std::optional<After> after;
+  std::optional<Prologue> prologue;
+  std::optional<Epilogue> epilogue;
 };
 
 }  // namespace headrace

@@ -29,8 +29,8 @@ class Gradient;       // op/gradient.h
 class Infer;          // op/rule.h
 class KernelContext;  // op/kernel.h
 struct OpDef;
-struct Pointwise;     // op/pointwise.h
-struct Surroundings;  // op/surroundings.h
+struct Pointwise;  // op/pointwise.h
+struct Fusion;     // op/fusion.h
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -118,7 +118,7 @@ struct OpDef {
   std::shared_ptr<const Pointwise> pointwise = {};
   // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
   // where that would be slower or change the bits of the results.
-  std::function<std::shared_ptr<const OpDef>(const Attrs&, const Surroundings&)> surround = {};
+  std::function<std::shared_ptr<const OpDef>(const Attrs&, const Fusion&)> fuse = {};
   // None: symbols hold the operator itself. Takes the number of inputs too.
   AttrFunction<Spelling(const Attrs&, size_t)> spelling = {};
 

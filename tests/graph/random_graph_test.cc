@@ -58,7 +58,7 @@ std::string text_of(const RandomGraph& graph, bool fused, std::vector<std::strin
   if (fused) {
     optimize(lowered);
     fuse(lowered);
-    fuse_surroundings(lowered);
+    fuse_prologues(lowered);
   }
   const std::string text = to_text(lowered);
   const Plan plan(std::move(lowered));

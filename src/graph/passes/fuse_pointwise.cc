@@ -16,9 +16,9 @@ struct Group {
   size_t parameters = 0;
 };
 
-class Fusion {
+class PointwiseFusion {
  public:
-  Fusion(Lowered& graph, std::span<const int> kept)
+  PointwiseFusion(Lowered& graph, std::span<const int> kept)
       : graph_(graph),
         group_of_(graph.steps.size(), -1),
         readers_(graph.values.size()),
@@ -156,6 +156,6 @@ class Fusion {
 
 }  // namespace
 
-void fuse(Lowered& graph, std::span<const int> kept) { Fusion(graph, kept).run(); }
+void fuse(Lowered& graph, std::span<const int> kept) { PointwiseFusion(graph, kept).run(); }
 
 }  // namespace headrace

@@ -7,19 +7,19 @@
 #include "graph/passes.h"
 #include "graph/uses.h"
 #include "op/fused.h"
-#include "op/surroundings.h"
+#include "op/fusion.h"
 
 namespace headrace {
 namespace {
 
-class SurroundingsFusion {
+class PrologueFusion {
  public:
-  SurroundingsFusion(Lowered& graph, std::span<const int> kept)
+  PrologueFusion(Lowered& graph, std::span<const int> kept)
       : graph_(graph), uses_(graph, kept), is_gone_(graph.steps.size()) {}
 
   void run() {
     for (size_t s = 0; s < graph_.steps.size(); ++s)
-      if (!is_gone_[s] && graph_.steps[s].op->surround) surround(s);
+      if (!is_gone_[s] && graph_.steps[s].op->fuse) fuse(s);
     std::vector<Step> steps;
     for (size_t s = 0; s < graph_.steps.size(); ++s)
       if (!is_gone_[s]) steps.push_back(std::move(graph_.steps[s]));
@@ -35,24 +35,24 @@ class SurroundingsFusion {
     return {values.begin(), values.end()};
   }
 
-  void surround(size_t s) {
+  void fuse(size_t s) {
     const Step& step = graph_.steps[s];
     const int from = step.inputs[0], to = step.outputs[0];
-    const size_t first = step_before(s), last = step_after(s);
-    Surroundings around{type(from), type(to)->dtype(), {}, {}};
-    if (first != Uses::kNone) around.before = before(graph_.steps[first]);
+    const size_t first = prologue_of(s), last = epilogue_of(s);
+    Fusion fusion{type(from), type(to)->dtype(), {}, {}};
+    if (first != Uses::kNone) fusion.prologue = prologue(graph_.steps[first]);
     std::vector<int> further;
-    if (last != Uses::kNone) around.after = after(graph_.steps[last], to, further);
-    if (around.before) {
-      if (auto made = step.op->surround(*step.attrs, around)) return replace(s, first, last, made, further);
-      around.before.reset();
+    if (last != Uses::kNone) fusion.epilogue = epilogue(graph_.steps[last], to, further);
+    if (fusion.prologue) {
+      if (auto made = step.op->fuse(*step.attrs, fusion)) return replace(s, first, last, made, further);
+      fusion.prologue.reset();
     }
-    if (!around.after) return;
-    if (auto made = step.op->surround(*step.attrs, around)) replace(s, Uses::kNone, last, made, further);
+    if (!fusion.epilogue) return;
+    if (auto made = step.op->fuse(*step.attrs, fusion)) replace(s, Uses::kNone, last, made, further);
   }
 
   // The step that computes the elements, if nobody else reads them and what it reads is the same then.
-  size_t step_before(size_t s) const {
+  size_t prologue_of(size_t s) const {
     if (graph_.steps[s].inputs.size() != 1) return Uses::kNone;
     const int id = graph_.steps[s].inputs[0];
     const size_t p = uses_.producer(id);
@@ -66,7 +66,7 @@ class SurroundingsFusion {
   }
 
   // The step that reads the result and nothing that comes later or has another shape.
-  size_t step_after(size_t s) const {
+  size_t epilogue_of(size_t s) const {
     const int id = graph_.steps[s].outputs[0];
     const size_t t = uses_.only_reader(id);
     if (t == Uses::kNone || is_gone_[t] || !is_plain_pointwise(*graph_.steps[t].op)) return Uses::kNone;
@@ -82,18 +82,17 @@ class SurroundingsFusion {
     return fits && std::all_of(step.outputs.begin(), step.outputs.end(), is_packed) ? t : Uses::kNone;
   }
 
-  Surroundings::Before before(const Step& step) const {
-    Surroundings::Before made{
-        step.op->pointwise->formula, parameters_of(step), static_cast<ComputeType>(step.ticket), {}};
+  Fusion::Prologue prologue(const Step& step) const {
+    Fusion::Prologue made{step.op->pointwise->formula, parameters_of(step), static_cast<ComputeType>(step.ticket), {}};
     for (int id : step.inputs) made.inputs.push_back(type(id));
     return made;
   }
 
-  Surroundings::After after(const Step& step, int result, std::vector<int>& further) const {
-    Surroundings::After made{step.op->pointwise, parameters_of(step), static_cast<ComputeType>(step.ticket), {}};
+  Fusion::Epilogue epilogue(const Step& step, int result, std::vector<int>& further) const {
+    Fusion::Epilogue made{step.op->pointwise, parameters_of(step), static_cast<ComputeType>(step.ticket), {}};
     for (int id : step.inputs) {
       if (id != result) further.push_back(id);
-      made.inputs.push_back(id == result ? Surroundings::After::kResult : static_cast<int>(further.size()) - 1);
+      made.inputs.push_back(id == result ? Fusion::Epilogue::kResult : static_cast<int>(further.size()) - 1);
     }
     return made;
   }
@@ -127,6 +126,6 @@ class SurroundingsFusion {
 
 }  // namespace
 
-void fuse_surroundings(Lowered& graph, std::span<const int> kept) { SurroundingsFusion(graph, kept).run(); }
+void fuse_prologues(Lowered& graph, std::span<const int> kept) { PrologueFusion(graph, kept).run(); }
 
 }  // namespace headrace

@@ -1,11 +1,11 @@
 // FullyConnected: y = x w' + b.
 
+#include "op/fusion.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
-#include "op/surroundings.h"
 #include "ops/families.h"
 #include "ops/linalg/matrix.h"
 
@@ -70,24 +70,24 @@ void multiply(KernelContext& c, const FullyConnectedAttrs& a, void* result) {
 void run_fully_connected(KernelContext& c, const FullyConnectedAttrs& a) { multiply(c, a, c.output(0).data); }
 
 // The layer, then pointwise work on its result, which is of type `dtype`: in place where the outputs are so too.
-void run_with_after(KernelContext& c, const FullyConnectedAttrs& a, const Surroundings::After& after, DType dtype) {
+void run_with_epilogue(KernelContext& c, const FullyConnectedAttrs& a, const Fusion::Epilogue& epilogue, DType dtype) {
   const Tensor& out = c.output(0);
   if (out.size == 0) return;
   void* const result = out.dtype == dtype ? out.data : c.workspace(static_cast<size_t>(out.size) * item_size(dtype));
   multiply(c, a, result);
-  after.run(c, result, dtype, a.no_bias ? 2 : 3);
+  epilogue.run(c, result, dtype, a.no_bias ? 2 : 3);
 }
 
-std::shared_ptr<const OpDef> with_after(const Attrs& attrs, const Surroundings& s) {
-  if (s.before) return nullptr;
+std::shared_ptr<const OpDef> with_epilogue(const Attrs& attrs, const Fusion& s) {
+  if (s.prologue) return nullptr;
   OpDef op;
   set_attrs_type<FullyConnectedAttrs>(op);
   op.name = "_fused_fully_connected";
-  op.inputs.assign((attrs.as<FullyConnectedAttrs>().no_bias ? 2 : 3) + s.after->further(), "data");
-  op.outputs = s.after->formula->formula.outputs.size();
+  op.inputs.assign((attrs.as<FullyConnectedAttrs>().no_bias ? 2 : 3) + s.epilogue->further(), "data");
+  op.outputs = s.epilogue->formula->formula.outputs.size();
   op.strided_inputs = true;
-  op.kernel = [after = *s.after, dtype = s.result](KernelContext& c, const Attrs& a) {
-    run_with_after(c, a.as<FullyConnectedAttrs>(), after, dtype);
+  op.kernel = [epilogue = *s.epilogue, dtype = s.result](KernelContext& c, const Attrs& a) {
+    run_with_epilogue(c, a.as<FullyConnectedAttrs>(), epilogue, dtype);
   };
   return std::make_shared<const OpDef>(std::move(op));
 }
@@ -144,7 +144,7 @@ Raises MXNetError when shapes or dtypes do not fit.)",
                   {{uniform({2, 2, 3}), uniform({4, 3})},
                    make_attrs(FullyConnectedAttrs{.num_hidden = 4, .no_bias = true, .flatten = false})}},
   });
-  op.surround = with_after;
+  op.fuse = with_epilogue;
   return {std::move(op)};
 }
 

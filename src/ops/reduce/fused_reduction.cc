@@ -1,4 +1,4 @@
-#include "ops/reduce/surrounded.h"
+#include "ops/reduce/fused_reduction.h"
 #include "op/kernel.h"
 
 namespace headrace {
@@ -31,10 +31,10 @@ bool is_read_along(const Shape& space, const Strides& strides) {
   return true;
 }
 
-std::optional<Elements> elements_of(const Reduction& reduction, AxisSet axes, const Surroundings& s) {
+std::optional<Elements> elements_of(const Reduction& reduction, AxisSet axes, const Fusion& s) {
   const View& stored = *s.data;
-  if (s.before->type != reduction_compute_type(stored.dtype(), s.result)) return {};
-  Elements made{reduction.of(s.before->formula, stored.dtype()), s.before->type, s.before->parameters, {}, 0, {}};
+  if (s.prologue->type != reduction_compute_type(stored.dtype(), s.result)) return {};
+  Elements made{reduction.of(s.prologue->formula, stored.dtype()), s.prologue->type, s.prologue->parameters, {}, 0, {}};
   const SmallVector<size_t, 6> order = memory_order(stored.shape(), stored.strides(), axes);
   for (size_t d : order) {
     made.axes |= ((axes >> d) & 1) << made.space.size();
@@ -42,20 +42,20 @@ std::optional<Elements> elements_of(const Reduction& reduction, AxisSet axes, co
   }
   if (!has_long_stretches(made.space, made.axes)) return {};
   const bool is_small = stored.size() <= kFewElements;  // gathered in any order
-  for (const ViewPtr& input : s.before->inputs) {
+  for (const ViewPtr& input : s.prologue->inputs) {
     made.strides.push_back(strides_in_space(*input, stored.shape(), {order.data(), order.size()}));
     if (!is_small && !is_read_along(made.space, made.strides.back())) return {};
   }
   return made;
 }
 
-struct Surrounded {
+struct FusedReduction {
   const Reduction& reduction;
   AxisSet axes;
   std::optional<double> initial;
   DType reduced;
   std::optional<Elements> elements;
-  std::optional<Surroundings::After> after;
+  std::optional<Fusion::Epilogue> epilogue;
 
   void reduce(KernelContext& c, const Tensor& output) const {
     if (!elements) return reduction.run(c, c.input(0), axes, output, {.initial = initial});
@@ -68,28 +68,28 @@ struct Surrounded {
 
   void run(KernelContext& c) const {
     const Tensor& output = c.output(0);
-    if (!after) return reduce(c, output);
+    if (!epilogue) return reduce(c, output);
     if (output.size == 0) return;
     void* values = c.workspace(static_cast<size_t>(output.size) * item_size(reduced));
     reduce(c, {values, reduced, output.shape, output.strides, output.size});
-    after->run(c, values, reduced, elements ? elements->strides.size() : 1);
+    epilogue->run(c, values, reduced, elements ? elements->strides.size() : 1);
   }
 };
 
 }  // namespace
 
-std::shared_ptr<const OpDef> surrounded(const Reduction& reduction, AxisSet axes, std::optional<double> initial,
-                                        const Surroundings& surroundings, OpDef op) {
-  Surrounded made{reduction, axes, initial, surroundings.result, {}, surroundings.after};
+std::shared_ptr<const OpDef> fused_reduction(const Reduction& reduction, AxisSet axes, std::optional<double> initial,
+                                             const Fusion& fusion, OpDef op) {
+  FusedReduction made{reduction, axes, initial, fusion.result, {}, fusion.epilogue};
   size_t inputs = 1;
-  if (surroundings.before) {
-    made.elements = elements_of(reduction, axes, surroundings);
+  if (fusion.prologue) {
+    made.elements = elements_of(reduction, axes, fusion);
     if (!made.elements) return nullptr;
-    inputs = surroundings.before->inputs.size();
+    inputs = fusion.prologue->inputs.size();
   }
-  if (made.after) {
-    inputs += made.after->further();
-    op.outputs = made.after->formula->formula.outputs.size();
+  if (made.epilogue) {
+    inputs += made.epilogue->further();
+    op.outputs = made.epilogue->formula->formula.outputs.size();
   }
   op.inputs.assign(inputs, "data");
   op.strided_inputs = true;

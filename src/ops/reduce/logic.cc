@@ -34,7 +34,7 @@ OpDef quantifier(const char* name, std::vector<std::string> aliases, const char*
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
   };
   OpDef op = general<NumpyReduceAttrs>(std::move(parts));
-  allow_surroundings<NumpyReduceAttrs>(op, [reduction](const auto&) -> const Reduction& { return *reduction; });
+  allow_fusion<NumpyReduceAttrs>(op, [reduction](const auto&) -> const Reduction& { return *reduction; });
   return op;
 }
 

@@ -66,7 +66,7 @@ OpDef norm() {
        .strided_inputs = true,
        .samples = {uniform({2, 3, 4}, 0.5, 2),
                    Sample({uniform({2, 3}, 0.5, 2)}, make_attrs(NormAttrs{.ord = 1, .axis = Shape{1}}))}});
-  allow_surroundings<NormAttrs>(op, reduction_of);
+  allow_fusion<NormAttrs>(op, reduction_of);
   return op;
 }
 

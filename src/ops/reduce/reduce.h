@@ -9,8 +9,8 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/reduce/fused_reduction.h"
 #include "ops/reduce/reduction.h"
-#include "ops/reduce/surrounded.h"
 
 namespace headrace {
 
@@ -95,14 +95,14 @@ double streaming_cost(const Infer& i) noexcept;
 // Lets the graph compiler put formulas before and after the operator, which runs `reduction_of(attributes)`, a
 // Reduction that lives as long as the catalogue.
 template <class A, class F>
-void allow_surroundings(OpDef& op, F reduction_of) {
-  op.surround = [reduction_of](const Attrs& attrs, const Surroundings& s) {
+void allow_fusion(OpDef& op, F reduction_of) {
+  op.fuse = [reduction_of](const Attrs& attrs, const Fusion& s) {
     const A& a = attrs.as<A>();
     OpDef made;
     set_attrs_type<A>(made);
     made.name = "_fused_reduction";
     const AxisSet axes = a.axes(made.name.c_str(), s.data->shape().size());
-    return surrounded(reduction_of(a), axes, a.start(), s, std::move(made));
+    return fused_reduction(reduction_of(a), axes, a.start(), s, std::move(made));
   };
 }
 
@@ -125,7 +125,7 @@ OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dty
     reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
   };
   OpDef op = general<A>(std::move(parts));
-  allow_surroundings<A>(op, [reduction](const A&) -> const Reduction& { return *reduction; });
+  allow_fusion<A>(op, [reduction](const A&) -> const Reduction& { return *reduction; });
   return op;
 }
 

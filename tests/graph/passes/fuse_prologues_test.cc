@@ -17,7 +17,7 @@ using testing::Not;
 std::string fused(const std::vector<Shape>& shapes, const Body& body, DType dtype = DType::kFloat32) {
   Lowered graph = traced(shapes, body, dtype);
   fuse(graph);
-  fuse_surroundings(graph);
+  fuse_prologues(graph);
   return explain_plan(Plan(std::move(graph)));
 }
 
@@ -25,7 +25,7 @@ NDArray reduced(const char* op, const NDArray& x, const Shape& axis, bool keepdi
   return call(op, {x}, {{"axis", axis}, {"keepdims", keepdims}});
 }
 
-TEST(FuseSurroundings, ElementsAreComputedOnTheWay) {
+TEST(FusePrologues, ElementsAreComputedOnTheWay) {
   const std::string text = fused({{2, 3}, {3}}, [](const Arrays& in) -> Arrays {
     return {reduced("mean", call("square", {call("broadcast_sub", {in[0], in[1]})}), {1})};
   });
@@ -35,7 +35,7 @@ TEST(FuseSurroundings, ElementsAreComputedOnTheWay) {
                               "1 steps"));
 }
 
-TEST(FuseSurroundings, ResultsGoOnInTheCaches) {
+TEST(FusePrologues, ResultsGoOnInTheCaches) {
   const std::string text = fused({{2, 3}, {2}}, [](const Arrays& in) -> Arrays {
     const NDArray sum = reduced("sum", in[0], {1});
     return {call("tanh", {call("elemwise_add", {call("_mul_scalar", {sum}, {{"scalar", 0.1}}), in[1]})})};
@@ -44,7 +44,7 @@ TEST(FuseSurroundings, ResultsGoOnInTheCaches) {
   EXPECT_THAT(text, HasSubstr("fuses sum, _mul_scalar, elemwise_add, tanh\n1 steps"));
 }
 
-TEST(FuseSurroundings, WhatOthersReadIsStored) {
+TEST(FusePrologues, WhatOthersReadIsStored) {
   const std::string text = fused({{2, 3}}, [](const Arrays& in) -> Arrays {
     const NDArray y = call("tanh", {in[0]}), sum = reduced("sum", y, {1});
     return {y, sum, call("square", {sum})};
@@ -52,7 +52,7 @@ TEST(FuseSurroundings, WhatOthersReadIsStored) {
   EXPECT_THAT(text, Not(HasSubstr("_fused_reduction")));
 }
 
-TEST(FuseSurroundings, ViewsBetweenStay) {
+TEST(FusePrologues, ViewsBetweenStay) {
   const std::string text = fused({{2, 6}}, [](const Arrays& in) -> Arrays {
     const NDArray y = call("_reshape_to", {call("tanh", {in[0]})}, {{"shape", Shape{3, 4}}});
     return {call("exp", {call("_reshape_to", {reduced("sum", y, {1})}, {{"shape", Shape{3, 1}}})})};
@@ -60,7 +60,7 @@ TEST(FuseSurroundings, ViewsBetweenStay) {
   EXPECT_THAT(text, Not(HasSubstr("_fused_reduction")));
 }
 
-TEST(FuseSurroundings, ResultsThatNeedWhatComesLaterStay) {
+TEST(FusePrologues, ResultsThatNeedWhatComesLaterStay) {
   const std::string text = fused({{2, 3}, {2, 2}}, [](const Arrays& in) -> Arrays {
     const NDArray sum = reduced("sum", in[0], {1});
     return {call("elemwise_add", {sum, call("cumsum", {reduced("max", in[1], {1})})})};
@@ -69,7 +69,7 @@ TEST(FuseSurroundings, ResultsThatNeedWhatComesLaterStay) {
 }
 
 // A running mean that batch normalisation moves between the step that reads it and the reduction.
-TEST(FuseSurroundings, ReadsDoNotMovePastChanges) {
+TEST(FusePrologues, ReadsDoNotMovePastChanges) {
   Lowered graph = traced(
       {{4, 2}, {2}, {2}, {2}, {2}},
       [](const Arrays& in) -> Arrays {
@@ -79,20 +79,20 @@ TEST(FuseSurroundings, ReadsDoNotMovePastChanges) {
         return {y, call("sum", {before})};
       },
       DType::kFloat32, true);
-  fuse_surroundings(graph);
+  fuse_prologues(graph);
   const std::string text = to_text(graph);
   EXPECT_LT(text.find("= square(%3)"), text.find("_batch_norm_train")) << text;
   EXPECT_THAT(text, HasSubstr("= sum("));
 }
 
-TEST(FuseSurroundings, ElementsOfAnotherTypeStay) {
+TEST(FusePrologues, ElementsOfAnotherTypeStay) {
   EXPECT_THAT(fused(
                   {{2, 3}}, [](const Arrays& in) -> Arrays { return {call("_npi_mean", {call("square", {in[0]})})}; },
                   DType::kInt32),
               Not(HasSubstr("_fused_reduction")));
 }
 
-TEST(FuseSurroundings, ShortPiecesStay) {
+TEST(FusePrologues, ShortPiecesStay) {
   const Body body = [](const Arrays& in) -> Arrays { return {reduced("sum", call("tanh", {in[0]}), {0, 2})}; };
   EXPECT_THAT(fused({{2, 3, 4}}, body), HasSubstr("_fused_reduction"));
   EXPECT_THAT(fused({{200, 30, 4}}, body), Not(HasSubstr("_fused_reduction")));
@@ -140,7 +140,7 @@ TEST_P(FusedReductionBits, AreThoseOfTheSteps) {
       };
       Lowered plain = traced({shape, tail, one}, body, dtype), graph = plain;
       fuse(graph);
-      fuse_surroundings(graph);
+      fuse_prologues(graph);
       for (const Step& step : graph.steps) fusions += step.op->name == "_fused_reduction";
       SCOPED_TRACE(fmt::format("{} {}\n{}", op, to_string(axes), to_text(graph)));
       ASSERT_TRUE(run_plan(std::move(graph), inputs) == run_plan(std::move(plain), inputs));
@@ -166,7 +166,7 @@ NDArray dense(const NDArray& x, const NDArray& weight, const NDArray& bias) {
   return call("FullyConnected", {x, weight, bias}, {{"num_hidden", weight.shape()[0]}});
 }
 
-TEST(FuseSurroundings, DenseLayersTakeTheirActivation) {
+TEST(FusePrologues, DenseLayersTakeTheirActivation) {
   const std::string text = fused({{2, 3}, {4, 3}, {4}, {5, 4}, {5}}, [](const Arrays& in) -> Arrays {
     return {call("tanh", {dense(call("relu", {dense(in[0], in[1], in[2])}), in[3], in[4])})};
   });
@@ -177,7 +177,7 @@ TEST(FuseSurroundings, DenseLayersTakeTheirActivation) {
                               "%8 fuses FullyConnected, tanh\n"));
 }
 
-TEST(FuseSurroundings, DenseLayersTakeTheShortcut) {
+TEST(FusePrologues, DenseLayersTakeTheShortcut) {
   const std::string text = fused({{2, 3}, {4, 3}, {4}, {2, 4}}, [](const Arrays& in) -> Arrays {
     return {call("relu", {call("elemwise_add", {in[3], dense(in[0], in[1], in[2])})})};
   });
@@ -185,14 +185,14 @@ TEST(FuseSurroundings, DenseLayersTakeTheShortcut) {
   EXPECT_THAT(text, HasSubstr("fuses FullyConnected, elemwise_add, relu\n1 steps"));
 }
 
-TEST(FuseSurroundings, WhatBackwardReadsOfADenseLayerIsStored) {
+TEST(FusePrologues, WhatBackwardReadsOfADenseLayerIsStored) {
   const Body body = [](const Arrays& in) -> Arrays { return {call("relu", {dense(in[0], in[1], in[2])})}; };
   Lowered graph = traced({{2, 3}, {4, 3}, {4}}, body);
-  fuse_surroundings(graph, graph.steps[0].outputs);
+  fuse_prologues(graph, graph.steps[0].outputs);
   EXPECT_THAT(to_text(graph), HasSubstr("= relu("));
 }
 
-TEST(FuseSurroundings, DenseLayersKeepTheirBits) {
+TEST(FusePrologues, DenseLayersKeepTheirBits) {
   using Work = std::function<NDArray(const NDArray& y, const NDArray& shortcut)>;
   const Work works[] = {
       [](const NDArray& y, const NDArray&) { return call("relu", {y}); },
@@ -225,7 +225,7 @@ TEST(FuseSurroundings, DenseLayersKeepTheirBits) {
         const Body body = [&](const Arrays& in) -> Arrays { return {work(dense(in[0], in[1], in[2]), in[3])}; };
         Lowered plain = traced(shapes, body, dtype), graph = plain;
         fuse(graph);
-        fuse_surroundings(graph);
+        fuse_prologues(graph);
         const std::string text = to_text(graph);
         SCOPED_TRACE(fmt::format("{} rows\n{}", rows, text));
         EXPECT_THAT(text, HasSubstr("_fused_fully_connected"));
@@ -236,7 +236,7 @@ TEST(FuseSurroundings, DenseLayersKeepTheirBits) {
 }
 
 // oneDNN's own relu makes 0 of NaN.
-TEST(FuseSurroundings, NanPassesThroughDenseLayersWithRelu) {
+TEST(FusePrologues, NanPassesThroughDenseLayersWithRelu) {
   const std::vector<Shape> shapes{{40, 50}, {60, 50}, {60}};
   Arrays inputs;
   for (const Shape& shape : shapes) inputs.push_back(varied(shape, DType::kFloat32, 1));
@@ -246,12 +246,12 @@ TEST(FuseSurroundings, NanPassesThroughDenseLayersWithRelu) {
   Lowered graph =
       traced(shapes, [](const Arrays& in) -> Arrays { return {call("relu", {dense(in[0], in[1], in[2])})}; });
   Lowered plain = graph;
-  fuse_surroundings(graph);
+  fuse_prologues(graph);
   EXPECT_TRUE(run_plan(std::move(graph), inputs) == run_plan(std::move(plain), inputs));
 }
 
 // The order of memory, not of the axes, decides over the bits of a sum.
-TEST(FuseSurroundings, ElementsThatLieChannelsLastAreSummedInThatOrder) {
+TEST(FusePrologues, ElementsThatLieChannelsLastAreSummedInThatOrder) {
   const Shape shape{2, 70, 9, 8};
   for (const Shape& axes : {Shape{0, 2, 3}, Shape{1}, Shape{2, 3}, Shape{0, 1, 2, 3}}) {
     Lowered plain;
@@ -261,7 +261,7 @@ TEST(FuseSurroundings, ElementsThatLieChannelsLastAreSummedInThatOrder) {
       plain = lower(Arrays{x}, Arrays{reduced("sum", call("exp", {x}), axes)});
     }
     Lowered graph = plain;
-    fuse_surroundings(graph);
+    fuse_prologues(graph);
     const NDArray x(make_view(shape, DType::kFloat64, Device{}, channels_last_strides(shape)));
     copy_into(x, varied(shape, DType::kFloat64, 5));
     EXPECT_THAT(to_text(graph), HasSubstr("_fused_reduction"));
