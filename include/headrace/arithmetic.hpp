@@ -9,7 +9,8 @@
 
 namespace headrace {
 
-// A number beside an array. It takes the array's dtype, except that a floating number beside integers gives floats.
+// A number beside an array. It takes the array's dtype, except that a floating number beside integers gives float64;
+// Python, as MXNet, counts every number as an integer and keeps the array's dtype there, too.
 struct Scalar {
   template <class T>
   requires std::is_arithmetic_v<T> Scalar(T number)

@@ -59,7 +59,7 @@ _NAMES = {
         for name in ("Context", "cpu", "gpu", "cpu_pinned", "current_context", "num_gpus", "gpu_memory_info")
     },
     **{
-        name: ("util", name)
+        name: ("_semantics", name)
         for name in (
             "is_np_array",
             "is_np_shape",

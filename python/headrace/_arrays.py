@@ -4,9 +4,9 @@ from . import _core
 from . import ndarray as nd
 from . import numpy as mnp
 from . import numpy_extension as npx
+from ._semantics import is_np_array
 from .base import MXNetError
 from .ndarray import NDArray
-from .util import is_np_array
 
 NpArray = mnp.ndarray
 

@@ -1,22 +1,28 @@
-"""Operator functions, put where the catalogue says users find them."""
+"""The catalogue of operators: their descriptions, and their functions, put where it says users find them."""
+
+import functools
 
 from . import _core
 
-_by_prefix = None
+
+@functools.cache
+def operator_descriptions():
+    """Name to description of every operator."""
+    return {description["name"]: description for description in _core.catalogue()}
 
 
-def _load():
-    global _by_prefix
-    _by_prefix = {}
+@functools.cache
+def _by_prefix():
+    found = {}
     for path, function in _core.functions():
         prefix, _, name = path.rpartition(".")
-        _by_prefix.setdefault(prefix, {})[name] = function
-    return _by_prefix
+        found.setdefault(prefix, {})[name] = function
+    return found
 
 
 def functions(prefix):
     """Name to callable, of the operators whose path is ``prefix`` + '.' + name."""
-    return (_by_prefix or _load()).get(prefix, {})
+    return _by_prefix().get(prefix, {})
 
 
 def populate(namespace, prefix):

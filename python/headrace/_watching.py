@@ -3,7 +3,8 @@
 import json
 
 from . import _core
-from .util import is_np_array
+from ._catalogue import operator_descriptions
+from ._semantics import is_np_array
 
 __all__ = ["Watch"]
 
@@ -57,8 +58,6 @@ def _places_of_nodes(internals):
 
 
 def _input_name(operator, i):
-    from .symbol.calls import operator_descriptions  # symbols are built on executors, which use this module
-
     description = operator_descriptions().get(operator)
     if description is None or description["variadic"] or i >= len(description["inputs"]):
         return f"arg{i}"

@@ -1,14 +1,15 @@
 """Callbacks for training loops: reports and checkpoints.
 
-Those called after a batch take one parameter with `epoch`, `nbatch`, `eval_metric` and `locals`
-(model.BatchEndParam); those called after an epoch take (epoch, symbol, arg_params, aux_params).
+Those called after a batch take one parameter, a BatchEndParam; those called after an epoch take (epoch,
+symbol, arg_params, aux_params).
 """
 
+import collections
 import logging
 import math
 import time
 
-from .model import save_checkpoint
+from ._checkpoint import save_checkpoint
 
 __all__ = [
     "LogValidationMetricsCallback",
@@ -18,6 +19,8 @@ __all__ = [
     "log_train_metric",
     "module_checkpoint",
 ]
+
+BatchEndParam = collections.namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):

@@ -3,6 +3,7 @@
 import threading
 
 from . import _core
+from .base import MXNetError
 
 __all__ = [
     "Context",
@@ -133,8 +134,6 @@ def gpu_memory_info(device_id=0):
     MXNetError
         When there is no such GPU.
     """
-    from .base import MXNetError
-
     if not 0 <= device_id < num_gpus():
         raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
     total = _core.memory_bytes(device_id)

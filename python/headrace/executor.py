@@ -3,7 +3,7 @@
 import warnings
 
 from . import _arrays as arrays
-from . import _core, autograd
+from . import _core
 from . import ndarray as nd
 from ._watching import Watch
 from .base import MXNetError
@@ -74,7 +74,7 @@ class Executor:
             # The caller's arrays stay off the tape: an executor has variables of its own over the same
             # memory.
             self._leaves[i] = self.arg_arrays[i].detach()
-            autograd.mark_variables([self._leaves[i]], [self.grad_arrays[i]], requests[i])
+            _core.mark_variable(self._leaves[i], self.grad_arrays[i], requests[i])
         by_name = {**dict(zip(self._arg_names, self._leaves)), **dict(zip(self._aux_names, self.aux_arrays))}
         self._inputs = [by_name[name] for name in symbol.list_inputs()]
         self._op = _core.CachedOp(symbol._handle)
@@ -109,7 +109,7 @@ class Executor:
             self._outputs = [output.detach() for output in self._recorded]
         else:
             self._recorded = None
-            with autograd.train_mode() if is_train else autograd.predict_mode():
+            with _core.train_mode() if is_train else _core.predict_mode():
                 self._outputs = self._op(self._inputs, self._np)
         return self._outputs
 
@@ -117,7 +117,7 @@ class Executor:
         return any(request != "null" for request in self._requests)
 
     def _record(self):
-        with autograd.record(self._is_train):
+        with _core.record(self._is_train):
             self._recorded = self._op(self._inputs, self._np)
 
     def _call_monitor(self, is_train):
@@ -126,7 +126,7 @@ class Executor:
         by_name = {**self.arg_dict, **self.aux_dict}
         # Running statistics must not move twice.
         inputs = [by_name[name].copy() if name in self._aux_names else by_name[name] for name in watch.inputs]
-        with autograd.train_mode() if is_train else autograd.predict_mode():
+        with _core.train_mode() if is_train else _core.predict_mode():
             for _, reads, writes in watch.run(inputs, self._np):
                 for variable, name, value in reads if monitor_all else ():
                     if variable is not None:
@@ -149,7 +149,7 @@ class Executor:
         heads = self._head_gradients(out_grads)
         if self._recorded is None:
             self._record()
-        autograd.backward(self._recorded, heads, retain_graph=True, train_mode=is_train)
+        _core.backward(self._recorded, heads, retain_graph=True, train_mode=bool(is_train))
 
     def _head_gradients(self, given):
         count = len(self._symbol)
@@ -158,7 +158,7 @@ class Executor:
             raise ValueError(f"Executor.backward: {len(given)} out_grads for {count} outputs")
         given += [None] * (count - len(given))
         if self._is_train not in self._needed:
-            with autograd.record(self._is_train):
+            with _core.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
         for i, is_needed in enumerate(self._needed[self._is_train]):
             if is_needed and given[i] is None:
@@ -236,7 +236,7 @@ class Executor:
 
     def debug_str(self):
         """What runs, step by step."""
-        with autograd.predict_mode():
+        with _core.predict_mode():
             return self._op.explain(self._inputs)
 
 

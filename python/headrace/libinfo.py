@@ -1,9 +1,10 @@
 """Where the compiled library is, and which version of MXNet's interface it has."""
 
 from . import _core
-from .mxnet._alias import MXNET_VERSION as __version__
 
 __all__ = ["__version__", "find_lib_path"]
+
+__version__ = "1.9.1"
 
 
 def find_lib_path(prefix="libmxnet"):

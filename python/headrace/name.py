@@ -1,10 +1,16 @@
-"""Automatic names for blocks: a counter per kind of block, one manager per thread."""
+"""Names: automatic ones by a counter per kind of block, one manager per thread; how parameters' names end."""
 
 import threading
 
 from .base import class_property
 
 __all__ = ["NameManager", "Prefix"]
+
+# Ends of the names that layers give to their parameters.
+PARAMETER_SUFFIXES = (
+    *("_weight", "_bias", "_gamma", "_beta"),
+    *("_moving_mean", "_moving_var", "_running_mean", "_running_var"),
+)
 
 
 class NameManager:

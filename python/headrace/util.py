@@ -1,19 +1,14 @@
-"""NumPy semantics: the two switches that MXNet programs set, and helpers around them."""
+"""Helpers of MXNet programs: NumPy semantics, the environment, GPUs."""
 
-import functools
-import threading
+import os
+
+from . import _arrays as arrays
+from . import _semantics
+from ._semantics import *  # noqa: F403
+from .context import gpu_memory_info, num_gpus
 
 __all__ = [
-    "is_np_array",
-    "is_np_shape",
-    "set_np",
-    "reset_np",
-    "set_np_shape",
-    "np_array",
-    "np_shape",
-    "use_np",
-    "use_np_array",
-    "use_np_shape",
+    *_semantics.__all__,
     "getenv",
     "setenv",
     "get_gpu_count",
@@ -22,129 +17,13 @@ __all__ = [
 ]
 
 
-class _State(threading.local):
-    array = False
-    shape = False
-
-
-_state = _State()
-
-
-def is_np_array():
-    """Whether Gluon and friends work with ``np`` arrays in this thread."""
-    return _state.array
-
-
-def is_np_shape():
-    """Whether zero-dimensional and zero-size shapes mean what they mean in NumPy, in this thread."""
-    return _state.shape
-
-
-def set_np_shape(active):
-    """Switches NumPy shape semantics; returns the previous setting."""
-    if not active and _state.array:
-        raise ValueError(
-            "set_np_shape: NumPy array semantics need NumPy shape semantics; call reset_np() to end both"
-        )
-    previous, _state.shape = _state.shape, bool(active)
-    return previous
-
-
-def set_np(shape=True, array=True, dtype=False):
-    """Switches this thread to NumPy semantics.
-
-    Raises
-    ------
-    ValueError
-        For ``shape=False, array=True``: np arrays need NumPy shapes.
-    """
-    if array and not shape:
-        raise ValueError("set_np: NumPy array semantics (array=True) need NumPy shape semantics (shape=True)")
-    _state.array, _state.shape = bool(array), bool(shape)
-
-
-def reset_np():
-    """Back to legacy semantics."""
-    set_np(shape=False, array=False)
-
-
-class _Scope:
-    """Sets some flags for a ``with`` block, or for calls of a decorated function or class."""
-
-    def __init__(self, **flags):
-        self._flags, self._saved = flags, []
-
-    def __enter__(self):
-        self._saved.append((_state.array, _state.shape))
-        for name, value in self._flags.items():
-            setattr(_state, name, value)
-        return self
-
-    def __exit__(self, *_):
-        _state.array, _state.shape = self._saved.pop()
-
-    def __call__(self, target):
-        return _decorate(target, self._flags)
-
-
-def _decorate(target, flags):
-    if isinstance(target, type):
-        for name, value in list(vars(target).items()):
-            if (
-                callable(value)
-                and not isinstance(value, type)
-                and (not name.startswith("__") or name in _WRAPPED)
-            ):
-                setattr(target, name, _decorate(value, flags))
-        return target
-
-    @functools.wraps(target)
-    def scoped(*args, **kwargs):
-        with _Scope(**flags):
-            return target(*args, **kwargs)
-
-    return scoped
-
-
-_WRAPPED = ("__init__", "__call__", "__getitem__", "__len__", "__iter__")
-
-
-def np_shape(active=True):
-    """A ``with`` block with NumPy shape semantics on or off."""
-    return _Scope(shape=bool(active))
-
-
-def np_array(active=True):
-    """A ``with`` block with NumPy array semantics on or off."""
-    return _Scope(array=bool(active))
-
-
-def use_np_shape(func):
-    """Decorates a function or class to run with NumPy shape semantics."""
-    return _decorate(func, {"shape": True})
-
-
-def use_np_array(func):
-    """Decorates a function or class to run with NumPy array semantics."""
-    return _decorate(func, {"array": True})
-
-
-def use_np(func):
-    """Decorates a function or class to run with NumPy semantics."""
-    return _decorate(func, {"shape": True, "array": True})
-
-
 def getenv(name):
     """The value of an environment variable, or None."""
-    import os
-
     return os.environ.get(name)
 
 
 def setenv(name, value):
     """Sets an environment variable, or removes it when ``value`` is None."""
-    import os
-
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -153,20 +32,14 @@ def setenv(name, value):
 
 def get_gpu_count():
     """Number of GPUs that can be used."""
-    from .context import num_gpus
-
     return num_gpus()
 
 
 def get_gpu_memory(gpu_dev_id):
     """(free, total) bytes of a GPU."""
-    from .context import gpu_memory_info
-
     return gpu_memory_info(gpu_dev_id)
 
 
 def default_array(source, ctx=None, dtype=None):
     """An np array in NumPy mode, an nd array otherwise."""
-    from . import ndarray, numpy
-
-    return (numpy if is_np_array() else ndarray).array(source, ctx=ctx, dtype=dtype)
+    return arrays.array(source, ctx=ctx, dtype=dtype)

@@ -4,7 +4,7 @@ import json
 import pathlib
 import re
 
-from .model import PARAMETER_SUFFIXES
+from .name import PARAMETER_SUFFIXES
 from .symbol import Symbol
 
 __all__ = ["Digraph", "plot_network", "print_summary"]

@@ -17,9 +17,21 @@
 
 namespace headrace::python {
 
+namespace {
+
+// The class of a front end; loads that of np, which programs with nd arrays alone do without.
+PyTypeObject* class_of(bool np) {
+  PyTypeObject*& type = np ? classes().np : classes().nd;
+  if (type || !np) return type ? type : classes().base;
+  const Ref module(PyImport_ImportModule("headrace.numpy"));
+  return module ? type : nullptr;
+}
+
+}  // namespace
+
 PyObject* wrap(NDArray array, bool np) {
-  PyTypeObject* type = np ? classes().np : classes().nd;
-  if (!type) type = classes().base;
+  PyTypeObject* const type = class_of(np);
+  if (!type) return nullptr;
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
   if (!object) return nullptr;
   // Every array object has an array: what a file calls "none" is an empty one.

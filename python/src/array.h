@@ -18,7 +18,7 @@ struct PyArray {
   PyObject* weakrefs;
 };
 
-// The classes of the two front ends, set once by the package (headrace/ndarray and headrace/numpy).
+// The classes of the two front ends, each set once, by headrace/ndarray and headrace/numpy.
 struct Classes {
   PyTypeObject* base = nullptr;
   PyTypeObject* nd = nullptr;

@@ -36,7 +36,9 @@ PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject
   if (std::optional<Number> number = as_number(other)) {
     const OpDef* op = a_is_array ? forms.right : forms.left;
     check(op != nullptr, ErrorKind::kType, "{}: a number is not accepted beside an array", forms.both->name);
-    AttrsPtr attrs = headrace::make_attrs(ScalarAttrs{number->value, true});
+    // MXNet's rule: every number counts as an integer, so that integers keep their dtype beside 1.5, which is cut to 1.
+    // C++ keeps the fraction (headrace/arithmetic.hpp).
+    AttrsPtr attrs = headrace::make_attrs(ScalarAttrs{.scalar = number->value, .is_int = true});
     invoke(*op, attrs, {&array_of(a_is_array ? a : b), 1}, {&result, 1});
     return finish(std::move(result), forms.np, out);
   }

@@ -54,14 +54,12 @@ Device to_device(int type, int id) { return {static_cast<DeviceType>(type), id};
 
 void bind_arrays(nb::module_& m) {
   m.def(
-      "set_classes",
-      [](nb::handle nd, nb::handle np) {
-        classes().nd = reinterpret_cast<PyTypeObject*>(nd.inc_ref().ptr());
-        classes().np = reinterpret_cast<PyTypeObject*>(np.inc_ref().ptr());
-        adopt_class(classes().nd);
-        adopt_class(classes().np);
+      "set_class",
+      [](nb::type_object type, bool np) {
+        (np ? classes().np : classes().nd) = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
+        adopt_class(np ? classes().np : classes().nd);
       },
-      "Says which subclasses of Array results have.");
+      "Says which subclass of Array results of a front end have.");
   m.def(
       "array",
       [](nb::handle object, nb::object dtype, bool np) {

@@ -5,7 +5,7 @@
 #include "convert.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
-#include "op_call.h"
+#include "op_function.h"
 
 namespace nb = nanobind;
 

@@ -16,6 +16,7 @@
 #include "graph/tape_symbol.h"
 #include "headrace/symbol.hpp"
 #include "op/trace.h"
+#include "op_function.h"
 
 namespace nb = nanobind;
 
@@ -142,12 +143,16 @@ void bind_tracing(nb::module_& m) {
       },
       "An array without values that stands for an input of a traced graph.");
   m.def(
-      "set_tracing",
-      [](bool on) {
-        thread_state().keeps_compositions = on;
-        return std::exchange(thread_state().tracing, on);
+      "set_symbols",
+      [](nb::type_object symbol_class, nb::handle compose) {
+        set_symbols(reinterpret_cast<PyTypeObject*>(symbol_class.ptr()), compose.ptr());
       },
-      "Whether this thread's operations are linked into a graph instead of run; gives what it was.");
+      "The class of symbols, and what puts a call on them together.");
+  m.def(
+      "is_symbol", [](nb::handle object) { return is_symbol(object.ptr()); }, nb::arg("object").none());
+  m.def(
+      "is_operand", [](nb::handle object) { return is_array(object.ptr()) || is_symbol(object.ptr()); },
+      nb::arg("object").none(), "Whether something is an array or a symbol.");
 }
 
 void bind_cached_op(nb::module_& m) {

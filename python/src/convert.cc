@@ -72,11 +72,22 @@ Shape to_shape(PyObject* object, const char* what) {
   return shape;
 }
 
+namespace {
+
+template <class Matches>
+std::optional<DType> first_dtype(Matches&& matches) {
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (const auto dtype = static_cast<DType>(i); matches(dtype)) return dtype;
+  return std::nullopt;
+}
+
+}  // namespace
+
 DType to_dtype(PyObject* object) {
   if (PyUnicode_Check(object)) {
-    const char* name = PyUnicode_AsUTF8(object);
+    const char* const name = PyUnicode_AsUTF8(object);
     if (!name) throw PythonError();
-    if (std::strcmp(name, "bfloat16") == 0) return DType::kBfloat16;
+    if (const auto found = first_dtype([&](DType dtype) { return dtype_name(dtype) == name; })) return *found;
   }
   if (PyLong_CheckExact(object)) {
     long flag = PyLong_AsLong(object);
@@ -93,6 +104,8 @@ DType to_dtype(PyObject* object) {
          "unsigned integers of 8 to 64 bits and bool",
          text ? PyUnicode_AsUTF8(text.get()) : "?");
   }
+  // NumPy has one object for each, unless bytes are swapped; its name takes longer to find.
+  if (const auto found = first_dtype([&](DType one) { return numpy_dtype(one) == dtype.get(); })) return *found;
   Ref name(checked(PyObject_GetAttrString(dtype.get(), "name")));
   return parse_dtype(PyUnicode_AsUTF8(name.get()));
 }

@@ -5,7 +5,7 @@
 #include "array.h"
 #include "base/config.h"
 #include "bindings.h"
-#include "op_call.h"
+#include "op_function.h"
 #include "profiler/session.h"
 
 namespace nb = nanobind;

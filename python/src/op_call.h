@@ -1,4 +1,4 @@
-// Calling operators from Python: one callable object per name, with the operator's real signature.
+// Operators on arrays from Python, as callables and Python's own operators need them.
 #pragma once
 
 #include <Python.h>
@@ -21,11 +21,5 @@ struct PairForms {
 
 // a OP b where at least one is an array and the other an array or a number; NotImplemented for other operands.
 PyObject* call_binary(const PairForms& forms, PyObject* a, PyObject* b, PyObject* out);
-
-// A callable for `op` as it is seen at `path` ("nd.sum", "np.ndarray.sum"): np semantics for paths under np and npx.
-PyObject* make_op_function(const OpDef& op, const char* name, bool np);
-
-// Prepares the type; once, when the module is loaded.
-bool ready_op_function_type();
 
 }  // namespace headrace::python

@@ -1,40 +1,57 @@
 #include "scope.h"
 
+#include <utility>
+
 #include "array.h"
 #include "op/thread_state.h"
 
 namespace headrace::python {
 namespace {
 
+// What a scope sets: 0 or 1; kKept: left as it is.
+constexpr signed char kKept = -1;
+struct Wanted {
+  signed char recording = kKept, training = kKept, tracing = kKept, keeps_compositions = kKept, composing = kKept;
+};
+
+struct Flag {
+  bool ThreadState::*in_state;
+  signed char Wanted::*in_scope;
+};
+constexpr Flag kFlags[] = {{&ThreadState::recording, &Wanted::recording},
+                           {&ThreadState::training, &Wanted::training},
+                           {&ThreadState::tracing, &Wanted::tracing},
+                           {&ThreadState::keeps_compositions, &Wanted::keeps_compositions},
+                           {&ThreadState::composing, &Wanted::composing}};
+
+// At its end only what it has set is what it was before: programs may have set the rest meanwhile.
 struct Scope {
-  PyObject_HEAD signed char recording, training;  // -1: left as it is
-  bool saved_recording, saved_training;
+  PyObject_HEAD Wanted wanted;
+  Wanted outer;
 };
 
 PyTypeObject* scope_type = nullptr;
 
 PyObject* scope_enter(PyObject* self, PyObject*) {
   auto* scope = reinterpret_cast<Scope*>(self);
-  ThreadState& state = thread_state();
-  scope->saved_recording = state.recording;
-  scope->saved_training = state.training;
-  if (scope->recording >= 0) state.recording = scope->recording != 0;
-  if (scope->training >= 0) state.training = scope->training != 0;
+  for (const auto& [in_state, in_scope] : kFlags) {
+    if (scope->wanted.*in_scope == kKept) continue;
+    scope->outer.*in_scope = static_cast<signed char>(std::exchange(thread_state().*in_state, scope->wanted.*in_scope));
+  }
   return Py_NewRef(self);
 }
 
 PyObject* scope_exit(PyObject* self, PyObject* const*, Py_ssize_t) {
-  auto* scope = reinterpret_cast<Scope*>(self);
-  thread_state().recording = scope->saved_recording;
-  thread_state().training = scope->saved_training;
+  const auto* scope = reinterpret_cast<Scope*>(self);
+  for (const auto& [in_state, in_scope] : kFlags)
+    if (scope->wanted.*in_scope != kKept) thread_state().*in_state = scope->outer.*in_scope != 0;
   Py_RETURN_NONE;
 }
 
-PyObject* make_scope(signed char recording, signed char training) {
+PyObject* make_scope(Wanted wanted) {
   auto* scope = PyObject_New(Scope, scope_type);
   if (!scope) return nullptr;
-  scope->recording = recording;
-  scope->training = training;
+  scope->wanted = wanted;
   return reinterpret_cast<PyObject*>(scope);
 }
 
@@ -55,16 +72,21 @@ bool train_mode_argument(PyObject* const* arguments, Py_ssize_t count, PyObject*
 
 PyObject* record(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
   signed char training = 1;
-  return train_mode_argument(arguments, count, keywords, &training) ? make_scope(1, training) : nullptr;
+  return train_mode_argument(arguments, count, keywords, &training) ? make_scope({.recording = 1, .training = training})
+                                                                    : nullptr;
 }
 
 PyObject* pause(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
   signed char training = 0;
-  return train_mode_argument(arguments, count, keywords, &training) ? make_scope(0, training) : nullptr;
+  return train_mode_argument(arguments, count, keywords, &training) ? make_scope({.recording = 0, .training = training})
+                                                                    : nullptr;
 }
 
-PyObject* train_mode(PyObject*, PyObject*) { return make_scope(-1, 1); }
-PyObject* predict_mode(PyObject*, PyObject*) { return make_scope(-1, 0); }
+PyObject* train_mode(PyObject*, PyObject*) { return make_scope({.training = 1}); }
+PyObject* predict_mode(PyObject*, PyObject*) { return make_scope({.training = 0}); }
+
+PyObject* tracing(PyObject*, PyObject*) { return make_scope({.tracing = 1, .keeps_compositions = 1}); }
+PyObject* composing(PyObject*, PyObject*) { return make_scope({.composing = 1}); }
 
 template <class F>
 PyCFunction function(F* f) {
@@ -81,6 +103,10 @@ PyMethodDef module_functions[] = {
      "train_mode()\n--\n\nA block in which dropout, batch normalisation and the like behave as in training."},
     {"predict_mode", predict_mode, METH_NOARGS,
      "predict_mode()\n--\n\nA block in which dropout, batch normalisation and the like behave as in inference."},
+    {"tracing", tracing, METH_NOARGS,
+     "tracing()\n--\n\nA block whose operations are linked into a graph, each call as one node, and not run."},
+    {"composing", composing, METH_NOARGS,
+     "composing()\n--\n\nA block in which calls of operators give symbols where they are given no arrays."},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -25,19 +25,13 @@ void Gradient::set(size_t i, const OpDef& op, AttrsPtr attrs, std::span<const ND
 namespace autograd {
 namespace {
 
-// Sets the thread's flags for the time of one backward walk.
-class ScopedState {
- public:
-  ScopedState(bool recording, bool training) : saved_(thread_state()) {
-    thread_state().recording = recording;
-    thread_state().training = training;
-  }
-  ~ScopedState() { thread_state() = saved_; }
-  ScopedState(const ScopedState&) = delete;
-
- private:
-  ThreadState saved_;
-};
+// The mode of one backward walk.
+auto walking(bool recording, bool training) {
+  return [=](ThreadState& state) {
+    state.recording = recording;
+    state.training = training;
+  };
+}
 
 // What the walk knows of one node.
 struct Entry {
@@ -269,7 +263,7 @@ void mark_variable(NDArray& array, const NDArray& gradient, GradReq request) {
 void backward(std::span<const NDArray> heads, std::span<const NDArray> head_gradients, bool retain_graph,
               bool train_mode) {
   check_recorded(heads);
-  ScopedState scope(false, train_mode);
+  const ThreadStateScope scope(walking(false, train_mode));
   Walk walk(heads, {}, false);
   check(walk.reaches_leaf(), ErrorKind::kRuntime,
         "backward: there are no inputs in computation graph that require gradients; call attach_grad() on them before "
@@ -290,7 +284,7 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
           "other than 'null'",
           i + 1);
   }
-  ScopedState scope(create_graph, train_mode);
+  const ThreadStateScope scope(walking(create_graph, train_mode));
   Walk walk(heads, variables, create_graph);
   walk.seed(heads, head_gradients);
   walk.run();

@@ -19,19 +19,7 @@ bool is_known(const Shape& shape) {
 }
 
 // Operations run, whatever the thread is about.
-class PlainScope {
- public:
-  PlainScope() noexcept : saved_(thread_state()) {
-    thread_state() = {};
-    thread_state().device = saved_.device;
-  }
-  ~PlainScope() { thread_state() = saved_; }
-  PlainScope(const PlainScope&) = delete;
-  PlainScope& operator=(const PlainScope&) = delete;
-
- private:
-  ThreadState saved_;
-};
+constexpr auto kPlainly = [](ThreadState& state) { state = {.device = state.device}; };
 
 void check_grad_req(const std::string& name, const std::string& grad_req) {
   check(grad_req == "write" || grad_req == "add" || grad_req == "null", ErrorKind::kValue,
@@ -102,7 +90,7 @@ void Parameter::complete_shape(const Shape& shape) {
 void Parameter::cast(DType dtype) {
   if (dtype == dtype_) return;
   dtype_ = dtype;
-  PlainScope scope;
+  const ThreadStateScope scope(kPlainly);
   for (NDArray& one : data_) one = cast_to(one.detach(), dtype);
   attach_gradients();
 }
@@ -186,7 +174,7 @@ std::vector<NDArray> Parameter::readable() const {
 
 NDArray Parameter::reduce() const {
   check_has_data();
-  PlainScope scope;
+  const ThreadStateScope scope(kPlainly);
   if (data_.size() == 1) return as_in_context(data_[0].detach(), cpu());
   const std::vector<NDArray> replicas = readable();
   NDArray total = replicas[0];
@@ -195,7 +183,7 @@ NDArray Parameter::reduce() const {
 }
 
 void Parameter::make() {
-  PlainScope scope;
+  const ThreadStateScope scope(kPlainly);
   NDArray values = init_(shape_, Device{});
   check(values && values.shape() == shape_, ErrorKind::kValue, "Parameter {}: the initialiser must give shape {}",
         name_, to_string(shape_));
@@ -204,7 +192,7 @@ void Parameter::make() {
 }
 
 void Parameter::replicate(const NDArray& values) {
-  PlainScope scope;
+  const ThreadStateScope scope(kPlainly);
   data_.clear();
   for (const Device& device : devices_) data_.push_back(as_in_context(values.detach(), device));
   attach_gradients();

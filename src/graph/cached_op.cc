@@ -50,18 +50,6 @@ Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
 }
 
-// While it lives, creation operators of this thread put arrays on `device`.
-class DeviceScope {
- public:
-  explicit DeviceScope(Device device) noexcept : saved_(thread_state().device) { thread_state().device = device; }
-  ~DeviceScope() { thread_state().device = saved_; }
-  DeviceScope(const DeviceScope&) = delete;
-  DeviceScope& operator=(const DeviceScope&) = delete;
-
- private:
-  Device saved_;
-};
-
 // Plans are the same on all places of the host, since those share its memory.
 int64_t memory_of(Device device) { return device.is_host() ? -1 : device.id; }
 
@@ -232,7 +220,7 @@ void CachedOp::check_places(std::span<const NDArray> inputs) const {
 std::vector<NDArray> CachedOp::run_eagerly(std::span<const NDArray> inputs) const {
   Bindings bindings;
   for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(variables_[i], inputs[i]);
-  const DeviceScope scope(device_of(inputs));
+  const ThreadStateScope scope([&](ThreadState& state) { state.device = device_of(inputs); });
   return evaluate(symbol_.outputs(), bindings);
 }
 

@@ -73,16 +73,8 @@ std::vector<NDArray> gradients_of_call(const Symbol& symbol, std::span<const NDA
   Bindings bindings;
   for (size_t i = 0; i < inputs.size(); ++i) bindings.emplace(traced.variables[i].node().get(), inputs[i]);
   for (size_t k = 0; k < heads.size(); ++k) bindings.emplace(traced.heads[k].node().get(), heads[k]);
-  ThreadState& state = thread_state();
-  const bool mode = std::exchange(state.training, training);
-  std::vector<NDArray> found, gradients(inputs.size());
-  try {
-    found = evaluate(traced.gradients, bindings);
-  } catch (...) {
-    state.training = mode;
-    throw;
-  }
-  state.training = mode;
+  const ThreadStateScope scope([=](ThreadState& state) { state.training = training; });
+  std::vector<NDArray> found = evaluate(traced.gradients, bindings), gradients(inputs.size());
   for (size_t k = 0; k < found.size(); ++k) gradients[traced.gradient_of[k]] = std::move(found[k]);
   return gradients;
 }

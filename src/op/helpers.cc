@@ -54,19 +54,12 @@ NDArray full_like(const NDArray& array, double value) {
 
 void copy_into(const NDArray& destination, const NDArray& source) {
   static const OpDef& cast = find_op("Cast");
-  ThreadState& state = thread_state();
-  bool recording = std::exchange(state.recording, false);
+  const ThreadStateScope scope(kWithoutRecording);
   NDArray target = destination.detach(), from = source.detach();
-  try {
-    if (needs_device_copy(target.device(), from.device()))
-      copy_across(target, from);
-    else
-      invoke(cast, attrs_of(cast, {{"dtype", destination.dtype()}}), {&from, 1}, {&target, 1});
-  } catch (...) {
-    state.recording = recording;
-    throw;
-  }
-  state.recording = recording;
+  if (needs_device_copy(target.device(), from.device()))
+    copy_across(target, from);
+  else
+    invoke(cast, attrs_of(cast, {{"dtype", destination.dtype()}}), {&from, 1}, {&target, 1});
 }
 
 NDArray contiguous(const NDArray& array) { return array.is_contiguous() ? array : call("_contiguous", {array}); }

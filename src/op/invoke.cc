@@ -240,14 +240,8 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
                     std::span<NDArray> outputs) {
   std::vector<NDArray> results;
   if (op.gradient) {
-    bool recording = std::exchange(thread_state().recording, false);
-    try {
-      results = op.compose(inputs, *attrs);
-    } catch (...) {
-      thread_state().recording = recording;
-      throw;
-    }
-    thread_state().recording = recording;
+    const ThreadStateScope scope(kWithoutRecording);
+    results = op.compose(inputs, *attrs);
     for (NDArray& result : results) result = result.detach();
   } else {
     results = op.compose(inputs, *attrs);

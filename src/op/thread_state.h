@@ -2,8 +2,6 @@
 // inherit it.
 #pragma once
 
-#include <utility>
-
 #include "engine/engine.h"
 #include "headrace/device.hpp"
 
@@ -14,6 +12,7 @@ struct ThreadState {
   bool training = false;
   bool tracing = false;                   // operations are linked, not run (op/trace.h)
   bool keeps_compositions = false;        // while tracing: every call is one node, as in a symbol
+  bool composing = false;                 // calls that are given no arrays make symbols, where the frontend has them
   Device device = {};                     // where creation operators put arrays
   Priority priority = Priority::kNormal;  // of the operations that it issues
   int urgency = 0;                        // likewise, among operations of that priority
@@ -27,34 +26,38 @@ namespace detail {
 
 inline ThreadState& thread_state() noexcept { return detail::thread_state; }
 
-// Operations that this thread issues while it lives have that priority and urgency.
-class PriorityScope {
+// While it lives the state of its thread is another one; then it is again what it was, whatever has been set meanwhile.
+class ThreadStateScope {
  public:
-  PriorityScope(Priority priority, int urgency) noexcept
-      : outer_(std::exchange(thread_state().priority, priority)),
-        outer_urgency_(std::exchange(thread_state().urgency, urgency)) {}
-  ~PriorityScope() {
-    thread_state().priority = outer_;
-    thread_state().urgency = outer_urgency_;
+  // `change` is given the state to change.
+  template <class Change>
+  explicit ThreadStateScope(Change&& change) : outer_(thread_state()) {
+    change(thread_state());
   }
-  PriorityScope(const PriorityScope&) = delete;
-  PriorityScope& operator=(const PriorityScope&) = delete;
+  ~ThreadStateScope() { thread_state() = outer_; }
+  ThreadStateScope(const ThreadStateScope&) = delete;
+  ThreadStateScope& operator=(const ThreadStateScope&) = delete;
 
  private:
-  const Priority outer_;
-  const int outer_urgency_;
+  const ThreadState outer_;
+};
+
+inline constexpr auto kWithoutRecording = [](ThreadState& state) { state.recording = false; };
+
+// Operations that this thread issues while it lives have that priority and urgency.
+class PriorityScope : public ThreadStateScope {
+ public:
+  PriorityScope(Priority priority, int urgency)
+      : ThreadStateScope([&](ThreadState& state) {
+          state.priority = priority;
+          state.urgency = urgency;
+        }) {}
 };
 
 // What operations that this thread issues while it lives write into given arrays keeps its value when they fail.
-class KeepScope {
+class KeepScope : public ThreadStateScope {
  public:
-  explicit KeepScope(bool keeps) noexcept : outer_(std::exchange(thread_state().keeps, keeps)) {}
-  ~KeepScope() { thread_state().keeps = outer_; }
-  KeepScope(const KeepScope&) = delete;
-  KeepScope& operator=(const KeepScope&) = delete;
-
- private:
-  const bool outer_;
+  explicit KeepScope(bool keeps) : ThreadStateScope([=](ThreadState& state) { state.keeps = keeps; }) {}
 };
 
 }  // namespace headrace

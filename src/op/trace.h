@@ -11,20 +11,15 @@
 namespace headrace {
 
 // `keeps_compositions`: the graph is to become a symbol, whose meaning does not depend on the mode of the thread.
-class TraceScope {
+class TraceScope : public ThreadStateScope {
  public:
-  explicit TraceScope(bool training, bool keeps_compositions = false) noexcept : saved_(thread_state()) {
-    thread_state().recording = false;
-    thread_state().tracing = true;
-    thread_state().keeps_compositions = keeps_compositions;
-    thread_state().training = training;
-  }
-  ~TraceScope() { thread_state() = saved_; }
-  TraceScope(const TraceScope&) = delete;
-  TraceScope& operator=(const TraceScope&) = delete;
-
- private:
-  ThreadState saved_;
+  explicit TraceScope(bool training, bool keeps_compositions = false)
+      : ThreadStateScope([=](ThreadState& state) {
+          state.recording = false;
+          state.tracing = true;
+          state.keeps_compositions = keeps_compositions;
+          state.training = training;
+        }) {}
 };
 
 inline bool is_abstract(const NDArray& array) noexcept { return array && !array.view()->storage(); }

@@ -7,6 +7,7 @@
 #include "engine/runtime.h"
 #include "ndarray/layout_copies.h"
 #include "op/kernel.h"
+#include "ops/onednn_isa.h"
 
 namespace headrace::onednn {
 
@@ -33,8 +34,10 @@ void end_tasks_before_what_is_there() {
 
 dnnl::engine& cpu_engine() {
   struct Cpu {
-    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    dnnl::engine engine;
     Cpu() {
+      avoid_unusable_instructions();
+      engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
       // The library's caches are made with a first primitive.
       const dnnl::memory::desc one({1}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
       const dnnl::eltwise_forward::primitive_desc relu(engine, dnnl::prop_kind::forward_inference,

@@ -11,6 +11,7 @@ from headrace.numpy import differences, host
 X = numpy.array([[1.0, 2.5, -3.0], [4.0, numpy.nan, 6.0]], "float32")
 Y = numpy.array([3.0, 1.0, 2.0, 1.0], "float32")
 I = numpy.array([2, 0, 1, 1], "int64")  # noqa: E741
+ROW, COLUMN = numpy.array([7, 8, 9], "float32"), numpy.array([[7], [8]], "float32")
 BITS = numpy.array([1, 0, 1], "uint8")
 
 # Calls by name: positional arguments, and those by name.
@@ -24,7 +25,6 @@ CALLS = {
     "corrcoef": [(Y, Y * I)],
     "correlate": [(Y, Y[:2])],
     "cov": [(Y,), (numpy.stack([Y, Y * I]),)],
-    "delete": [(X, 1, {"axis": 1})],
     "diag_indices_from": [(numpy.ones((3, 3), "float32"),)],
     "digitize": [(Y, numpy.array([1.5, 2.5], "float32"))],
     "divmod": [(Y, 2)],
@@ -36,7 +36,6 @@ CALLS = {
     "histogramdd": [(Y[:, None], {"bins": 3})],
     "i0": [(Y,)],
     "imag": [(Y,)],
-    "insert": [(X, 1, 9, {"axis": 1})],
     "interp": [(Y, Y[[1, 2, 0]], Y[:3])],
     "intersect1d": [(Y, Y[:2])],
     "isclose": [(X, X), (X, X, {"equal_nan": True})],
@@ -81,7 +80,6 @@ CALLS = {
     "triu_indices_from": [(numpy.ones((2, 3), "float32"),)],
     "union1d": [(Y, I)],
     "unpackbits": [(BITS,)],
-    "unravel_index": [(I, (2, 2))],
     "unwrap": [(Y * 4,)],
     "vander": [(Y,)],
 }
@@ -105,6 +103,62 @@ def check(got, expected):
     else:
         assert type(got) is type(expected)
         numpy.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *[(X, place, axis) for place in (1, -1, [0], [1, 0], [], slice(None, None, 2)) for axis in (0, 1)],
+        *[(Y, place, None) for place in (0, [0, 2], numpy.array([True, False, True, False]), slice(1, None))],
+    ],
+)
+def test_delete(arguments):
+    check(np.delete(*map(both_ways, arguments)), numpy.delete(*arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *[
+            (X, place, value, axis)
+            for place in (1, [1], [0, 1])
+            for value in (9, ROW, COLUMN)
+            for axis in (0, 1)
+        ],
+        (Y, [1], numpy.array([7, 8], "float32"), None),
+        (Y, 1, numpy.array([7, 8], "float32"), None),
+        (Y, slice(0, 2), 5, None),
+        (X, slice(0, 2), 5, 0),
+        (Y, [], 5, None),
+    ],
+)
+def test_insert(arguments):
+    try:
+        expected = numpy.insert(*arguments)
+    except ValueError:
+        with pytest.raises(ValueError):
+            np.insert(*map(both_ways, arguments)).asnumpy()
+    else:
+        check(np.insert(*map(both_ways, arguments)), expected)
+
+
+def test_places_out_of_range_or_of_no_integers():
+    for function in (
+        lambda place: np.delete(np.array(Y), place),
+        lambda place: np.insert(np.array(Y), place, 1),
+    ):
+        for place in (99, [99], -99):
+            with pytest.raises(IndexError):
+                function(place).asnumpy()
+        with pytest.raises(TypeError, match="places must be integers"):
+            function([1.5])
+
+
+def test_unravel_index():
+    check(np.unravel_index(np.array(I), (2, 2)), numpy.unravel_index(I, (2, 2)))
+    check(np.unravel_index(3, (2, 2), order="F"), numpy.unravel_index(3, (2, 2), order="F"))
+    with pytest.raises(ValueError):
+        np.unravel_index(np.array(I), (1, 1))
 
 
 def test_every_function_has_a_call():

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_stubs_are_python_and_hold_the_operators(tmp_path):
-    packages = Path(headrace.__file__).resolve().parents[1]
+    packages = Path(headrace.__file__).absolute().parents[1]
     subprocess.run([sys.executable, ROOT / "tools/make_stubs.py", packages, tmp_path], check=True)
     found = {}
     for path in tmp_path.rglob("*.pyi"):

@@ -1,7 +1,9 @@
 """tools/check_layers.py accepts the includes of the design and names each one that breaks it."""
 
 import check_layers
+import cpp_layers
 import pytest
+import sources
 
 GOOD = {
     "src/base/log.cc": '#include "base/log.h"\n#include <fmt/format.h>\n',
@@ -34,19 +36,55 @@ BAD = [
 ]
 
 
-def test_accepts_the_design(make_tree, capsys):
-    assert check_layers.main([str(make_tree(GOOD))]) == 0
-    assert "11 files, 0 problems" in capsys.readouterr().out
+@pytest.fixture
+def problems_in(make_tree):
+    """What is wrong with the C++ files of a tree that has all layers, as one text."""
+
+    def check(files):
+        root = make_tree(files)
+        for layer in cpp_layers.LAYERS[1:]:
+            (root / "src" / layer).mkdir(parents=True, exist_ok=True)
+        (root / "include/headrace").mkdir(parents=True, exist_ok=True)
+        listed = sources.list_sources(root, sources.CPP_SUFFIXES)
+        return "\n".join(
+            cpp_layers.problems(root, [file for file in listed if file.parts[0] in ("src", "include")])
+        )
+
+    return check
+
+
+def test_accepts_the_design(problems_in):
+    assert problems_in(GOOD) == ""
 
 
 @pytest.mark.parametrize(("path", "line", "reason"), BAD, ids=lambda value: value.replace("/", "."))
-def test_names_what_breaks_the_design(make_tree, capsys, path, line, reason):
-    assert check_layers.main([str(make_tree({path: f"// A file.\n{line}\n"}))]) == 1
+def test_names_what_breaks_the_design(problems_in, path, line, reason):
+    problems = problems_in({path: f"// A file.\n{line}\n"})
+    assert path in problems
+    assert reason in problems
+
+
+def test_tells_the_line(problems_in):
+    problems = problems_in({"src/base/a.h": '#pragma once\n\n#  include "op/op_def.h"\n'})
+    assert problems.startswith("src/base/a.h:3:")
+
+
+def test_a_layer_has_a_folder(problems_in, monkeypatch):
+    monkeypatch.setattr(cpp_layers, "LAYERS", (*cpp_layers.LAYERS, "optimizer"))
+    assert problems_in({"src/optimizer/sgd.cc": ""}) == ""
+    monkeypatch.setattr(cpp_layers, "LAYERS", cpp_layers.LAYERS[:-1])
+    assert "optimizer/ is not a layer of src/" in problems_in({})
+
+
+def test_a_layer_without_a_folder_is_told(make_tree):
+    problems = list(cpp_layers.problems(make_tree({"src/base/a.h": ""}), []))
+    assert len(problems) == len(cpp_layers.LAYERS) - 1
+    assert "there is no folder include/headrace" in problems[0] and "src/trace" in problems[1]
+
+
+def test_both_languages_count(make_tree, capsys):
+    files = {"src/base/a.h": '#include "op/op.h"\n', "python/headrace/__init__.py": "", "python/src/a.cc": ""}
+    assert check_layers.main([str(make_tree(files))]) == 1
     output = capsys.readouterr().out
-    assert path in output
-    assert reason in output
-
-
-def test_tells_the_line(make_tree, capsys):
-    check_layers.main([str(make_tree({"src/base/a.h": '#pragma once\n\n#  include "op/op_def.h"\n'}))])
-    assert "src/base/a.h:3:" in capsys.readouterr().out
+    assert "base/ lies below op/" in output and "there is no python/headrace/gluon" in output
+    assert "check_layers: 2 files" in output

@@ -3,8 +3,7 @@
 from . import loss, nn, utils
 from .block import Block
 from .hybrid_block import HybridBlock
-from .parameter import Constant, DeferredInitializationError, Parameter
-from .parameter_dict import ParameterDict
+from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
 from .trainer import Trainer
 
 __all__ = [

@@ -5,10 +5,12 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import initializer
-from ..util import is_np_array
+from .._semantics import is_np_array
+from .model_files import load_model, save_model
 from .naming import BlockScope
 from .parameter import Parameter
 from .parameter_dict import ParameterDict, brief_names
+from .summary import print_summary
 from .utils import HookHandle
 
 __all__ = ["Block"]
@@ -38,6 +40,12 @@ class Block:
     Names are made by the enclosing `name_scope` and, outside of any, by the thread's NameManager. In np mode
     a block must return np arrays.
     """
+
+    # What `save` and `summary` ask every block.
+    _is_hybrid = False
+    _graph = None  # of a hybrid block that was hybridized and called
+    _hides_children = False  # whether a call does not reach the children, being a compiled graph
+    _has_summary_row = True
 
     def __init__(self, prefix=None, params=None):
         self._empty_prefix = prefix == ""
@@ -218,8 +226,6 @@ class Block:
 
     def summary(self, *inputs):
         """Runs the block on `inputs` and prints each layer's output shape and number of parameters."""
-        from .summary import print_summary
-
         print_summary(self, inputs)
 
     def save_parameters(self, filename, deduplicate=False):
@@ -285,8 +291,6 @@ class Block:
         """Writes `prefix-model.json`, the names of the blocks and the graphs of those that have run
         hybridized, and `prefix-model.params`, the parameters; `load` reads them, as MXNet does.
         """
-        from .model_files import save_model
-
         save_model(self, prefix)
 
     def load(self, prefix):
@@ -295,8 +299,6 @@ class Block:
         The blocks get the names that they had, and those that were hybridized their graphs. MXNetError: a
         file cannot be read or is of another model; else as load_parameters.
         """
-        from .model_files import load_model
-
         load_model(self, prefix)
 
     def save_params(self, filename):

@@ -6,8 +6,8 @@ or samples. The same classes work on nd arrays and, in np mode, on np arrays.
 
 import math
 
+from .._semantics import is_np_array
 from ..base import numeric_types
-from ..util import is_np_array
 from .hybrid_block import HybridBlock
 
 __all__ = [

@@ -12,7 +12,7 @@ import pathlib
 
 from .. import symbol as sym
 from ..base import MXNetError
-from .hybrid_block import Graph, HybridBlock
+from .graph import Graph
 
 __all__ = ["load_model", "save_model"]
 
@@ -24,7 +24,7 @@ def _numbered(block, counter):
 
 def _described(block, counter):
     described = {"orig_name": block.name}
-    if isinstance(block, HybridBlock):
+    if block._is_hybrid:
         graph = block._graph
         if graph is not None:
             described["in_format"], described["out_format"] = graph.in_format, graph.out_format
@@ -79,7 +79,7 @@ class _Reader:
         if {child.name for child in children} != set(names):
             self._refuse(f"{key} has the children {', '.join(names)}")
         block._children = {names[child.name]: child for child in children}
-        if isinstance(block, HybridBlock) and described.get("hybridized"):
+        if block._is_hybrid and described.get("hybridized"):
             self._set_graph(block, described)
 
     @staticmethod

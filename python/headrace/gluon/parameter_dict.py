@@ -5,7 +5,7 @@ import numpy as np
 from .. import _arrays as arrays
 from .. import initializer
 from ..ndarray import NDArray
-from .parameter import Constant, Parameter
+from ._parameter import Constant, Parameter
 
 _NAMING_HINT = (
     "Blocks that share parameters, or were made outside a name_scope(), have names of other prefixes."

@@ -3,7 +3,6 @@
 import math
 
 from ..ndarray import NDArray
-from .nn.containers import HybridSequential, Sequential
 
 _ROW = "{:>20}  {:>42} {:>15}"
 _WIDTH = 80
@@ -75,17 +74,13 @@ def print_summary(block, inputs):
 
     AssertionError: a block is hybridized, so that its children are not called.
     """
-    from .symbol_block import SymbolBlock
-
     rows = _Rows()
     rows.add_input(inputs)
     handles, visited = [], set()
 
     def attach(part):
-        # A SymbolBlock is compiled always, and is one row.
-        is_compiled = getattr(part, "_active", False) and not isinstance(part, SymbolBlock)
-        assert not is_compiled, f'"{part.name}" must not be hybridized to print summary.'
-        if not isinstance(part, (Sequential, HybridSequential)) and id(part) not in visited:
+        assert not part._hides_children, f'"{part.name}" must not be hybridized to print summary.'
+        if part._has_summary_row and id(part) not in visited:
             visited.add(id(part))
             handles.append(part.register_forward_hook(rows.add_call))
 

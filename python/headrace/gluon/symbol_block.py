@@ -4,7 +4,8 @@ from .. import symbol as sym
 from .._structure import flatten, regroup
 from ..base import MXNetError
 from ..context import cpu
-from .hybrid_block import Graph, HybridBlock, _is_array, as_one_symbol
+from .graph import Graph, as_one_symbol, is_array
+from .hybrid_block import HybridBlock
 from .parameter_dict import ParameterDict
 
 __all__ = ["SymbolBlock"]
@@ -38,6 +39,8 @@ class SymbolBlock(HybridBlock):
     All other variables become parameters, shared with `params` where that has them. ValueError: an input
     is no variable.
     """
+
+    _hides_children = False  # it has none
 
     def hybrid_forward(self, F, *args):
         """Not called: `forward` runs the graph."""
@@ -103,8 +106,8 @@ class SymbolBlock(HybridBlock):
 
     def forward(self, x, *args):
         """Runs the graph on arrays, or puts symbols in place of the inputs."""
-        flat, _ = flatten((x, *args), lambda one: _is_array(one) or isinstance(one, sym.Symbol))
-        if _is_array(flat[0]):
+        flat, _ = flatten((x, *args), lambda one: is_array(one) or isinstance(one, sym.Symbol))
+        if is_array(flat[0]):
             return self._run_graph(*flat)
         replaced = self._graph.outputs(**dict(zip(self._input_names, flat)))
         if self._graph.out_format == 0:

@@ -1,53 +1,79 @@
-"""Tracing blocks that define `forward` on arrays: it runs once on arrays without values."""
+"""Tracing blocks into graphs: `hybrid_forward` is called with symbols; where a block defines `forward` on
+arrays instead, that runs once on arrays without values.
+"""
 
 import contextlib
 
-from .. import _core
+from .. import _core, autograd
+from .._semantics import is_np_array, is_np_shape
 from .._structure import flatten, regroup
-from ..util import is_np_array, is_np_shape
+from .graph import Graph, as_one_symbol, is_array, symbols
 
-__all__ = ["trace_forward"]
+__all__ = ["trace"]
+
+
+def trace(block, flat, in_format):
+    """The Graph of a HybridBlock for the arguments `flat`, nested as `in_format` says.
+
+    A block that defines `forward` gets its parameters initialized first, where they are deferred.
+    """
+    count = sum(one is not None for one in flat)
+    fresh = iter(["data"] if count == 1 else [f"data{i}" for i in range(count)])
+    names = [None if one is None else next(fresh) for one in flat]
+    traced = _trace_forward if block._defines_forward else _trace_hybrid_forward
+    outputs, out_format = traced(block, flat, in_format, names)
+    return Graph(outputs, out_format, in_format, names, dict(block.collect_params().items()))
+
+
+def _trace_hybrid_forward(block, flat, in_format, names):
+    """(symbol, format of the output) of `block.hybrid_forward`."""
+    variables = [None if name is None else symbols().var(name) for name in names]
+    with autograd.pause(autograd.is_training()):
+        out = block._forward_symbols(*regroup(iter(variables), in_format))
+    return as_one_symbol(out)
+
+
+def _trace_forward(block, flat, in_format, names):
+    """(symbol, format of the output) of `block.forward`. MXNetError: forward reads values, writes in place,
+    or gives something that does not depend on its inputs.
+    """
+    from ..symbol.calls import wrap
+
+    args = regroup(iter(flat), in_format)
+    if any(param._deferred_init for param in block.collect_params().values()):
+        block._active = False
+        try:
+            block.forward(*args)  # completes the shapes of the parameters
+        finally:
+            block._active = True
+    unknown = -1 if is_np_shape() else 0
+    parameters = list(block.collect_params().values())
+    assert all(unknown not in (parameter.shape or (unknown,)) for parameter in parameters)
+    with _traced(parameters):
+        stand_ins = [
+            one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, is_np_array())
+            for name, one in zip(names, flat)
+        ]
+        out = block.forward(*regroup(iter(stand_ins), in_format))
+        flat_out, out_format = flatten(out, is_array)
+        handle = _core.SymbolHandle.from_arrays(flat_out)
+    return wrap(handle, is_np_array()), out_format
 
 
 @contextlib.contextmanager
 def _traced(parameters):
     """Meanwhile, the parameters' `data()` gives arrays that stand for them in the graph."""
     kept = []
-    was = _core.set_tracing(True)
     try:
-        for parameter in parameters:
-            kept.append((parameter, parameter._data, parameter._single))
-            stand_in = _core.trace_variable(
-                parameter.name, parameter.shape, parameter.dtype, parameter.var().list_attr(), is_np_array()
-            )
-            parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
-        yield
+        with _core.tracing():
+            for parameter in parameters:
+                kept.append((parameter, parameter._data, parameter._single))
+                attributes = parameter.var().list_attr()
+                stand_in = _core.trace_variable(
+                    parameter.name, parameter.shape, parameter.dtype, attributes, is_np_array()
+                )
+                parameter._data, parameter._single = [stand_in] * len(parameter._ctx_list), stand_in
+            yield
     finally:
-        _core.set_tracing(was)
         for parameter, data, single in kept:
             parameter._data, parameter._single = data, single
-
-
-def trace_forward(block, args, names):
-    """(symbol handle, format of the output): what `block.forward` computes of `args`, nested arrays.
-
-    `names` are those of the array arguments. All parameters must be initialized. MXNetError: forward
-    reads values, writes in place, or gives something that does not depend on its inputs.
-    """
-    from .. import _arrays as arrays
-
-    flat, in_format = flatten(args, lambda one: isinstance(one, arrays.NDArray))
-    unknown = -1 if is_np_shape() else 0
-    parameters = list(block.collect_params().values())
-    assert all(unknown not in (parameter.shape or (unknown,)) for parameter in parameters)
-    names = iter(names)
-    with _traced(parameters):
-        stand_ins = [
-            one
-            if one is None
-            else _core.trace_variable(next(names), one.shape, one._dtype_name, {}, is_np_array())
-            for one in flat
-        ]
-        out = block.forward(*regroup(iter(stand_ins), in_format))
-        flat_out, out_format = flatten(out, lambda one: isinstance(one, arrays.NDArray))
-        return _core.SymbolHandle.from_arrays(flat_out), out_format

@@ -1,6 +1,7 @@
 """The initializer of all parameters of a fused recurrent network, as one vector."""
 
 from .base import InitDesc, Initializer, create, register
+from .fused_weights import FusedWeights
 
 __all__ = ["FusedRNN"]
 
@@ -26,13 +27,8 @@ class FusedRNN(Initializer):
         )
 
     def _init_weight(self, desc, arr):
-        from ..mxnet.rnn import FusedRNNCell
-
-        cell = FusedRNNCell(*self._cell_arguments, prefix="")
-        parts = cell.unpack_weights({"parameters": arr})
-        for name, part in parts.items():
+        for name, part in FusedWeights(*self._cell_arguments).views(arr).items():
             if name.endswith("_f_bias"):
                 part[:] = self._forget_bias
             else:
                 (self._init or desc.global_init)(InitDesc(name, global_init=desc.global_init), part)
-        arr[:] = cell.pack_weights(parts)["parameters"]

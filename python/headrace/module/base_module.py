@@ -5,9 +5,10 @@ import time
 import warnings
 
 from .. import metric
+from .._checkpoint import load_param_file, save_param_file
+from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataDesc, DataIter, NDArrayIter
-from ..model import BatchEndParam, load_param_file, save_param_file
 from ..ndarray import NDArray
 from .executor_group import join
 

@@ -3,7 +3,7 @@
 import logging
 import warnings
 
-from ..model import load_checkpoint, save_param_file
+from .._checkpoint import load_checkpoint, save_param_file
 from .base_module import DEFAULT_INITIALIZER, BaseModule
 from .module import Module
 

@@ -6,9 +6,9 @@ import warnings
 import numpy
 
 from .. import metric
+from .._checkpoint import load_checkpoint, save_checkpoint
 from ..callback import LogValidationMetricsCallback
 from ..io import DataIter, NDArrayIter, ResizeIter
-from ..model import load_checkpoint, save_checkpoint
 from .base_module import DEFAULT_INITIALIZER
 from .module import Module
 

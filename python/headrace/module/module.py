@@ -6,13 +6,14 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import optimizer as opt
+from .._checkpoint import load_checkpoint, save_checkpoint
 from .._exchange import GradientExchange, create_store, replace_values
 from ..base import ArrayValueError
 from ..context import Context, cpu, current_context
 from ..executor import gradient_requests
 from ..initializer import InitDesc
 from ..io import DataDesc
-from ..model import PARAMETER_SUFFIXES, load_checkpoint, save_checkpoint
+from ..name import PARAMETER_SUFFIXES
 from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
 from .executor_group import ExecutorGroup
 

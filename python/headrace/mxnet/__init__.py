@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import types
 
+from .. import _generator, _semantics
 from . import _alias
 
 __all__ = ["install", "top_module"]
@@ -26,11 +27,8 @@ def install() -> None:
         return
     _alias.check_not_imported()
 
-    import headrace.random
-    import headrace.util
-
-    headrace.random.set_generator("mt19937")
-    headrace.util.reset_np()
+    _generator.set_generator("mt19937")
+    _semantics.reset_np()
     sys.modules["mxnet"] = _alias.make_top_module()
     sys.meta_path.insert(0, _alias.Finder())
 

@@ -14,9 +14,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ..libinfo import __version__ as MXNET_VERSION
 from . import _homes
 
-MXNET_VERSION = "1.9.1"
 OWN = pathlib.Path(__file__).parent
 SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
 

@@ -3,7 +3,7 @@
 import ctypes
 import functools
 
-from ..util import is_np_array, is_np_shape, np_array, np_shape, set_np
+from .._semantics import is_np_array, is_np_shape, np_array, np_shape, set_np
 
 _NumpyArrayScope, _NumpyShapeScope = np_array, np_shape
 

@@ -3,15 +3,13 @@
 Functions come from the operator catalogue; ``help(nd.dot)`` shows what one does.
 """
 
-from .. import _core
 from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
 from . import ndarray
 from .ndarray import *  # noqa: F403
 from .ndarray import NDArray
-from .counting import histogram
 from . import _internal, contrib, image, linalg, op, random, sparse
-from .parts import split_v2
+from .parts import histogram, split_v2
 from .utils import load, load_frombuffer, save
 
 _add_methods(NDArray, "NDArray")
@@ -32,23 +30,3 @@ __all__ = [
     "save",
     "histogram",
 ]
-
-
-def _complete():
-    """What needs both front ends' classes."""
-    from ..numpy.multiarray import ndarray as np_class
-
-    _core.set_classes(NDArray, np_class)
-
-
-def __getattr__(name):
-    """`np` and `npx`, which `F` has in a hybrid block."""
-    if name in ("np", "npx"):
-        from .. import numpy, numpy_extension
-
-        globals().update(np=numpy, npx=numpy_extension)
-        return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-_complete()

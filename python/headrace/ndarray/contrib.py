@@ -1,10 +1,15 @@
-"""Operators of ``nd.contrib``, from the catalogue; loops and branches over arrays."""
+"""Operators of ``nd.contrib``, from the catalogue; loops and branches over arrays; sampling of candidates."""
 
-from .. import _zipfian
+import math
+
+from .. import _core
 from .._catalogue import populate as _populate
+from . import random
 from .control_flow import cond, foreach, while_loop
 
 __all__ = [*_populate(globals(), "nd.contrib"), "cond", "foreach", "rand_zipfian", "while_loop"]
+
+_exp, _log = (_core.function(name, False) for name in ("exp", "log"))
 
 
 def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
@@ -14,6 +19,15 @@ def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
     Gives the sampled classes (int64), and how often `true_classes` and the sampled ones are expected among
     `num_sampled` (float64).
     """
-    from .. import ndarray
+    log_range = math.log(range_max + 1)
 
-    return _zipfian.rand_zipfian(ndarray, true_classes, num_sampled, range_max, ctx=ctx)
+    def expected_count(classes):
+        return _log((classes + 2) / (classes + 1)) / log_range * num_sampled
+
+    drawn = random.uniform(0, log_range, shape=(num_sampled,), dtype="float64", ctx=ctx)
+    sampled = (_exp(drawn) - 1).astype("int64") % range_max
+    return (
+        sampled,
+        expected_count(true_classes.astype("float64")),
+        expected_count(sampled.astype("float64")),
+    )

@@ -1,5 +1,6 @@
 """Loops and branches over arrays, run by Python step by step; gradients flow as through any other code."""
 
+from .. import _core
 from .._structure import flatten, regroup
 from .ndarray import NDArray
 
@@ -19,11 +20,11 @@ def _flat(value, what):
     return flat, item_format
 
 
-def _stack(rows):
-    from .. import ndarray as nd
-    from .. import numpy as np
+_stack_of = {np: _core.function("stack", np) for np in (False, True)}
 
-    return np.stack(rows) if isinstance(rows[0], np.ndarray) else nd.stack(*rows)
+
+def _stack(rows):
+    return _stack_of[rows[0]._is_np](*rows)
 
 
 def _truth(value, what):

@@ -1,6 +1,7 @@
 """NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
 
 import sys
+import warnings
 import weakref
 
 import numpy as _numpy
@@ -8,6 +9,7 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
+from .storage_types import refuse
 
 __all__ = [
     "NDArray",
@@ -131,8 +133,6 @@ class NDArray(_core.Array):
         """
         if isinstance(other, NDArray):
             if other is self:
-                import warnings
-
                 warnings.warn("You are attempting to copy an array to itself", RuntimeWarning, stacklevel=2)
                 return False
             _core.copy_into(other, self)
@@ -154,7 +154,7 @@ class NDArray(_core.Array):
     def tostype(self, stype):
         """The array itself for 'default', the only storage type."""
         if stype != "default":
-            _refuse_sparse("tostype", stype)
+            refuse("tostype", stype)
         return self
 
     def attach_grad(self, grad_req="write", stype=None):
@@ -163,7 +163,7 @@ class NDArray(_core.Array):
         ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
         """
         if stype not in (None, "default"):
-            _refuse_sparse("attach_grad", stype)
+            refuse("attach_grad", stype)
         _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
@@ -264,6 +264,9 @@ class NDArray(_core.Array):
         return None if self._is_none else bytearray(_core.to_record(self, self._is_np))
 
 
+_core.set_class(NDArray, False)
+
+
 def _from_record(cls, _):
     return cls.__new__(cls)
 
@@ -297,23 +300,17 @@ def _placed(made, ctx):
     return made if made._device == (ctx.device_typeid, ctx.device_id) else made.copyto(ctx)
 
 
-def _refuse_sparse(operation, stype):
-    from .sparse import refuse
-
-    refuse(operation, stype)
-
-
 def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
     """Zeros, float32 by default. NotSupportedForSparseNDArray: another `stype` than 'default'."""
     if stype not in (None, "default"):
-        _refuse_sparse("zeros", stype)
+        refuse("zeros", stype)
     return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
 
 
 def empty(shape, ctx=None, dtype=None, stype=None):
     """An NDArray whose values are undefined. NotSupportedForSparseNDArray: another `stype` than 'default'."""
     if stype not in (None, "default"):
-        _refuse_sparse("empty", stype)
+        refuse("empty", stype)
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
 

@@ -1,14 +1,18 @@
-"""nd functions that cut arrays into parts."""
+"""nd functions that cut arrays or symbols into parts or count their elements."""
 
 from .. import _core
 
-__all__ = ["check_equal_parts", "split_v2"]
+__all__ = ["check_equal_parts", "counted", "cut", "histogram", "split_v2"]
 
+_histogram = _core.function("_histogram", False)
 _split = _core.function("_split_v2", False)
 
 
-def check_equal_parts(ary, sections, axis, name):
-    """ValueError unless the extent of the axis is a multiple of ``sections``."""
+def check_equal_parts(ary, indices_or_sections, axis, name):
+    """ValueError where a number of sections does not divide the extent of the axis, if that is known."""
+    if _core.is_symbol(ary) or not hasattr(indices_or_sections, "__index__"):
+        return
+    sections = int(indices_or_sections)
     if -ary.ndim <= axis < ary.ndim and sections > 0 and ary.shape[axis] % sections:
         raise ValueError(
             f"{name}: an axis of extent {ary.shape[axis]} cannot be cut into {sections} equal parts; give a "
@@ -16,17 +20,53 @@ def check_equal_parts(ary, sections, axis, name):
         )
 
 
+def cut(operator, ary, indices_or_sections, axis, squeeze_axis=False):
+    """What an operator like `_split_v2` gives. ValueError: the number of parts is not positive."""
+    if hasattr(indices_or_sections, "__index__"):
+        if indices_or_sections <= 0:
+            raise ValueError(f"split: the number of parts must be positive, got {indices_or_sections}")
+        indices, sections = [], int(indices_or_sections)
+    else:
+        indices, sections = [0, *indices_or_sections], 0
+    return operator(ary, indices=indices, axis=axis, squeeze_axis=squeeze_axis, sections=sections)
+
+
 def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
-    """Views of parts of the array along one axis; a list when there are several.
+    """Parts along one axis: views of an array, a list of several; of a symbol one with an output for each.
 
     An integer gives that many equal parts; a sequence says where the parts after the first begin.
 
     Raises
     ------
     ValueError
-        When the axis does not divide into equal parts.
+        When the axis does not divide into equal parts, where its extent is known.
     """
-    if hasattr(indices_or_sections, "__index__"):
-        check_equal_parts(ary, indices_or_sections, axis, "split_v2")
-        return _split(ary, axis=axis, squeeze_axis=squeeze_axis, sections=indices_or_sections)
-    return _split(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis)
+    check_equal_parts(ary, indices_or_sections, axis, "split_v2")
+    return cut(_split, ary, indices_or_sections, axis, squeeze_axis)
+
+
+def counted(operator, a, bins, range):
+    """What `_histogram` gives for a number of bins or their edges."""
+    if not hasattr(bins, "__index__") or hasattr(bins, "shape") or _core.is_symbol(bins):
+        return operator(a, bins)
+    if range is None and _core.is_symbol(a):
+        raise ValueError("histogram: null range is not supported in symbol mode; give the ends of the bins")
+    return operator(a, bin_cnt=bins, range=None if range is None else tuple(range))
+
+
+def histogram(a, bins=10, range=None):
+    """How many elements fall into each bin (int64), and the bin edges; of a symbol a symbol of two outputs.
+
+    Parameters
+    ----------
+    bins : int, or an NDArray or symbol
+        Number of equal bins, or their ascending edges.
+    range : (float, float), optional
+        Ends of the equal bins; None, of arrays, which are waited for: smallest and largest element.
+
+    Raises
+    ------
+    ValueError
+        For edges that fall, a number of bins that is not positive, or a symbol without a range.
+    """
+    return counted(_histogram, a, bins, range)

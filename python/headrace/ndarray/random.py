@@ -1,4 +1,4 @@
-"""``nd.random``: samples of distributions whose parameters are numbers or arrays.
+"""``nd.random``: samples of distributions whose parameters are numbers, arrays or symbols.
 
 With numbers the result has the given shape. With arrays of parameters (of one shape) the result has their
 shape followed by ``shape``: that many samples for each set of parameters.
@@ -34,16 +34,29 @@ _with_numbers = {name: _core.function("_random_" + name, False) for name in _OPE
 _with_arrays = {name: _core.function("_sample_" + name, False) for name in _OPERATORS}
 _randint = _core.function("_random_randint", False)
 _draw = _core.function("_draw", False)
+_is_operand = _core.is_operand
+
+
+def _given(**attributes):
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _shape_of(shape, out):
-    if shape is not None:
-        return shape
-    return (1,) if out is None else out.shape
+    return out.shape if shape is None and out is not None else shape
 
 
-def _as_arrays(name, parameters):
-    """All parameters as arrays of the shape that those given as arrays have."""
+def _as_operands(name, parameters):
+    """All parameters as arrays of the shape that those given as arrays have; symbols, if all are.
+
+    AssertionError: symbols beside numbers or arrays.
+    """
+    symbols = [p for p in parameters if _core.is_symbol(p)]
+    if symbols:
+        kinds = " and ".join(sorted({str(type(p)) for p in parameters}))
+        assert len(symbols) == len(parameters), (
+            f"random.{name}: Distribution parameters must all have the same type, but got both {kinds}"
+        )
+        return parameters
     like = next(p for p in parameters if isinstance(p, NDArray))
     for p in parameters:
         if not isinstance(p, (NDArray, int, float)):
@@ -56,57 +69,56 @@ def _as_arrays(name, parameters):
     ]
 
 
-def _sample(name, parameters, shape, dtype, ctx, out):
-    if any(isinstance(p, NDArray) for p in parameters):
-        return _with_arrays[name](
-            *_as_arrays(name, parameters), shape=() if shape is None else shape, dtype=dtype, out=out
-        )
+def _sample(name, parameters, shape, dtype, ctx, out, kwargs):
+    if any(map(_is_operand, parameters)):
+        operands = _as_operands(name, parameters)
+        return _with_arrays[name](*operands, **_given(shape=shape, dtype=dtype), out=out, **kwargs)
     if dtype is None and out is not None:
         dtype = out.dtype
-    return _with_numbers[name](*parameters, shape=_shape_of(shape, out), dtype=dtype, ctx=ctx, out=out)
+    given = _given(shape=_shape_of(shape, out), dtype=dtype, ctx=ctx)
+    return _with_numbers[name](*parameters, **given, out=out, **kwargs)
 
 
 def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise."""
-    return _sample("uniform", (low, high), shape, dtype, ctx, out)
+    return _sample("uniform", (low, high), shape, dtype, ctx, out, kwargs)
 
 
 def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the normal distribution. A negative ``scale`` is an MXNetError when the result is waited
     for."""
-    return _sample("normal", (loc, scale), shape, dtype, ctx, out)
+    return _sample("normal", (loc, scale), shape, dtype, ctx, out, kwargs)
 
 
-def randn(*shape, **kwargs):
-    """Samples of the normal distribution in the given shape; ``loc``, ``scale``, ``dtype`` and ``ctx`` as in
-    normal."""
-    return normal(kwargs.pop("loc", 0), kwargs.pop("scale", 1), shape or None, **kwargs)
+def randn(*shape, loc=0, scale=1, **kwargs):
+    """Samples of the normal distribution in the given shape; ``dtype`` and ``ctx`` as in normal."""
+    return normal(loc, scale, shape or None, **kwargs)
 
 
 def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the exponential distribution with mean ``scale``, which must be positive (MXNetError)."""
-    rate = 1.0 / scale if isinstance(scale, NDArray) or scale != 0 else 0.0  # which no distribution has
-    return _sample("exponential", (rate,), shape, dtype, ctx, out)
+    rate = 1.0 / scale if _is_operand(scale) or scale != 0 else 0.0  # which no distribution has
+    return _sample("exponential", (rate,), shape, dtype, ctx, out, kwargs)
 
 
 def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the gamma distribution with shape ``alpha`` and scale ``beta``."""
-    return _sample("gamma", (alpha, beta), shape, dtype, ctx, out)
+    return _sample("gamma", (alpha, beta), shape, dtype, ctx, out, kwargs)
 
 
 def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the Poisson distribution with mean ``lam``, as floats."""
-    return _sample("poisson", (lam,), shape, dtype, ctx, out)
+    return _sample("poisson", (lam,), shape, dtype, ctx, out, kwargs)
 
 
 def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the negative binomial distribution: ``k`` failures, probability ``p`` of failure."""
-    return _sample("negative_binomial", (k, p), shape, dtype, ctx, out)
+    return _sample("negative_binomial", (k, p), shape, dtype, ctx, out, kwargs)
 
 
 def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the negative binomial distribution with mean ``mu`` and dispersion ``alpha``."""
-    return _sample("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out)
+    return _sample("generalized_negative_binomial", (mu, alpha), shape, dtype, ctx, out, kwargs)
 
 
 def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
@@ -116,28 +128,20 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     ------
     ValueError
         Unless ``low < high``.
+    AssertionError
+        For limits that are no numbers.
     """
-    return _randint(low, high, shape=_shape_of(shape, out), dtype=dtype, ctx=ctx, out=out)
+    assert not _is_operand(low) and not _is_operand(high), "randint: low and high must be numbers"
+    given = _given(shape=_shape_of(shape, out), dtype=dtype, ctx=ctx)
+    return _randint(low, high, **given, out=out, **kwargs)
 
 
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None):
     """Zeros and ones, ones with probability ``prob``; float32 unless ``dtype`` says otherwise."""
-    if isinstance(prob, NDArray):
-        return _draw(
-            prob,
-            distribution="bernoulli",
-            shape=() if shape is None else shape,
-            dtype=dtype or "float32",
-            out=out,
-        )
-    return _draw(
-        distribution="bernoulli",
-        parameters=[prob],
-        shape=_shape_of(shape, out),
-        dtype=dtype or "float32",
-        ctx=ctx,
-        out=out,
-    )
+    given = _given(shape=_shape_of(shape, out), dtype=dtype or "float32", ctx=ctx)
+    if _is_operand(prob):
+        return _draw(prob, distribution="bernoulli", **{**given, "shape": shape or ()}, out=out)
+    return _draw(distribution="bernoulli", parameters=[prob], **{"shape": (1,), **given}, out=out)
 
 
 __all__ += _populate(globals(), "nd.random")

@@ -1,7 +1,9 @@
 """Sparse arrays by name: classes for programs to ask about, and functions that say there are none yet."""
 
-from ..base import NotSupportedForSparseNDArray
 from .ndarray import NDArray
+from .ndarray import empty as _dense_empty
+from .ndarray import zeros as _dense_zeros
+from .storage_types import refuse
 
 __all__ = [
     "BaseSparseNDArray",
@@ -13,16 +15,6 @@ __all__ = [
     "row_sparse_array",
     "zeros",
 ]
-
-
-def refuse(operation, stype):
-    """Raises the error for a sparse storage type, 'csr' or 'row_sparse'. ValueError: another one."""
-    if stype not in ("csr", "row_sparse"):
-        raise ValueError(f"{operation}: unknown storage type {stype!r}; use 'default'")
-    raise NotSupportedForSparseNDArray(
-        f"{operation}: storage type {stype!r} was asked for, and sparse arrays are not in Headrace yet; use "
-        "stype='default'"
-    )
 
 
 class BaseSparseNDArray(NDArray):
@@ -47,18 +39,14 @@ def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
     """Zeros. NotSupportedForSparseNDArray: another `stype` than 'default'."""
     if stype != "default":
         refuse("sparse.zeros", stype)
-    from . import zeros as dense_zeros
-
-    return dense_zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
+    return _dense_zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
 
 
 def empty(stype, shape, ctx=None, dtype=None):
     """An array whose values are undefined. NotSupportedForSparseNDArray: another `stype` than 'default'."""
     if stype != "default":
         refuse("sparse.empty", stype)
-    from . import empty as dense_empty
-
-    return dense_empty(shape, ctx=ctx, dtype=dtype)
+    return _dense_empty(shape, ctx=ctx, dtype=dtype)
 
 
 def csr_matrix(arg1, shape=None, ctx=None, dtype=None):

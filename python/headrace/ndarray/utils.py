@@ -1,6 +1,7 @@
 """Saving and loading arrays in MXNet's file format."""
 
 from .. import _core
+from .ndarray import NDArray
 
 __all__ = ["save", "load", "load_frombuffer"]
 
@@ -15,8 +16,6 @@ def save(fname, data):
     TypeError
         For a list or dict with an entry that is not an array, or a key that is not a string.
     """
-    from .ndarray import NDArray
-
     if isinstance(data, NDArray):
         names, arrays = [], [data]
     elif isinstance(data, list):

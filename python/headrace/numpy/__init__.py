@@ -7,7 +7,6 @@ import numpy as _numpy
 
 from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
-from .. import ndarray as _nd  # noqa: F401  (completes the pair of array classes)
 from .multiarray import array, empty, ndarray
 from .numbers import give_scalars as _give_scalars
 from . import linalg, random
@@ -17,7 +16,8 @@ from .host import *  # noqa: F403
 from .parts import *  # noqa: F403
 from .products import *  # noqa: F403
 from .statistics import *  # noqa: F403
-from . import differences, functions, host, parts, products, statistics
+from .values import *  # noqa: F403
+from . import differences, functions, host, parts, products, statistics, values
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -53,6 +53,7 @@ __all__ = [
     *parts.__all__,
     *products.__all__,
     *statistics.__all__,
+    *values.__all__,
     *_names,
     *_older,
 ]

@@ -1,45 +1,29 @@
-"""np functions of neighbours, polynomials and repetition that are put together from operators."""
-
-import math
+"""np functions of neighbours and polynomials, and places that are left out or put in."""
 
 import numpy as _numpy
 
 from .. import _core
 from ..ndarray.ndarray import NDArray
-from .multiarray import array
+from ._axes import normalized_axes
+from ._operands import is_symbol, operand, shape_of
+from .multiarray import array, call_on_host
 from .multiarray import front_end as _np
-from .statistics import normalized_axes
 
-__all__ = [
-    "broadcast_arrays",
-    "diff",
-    "ediff1d",
-    "in1d",
-    "msort",
-    "polyval",
-    "resize",
-    "trapz",
-]
+__all__ = ["delete", "diff", "ediff1d", "insert", "msort", "polyval", "unravel_index"]
 
-
+_delete = _core.function("_npi_delete", True)
 _diff = _core.function("_npi_diff", True)
 _ediff1d = _core.function("_npi_ediff1d", True)
+_insert = {kind: _core.function("_npi_insert_" + kind, True) for kind in ("scalar", "slice", "tensor")}
 _polyval = _core.function("_npi_polyval", True)
-
-
-def _array(values, dtype=None, ctx=None):
-    return values if isinstance(values, NDArray) else array(values, dtype=dtype, ctx=ctx)
-
-
-def _neighbours(a, axis):
-    """All but the first and all but the last along an axis, counted from the front."""
-    before = (slice(None),) * axis
-    return a[before + (slice(1, None),)], a[before + (slice(None, -1),)]
+_unravel_index = _core.function("_unravel_index", True)
 
 
 def _edge(values, a, axis):
     """What goes before or after an array along an axis: a scalar is one element at each place."""
-    values = _array(values, a.dtype, a.ctx)
+    if is_symbol(values) or is_symbol(a):
+        return operand(values)
+    values = operand(values, a.dtype, a)
     if values.ndim > 0:
         return values
     return _np().broadcast_to(values, tuple(1 if i == axis else n for i, n in enumerate(a.shape)))
@@ -53,58 +37,33 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     a : array of at least one dimension.
     n : how often differences are taken; 0 gives the array itself.
     axis : of the differences; its extent becomes smaller by n.
-    prepend, append : array or scalar that goes before or after ``a`` along the axis first.
+    prepend, append : array or scalar that goes before or after ``a`` along the axis first; of symbols a
+        symbol.
 
     Raises
     ------
     ValueError
         For a scalar array, a negative n or an axis out of range.
     """
-    a = _array(a)
-    if a.ndim == 0:
-        raise ValueError("diff: expected an array of at least one dimension, got a scalar")
-    (axis,) = normalized_axes(axis, a.ndim, "diff")
-    if n == 0:
-        return a
-    before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
-    if before or after:
+    a = operand(a)
+    if n != 0 and (prepend is not None or append is not None):
+        if shape_of(a) is not None:
+            (axis,) = normalized_axes(axis, a.ndim, "diff")
+        before, after = [[] if v is None else [_edge(v, a, axis)] for v in (prepend, append)]
         a = _np().concatenate([*before, a, *after], axis=axis)
     return _diff(a, n=n, axis=axis)
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
     """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``."""
-    ary = _array(ary)
-    around = [_array(v, ary.dtype, ary.ctx) for v in (to_begin, to_end) if v is not None]
-    return _ediff1d(
-        ary, *around, to_begin_arr_given=to_begin is not None, to_end_arr_given=to_end is not None
-    )
-
-
-def trapz(y, x=None, dx=1.0, axis=-1):
-    """The integral of ``y`` along an axis by the trapezoidal rule.
-
-    Parameters
-    ----------
-    y : values.
-    x : places of the values: of the shape of ``y``, or one-dimensional along the axis; None: ``dx`` apart.
-    dx : distance of the values without ``x``.
-    axis : along which to integrate.
-
-    Raises
-    ------
-    ValueError
-        For an axis out of range.
-    """
-    y = _array(y)
-    (axis,) = normalized_axes(axis, y.ndim, "trapz")
-    later, earlier = _neighbours(y, axis)
-    if x is not None:
-        x = _array(x, ctx=y.ctx)
-        dx = diff(x, axis=axis if x.ndim > 1 else 0)
-        if x.ndim == 1:
-            dx = dx.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
-    return _np().sum((later + earlier) * dx * 0.5, axis=axis)
+    ary = operand(ary)
+    operands, attributes = [ary], {}
+    for name, values in (("to_begin", to_begin), ("to_end", to_end)):
+        is_number = values is None or _numpy.isscalar(values)
+        if not is_number:
+            operands.append(operand(values, getattr(ary, "dtype", None), ary))
+        attributes |= {name + "_arr_given": not is_number, name + "_scalar": values if is_number else None}
+    return _ediff1d(*operands, **attributes)
 
 
 def polyval(p, x):
@@ -115,32 +74,82 @@ def polyval(p, x):
     ValueError
         Unless ``p`` has one dimension.
     """
-    x = _array(x)
-    return _polyval(_array(p, ctx=x.ctx), x)
-
-
-def broadcast_arrays(*args):
-    """The arrays, each stretched to the shape that all of them have together."""
-    arrays = [_array(a) for a in args]
-    shape = _numpy.broadcast_shapes(*(a.shape for a in arrays))
-    return [_np().broadcast_to(a, shape) for a in arrays]
-
-
-def resize(a, new_shape):
-    """The elements of ``a`` in order, again and again, in a new shape."""
-    a = _array(a)
-    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
-    count = math.prod(shape)
-    if a.size == 0 or count == 0:
-        return _np().zeros(shape, dtype=a.dtype)
-    return _np().tile(a.ravel(), -(-count // a.size))[:count].reshape(shape)
+    x = operand(x)
+    return _polyval(operand(p, beside=x), x)
 
 
 def msort(a):
     """A copy of ``a`` sorted along its first axis."""
-    return _np().sort(_array(a), axis=0)
+    return _np().sort(operand(a), axis=0)
 
 
-def in1d(ar1, ar2, assume_unique=False, invert=False):
-    """Whether each element of the flattened ``ar1`` is among ``ar2``."""
-    return _np().isin(_array(ar1).ravel(), ar2, assume_unique=assume_unique, invert=invert)
+def _places(obj, arr, name):
+    """(kind, operands, attributes) of places: a number, a slice, or an array of them, bools among them."""
+    if isinstance(obj, slice):
+        step = 1 if obj.step is None else obj.step
+        return "slice", (), {"start": obj.start, "stop": obj.stop, "step": step}
+    if is_symbol(obj):
+        return "tensor", (obj,), {}
+    if hasattr(obj, "__index__") and not isinstance(obj, (NDArray, bool)) and _numpy.ndim(obj) == 0:
+        return "scalar", (), {"int_ind": int(obj)}
+    host = obj.asnumpy() if isinstance(obj, NDArray) else _numpy.asarray(obj)
+    if host.dtype == bool:
+        host = _numpy.flatnonzero(host)
+    elif host.size > 0 and host.dtype.kind not in "iu":
+        raise TypeError(f"{name}: places must be integers, a slice or an array of them, got {host.dtype}")
+    return "tensor", (array(host.reshape(-1), "int64", getattr(arr, "ctx", None)),), {}
+
+
+def delete(arr, obj, axis=None):
+    """The array without the places ``obj`` along an axis; None: of the flattened array.
+
+    Parameters
+    ----------
+    obj : an integer, a slice, an array of integers or, of arrays, of bools. Its values are waited for.
+
+    Raises
+    ------
+    IndexError
+        For a place out of range.
+    TypeError
+        For places of another kind.
+    """
+    arr = operand(arr)
+    _, places, attributes = _places(obj, arr, "delete")
+    return _delete(arr, *places, **attributes, axis=axis)
+
+
+def insert(arr, obj, values, axis=None):
+    """The array with ``values`` before the places ``obj`` along an axis; see `delete`.
+
+    ``values`` are a number, or an array that broadcasts to what goes in; they take the dtype of ``arr``.
+    """
+    arr = operand(arr)
+    kind, places, attributes = _places(obj, arr, "insert")
+    if _numpy.isscalar(values):
+        attributes["val"] = values
+    else:
+        values = operand(values, getattr(arr, "dtype", None), arr)
+        if kind == "tensor" and isinstance(arr, NDArray) and places[0].size == 1:
+            extents = (1,) * (arr.ndim - values.ndim) + values.shape
+            places = (_np().repeat(places[0], extents[-1 if axis is None else axis]),)
+        places = (values, *places)
+    return _insert[kind](arr, *places, **attributes, axis=axis)
+
+
+def unravel_index(indices, shape, order="C"):
+    """Places in an array of ``shape`` for flat indices: a tuple with an array for each axis, of symbols a
+    symbol with a row for each.
+
+    Raises
+    ------
+    NotImplementedError
+        For symbols, an ``order`` other than row-major.
+    ValueError
+        For an index out of range in an array, which is waited for.
+    """
+    if not is_symbol(indices):
+        return call_on_host(_numpy.unravel_index, (indices, shape), {"order": order})
+    if order != "C":
+        raise NotImplementedError("unravel_index: only order='C', row-major, is there")
+    return _unravel_index(indices, shape=shape)

@@ -1,9 +1,12 @@
 """The array of the NumPy front end."""
 
+import sys
+
 import numpy as _numpy
 
 from .. import _core
 from ..base import ArrayNotImplementedError, ArrayTypeError, MXNetError
+from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
 
 __all__ = ["ndarray", "array", "empty"]
@@ -164,21 +167,15 @@ class ndarray(NDArray):
         return _from_record, (type(self), None), {"handle": self._record()}
 
 
+_core.set_class(ndarray, True)
+
 # NumPy's names of ufuncs that have another name here.
 _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}
 
 
-_numpy_front_end = None
-
-
 def front_end():
-    """The module ``headrace.numpy``, for modules that it loads itself."""
-    global _numpy_front_end
-    if _numpy_front_end is None:
-        from .. import numpy
-
-        _numpy_front_end = numpy
-    return _numpy_front_end
+    """The module ``headrace.numpy``, for its own modules."""
+    return sys.modules[__package__]
 
 
 def _to_host(value, name):
@@ -281,8 +278,6 @@ def _plain(values):
 
 def empty(shape, dtype=None, order="C", ctx=None):
     """An np array whose values are undefined."""
-    from ..context import current_context
-
     if order != "C":
         raise NotImplementedError(f"empty: only order='C' is there, got {order!r}")
     ctx = ctx if ctx is not None else current_context()

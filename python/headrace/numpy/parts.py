@@ -1,79 +1,69 @@
-"""np functions that cut arrays into parts or put borders around them."""
+"""np functions that cut arrays or symbols into parts or put borders around them."""
 
 import numpy as _numpy
 
 from .. import _core
-from ..ndarray.parts import check_equal_parts
+from ..ndarray.parts import check_equal_parts, cut
+from ._operands import listed, operand, shape_of
 
-__all__ = ["split", "array_split", "hsplit", "vsplit", "dsplit", "pad", "append"]
+__all__ = ["append", "array_split", "dsplit", "hsplit", "pad", "split", "vsplit"]
 
-_split = _core.function("_split_v2", True)
-_pad = _core.function("_np_pad", True)
 _concatenate = _core.function("_npi_concatenate", True)
-
-
-def _as_list(parts):
-    return list(parts) if isinstance(parts, (list, tuple)) else [parts]
+_hsplit = _core.function("_npi_hsplit", True)
+_pad = _core.function("_np_pad", True)
+_split = _core.function("_split_v2", True)
 
 
 def split(ary, indices_or_sections, axis=0):
-    """Views of parts of the array along one axis, as a list.
+    """Parts along one axis: a list of views, of a symbol a symbol with an output for each.
 
     An integer gives that many equal parts; a sequence says where the parts after the first begin.
 
     Raises
     ------
     ValueError
-        When the axis does not divide into equal parts.
+        When the axis does not divide into equal parts, where its extent is known.
     """
-    if hasattr(indices_or_sections, "__index__"):
-        sections = _positive(indices_or_sections, "split")
-        check_equal_parts(ary, sections, axis, "split")
-        return _as_list(_split(ary, axis=axis, sections=sections))
-    return _as_list(_split(ary, indices=(0, *indices_or_sections), axis=axis))
+    check_equal_parts(ary, indices_or_sections, axis, "split")
+    return array_split(ary, indices_or_sections, axis)
 
 
 def array_split(ary, indices_or_sections, axis=0):
     """Like split; an integer need not divide the axis, the first parts are longer by one then."""
-    if hasattr(indices_or_sections, "__index__"):
-        return _as_list(_split(ary, sections=_positive(indices_or_sections, "array_split"), axis=axis))
-    return split(ary, indices_or_sections, axis)
-
-
-def _positive(sections, name):
-    if sections <= 0:
-        raise ValueError(f"{name}: the number of parts must be positive, got {sections}")
-    return sections
+    return listed(cut(_split, ary, indices_or_sections, axis))
 
 
 def _split_along(name, ary, indices_or_sections, axis, least):
-    if ary.ndim < least:
-        raise ValueError(f"{name}: an array of at least {least} axes is needed, got shape {ary.shape}")
+    shape = shape_of(ary)
+    if shape is not None and len(shape) < least:
+        raise ValueError(f"{name}: an array of at least {least} axes is needed, got shape {shape}")
     return split(ary, indices_or_sections, axis)
 
 
 def hsplit(ary, indices_or_sections):
-    """Views of parts along the second axis, of a vector along its only one."""
-    return _split_along("hsplit", ary, indices_or_sections, 1 if ary.ndim > 1 else 0, 1)
+    """Parts along the second axis, of a vector along its only one; see split."""
+    shape = shape_of(ary)
+    if shape is not None:
+        return _split_along("hsplit", ary, indices_or_sections, 1 if len(shape) > 1 else 0, 1)
+    return cut(_hsplit, ary, indices_or_sections, 1)
 
 
 def vsplit(ary, indices_or_sections):
-    """Views of parts along the first axis, of an array of at least two axes."""
+    """Parts along the first axis, of an array of at least two axes; see split."""
     return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
 def dsplit(ary, indices_or_sections):
-    """Views of parts along the third axis."""
+    """Parts along the third axis; see split."""
     return _split_along("dsplit", ary, indices_or_sections, 2, 3)
 
 
 def pad(x, pad_width, mode="constant", **kwargs):
     """The array with a border around it.
 
-    ``pad_width`` is ((before, after), ...) for each axis, (before, after) for all, or one number.
-    Modes: 'constant'
-    (with ``constant_values``, one number), 'edge', 'reflect', 'symmetric', 'wrap', 'maximum', 'minimum' and
-    'mean'.
+    ``pad_width`` is ((before, after), ...) for each axis or, of arrays, (before, after) for all, or one
+    number. Modes: 'constant' (with ``constant_values``, one number), 'edge', 'reflect', 'symmetric', 'wrap',
+    'maximum', 'minimum' and 'mean'.
 
     Raises
     ------
@@ -88,10 +78,18 @@ def pad(x, pad_width, mode="constant", **kwargs):
     unknown = set(kwargs) - allowed
     if unknown:
         raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {sorted(unknown)}")
-    widths = _numpy.broadcast_to(_numpy.asarray(pad_width, dtype=_numpy.int64), (x.ndim, 2))
+    widths = _numpy.asarray(pad_width, dtype=_numpy.int64)
+    shape = shape_of(x)
+    if shape is not None:
+        widths = _numpy.broadcast_to(widths, (len(shape), 2))
+    elif widths.ndim != 2 or widths.shape[1] != 2:
+        raise ValueError(
+            f"pad: pad_width needs a pair (before, after) for each axis, got {pad_width}; the number of axes "
+            "is not known while a graph is built"
+        )
     return _pad(x, pad_width=tuple(widths.ravel().tolist()), mode=mode, **kwargs)
 
 
 def append(arr, values, axis=None):
     """``values`` joined to the end of ``arr`` along an axis, both flattened with axis=None."""
-    return _concatenate([arr, values], axis=axis)
+    return _concatenate([arr, operand(values, beside=arr)], axis=axis)

@@ -1,4 +1,4 @@
-"""np functions that contract axes as their arguments describe."""
+"""np functions of arrays or symbols that contract axes as their arguments describe."""
 
 from .. import _core
 
@@ -21,7 +21,7 @@ def einsum(subscripts, *operands, out=None, optimize=False):
     ValueError
         When labels and arrays do not fit.
     """
-    return _einsum(*operands, subscripts=subscripts, out=out)
+    return _einsum(*operands, subscripts=subscripts, optimize=int(bool(optimize)), out=out)
 
 
 def tensordot(a, b, axes=2):
@@ -37,5 +37,5 @@ def tensordot(a, b, axes=2):
     """
     if hasattr(axes, "__index__"):
         return _by_count(a, b, axes=axes)
-    left, right = axes
+    left, right = ((one,) if hasattr(one, "__index__") else tuple(one) for one in axes)
     return _by_axes(a, b, a_axes_summed=left, b_axes_summed=right)

@@ -1,91 +1,76 @@
-"""``np.random``: samples of distributions whose parameters are numbers or arrays.
+"""``np.random``: samples of distributions whose parameters are numbers, arrays or symbols.
 
 ``size`` is the shape of the result; without it the result has the shape that the parameters broadcast to.
 """
+
+import functools
 
 import numpy as _numpy
 
 from .. import _core
 from .._catalogue import populate as _populate
+from ._operands import is_symbol as _is_symbol
+from ._operands import operand as _operand
+from ._operands import size_of as _size_of
 from .multiarray import array, ndarray
 from .multiarray import call_on_host as _call_on_host
 from .multiarray import front_end as _np
 
 __all__ = [
-    "uniform",
-    "normal",
-    "lognormal",
-    "logistic",
-    "gumbel",
-    "laplace",
-    "rayleigh",
-    "weibull",
-    "pareto",
-    "power",
-    "exponential",
-    "gamma",
     "beta",
     "chisquare",
-    "poisson",
-    "randint",
-    "rand",
-    "randn",
     "choice",
-    "shuffle",
+    "exponential",
+    "gamma",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "lognormal",
     "multinomial",
     "multivariate_normal",
+    "normal",
+    "pareto",
+    "poisson",
+    "power",
+    "rand",
+    "randint",
+    "randn",
+    "rayleigh",
+    "shuffle",
+    "uniform",
+    "weibull",
 ]
 
-_uniform = _core.function("_np_uniform", True)
-_normal = _core.function("_np_normal", True)
-_draw = _core.function("_draw", True)
-_randint = _core.function("_random_randint", True)
 _choice = _core.function("_npi_choice", True)
-_shuffle = _core.function("_shuffle", True)
 _multinomial = _core.function("_npi_multinomial", True)
-_broadcast_to = _core.function("_npi_broadcast_to", True)
+_randint = _core.function("_random_randint", True)
+_shuffle = _core.function("_shuffle", True)
 
 
-def _shape(size, *parameters):
-    if size is not None:
-        return (size,) if hasattr(size, "__index__") else tuple(size)
-    return _numpy.broadcast_shapes(
-        *(p.shape if isinstance(p, ndarray) else _numpy.shape(p) for p in parameters)
-    )
+@functools.cache
+def _operator(name):
+    return _core.function(name, True)
 
 
-def _has_arrays(parameters):
-    return any(not isinstance(p, (int, float, _numpy.number)) for p in parameters)
+def _is_number(parameter):
+    return isinstance(parameter, (int, float, _numpy.number))
 
 
-def _into(out, values):
-    if out is None:
-        return values
-    out[...] = values
-    return out
-
-
-def _affine(standard, offset, factor, size, dtype, ctx, out, check_scale=None):
-    """offset + factor * standard variates, for numbers and arrays."""
-    if not _has_arrays((offset, factor)):
-        return standard(offset, factor)
-    if check_scale and not isinstance(factor, ndarray) and _numpy.any(_numpy.asarray(factor) < 0):
-        raise ValueError(f"random.{check_scale}: scale must not be negative")
-    shape = _shape(size, offset, factor)
-    plain = (ndarray, int, float)
-    offset, factor = (p if isinstance(p, plain) else array(p, dtype=dtype) for p in (offset, factor))
-    return _into(out, standard(None, None, shape) * factor + offset)
+def _sample(name, parameters, size, ctx=None, out=None, **attributes):
+    """Samples of the operator ``name``; those of its ``parameters`` that are no numbers are its inputs."""
+    operands = []
+    for key, one in parameters.items():
+        if one is not None and not _is_number(one):
+            operands.append(_operand(one))
+            parameters[key] = None
+    if ctx is not None:
+        attributes["ctx"] = ctx
+    return _operator(name)(*operands, **parameters, size=_size_of(size), out=out, **attributes)
 
 
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise."""
-
-    def standard(offset, factor, shape=None):
-        if shape is None:
-            return _uniform(low, high, size=_shape(size), dtype=dtype, ctx=ctx, out=out)
-        return _uniform(size=shape, dtype=dtype, ctx=ctx)
-
-    return _affine(standard, low, high - low, size, dtype, ctx, out)
+    return _sample("_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype=dtype or "float32")
 
 
 def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
@@ -94,109 +79,91 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     Raises
     ------
     ValueError
-        For a negative ``scale``.
+        For a negative ``scale``, unless an array holds it.
     """
-
-    def standard(offset, factor, shape=None):
-        if shape is None:
-            return _normal(offset, factor, size=_shape(size), dtype=dtype, ctx=ctx, out=out)
-        return _normal(size=shape, dtype=dtype, ctx=ctx)
-
-    return _affine(standard, loc, scale, size, dtype, ctx, out, "normal")
+    if not _is_number(scale) and not _core.is_operand(scale) and (_numpy.asarray(scale) < 0).any():
+        raise ValueError(f"random.normal: scale must not be negative, got {scale}")
+    return _sample("_npi_normal", {"loc": loc, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples whose logarithm is normal with the given mean and standard deviation."""
-    return _into(out, _np().exp(normal(mean, sigma, size, dtype, ctx)))
-
-
-def _distribution(name, parameters, size, dtype, ctx, out):
-    """Samples of a named distribution, drawn for each set of parameters."""
-    dtype = dtype or "float32"
-    if not _has_arrays(parameters):
-        return _draw(
-            distribution=name,
-            parameters=list(parameters),
-            shape=_shape(size),
-            dtype=dtype,
-            sequential=True,
-            ctx=ctx,
-            out=out,
-        )
-    shape = _shape(size, *parameters)
-    arrays = [_broadcast_to(p if isinstance(p, ndarray) else array(p), shape) for p in parameters]
-    return _draw(*arrays, distribution=name, dtype=dtype, sequential=True, out=out)
+    return _np().exp(normal(mean, sigma, size, dtype, ctx), out=out)
 
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
     """Samples of the logistic distribution. Raises ValueError for a negative ``scale``."""
-    return _distribution("logistic", (loc, scale), size, None, ctx, out)
+    return _sample("_npi_logistic", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
     """Samples of the Gumbel distribution. Raises ValueError for a negative ``scale``."""
-    return _distribution("gumbel", (loc, scale), size, None, ctx, out)
+    return _sample("_npi_gumbel", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the Laplace distribution. Raises ValueError for a negative ``scale``."""
-    return _distribution("laplace", (loc, scale), size, dtype, ctx, out)
+    return _sample("_np_laplace", {"loc": loc, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
 
 
 def rayleigh(scale=1.0, size=None, ctx=None, out=None):
     """Samples of the Rayleigh distribution. Raises ValueError for a negative ``scale``."""
-    return _distribution("rayleigh", (scale,), size, None, ctx, out)
+    return _sample("_npi_rayleigh", {"scale": scale}, size, ctx, out)
 
 
 def weibull(a, size=None, ctx=None, out=None):
     """Samples of the Weibull distribution with shape ``a`` and scale 1. Raises ValueError unless ``a`` is
     positive."""
-    return _distribution("weibull", (a,), size, None, ctx, out)
+    return _sample("_npi_weibull", {"a": a}, size, ctx, out)
 
 
 def pareto(a, size=None, ctx=None, out=None):
     """Samples of the Pareto II (Lomax) distribution with shape ``a``. Raises ValueError unless ``a`` is
     positive."""
-    return _distribution("pareto", (a,), size, None, ctx, out)
+    return _sample("_npi_pareto", {"a": a}, size, ctx, out)
 
 
 def power(a, size=None, ctx=None, out=None):
     """Samples on [0, 1] with density ``a * x**(a - 1)``. Raises ValueError unless ``a`` is positive."""
-    return _distribution("power", (a,), size, None, ctx, out)
+    return _sample("_npi_powerd", {"a": a}, size, ctx, out)
 
 
 def exponential(scale=1.0, size=None, ctx=None, out=None):
     """Samples of the exponential distribution with mean ``scale``. Raises ValueError for a negative
     ``scale``."""
-    if not _has_arrays((scale,)):
-        if scale < 0:
-            raise ValueError(f"random.exponential: scale must not be negative, got {scale}")
-        size = _shape(size)
-    values = _distribution("exponential", (1.0,), _shape(size, scale), None, ctx, None)
-    return _into(out, values * (scale if isinstance(scale, (ndarray, int, float)) else array(scale)))
+    return _sample("_npi_exponential", {"scale": scale}, size, ctx, out)
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     """Samples of the gamma distribution. Raises ValueError unless ``shape`` and ``scale`` are positive."""
-    return _distribution("gamma", (shape, scale), size, dtype, ctx, out)
+    parameters = {"shape": shape, "scale": scale}
+    return _sample("_npi_gamma", parameters, size, ctx, out, dtype=dtype or "float32")
+
+
+def _broadcast(*parameters):
+    """The parameters as arrays or symbols of the shape that they have together; numbers as they are."""
+    parameters = [one if _is_number(one) else _operand(one) for one in parameters]
+    zeros = [_np().zeros_like(one) for one in parameters if not _is_number(one)]
+    return [sum(zeros, one) for one in parameters]
 
 
 def beta(a, b, size=None, dtype=None, ctx=None):
     """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive."""
-    size = _shape(size, a, b)
-    # Infinite parameters give infinity, which the bound makes a number that dwarfs others.
-    x, y = (_np().minimum(gamma(one, 1.0, size, "float64", ctx), 2.0**1000) for one in (a, b))
+    x, y = (gamma(one, 1.0, size, "float64", ctx) for one in _broadcast(a, b))
+    if not _is_symbol(x):  # whose graphs are MXNet's
+        # Infinite parameters give infinity, which the bound makes a number that dwarfs others.
+        x, y = (_np().minimum(one, 2.0**1000) for one in (x, y))
     return (x / (x + y)).astype(dtype or "float32")
 
 
 def chisquare(df, size=None, dtype=None, ctx=None):
     """Samples of the chi-square distribution. Raises ValueError unless ``df`` is positive."""
-    return _distribution("chisquare", (df,), size, dtype, ctx, None)
+    return gamma((df if _is_number(df) else _operand(df)) / 2, 2.0, size, dtype, ctx)
 
 
 def poisson(lam=1.0, size=None, ctx=None, out=None):
     """Samples of the Poisson distribution, as int64. Raises ValueError for a negative mean ``lam``."""
-    return _distribution("poisson", (lam,), size, "int64", ctx, out)
+    return _sample("_np_poisson", {"lam": lam}, size, ctx, out)
 
 
 def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
@@ -212,12 +179,13 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
         low, high = 0, low
     if dtype is None or dtype is int or (isinstance(dtype, str) and dtype == "int"):
         dtype = "int64"
-    return _randint(low, high, shape=_shape(size), dtype=dtype, ctx=ctx, out=out)
+    place = {} if ctx is None else {"ctx": ctx}
+    return _randint(low, high, shape=_size_of(size) or (), dtype=dtype, out=out, **place)
 
 
 def rand(*size, **kwargs):
     """Samples of the uniform distribution on [0, 1) in the given shape."""
-    return uniform(0.0, 1.0, size, **kwargs)
+    return uniform(0, 1, size, **kwargs)
 
 
 def randn(*size, **kwargs):
@@ -232,20 +200,35 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     ------
     ValueError
         When more entries are wanted than there are and ``replace`` is False, or ``p`` does not fit.
+    TypeError
+        For a symbol ``a``, whose length is not known; take picks its entries by chosen indices.
     """
+    if _is_symbol(a):
+        raise TypeError(
+            "choice: the number of entries of a symbol is not known while a graph is built; choose indices "
+            "of a number and take them"
+        )
     count = a if hasattr(a, "__index__") and not isinstance(a, ndarray) else len(a)
-    if p is not None and not isinstance(p, ndarray):
-        p = array(p, dtype="float64")
-    inputs = () if p is None else (p,)
-    indices = _choice(*inputs, a=count, size=_shape(size), replace=replace, ctx=ctx)
-    if count is not a:
-        indices = (a if isinstance(a, ndarray) else array(a)).take(indices)
-    return _into(out, indices)
+    probabilities = () if p is None else (_operand(p, "float64"),)
+    is_range = count is a
+    indices = _choice(
+        *probabilities,
+        a=count,
+        size=_size_of(size) or (),
+        replace=replace,
+        ctx=ctx,
+        out=out if is_range else None,
+    )
+    return indices if is_range else _operand(a).take(indices, out=out)
 
 
 def shuffle(x):
-    """Puts the entries of the first axis in random order, in place."""
+    """Puts the entries of the first axis in random order, in place; of a symbol, which does not change, it
+    gives a new one."""
+    if _is_symbol(x):
+        return _shuffle(x)
     x[...] = _shuffle(x)
+    return None
 
 
 def multinomial(n, pvals, size=None, **kwargs):
@@ -256,8 +239,7 @@ def multinomial(n, pvals, size=None, **kwargs):
     ValueError
         For negative probabilities or probabilities that sum to more than 1.
     """
-    pvals = pvals if isinstance(pvals, ndarray) else array(pvals, dtype="float64")
-    return _multinomial(pvals, n=n, size=_shape(size))
+    return _multinomial(_operand(pvals, "float64"), n=n, size=_size_of(size) or ())
 
 
 def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
@@ -270,7 +252,14 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
     ------
     ValueError
         For shapes that do not fit, and a covariance that is not positive semidefinite.
+    NotImplementedError
+        For symbols, whose number of variates is not known.
     """
+    if _is_symbol(mean) or _is_symbol(cov):
+        raise NotImplementedError(
+            "multivariate_normal: the number of variates of a symbol is not known while a graph is built; "
+            "add the mean to the product of a factor of the covariance and normal(size=...)"
+        )
     mean, cov = (x if isinstance(x, ndarray) else array(x) for x in (mean, cov))
     if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
         raise ValueError(
@@ -278,7 +267,7 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
             f"(..., k, k), got {mean.shape} and {cov.shape}"
         )
     factor = _call_on_host(_factor, (cov,), {})
-    shape = _shape(size) + _numpy.broadcast_shapes(mean.shape, cov.shape[:-1])
+    shape = (_size_of(size) or ()) + _numpy.broadcast_shapes(mean.shape, cov.shape[:-1])
     draws = normal(size=shape, dtype=factor.dtype, ctx=mean.ctx)
     return mean + _np().einsum("...jk,...k->...j", factor, draws)
 

@@ -1,17 +1,22 @@
 """``npx``: what NumPy lacks and deep learning needs, on np arrays."""
 
+import sys
+
 from .. import _core
 from .._catalogue import populate as _populate
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
+from ..ndarray.ndarray import from_numpy as _nd_from_numpy
 from ..ndarray.ndarray import to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
-from ..util import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
-from .. import numpy as _np  # noqa: F401  (completes the pair of array classes)
+from .._semantics import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
+from .. import ndarray as _nd
+from .. import numpy as _np
 from . import image, random
 from .utils import load, save
 
 _names = _populate(globals(), "npx")
 seed = random.seed
+_nd.np, _nd.npx = _np, sys.modules[__name__]  # what `F` has in a hybrid block
 
 waitall = _core.wait_all
 
@@ -23,9 +28,7 @@ def from_dlpack(capsule):
 
 def from_numpy(array, zero_copy=True):
     """An np array over a NumPy array's memory, which becomes read-only on NumPy's side."""
-    from ..ndarray.ndarray import from_numpy as make
-
-    return make(array, zero_copy).as_np_ndarray()
+    return _nd_from_numpy(array, zero_copy).as_np_ndarray()
 
 
 __all__ = [

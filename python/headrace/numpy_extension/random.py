@@ -1,14 +1,10 @@
 """``npx.random``: seeding, and samples for batches of parameters."""
 
-from .. import _core
-from .. import random as _seeds
+from .. import _generator as _seeds
 from .._catalogue import populate as _populate
-from ..numpy import random as _random
-from ..numpy.multiarray import ndarray
+from ..numpy.random import _sample
 
 __all__ = ["seed", "bernoulli", "uniform_n", "normal_n"]
-
-_sigmoid = _core.function("sigmoid", True)
 
 
 def seed(seed, ctx="all"):
@@ -27,25 +23,20 @@ def bernoulli(prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
     """
     if (prob is None) == (logit is None):
         raise ValueError("random.bernoulli: give either prob or logit")
-    if prob is None:
-        if not isinstance(logit, ndarray):
-            logit = _random.array(logit)
-        prob = _sigmoid(logit)
-    return _random._distribution("bernoulli", (prob,), size, dtype, ctx, out)
-
-
-def _batch(batch_shape, *parameters):
-    return (() if batch_shape is None else _random._shape(batch_shape)) + _random._shape(None, *parameters)
+    attributes = {"dtype": dtype or "float32", "is_logit": prob is None}
+    return _sample("_npi_bernoulli", {"prob": prob, "logit": logit}, size, ctx, out, **attributes)
 
 
 def uniform_n(low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
     """Uniform samples of shape ``batch_shape`` followed by the shape that the parameters broadcast to."""
-    return _random.uniform(low, high, _batch(batch_shape, low, high), dtype, ctx)
+    parameters = {"low": low, "high": high}
+    return _sample("_npi_uniform_n", parameters, batch_shape, ctx, dtype=dtype or "float32")
 
 
 def normal_n(loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
     """Normal samples of shape ``batch_shape`` followed by the shape that the parameters broadcast to."""
-    return _random.normal(loc, scale, _batch(batch_shape, loc, scale), dtype, ctx)
+    parameters = {"loc": loc, "scale": scale}
+    return _sample("_npi_normal_n", parameters, batch_shape, ctx, dtype=dtype or "float32")
 
 
 __all__ += _populate(globals(), "npx.random")

@@ -1,16 +1,5 @@
 """Optimizers: how a gradient changes a weight."""
 
-from .adaptive import *  # noqa: F403
-from .adaptive import __all__ as _adaptive
-from .base import *  # noqa: F403
-from .base import __all__ as _base
-from .fused import *  # noqa: F403
-from .fused import __all__ as _fused
-from .layerwise import *  # noqa: F403
-from .layerwise import __all__ as _layerwise
-from .updater import *  # noqa: F403
-from .updater import __all__ as _updater
-
-__all__ = [*_adaptive, *_base, *_fused, *_layerwise, *_updater]
-
-from . import contrib, optimizer  # noqa: E402, F401
+from . import contrib
+from .optimizer import *  # noqa: F403
+from .optimizer import __all__

@@ -4,9 +4,9 @@ Functions come from the operator catalogue, with the arguments of their `nd` cou
 an operator's inputs becomes a variable.
 """
 
+from ..ndarray.parts import histogram, split_v2
 from . import _internal, arithmetic, calls, symbol
 from .arithmetic import *  # noqa: F403
-from .parts import histogram_of, split_v2
 from .symbol import *  # noqa: F403
 from .symbol import Symbol
 from . import numpy, numpy_extension
@@ -14,11 +14,11 @@ from . import contrib, image, linalg, op, random
 
 np, npx = numpy, numpy_extension
 
-for _name, _function in calls.functions("NDArray", False).items():
+for _name, _function in calls.functions("NDArray").items():
     if not hasattr(Symbol, _name):
         setattr(Symbol, _name, _function)
 Symbol.split_v2 = split_v2
-_names = calls.functions("nd", False)
+_names = calls.functions("nd")
 for _name, _function in _names.items():
     globals().setdefault(_name, _function)
 
@@ -26,23 +26,14 @@ _modules = ["contrib", "image", "linalg", "op", "random"]
 __all__ = [*symbol.__all__, *arithmetic.__all__, *sorted(_names), *_modules, "histogram", "split_v2"]
 
 
-def histogram(a, bins=10, range=None, **kwargs):
-    """How many elements fall into each bin, and the edges: a symbol of two outputs.
-
-    `bins` is a number of equal bins between the ends of `range`, or a symbol of edges. ValueError: `range`
-    is missing for a number of bins.
-    """
-    return histogram_of(a, bins, range)
-
-
 def zeros(shape, dtype=None, **kwargs):
     """A symbol of zeros."""
-    return calls.function("_zeros", "_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
+    return calls.function("_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
 def ones(shape, dtype=None, **kwargs):
     """A symbol of ones."""
-    return calls.function("_ones", "_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
+    return calls.function("_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
 def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, dtype=None, **kwargs):
@@ -68,9 +59,9 @@ def eye(N, M=0, k=0, dtype=None, **kwargs):  # noqa: N803
 def cumsum(a, axis=None, dtype=None, **kwargs):
     """A symbol of the sums of the elements up to each, along an axis, or of all of them one after another."""
     given = {key: value for key, value in (("axis", axis), ("dtype", dtype)) if value is not None}
-    return calls.function("_np_cumsum", "cumsum")(a, **given, **kwargs)
+    return calls.function("_np_cumsum")(a, **given, **kwargs)
 
 
 def full(shape, val, dtype=None, **kwargs):
     """A symbol of one value."""
-    return calls.function("_full", "_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)
+    return calls.function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)

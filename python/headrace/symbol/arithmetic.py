@@ -150,7 +150,7 @@ class Arithmetic:
         return with_number("_mul_scalar", "_mulscalar", self, -1.0, False)
 
     def __abs__(self):
-        return calls.function("abs", np=self._is_np)(self)
+        return calls.function("abs", self._is_np)(self)
 
     def __eq__(self, other):
         return _equal(self, other)

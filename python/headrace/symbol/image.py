@@ -2,5 +2,5 @@
 
 from . import calls
 
-globals().update(calls.functions("nd.image", False))
-__all__ = sorted(calls.functions("nd.image", False))
+globals().update(calls.functions("nd.image"))
+__all__ = sorted(calls.functions("nd.image"))

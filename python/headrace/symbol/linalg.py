@@ -2,5 +2,5 @@
 
 from . import calls
 
-globals().update(calls.functions("nd.linalg", False))
-__all__ = sorted(calls.functions("nd.linalg", False))
+globals().update(calls.functions("nd.linalg"))
+__all__ = sorted(calls.functions("nd.linalg"))

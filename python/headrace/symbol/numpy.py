@@ -1,7 +1,7 @@
 """Symbols whose operators follow NumPy: what `F.np` is in a traced np block."""
 
-import sys
-
+from ..numpy import differences, functions, parts, products, statistics
+from ..numpy import random as _random
 from . import calls
 from .calls import apply
 from .indexing import indexed
@@ -56,18 +56,20 @@ class _Symbol(Symbol):
         return self.transpose()
 
 
-for _name, _function in calls.functions("ndarray", True).items():
+for _name, _function in calls.functions("ndarray").items():
     if _name not in vars(_Symbol) and _name not in ("astype", "reshape"):
         setattr(_Symbol, _name, _function)
 calls.set_classes(Symbol, _Symbol)
 
-from . import numpy_functions  # noqa: E402  (needs the symbol classes)
-from . import numpy_random as random  # noqa: E402
+_functions = {
+    name: calls.composed(getattr(module, name))
+    for module in (differences, functions, parts, products, statistics)
+    for name in module.__all__
+}
+_names = {**calls.functions("np"), **_functions}
+globals().update(_names)
+__all__ += _names
 
-_names = {name: getattr(numpy_functions, name) for name in numpy_functions.__all__}
-for _name, _function in {**calls.functions("np", True), **_names}.items():
-    setattr(sys.modules[__name__], _name, _function)
-    __all__.append(_name)
-
-linalg = calls.namespace("np.linalg", True)
+linalg = calls.namespace("np.linalg")
+random = calls.composed_namespace(_random, "np.random")
 __all__ += ["linalg", "random"]

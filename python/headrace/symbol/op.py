@@ -2,5 +2,5 @@
 
 from . import calls
 
-globals().update(calls.functions("nd", False))
-__all__ = sorted(calls.functions("nd", False))
+globals().update(calls.functions("nd"))
+__all__ = sorted(calls.functions("nd"))

@@ -3,9 +3,9 @@
 import pathlib
 
 from .. import _core
+from .._semantics import is_np_array, is_np_shape
 from ..attribute import AttrScope
 from ..base import MXNetError, NotImplementedForSymbol
-from ..util import is_np_array, is_np_shape
 from . import calls
 from .arithmetic import Arithmetic
 from .calls import apply
@@ -293,9 +293,7 @@ class Symbol(Arithmetic, WithoutValues):
 
     def as_np_ndarray(self):
         """The same graph, whose operators follow NumPy."""
-        from .numpy import _Symbol
-
-        return _Symbol(self._handle)
+        return calls.wrap(self._handle, True)
 
     def as_nd_ndarray(self):
         """The same graph, whose operators are the legacy ones."""

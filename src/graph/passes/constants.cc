@@ -34,8 +34,7 @@ bool can_fold(const Lowered& graph, const Step& step, const std::vector<uint8_t>
 }  // namespace
 
 void fold_constants(Lowered& graph) {
-  const ThreadState saved = thread_state();
-  thread_state().tracing = false;
+  const ThreadStateScope scope([](ThreadState& state) { state.tracing = false; });
   const std::vector<uint8_t> changed = changed_roots(graph);
   for (const Step& step : graph.steps) {
     if (!can_fold(graph, step, changed)) continue;
@@ -52,7 +51,6 @@ void fold_constants(Lowered& graph) {
       value.constant = results[k];
     }
   }
-  thread_state() = saved;
   std::erase_if(graph.steps,
                 [&](const Step& step) { return !step.outputs.empty() && is_constant(graph, step.outputs[0]); });
 }

@@ -138,6 +138,12 @@ OpDef spelled_as_made(OpDef op, const std::string& made_by) {
   return op;
 }
 
+Spelling spelled_full(const Attrs& attrs, size_t) {
+  const auto& a = attrs.as<NpFullAttrs>();
+  const double value = std::visit([](auto number) { return static_cast<double>(number); }, a.value);
+  return placed({"_full", {{"shape", a.shape}, {"value", value}}}, a.dtype, a.ctx);
+}
+
 Spelling full_like(double value, const std::optional<DType>& dtype) {
   return placed({"_npi_full_like", {{"fill_value", value}}}, dtype);
 }
@@ -193,6 +199,7 @@ std::vector<OpDef> constant_operators() {
   operators.push_back(full_of<FullAttrs>("_full", {}));
   operators.push_back(full_of<NdFullAttrs>("_nd_full", {"nd.full"}));
   operators.push_back(full_of<NpFullAttrs>("_npi_full", {"np.full"}));
+  operators.back().spelling = spelled_full;
   operators.push_back(empty_of<NdShapeAttrs>("_nd_empty", {"nd.empty"}));
   operators.push_back(spelled_as_made(empty_of<NpShapeAttrs>("_np_empty", {"np.empty"}), "_npi_zeros"));
   add_like(operators);

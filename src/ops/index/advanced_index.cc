@@ -157,16 +157,6 @@ OpDef advanced_index_put() {
        .mutates = 1});
 }
 
-class WithoutRecording {
- public:
-  WithoutRecording() : before_(std::exchange(thread_state().recording, false)) {}
-  ~WithoutRecording() { thread_state().recording = before_; }
-  WithoutRecording(const WithoutRecording&) = delete;
-
- private:
-  bool before_;
-};
-
 OpDef advanced_index_assign() {
   return general<AdvancedIndexAttrs>(
       {.name = "_advanced_index_assign",
@@ -182,7 +172,7 @@ OpDef advanced_index_assign() {
          check(broadcast_shapes(selected, in[1].shape(), "assignment") == selected, ErrorKind::kValue,
                "assignment: a value of shape {} does not fit the {} elements selected; it must broadcast to them",
                to_string(in[1].shape()), to_string(selected));
-         WithoutRecording scope;
+         const ThreadStateScope scope(kWithoutRecording);
          std::vector<NDArray> inputs = inputs_from(in, 0);
          inputs[1] = cast_to(in[1], in[0].dtype());
          inputs[0] = contiguous(in[0]);

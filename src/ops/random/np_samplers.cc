@@ -183,6 +183,16 @@ struct ShapeAttrs {
   std::vector<Number> numbers() const { return {a}; }
 };
 
+struct PoissonAttrs {
+  Number lam = 1;
+  std::optional<Shape> size = {};
+  std::optional<std::string> ctx = {};
+  static constexpr auto kFields =
+      fields(field(&PoissonAttrs::lam, "lam", kNumberDoc), field(&PoissonAttrs::size, "size", kSizeDoc),
+             field(&PoissonAttrs::ctx, "ctx", kCtxDoc));
+  std::vector<Number> numbers() const { return {lam}; }
+};
+
 struct GammaAttrs {
   Number shape = 1, scale = 1;
   std::optional<Shape> size = {};
@@ -269,6 +279,13 @@ std::vector<OpDef> np_sampler_operators() {
       sampler<ShapeAttrs>("_npi_weibull", "Samples of the Weibull distribution with shape a and scale 1.", "weibull"),
       sampler<ShapeAttrs>("_npi_pareto", "Samples of the Pareto II (Lomax) distribution with shape a.", "pareto"),
       sampler<ShapeAttrs>("_npi_powerd", "Samples on [0, 1] with density a * x**(a - 1).", "power"),
+      sampler<NormalAttrs>("_np_laplace", "Samples of the Laplace distribution.", "laplace"),
+      sampler<PoissonAttrs>("_np_poisson", "Samples of the Poisson distribution with mean lam, as int64.",
+                            [](const Draw& d) {
+                              Draw integers = d;
+                              integers.dtype = DType::kInt64;
+                              return drawn(integers, "poisson");
+                            }),
       bernoulli(),
   };
 }

@@ -126,7 +126,7 @@ NDArray sorted_rows(const NDArray& a, const Shape& axes) {
 // The elements of sorted rows at real-valued places, the new axis being the last.
 NDArray elements_at(const NDArray& rows, const NDArray& places, const std::string& interpolation) {
   NDArray lower = call("floor", {places}), upper = call("ceil", {places});
-  if (interpolation == "nearest") lower = call("_npi_rint", {places});
+  if (interpolation == "nearest") lower = call("_npi_around", {places});
   if (interpolation == "higher") lower = upper;
   const auto taken = [&](const NDArray& at) {
     return call("take", {rows, cast_to(at, DType::kInt64)}, {{"axis", int64_t{-1}}, {"mode", "clip"}});
@@ -150,21 +150,29 @@ NDArray unless_nan(const NDArray& rows, const NDArray& found) {
   return call("_npi_where", {call("_npi_isnan", {last}), last, found});
 }
 
-std::vector<NDArray> percentile(Arrays in, const PercentileAttrs& a) {
-  check((in.size() == 2) != a.q_scalar.has_value(), ErrorKind::kValue, "percentile: give q_scalar or an array of q");
-  check(!a.q_scalar || (*a.q_scalar >= 0 && *a.q_scalar <= 100), ErrorKind::kValue,
-        "percentile: q must lie in [0, 100], got {}", a.q_scalar.value_or(0));
+// A function that ranks elements: `most` is the q of the largest.
+struct Ranking {
+  const char* name;
+  double most;
+};
+constexpr Ranking kPercentile{"percentile", 100}, kQuantile{"quantile", 1};
+
+std::vector<NDArray> ranked(const Ranking& ranking, Arrays in, const PercentileAttrs& a) {
+  check((in.size() == 2) != a.q_scalar.has_value(), ErrorKind::kValue, "{}: give q_scalar or an array of q",
+        ranking.name);
+  check(!a.q_scalar || (*a.q_scalar >= 0 && *a.q_scalar <= ranking.most), ErrorKind::kValue,
+        "{}: q must lie in [0, {}], got {}", ranking.name, ranking.most, a.q_scalar.value_or(0));
   const NDArray x = as_floats(in[0]);
-  const Shape axes = axes_of(a.axis, x.ndim(), "percentile");
+  const Shape axes = axes_of(a.axis, x.ndim(), ranking.name);
   const NDArray rows = sorted_rows(x, axes);
   const int64_t length = rows.shape().back();
-  check(length > 0, ErrorKind::kValue, "percentile: there are no elements along the axes {} of shape {}",
+  check(length > 0, ErrorKind::kValue, "{}: there are no elements along the axes {} of shape {}", ranking.name,
         to_string(axes), to_string(x.shape()));
   const NDArray q = a.q_scalar ? full({}, *a.q_scalar, DType::kFloat64, x.device()) : cast_to(in[1], DType::kFloat64);
   // Products first, so that percentiles that are elements are found exactly.
   const NDArray scaled =
       call("_mul_scalar", {reshaped_to(q, {q.size()})}, {{"scalar", static_cast<double>(length - 1)}});
-  const NDArray places = call("_div_scalar", {scaled}, {{"scalar", 100.0}});
+  const NDArray places = ranking.most == 1 ? scaled : call("_div_scalar", {scaled}, {{"scalar", ranking.most}});
   const NDArray found = unless_nan(rows, elements_at(rows, places, a.interpolation));
   Shape shape = q.shape();
   for (size_t d = 0; d < x.ndim(); ++d) {
@@ -175,21 +183,48 @@ std::vector<NDArray> percentile(Arrays in, const PercentileAttrs& a) {
   return {reshaped_to(turned, shape)};
 }
 
+OpDef ranking_operator(const Ranking& ranking, OpDef op) {
+  op.inputs = {"a", "q"};
+  op.optional_inputs = 1;
+  op.compose = [&ranking](Arrays in, const PercentileAttrs& a) { return ranked(ranking, in, a); };
+  op.samples = {
+      Sample({uniform({2, 3})}, make_attrs(PercentileAttrs{.q_scalar = 0.3 * ranking.most})),
+      Sample({uniform({2, 5}), uniform({2}, 0, ranking.most)}, make_attrs(PercentileAttrs{.axis = Shape{1}}))};
+  return general<PercentileAttrs>(std::move(op));
+}
+
 OpDef percentile_operator() {
-  return general<PercentileAttrs>(
+  return ranking_operator(
+      kPercentile,
       {.name = "_npi_percentile",
        .doc = "Percentiles of the elements along `axis`: the shape of q, then the remaining axes. Percentiles in an "
               "array are clipped to [0, 100]. Where there is a nan, all are nan. Raises ValueError for a q_scalar "
-              "outside of it, or where there are no elements.",
-       .inputs = {"a", "q"},
-       .optional_inputs = 1,
-       .compose = percentile,
-       .samples = {Sample({uniform({2, 3})}, make_attrs(PercentileAttrs{.q_scalar = 30})),
-                   Sample({uniform({2, 5}), uniform({2}, 0, 100)}, make_attrs(PercentileAttrs{.axis = Shape{1}}))}});
+              "outside of it, or where there are no elements."});
+}
+
+Spelling spelled_quantile(const PercentileAttrs& a, size_t inputs) {
+  const auto hundredfold = [](std::optional<double> q) {
+    return q ? AttrValue(*q * 100) : AttrValue(std::monostate{});
+  };
+  Spelling spelling{.op = "_npi_percentile",
+                    .attrs = {{"axis", a.axis ? AttrValue(*a.axis) : AttrValue(std::monostate{})},
+                              {"interpolation", a.interpolation},
+                              {"keepdims", a.keepdims},
+                              {"q_scalar", hundredfold(a.q_scalar)}}};
+  if (inputs == 2)
+    spelling.inputs = {Spelling::of_input(0),
+                       {.op = "_npi_multiply_scalar", .attrs = {{"scalar", 100.0}}, .inputs = {Spelling::of_input(1)}}};
+  return spelling;
+}
+
+OpDef quantile_operator() {
+  return ranking_operator(kQuantile, {.name = "_np_quantile",
+                                      .doc = "Quantiles of the elements along `axis`, as percentiles but of [0, 1].",
+                                      .spelling = spelled_quantile});
 }
 
 }  // namespace
 
-std::vector<OpDef> statistics_operators() { return {average_operator(), percentile_operator()}; }
+std::vector<OpDef> statistics_operators() { return {average_operator(), percentile_operator(), quantile_operator()}; }
 
 }  // namespace headrace

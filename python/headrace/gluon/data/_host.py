@@ -7,8 +7,8 @@ import numpy
 
 from ... import _core
 from ..._arrays import NDArray, NpArray
+from ..._semantics import is_np_array
 from ...context import current_context
-from ...util import is_np_array
 
 
 def to_array(host, *others):

@@ -18,7 +18,7 @@ from multiprocessing import reduction
 
 import numpy
 
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ._shared_memory import Lease, Segment
 from ._worker import Worker
 

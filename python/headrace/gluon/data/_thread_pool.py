@@ -5,7 +5,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 
-from ...util import is_np_array, reset_np, set_np
+from ..._semantics import is_np_array, reset_np, set_np
 
 
 class ThreadPool:

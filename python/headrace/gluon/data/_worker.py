@@ -16,7 +16,7 @@ from multiprocessing import reduction
 
 import numpy
 
-from ... import util
+from ... import _semantics
 from ..._arrays import NDArray
 from ._host import to_array
 from ._shared_memory import Segment, layout
@@ -72,8 +72,8 @@ class Worker:
     def _serve(self, ticket, rows, np_mode, free_segment):
         """Makes the batch of one order. `free_segment`: the segment that may be overwritten, or None."""
         try:
-            if util.is_np_array() != np_mode:
-                (util.set_np if np_mode else util.reset_np)()
+            if _semantics.is_np_array() != np_mode:
+                (_semantics.set_np if np_mode else _semantics.reset_np)()
             seed = zlib.crc32(b"%d %d" % (self._seed, ticket))
             random.seed(seed)
             numpy.random.seed(seed)

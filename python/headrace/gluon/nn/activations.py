@@ -1,7 +1,7 @@
 """Activation layers."""
 
 from ... import initializer
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ..hybrid_block import HybridBlock
 
 __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]

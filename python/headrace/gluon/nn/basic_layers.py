@@ -1,6 +1,6 @@
 """Layers of matrices: dense, embedding; and those that only move or drop elements."""
 
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ..hybrid_block import HybridBlock
 from .activations import Activation
 

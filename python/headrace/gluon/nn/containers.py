@@ -3,7 +3,7 @@
 import warnings
 
 from ... import ndarray as nd
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ..block import Block, _indent
 from ..hybrid_block import HybridBlock
 
@@ -16,6 +16,8 @@ class _Chain:
     `net[i]` is a block, `net[1:3]` a container of the same prefix that shares them. IndexError: there is no
     such block.
     """
+
+    _has_summary_row = False
 
     def add(self, *blocks):
         """Appends blocks."""

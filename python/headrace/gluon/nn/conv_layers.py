@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions."""
 
+from ..._semantics import is_np_array
 from ...base import numeric_types
-from ...util import is_np_array
 from ..hybrid_block import HybridBlock
 from .activations import Activation
 

@@ -1,7 +1,7 @@
 """Normalization layers."""
 
 from ... import _arrays as arrays
-from ...util import is_np_array
+from ..._semantics import is_np_array
 from ..hybrid_block import HybridBlock
 
 __all__ = ["BatchNorm", "BatchNormReLU", "GroupNorm", "InstanceNorm", "LayerNorm"]

@@ -2,7 +2,7 @@
 
 from ... import _arrays as arrays
 from ... import symbol
-from ...util import is_np_array
+from ..._semantics import is_np_array
 
 __all__ = ["activation", "operators"]
 

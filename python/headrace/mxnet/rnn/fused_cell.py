@@ -4,19 +4,13 @@ import warnings
 
 from ... import initializer, symbol
 from ... import ndarray as nd
+from ...initializer.fused_weights import FusedWeights
 from .base import BaseRNNCell, as_asked, as_one
 from .composite_cells import BidirectionalCell, SequentialRNNCell
 from .dropout_cell import DropoutCell
 from .gated_cells import GRUCell, LSTMCell, RNNCell
 
 __all__ = ["FusedRNNCell"]
-
-_GATES = {
-    "rnn_relu": [""],
-    "rnn_tanh": [""],
-    "lstm": ["_i", "_f", "_c", "_o"],
-    "gru": ["_r", "_z", "_o"],
-}
 
 
 class FusedRNNCell(BaseRNNCell):
@@ -48,80 +42,45 @@ class FusedRNNCell(BaseRNNCell):
         prefix=None,
         params=None,
     ):
-        if mode not in _GATES:
-            raise ValueError(f"FusedRNNCell: expected one of {', '.join(_GATES)} as mode, got {mode!r}")
         super().__init__(f"{mode}_" if prefix is None else prefix, params)
+        self._weights = FusedWeights(num_hidden, num_layers, mode, bidirectional, self._prefix)
         self._num_hidden = num_hidden
         self._num_layers = num_layers
         self._mode = mode
         self._bidirectional = bidirectional
         self._dropout = dropout
         self._get_next_state = get_next_state
-        self._directions = ["l", "r"] if bidirectional else ["l"]
         init = initializer.FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias)
         self._parameter = self.params.get("parameters", init=init)
 
     @property
     def state_info(self):
         """The hidden states of all layers and directions, and with LSTM the cells' memories."""
-        shape = (len(self._directions) * self._num_layers, 0, self._num_hidden)
+        shape = (len(self._weights.sides) * self._num_layers, 0, self._num_hidden)
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
 
     @property
     def _gate_names(self):
-        return _GATES[self._mode]
+        return self._weights.gates
 
     @property
     def _num_gates(self):
         return len(self._gate_names)
 
-    def _parts(self, num_input):
-        """(name, shape) of every gate's weights and biases, in the order of `parameters`."""
-        size = self._num_hidden
-        cells = [(layer, side) for layer in range(self._num_layers) for side in self._directions]
-        for kind in ("weight", "bias"):
-            for layer, side in cells:
-                width = num_input if layer == 0 else len(self._directions) * size
-                for group, columns in (("i2h", width), ("h2h", size)):
-                    for gate in self._gate_names:
-                        name = f"{self._prefix}{side}{layer}_{group}{gate}_{kind}"
-                        yield name, (size, columns) if kind == "weight" else (size,)
-
-    def _slice_weights(self, array, num_input):
-        """Name to a view of `array`, the flat parameters. AssertionError: they have another size."""
-        views, place = {}, 0
-        for name, shape in self._parts(num_input):
-            size = shape[0] * (shape[1] if len(shape) > 1 else 1)
-            views[name] = array[place : place + size].reshape(shape)
-            place += size
-        assert place == array.size, (
-            f"FusedRNNCell: expected {place} parameters for inputs of size {num_input}, got {array.size}"
-        )
-        return views
-
-    def _input_size(self, count):
-        """The size of the inputs that `count` parameters are for."""
-        size, sides = self._num_hidden, len(self._directions)
-        rest = (self._num_layers - 1) * (size + sides * size + 2)
-        return count // sides // size // self._num_gates - rest - size - 2
-
     def unpack_weights(self, args):
         """A copy of `args` (name to array) with an array for every gate in the place of `parameters`."""
         args = dict(args)
-        packed = args.pop(self._parameter.name)
-        views = self._slice_weights(packed, self._input_size(packed.size))
+        views = self._weights.views(args.pop(self._parameter.name))
         args.update((name, view.copy()) for name, view in views.items())
         return args
 
     def pack_weights(self, args):
         """What unpack_weights took apart."""
         args = dict(args)
-        parts = list(self._parts(0))
-        first = args[parts[0][0]]
-        sizes = self._parts(first.shape[1])
-        total = sum(shape[0] * (shape[1] if len(shape) > 1 else 1) for _, shape in sizes)
-        packed = nd.zeros((total,), ctx=first.context, dtype=first.dtype)
-        for name, view in self._slice_weights(packed, first.shape[1]).items():
+        first = args[next(self._weights.parts(0))[0]]
+        count = self._weights.count(first.shape[1])
+        packed = nd.zeros((count,), ctx=first.context, dtype=first.dtype)
+        for name, view in self._weights.views(packed).items():
             view[:] = args.pop(name)
         args[self._parameter.name] = packed
         return args
@@ -171,7 +130,7 @@ class FusedRNNCell(BaseRNNCell):
         """
         stack = SequentialRNNCell()
         for layer in range(self._num_layers):
-            cells = [self._unfused(f"{self._prefix}{side}{layer}_") for side in self._directions]
+            cells = [self._unfused(f"{self._prefix}{side}{layer}_") for side in self._weights.sides]
             if self._bidirectional:
                 cells = [BidirectionalCell(*cells, output_prefix=f"{self._prefix}bi_l{layer}_")]
             stack.add(cells[0])

@@ -2,7 +2,8 @@
 
 import warnings
 
-from ...model import load_checkpoint, save_checkpoint
+from ..._checkpoint import load_checkpoint, save_checkpoint
+from ...symbol import Variable
 from .base import BaseRNNCell
 
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
@@ -12,8 +13,6 @@ def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", lay
     """Deprecated: use cell.unroll. Without inputs there is a variable per step, `<input_prefix>t<t>_data`."""
     warnings.warn("rnn_unroll is deprecated. Please call cell.unroll directly.", stacklevel=2)
     if inputs is None:
-        from ...symbol import Variable
-
         inputs = [Variable(f"{input_prefix}t{i}_data") for i in range(length)]
     return cell.unroll(length, inputs, begin_state, layout)
 

@@ -3,8 +3,8 @@
 import math
 
 from .... import ndarray as nd
+from ...._semantics import is_np_array
 from ....base import MXNetError
-from ....util import is_np_array
 from ...hybrid_block import HybridBlock
 from ...nn import BatchNorm, Embedding, HybridSequential, Sequential
 from ...nn.conv_layers import spread

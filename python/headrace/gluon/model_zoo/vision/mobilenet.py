@@ -1,6 +1,6 @@
 """MobileNets: depthwise convolutions followed by 1 x 1 convolutions."""
 
-from ....util import is_np_array
+from ...._semantics import is_np_array
 from ... import nn
 from ...hybrid_block import HybridBlock
 from ..pretrained import DEFAULT_ROOT, load_pretrained

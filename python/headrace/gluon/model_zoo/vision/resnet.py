@@ -1,6 +1,6 @@
 """Residual networks: V1 normalizes after each convolution, V2 before it."""
 
-from ....util import is_np_array
+from ...._semantics import is_np_array
 from ... import nn
 from ...hybrid_block import HybridBlock
 from ..pretrained import DEFAULT_ROOT, load_pretrained

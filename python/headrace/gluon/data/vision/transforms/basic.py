@@ -3,7 +3,7 @@
 import numpy
 
 from ....._arrays import NDArray
-from .....util import is_np_array
+from ....._semantics import is_np_array
 from ....block import Block
 from ....hybrid_block import HybridBlock
 from ..._batches import batch_form

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from ._core.hardware import value_text
+from .._core.hardware import value_text
 
 _WIDTH = 900
 _LEFT, _RIGHT = 190, 110  # margins

@@ -1,0 +1,160 @@
+"""CachedBlock: a block that keeps the graph of its computation: runs, watches, explains and exports it."""
+
+from .._structure import flatten
+from .block import Block
+from .export import write_network
+from .graph import is_array, symbols
+from .parameter import DeferredInitializationError
+from .tracing import trace
+
+__all__ = ["CachedBlock"]
+
+
+class CachedBlock(Block):
+    """What a HybridBlock is once it is hybridized.
+
+    While `_active`, subclasses answer calls on arrays by `_run_graph`, which traces `_graph` when there is
+    none. They call `_clear_cached_op` when what the graph was traced from changes.
+    """
+
+    _is_hybrid = True
+
+    def __init__(self, prefix=None, params=None):
+        self._graph = None
+        self._active = False
+        self._flags = []  # the options of hybridize
+        self._op_hooks = []
+        super().__init__(prefix=prefix, params=params)
+
+    @property
+    def _hides_children(self):
+        return self._active
+
+    def _clear_cached_op(self):
+        object.__setattr__(self, "_graph", None)
+
+    # --- running ---
+
+    def _graph_for(self, args):
+        flat, in_format = flatten(args, is_array)
+        if self._graph is None:
+            self._graph = trace(self, flat, in_format)
+        return self._graph, flat
+
+    def _run_graph(self, *args):
+        graph = self._graph
+        if graph is not None and graph.takes_one and len(args) == 1 and not self._op_hooks:
+            x = args[0]
+            # Nearly every call: one array, and parameters with one replica each.
+            inputs = [x if source is None else source._single for source in graph.template]
+            for one in inputs:
+                if one is None:
+                    break
+            else:
+                return graph.run(inputs)
+        return self._run_any_graph(args)
+
+    def _run_any_graph(self, args):
+        flat, in_format = flatten(args, is_array)
+        graph = self._graph
+        if graph is None:
+            graph = self._graph = trace(self, flat, in_format)
+        elif graph.in_format != in_format:
+            flat = graph.fitted(flat, in_format)
+        ctx = next(one for one in flat if one is not None).ctx
+        for one in flat:
+            if one is not None and one.ctx != ctx:
+                raise ValueError(
+                    "Find multiple contexts in the input, After hybridized, the HybridBlock only supports "
+                    "one input context. You can print the ele.ctx in the input arguments to inspect their "
+                    "contexts. "
+                    f"Found {ctx} and {one.ctx}."
+                )
+        inputs = self._inputs_of(graph, flat, ctx)
+        out = graph.run(inputs)
+        if self._op_hooks:
+            graph.call_hooks(self._op_hooks, inputs)
+        return out
+
+    def _inputs_of(self, graph, flat, ctx):
+        """The arrays that the graph runs on; finishes deferred initializations first."""
+        try:
+            return graph.inputs(flat, ctx)
+        except DeferredInitializationError:
+            graph.infer(flat, "shape")
+            for param in self.collect_params().values():
+                param._finish_deferred_init()
+            return graph.inputs(flat, ctx)
+
+    def _plan_text(self, args):
+        """Compiles the graph for `args` in the current mode, without running it, and says what would run."""
+        leaves, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
+        ctx = next((one.ctx for one in leaves if is_array(one)), None)
+        if ctx is None:
+            raise ValueError(
+                f"{self.name}: arrays are needed, a graph is compiled for their shapes and dtypes"
+            )
+        graph, flat = self._graph_for(args)
+        return graph.op.explain(self._inputs_of(graph, flat, ctx))
+
+    # --- looking inside, files ---
+
+    def explain(self, *args):
+        """What runs for these inputs in the current mode (autograd.record or not), as text: the steps,
+        which of them were fused, memory and estimated time. RuntimeError: the block is not hybridized.
+        """
+        if not self._active:
+            raise RuntimeError(
+                f"{self.name}: call hybridize() first; a block that is not hybridized has no plan"
+            )
+        return self._plan_text(args)
+
+    def register_op_hook(self, callback, monitor_all=False):
+        """As that of Block."""
+        self._op_hooks.append((callback, monitor_all))
+        super().register_op_hook(callback, monitor_all)
+
+    def export(self, path, epoch=0, remove_amp_cast=True):
+        """Writes `path-symbol.json` and `path-0000.params` (`epoch` with four digits), which
+        SymbolBlock.imports, Module and MXNet read; the casts of mixed precision are left out on request.
+        RuntimeError: not hybridized, or not called yet.
+        """
+        if self._graph is None:
+            raise RuntimeError(
+                "Please first call block.hybridize() and then run forward with this block at least once "
+                "before calling export."
+            )
+        write_network(self._graph.outputs, self.collect_params(), path, epoch, remove_amp_cast)
+
+    # What MXNet's block has as fields and programs read: parts of the graph.
+
+    @property
+    def _cached_graph(self):
+        """(variables of the inputs, outputs) as symbols, or () before the first call after hybridize()."""
+        if self._graph is None:
+            return ()
+        return [symbols().var(name) for name in self._graph.data_names], self._graph.outputs
+
+    @property
+    def _cached_op(self):
+        return None if self._graph is None else self._graph.op
+
+    @property
+    def _in_format(self):
+        """How the arguments are nested: 0 for an array, -1 for None, a list for a list."""
+        return None if self._graph is None else self._graph.in_format
+
+    @_in_format.setter
+    def _in_format(self, value):
+        if self._graph is not None:
+            self._graph.in_format, self._graph.takes_one = value, value == [0]
+
+    @property
+    def _out_format(self):
+        """How the outputs are nested."""
+        return None if self._graph is None else self._graph.out_format
+
+    @_out_format.setter
+    def _out_format(self, value):
+        if self._graph is not None:
+            self._graph.out_format = value

@@ -1,0 +1,244 @@
+"""np functions of what arrays have and symbols do not: values, shapes, memory of their own."""
+
+import math
+
+import numpy as _numpy
+
+from .. import _core
+from ..context import current_context
+from ..ndarray.ndarray import NDArray
+from ._axes import normalized_axes
+from ._operands import operand
+from .differences import diff
+from .multiarray import array, ndarray
+from .multiarray import front_end as _np
+
+__all__ = [
+    "allclose",
+    "argwhere",
+    "array_equal",
+    "asarray",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "empty_like",
+    "flatnonzero",
+    "in1d",
+    "isscalar",
+    "may_share_memory",
+    "meshgrid",
+    "ndim",
+    "nonzero",
+    "resize",
+    "result_type",
+    "shape",
+    "shares_memory",
+    "size",
+    "trapz",
+    "unique",
+]
+
+_atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
+_nonzero = _core.function("_npx_nonzero", True)
+_unique = _core.function("_npi_unique", True)
+
+
+# --- what arrays are ---
+
+
+def asarray(a, dtype=None, ctx=None):
+    """The array itself when it is an np array of that dtype already, a new array otherwise."""
+    if isinstance(a, ndarray) and (dtype is None or _core.dtype_name(dtype) == a._dtype_name):
+        return a
+    return array(a, dtype=dtype, ctx=ctx or current_context())
+
+
+def shape(a):
+    """Tuple of extents of an array or nested sequence."""
+    return a.shape if isinstance(a, NDArray) else _numpy.shape(a)
+
+
+def ndim(a):
+    """Number of dimensions of an array or nested sequence."""
+    return a.ndim if isinstance(a, NDArray) else _numpy.ndim(a)
+
+
+def size(a, axis=None):
+    """Number of elements, or the extent of one axis."""
+    if not isinstance(a, NDArray):
+        return _numpy.size(a, axis)
+    return a.size if axis is None else a.shape[axis]
+
+
+def isscalar(element):
+    """Whether ``element`` is a Python or NumPy scalar."""
+    return _numpy.isscalar(element)
+
+
+def result_type(*arrays_and_dtypes):
+    """NumPy's common dtype of arrays and dtypes."""
+    return _numpy.result_type(*(a.dtype if isinstance(a, NDArray) else a for a in arrays_and_dtypes))
+
+
+def may_share_memory(a, b, max_work=None):
+    """Whether two arrays are views of the same storage."""
+    return _core.share_storage(a, b)
+
+
+shares_memory = may_share_memory
+
+
+def array_equal(a1, a2):
+    """Whether two arrays have the same shape and values. Waits for both."""
+    return _numpy.array_equal(_host(a1), _host(a2))
+
+
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all values are equal within ``atol + rtol * abs(b)``. Waits for both."""
+    return _numpy.allclose(_host(a), _host(b), rtol, atol, equal_nan)
+
+
+def _host(a):
+    return a.asnumpy() if isinstance(a, NDArray) else a
+
+
+# --- arrays whose shapes follow from values ---
+
+
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None):
+    """The sorted different elements of an array; along an axis its different slices.
+
+    With a request for more a tuple, which then has, as int64, where each first occurs, the place of every
+    element among them, and how often each occurs. Waits for the array. ValueError: the axis is out of range.
+    """
+    found = _unique(ar, return_index, return_inverse, return_counts, axis)
+    return tuple(found) if isinstance(found, list) else found
+
+
+def nonzero(a):
+    """Coordinates of the elements that are not 0: one int64 array for each dimension. Waits for the array."""
+    found = _nonzero(a.reshape((-1,)) if a.ndim == 0 else a)
+    return tuple(found[:, d] for d in range(found.shape[1]))
+
+
+def flatnonzero(a):
+    """Positions in the flattened array of the elements that are not 0, as int64. Waits for the array."""
+    return nonzero(a.reshape((-1,)))[0]
+
+
+def argwhere(a):
+    """Coordinates of the elements that are not 0: int64 (count, dimensions). Waits for the array."""
+    return _nonzero(a)
+
+
+# --- arrays whose shapes follow from shapes ---
+
+
+def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
+    """An array with undefined values, with the dtype and the device of ``prototype``, and its shape unless
+    ``shape`` says otherwise.
+    """
+    dtype = prototype._dtype_name if dtype is None else dtype
+    return _np().empty(prototype.shape if shape is None else shape, dtype=dtype, ctx=prototype.ctx)
+
+
+def meshgrid(*xi, **kwargs):
+    """Coordinate matrices from coordinate vectors.
+
+    ``indexing``: 'xy' (default) or 'ij'; ``sparse`` and ``copy`` as in NumPy. Returns a list of arrays.
+    """
+    indexing, sparse, copy = (
+        kwargs.pop("indexing", "xy"),
+        kwargs.pop("sparse", False),
+        kwargs.pop("copy", True),
+    )
+    if kwargs:
+        raise TypeError(f"meshgrid: unexpected arguments {sorted(kwargs)}")
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    np, count = _np(), len(xi)
+    grids = []
+    for i, x in enumerate(xi):
+        axis = {0: 1, 1: 0}.get(i, i) if indexing == "xy" and count > 1 else i
+        grids.append(x.reshape((1,) * axis + (-1,) + (1,) * (count - axis - 1)))
+    if sparse:
+        return [g.copy() for g in grids] if copy else grids
+    extents = [1] * count
+    for g in grids:
+        extents = [max(a, b) for a, b in zip(extents, g.shape)]
+    return [np.broadcast_to(g, tuple(extents)) for g in grids]
+
+
+def _with_axes(count, arrays):
+    views = [_atleast[count](asarray(one)) for one in arrays]
+    return views[0] if len(views) == 1 else views
+
+
+def atleast_1d(*arys):
+    """Views of the arrays with at least one axis: one, or a list."""
+    return _with_axes(1, arys)
+
+
+def atleast_2d(*arys):
+    """Views of the arrays with at least two axes: one, or a list."""
+    return _with_axes(2, arys)
+
+
+def atleast_3d(*arys):
+    """Views of the arrays with at least three axes: one, or a list."""
+    return _with_axes(3, arys)
+
+
+def broadcast_arrays(*args):
+    """The arrays, each stretched to the shape that all of them have together."""
+    arrays = [operand(a) for a in args]
+    shape = _numpy.broadcast_shapes(*(a.shape for a in arrays))
+    return [_np().broadcast_to(a, shape) for a in arrays]
+
+
+def resize(a, new_shape):
+    """The elements of ``a`` in order, again and again, in a new shape."""
+    a = operand(a)
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    count = math.prod(shape)
+    if a.size == 0 or count == 0:
+        return _np().zeros(shape, dtype=a.dtype)
+    return _np().tile(a.ravel(), -(-count // a.size))[:count].reshape(shape)
+
+
+def _neighbours(a, axis):
+    """All but the first and all but the last along an axis, counted from the front."""
+    before = (slice(None),) * axis
+    return a[before + (slice(1, None),)], a[before + (slice(None, -1),)]
+
+
+def trapz(y, x=None, dx=1.0, axis=-1):
+    """The integral of ``y`` along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : values.
+    x : places of the values: of the shape of ``y``, or one-dimensional along the axis; None: ``dx`` apart.
+    dx : distance of the values without ``x``.
+    axis : along which to integrate.
+
+    Raises
+    ------
+    ValueError
+        For an axis out of range.
+    """
+    y = operand(y)
+    (axis,) = normalized_axes(axis, y.ndim, "trapz")
+    later, earlier = _neighbours(y, axis)
+    if x is not None:
+        x = operand(x, beside=y)
+        dx = diff(x, axis=axis if x.ndim > 1 else 0)
+        if x.ndim == 1:
+            dx = dx.reshape([-1 if i == axis else 1 for i in range(y.ndim)])
+    return _np().sum((later + earlier) * dx * 0.5, axis=axis)
+
+
+def in1d(ar1, ar2, assume_unique=False, invert=False):
+    """Whether each element of the flattened ``ar1`` is among ``ar2``."""
+    return _np().isin(operand(ar1).ravel(), ar2, assume_unique=assume_unique, invert=invert)
