@@ -38,6 +38,26 @@ foreach(folder IN ITEMS engine kvstore simulation gluon)
   endif()
 endforeach()
 
+# Simulated GPUs that come from a library, which is loaded at run time, hold as well. The library goes before libheadrace
+# in the search for symbols, so that tests control the GPUs that they use.
+if(NOT HEADRACE_SANITIZE AND NOT HEADRACE_LAYERS)
+  file(GLOB plugin_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/plugin/*.cc"
+       "${PROJECT_SOURCE_DIR}/src/backend/sim/*.cc")
+  add_library(simulated_gpus_inside OBJECT ${plugin_sources})
+  target_compile_options(simulated_gpus_inside PRIVATE -fvisibility=hidden)
+  set_target_properties(simulated_gpus_inside PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(simulated_gpus_inside PRIVATE headrace_internal nlohmann_json::nlohmann_json)
+  add_library(simulated_gpus SHARED "${PROJECT_SOURCE_DIR}/src/simulation/sim.cc")
+  target_link_libraries(simulated_gpus PRIVATE simulated_gpus_inside headrace_internal)
+  target_link_options(simulated_gpus PRIVATE -Wl,-Bsymbolic)
+  set_target_properties(simulated_gpus PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  foreach(folder IN ITEMS engine kvstore simulation gluon)
+    add_test(NAME plugin.${folder} COMMAND test_${folder} --gtest_brief=1)
+    set_tests_properties(plugin.${folder} PROPERTIES LABELS "fast;plugin" TIMEOUT 600
+      ENVIRONMENT "HEADRACE_SIM_STRICT=1;HEADRACE_BACKENDS=$<TARGET_FILE:simulated_gpus>;LD_PRELOAD=$<TARGET_FILE:simulated_gpus>")
+  endforeach()
+endif()
+
 # The examples of a page that are whole files are compiled, once: sanitizers see nothing of it. Further arguments are the
 # folders of the headers that a reader of the page has.
 function(headrace_page_test page)

@@ -12,18 +12,13 @@ constexpr size_t kTypes = 8;
 struct Table {
   Backend* by_type[kTypes] = {};
   Table() {
-    for (const BackendEntry& entry : builtin_backends()) by_type[static_cast<size_t>(entry.type)] = entry.backend;
+    for (const BackendEntry& entry : all_backends()) by_type[static_cast<size_t>(entry.type)] = entry.backend;
   }
 };
 
 const Table& table() {
   static const Table instance;
   return instance;
-}
-
-Backend* backend_of(DeviceType type) {
-  const size_t index = static_cast<size_t>(type);
-  return index < kTypes ? table().by_type[index] : nullptr;
 }
 
 [[noreturn]] void fail_no_device(Device device) {
@@ -37,6 +32,11 @@ Backend* backend_of(DeviceType type) {
 }
 
 }  // namespace
+
+Backend* backend_of(DeviceType type) {
+  const size_t index = static_cast<size_t>(type);
+  return index < kTypes ? table().by_type[index] : nullptr;
+}
 
 Allocator& allocator_of(Device device) {
   Backend* backend = backend_of(device.type);
@@ -86,7 +86,7 @@ namespace {
 // A backend that serves several device types is visited once.
 void visit_backends(FunctionRef<void(Backend&)> visit) noexcept {
   const Backend* previous = nullptr;
-  for (const BackendEntry& entry : builtin_backends()) {
+  for (const BackendEntry& entry : all_backends()) {
     if (entry.backend != previous) visit(*entry.backend);
     previous = entry.backend;
   }

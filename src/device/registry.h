@@ -1,5 +1,5 @@
-// Which backend serves which device type. Filled once, from the explicit list in backend/backends.cc; immutable
-// afterwards, so any thread may call any function. The registry lives as long as the process.
+// Which backend serves which device type. Filled once, from the list in backend/backends.cc; immutable afterwards, so
+// any thread may call any function. The registry lives as long as the process.
 #pragma once
 
 #include <span>
@@ -21,6 +21,8 @@ Stream* copy_stream(Device to, Device from);
 // Raises what an accelerator says of a block of its memory whose contents are lost, see Accelerator::lost_contents().
 void check_contents(Device device, const void* block);
 int device_count(DeviceType type);
+// Null: there is none for the type.
+Backend* backend_of(DeviceType type);
 // What links the devices of a type; null: it is not known.
 std::shared_ptr<const Topology> topology_of(DeviceType type);
 
@@ -29,9 +31,9 @@ struct BackendEntry {
   Backend* backend;  // lives as long as the process
 };
 
-// The explicit list of backends in this build; defined in backend/backends.cc. The first call raises Error for a
-// configuration that a backend cannot take.
-std::span<const BackendEntry> builtin_backends();
+// Those of this build and those of libraries that HEADRACE_BACKENDS names; defined in backend/backends.cc. A call
+// raises Error for a library that cannot be loaded and a configuration that a backend cannot take.
+std::span<const BackendEntry> all_backends();
 
 void backends_end_threads() noexcept;
 void backends_before_fork() noexcept;

@@ -52,9 +52,9 @@ void Runtime::shutdown() noexcept { engine.shutdown(); }
 
 Runtime& runtime() {
   static Runtime& instance = [&]() -> Runtime& {
-    builtin_backends();  // what cannot be configured is said before anything runs
+    all_backends();  // what cannot be configured is said before anything runs
     auto* made = new Runtime{config(), Engine(config())};
-    for (const BackendEntry& entry : builtin_backends())
+    for (const BackendEntry& entry : all_backends())
       if (PushObserver* observer = entry.backend->observer()) made->engine.observe(observer);
     // Installed with the runtime: a process that never used the library forks at no cost.
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
