@@ -47,20 +47,28 @@ std::vector<OpDef> batched_operators();
 std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
-// nn/
-std::vector<OpDef> batch_norm_operators();
+// convolution/
 std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
+std::vector<OpDef> fused_convolution_operators();
+
+// image/
+std::vector<OpDef> image_operators();
+std::vector<OpDef> resize_operators();
+
+// nn/
 std::vector<OpDef> dropout_operators();
 std::vector<OpDef> fully_connected_operators();
-std::vector<OpDef> fused_convolution_operators();
-std::vector<OpDef> group_norm_operators();
-std::vector<OpDef> image_operators();
-std::vector<OpDef> local_norm_operators();
 std::vector<OpDef> output_operators();
-std::vector<OpDef> pooling_operators();
-std::vector<OpDef> resize_operators();
 std::vector<OpDef> sequence_operators();
+
+// normalization/
+std::vector<OpDef> batch_norm_operators();
+std::vector<OpDef> group_norm_operators();
+std::vector<OpDef> local_norm_operators();
+
+// pooling/
+std::vector<OpDef> pooling_operators();
 
 // random/
 std::vector<OpDef> uniform_normal_operators();
