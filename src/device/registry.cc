@@ -8,11 +8,11 @@ namespace {
 
 constexpr size_t kTypes = 8;
 
-// Backend by number of the device type.
+// Entries by number of the device type; without a backend: there is none.
 struct Table {
-  Backend* by_type[kTypes] = {};
+  BackendEntry by_type[kTypes] = {};
   Table() {
-    for (const BackendEntry& entry : all_backends()) by_type[static_cast<size_t>(entry.type)] = entry.backend;
+    for (const BackendEntry& entry : all_backends()) by_type[static_cast<size_t>(entry.type)] = entry;
   }
 };
 
@@ -35,7 +35,12 @@ const Table& table() {
 
 Backend* backend_of(DeviceType type) {
   const size_t index = static_cast<size_t>(type);
-  return index < kTypes ? table().by_type[index] : nullptr;
+  return index < kTypes ? table().by_type[index].backend : nullptr;
+}
+
+const KernelTable* kernels_of(DeviceType type) {
+  const BackendEntry& entry = table().by_type[static_cast<size_t>(type)];
+  return entry.kernels ? &entry.kernels() : nullptr;
 }
 
 Allocator& allocator_of(Device device) {

@@ -10,6 +10,8 @@
 
 namespace headrace {
 
+class KernelTable;  // op/kernel_table.h
+
 // Raises Error(kRuntime) when no such device exists.
 Allocator& allocator_of(Device device);
 // Likewise; null for the host.
@@ -23,12 +25,17 @@ void check_contents(Device device, const void* block);
 int device_count(DeviceType type);
 // Null: there is none for the type.
 Backend* backend_of(DeviceType type);
+// Null: the host's code runs there. Any thread.
+const KernelTable* kernels_of(DeviceType type);
 // What links the devices of a type; null: it is not known.
 std::shared_ptr<const Topology> topology_of(DeviceType type);
 
 struct BackendEntry {
   DeviceType type;
   Backend* backend;  // lives as long as the process
+  // Of devices that do not run the host's code: the kernels that they have, which live as long as the process. Called
+  // when the first operation is launched. Null: the host's code is their device code, too.
+  const KernelTable& (*kernels)() = nullptr;
 };
 
 // Those of this build and those of libraries that HEADRACE_BACKENDS names; defined in backend/backends.cc. A call

@@ -265,12 +265,11 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   const bool fusion = config().fusion;
+  const bool makes_operators = fusion && !kernels_of(device_of(inputs).type);  // whose code only the host has
   if (wanted.empty()) {
-    if (fusion) {
-      fuse_convolutions(whole);
-      fuse(whole);
-      fuse_prologues(whole);
-    }
+    if (makes_operators) fuse_convolutions(whole);
+    if (fusion) fuse(whole);
+    if (makes_operators) fuse_prologues(whole);
     compiled->forward = std::make_unique<const Plan>(std::move(whole));
     return compiled;
   }
@@ -278,12 +277,10 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   compiled->kept = halves.kept;
   compiled->from_inputs = halves.from_inputs;
   compiled->from_outputs = halves.from_outputs;
-  if (fusion) {
-    fuse(halves.forward, halves.kept);
-    fuse_prologues(halves.forward, halves.kept);
-    fuse(halves.backward);
-    fuse_prologues(halves.backward);
-  }
+  if (fusion) fuse(halves.forward, halves.kept);
+  if (makes_operators) fuse_prologues(halves.forward, halves.kept);
+  if (fusion) fuse(halves.backward);
+  if (makes_operators) fuse_prologues(halves.backward);
   compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
   compiled->backward = std::make_unique<const Plan>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
   return compiled;

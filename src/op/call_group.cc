@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/spin_lock.h"
+#include "device/stream.h"
 #include "engine/runtime.h"
 #include "op/call_body.h"
 #include "op/fused.h"
@@ -117,6 +118,7 @@ class CallGroup {
     if (outputs_.empty()) return trace::intern("unused");
     const FusedCall fused = service<KnownCalls>().find(key_, [this] { return make(); });
     const AttrsPtr attrs = fused_attrs({parameters_.data(), parameters_.size()});
+    if (is_launching()) current_work()->keep(fused.op);   // device code may run when it is no longer known
     for (View* view : outputs_) view->storage()->data();  // what can fail comes before anything is written
     run_call(*fused.op, *attrs, {inputs_.data(), inputs_.size()}, {outputs_.data(), outputs_.size()},
              call_of(calls_[0]).ticket);
