@@ -30,8 +30,10 @@ PyTypeObject* class_of(bool np) {
 }  // namespace
 
 PyObject* wrap(NDArray array, bool np) {
-  PyTypeObject* const type = class_of(np);
+  PyTypeObject* type = class_of(np);
   if (!type) return nullptr;
+  if (array && array.storage_kind() != StorageKind::kDense) [[unlikely]]
+    type = classes().sparse[static_cast<size_t>(array.storage_kind())];
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
   if (!object) return nullptr;
   // Every array object has an array: what a file calls "none" is an empty one.

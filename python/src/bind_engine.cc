@@ -10,6 +10,7 @@
 #include "gil.h"
 #include "headrace/memory.hpp"
 #include "headrace/random.hpp"
+#include "op/detours.h"
 #include "trace/trace.h"
 
 namespace nb = nanobind;
@@ -62,6 +63,14 @@ void bind_engine(nb::module_& m) {
       "Runs everything queued and ends the worker threads; later work starts them again.");
   m.def("worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); });
   m.def("is_serial", [] { return translated([] { return runtime().engine.serial(); }); });
+  m.def(
+      "detours",
+      [] {
+        nb::dict counts;
+        for (const auto& [detour, count] : detours()) counts[detour.c_str()] = count;
+        return counts;
+      },
+      "How often operations were computed in another way than their arrays ask for, by 'operator: how'.");
   m.def("pending_tasks", [] { return translated([] { return runtime().engine.pending(); }); });
 }
 

@@ -7,6 +7,7 @@
 #include "gil.h"
 #include "ndarray/snapshot.h"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 
 namespace headrace::python {
 namespace {
@@ -281,7 +282,7 @@ NDArray beside(NDArray array, const NDArray& neighbour) {
 }
 
 PyObject* to_numpy(const NDArray& given) {
-  const NDArray array = snapshot(given);
+  const NDArray array = snapshot(given.storage_kind() == StorageKind::kDense ? given : dense(given.detach()));
   if (!wait_to_read(array)) throw PythonError();
   static PyObject* empty = numpy_name("empty");
   Ref shape(from_shape(array.shape()));

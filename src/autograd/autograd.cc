@@ -172,9 +172,10 @@ class Walk {
     }
   }
 
-  // The leaf's own array, where this is the only gradient that will reach it.
+  // The leaf's own array, where this is the only gradient that will reach it, and it is dense.
   NDArray target_for(const Node& leaf, const Entry& entry) const {
     bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
+                  leaf.gradient.storage_kind() == StorageKind::kDense &&
                   is_dense(leaf.gradient.shape(), leaf.gradient.strides());
     return direct ? leaf.gradient.detach() : NDArray();
   }

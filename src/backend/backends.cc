@@ -36,7 +36,7 @@ std::vector<BackendEntry> make_entries() {
 }  // namespace
 
 std::span<const BackendEntry> all_backends() {
-  static const std::vector<BackendEntry> entries = make_entries();
+  static const auto& entries = *new std::vector<BackendEntry>(make_entries());  // tasks may run at exit
   return entries;
 }
 

@@ -194,13 +194,13 @@ CachedOp::~CachedOp() = default;
 std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
   check(inputs.size() == variables_.size(), ErrorKind::kRuntime, "CachedOp: {} inputs are needed, got {}",
         variables_.size(), inputs.size());
-  bool is_traced = thread_state().tracing;
+  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which plans do not hold
   for (size_t i = 0; i < inputs.size(); ++i) {
     check(static_cast<bool>(inputs[i]), ErrorKind::kRuntime, "CachedOp: input {} is missing",
           variables_[i]->label->name);
-    is_traced |= is_abstract(inputs[i]);
+    one_by_one |= is_abstract(inputs[i]) || inputs[i].storage_kind() != StorageKind::kDense;
   }
-  if (is_traced) return run_eagerly(inputs);
+  if (one_by_one) return run_eagerly(inputs);
   check_places(inputs);
   if (!options_.compile) return run_eagerly(inputs);
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
@@ -315,7 +315,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
           const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
           if (!g.has_head(k)) {
             reads.push_back(full(type.shape(), 0, type.dtype(), device));
-          } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
+          } else if (g.head(k).storage_kind() == StorageKind::kDense && g.head(k).strides() == type.strides() &&
+                     g.head(k).dtype() == type.dtype()) {
             reads.push_back(g.head(k).detach());
           } else {
             reads.push_back(make_array(type, device));

@@ -13,9 +13,8 @@ constexpr size_t kMostInputs = 1 << 16;  // that a text may ask for
 
 // Of an operator that takes any number of inputs: the attribute that says how many; null where none does.
 const FieldInfo* count_field(const OpDef& op) {
-  for (const char* name : {"num_args", "num_arrays", "num_outputs"})
-    if (const FieldInfo* field = op.schema->find(name)) return field;
-  return nullptr;
+  const auto found = std::ranges::find_if(op.schema->fields, &FieldInfo::counts_inputs);
+  return found == op.schema->fields.end() ? nullptr : &*found;
 }
 
 size_t wanted_of_any_number(const Node& node, size_t given) {

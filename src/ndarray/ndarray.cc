@@ -6,6 +6,7 @@
 #include "engine/runtime.h"
 #include "ndarray/device_copy.h"
 #include "ndarray/snapshot.h"
+#include "ndarray/sparse_parts.h"
 #include "ndarray/view.h"
 #include "trace/trace.h"
 
@@ -30,6 +31,7 @@ const Shape& NDArray::shape() const noexcept { return view_->shape(); }
 const Strides& NDArray::strides() const noexcept { return view_->strides(); }
 DType NDArray::dtype() const noexcept { return view_->dtype(); }
 Device NDArray::device() const noexcept { return view_->storage() ? view_->storage()->device() : Device{}; }
+StorageKind NDArray::storage_kind() const noexcept { return kind_of(*view_); }
 int64_t NDArray::size() const noexcept { return view_->size(); }
 bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
 

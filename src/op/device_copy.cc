@@ -11,6 +11,12 @@ namespace headrace {
 bool needs_device_copy(Device to, Device from) noexcept { return to != from && !(to.is_host() && from.is_host()); }
 
 NDArray copied_to(const NDArray& source, Device device) {
+  if (const StorageKind kind = source.storage_kind(); kind != StorageKind::kDense) {
+    check(device.is_host(), ErrorKind::kRuntime,
+          "a {} array cannot go to {}: sparse arrays live on the host; cast_storage gives a dense one",
+          storage_kind_name(kind), to_string(device));
+    return call("cast_storage", {source.detach()}, {{"stype", std::string(storage_kind_name(kind))}});
+  }
   const NDArray from = is_dense(source.shape(), source.strides()) ? source.detach() : contiguous(source.detach());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
   const KeepScope keep(false);  // there is nothing to keep yet

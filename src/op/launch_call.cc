@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/check.h"
 #include "device/registry.h"
 #include "device/scratch.h"
 #include "device/stream.h"
@@ -31,20 +32,17 @@ Tensor tensor_of(const View& view) {
   return {first, view.dtype(), view.shape(), view.strides(), view.size(), view.storage()};
 }
 
-// Row-major copies of operands, which the device makes. Scratch: what follows in the launch may have it afterwards.
+// Row-major copies of operands, which the device makes, in scratch that stays until the launch is retired: device code
+// may take scratch of its own when it runs.
 class Packing {
  public:
-  Packing(const KernelTable& table, size_t most) : table_(table) { copies_.reserve(most); }
-  Packing(const Packing&) = delete;
-  ~Packing() {
-    for (const Copy& copy : copies_) give_back_scratch(copy.data, copy.bytes);
-  }
+  Packing(const KernelTable& table, size_t most) : table_(table) { strides_.reserve(most); }
 
   Tensor pack(const View& view) {
     static const OpDef& contiguous = find_op("_contiguous");
-    const size_t bytes = static_cast<size_t>(view.size() * item(view));
-    const Copy& copy = copies_.emplace_back(Copy{take_scratch(bytes), bytes, contiguous_strides(view.shape())});
-    const Tensor from = tensor_of(view), to{copy.data, view.dtype(), view.shape(), copy.strides, view.size()};
+    const Strides& strides = strides_.emplace_back(contiguous_strides(view.shape()));
+    void* const copy = take_scratch(static_cast<size_t>(view.size() * item(view)));
+    const Tensor from = tensor_of(view), to{copy, view.dtype(), view.shape(), strides, view.size()};
     const KernelTable::Kernel* const kernel = table_.find(contiguous);
     check(kernel != nullptr, ErrorKind::kRuntime, "{}: the device has no kernel for it, so it cannot pack arrays",
           contiguous.name);
@@ -54,13 +52,8 @@ class Packing {
   }
 
  private:
-  struct Copy {
-    void* data;
-    size_t bytes;
-    Strides strides;
-  };
   const KernelTable& table_;
-  std::vector<Copy> copies_;  // never grows beyond what was reserved: tensors refer to the strides
+  std::vector<Strides> strides_;  // never grows beyond what was reserved: tensors refer to them
 };
 
 void launch_kernel(const KernelTable& table, const KernelTable::Kernel& kernel, const OpDef& op, const Attrs& attrs,

@@ -21,6 +21,7 @@
 #include "op/attr_function.h"
 #include "op/attrs.h"
 #include "op/sample.h"
+#include "op/storage_form.h"
 
 namespace headrace {
 
@@ -116,6 +117,8 @@ struct OpDef {
   AttrFunction<bool(const Geometry&, Geometry&, const Attrs&)> as_view = {};
   AttrFunction<std::vector<NDArray>(std::span<const NDArray>, const Attrs&)> compose = {};
   std::shared_ptr<const Pointwise> pointwise = {};
+  std::vector<StorageForm> storage_forms = {};  // kinds of storage that it takes and gives beside dense ones
+  bool makes_sparse = false;                    // one of them gives sparse results for dense inputs
   // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
   // where that would be slower or change the bits of the results.
   std::function<std::shared_ptr<const OpDef>(const Attrs&, const Fusion&)> fuse = {};

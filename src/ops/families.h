@@ -107,6 +107,10 @@ std::vector<OpDef> slice_operators();
 std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
+// sparse/
+std::vector<OpDef> cast_storage_operators();
+std::vector<OpDef> retain_operators();
+
 // sort/
 std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
@@ -183,6 +187,8 @@ inline constexpr Family kFamilies[] = {
     slice_operators,
     split_operators,
     transpose_operators,
+    cast_storage_operators,
+    retain_operators,
     sort_operators,
     unique_operators,
 };

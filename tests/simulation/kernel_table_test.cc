@@ -6,6 +6,7 @@
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/autograd.hpp"
+#include "headrace/devices.hpp"
 #include "headrace/error.hpp"
 #include "headrace/sim.hpp"
 #include "op/catalogue.h"
@@ -50,7 +51,7 @@ TEST_F(KernelTableTest, AnOperatorLeftToTheHostChangesPartOfAnArrayInPlace) {
   const NDArray means = on_gpu({9, 8, 7, 6}, {4}),
                 part = call("slice", {means}, {{"begin", Shape{1}}, {"end", Shape{3}}});
   const NDArray ones = on_gpu({1, 1}, {2}), zeros = on_gpu({0, 0}, {2}), x = on_gpu({2, 4, 6, 8}, {2, 2});
-  const autograd::TrainScope training;
+  const autograd::RecordScope training;
   call("BatchNorm", {x, ones, zeros, part, on_gpu({1, 1}, {2})}, {{"momentum", 0.5}});
   EXPECT_EQ(read(means), (std::vector<float>{9, 6, 6.5, 6}));
 }

@@ -178,7 +178,7 @@ struct UpSamplingAttrs {
       field(&UpSamplingAttrs::multi_input_mode, "multi_input_mode",
             "Of nearest: whether several results are joined along the channels or added.")
           .one_of("concat|sum"),
-      field(&UpSamplingAttrs::num_args, "num_args", "Number of arrays; follows from the call."),
+      field(&UpSamplingAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs(),
       field(&UpSamplingAttrs::workspace, "workspace", "Ignored; symbol files carry it."));
 };
 
@@ -250,11 +250,11 @@ struct CropAttrs {
   int64_t num_args = 1;
   Shape offset = {0, 0}, h_w = {0, 0};
   bool center_crop = false;
-  static constexpr auto kFields =
-      fields(field(&CropAttrs::num_args, "num_args", "Number of arrays; follows from the call.").between(1, 3),
-             field(&CropAttrs::offset, "offset", "First row and column that is kept."),
-             field(&CropAttrs::h_w, "h_w", "Rows and columns of the result, unless a second array gives them."),
-             field(&CropAttrs::center_crop, "center_crop", "Whether to keep the middle instead."));
+  static constexpr auto kFields = fields(
+      field(&CropAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs().between(1, 3),
+      field(&CropAttrs::offset, "offset", "First row and column that is kept."),
+      field(&CropAttrs::h_w, "h_w", "Rows and columns of the result, unless a second array gives them."),
+      field(&CropAttrs::center_crop, "center_crop", "Whether to keep the middle instead."));
 };
 
 std::vector<NDArray> crop(std::span<const NDArray> in, const CropAttrs& a) {

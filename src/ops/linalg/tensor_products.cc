@@ -26,7 +26,7 @@ struct TensordotCountAttrs {
 struct CountAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
-      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 NDArray reshaped_to(const NDArray& array, Shape shape) {

@@ -17,7 +17,7 @@ struct ConcatAttrs {
   int64_t dim = 1;
   static constexpr auto kFields =
       fields(field(&ConcatAttrs::dim, "dim", "The axis along which the arrays are joined."),
-             field(&ConcatAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+             field(&ConcatAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct ConcatenateAttrs {
@@ -25,7 +25,7 @@ struct ConcatenateAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields = fields(
       field(&ConcatenateAttrs::axis, "axis", "The axis along which the arrays are joined; None: flattened first."),
-      field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct StackAttrs {
@@ -33,13 +33,13 @@ struct StackAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
       fields(field(&StackAttrs::axis, "axis", "Where the new axis goes."),
-             field(&StackAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+             field(&StackAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct CountAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
-      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 // The axis of the result along which inputs follow each other, once all shapes are known to fit.

@@ -355,7 +355,8 @@ Shape padded_to(const Shape& in, size_t ndim) {
 
 struct AtLeastAttrs {
   int64_t num_args = 1;
-  static constexpr auto kFields = fields(field(&AtLeastAttrs::num_args, "num_args", "Number of arrays; 1.").of_files());
+  static constexpr auto kFields =
+      fields(field(&AtLeastAttrs::num_args, "num_args", "Number of arrays; 1.").counts_inputs().of_files());
 };
 
 template <size_t kAxes>
