@@ -22,7 +22,7 @@ PACKAGE = pathlib.Path("python/headrace")
 COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
-    *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context"),
+    *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "recordio"),
     *("_file", "_structure", "_semantics", "_signatures", "_generator", "_catalogue", "operator"),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),

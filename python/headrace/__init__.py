@@ -41,6 +41,7 @@ _MODULES = {
         "plan",
         "profiler",
         "random",
+        "recordio",
         "registry",
         "runtime",
         "sim",

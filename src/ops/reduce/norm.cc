@@ -83,7 +83,7 @@ OpDef square_sum(const char* name) {
 struct MultiSumSqAttrs {
   int64_t num_arrays = 1;
   static constexpr auto kFields =
-      fields(field(&MultiSumSqAttrs::num_arrays, "num_arrays", "Number of arrays.").required());
+      fields(field(&MultiSumSqAttrs::num_arrays, "num_arrays", "Number of arrays.").counts_inputs().required());
 };
 
 OpDef multi_sum_sq() {
