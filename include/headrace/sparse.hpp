@@ -21,12 +21,13 @@
 
 namespace headrace::sparse {
 
-// Arrays that hold copies of the parts, in ascending order. What is wrong with the shapes and dtypes of the parts
-// raises ValueError or TypeError; indices out of bounds or given twice raise ValueError where the array is read.
+// Arrays that hold copies of the parts, in ascending order, on the device of the values. What is wrong with the shapes
+// and dtypes of the parts raises ValueError or TypeError; indices out of bounds or given twice raise ValueError where
+// the array is read.
 NDArray row_sparse(const NDArray& values, const NDArray& indices, const Shape& shape);
 NDArray csr(const NDArray& values, const NDArray& indices, const NDArray& indptr, const Shape& shape);
-// Nothing is stored. Raises ValueError for a csr array of other than two axes.
-NDArray zeros(StorageKind kind, const Shape& shape, DType dtype = DType::kFloat32);
+// Nothing is stored. Raises ValueError for a csr array of other than two axes, RuntimeError off the host.
+NDArray zeros(StorageKind kind, const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
 
 // Copies of the parts; wait for the array. Raise ValueError where there is none.
 NDArray values_of(const NDArray& array);

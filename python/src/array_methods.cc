@@ -110,8 +110,9 @@ PyObject* attach_grad(PyObject* self, PyObject* arguments, PyObject* keywords) {
           "attach_grad: grad_req must be 'write', 'add' or 'null', got '{}'", word);
     NDArray& array = array_of(self);
     const StorageKind kind = gradient_kind(array, stype);
-    const NDArray gradient = kind == StorageKind::kDense ? zeros_like(dense(array.detach()))
-                                                         : sparse::zeros(kind, array.shape(), array.dtype());
+    const NDArray gradient = kind == StorageKind::kDense
+                                 ? zeros_like(dense(array.detach()))
+                                 : sparse::zeros(kind, array.shape(), array.dtype(), array.device());
     autograd::mark_variable(array, gradient, req);
     Ref object(checked(wrap(gradient.detach(), is_np(self))));
     std::swap(reinterpret_cast<PyArray*>(self)->grad, *reinterpret_cast<PyObject**>(&object));

@@ -45,6 +45,17 @@ void for_each_item(PyObject* object, const char* what, F&& use) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) use(PySequence_Fast_GET_ITEM(items.get(), i));
 }
 
+// An integer, and not an array with axes, which has __index__, too.
+bool is_single_integer(PyObject* object) {
+  if (PyLong_Check(object)) return true;
+  if (!PyIndex_Check(object)) return false;
+  if (!PySequence_Check(object) || PySequence_Size(object) < 0) {
+    PyErr_Clear();
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Number> as_number(PyObject* object) {
@@ -65,7 +76,7 @@ std::optional<Number> as_number(PyObject* object) {
 
 Shape to_shape(PyObject* object, const char* what) {
   Shape shape;
-  if (PyLong_Check(object) || PyIndex_Check(object)) {
+  if (is_single_integer(object)) {
     shape.push_back(to_int(object, what));
     return shape;
   }
@@ -149,7 +160,7 @@ AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* op
             to_string(array_of(object).shape()));
       return array_of(object).item();
     }
-    if (PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object))) return to_int(object, field.name);
+    if (is_single_integer(object)) return to_int(object, field.name);
     if (std::optional<Number> number = as_number(object)) return number->value;
   }
   if (!is_list || !PySequence_Check(object))

@@ -10,6 +10,7 @@
 #include "base/dtype_dispatch.h"
 #include "engine/runtime.h"
 #include "ndarray/sparse_parts.h"
+#include "ndarray/strided_copy.h"
 
 namespace headrace {
 namespace {
@@ -44,14 +45,17 @@ SparseParts make_parts(StorageKind kind, const Shape& shape, DType dtype, int64_
   return parts;
 }
 
-ViewPtr make_sparse_view(StorageKind kind, const Shape& shape, DType dtype) {
+ViewPtr make_sparse_view(StorageKind kind, const Shape& shape, DType dtype, Device device) {
+  check(device.is_host(), ErrorKind::kRuntime,
+        "a {} array cannot be on {}: sparse arrays live on the host; cast_storage gives a dense one",
+        storage_kind_name(kind), to_string(device));
   check(!shape.empty(), ErrorKind::kValue, "a {} array has at least one axis", storage_kind_name(kind));
   check(kind != StorageKind::kCsr || shape.size() == 2, ErrorKind::kValue,
         "a csr array has two axes, but the shape is {}", to_string(shape));
   for (int64_t extent : shape)
     check(extent >= 0, ErrorKind::kValue, "a {} array cannot have the shape {}", storage_kind_name(kind),
           to_string(shape));
-  return ViewPtr(new View(StoragePtr(new Storage(Device{}, kind)), dtype, shape));
+  return ViewPtr(new View(StoragePtr(new Storage(device, kind)), dtype, shape));
 }
 
 namespace sparse {
@@ -79,9 +83,10 @@ void gather(const char* from, const std::vector<int64_t>& positions, size_t byte
 
 // A task that sets the parts of `made` to copies of those given, in order.
 struct SetParts {
-  ViewPtr made, values, indices, indptr;
+  ViewPtr made, given_values, given_indices, given_indptr;
 
   void operator()() const {
+    const ViewPtr values = packed(given_values), indices = packed(given_indices), indptr = packed(given_indptr);
     const StorageKind kind = kind_of(*made);
     const int64_t count = indices->size(), rows = made->shape()[0];
     const char* const what = kind == StorageKind::kCsr ? "csr" : "row_sparse";
@@ -114,8 +119,8 @@ NDArray from_parts(ViewPtr made, const NDArray& values, const NDArray& indices, 
   SmallVector<Var*, 3> reads;
   for (const NDArray* part : {&values, &indices, &indptr}) {
     if (!*part) continue;
-    check(part->is_contiguous() && part->device().is_host(), ErrorKind::kValue,
-          "{}: parts must be packed and on the host", storage_kind_name(kind_of(*made)));
+    check(part->device().is_host(), ErrorKind::kValue, "{}: parts must be on the host, not on {}",
+          storage_kind_name(kind_of(*made)), to_string(part->device()));
     Var* const var = &storage_of(*part->view(), storage_kind_name(kind_of(*made))).var();
     if (std::ranges::find(reads, var) == reads.end()) reads.push_back(var);
   }
@@ -141,12 +146,15 @@ const SparseParts& parts_of(const NDArray& array, const char* operation) {
   return array.view()->storage()->parts();
 }
 
-NDArray copy_of(const NDArray& part) { return NDArray::from_host(part.view()->data(), part.shape(), part.dtype()); }
+// On the device of the array that the part is of.
+NDArray copy_of(const NDArray& part, const NDArray& whole) {
+  return NDArray::from_host(part.view()->data(), part.shape(), part.dtype(), whole.device());
+}
 
 }  // namespace
 
 NDArray row_sparse(const NDArray& values, const NDArray& indices, const Shape& shape) {
-  ViewPtr made = make_sparse_view(StorageKind::kRowSparse, shape, values.dtype());
+  ViewPtr made = make_sparse_view(StorageKind::kRowSparse, shape, values.dtype(), values.device());
   const int64_t count = values.ndim() == 0 ? 0 : values.shape()[0];
   Shape expected = shape;
   expected[0] = count;
@@ -158,26 +166,26 @@ NDArray row_sparse(const NDArray& values, const NDArray& indices, const Shape& s
 }
 
 NDArray csr(const NDArray& values, const NDArray& indices, const NDArray& indptr, const Shape& shape) {
-  ViewPtr made = make_sparse_view(StorageKind::kCsr, shape, values.dtype());
+  ViewPtr made = make_sparse_view(StorageKind::kCsr, shape, values.dtype(), values.device());
   check(values.ndim() == 1, ErrorKind::kValue, "csr: values must have one axis, got {}", to_string(values.shape()));
   check_indices(indices, values.size(), "csr", "indices");
   check_indices(indptr, shape[0] + 1, "csr", "indptr");
   return from_parts(std::move(made), values, indices, indptr);
 }
 
-NDArray zeros(StorageKind kind, const Shape& shape, DType dtype) {
+NDArray zeros(StorageKind kind, const Shape& shape, DType dtype, Device device) {
   check(kind != StorageKind::kDense, ErrorKind::kValue, "zeros: the kind must be row_sparse or csr");
-  ViewPtr made = make_sparse_view(kind, shape, dtype);
+  ViewPtr made = make_sparse_view(kind, shape, dtype, device);
   made->storage()->set_parts(make_parts(kind, shape, dtype, 0));
   return NDArray(std::move(made));
 }
 
-NDArray values_of(const NDArray& array) { return copy_of(parts_of(array, "values_of").values); }
-NDArray indices_of(const NDArray& array) { return copy_of(parts_of(array, "indices_of").indices); }
+NDArray values_of(const NDArray& array) { return copy_of(parts_of(array, "values_of").values, array); }
+NDArray indices_of(const NDArray& array) { return copy_of(parts_of(array, "indices_of").indices, array); }
 NDArray indptr_of(const NDArray& array) {
   const SparseParts& parts = parts_of(array, "indptr_of");
   check(static_cast<bool>(parts.indptr), ErrorKind::kValue, "indptr_of: a row_sparse array has none");
-  return copy_of(parts.indptr);
+  return copy_of(parts.indptr, array);
 }
 
 }  // namespace sparse

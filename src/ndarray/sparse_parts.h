@@ -27,7 +27,7 @@ struct SparseParts {
 SparseParts make_parts(StorageKind kind, const Shape& shape, DType dtype, int64_t count);
 
 // Of a new sparse array whose parts its first writer will set.
-ViewPtr make_sparse_view(StorageKind kind, const Shape& shape, DType dtype);
+ViewPtr make_sparse_view(StorageKind kind, const Shape& shape, DType dtype, Device device);
 
 // Elements of one stored row.
 int64_t row_size(const Shape& shape) noexcept;

@@ -154,4 +154,11 @@ void strided_copy(void* destination, const Strides& destination_strides, const v
   });
 }
 
+ViewPtr packed(const ViewPtr& view) {
+  if (!view || view->is_contiguous()) return view;
+  ViewPtr made = make_view(view->shape(), view->dtype(), Device{});
+  strided_copy(made->data(), made->strides(), view->data(), view->strides(), view->shape(), view->dtype());
+  return made;
+}
+
 }  // namespace headrace

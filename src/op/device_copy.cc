@@ -2,6 +2,7 @@
 #include "ndarray/device_copy.h"
 #include "base/check.h"
 #include "device/registry.h"
+#include "headrace/sparse.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
@@ -12,10 +13,9 @@ bool needs_device_copy(Device to, Device from) noexcept { return to != from && !
 
 NDArray copied_to(const NDArray& source, Device device) {
   if (const StorageKind kind = source.storage_kind(); kind != StorageKind::kDense) {
-    check(device.is_host(), ErrorKind::kRuntime,
-          "a {} array cannot go to {}: sparse arrays live on the host; cast_storage gives a dense one",
-          storage_kind_name(kind), to_string(device));
-    return call("cast_storage", {source.detach()}, {{"stype", std::string(storage_kind_name(kind))}});
+    const NDArray made = sparse::zeros(kind, source.shape(), source.dtype(), device);
+    copy_into(made, source.detach());
+    return made;
   }
   const NDArray from = is_dense(source.shape(), source.strides()) ? source.detach() : contiguous(source.detach());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));

@@ -95,12 +95,11 @@ struct FormBody {
 
   void operator()() const {
     const std::span<View* const> all = call.views.views();
-    std::vector<ViewPtr> packed;
+    std::vector<ViewPtr> copies;
     std::vector<View*> inputs;
     for (View* view : all.first(call.input_count)) {
-      const bool is_packed = kind_of(*view) != kDense || view->is_contiguous();
-      if (!is_packed) packed.push_back(packed_copy(*view));
-      inputs.push_back(is_packed ? view : packed.back().get());
+      if (kind_of(*view) == kDense) view = copies.emplace_back(packed(ViewPtr(view))).get();
+      inputs.push_back(view);
     }
     const std::span<View* const> outputs = all.subspan(call.input_count);
     for (const View* output : outputs)
@@ -108,17 +107,11 @@ struct FormBody {
     SparseContext context(*call.op, inputs, outputs, call.ticket);
     kernel(context, *call.attrs);
   }
-
-  static ViewPtr packed_copy(const View& view) {
-    ViewPtr made = make_view(view.shape(), view.dtype(), Device{});
-    strided_copy(made->data(), made->strides(), view.data(), view.strides(), view.shape(), view.dtype());
-    return made;
-  }
 };
 
-NDArray make_result(const Infer::Type& type, StorageKind kind) {
-  return NDArray(kind == kDense ? make_view(type.shape, type.dtype, Device{})
-                                : make_sparse_view(kind, type.shape, type.dtype));
+NDArray make_result(const Infer::Type& type, StorageKind kind, Device device) {
+  return NDArray(kind == kDense ? make_view(type.shape, type.dtype, device)
+                                : make_sparse_view(kind, type.shape, type.dtype, device));
 }
 
 // The form writes new arrays, sparse ones that are given, and dense ones where it may: others get a copy.
@@ -126,9 +119,11 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
               std::span<NDArray> outputs) {
   std::vector<NDArray> written;
   SmallVector<Var*, 8> reads, writes;
+  const Device device = inputs.empty() ? Device{} : inputs[0].device();
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i]) check_output(op, outputs[i], chosen.types[i].shape, chosen.types[i].dtype);
-    written.push_back(is_sparse(outputs[i]) ? outputs[i].detach() : make_result(chosen.types[i], chosen.kinds[i]));
+    written.push_back(is_sparse(outputs[i]) ? outputs[i].detach()
+                                            : make_result(chosen.types[i], chosen.kinds[i], device));
     writes.push_back(&written.back().view()->storage()->var());
   }
   for (const NDArray& input : inputs) reads.push_back(&input.view()->storage()->var());

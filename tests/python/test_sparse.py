@@ -57,6 +57,9 @@ def test_values_come_back(make):
     assert (target.asnumpy() == MATRIX).all()
     target[:] = np.ones((4, 3))
     assert target.asnumpy().sum() == 12
+    if array.stype == "row_sparse":
+        target[:] = 3
+        assert target.asnumpy().tolist() == [[3] * 3] * 4
     array.data[:] = 7  # a copy
     assert (array.asnumpy() == MATRIX).all()
     array.check_format()
@@ -177,7 +180,7 @@ def test_indices_that_sparse_arrays_do_not_take():
         with pytest.raises(Exception, match="RowSparseNDArray"):
             rows()[key]
     with pytest.raises(ValueError, match="numeric types"):
-        rows()[:] = 1
+        matrix()[:] = 1
     with pytest.raises(ValueError, match="only array"):
         matrix()[0] = nd.ones(3)
 
@@ -222,7 +225,35 @@ def test_scipy_both_ways():
     assert scipy.issparse(back) and back.dtype == np.float32 and (back.toarray() == MATRIX).all()
 
 
+def test_strided_parts_and_symbols():
+    made = sparse.row_sparse_array((nd.array(MATRIX).T, [2, 0, 1]), shape=(3, 4))
+    assert (made.asnumpy() == MATRIX.T[[1, 2, 0]]).all()
+    product = hr.sym.sparse.dot(hr.sym.var("a"), hr.sym.var("b"))
+    bound = product.bind(hr.cpu(), {"a": nd.array(MATRIX), "b": nd.ones((3, 1))})
+    assert (bound.forward()[0].asnumpy().ravel() == MATRIX.sum(1)).all()
+    assert hr.sym.sparse.retain(hr.sym.var("a"), hr.sym.var("i")).list_arguments() == ["a", "i"]
+
+
+def test_sparse_arrays_know_which_host_device_they_are_on():
+    there = hr.cpu(1)
+    made = sparse.csr_matrix(MATRIX, ctx=there)
+    results = (
+        made,
+        made + made,
+        sparse.dot(made, nd.ones((3, 2), ctx=there)),
+        made.tostype("default"),
+        made.data,
+    )
+    assert all(array.context == there for array in results)
+    assert sparse.zeros("row_sparse", (2, 2), ctx=there).context == there
+    assert made.as_in_context(hr.cpu()).context == hr.cpu()
+    assert (made.as_in_context(hr.cpu()).asnumpy() == MATRIX).all()
+
+
 def test_names_that_programs_look_up():
+    assert matrix()._num_aux == 2 and rows()._num_aux == 1 and rows()._aux_types == [np.int64]
+    assert (matrix()._aux_data(0).asnumpy() == matrix().indptr.asnumpy()).all()
+    assert (rows()._data().asnumpy() == rows().data.asnumpy()).all()
     for name in ("dot", "retain", "elemwise_add", "sum", "sqrt", "cast_storage", "Embedding", "clip"):
         assert callable(getattr(sparse, name)), name
     assert (sparse.dot(matrix(), nd.ones((3, 1))).asnumpy().ravel() == MATRIX.sum(1)).all()

@@ -287,7 +287,7 @@ def _placed(made, ctx):
 def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
     """Zeros, float32 by default, stored as `stype`: 'default' (dense), 'row_sparse' or 'csr'."""
     if stype not in (None, "default"):
-        return _core.sparse_zeros(stype, _shape_of(shape), dtype or "float32")
+        return _placed(_core.sparse_zeros(stype, _shape_of(shape), dtype or "float32"), ctx)
     return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
 
 

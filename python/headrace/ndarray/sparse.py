@@ -31,8 +31,8 @@ __all__ = [
     "zeros",
 ]
 
-# What MXNet shows in this module, too.
-_SHOWN = """
+# The operators that MXNet shows here, and in sym.sparse.
+SHOWN = """
     ElementWiseSum Embedding FullyConnected LinearRegressionOutput LogisticRegressionOutput
     MAERegressionOutput abs adagrad_update adam_update add_n arccos arccosh arcsin arcsinh arctan arctanh
     broadcast_add broadcast_div broadcast_minus broadcast_mul broadcast_plus broadcast_sub cast_storage
@@ -42,7 +42,7 @@ _SHOWN = """
     sum tan tanh trunc where zeros_like
 """
 _operators = _catalogue.functions("nd")
-for _name in _SHOWN.split():
+for _name in SHOWN.split():
     if _name in _operators:
         globals()[_name] = _operators[_name]
         __all__ += [_name]
@@ -82,21 +82,32 @@ class BaseSparseNDArray(NDArray):
             f"reshape: a {self.stype} array has one shape; tostype('default') gives a dense array"
         )
 
+    _num_aux = property(lambda self: len(self._auxiliary))
+    _aux_types = property(lambda self: [_numpy.int64] * self._num_aux)
+
+    def _data(self):
+        return self.data
+
+    def _aux_data(self, i):
+        return _core.sparse_part(self, self._auxiliary[i])
+
     def check_format(self, full_check=True):
         """Waits for the array. ValueError: it was made of indices that no array can have."""
         self.wait_to_read()
 
     def __setitem__(self, key, value):
-        """`array[:] = array`: copies all values, of whatever storage.
+        """`array[:] = array`: copies all values, of whatever storage; of row_sparse also a number.
 
-        ValueError: another key, or a number.
+        ValueError: another key, or a number for a csr array.
         """
         if key != _FULL:
             raise ValueError(
                 f"{type(self).__name__}: only array[:] = values can be assigned, got key {key!r}"
             )
         if isinstance(value, numbers.Number):
-            raise ValueError(f"Assigning numeric types to {type(self).__name__} is not implemented yet.")
+            if self.stype == "csr":
+                raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
+            value = _numpy.full(self.shape, value)
         source = value if isinstance(value, NDArray) else _dense_array(value, dtype=self.dtype)
         if source is not self:
             source.copyto(self)
@@ -106,6 +117,7 @@ class CSRNDArray(BaseSparseNDArray):
     """A matrix of mostly zeros: `data` row by row, the columns `indices`, and where rows begin, `indptr`."""
 
     __slots__ = ()
+    _auxiliary = ("indptr", "indices")
 
     def __reduce__(self):
         parts = self.data.asnumpy(), self.indices.asnumpy(), self.indptr.asnumpy()
@@ -146,6 +158,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     """An array of which most rows are zero: `data`, the others, and their numbers `indices`."""
 
     __slots__ = ()
+    _auxiliary = ("indices",)
 
     def __reduce__(self):
         return row_sparse_array, ((self.data.asnumpy(), self.indices.asnumpy()), self.shape)
