@@ -13,7 +13,7 @@
 #include "gil.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::python {
 
@@ -55,7 +55,7 @@ bool wait_for(const NDArray& array, bool for_all) {
       if (!var.is_plain() || engine.observer()) for_all ? engine.wait_to_write(var) : engine.wait_to_read(var);
       return true;
     }
-    trace::Span span({for_all ? "wait_to_write" : "wait_to_read", trace::kCall});
+    timeline::Span span({for_all ? "wait_to_write" : "wait_to_read", timeline::kCall});
     while (true) {
       bool done = false;
       std::exception_ptr failure;

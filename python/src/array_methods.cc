@@ -9,7 +9,7 @@
 #include "op/invoke.h"
 #include "op/invoke_stored.h"
 #include "op/thread_state.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::python {
 namespace {

@@ -11,7 +11,7 @@
 #include "headrace/memory.hpp"
 #include "headrace/random.hpp"
 #include "op/detours.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace nb = nanobind;
 
@@ -22,7 +22,7 @@ void bind_engine(nb::module_& m) {
       "wait_all",
       [] {
         translated([] {
-          trace::Span span({"waitall", trace::kCall});
+          timeline::Span span({"waitall", timeline::kCall});
           while (true) {
             bool done = false;
             std::exception_ptr failure;

@@ -61,13 +61,14 @@ Accelerator* accelerator_of(Device device) {
 
 Stream* compute_stream(Device device) {
   Accelerator* accelerator = accelerator_of(device);
-  return accelerator ? &accelerator->stream(Lane::kCompute) : nullptr;
+  return accelerator ? &accelerator->stream(StreamRole::kCompute) : nullptr;
 }
 
 Stream* copy_stream(Device to, Device from) {
   if (to == from) return compute_stream(to);
-  if (from.is_host()) return to.is_host() ? nullptr : &accelerator_of(to)->stream(Lane::kHostToDevice);
-  return to.is_host() ? &accelerator_of(from)->stream(Lane::kDeviceToHost) : &accelerator_of(to)->peer_stream(from);
+  if (from.is_host()) return to.is_host() ? nullptr : &accelerator_of(to)->stream(StreamRole::kHostToDevice);
+  return to.is_host() ? &accelerator_of(from)->stream(StreamRole::kDeviceToHost)
+                      : &accelerator_of(to)->peer_stream(from);
 }
 
 void check_contents(Device device, const void* block) {

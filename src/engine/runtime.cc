@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "device/registry.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -19,17 +19,17 @@ void before_fork() {
   backends_end_threads();
   runtime().engine.lock_for_fork();
   backends_before_fork();
-  trace::before_fork();
+  timeline::before_fork();
 }
 
 void after_fork_in_parent() {
-  trace::after_fork();
+  timeline::after_fork();
   backends_after_fork(false);
   runtime().engine.after_fork(false);
 }
 
 void after_fork_in_child() {
-  trace::after_fork();
+  timeline::after_fork();
   backends_after_fork(true);
   runtime().engine.after_fork(true);
 }

@@ -8,7 +8,7 @@
 #include "ndarray/snapshot.h"
 #include "ndarray/sparse_parts.h"
 #include "ndarray/view.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -37,7 +37,7 @@ bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
 
 void NDArray::wait_to_read() const {
   if (!view_->storage()) return;
-  trace::Span span({"wait_to_read", trace::kCall});
+  timeline::Span span({"wait_to_read", timeline::kCall});
   runtime().engine.wait_to_read(view_->storage()->var());
 }
 

@@ -121,7 +121,7 @@ void Storage::begin_write_slowly(bool replaces) {
   marks_.fetch_and(static_cast<uint8_t>(~kShared), std::memory_order_release);
   extras_.store(nullptr, std::memory_order_release);
   std::shared_ptr<StorageExtras> old(extras);
-  if (is_launching()) current_work()->keep(std::move(old));
+  if (is_launching()) current_work()->hold(std::move(old));
 }
 
 void Storage::expose() {

@@ -139,7 +139,7 @@ void launch_on_host(const OpDef& op, const Attrs& attrs, Views inputs, Views out
   begin_mutations(op, inputs);
   begin_writes(inputs, outputs, true);
   const auto call = std::make_shared<HostCall>(inputs, outputs, Device{DeviceType::kCpuPinned, 0});
-  current_work()->keep(call);
+  current_work()->hold(call);
   Stream& stream = *current_stream();
   for (const Extent& extent : call->extents()) stream.copy(extent.on_host(), extent.on_device(), extent.bytes());
   const AttrsPtr kept(&attrs);

@@ -60,13 +60,13 @@ memory::desc per_channel(const Image& out) {
 }
 
 // The descriptions from which a primitive is made.
-struct Plan {
+struct Request {
   memory::desc data, weight, out, bias;
   memory::dims stride, dilate, pad, pad_end;
   dnnl::primitive_attr attributes;
   Image split_weight;
 
-  explicit Plan(const ConvolutionProblem& p)
+  explicit Request(const ConvolutionProblem& p)
       : data(channels_last(p.data)),
         out(channels_last(p.out)),
         split_weight(with_group_axis(p.weight, p.window.groups)) {
@@ -168,7 +168,7 @@ void take(Prepared& made, const Description& description) {
 
 // Null when oneDNN has no implementation.
 std::unique_ptr<Prepared> prepare(const ConvolutionProblem& p) {
-  const Plan plan(p);
+  const Request request(p);
   auto made = std::make_unique<Prepared>();
   memory::desc weight;
   const auto make = [&]<class Primitive>(const auto& description, auto weights_of) {
@@ -179,25 +179,25 @@ std::unique_ptr<Prepared> prepare(const ConvolutionProblem& p) {
   };
   bool known = false;
   if (p.pass == ConvolutionPass::kForward)
-    known = make.operator()<dnnl::convolution_forward>(plan.forward(), [](auto& d) { return d.weights_desc(); });
+    known = make.operator()<dnnl::convolution_forward>(request.forward(), [](auto& d) { return d.weights_desc(); });
   else if (p.pass == ConvolutionPass::kData)
-    known = make.operator()<dnnl::convolution_backward_data>(plan.backward_data(),
+    known = make.operator()<dnnl::convolution_backward_data>(request.backward_data(),
                                                              [](auto& d) { return d.weights_desc(); });
   else
-    known = make.operator()<dnnl::convolution_backward_weights>(plan.backward_weights(),
+    known = make.operator()<dnnl::convolution_backward_weights>(request.backward_weights(),
                                                                 [](auto& d) { return d.diff_weights_desc(); });
   if (!known) return nullptr;
   const auto given = [](const Image& image) { return *onednn::describe(image.shape, image.strides, image.dtype); };
-  made->data = Operand(given(p.data), plan.data, p.pass == ConvolutionPass::kData);
-  made->weight = Operand(given(plan.split_weight), weight, p.pass == ConvolutionPass::kWeight);
-  made->out = Operand(given(p.out), plan.out, p.pass == ConvolutionPass::kForward);
+  made->data = Operand(given(p.data), request.data, p.pass == ConvolutionPass::kData);
+  made->weight = Operand(given(request.split_weight), weight, p.pass == ConvolutionPass::kWeight);
+  made->out = Operand(given(p.out), request.out, p.pass == ConvolutionPass::kForward);
   const auto& after = p.after;
   if (after.scale) {
     made->scale = memory(per_channel(p.out), onednn::cpu_engine(), nullptr);
     made->shift = memory(per_channel(p.out), onednn::cpu_engine(), nullptr);
   }
   if (after.sum) made->sum = Operand(given(*after.sum), channels_last(*after.sum), false);
-  if (plan.bias) made->bias = memory(plan.bias, onednn::cpu_engine(), nullptr);
+  if (request.bias) made->bias = memory(request.bias, onednn::cpu_engine(), nullptr);
   return made;
 }
 

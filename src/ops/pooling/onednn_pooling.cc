@@ -37,13 +37,13 @@ memory::desc channels_last(const Image& image) {
   return *onednn::describe(image.shape, channels_last_strides(image.shape), image.dtype);
 }
 
-struct Plan {
+struct Request {
   memory::desc data, result;
   memory::dims kernel, stride, dilate, pad, pad_end;
   dnnl::primitive_attr attributes;
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
 
-  explicit Plan(const PoolingProblem& p) : data(channels_last(p.data)), result(channels_last(p.result)) {
+  explicit Request(const PoolingProblem& p) : data(channels_last(p.data)), result(channels_last(p.result)) {
     const PoolWindow& w = p.window;
     for (size_t i = 0; i < w.kernel.size(); ++i) {
       kernel.push_back(w.kernel[i]);
@@ -65,13 +65,13 @@ struct Plan {
 };
 
 std::unique_ptr<Prepared> prepare_forward(const PoolingProblem& p) {
-  const Plan plan(p);
-  const auto description = plan.forward(dnnl::prop_kind::forward_inference);
+  const Request request(p);
+  const auto description = request.forward(dnnl::prop_kind::forward_inference);
   if (!description) return nullptr;
   auto made = std::make_unique<Prepared>();
   made->forward = dnnl::pooling_forward(description);
-  made->data = Operand(given(p.data), plan.data, false);
-  made->result = Operand(given(p.result), plan.result, true);
+  made->data = Operand(given(p.data), request.data, false);
+  made->result = Operand(given(p.result), request.result, true);
   made->scratch = memory(description.scratchpad_desc(), onednn::cpu_engine(), nullptr);
   made->scratch_bytes = description.scratchpad_desc().get_size();
   made->forward_arguments = {{DNNL_ARG_SRC, made->data.argument()},
@@ -81,18 +81,18 @@ std::unique_ptr<Prepared> prepare_forward(const PoolingProblem& p) {
 }
 
 std::unique_ptr<Prepared> prepare_backward(const PoolingProblem& p) {
-  const Plan plan(p);
-  const auto forward = plan.forward(dnnl::prop_kind::forward_training);
+  const Request request(p);
+  const auto forward = request.forward(dnnl::prop_kind::forward_training);
   if (!forward) return nullptr;
-  const dnnl::pooling_backward::primitive_desc backward(onednn::cpu_engine(), plan.algorithm, plan.data, plan.result,
-                                                        plan.stride, plan.kernel, plan.dilate, plan.pad, plan.pad_end,
-                                                        forward, plan.attributes, true);
+  const dnnl::pooling_backward::primitive_desc backward(
+      onednn::cpu_engine(), request.algorithm, request.data, request.result, request.stride, request.kernel,
+      request.dilate, request.pad, request.pad_end, forward, request.attributes, true);
   if (!backward) return nullptr;
   auto made = std::make_unique<Prepared>();
   const dnnl::engine& engine = onednn::cpu_engine();
   made->backward = dnnl::pooling_backward(backward);
-  made->result = Operand(given(p.result), plan.result, false);
-  made->moving = Operand(given(p.moving), plan.data, true);
+  made->result = Operand(given(p.result), request.result, false);
+  made->moving = Operand(given(p.moving), request.data, true);
   made->scratch_bytes = std::max(forward.scratchpad_desc().get_size(), backward.scratchpad_desc().get_size());
   made->scratch = memory(forward.scratchpad_desc().get_size() == made->scratch_bytes ? forward.scratchpad_desc()
                                                                                      : backward.scratchpad_desc(),
@@ -102,8 +102,8 @@ std::unique_ptr<Prepared> prepare_backward(const PoolingProblem& p) {
                               {DNNL_ARG_SCRATCHPAD, made->scratch}};
   if (p.window.kind != PoolKind::kMax) return made;
   made->forward = dnnl::pooling_forward(forward);
-  made->data = Operand(given(p.data), plan.data, false);
-  made->dropped_result = memory(plan.result, engine, nullptr);
+  made->data = Operand(given(p.data), request.data, false);
+  made->dropped_result = memory(request.result, engine, nullptr);
   made->places = memory(forward.workspace_desc(), engine, nullptr);
   made->forward_arguments = {{DNNL_ARG_SRC, made->data.argument()},
                              {DNNL_ARG_DST, made->dropped_result},

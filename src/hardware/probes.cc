@@ -1,4 +1,4 @@
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 
 #include <algorithm>
 
@@ -30,41 +30,41 @@ const BookFigure& find_in_book(std::string_view action) {
   return *found;
 }
 
-std::vector<CatalogueEntry> make_catalogue() {
-  std::vector<CatalogueEntry> entries;
+std::vector<Probe> make_probes() {
+  std::vector<Probe> probes;
   for (const Subject& subject : kSubjects) {
     for (const Row& row : subject.rows()) {
       Description description{subject.name, row.name, row.what, row.unit, {}};
       for (std::string_view action : row.book) description.book.push_back(find_in_book(action));
-      entries.push_back({std::move(description), row.measure});
+      probes.push_back({std::move(description), row.measure});
     }
   }
-  return entries;
+  return probes;
 }
 
 }  // namespace
 
-std::span<const CatalogueEntry> catalogue() {
-  static const std::vector<CatalogueEntry> entries = make_catalogue();
-  return entries;
+std::span<const Probe> probes() {
+  static const std::vector<Probe> probes = make_probes();
+  return probes;
 }
 
-const CatalogueEntry& find_entry(std::string_view name) {
-  for (const CatalogueEntry& entry : catalogue())
-    if (entry.description.name == name) return entry;
+const Probe& find_probe(std::string_view name) {
+  for (const Probe& probe : probes())
+    if (probe.description.name == name) return probe;
   fail(ErrorKind::kValue, "hardware: there is no measurement '{}'; --list or descriptions() lists them", name);
 }
 
 std::span<const Description> descriptions() {
   static const std::vector<Description> all = [] {
     std::vector<Description> list;
-    for (const CatalogueEntry& entry : catalogue()) list.push_back(entry.description);
+    for (const Probe& probe : probes()) list.push_back(probe.description);
     return list;
   }();
   return all;
 }
 
-const Description& description_of(std::string_view name) { return find_entry(name).description; }
+const Description& description_of(std::string_view name) { return find_probe(name).description; }
 
 std::vector<std::string_view> select(std::span<const std::string> names) {
   for (const std::string& name : names) {

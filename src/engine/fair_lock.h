@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-class TicketLock {
+class FairLock {
  public:
   void lock() noexcept {
     const uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);

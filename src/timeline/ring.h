@@ -9,9 +9,9 @@
 #include <string>
 
 #include "base/spin_lock.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
-namespace headrace::trace::detail {
+namespace headrace::timeline::detail {
 
 enum class Kind : uint32_t { kSpan, kAsyncSpan, kCounter, kMark };
 
@@ -77,4 +77,4 @@ struct Ring {
   std::unique_ptr<Slot, Free> slots_{allocate()};
 };
 
-}  // namespace headrace::trace::detail
+}  // namespace headrace::timeline::detail

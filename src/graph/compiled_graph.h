@@ -1,5 +1,5 @@
-// Plan: a lowered graph ready to run: steps in order, and a place in one block of memory for every intermediate value.
-// Immutable once made; any number of threads may run it at once.
+// CompiledGraph: a lowered graph ready to run: steps in order, and a place in one block of memory for every
+// intermediate value. Immutable once made; any number of threads may run it at once.
 #pragma once
 
 #include <limits>
@@ -11,11 +11,12 @@
 
 namespace headrace {
 
-class Plan {
+class CompiledGraph {
  public:
   // `kept`: computed values whose contents the caller needs after the run; they get memory that is not used again.
-  // `segment_ns`: the plan is cut where outputs are complete, into segments of at least this estimated time.
-  Plan(Lowered graph, std::span<const int> kept = {}, double segment_ns = std::numeric_limits<double>::infinity());
+  // `segment_ns`: the graph is cut where outputs are complete, into segments of at least this estimated time.
+  CompiledGraph(Lowered graph, std::span<const int> kept = {},
+                double segment_ns = std::numeric_limits<double>::infinity());
 
   const Lowered& graph() const noexcept { return graph_; }
   size_t scratch_bytes() const noexcept { return scratch_bytes_; }
@@ -75,7 +76,8 @@ class Plan {
   std::vector<Place> places_;  // of roots
   std::vector<Segment> segments_;
   std::vector<size_t> random_steps_;
-  std::vector<const char*> labels_;  // of the steps in recordings, which outlive operators that were made for this plan
+  std::vector<const char*>
+      labels_;  // of the steps in recordings, which outlive operators that were made for this graph
   std::vector<uint8_t> changes_input_;
   std::vector<Constant> constants_;
   size_t scratch_bytes_ = 0, kept_bytes_ = 0;

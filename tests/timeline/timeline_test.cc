@@ -1,4 +1,4 @@
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 namespace headrace {
 namespace {
 
-const trace::Lane* lane_named(const std::vector<trace::Lane>& lanes, const std::string& name) {
-  const auto found = std::ranges::find(lanes, name, &trace::Lane::name);
+const timeline::Lane* lane_named(const std::vector<timeline::Lane>& lanes, const std::string& name) {
+  const auto found = std::ranges::find(lanes, name, &timeline::Lane::name);
   return found == lanes.end() ? nullptr : &*found;
 }
 
@@ -21,22 +21,22 @@ const trace::Lane* lane_named(const std::vector<trace::Lane>& lanes, const std::
 template <class Body>
 void in_thread(const std::string& name, Body body) {
   std::thread([&] {
-    trace::name_thread(name);
+    timeline::name_thread(name);
     body();
   }).join();
 }
 
 TEST(Trace, RecordsSpansInOrderWithTheirTimes) {
-  trace::start();
+  timeline::start();
   in_thread("ordered", [] {
     for (int i = 0; i < 3; ++i) {
-      trace::Span span(i == 1 ? "middle" : "outer");
+      timeline::Span span(i == 1 ? "middle" : "outer");
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   });
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "ordered");
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "ordered");
   ASSERT_NE(lane, nullptr);
   ASSERT_EQ(lane->events.size(), 3u);
   EXPECT_STREQ(lane->events[1].name, "middle");
@@ -50,39 +50,39 @@ TEST(Trace, RecordsSpansInOrderWithTheirTimes) {
 }
 
 TEST(Trace, OffRecordsNothing) {
-  trace::start();
-  trace::stop();
+  timeline::start();
+  timeline::stop();
   in_thread("silent", [] {
-    trace::Span span("span");
-    trace::counter("counter", 1);
+    timeline::Span span("span");
+    timeline::counter("counter", 1);
   });
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "silent");
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "silent");
   EXPECT_TRUE(!lane || (lane->events.empty() && lane->samples.empty()));
 }
 
 TEST(Trace, StartDropsWhatWasThere) {
-  trace::start();
-  in_thread("dropped", [] { trace::Span span("old"); });
-  trace::start();
-  in_thread("dropped", [] { trace::Span span("new"); });
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "dropped");
+  timeline::start();
+  in_thread("dropped", [] { timeline::Span span("old"); });
+  timeline::start();
+  in_thread("dropped", [] { timeline::Span span("new"); });
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "dropped");
   ASSERT_NE(lane, nullptr);
   ASSERT_EQ(lane->events.size(), 1u);
   EXPECT_STREQ(lane->events[0].name, "new");
 }
 
 TEST(Trace, FullRingKeepsTheNewest) {
-  trace::start();
+  timeline::start();
   constexpr int kRecords = 140'000;
   in_thread("full", [] {
-    for (int i = 0; i < kRecords; ++i) trace::counter("counter", i);
+    for (int i = 0; i < kRecords; ++i) timeline::counter("counter", i);
   });
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "full");
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "full");
   ASSERT_NE(lane, nullptr);
   ASSERT_FALSE(lane->samples.empty());
   EXPECT_EQ(lane->samples.back().value, kRecords - 1);
@@ -91,43 +91,43 @@ TEST(Trace, FullRingKeepsTheNewest) {
 }
 
 TEST(Trace, CollectWhileThreadsRecord) {
-  trace::start();
+  timeline::start();
   std::atomic<bool> stop{false};
   std::thread writer([&] {
-    trace::name_thread("busy");
-    for (int64_t i = 0; !stop; ++i) trace::counter("counter", i);
+    timeline::name_thread("busy");
+    for (int64_t i = 0; !stop; ++i) timeline::counter("counter", i);
   });
   for (int round = 0; round < 20; ++round) {
-    const auto lanes = trace::collect();
-    const trace::Lane* lane = lane_named(lanes, "busy");
+    const auto lanes = timeline::collect();
+    const timeline::Lane* lane = lane_named(lanes, "busy");
     if (!lane) continue;
     for (size_t i = 1; i < lane->samples.size(); ++i) ASSERT_EQ(lane->samples[i].value, lane->samples[i - 1].value + 1);
   }
   stop = true;
   writer.join();
-  trace::stop();
+  timeline::stop();
 }
 
 TEST(Trace, InternGivesOnePointerPerText) {
-  const char* a = trace::intern("some text");
-  EXPECT_EQ(a, trace::intern(std::string("some ") + "text"));
+  const char* a = timeline::intern("some text");
+  EXPECT_EQ(a, timeline::intern(std::string("some ") + "text"));
   EXPECT_STREQ(a, "some text");
 }
 
 TEST(Trace, OnlyTheChosenSources) {
-  trace::start(trace::Source::kGraphSteps | trace::Source::kMemory);
+  timeline::start(timeline::Source::kGraphSteps | timeline::Source::kMemory);
   in_thread("chosen", [] {
-    trace::Span task("task");
-    trace::Span step({"step", trace::kGraphStep});
-    trace::counter({"bytes", trace::kDeviceMemory}, 1);
-    trace::counter({"images", trace::annotation_category("mine")}, 1);
-    trace::mark({"mark", trace::annotation_category("mine")}, trace::Scope::kThread);
+    timeline::Span task("task");
+    timeline::Span step({"step", timeline::kGraphStep});
+    timeline::counter({"bytes", timeline::kDeviceMemory}, 1);
+    timeline::counter({"images", timeline::annotation_category("mine")}, 1);
+    timeline::mark({"mark", timeline::annotation_category("mine")}, timeline::Scope::kThread);
   });
-  EXPECT_TRUE(trace::enabled(trace::Source::kMemory));
-  EXPECT_FALSE(trace::enabled(trace::Source::kOperators));
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "chosen");
+  EXPECT_TRUE(timeline::enabled(timeline::Source::kMemory));
+  EXPECT_FALSE(timeline::enabled(timeline::Source::kOperators));
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "chosen");
   ASSERT_NE(lane, nullptr);
   ASSERT_EQ(lane->events.size(), 1u);
   EXPECT_STREQ(lane->events[0].name, "step");
@@ -137,56 +137,56 @@ TEST(Trace, OnlyTheChosenSources) {
 }
 
 TEST(Trace, ResumeKeepsTheChoice) {
-  trace::start(static_cast<trace::Sources>(trace::Source::kCalls));
-  trace::stop();
-  trace::resume();
-  EXPECT_TRUE(trace::enabled(trace::Source::kCalls));
-  EXPECT_FALSE(trace::enabled(trace::Source::kOperators));
-  trace::stop();
+  timeline::start(static_cast<timeline::Sources>(timeline::Source::kCalls));
+  timeline::stop();
+  timeline::resume();
+  EXPECT_TRUE(timeline::enabled(timeline::Source::kCalls));
+  EXPECT_FALSE(timeline::enabled(timeline::Source::kOperators));
+  timeline::stop();
 }
 
 TEST(Trace, SectionsArePartsOfTheRecording) {
-  const trace::Track track("parts", "links");
-  const auto names = [](trace::Extent extent) {
+  const timeline::Track track("parts", "links");
+  const auto names = [](timeline::Extent extent) {
     std::vector<std::string> found;
-    for (const auto& lane : trace::collect(extent))
+    for (const auto& lane : timeline::collect(extent))
       for (const auto& event : lane.events)
         if (lane.name == "parts") found.push_back(event.name);
     return found;
   };
   using Names = std::vector<std::string>;
-  trace::start();
+  timeline::start();
   track.record("one", 1, 2);
-  EXPECT_EQ(names(trace::Extent::kSection), Names{"one"});
-  trace::begin_section();
-  EXPECT_EQ(names(trace::Extent::kSection), Names{});
+  EXPECT_EQ(names(timeline::Extent::kSection), Names{"one"});
+  timeline::begin_section();
+  EXPECT_EQ(names(timeline::Extent::kSection), Names{});
   track.record("two", 3, 4);
-  EXPECT_EQ(names(trace::Extent::kSection), Names{"two"});
-  EXPECT_EQ(names(trace::Extent::kRecording), (Names{"one", "two"}));
-  trace::start();
+  EXPECT_EQ(names(timeline::Extent::kSection), Names{"two"});
+  EXPECT_EQ(names(timeline::Extent::kRecording), (Names{"one", "two"}));
+  timeline::start();
   track.record("three", 5, 6);
-  trace::stop();
-  EXPECT_EQ(names(trace::Extent::kSection), Names{"three"});
-  EXPECT_EQ(names(trace::Extent::kRecording), Names{"three"});
+  timeline::stop();
+  EXPECT_EQ(names(timeline::Extent::kSection), Names{"three"});
+  EXPECT_EQ(names(timeline::Extent::kRecording), Names{"three"});
 }
 
 TEST(Trace, CategoriesOfOneNameAreOne) {
-  EXPECT_EQ(&trace::annotation_category("a domain"), &trace::annotation_category(std::string("a ") + "domain"));
+  EXPECT_EQ(&timeline::annotation_category("a domain"), &timeline::annotation_category(std::string("a ") + "domain"));
 }
 
 TEST(Trace, TracksAreLanesInTheirOwnTime) {
-  const trace::Track compute("compute", "gpu(0)", trace::Clock::kVirtual);
-  trace::start();
-  std::thread other([] { trace::Track("compute", "gpu(0)", trace::Clock::kVirtual).record("dot", 2000, 3000); });
+  const timeline::Track compute("compute", "gpu(0)", timeline::Clock::kVirtual);
+  timeline::start();
+  std::thread other([] { timeline::Track("compute", "gpu(0)", timeline::Clock::kVirtual).record("dot", 2000, 3000); });
   other.join();
   compute.record("add", 0, 500);
-  trace::Track("compute", "gpu(1)", trace::Clock::kVirtual).record("copy", 10, 20);
-  trace::stop();
+  timeline::Track("compute", "gpu(1)", timeline::Clock::kVirtual).record("copy", 10, 20);
+  timeline::stop();
   compute.record("off", 0, 1);
   int found = 0;
-  for (const auto& lane : trace::collect()) {
+  for (const auto& lane : timeline::collect()) {
     if (lane.name != "compute") continue;
-    EXPECT_EQ(lane.clock, trace::Clock::kVirtual);
+    EXPECT_EQ(lane.clock, timeline::Clock::kVirtual);
     if (lane.group != "gpu(0)") continue;
     ++found;
     ASSERT_EQ(lane.events.size(), 2u);
@@ -198,8 +198,8 @@ TEST(Trace, TracksAreLanesInTheirOwnTime) {
 }
 
 TEST(Trace, ManyThreadsShareOneTrack) {
-  const trace::Track track("shared", "links");
-  trace::start();
+  const timeline::Track track("shared", "links");
+  timeline::start();
   constexpr int kThreads = 4, kRecords = 1000;
   std::vector<std::thread> threads;
   for (int i = 0; i < kThreads; ++i)
@@ -207,9 +207,9 @@ TEST(Trace, ManyThreadsShareOneTrack) {
       for (int j = 0; j < kRecords; ++j) track.record("copy", ticks(), ticks());
     });
   for (std::thread& thread : threads) thread.join();
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* lane = lane_named(lanes, "shared");
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* lane = lane_named(lanes, "shared");
   ASSERT_NE(lane, nullptr);
   EXPECT_EQ(lane->events.size(), static_cast<size_t>(kThreads * kRecords));
 }
@@ -220,14 +220,14 @@ TEST(Trace, QueuedTasksKnowWhereTheyWerePushed) {
   Engine engine(config);
   Var x;
   std::array<Var*, 1> writes{&x};
-  trace::start();
+  timeline::start();
   in_thread("pusher", [&] {
     engine.push({.name = "queued", .writes = writes, .cost_ns = 1e6}, [] {});
     engine.wait_to_read(x);
   });
-  trace::stop();
-  const auto lanes = trace::collect();
-  const trace::Lane* pusher = lane_named(lanes, "pusher");
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane* pusher = lane_named(lanes, "pusher");
   ASSERT_NE(pusher, nullptr);
   int found = 0;
   for (const auto& lane : lanes)
@@ -245,14 +245,14 @@ TEST(Trace, EngineNamesTasks) {
   Engine engine(Config{});
   Var x;
   std::array<Var*, 1> writes{&x};
-  trace::start();
+  timeline::start();
   engine.push({.name = "cheap task", .writes = writes}, [] {});
   engine.push({.name = "dear task", .writes = writes, .cost_ns = 1e5}, [] {});
   engine.wait_to_read(x);
   engine.wait_all();
-  trace::stop();
+  timeline::stop();
   bool cheap = false, dear = false;
-  for (const auto& lane : trace::collect()) {
+  for (const auto& lane : timeline::collect()) {
     for (const auto& event : lane.events) {
       cheap |= event.name == std::string("cheap task");
       dear |= event.name == std::string("dear task");

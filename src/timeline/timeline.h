@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-namespace headrace::trace {
+namespace headrace::timeline {
 
 // What can be recorded or left out by itself; start() takes a set of them.
 enum class Source : uint32_t {
@@ -173,4 +173,4 @@ std::vector<Lane> collect(Extent extent = Extent::kRecording);
 void before_fork() noexcept;
 void after_fork() noexcept;
 
-}  // namespace headrace::trace
+}  // namespace headrace::timeline

@@ -6,13 +6,13 @@
 
 #include "device/allocator.h"
 #include "headrace/device.hpp"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
-class MemoryTrace {
+class MemoryCounters {
  public:
-  explicit MemoryTrace(Device device);
+  explicit MemoryCounters(Device device);
   // Any thread. Does nothing unless memory is being recorded.
   void sample(const MemoryStats& stats) const noexcept;
   // The same, and the peak only where it rises above what was sampled before.

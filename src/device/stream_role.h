@@ -5,23 +5,23 @@
 
 namespace headrace {
 
-enum class Lane : uint8_t {
+enum class StreamRole : uint8_t {
   kCompute,
   kHostToDevice,
   kDeviceToHost,
   kCommunication,  // with other accelerators
 };
-inline constexpr int kLaneCount = 4;
+inline constexpr int kStreamRoleCount = 4;
 
-constexpr const char* lane_name(Lane lane) noexcept {
-  switch (lane) {
-    case Lane::kCompute:
+constexpr const char* role_name(StreamRole role) noexcept {
+  switch (role) {
+    case StreamRole::kCompute:
       return "compute";
-    case Lane::kHostToDevice:
+    case StreamRole::kHostToDevice:
       return "host to device";
-    case Lane::kDeviceToHost:
+    case StreamRole::kDeviceToHost:
       return "device to host";
-    case Lane::kCommunication:
+    case StreamRole::kCommunication:
       break;
   }
   return "communication";

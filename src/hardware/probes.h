@@ -1,4 +1,4 @@
-// What can be measured: one Row each, listed per subject by the file that measures it. The catalogue is all of them in
+// What can be measured: one Row each, listed per subject by the file that measures it. probes() is all of them in
 // the order of the table; whatever lists, selects or describes measurements is derived from it.
 #pragma once
 
@@ -40,12 +40,12 @@ std::vector<Row> network_rows();      // network.cc
 std::vector<Row> call_rows();         // calls.cc
 std::vector<Row> accelerator_rows();  // accelerator.cc
 
-struct CatalogueEntry {
+struct Probe {
   Description description;
   Figure (*measure)(Workbench&);
 };
 
-std::span<const CatalogueEntry> catalogue();
-const CatalogueEntry& find_entry(std::string_view name);  // raises ValueError
+std::span<const Probe> probes();
+const Probe& find_probe(std::string_view name);  // raises ValueError
 
 }  // namespace headrace::hardware

@@ -1,4 +1,4 @@
-#include "graph/plan.h"
+#include "graph/compiled_graph.h"
 
 #include <algorithm>
 #include <iterator>
@@ -10,7 +10,7 @@
 #include "op/call_body.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -61,7 +61,7 @@ double bytes_of(const Lowered& graph, const Step& step) {
 struct Accesses {
   std::set<size_t> inputs, reads, writes;
 
-  void move_to(Plan::Segment& segment) {
+  void move_to(CompiledGraph::Segment& segment) {
     segment.inputs.assign(inputs.begin(), inputs.end());
     segment.writes.assign(writes.begin(), writes.end());
     std::ranges::set_difference(reads, writes, std::back_inserter(segment.reads));
@@ -71,18 +71,18 @@ struct Accesses {
 
 }  // namespace
 
-Plan::Plan(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
+CompiledGraph::CompiledGraph(Lowered graph, std::span<const int> kept, double segment_ns) : graph_(std::move(graph)) {
   for (size_t i = 0; i < graph_.steps.size(); ++i) {
     cost_ns_ += cost_of(graph_.steps[i]);
     if (graph_.steps[i].op->is_random) random_steps_.push_back(i);
-    labels_.push_back(trace::intern(graph_.steps[i].op->name));
+    labels_.push_back(timeline::intern(graph_.steps[i].op->name));
   }
   find_changes();
   place_values(kept);
   cut(segment_ns);
 }
 
-void Plan::cut(double segment_ns) {
+void CompiledGraph::cut(double segment_ns) {
   const std::vector<size_t> input_of = places_among(graph_, graph_.inputs),
                             output_of = places_among(graph_, graph_.outputs);
   std::vector<size_t> completed_by(graph_.outputs.size(), kNone);
@@ -125,7 +125,7 @@ void Plan::cut(double segment_ns) {
   close(graph_.steps.size());
 }
 
-void Plan::find_changes() {
+void CompiledGraph::find_changes() {
   std::vector<uint8_t> is_changed(graph_.values.size());
   for (const Step& step : graph_.steps)
     for (int root : graph_.changed_by(step)) is_changed[static_cast<size_t>(root)] = true;
@@ -135,7 +135,7 @@ void Plan::find_changes() {
       constants_.push_back({graph_.values[i].constant, static_cast<bool>(is_changed[i])});
 }
 
-void Plan::place_values(std::span<const int> kept) {
+void CompiledGraph::place_values(std::span<const int> kept) {
   const size_t count = graph_.values.size();
   places_.resize(count);
   std::vector<uint8_t> is_scratch(count);
@@ -188,7 +188,7 @@ void Plan::place_values(std::span<const int> kept) {
     if (slot[i] >= 0) places_[i].offset = lifetimes[static_cast<size_t>(slot[i])].offset;
 }
 
-Plan::Draws Plan::draw() const {
+CompiledGraph::Draws CompiledGraph::draw() const {
   Draws draws;
   for (size_t s : random_steps_) {
     const Step& step = graph_.steps[s];
@@ -202,7 +202,7 @@ Plan::Draws Plan::draw() const {
   return draws;
 }
 
-ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
+ViewPtr CompiledGraph::view_in(int id, const StoragePtr& block) const {
   const Value& value = graph_.values[static_cast<size_t>(id)];
   const Place& place = places_[static_cast<size_t>(value.root)];
   const View& type = *value.type;
@@ -210,18 +210,18 @@ ViewPtr Plan::view_in(int id, const StoragePtr& block) const {
                           place.offset / static_cast<int64_t>(item_size(type.dtype())) + type.offset()));
 }
 
-StoragePtr Plan::make_scratch(Device device) const {
+StoragePtr CompiledGraph::make_scratch(Device device) const {
   return scratch_bytes_ > 0 ? StoragePtr(new Storage(allocator_of(device), device, scratch_bytes_)) : StoragePtr();
 }
 
-void Plan::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
-               std::span<const uint64_t> tickets, Device device) const {
+void CompiledGraph::run(std::span<View* const> inputs, std::span<View* const> outputs, Storage* kept,
+                        std::span<const uint64_t> tickets, Device device) const {
   const StoragePtr scratch = make_scratch(device);
   for (const Segment& segment : segments_) run_segment(segment, inputs, outputs, kept, tickets, scratch);
 }
 
-void Plan::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
-                       Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const {
+void CompiledGraph::run_segment(const Segment& segment, std::span<View* const> inputs, std::span<View* const> outputs,
+                                Storage* kept, std::span<const uint64_t> tickets, const StoragePtr& scratch) const {
   const StoragePtr kept_block(kept);
   std::vector<ViewPtr> made(graph_.values.size());
   const auto view_of = [&](int id) -> View* {
@@ -252,7 +252,7 @@ void Plan::run_segment(const Segment& segment, std::span<View* const> inputs, st
     for (int id : step.inputs) reads.push_back(view_of(id));
     for (int id : step.outputs) writes.push_back(view_of(id));
     const uint64_t ticket = step.op->is_random ? tickets[draws++] : step.ticket;
-    trace::Span span({labels_[s], trace::kGraphStep});
+    timeline::Span span({labels_[s], timeline::kGraphStep});
     run_call(*step.op, *step.attrs, {reads.data(), reads.size()}, {writes.data(), writes.size()}, ticket);
   }
 }

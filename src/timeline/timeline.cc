@@ -1,4 +1,4 @@
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "trace/ring.h"
+#include "timeline/ring.h"
 
-namespace headrace::trace {
+namespace headrace::timeline {
 
 using detail::Kind;
 using detail::Ring;
@@ -219,4 +219,4 @@ void after_fork() noexcept {
   recorder().mutex.unlock();
 }
 
-}  // namespace headrace::trace
+}  // namespace headrace::timeline
