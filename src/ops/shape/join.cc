@@ -117,13 +117,16 @@ void complete_join(Completion& c, int64_t axis) {
     if (c.has_rank(i)) known = c.shape(i);
   if (!known || known->empty()) return;
   const auto at = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(known->size()), c.name()));
-  const auto share = [&](Shape shape) {
-    shape[at] = -1;
-    for (size_t i = 0; i < c.input_count(); ++i) c.set(i, shape);
-    c.set_output(0, shape);
+  Shape common(known->size(), -1);
+  const auto gather = [&](const Shape& shape) {
+    for (size_t k = 0; k < std::min(shape.size(), common.size()); ++k)
+      if (k != at && common[k] == -1) common[k] = shape[k];
   };
-  share(*known);
-  for (size_t i = 0; i < c.input_count(); ++i) share(Shape(c.shape(i)));
+  gather(*known);
+  for (size_t i = 0; i < c.input_count(); ++i)
+    if (c.has_rank(i)) gather(c.shape(i));
+  for (size_t i = 0; i < c.input_count(); ++i) c.set(i, common);  // raises where the shapes do not agree
+  c.set_output(0, common);
   int64_t sum = 0;
   size_t unknown = 0, which = 0;
   for (size_t i = 0; i < c.input_count(); ++i) {
