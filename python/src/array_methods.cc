@@ -90,10 +90,7 @@ PyObject* copy(PyObject* self, PyObject*) {
 
 // What the gradient is stored as: as the array where nothing is said.
 StorageKind gradient_kind(const NDArray& array, PyObject* stype) {
-  if (stype == Py_None) return array.storage_kind();
-  const char* const name = PyUnicode_AsUTF8(stype);
-  if (!name) throw PythonError();
-  return parse_storage_kind(name);
+  return stype == Py_None ? array.storage_kind() : to_storage_kind(stype);
 }
 
 // attach_grad(grad_req='write', stype=None)

@@ -49,10 +49,10 @@ void bind_sparse(nb::module_& m) {
       "A csr array of its parts.");
   m.def(
       "sparse_zeros",
-      [](const char* stype, nb::handle shape, nb::handle dtype) {
+      [](nb::handle stype, nb::handle shape, nb::handle dtype) {
         return translated([&] {
           return wrapped(
-              sparse::zeros(parse_storage_kind(stype), to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr())));
+              sparse::zeros(to_storage_kind(stype.ptr()), to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr())));
         });
       },
       "A sparse array in which nothing is stored.");

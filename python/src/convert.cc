@@ -95,6 +95,14 @@ std::optional<DType> first_dtype(Matches&& matches) {
 
 }  // namespace
 
+StorageKind to_storage_kind(PyObject* object) {
+  check(PyUnicode_Check(object), ErrorKind::kType,
+        "stype must be 'default', 'row_sparse' or 'csr', got an object of type {}", Py_TYPE(object)->tp_name);
+  const char* const name = PyUnicode_AsUTF8(object);
+  if (!name) throw PythonError();
+  return parse_storage_kind(name);
+}
+
 DType to_dtype(PyObject* object) {
   if (PyUnicode_Check(object)) {
     const char* const name = PyUnicode_AsUTF8(object);

@@ -250,6 +250,12 @@ def test_sparse_arrays_know_which_host_device_they_are_on():
     assert (made.as_in_context(hr.cpu()).asnumpy() == MATRIX).all()
 
 
+@pytest.mark.parametrize("stype", [3, float("inf"), (), None, "dense"])
+def test_storage_types_that_there_are_not(stype):
+    with pytest.raises(hr.base.MXNetError, match="default"):
+        sparse.zeros(stype or 0, (2, 2))
+
+
 def test_names_that_programs_look_up():
     assert matrix()._num_aux == 2 and rows()._num_aux == 1 and rows()._aux_types == [np.int64]
     assert (matrix()._aux_data(0).asnumpy() == matrix().indptr.asnumpy()).all()

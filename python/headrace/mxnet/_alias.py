@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..libinfo import __version__ as MXNET_VERSION
-from . import _homes
+from . import _homes, _names
 
 OWN = pathlib.Path(__file__).parent
 SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
@@ -74,7 +74,7 @@ class Finder(importlib.abc.MetaPathFinder):
         home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
         module = _own_module(name) or _find_module(home)
         if module is None:
-            raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
+            raise ModuleNotFoundError(_names.missing_text(fullname), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
 
 
@@ -120,8 +120,17 @@ def _find_module(name: str) -> types.ModuleType | None:
     return value if isinstance(value, types.ModuleType) else None
 
 
-def _missing_text(mxnet_name: str) -> str:
-    return f"{mxnet_name} is not in Headrace yet (or MXNet {MXNET_VERSION} does not have that name either)"
+class _MissingName(AttributeError):
+    """Looks for what may have been meant when somebody reads the text, and not for every `hasattr`."""
+
+    def __init__(self, path: str, module: types.ModuleType) -> None:
+        super().__init__(path, name=path.rpartition(".")[2], obj=module)
+
+    def __str__(self) -> str:
+        return _names.missing_text(self.args[0])
+
+
+_MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError"  # what tracebacks show
 
 
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
@@ -148,11 +157,11 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
             return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
         if home is not None and hasattr(importlib.import_module(home), name):
             return getattr(sys.modules[home], name)
-        text = _missing_text(f"{mxnet_name}.{name}")
+        path = f"{mxnet_name}.{name}"
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
-            raise ImportError(text, name=mxnet_name)
-        raise AttributeError(text, name=name, obj=module)
+            raise ImportError(_names.missing_text(path), name=mxnet_name)
+        raise _MissingName(path, module)
 
     __getattr__.mxnet_name = mxnet_name
     module.__getattr__ = __getattr__

@@ -131,7 +131,7 @@ class ProcessPool:
         return bool(self._members) and self._owner == os.getpid()
 
     def submit(self, rows):
-        """Orders the batch of `rows` from the worker with the fewest orders. Gives the request, for `result`."""
+        """Orders the batch of `rows` from the worker with the fewest orders. Gives the request."""
         self._check_running()
         request = next(self._requests)
         member = min(self._members, key=lambda m: (not m.alive, m.orders))
