@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostInputs = 1 << 16;  // that a text may ask for
+constexpr size_t kMostInputs = 1 << 14;  // that a text may ask for
 
 // Of an operator that takes any number of inputs: the attribute that says how many; null where none does.
 const FieldInfo* count_field(const OpDef& op) {
