@@ -52,6 +52,7 @@ _MODULES = {
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
 _MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization")
+_MODULES["np_symbol"] = "symbol.numpy"
 
 # Attribute to (module, name there).
 _NAMES = {

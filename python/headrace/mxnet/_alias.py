@@ -94,10 +94,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._spec
-        own = module.__name__
-        for name, loaded in list(sys.modules.items()):  # the module and what it brought along
-            if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
-                _name_what_is_missing(self._mxnet_name + name[len(own) :], loaded)
+        _name_all_that_is_missing(self._mxnet_name, module)
 
 
 def _own_names() -> list[str]:
@@ -133,6 +130,14 @@ class _MissingName(AttributeError):
 _MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError"  # what tracebacks show
 
 
+def _name_all_that_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
+    """As `_name_what_is_missing`, for the module and what it brought along."""
+    own = module.__name__
+    for name, loaded in list(sys.modules.items()):
+        if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
+            _name_what_is_missing(mxnet_name + name[len(own) :], loaded)
+
+
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     """Makes the module say which MXNet name it does not have.
 
@@ -150,9 +155,13 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     def __getattr__(name: str) -> Any:
         if lookup is not None:
             try:
-                return lookup(name)
+                value = lookup(name)
             except AttributeError:
                 pass
+            else:
+                if isinstance(value, types.ModuleType):  # imported when it was first used
+                    _name_all_that_is_missing(f"{mxnet_name}.{name}", value)
+                return value
         if f"{module.__name__}.{name}" in _homes.MODULES:
             return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
         if home is not None and hasattr(importlib.import_module(home), name):

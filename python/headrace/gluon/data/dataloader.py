@@ -13,7 +13,7 @@ from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
-__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+__all__ = ["DataLoader", "DataLoaderV1", "default_batchify_fn", "default_mp_batchify_fn"]
 
 default_mp_batchify_fn = default_batchify_fn  # a DataLoader knows by itself when processes batch
 
@@ -110,6 +110,16 @@ class DataLoader:
         if self._pinned is not None:
             batch = _map_arrays(lambda array: array.as_in_context(self._pinned), NDArray, batch)
         return batch
+
+
+class DataLoaderV1(DataLoader):
+    """DataLoader with the arguments that it had first."""
+
+    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None,
+                 batch_sampler=None, batchify_fn=None, num_workers=0, pin_memory=False,
+                 pin_device_id=0):  # fmt: skip
+        super().__init__(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler, batchify_fn,
+                         num_workers, pin_memory, pin_device_id)  # fmt: skip
 
 
 class _Fetch:
