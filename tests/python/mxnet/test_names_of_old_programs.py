@@ -33,7 +33,7 @@ assert mx.io.utils._init_data and mx.contrib.amp.amp.init and mx.contrib.text.em
 try:
     mx.gluon.data.nothing
 except AttributeError as error:
-    assert "mxnet.gluon.data.nothing is not in Headrace yet" in str(error)
+    assert "mxnet.gluon.data.nothing is not in Headrace" in str(error)
 """
 
 
