@@ -42,6 +42,7 @@ std::vector<OpDef> steering_operators();
 std::vector<OpDef> trigonometric_operators();
 
 // linalg/
+std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
 std::vector<OpDef> einsum_operators();
@@ -57,6 +58,7 @@ std::vector<OpDef> image_operators();
 std::vector<OpDef> resize_operators();
 
 // nn/
+std::vector<OpDef> ctc_loss_operators();
 std::vector<OpDef> dropout_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> output_operators();
@@ -141,12 +143,14 @@ inline constexpr Family kFamilies[] = {
     rounding_operators,
     steering_operators,
     trigonometric_operators,
+    attention_operators,
     dot_operators,
     batched_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,
     convolution_operators,
+    ctc_loss_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
