@@ -27,8 +27,10 @@ std::vector<OpDef> mask_operators();
 std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
 // optimizer/
+std::vector<OpDef> adagrad_operators();
 std::vector<OpDef> adaptive_operators();
 std::vector<OpDef> multi_update_operators();
+std::vector<OpDef> preloaded_operators();
 std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
@@ -72,7 +74,14 @@ std::vector<OpDef> local_norm_operators();
 // pooling/
 std::vector<OpDef> pooling_operators();
 
+// quantization/
+std::vector<OpDef> quantize_operators();
+std::vector<OpDef> quantized_element_operators();
+std::vector<OpDef> quantized_layer_operators();
+
 // random/
+std::vector<OpDef> density_operators();
+std::vector<OpDef> hawkes_operators();
 std::vector<OpDef> uniform_normal_operators();
 std::vector<OpDef> draw_operators();
 std::vector<OpDef> multinomial_operators();
@@ -82,6 +91,7 @@ std::vector<OpDef> np_sampler_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
+std::vector<OpDef> check_operators();
 std::vector<OpDef> cumsum_operators();
 std::vector<OpDef> extreme_operators();
 std::vector<OpDef> layer_norm_operators();
@@ -109,9 +119,14 @@ std::vector<OpDef> slice_operators();
 std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
+// signal/
+std::vector<OpDef> count_sketch_operators();
+std::vector<OpDef> fourier_operators();
+
 // sparse/
 std::vector<OpDef> cast_storage_operators();
 std::vector<OpDef> retain_operators();
+std::vector<OpDef> stored_count_operators();
 
 // sort/
 std::vector<OpDef> sort_operators();
@@ -131,8 +146,10 @@ inline constexpr Family kFamilies[] = {
     mask_operators,
     one_hot_operators,
     take_operators,
+    adagrad_operators,
     adaptive_operators,
     multi_update_operators,
+    preloaded_operators,
     sgd_operators,
     activation_operators,
     add_n_operators,
@@ -160,15 +177,21 @@ inline constexpr Family kFamilies[] = {
     local_norm_operators,
     output_operators,
     pooling_operators,
+    quantize_operators,
+    quantized_element_operators,
+    quantized_layer_operators,
     resize_operators,
     sequence_operators,
     uniform_normal_operators,
+    density_operators,
     draw_operators,
+    hawkes_operators,
     multinomial_operators,
     random_integer_operators,
     random_like_operators,
     np_sampler_operators,
     arg_reduce_operators,
+    check_operators,
     cumsum_operators,
     extreme_operators,
     layer_norm_operators,
@@ -191,8 +214,11 @@ inline constexpr Family kFamilies[] = {
     slice_operators,
     split_operators,
     transpose_operators,
+    count_sketch_operators,
+    fourier_operators,
     cast_storage_operators,
     retain_operators,
+    stored_count_operators,
     sort_operators,
     unique_operators,
 };
