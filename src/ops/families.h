@@ -65,6 +65,7 @@ std::vector<OpDef> dropout_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> output_operators();
 std::vector<OpDef> sequence_operators();
+std::vector<OpDef> sparse_regularization_operators();
 
 // normalization/
 std::vector<OpDef> batch_norm_operators();
@@ -73,8 +74,10 @@ std::vector<OpDef> local_norm_operators();
 
 // pooling/
 std::vector<OpDef> pooling_operators();
+std::vector<OpDef> pooling_v1_operators();
 
 // quantization/
+std::vector<OpDef> calibrate_operators();
 std::vector<OpDef> quantize_operators();
 std::vector<OpDef> quantized_element_operators();
 std::vector<OpDef> quantized_layer_operators();
@@ -177,11 +180,14 @@ inline constexpr Family kFamilies[] = {
     local_norm_operators,
     output_operators,
     pooling_operators,
+    pooling_v1_operators,
+    calibrate_operators,
     quantize_operators,
     quantized_element_operators,
     quantized_layer_operators,
     resize_operators,
     sequence_operators,
+    sparse_regularization_operators,
     uniform_normal_operators,
     density_operators,
     draw_operators,

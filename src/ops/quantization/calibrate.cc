@@ -9,7 +9,7 @@
 #include "op/expect.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/quantization/calibrate.h"
+#include "ops/families.h"
 
 namespace headrace {
 namespace {
@@ -103,11 +103,11 @@ void calibrate(KernelContext& c, const CalibrateAttrs& a) {
 
 }  // namespace
 
-OpDef calibrate_entropy() {
+std::vector<OpDef> calibrate_operators() {
   std::vector<double> counts, edges;
   for (int k = 0; k < 21; ++k) counts.push_back(21 - std::abs(k - 10));
   for (int k = 0; k < 22; ++k) edges.push_back(k / 10.5 - 1);
-  return general<CalibrateAttrs>(
+  return {general<CalibrateAttrs>(
       {.name = "_contrib_calibrate_entropy",
        .python = {"nd.contrib.calibrate_entropy"},
        .doc = "The threshold that loses least, as Kullback-Leibler divergence, when values up to it are quantized and "
@@ -119,7 +119,7 @@ OpDef calibrate_entropy() {
        .array_names = {.outputs = {"threshold", "divergence"}},
        .infer = infer,
        .kernel = calibrate,
-       .samples = {Sample({values(counts), values(edges)}, make_attrs(CalibrateAttrs{.num_quantized_bins = 7}))}});
+       .samples = {Sample({values(counts), values(edges)}, make_attrs(CalibrateAttrs{.num_quantized_bins = 7}))}})};
 }
 
 }  // namespace headrace

@@ -50,6 +50,12 @@ void expect_pair(const Infer& i) {
   expect_numbers(i, kLhsMin);
 }
 
+void complete_pair(Completion& c, const Attrs& a) {
+  for (size_t k : {size_t{0}, size_t{1}})
+    if (c.is_known(k)) c.set(1 - k, c.shape(k));
+  ends_from(kLhsMin)(c, a);
+}
+
 float range_at(const KernelContext& c, size_t first) {
   return largest(number_of(c.input(first)), number_of(c.input(first + 1)));
 }
@@ -105,6 +111,7 @@ OpDef quantized_add() {
        .inputs = kPair,
        .outputs = 3,
        .array_names = result_names(),
+       .complete = complete_pair,
        .infer =
            [](Infer& i, const SumAttrs& a) {
              expect_pair(i);
@@ -145,6 +152,7 @@ OpDef quantized_multiply() {
        .outputs = 3,
        .output_count = [](const ProductAttrs& a) -> size_t { return a.enable_float_output ? 1 : 3; },
        .array_names = result_names(),
+       .complete = complete_pair,
        .infer =
            [](Infer& i, const ProductAttrs& a) {
              expect_pair(i);
@@ -179,6 +187,7 @@ OpDef quantized_activation() {
        .inputs = kOne,
        .outputs = 3,
        .array_names = result_names(),
+       .complete = ends_from(1),
        .compose = [](Arrays in, const ActivationAttrs&) -> std::vector<NDArray> {
          check_one(in, "quantized_act");
          return {call("relu", {in[0]}), copied(in[1]), copied(in[2])};
@@ -194,6 +203,7 @@ OpDef quantized_flatten() {
                       "other dtypes.",
                   .inputs = kOne,
                   .outputs = 3,
+                  .complete = ends_from(1),
                   .compose = [](Arrays in, const NoAttrs&) -> std::vector<NDArray> {
                     check_one(in, "quantized_flatten");
                     return {call("Flatten", {in[0]}), copied(in[1]), copied(in[2])};
@@ -221,6 +231,11 @@ OpDef quantized_embedding() {
        .inputs = {"data", "weight", "min_weight", "max_weight"},
        .outputs = 3,
        .array_names = result_names(),
+       .complete =
+           [](Completion& c, const EmbeddingAttrs& a) {
+             c.set(1, Shape{a.input_dim, a.output_dim});
+             for (size_t k : {2, 3}) c.set(k, Shape{1});
+           },
        .compose = [](Arrays in, const EmbeddingAttrs& a) -> std::vector<NDArray> {
          check(in[1].dtype() == DType::kInt8, ErrorKind::kRuntime, "quantized_embedding: weight must hold int8, got {}",
                dtype_name(in[1].dtype()));

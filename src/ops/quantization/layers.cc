@@ -213,6 +213,7 @@ OpDef quantized_pooling() {
        .inputs = {"data", "min_data", "max_data"},
        .outputs = 3,
        .array_names = result_names(),
+       .complete = ends_from(1),
        .compose = [](Arrays in, const PoolingAttrs& a) -> std::vector<NDArray> {
          const DType dtype = in[0].dtype();
          check(dtype == DType::kInt8 || dtype == DType::kUint8, ErrorKind::kRuntime,
@@ -303,6 +304,7 @@ OpDef quantized_concat() {
        .variadic = true,
        .outputs = 3,
        .array_names = result_names(),
+       .complete = [](Completion& c, const Attrs& a) { ends_from(c.input_count() / 3)(c, a); },
        .infer = infer_concat,
        .kernel = concat,
        .zero_gradient = true,

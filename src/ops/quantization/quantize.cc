@@ -2,7 +2,6 @@
 
 #include "op/expect.h"
 #include "ops/families.h"
-#include "ops/quantization/calibrate.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {
@@ -60,6 +59,7 @@ OpDef quantize() {
            "255; and the two ends of the range. Rounds to the nearest number. Raises MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
+       .complete = ends_from(1),
        .infer =
            [](Infer& i, const QuantizeAttrs& a) {
              expect_type(i, 0, i.shape(0), DType::kFloat32);
@@ -124,6 +124,7 @@ OpDef dequantize() {
            "int8 or uint8 data as float32: 127.5, or 255.5, becomes the larger of |min_range| and |max_range|. Raises "
            "MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
+       .complete = ends_from(1),
        .infer =
            [](Infer& i, const DequantizeAttrs&) {
              expect_quantized(i, 0);
@@ -147,6 +148,7 @@ OpDef requantize() {
            "given or found, and its two ends. Raises MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
+       .complete = ends_from(1),
        .infer =
            [](Infer& i, const QuantizeV2Attrs& a) {
              expect_type(i, 0, i.shape(0), DType::kInt32);
@@ -199,7 +201,7 @@ OpDef quantize_asym() {
 }  // namespace
 
 std::vector<OpDef> quantize_operators() {
-  return {quantize(), quantize_v2(), dequantize(), requantize(), quantize_asym(), calibrate_entropy()};
+  return {quantize(), quantize_v2(), dequantize(), requantize(), quantize_asym()};
 }
 
 }  // namespace headrace

@@ -48,6 +48,12 @@ float product_range(DType a, float range_a, float range_b);
 void expect_quantized(const Infer& i, size_t k);
 // Refuses inputs from `first` on unless each is one float32: minima and maxima.
 void expect_numbers(const Infer& i, size_t first);
+// For graphs: the shape of the ends of ranges, which are the inputs from `first` on.
+inline auto ends_from(size_t first) {
+  return [first](Completion& c, const Attrs&) {
+    for (size_t k = first; k < c.input_count(); ++k) c.set(k, Shape{1});
+  };
+}
 // States the results of a quantized operator: data, minimum, maximum.
 void quantized_outputs(Infer& i, const Shape& shape, DType dtype);
 void write_range(const KernelContext& c, float low, float high);
