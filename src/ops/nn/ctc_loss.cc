@@ -47,6 +47,8 @@ void check_inputs(const Infer& i, const CtcAttrs& a, size_t first) {
             "The number of dimensions of data array must be 3: (time, batch, "
             "classes); got shape {}",
             to_string(data));
+  i.require(data[2] > 0, ErrorKind::kRuntime, "data need at least the class of the blank, got shape {}",
+            to_string(data));
   i.require(label.size() == 2 && label[0] == data[1], ErrorKind::kRuntime,
             "labels of shape ({}, length) are needed for data {}, got {}", data[1], to_string(data), to_string(label));
   i.require(data[0] >= label[1], ErrorKind::kRuntime,

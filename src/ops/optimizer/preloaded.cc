@@ -21,17 +21,17 @@ struct PreloadedAttrs {
   static constexpr auto kFields =
       fields(field(&PreloadedAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
              field(&PreloadedAttrs::clip_gradient, "clip_gradient", kClipDoc),
-             field(&PreloadedAttrs::num_weights, "num_weights", "How many weights there are."));
+             field(&PreloadedAttrs::num_weights, "num_weights", "How many weights there are.").between(1, kMostInt));
 };
 
 struct PreloadedMomentumAttrs {
   double momentum = 0, rescale_grad = 1, clip_gradient = -1;
   int64_t num_weights = 1;
-  static constexpr auto kFields =
-      fields(field(&PreloadedMomentumAttrs::momentum, "momentum", "What is kept of the last step."),
-             field(&PreloadedMomentumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
-             field(&PreloadedMomentumAttrs::clip_gradient, "clip_gradient", kClipDoc),
-             field(&PreloadedMomentumAttrs::num_weights, "num_weights", "How many weights there are."));
+  static constexpr auto kFields = fields(
+      field(&PreloadedMomentumAttrs::momentum, "momentum", "What is kept of the last step."),
+      field(&PreloadedMomentumAttrs::rescale_grad, "rescale_grad", kRescaleDoc),
+      field(&PreloadedMomentumAttrs::clip_gradient, "clip_gradient", kClipDoc),
+      field(&PreloadedMomentumAttrs::num_weights, "num_weights", "How many weights there are.").between(1, kMostInt));
 };
 
 Expr step(Expr w, Expr g, Expr kept, Expr lr, Expr wd, Expr rescale, Expr clip) {
@@ -79,6 +79,7 @@ OpDef single(bool has_momentum, bool has_master) {
 
 std::vector<NDArray> update_all(std::span<const NDArray> in, const char* single_name, int64_t num_weights,
                                 size_t arrays_per_weight, StepAttrs attrs) {
+  check(num_weights >= 1, ErrorKind::kValue, "preloaded_multi: num_weights must be at least 1, got {}", num_weights);
   const auto count = static_cast<size_t>(num_weights);
   const size_t arrays = count * arrays_per_weight;
   check(in.size() == arrays + 2 && in[arrays].size() == num_weights && in[arrays + 1].size() == num_weights,

@@ -86,6 +86,8 @@ def test_what_does_not_fit_is_named():
         nd.CTCLoss(nd.ones((2, 1, 3)), nd.ones((1, 3)))
     with pytest.raises(MXNetError, match="labels of shape"):
         nd.CTCLoss(nd.ones((2, 1, 3)), nd.ones((2, 2)))
+    with pytest.raises(MXNetError, match="class of the blank"):
+        nd.CTCLoss(nd.ones((2, 1, 0)), nd.ones((1, 2)))
     with pytest.raises(TypeError, match="3 arrays are needed"):
         nd.CTCLoss(nd.ones((2, 1, 3)), nd.ones((1, 1)), use_label_lengths=True)
     with pytest.raises(ValueError, match="classes from 0 to 2"):

@@ -54,6 +54,12 @@ def test_preloaded_updates_name_what_is_missing():
         nd.preloaded_multi_sgd_update(w, w, w, w, nd.ones((1,)), nd.ones((1,)), num_weights=2)
 
 
+@pytest.mark.parametrize("count", [-1, 0])
+def test_preloaded_updates_need_a_weight(count):
+    with pytest.raises((ValueError, MXNetError), match="num_weights"):
+        nd.preloaded_multi_sgd_update(nd.ones((2,)), num_weights=count)
+
+
 def test_lamb_with_a_master_copy():
     w, g, mean, var = random(3, 2), random(3, 2, dtype="float16"), random(3, 2), random(3, 2)
     m, v = 0.9 * mean + 0.1 * g.astype("float32"), 0.999 * var + 0.001 * g.astype("float32") ** 2
