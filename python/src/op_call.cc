@@ -33,10 +33,15 @@ class ArrayCall : public Arguments<ArrayCall> {
     NDArray few[kFew];
     std::vector<NDArray> many(operands_.size() > kFew ? operands_.size() : 0);
     NDArray* first = many.empty() ? few : many.data();
+    const size_t required = operands_.size() - (op_.variadic ? 0 : op_.optional_inputs);
     size_t given = 0;
-    for (; given < operands_.size() && operands_[given]; ++given) first[given] = to_array(given);
-    if (given < operands_.size() && (op_.variadic || given < operands_.size() - op_.optional_inputs))
-      fail(ErrorKind::kType, "{}: argument '{}' is missing; give an array", name(), input_name(given));
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      // Attributes tell which of the optional ones are there: those behind a missing one move up.
+      if (operands_[i])
+        first[given++] = to_array(i);
+      else if (i < required)
+        fail(ErrorKind::kType, "{}: argument '{}' is missing; give an array", name(), input_name(i));
+    }
     std::span<const NDArray> arrays(first, given);
     if (const FieldInfo* field = op_.variadic ? op_.schema->find("num_args") : nullptr)
       field->set(writable(), static_cast<int64_t>(arrays.size()), *field, name());

@@ -57,9 +57,9 @@ size_t wanted_inputs(const Node& node, size_t given) {
 
 std::string input_name(const Node& node, size_t i) {
   const OpDef& op = *node.op;
-  if (!op.variadic) return op.inputs[i];
   const std::string own = op.input_name ? op.input_name(*node.attrs, i) : "";
-  return own.empty() ? fmt::format("{}{}", op.array_names.inputs, i) : own;
+  if (!own.empty()) return own;
+  return op.variadic ? fmt::format("{}{}", op.array_names.inputs, i) : op.inputs[i];
 }
 
 std::string initial_value(const Node& node, size_t i) {

@@ -101,7 +101,7 @@ struct OpDef {
   // How many outputs MXNet's CPU build counts in files, with those that nobody sees; none: as many as there are.
   AttrFunction<size_t(const Attrs&)> counted_outputs = {};
   ArrayNames array_names = {};
-  // Of an input, where it depends on the attributes and its number.
+  // Of an input, where it depends on the attributes and its number; empty: as always.
   AttrFunction<std::string(const Attrs&, size_t)> input_name = {};
   ControlFlow control_flow = ControlFlow::kNone;
 

@@ -27,8 +27,10 @@ std::vector<OpDef> mask_operators();
 std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
 // optimizer/
+std::vector<OpDef> adagrad_operators();
 std::vector<OpDef> adaptive_operators();
 std::vector<OpDef> multi_update_operators();
+std::vector<OpDef> preloaded_operators();
 std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
@@ -42,6 +44,7 @@ std::vector<OpDef> steering_operators();
 std::vector<OpDef> trigonometric_operators();
 
 // linalg/
+std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
 std::vector<OpDef> einsum_operators();
@@ -57,10 +60,12 @@ std::vector<OpDef> image_operators();
 std::vector<OpDef> resize_operators();
 
 // nn/
+std::vector<OpDef> ctc_loss_operators();
 std::vector<OpDef> dropout_operators();
 std::vector<OpDef> fully_connected_operators();
 std::vector<OpDef> output_operators();
 std::vector<OpDef> sequence_operators();
+std::vector<OpDef> sparse_regularization_operators();
 
 // normalization/
 std::vector<OpDef> batch_norm_operators();
@@ -69,8 +74,17 @@ std::vector<OpDef> local_norm_operators();
 
 // pooling/
 std::vector<OpDef> pooling_operators();
+std::vector<OpDef> pooling_v1_operators();
+
+// quantization/
+std::vector<OpDef> calibrate_operators();
+std::vector<OpDef> quantize_operators();
+std::vector<OpDef> quantized_element_operators();
+std::vector<OpDef> quantized_layer_operators();
 
 // random/
+std::vector<OpDef> density_operators();
+std::vector<OpDef> hawkes_operators();
 std::vector<OpDef> uniform_normal_operators();
 std::vector<OpDef> draw_operators();
 std::vector<OpDef> multinomial_operators();
@@ -80,6 +94,7 @@ std::vector<OpDef> np_sampler_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
+std::vector<OpDef> check_operators();
 std::vector<OpDef> cumsum_operators();
 std::vector<OpDef> extreme_operators();
 std::vector<OpDef> layer_norm_operators();
@@ -107,9 +122,14 @@ std::vector<OpDef> slice_operators();
 std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
+// signal/
+std::vector<OpDef> count_sketch_operators();
+std::vector<OpDef> fourier_operators();
+
 // sparse/
 std::vector<OpDef> cast_storage_operators();
 std::vector<OpDef> retain_operators();
+std::vector<OpDef> stored_count_operators();
 
 // sort/
 std::vector<OpDef> sort_operators();
@@ -129,8 +149,10 @@ inline constexpr Family kFamilies[] = {
     mask_operators,
     one_hot_operators,
     take_operators,
+    adagrad_operators,
     adaptive_operators,
     multi_update_operators,
+    preloaded_operators,
     sgd_operators,
     activation_operators,
     add_n_operators,
@@ -141,12 +163,14 @@ inline constexpr Family kFamilies[] = {
     rounding_operators,
     steering_operators,
     trigonometric_operators,
+    attention_operators,
     dot_operators,
     batched_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,
     convolution_operators,
+    ctc_loss_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
@@ -156,15 +180,24 @@ inline constexpr Family kFamilies[] = {
     local_norm_operators,
     output_operators,
     pooling_operators,
+    pooling_v1_operators,
+    calibrate_operators,
+    quantize_operators,
+    quantized_element_operators,
+    quantized_layer_operators,
     resize_operators,
     sequence_operators,
+    sparse_regularization_operators,
     uniform_normal_operators,
+    density_operators,
     draw_operators,
+    hawkes_operators,
     multinomial_operators,
     random_integer_operators,
     random_like_operators,
     np_sampler_operators,
     arg_reduce_operators,
+    check_operators,
     cumsum_operators,
     extreme_operators,
     layer_norm_operators,
@@ -187,8 +220,11 @@ inline constexpr Family kFamilies[] = {
     slice_operators,
     split_operators,
     transpose_operators,
+    count_sketch_operators,
+    fourier_operators,
     cast_storage_operators,
     retain_operators,
+    stored_count_operators,
     sort_operators,
     unique_operators,
 };

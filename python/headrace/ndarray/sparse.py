@@ -41,7 +41,7 @@ SHOWN = """
     relu rint round rsqrt sgd_mom_update sgd_update sigmoid sign sin sinh slice sqrt square stop_gradient
     sum tan tanh trunc where zeros_like
 """
-_operators = _catalogue.functions("nd")
+_operators = _catalogue.functions("nd") | _catalogue.functions("nd.sparse")
 for _name in SHOWN.split():
     if _name in _operators:
         globals()[_name] = _operators[_name]

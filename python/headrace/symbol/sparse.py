@@ -3,7 +3,7 @@
 from ..ndarray.sparse import SHOWN
 from . import calls
 
-_functions = calls.functions("nd")
+_functions = calls.functions("nd") | calls.functions("nd.sparse")
 _shown = {name: _functions[name] for name in SHOWN.split() if name in _functions}
 _shown["retain"] = _functions["sparse_retain"]
 globals().update(_shown)

@@ -34,7 +34,7 @@ OpDef convolution() {
   return general<ConvolutionAttrs>({
       .name = "Convolution",
       .aliases = {"_npx_convolution", "Convolution_v1"},
-      .python = {"nd.Convolution", "npx.convolution"},
+      .python = {"nd.Convolution", "nd.Convolution_v1", "npx.convolution"},
       .doc = R"(Convolution (without flipping the kernel) of images with one, two or three spatial axes, plus bias.
 
 data has shape (n, channels, *spatial), weight (num_filter, channels / num_group, *kernel), bias (num_filter,); all hold

@@ -148,7 +148,7 @@ PoolingAttrs last_averages() {
 OpDef pooling() {
   return general<PoolingAttrs>({
       .name = "Pooling",
-      .aliases = {"_npx_pooling", "Pooling_v1"},
+      .aliases = {"_npx_pooling"},
       .python = {"nd.Pooling", "npx.pooling"},
       .doc = R"(The maximum, average, sum or Lp norm of windows over images with one, two or three spatial axes.
 
