@@ -53,8 +53,10 @@ std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fused_convolution_operators();
 
 // image/
+std::vector<OpDef> decode_operators();
 std::vector<OpDef> image_operators();
 std::vector<OpDef> resize_operators();
+std::vector<OpDef> scale_operators();
 
 // nn/
 std::vector<OpDef> dropout_operators();
@@ -147,6 +149,7 @@ inline constexpr Family kFamilies[] = {
     tensor_product_operators,
     batch_norm_operators,
     convolution_operators,
+    decode_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
@@ -157,6 +160,7 @@ inline constexpr Family kFamilies[] = {
     output_operators,
     pooling_operators,
     resize_operators,
+    scale_operators,
     sequence_operators,
     uniform_normal_operators,
     draw_operators,

@@ -12,7 +12,7 @@ NAMES = {
 
 # Modules.
 MODULES = {
-    "headrace.img": "headrace.image",
+    "headrace.image.image": "headrace.image",
     "headrace.ndarray.numpy": "headrace.numpy",
     "headrace.ndarray.numpy_extension": "headrace.numpy_extension",
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",
