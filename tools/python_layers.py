@@ -35,7 +35,7 @@ ROOMS = (
     # Training.
     *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange", "gluon"),
     # MXNet's training before Gluon.
-    *("io", "_checkpoint", "callback", "module", "model"),
+    *("io", "image", "_checkpoint", "callback", "module", "model"),
     # What programs written for MXNet need besides.
     *("__init__", "mxnet"),
 )

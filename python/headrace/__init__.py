@@ -21,6 +21,7 @@ _MODULES = {
         "error",
         "executor",
         "gluon",
+        "image",
         "initializer",
         "io",
         "kvstore",
@@ -51,7 +52,7 @@ _MODULES = {
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
-_MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization")
+_MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization", img="image")
 _MODULES["np_symbol"] = "symbol.numpy"
 
 # Attribute to (module, name there).

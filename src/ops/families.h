@@ -56,8 +56,10 @@ std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fused_convolution_operators();
 
 // image/
+std::vector<OpDef> decode_operators();
 std::vector<OpDef> image_operators();
 std::vector<OpDef> resize_operators();
+std::vector<OpDef> scale_operators();
 
 // nn/
 std::vector<OpDef> ctc_loss_operators();
@@ -171,6 +173,7 @@ inline constexpr Family kFamilies[] = {
     batch_norm_operators,
     convolution_operators,
     ctc_loss_operators,
+    decode_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
@@ -186,6 +189,7 @@ inline constexpr Family kFamilies[] = {
     quantized_element_operators,
     quantized_layer_operators,
     resize_operators,
+    scale_operators,
     sequence_operators,
     sparse_regularization_operators,
     uniform_normal_operators,

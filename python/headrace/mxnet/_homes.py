@@ -16,9 +16,9 @@ NAMES = {
 MODULES = {
     "headrace.gluon.contrib.data.text": "headrace.mxnet._text_datasets",
     "headrace.gluon.model_zoo.model_store": "headrace.mxnet._model_store",
-    "headrace.img": "headrace.image",
     "headrace.io.utils": "headrace.mxnet._io_utils",
     "headrace.kvstore.kvstore_server": "headrace.mxnet._kvstore_server",
+    "headrace.image.image": "headrace.image",
     "headrace.ndarray.numpy": "headrace.numpy",
     "headrace.ndarray.numpy_extension": "headrace.numpy_extension",
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",

@@ -7,7 +7,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/convolution/convolution_rules.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 
 namespace headrace {

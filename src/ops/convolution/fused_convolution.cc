@@ -4,7 +4,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/convolution/convolution_rules.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 
 namespace headrace {

@@ -4,7 +4,6 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/image/resample.h"
 
 namespace headrace {

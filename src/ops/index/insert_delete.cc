@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/trace.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

@@ -7,7 +7,6 @@
 #include "op/invoke_stored.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
 #include "ops/sparse/sparse_dot.h"

@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/linalg/dot.h"
 #include "ops/shape/geometry.h"
 

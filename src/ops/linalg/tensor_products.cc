@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
 

@@ -15,7 +15,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/softmax_rows.h"
 
 namespace headrace {

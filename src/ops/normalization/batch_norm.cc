@@ -9,7 +9,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/families.h"
 #include "ops/normalization/memory_order.h"
 
 namespace headrace {

@@ -1,6 +1,5 @@
 // Updates that scale each element by its own history: Adam, AdamW, RMSProp, FTRL, FTML, LAMB.
 
-#include "ops/families.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {

@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {

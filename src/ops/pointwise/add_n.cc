@@ -8,7 +8,6 @@
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

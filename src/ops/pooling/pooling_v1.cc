@@ -4,7 +4,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/pooling/pooling.h"
 
 namespace headrace {

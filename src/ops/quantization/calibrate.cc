@@ -9,7 +9,6 @@
 #include "op/expect.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,6 @@
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {

@@ -7,7 +7,6 @@
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "ops/convolution/convolution.h"
-#include "ops/families.h"
 #include "ops/linalg/gemm.h"
 #include "ops/pooling/pooling.h"
 #include "ops/quantization/ranges.h"

@@ -1,7 +1,6 @@
 // From floats to int8 and uint8 and back.
 
 #include "op/expect.h"
-#include "ops/families.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {

@@ -5,7 +5,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/simd/array.h"
-#include "ops/families.h"
 #include "ops/random/fill.h"
 
 namespace headrace {

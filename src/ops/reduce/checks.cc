@@ -7,7 +7,6 @@
 #include "op/formula/transfer.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

@@ -1,7 +1,6 @@
 // Differences of neighbours, and polynomials: np functions put together from other operators.
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

@@ -5,7 +5,6 @@
 #include "op/invoke.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/reshape_codes.h"
 

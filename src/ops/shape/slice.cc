@@ -8,7 +8,6 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/slice_range.h"
 #include "ops/sparse/sparse_slice.h"

@@ -9,7 +9,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/sparse_context.h"
-#include "ops/families.h"
 #include "ops/sparse/sparse_slice.h"
 
 namespace headrace {

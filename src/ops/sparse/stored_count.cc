@@ -3,7 +3,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/sparse_context.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {
