@@ -91,26 +91,25 @@ class _Property:
         with _errors_of(f"{self.name}.{method}"):
             return list(getattr(self._prop, method)(*args))
 
-    def _ask_parts(self, method, entries):
+    def _ask_parts(self, method, entries, convert):
         with _errors_of(f"{self.name}.{method}"):
-            return _parts(getattr(self._prop, method)(entries), self._counts, method)
+            parts = _parts(getattr(self._prop, method)(entries), self._counts, method)
+            return [convert(entry) for part in parts for entry in part]
 
     def shapes(self, known):
         """The shapes of inputs, outputs and states, one after the other."""
-        return [
-            tuple(shape) for part in self._ask_parts("infer_shape", list(map(list, known))) for shape in part
-        ]
+        return self._ask_parts("infer_shape", list(map(list, known)), tuple)
 
     def dtypes(self, known):
         """The dtypes of inputs, outputs and states, one after the other."""
-        types = [numpy.dtype(dtype).type for dtype in known]
-        return [dtype for part in self._ask_parts("infer_type", types) for dtype in part]
+        return self._ask_parts("infer_type", [numpy.dtype(dtype).type for dtype in known], arrays.dtype_name)
 
     def storage_types(self, in_data):
         """How the outputs are stored."""
         if self.np:
             return ["default"] * len(self.outputs)
-        return self._ask_parts("infer_storage_type", [array.stype for array in in_data])[1]
+        kinds = self._ask_parts("infer_storage_type", [array.stype for array in in_data], str)
+        return kinds[len(self.inputs) : len(self.inputs) + len(self.outputs)]
 
     def gradient_storage_types(self, out_grad, in_data, out_data, aux):
         """How the gradients of the inputs are stored. Arrays that backward does not read are None."""
