@@ -18,6 +18,7 @@ void bind_files(nanobind::module_& m);
 void bind_dlpack(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
 void bind_backward(nanobind::module_& m);
+void bind_custom(nanobind::module_& m);
 void bind_array_helpers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);
 void bind_symbol(nanobind::module_& m);

@@ -30,6 +30,7 @@ NB_MODULE(_core, m) {
   bind_backward(m);
   bind_array_helpers(m);
   bind_sparse(m);
+  bind_custom(m);
   bind_symbol(m);
   bind_plan(m);
   bind_hardware(m);

@@ -20,9 +20,13 @@ class ArrayCall : public Arguments<ArrayCall> {
     field.set(writable(), to_attr_value(value, field, name()), field, name());
   }
 
-  void other_keyword(PyObject* key, PyObject* value) const {
+  void other_keyword(PyObject* key, PyObject* value) {
     const std::string_view text = PyUnicode_AsUTF8(key);
     if (text == "name" || (text == "ctx" && value == Py_None)) return;
+    if (op_.open) {
+      writable();
+      return op_.open.set_text(*attrs_, std::string(text), text_of(value));
+    }
     fail(ErrorKind::kType, "{}: unexpected keyword argument '{}'; the arguments are {}out, name", name(), text,
          known_arguments());
   }
@@ -61,6 +65,13 @@ class ArrayCall : public Arguments<ArrayCall> {
   }
 
  private:
+  static std::string text_of(PyObject* value) {
+    const Ref text(checked(PyObject_Str(value)));
+    const char* const bytes = PyUnicode_AsUTF8(text.get());
+    if (!bytes) throw PythonError();
+    return bytes;
+  }
+
   void* writable() {
     if (!attrs_) attrs_ = op_.make_attrs();
     return attrs_->mutable_data();

@@ -71,6 +71,7 @@ std::string output_name(const Node& node, uint32_t index) {
   const std::string& name = node.label->name;
   if (!node.op) return name;
   const ArrayNames& names = node.op->array_names;
+  if (node.op->open) return fmt::format("{}_{}", name, node.op->open.output_name(*node.attrs, index));
   if (index < names.outputs.size()) return fmt::format("{}_{}", name, names.outputs[index]);
   const bool is_only = visible_output_count(node) == 1 && !(names.numbers_counted && counted_outputs(node) > 1);
   return is_only ? name + "_output" : fmt::format("{}_output{}", name, index);

@@ -58,6 +58,11 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
   for (const auto& [key, value] : texts) {
     if (is_node_attr(key)) continue;
     const FieldInfo* field = op.schema->find(key);
+    if (!field && op.open) {
+      if (!made) made = op.make_attrs();
+      op.open.set_text(*made, key, value);
+      continue;
+    }
     // Files name a device where the operator would have made a new array.
     if (!field && ((key == "num_args" && op.variadic) || key == "ctx")) continue;
     if (!field) refuse_text(op, key);

@@ -13,7 +13,7 @@ void check_functions(const OpDef& op) {
     return (... && (!functions.schema() || functions.schema() == op.schema));
   };
   check(fits(op.output_count, op.counted_outputs, op.input_name, op.input_count, op.complete, op.infer, op.kernel,
-             op.as_view, op.compose, op.spelling, op.gradient),
+             op.as_view, op.compose, op.spelling, op.gradient, op.open.output_name, op.open.is_state),
         ErrorKind::kType, "catalogue: a function of operator '{}' takes other attributes than the operator has",
         op.name);
   const auto is_dense = [](StorageKind kind) { return kind == StorageKind::kDense; };

@@ -270,7 +270,7 @@ void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inp
   const CallKind kind = check_call(op, inputs, outputs);
   if (kind.is_traced) [[unlikely]]
     return trace_call(op, attrs, inputs, outputs);
-  if ((kind.is_sparse || op.makes_sparse) && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
+  if ((kind.is_sparse || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
     return;
   if (op.pointwise) {
     invoke_pointwise(op, attrs, inputs, outputs);

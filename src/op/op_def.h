@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -71,6 +72,18 @@ struct ArrayNames {
   bool numbers_counted = false;  // "output0" also where others are counted and not seen
   // What variables that are inputs start from, as texts of an Initializer; missing or empty: what the program says.
   std::vector<std::string> initial_values = {};
+};
+
+// Of an operator whose arguments, names and states are said by the program, not by its entry. It runs code of the
+// program: a graph with it is not compiled, and its arrays come to it as they are stored.
+struct OpenEnds {
+  using Texts = std::map<std::string, std::string>;
+  // Attributes that no field names.
+  const Texts& (*texts)(const Attrs&) = nullptr;
+  void (*set_text)(Attrs&, const std::string& key, const std::string& value) = nullptr;
+  AttrFunction<std::string(const Attrs&, size_t)> output_name = {};
+  AttrFunction<bool(const Attrs&, size_t)> is_state = {};  // whether an input is an auxiliary state
+  explicit operator bool() const noexcept { return texts != nullptr; }
 };
 
 // How an operator runs the graphs that are its bodies; the value is their number.
@@ -135,6 +148,7 @@ struct OpDef {
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
   const char* unsampled = nullptr;  // why there are no samples; said where there are none, and only there
+  OpenEnds open = {};               // most have none
 
   bool mutates_input(size_t i) const noexcept { return i < 32 && ((mutates >> i) & 1u); }
 };

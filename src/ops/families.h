@@ -13,6 +13,7 @@ using Family = std::vector<OpDef> (*)();
 std::vector<OpDef> two_bit_operators();
 // control/
 std::vector<OpDef> control_flow_operators();
+std::vector<OpDef> custom_operators();
 // creation/
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
@@ -140,6 +141,7 @@ std::vector<OpDef> unique_operators();
 inline constexpr Family kFamilies[] = {
     two_bit_operators,
     control_flow_operators,
+    custom_operators,
     constant_operators,
     positional_operators,
     range_operators,

@@ -9,7 +9,7 @@ from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
 from .multiarray import array, empty, ndarray
 from .numbers import give_scalars as _give_scalars
-from . import linalg, random
+from . import _internal, linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .financial import *  # noqa: F403
