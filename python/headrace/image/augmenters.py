@@ -14,6 +14,11 @@ from ..ndarray import NDArray
 from . import geometry
 
 _LUMINANCE = [[[0.299, 0.587, 0.114]]]
+# Principal components of the colours of ImageNet: eigenvalues, and a column for each eigenvector.
+_COLOR_AXES = (
+    [55.46, 4.794, 1.148],
+    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]],
+)
 
 
 def _beside(values, image):
@@ -316,11 +321,7 @@ def CreateAugmenter(
     if hue:
         made.append(HueJitterAug(hue))
     if pca_noise > 0:
-        eigval = numpy.array([55.46, 4.794, 1.148])
-        eigvec = numpy.array(
-            [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
-        )
-        made.append(LightingAug(pca_noise, eigval, eigvec))
+        made.append(LightingAug(pca_noise, numpy.array(_COLOR_AXES[0]), numpy.array(_COLOR_AXES[1])))
     if rand_gray > 0:
         made.append(RandomGrayAug(rand_gray))
     mean = _statistic("mean", mean, [123.68, 116.28, 103.53])
