@@ -41,7 +41,9 @@ def imdecode(buf, flag=1, to_rgb=True, out=None):
                 f"please convert to bytes; got {type(buf).__name__}"
             )
         buf = arrays.array(numpy.frombuffer(buf, dtype=numpy.uint8), dtype="uint8")
-    return arrays.in_mode(_decode(buf, flag=int(flag), to_rgb=bool(to_rgb), out=out))
+    target = None if out is None else out.as_nd_ndarray()
+    decoded = _decode(buf.as_nd_ndarray(), flag=int(flag), to_rgb=bool(to_rgb), out=target)
+    return arrays.in_mode(decoded) if out is None else out
 
 
 def imread(filename, flag=1, to_rgb=True, out=None):

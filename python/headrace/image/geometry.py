@@ -10,7 +10,7 @@ from .. import _core
 
 _resize = _core.function("_cvimresize", False)
 _pad = _core.function("_np_pad", False)
-_BORDERS = ("constant", "symmetric", "reflect", "edge", "wrap")  # by OpenCV's number
+_BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")  # by OpenCV's number
 
 
 def imresize(src, w, h, interp=1, out=None):
@@ -21,7 +21,9 @@ def imresize(src, w, h, interp=1, out=None):
     positive.
     """
     method = _get_interp_method(interp, (*src.shape[:2], h, w))
-    return arrays.like(_resize(src, w=int(w), h=int(h), interp=method, out=out), src)
+    target = None if out is None else out.as_nd_ndarray()
+    resized = _resize(src.as_nd_ndarray(), w=int(w), h=int(h), interp=method, out=target)
+    return arrays.like(resized, src) if out is None else out
 
 
 def _get_interp_method(interp, sizes=()):
@@ -54,20 +56,22 @@ def scale_down(src_size, size):
 def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=None):  # noqa: A002
     """The image with a border of so many pixels.
 
-    `type`: 0 `value`, or one of `values` for each channel; 1 mirrored with its edge (cba|abc), 2 mirrored at
-    its edge (cb|abc), 3 the edge repeated, 4 the other side. ValueError: another type.
+    `type`: 0 `value`, or one of `values` for each channel; 1 the edge repeated, 2 mirrored with its edge
+    (cba|abc), 3 the other side, 4 mirrored at its edge (cb|abc). ValueError: another type.
     """
     if type not in range(len(_BORDERS)):
         raise ValueError(f"copyMakeBorder: type must be from 0 to 4, got {type}")
-    around = (top, bot, left, right)
+    around, image = (top, bot, left, right), src.as_nd_ndarray()
     if type == 0 and len(values):
         channels = [
-            _pad(src[:, :, c : c + 1], pad_width=(*around, 0, 0), mode="constant", constant_values=float(one))
-            for c, one in zip(range(src.shape[2]), values)
+            _pad(
+                image[:, :, c : c + 1], pad_width=(*around, 0, 0), mode="constant", constant_values=float(one)
+            )
+            for c, one in zip(range(image.shape[2]), values)
         ]
         padded = _core.function("Concat", False)(*channels, dim=2)
     else:
-        padded = _pad(src, pad_width=(*around, 0, 0), mode=_BORDERS[type], constant_values=float(value))
+        padded = _pad(image, pad_width=(*around, 0, 0), mode=_BORDERS[type], constant_values=float(value))
     if out is None:
         return arrays.like(padded, src)
     out[:] = padded

@@ -60,7 +60,8 @@ float area_share(int64_t result, int64_t first, double step) {
   return share <= 0 ? 0.0f : share - std::floor(share);
 }
 
-Taps taps_of(int64_t size, int64_t out, Interpolation interpolation) {
+// Of columns, linear weights at the border are one whole; of rows two that meet there, which rounds otherwise.
+Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_rows) {
   Taps taps;
   taps.count = interpolation == Interpolation::kCubic ? 4 : interpolation == Interpolation::kLanczos ? 8 : 2;
   const double step = static_cast<double>(size) / static_cast<double>(out);
@@ -74,8 +75,8 @@ Taps taps_of(int64_t size, int64_t out, Interpolation interpolation) {
       low = static_cast<int64_t>(std::floor(place));
       place -= static_cast<float>(low);
     }
-    if (taps.count == 2 && low < 0) low = 0, place = 0;
-    if (taps.count == 2 && low >= size - 1) low = size - 1, place = 0;
+    if (taps.count == 2 && !of_rows && low < 0) low = 0, place = 0;
+    if (taps.count == 2 && !of_rows && low >= size - 1) low = size - 1, place = 0;
     float weights[8];
     if (taps.count == 2) linear_weights(place, weights);
     if (taps.count == 4) cubic_weights(place, weights);
@@ -136,8 +137,8 @@ void down(const std::array<const float*, 8>& rows, const float* weights, int cou
 
 template <class T, class Sum>
 void interpolate(const T* from, T* to, const ScaledImage& image, Interpolation interpolation) {
-  const Taps columns = taps_of(image.width, image.out_width, interpolation);
-  const Taps rows = taps_of(image.height, image.out_height, interpolation);
+  const Taps columns = taps_of(image.width, image.out_width, interpolation, false);
+  const Taps rows = taps_of(image.height, image.out_height, interpolation, true);
   const int64_t row = image.width * image.channels, out_row = image.out_width * image.channels;
   const double cost = static_cast<double>(out_row * image.out_height) * columns.count * 1.5;
   parallel_for(image.out_height, 1, cost, [&](int64_t begin, int64_t end) {
