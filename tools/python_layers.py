@@ -33,9 +33,9 @@ ROOMS = (
     # Measuring and looking inside, with arrays and graphs.
     *("hardware", "monitor", "visualization"),
     # Training.
-    *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange", "gluon"),
+    *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange", "io", "image", "gluon"),
     # MXNet's training before Gluon.
-    *("io", "image", "_checkpoint", "callback", "module", "model"),
+    *("_checkpoint", "callback", "module", "model"),
     # What programs written for MXNet need besides.
     *("__init__", "mxnet"),
 )
