@@ -132,6 +132,17 @@ def replace_file(src, dst):
     os.replace(src, dst)
 
 
+def _get_repo_url():
+    """Where MXNet's data sets and networks are: MXNET_GLUON_REPO, which may be a folder as `file:///path`."""
+    server = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com"
+    return f"{os.environ.get('MXNET_GLUON_REPO', server).rstrip('/')}/"
+
+
+def _get_repo_file_url(namespace, filename):
+    """The URL of a file of that repository; `namespace` is its folder there."""
+    return f"{_get_repo_url()}{namespace}/{filename}"
+
+
 def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_ssl=True):
     """Fetches `url` unless the file is there already; returns the file's path.
 

@@ -7,8 +7,8 @@ import numpy
 from .. import _arrays as arrays
 from .._file import open_file
 from ..base import MXNetError
-from ..gluon.data.vision.idx import read_idx
 from .base import DataBatch, DataDesc, DataIter
+from .idx import read_idx
 
 __all__ = ["CSVIter", "LibSVMIter", "MNISTIter", "MXDataIter"]
 

@@ -9,13 +9,12 @@ import numpy
 from .. import _arrays as arrays
 from ..base import data_dir
 from ..gluon.data.dataset import Dataset
-from ..gluon.utils import check_sha1, download
+from ..gluon.utils import _get_repo_file_url, check_sha1, download
 from .contrib.text.utils import count_tokens_from_str
 from .contrib.text.vocab import Vocabulary
 
 __all__ = ["WikiText103", "WikiText2"]
 
-_SERVER = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
 _END = "<eos>"
 _FILES = {"train": "wiki.train.tokens", "validation": "wiki.valid.tokens", "test": "wiki.test.tokens"}
 
@@ -54,7 +53,7 @@ class _WikiText(Dataset):
 
     def _fetch(self, root):
         """Fetches the archive and puts its files into the folder, whatever folders they are in there."""
-        url = f"{os.environ.get('MXNET_GLUON_REPO', _SERVER)}gluon/dataset/{self._name}/{self._name}-v1.zip"
+        url = _get_repo_file_url(f"gluon/dataset/{self._name}", f"{self._name}-v1.zip")
         os.makedirs(root, exist_ok=True)
         with zipfile.ZipFile(download(url, root, sha1_hash=self._archive_sha1)) as archive:
             for member in archive.namelist():

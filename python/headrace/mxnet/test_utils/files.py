@@ -9,8 +9,8 @@ import numpy as np
 
 from ...base import data_dir
 from ...gluon import utils
-from ...gluon.data.vision.idx import read_idx
 from ...io import MNISTIter
+from ...io.idx import read_idx
 
 __all__ = [
     "download",

@@ -1,6 +1,24 @@
 """Image datasets and transforms."""
 
 from . import datasets, transforms
-from .datasets import MNIST, Digits, FashionMNIST
+from .datasets import (
+    CIFAR10,
+    CIFAR100,
+    MNIST,
+    Digits,
+    FashionMNIST,
+    ImageFolderDataset,
+    ImageRecordDataset,
+)
 
-__all__ = ["datasets", "transforms", "Digits", "FashionMNIST", "MNIST"]
+__all__ = [
+    "CIFAR10",
+    "CIFAR100",
+    "Digits",
+    "FashionMNIST",
+    "ImageFolderDataset",
+    "ImageRecordDataset",
+    "MNIST",
+    "datasets",
+    "transforms",
+]

@@ -10,13 +10,11 @@ import numpy
 
 from .... import _arrays as arrays
 from ...._file import open_file
-from ....gluon.utils import check_sha1, download
+from ....gluon.utils import _get_repo_file_url, check_sha1, download
 from ....ndarray import NDArray
 from .vocab import UNKNOWN_INDEX, Vocabulary
 
 __all__ = ["TokenEmbedding"]
-
-_SERVER = "https://apache-mxnet.s3-accelerate.dualstack.amazonaws.com/"
 
 
 class TokenEmbedding(Vocabulary):
@@ -38,10 +36,8 @@ class TokenEmbedding(Vocabulary):
 
     @classmethod
     def _get_pretrained_file_url(cls, pretrained_file_name):
-        server = os.environ.get("MXNET_GLUON_REPO", _SERVER)
-        return f"{server}gluon/embeddings/{cls.__name__.lower()}/" + cls._get_download_file_name(
-            pretrained_file_name
-        )
+        name = cls._get_download_file_name(pretrained_file_name)
+        return _get_repo_file_url(f"gluon/embeddings/{cls.__name__.lower()}", name)
 
     @classmethod
     def _get_pretrained_file(cls, embedding_root, pretrained_file_name):

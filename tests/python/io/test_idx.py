@@ -6,7 +6,7 @@ import struct
 import numpy
 import pytest
 
-from headrace.gluon.data.vision.idx import read_idx
+from headrace.io.idx import read_idx
 
 
 def idx_bytes(array, magic=None, shape=None):
