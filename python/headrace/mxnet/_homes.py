@@ -15,7 +15,6 @@ NAMES = {
 # Modules.
 MODULES = {
     "headrace.gluon.contrib.data.text": "headrace.mxnet._text_datasets",
-    "headrace.gluon.model_zoo.model_store": "headrace.mxnet._model_store",
     "headrace.io.utils": "headrace.mxnet._io_utils",
     "headrace.kvstore.kvstore_server": "headrace.mxnet._kvstore_server",
     "headrace.image.image": "headrace.image",

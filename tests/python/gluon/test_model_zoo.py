@@ -1,12 +1,15 @@
 """Networks of the model zoo: structure, names, files of parameters, and one pass of small ones."""
 
+import hashlib
+import zipfile
+
 import numpy
 import pytest
 
 import headrace as hr
 from headrace import autograd, nd
-from headrace.gluon.model_zoo import vision
-from headrace.gluon.model_zoo.pretrained import model_file
+from headrace.gluon.model_zoo import model_store, vision
+from headrace.gluon.model_zoo.model_store import get_model_file
 
 
 def parameter_count(net):
@@ -61,23 +64,50 @@ def test_unknown_variants(make, error, text):
 
 
 class TestPretrained:
-    def test_missing_file(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match=r"put a file written by save_parameters there") as caught:
+    def test_missing_file(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "nowhere").as_uri())
+        with pytest.raises(OSError, match=r"put a file written by save_parameters at") as caught:
             vision.get_model("resnet18_v1", pretrained=True, root=str(tmp_path))
         assert str(tmp_path / "resnet18_v1.params") in str(caught.value)
+        with pytest.raises(ValueError, match="nothing is not available"):
+            get_model_file("nothing", tmp_path)
+
+    def test_files_are_fetched(self, tmp_path, monkeypatch):
+        network = small_resnet()
+        network.initialize()
+        network(images(16))
+        network.save_parameters(str(tmp_path / "p"))
+        content = (tmp_path / "p").read_bytes()
+        digest = hashlib.sha1(content).hexdigest()
+        models = tmp_path / "repository" / "gluon" / "models"
+        models.mkdir(parents=True)
+        with zipfile.ZipFile(models / f"resnet18_v1-{digest[:8]}.zip", "w") as archive:
+            archive.writestr(f"resnet18_v1-{digest[:8]}.params", content)
+        monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "repository").as_uri() + "/")
+        monkeypatch.setitem(model_store._model_sha1, "resnet18_v1", digest)
+        home = tmp_path / "home"
+        assert get_model_file("resnet18_v1", home) == str(home / f"resnet18_v1-{digest[:8]}.params")
+        assert [path.name for path in home.iterdir()] == [f"resnet18_v1-{digest[:8]}.params"]
+        monkeypatch.setenv("MXNET_GLUON_REPO", "file:///nowhere")
+        assert get_model_file("resnet18_v1", home)
+        monkeypatch.setenv("MXNET_GLUON_REPO", (tmp_path / "repository").as_uri())
+        monkeypatch.setitem(model_store._model_sha1, "resnet18_v1", digest[:8] + "0" * 32)
+        with pytest.raises(OSError, match="SHA-1"):
+            get_model_file("resnet18_v1", tmp_path / "other")
+        assert not list((tmp_path / "other").iterdir())
 
     @pytest.mark.parametrize("name", ["squeezenet1.0.params", "squeezenet1.0-33ba0f93.params"])
     def test_file_names(self, tmp_path, name):
         (tmp_path / "squeezenet1.0-notahash.params").touch()
         (tmp_path / name).touch()
-        assert model_file("squeezenet1.0", tmp_path) == str(tmp_path / name)
+        assert get_model_file("squeezenet1.0", tmp_path) == str(tmp_path / name)
 
     def test_home(self, monkeypatch, tmp_path):
         monkeypatch.setenv("HOME", str(tmp_path))
         folder = tmp_path / "here"
         folder.mkdir()
         (folder / "vgg11.params").touch()
-        assert model_file("vgg11", "~/here") == str(folder / "vgg11.params")
+        assert get_model_file("vgg11", "~/here") == str(folder / "vgg11.params")
 
     def test_load(self, tmp_path):
         first = small_resnet()
@@ -86,7 +116,7 @@ class TestPretrained:
         expected = first(x)
         first.save_parameters(str(tmp_path / "resnet18_v1.params"))
         second = small_resnet()
-        second.load_parameters(model_file("resnet18_v1", tmp_path))
+        second.load_parameters(get_model_file("resnet18_v1", tmp_path))
         assert (second(x).asnumpy() == expected.asnumpy()).all()
 
 

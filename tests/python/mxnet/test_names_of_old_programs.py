@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import headrace as mx
-from headrace.mxnet import _io_utils, _model_store, _text_datasets
+from headrace.gluon.model_zoo import model_store
+from headrace.mxnet import _io_utils, _text_datasets
 from headrace.mxnet._cached_op import CachedOp
 from headrace.mxnet._kvstore_server import KVStoreServer
 from headrace.mxnet.contrib.text.vocab import Vocabulary
@@ -83,11 +84,11 @@ def test_the_first_data_loader():
 def test_the_model_store(tmp_path):
     (tmp_path / "vgg11.params").write_bytes(b"")
     (tmp_path / "other.txt").write_bytes(b"")
-    assert _model_store.get_model_file("vgg11", str(tmp_path)) == str(tmp_path / "vgg11.params")
-    assert len(_model_store.short_hash("resnet18_v1")) == 8
+    assert model_store.get_model_file("vgg11", str(tmp_path)) == str(tmp_path / "vgg11.params")
+    assert len(model_store.short_hash("resnet18_v1")) == 8
     with pytest.raises(ValueError, match="nothing is not available"):
-        _model_store.short_hash("nothing")
-    _model_store.purge(str(tmp_path))
+        model_store.short_hash("nothing")
+    model_store.purge(str(tmp_path))
     assert [one.name for one in tmp_path.iterdir()] == ["other.txt"]
 
 

@@ -1,7 +1,7 @@
 """AlexNet."""
 
 from ... import nn
-from ..pretrained import DEFAULT_ROOT, load_pretrained
+from ..model_store import DEFAULT_ROOT, load_pretrained
 from .classifier import Classifier
 
 __all__ = ["AlexNet", "alexnet"]

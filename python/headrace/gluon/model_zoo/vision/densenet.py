@@ -2,7 +2,7 @@
 
 from ... import nn
 from ...contrib.nn import HybridConcurrent, Identity
-from ..pretrained import DEFAULT_ROOT, load_pretrained
+from ..model_store import DEFAULT_ROOT, load_pretrained
 from .classifier import Classifier
 
 __all__ = ["DenseNet", "densenet121", "densenet161", "densenet169", "densenet201"]

@@ -2,7 +2,7 @@
 
 from ... import nn
 from ...contrib.nn import HybridConcurrent
-from ..pretrained import DEFAULT_ROOT, load_pretrained
+from ..model_store import DEFAULT_ROOT, load_pretrained
 from .classifier import Classifier
 
 __all__ = ["Inception3", "inception_v3"]

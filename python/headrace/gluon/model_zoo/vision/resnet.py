@@ -3,7 +3,7 @@
 from ...._semantics import is_np_array
 from ... import nn
 from ...hybrid_block import HybridBlock
-from ..pretrained import DEFAULT_ROOT, load_pretrained
+from ..model_store import DEFAULT_ROOT, load_pretrained
 from .classifier import Classifier
 
 __all__ = [

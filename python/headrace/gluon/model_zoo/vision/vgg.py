@@ -2,7 +2,7 @@
 
 from .... import initializer
 from ... import nn
-from ..pretrained import DEFAULT_ROOT, load_pretrained
+from ..model_store import DEFAULT_ROOT, load_pretrained
 from .classifier import Classifier
 
 __all__ = [

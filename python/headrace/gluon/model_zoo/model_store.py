@@ -1,12 +1,14 @@
-"""gluon.model_zoo.model_store: the files of trained networks."""
+"""The files of trained networks: found in a folder, or fetched from MXNet's repository."""
 
 import os
+import zipfile
+from pathlib import Path
 
-from ..gluon.model_zoo.pretrained import DEFAULT_ROOT
-from ..gluon.model_zoo.pretrained import model_file as get_model_file
-from ..gluon.utils import check_sha1, download, replace_file  # noqa: F401
+from ..utils import _get_repo_file_url, check_sha1, download, replace_file
 
-__all__ = ["get_model_file", "purge", "short_hash"]
+__all__ = ["DEFAULT_ROOT", "get_model_file", "load_pretrained", "purge", "short_hash"]
+
+DEFAULT_ROOT = os.path.join(os.environ.get("MXNET_HOME", os.path.join("~", ".mxnet")), "models")
 
 # Of MXNet's own files; programs add theirs.
 _model_sha1 = {
@@ -54,9 +56,52 @@ def short_hash(name):
     return _model_sha1[name][:8]
 
 
+def get_model_file(name, root=DEFAULT_ROOT):
+    """The path of the parameters of the network `name` in the folder `root`.
+
+    That is `<name>-<hash>.params`, with the eight digits of MXNet's own files, or `<name>.params`, which may be a
+    file of `save_parameters`. Where neither is there, MXNet's own is fetched from its repository
+    (`MXNET_GLUON_REPO`). OSError: it cannot be fetched, or is damaged; ValueError: MXNet had no file of it.
+    """
+    folder = Path(root).expanduser()
+    found = sorted(folder.glob(f"{name}-" + "[0-9a-f]" * 8 + ".params"))
+    if (folder / f"{name}.params").is_file():
+        found.append(folder / f"{name}.params")
+    return str(found[0]) if found else _fetch(name, folder)
+
+
+def _fetch(name, folder):
+    file = f"{name}-{short_hash(name)}"
+    try:
+        archive = download(
+            _get_repo_file_url("gluon/models", f"{file}.zip"), str(folder / f"{file}.zip"), retries=1
+        )
+    except OSError as error:
+        raise OSError(
+            f"pretrained network '{name}': {error} Or put a file written by save_parameters at "
+            f"'{folder / name}.params', or pass the folder it is in as root."
+        ) from error
+    target, part = folder / f"{file}.params", folder / f"{file}.{os.getpid()}.part"
+    try:
+        with zipfile.ZipFile(archive) as content:
+            part.write_bytes(content.read(f"{file}.params"))
+        if not check_sha1(part, _model_sha1[name]):
+            raise OSError(f"pretrained network '{name}': the SHA-1 of the file that was fetched is another")
+        replace_file(part, target)
+    finally:
+        os.remove(archive)
+        part.unlink(missing_ok=True)
+    return str(target)
+
+
+def load_pretrained(net, pretrained, name, ctx, root):
+    """`net` itself, with the parameters of the file of `name` when `pretrained` asks for them."""
+    if pretrained:
+        net.load_parameters(get_model_file(name, root), ctx=ctx)
+    return net
+
+
 def purge(root=DEFAULT_ROOT):
     """Removes the parameter files in a folder."""
-    root = os.path.expanduser(root)
-    for name in os.listdir(root):
-        if name.endswith(".params"):
-            os.remove(os.path.join(root, name))
+    for file in Path(root).expanduser().glob("*.params"):
+        file.unlink()
