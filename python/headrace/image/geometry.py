@@ -10,6 +10,7 @@ from .. import _core
 
 _resize = _core.function("_cvimresize", False)
 _pad = _core.function("_np_pad", False)
+_ISOLATED = 16  # OpenCV's bit for parts of larger images, which arrays are not
 _BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")  # by OpenCV's number
 
 
@@ -59,6 +60,7 @@ def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=N
     `type`: 0 `value`, or one of `values` for each channel; 1 the edge repeated, 2 mirrored with its edge
     (cba|abc), 3 the other side, 4 mirrored at its edge (cb|abc). ValueError: another type.
     """
+    type &= ~_ISOLATED
     if type not in range(len(_BORDERS)):
         raise ValueError(f"copyMakeBorder: type must be from 0 to 4, got {type}")
     around, image = (top, bot, left, right), src.as_nd_ndarray()

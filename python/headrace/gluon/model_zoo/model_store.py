@@ -59,8 +59,8 @@ def short_hash(name):
 def get_model_file(name, root=DEFAULT_ROOT):
     """The path of the parameters of the network `name` in the folder `root`.
 
-    That is `<name>-<hash>.params`, with the eight digits of MXNet's own files, or `<name>.params`, which may be a
-    file of `save_parameters`. Where neither is there, MXNet's own is fetched from its repository
+    That is `<name>-<hash>.params`, the eight digits being those of MXNet's own, or `<name>.params`, maybe
+    one of `save_parameters`. Where neither is there, MXNet's own is fetched from its repository
     (`MXNET_GLUON_REPO`). OSError: it cannot be fetched, or is damaged; ValueError: MXNet had no file of it.
     """
     folder = Path(root).expanduser()
