@@ -295,6 +295,10 @@ class TestRates:
         opt.set_learning_rate(0.25)
         assert opt.learning_rate == 0.25 and step() == [0.25]
 
+    def test_any_callable_is_a_schedule(self):
+        opt = optimizer.SGD(lr_scheduler=lambda updates: 0.5 / (1 + updates))
+        assert opt.learning_rate == 0.5
+
     def test_scheduler(self):
         schedule = lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=1.0)
         opt = optimizer.SGD(lr_scheduler=schedule)

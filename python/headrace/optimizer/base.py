@@ -60,7 +60,7 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is None:
-            learning_rate = lr_scheduler.base_lr
+            learning_rate = getattr(lr_scheduler, "base_lr", None)  # any callable may be a scheduler
         else:
             print(
                 "learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer."
