@@ -49,7 +49,7 @@ class Walk {
   Walk(std::span<const NDArray> heads, std::span<const NDArray> variables, bool keep_links)
       : keep_links_(keep_links), to_leaves_(variables.empty()) {
     for (const NDArray& head : heads) ++entry_of(head.node().get()).uses;
-    collect();
+    collect(entries_.size());
     mark_useful(variables);
   }
 
@@ -109,13 +109,16 @@ class Walk {
     for (size_t i = 0; i < entries_.size(); ++i) index_.emplace(entries_[i].node.get(), i);
   }
 
-  // All nodes that the heads depend on, newest first: an input is always older than its user.
-  void collect() {
+  // All nodes that the heads depend on, newest first: an input is always older than its user. What an earlier walk has
+  // freed is a constant, but not right below a head, which would lead nowhere.
+  void collect(size_t head_count) {
     for (size_t i = 0; i < entries_.size(); ++i) {
-      NodePtr node = entries_[i].node;
-      check(!node->is_freed, ErrorKind::kRuntime, "{}", kNotInGraph);
-      for (const NDArray& input : node->inputs)
-        if (input.node()) ++entry_of(input.node().get()).uses;
+      const NodePtr node = entries_[i].node;
+      for (const NDArray& input : node->inputs) {
+        if (!input.node()) continue;
+        check(i >= head_count || !input.node()->is_freed, ErrorKind::kRuntime, "{}", kNotInGraph);
+        ++entry_of(input.node().get()).uses;
+      }
     }
     std::sort(entries_.begin(), entries_.end(),
               [](const Entry& a, const Entry& b) { return a.node->sequence > b.node->sequence; });

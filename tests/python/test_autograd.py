@@ -184,6 +184,26 @@ def test_a_graph_that_shares_a_freed_part_is_used_no_more():
         second.backward()
 
 
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_states_of_recurrent_layers_are_constants_in_the_next_graph(kind):
+    layer = getattr(mx.gluon.rnn, kind)(3, num_layers=2)
+    layer.initialize()
+    x = nd.ones((4, 2, 3))
+    states, gradients = layer.begin_state(2), []
+    for _ in range(3):
+        with autograd.record():
+            outputs, new_states = layer(x, states)
+            loss = outputs.sum()
+        loss.backward()
+        gradients.append(layer.l0_i2h_weight.grad().asnumpy())
+        with autograd.record():
+            again, _ = layer(x, [state.copy() for state in states])
+        again.backward()
+        assert (layer.l0_i2h_weight.grad().asnumpy() == gradients[-1]).all()
+        states = new_states
+    assert (gradients[0] != gradients[2]).any()
+
+
 def test_nothing_to_differentiate():
     with autograd.record():
         y = nd.ones((1,)) * 2
