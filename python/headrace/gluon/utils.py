@@ -176,6 +176,7 @@ def _fetch(url, target, sha1_hash, verify_ssl):
     SHA-1.
     """
     import ssl
+    import urllib.error
     import urllib.request
 
     context = None if verify_ssl else ssl._create_unverified_context()
@@ -186,6 +187,9 @@ def _fetch(url, target, sha1_hash, verify_ssl):
         if sha1_hash and not check_sha1(part, sha1_hash):
             raise OSError(f"its SHA-1 is not {sha1_hash}")
         replace_file(part, target)
+    except urllib.error.HTTPError as error:
+        error.close()  # it holds the connection
+        raise
     finally:
         if os.path.exists(part):
             os.remove(part)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy
 
 from ...._arrays import array
+from ...._semantics import is_np_array
 from ....base import data_dir
 from ....io.idx import read_idx
 from ...utils import _get_repo_file_url, check_sha1, download
@@ -35,7 +36,7 @@ def _default_root(name):
 class _Labelled(Dataset):
     """Items `(image, label)`: a uint8 array (height, width, channels) and an int32 NumPy scalar.
 
-    In np mode an image is an np array. `transform(image, label)` is applied to each item when given. Files
+    In np mode both are np arrays. `transform(image, label)` is applied to each item when given. Files
     that are not in the folder `root` are fetched from MXNet's repository (`MXNET_GLUON_REPO`). OSError: one
     cannot be fetched; the message says which. ValueError: a file is damaged.
     """
@@ -50,7 +51,8 @@ class _Labelled(Dataset):
             )
         self._transform = transform
         self._data = array(images, dtype="uint8")
-        self._label = labels.astype(numpy.int32)
+        labels = labels.astype(numpy.int32)
+        self._label = array(labels, dtype="int32") if is_np_array() else labels
 
     def _read(self, root, train):
         """Images (count, height, width, channels) and labels (count,) as NumPy arrays."""
