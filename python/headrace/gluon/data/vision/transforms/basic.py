@@ -4,6 +4,7 @@ import numpy
 
 from ....._arrays import NDArray
 from ....._semantics import is_np_array
+from .....base import ArrayTypeError, ArrayValueError
 from ....block import Block
 from ....hybrid_block import HybridBlock
 from ..._batches import batch_form
@@ -79,7 +80,7 @@ class ToTensor(HybridBlock):
 
     def forward(self, x):
         if isinstance(x, NDArray) and x.ndim not in (3, 4):
-            raise ValueError(
+            raise ArrayValueError(
                 "ToTensor: expected an image (height, width, channels) or a batch of images "
                 f"(N, height, width, channels), got shape {x.shape}"
             )
@@ -94,7 +95,7 @@ class ToTensor(HybridBlock):
     @staticmethod
     def _convert(images):
         if images.ndim != 4:
-            raise ValueError(
+            raise ArrayValueError(
                 f"ToTensor: expected images (height, width, channels), got shape {images.shape[1:]}"
             )
         channels_first = images.transpose(0, 3, 1, 2)
@@ -135,11 +136,11 @@ class Normalize(HybridBlock):
 
     def _check(self, shape, dtype):
         if len(shape) not in (3, 4) or any(len(v) not in (1, shape[-3]) for v in (self._mean, self._std)):
-            raise ValueError(
+            raise ArrayValueError(
                 f"Normalize: expected shape (channels, height, width) or (N, channels, height, width) for "
                 f"{len(self._mean)} means and {len(self._std)} deviations, got {shape}"
             )
         if numpy.dtype(dtype).kind != "f":
-            raise TypeError(
+            raise ArrayTypeError(
                 f"Normalize: expected a float image, got {numpy.dtype(dtype)}; put ToTensor() before it"
             )

@@ -5,6 +5,7 @@ Where three channels are needed they are red, green and blue; images of one chan
 
 import numpy
 
+from .....base import ArrayValueError
 from .host import HostTransform, saturated
 
 __all__ = [
@@ -32,7 +33,7 @@ def _gray(images):
     """(..., channels) to (..., 1). ValueError: neither 1 nor 3 channels."""
     channels = images.shape[-1]
     if channels not in (1, 3):
-        raise ValueError(f"expected 1 or 3 channels in the last axis, got shape {images.shape}")
+        raise ArrayValueError(f"expected 1 or 3 channels in the last axis, got shape {images.shape}")
     return images if channels == 1 else (images @ _LUMINANCE)[..., None]
 
 
@@ -126,7 +127,7 @@ class RandomLighting(HostTransform):
 
     def transform(self, images):
         if images.shape[-1] != 3:
-            raise ValueError(
+            raise ArrayValueError(
                 f"RandomLighting: expected 3 channels in the last axis, got shape {images.shape}"
             )
         factors = numpy.random.normal(0, self._alpha, 3)

@@ -4,6 +4,7 @@ import math
 
 import numpy
 
+from .....base import ArrayValueError
 from .host import BatchTransform, HostTransform
 from .resample import LINEAR, resize
 
@@ -22,7 +23,7 @@ def _width_and_height(size):
     if isinstance(size, int):
         return size, size
     if len(size) != 2:
-        raise ValueError(f"expected one size or (width, height), got {size}")
+        raise ArrayValueError(f"expected one size or (width, height), got {size}")
     return tuple(size)
 
 
@@ -89,7 +90,7 @@ class CropResize(BatchTransform):
         x, y, width, height = self._part
         rows, columns = images.shape[-3:-1]
         if min(x, y) < 0 or min(width, height) <= 0 or x + width > columns or y + height > rows:
-            raise ValueError(
+            raise ArrayValueError(
                 f"CropResize: columns {x} to {x + width} and rows {y} to {y + height} are not within the "
                 f"image of width {columns} and height {rows}"
             )

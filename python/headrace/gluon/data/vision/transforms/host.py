@@ -3,6 +3,7 @@
 import numpy
 
 from ....._arrays import NDArray
+from .....base import ArrayValueError
 from ....hybrid_block import HybridBlock
 from ..._host import to_array, to_host
 
@@ -16,9 +17,9 @@ class HostTransform(HybridBlock):
 
     def forward(self, x):
         if not isinstance(x, (NDArray, numpy.ndarray)):
-            raise ValueError(f"{type(self).__name__}: expected an array, got {type(x).__name__}")
+            raise ArrayValueError(f"{type(self).__name__}: expected an array, got {type(x).__name__}")
         if x.ndim not in (3, 4):
-            raise ValueError(
+            raise ArrayValueError(
                 f"{type(self).__name__}: expected an image (height, width, channels) or a batch of images "
                 f"(N, height, width, channels), got shape {x.shape}"
             )

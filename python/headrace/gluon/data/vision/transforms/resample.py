@@ -2,6 +2,7 @@
 
 import numpy
 
+from .....base import ArrayValueError
 from .host import saturated
 
 NEAREST, LINEAR, CUBIC, AREA = range(4)
@@ -58,9 +59,9 @@ def resize(images, height, width, interpolation=LINEAR):
     cover. ValueError: another interpolation, or a size that is not positive.
     """
     if interpolation not in (NEAREST, LINEAR, CUBIC, AREA):
-        raise ValueError(f"resize: expected interpolation 0, 1, 2 or 3, got {interpolation}")
+        raise ArrayValueError(f"resize: expected interpolation 0, 1, 2 or 3, got {interpolation}")
     if height <= 0 or width <= 0:
-        raise ValueError(f"resize: expected a positive size, got width {width} and height {height}")
+        raise ArrayValueError(f"resize: expected a positive size, got width {width} and height {height}")
     if images.shape[-3:-1] == (height, width):
         return images.copy()
     rows = _weights(images.shape[-3], height, interpolation)
