@@ -68,6 +68,7 @@ TEST_F(StrictDeathTest, TheHostTouchesNothing) {
 
 TEST_F(StrictDeathTest, LaunchingIsHostCode) {
   const NDArray x = full({10}, 1, DType::kFloat32, kGpu0);
+  x.wait_to_read();  // while device code fills it, it can be touched
   EXPECT_DEATH(
       {
         push(x, [x] { std::memset(x.view()->data(), 0, 4); });
