@@ -39,4 +39,4 @@ install(DIRECTORY "${stubs}/headrace" DESTINATION . COMPONENT python OPTIONAL)
 # The wheel carries what pip cannot bring. Above it, in lib/ of the environment, lies what pip brings.
 set_property(TARGET headrace _core APPEND PROPERTY INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
 install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
-install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy LIBRARY DESTINATION headrace COMPONENT python)
+install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy libjpeg-turbo::turbojpeg LIBRARY DESTINATION headrace COMPONENT python)

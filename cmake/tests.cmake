@@ -38,6 +38,32 @@ foreach(folder IN ITEMS engine kvstore simulation gluon)
   endif()
 endforeach()
 
+# Simulated GPUs that come from a library, which is loaded at run time, hold as well; and those that have kernels of their
+# own in place of the host's. The library goes before libheadrace in the search for symbols, so that tests control the GPUs
+# that they use.
+if(NOT HEADRACE_SANITIZE AND NOT HEADRACE_LAYERS)
+  file(GLOB sources_of_simulation CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backend/sim/*.cc")
+  add_library(simulation_inside OBJECT ${sources_of_simulation})
+  target_compile_options(simulation_inside PRIVATE -fvisibility=hidden)
+  set_target_properties(simulation_inside PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_link_libraries(simulation_inside PRIVATE headrace_internal nlohmann_json::nlohmann_json)
+  foreach(plugin IN ITEMS simulated_gpus tabled_gpus)
+    add_library(${plugin}_inside OBJECT "${PROJECT_SOURCE_DIR}/tests/plugin/${plugin}.cc")
+    target_compile_options(${plugin}_inside PRIVATE -fvisibility=hidden)
+    set_target_properties(${plugin}_inside PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(${plugin}_inside PRIVATE headrace_internal)
+    add_library(${plugin} SHARED "${PROJECT_SOURCE_DIR}/src/simulation/sim.cc")
+    target_link_libraries(${plugin} PRIVATE ${plugin}_inside simulation_inside headrace_internal)
+    target_link_options(${plugin} PRIVATE -Wl,-Bsymbolic)
+    set_target_properties(${plugin} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    foreach(folder IN ITEMS engine kvstore simulation gluon)
+      add_test(NAME plugin.${plugin}.${folder} COMMAND test_${folder} --gtest_brief=1)
+      set_tests_properties(plugin.${plugin}.${folder} PROPERTIES LABELS "fast;plugin" TIMEOUT 600 ENVIRONMENT
+        "HEADRACE_SIM_STRICT=1;HEADRACE_BACKENDS=$<TARGET_FILE:${plugin}>;LD_PRELOAD=$<TARGET_FILE:${plugin}>")
+    endforeach()
+  endforeach()
+endif()
+
 # The examples of a page that are whole files are compiled, once: sanitizers see nothing of it. Further arguments are the
 # folders of the headers that a reader of the page has.
 function(headrace_page_test page)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 LAYERS = (
-    *("headrace", "base", "trace", "device", "backend", "engine", "ndarray", "op", "ops"),
+    *("headrace", "base", "timeline", "device", "backend", "engine", "ndarray", "op", "ops"),
     *("autograd", "graph", "kvstore", "profiler", "hardware", "simulation", "gluon"),
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')

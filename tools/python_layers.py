@@ -22,20 +22,20 @@ PACKAGE = pathlib.Path("python/headrace")
 COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
-    *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context"),
-    *("_file", "_structure", "_semantics", "_signatures", "_generator", "_catalogue", "operator"),
+    *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "recordio"),
+    *("_file", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),
     # Arrays.
     *("ndarray", "numpy", "numpy_extension", "_indexing", "_arrays", "random", "util"),
     # Graphs.
-    *("attribute", "name", "_watching", "executor", "symbol", "autograd"),
+    *("attribute", "name", "_watching", "executor", "symbol", "autograd", "_custom", "operator"),
     # Measuring and looking inside, with arrays and graphs.
     *("hardware", "monitor", "visualization"),
     # Training.
     *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange", "gluon"),
     # MXNet's training before Gluon.
-    *("io", "_checkpoint", "callback", "module", "model"),
+    *("io", "image", "_checkpoint", "callback", "module", "model"),
     # What programs written for MXNet need besides.
     *("__init__", "mxnet"),
 )

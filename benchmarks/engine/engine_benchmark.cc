@@ -7,7 +7,7 @@
 
 #include "device/registry.h"
 #include "engine/engine.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -47,9 +47,9 @@ void CallerRunsTraced(benchmark::State& state) {
   Engine engine(config_with(1));
   Pattern pattern;
   int64_t runs = 0;
-  trace::start();
+  timeline::start();
   for (auto _ : state) engine.push(pattern.spec(kCheap), [&runs] { ++runs; });
-  trace::stop();
+  timeline::stop();
   benchmark::DoNotOptimize(runs);
 }
 BENCHMARK(CallerRunsTraced);
@@ -83,9 +83,9 @@ void RegisteredOneThread(benchmark::State& state) { registered_one_thread(state)
 BENCHMARK(RegisteredOneThread);
 
 void RegisteredOneThreadTraced(benchmark::State& state) {
-  trace::start();
+  timeline::start();
   registered_one_thread(state);
-  trace::stop();
+  timeline::stop();
 }
 BENCHMARK(RegisteredOneThreadTraced);
 
@@ -177,9 +177,9 @@ void Allocate(benchmark::State& state) {
 BENCHMARK(Allocate)->Arg(40)->Arg(4096)->Arg(64 << 10)->Arg(1 << 20)->Arg(64 << 20);
 
 void TraceSpan(benchmark::State& state) {
-  if (state.range(0)) trace::start();
-  for (auto _ : state) trace::Span span("span");
-  trace::stop();
+  if (state.range(0)) timeline::start();
+  for (auto _ : state) timeline::Span span("span");
+  timeline::stop();
 }
 BENCHMARK(TraceSpan)->Arg(0)->Arg(1);
 

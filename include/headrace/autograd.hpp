@@ -45,8 +45,9 @@ class PauseScope {
 bool is_recording() noexcept;
 bool is_training() noexcept;
 
-// Asks for gradients with respect to `array`. `grad_req`: "write" or "add"; ValueError for another word.
-void attach_grad(NDArray& array, std::string_view grad_req = "write");
+// Asks for gradients with respect to `array`, to be stored as `kind`. `grad_req`: "write" or "add"; ValueError for
+// another word.
+void attach_grad(NDArray& array, std::string_view grad_req = "write", StorageKind kind = StorageKind::kDense);
 // The gradient that backward writes; ValueError unless attach_grad was called on the array.
 NDArray grad_of(const NDArray& array);
 

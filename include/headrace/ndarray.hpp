@@ -12,6 +12,7 @@
 #include "headrace/dtype.hpp"
 #include "headrace/intrusive_ptr.hpp"
 #include "headrace/shape.hpp"
+#include "headrace/storage_kind.hpp"
 
 namespace headrace {
 
@@ -40,6 +41,7 @@ class NDArray {
   const Strides& strides() const noexcept;
   DType dtype() const noexcept;
   Device device() const noexcept;
+  StorageKind storage_kind() const noexcept;  // see sparse.hpp
   int64_t size() const noexcept;
   size_t ndim() const noexcept { return shape().size(); }
   bool is_contiguous() const noexcept;

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace headrace::trace {
+namespace headrace::timeline {
 struct Category;
 }
 
@@ -96,7 +96,7 @@ class Duration {
   uint64_t take_begin() noexcept;  // 0: not started
 
   const char* name_;
-  const trace::Category* category_;
+  const timeline::Category* category_;
 
  private:
   uint64_t begin_ = 0;
@@ -141,7 +141,7 @@ class Counter {
 
  private:
   const char* name_;
-  const trace::Category* category_;
+  const timeline::Category* category_;
   std::atomic<int64_t> value_;
 };
 
@@ -155,7 +155,7 @@ class Marker {
 
  private:
   const char* name_;
-  const trace::Category* category_;
+  const timeline::Category* category_;
 };
 
 // A block of the program, drawn in the lane of its thread. Inside another scope the name goes behind that one's:

@@ -21,6 +21,7 @@ _MODULES = {
         "error",
         "executor",
         "gluon",
+        "image",
         "initializer",
         "io",
         "kvstore",
@@ -41,6 +42,7 @@ _MODULES = {
         "plan",
         "profiler",
         "random",
+        "recordio",
         "registry",
         "runtime",
         "sim",
@@ -50,7 +52,8 @@ _MODULES = {
     )
 }
 _MODULES.update(nd="ndarray", np="numpy", npx="numpy_extension", init="initializer", sym="symbol")
-_MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization")
+_MODULES.update(kv="kvstore", mod="module", mon="monitor", rnd="random", viz="visualization", img="image")
+_MODULES["np_symbol"] = "symbol.numpy"
 
 # Attribute to (module, name there).
 _NAMES = {

@@ -149,7 +149,7 @@ class _Step:
     def __init__(self, function, inputs):
         self._function, self._inputs = function, inputs
 
-    def __call__(self, heads):
+    def __call__(self, heads, _wanted):
         gradients = self._function.backward(*heads)
         gradients = [gradients] if not isinstance(gradients, (list, tuple)) else list(gradients)
         if len(gradients) != self._inputs:

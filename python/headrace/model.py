@@ -1,11 +1,15 @@
 """What MXNet has in its module `model`: checkpoints, FeedForward, and the steps of a training loop."""
 
+import importlib.util
+
 from ._checkpoint import load_checkpoint, load_params, save_checkpoint
 from ._exchange import create_store
 from .callback import BatchEndParam
 from .module.feed_forward import FeedForward
 
 __all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]
+
+SKLEARN_INSTALLED = importlib.util.find_spec("sklearn") is not None
 
 # --- what training loops of MXNet's programs call: keys are names, replicas are lists over the devices ---
 

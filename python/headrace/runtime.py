@@ -7,7 +7,9 @@ import functools
 import platform
 from typing import NamedTuple
 
-__all__ = ["Feature", "Features", "feature_list"]
+from . import _core
+
+__all__ = ["Feature", "Features", "detours", "feature_list"]
 
 # MXNet's names, in its order.
 _NAMES = (
@@ -70,6 +72,15 @@ def _features() -> tuple[Feature, ...]:
 def feature_list() -> list[Feature]:
     """All features that MXNet 1.9.1 knows, in its order."""
     return list(_features())
+
+
+def detours() -> dict[str, int]:
+    """How often operations were computed in another way than their arrays ask for, for want of code.
+
+    By "operator: how", since the program began: on dense copies of sparse arrays, on the host for a device
+    that has no kernel. Results are the same, only slower. The first of each is said in the log.
+    """
+    return _core.detours()
 
 
 @functools.cache

@@ -100,10 +100,13 @@ class Arguments {
       operands_.push_back(PySequence_Fast_GET_ITEM(items, i));
   }
 
+  // Inputs of an open operator have names that the program gives them.
+  size_t named_inputs() const { return op_.open ? 0 : f_.input_names->size(); }
+
   void keyword(PyObject* key, PyObject* value) {
     for (size_t i = 0; i < f_.field_names->size(); ++i)
       if ((*f_.field_names)[i] == key) return call().set_field(op_.schema->fields[i], value);
-    for (size_t i = 0; i < f_.input_names->size(); ++i)
+    for (size_t i = 0; i < named_inputs(); ++i)
       if ((*f_.input_names)[i] == key) return set_input(i, value);
     if (key == words().out) return set_out(value);
     if (key == words().name || !keyword_by_text(key, value)) call().other_keyword(key, value);
@@ -116,12 +119,12 @@ class Arguments {
       call().set_field(*field, value);
       return true;
     }
-    for (size_t i = 0; i < f_.input_names->size(); ++i)
+    for (size_t i = 0; i < named_inputs(); ++i)
       if (PyUnicode_Compare((*f_.input_names)[i], key) == 0) {
         set_input(i, value);
         return true;
       }
-    for (size_t i = 0; i < op_.inputs.size(); ++i)
+    for (size_t i = 0; i < op_.inputs.size() && !op_.open; ++i)
       if (op_.inputs[i] == text) {
         set_input(i, value);
         return true;

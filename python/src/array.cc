@@ -13,7 +13,7 @@
 #include "gil.h"
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::python {
 
@@ -30,8 +30,10 @@ PyTypeObject* class_of(bool np) {
 }  // namespace
 
 PyObject* wrap(NDArray array, bool np) {
-  PyTypeObject* const type = class_of(np);
+  PyTypeObject* type = class_of(np);
   if (!type) return nullptr;
+  if (array && array.storage_kind() != StorageKind::kDense) [[unlikely]]
+    type = classes().sparse[static_cast<size_t>(array.storage_kind())];
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
   if (!object) return nullptr;
   // Every array object has an array: what a file calls "none" is an empty one.
@@ -53,7 +55,7 @@ bool wait_for(const NDArray& array, bool for_all) {
       if (!var.is_plain() || engine.observer()) for_all ? engine.wait_to_write(var) : engine.wait_to_read(var);
       return true;
     }
-    trace::Span span({for_all ? "wait_to_write" : "wait_to_read", trace::kCall});
+    timeline::Span span({for_all ? "wait_to_write" : "wait_to_read", timeline::kCall});
     while (true) {
       bool done = false;
       std::exception_ptr failure;

@@ -23,6 +23,7 @@ struct Classes {
   PyTypeObject* base = nullptr;
   PyTypeObject* nd = nullptr;
   PyTypeObject* np = nullptr;
+  PyTypeObject* sparse[3] = {};  // by StorageKind; of nd alone
 };
 inline Classes& classes() {
   static constinit Classes instance;
@@ -43,7 +44,7 @@ inline bool is_np(PyObject* object) {
 // Makes `type` the class of results: its objects come from a list of used ones.
 void adopt_class(PyTypeObject* type);
 
-// A new reference to a new array object of the np or nd class.
+// A new reference to a new array object of the np or nd class, or of that of its storage.
 PyObject* wrap(NDArray array, bool np);
 
 // Waits without holding the GIL, looking for signals in between. False: a Python error is set.

@@ -5,9 +5,11 @@
 #include "base/check.h"
 #include "convert.h"
 #include "engine/runtime.h"
+#include "headrace/sparse.hpp"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 #include "op/thread_state.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::python {
 namespace {
@@ -86,6 +88,11 @@ PyObject* copy(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(call("_copy", {array_of(self)}), is_np(self)); });
 }
 
+// What the gradient is stored as: as the array where nothing is said.
+StorageKind gradient_kind(const NDArray& array, PyObject* stype) {
+  return stype == Py_None ? array.storage_kind() : to_storage_kind(stype);
+}
+
 // attach_grad(grad_req='write', stype=None)
 PyObject* attach_grad(PyObject* self, PyObject* arguments, PyObject* keywords) {
   static const char* names[] = {"grad_req", "stype", nullptr};
@@ -99,7 +106,10 @@ PyObject* attach_grad(PyObject* self, PyObject* arguments, PyObject* keywords) {
     check(word == "write" || word == "add" || word == "null", ErrorKind::kKey,
           "attach_grad: grad_req must be 'write', 'add' or 'null', got '{}'", word);
     NDArray& array = array_of(self);
-    NDArray gradient = zeros_like(array);
+    const StorageKind kind = gradient_kind(array, stype);
+    const NDArray gradient = kind == StorageKind::kDense
+                                 ? zeros_like(dense(array.detach()))
+                                 : sparse::zeros(kind, array.shape(), array.dtype(), array.device());
     autograd::mark_variable(array, gradient, req);
     Ref object(checked(wrap(gradient.detach(), is_np(self))));
     std::swap(reinterpret_cast<PyArray*>(self)->grad, *reinterpret_cast<PyObject**>(&object));
@@ -179,6 +189,10 @@ PyObject* get_on_tape(PyObject* self, void*) { return PyBool_FromLong(place_on_t
 PyObject* get_is_none(PyObject* self, void*) { return PyBool_FromLong(!array_of(self)); }
 PyObject* get_is_view_of_all(PyObject* self, void*) { return PyBool_FromLong(array_of(self).is_contiguous()); }
 
+PyObject* get_stype(PyObject* self, void*) {
+  return PyUnicode_FromString(storage_kind_name(array_of(self).storage_kind()));
+}
+
 PyCFunction with_keywords(PyCFunctionWithKeywords function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
@@ -201,7 +215,8 @@ PyMethodDef array_methods[] = {
     {"_copy", copy, METH_NOARGS, nullptr},
     {"attach_grad", with_keywords(attach_grad), METH_VARARGS | METH_KEYWORDS,
      "attach_grad(grad_req='write', stype=None)\n--\n\nMakes the array a variable: backward() collects its gradient in "
-     "`grad`, which starts as zeros. `grad_req` is 'write', 'add' or 'null'. Earlier history is dropped."},
+     "`grad`, which starts as zeros and is stored as `stype`, or as the array. `grad_req` is 'write', 'add' or 'null'. "
+     "Earlier history is dropped."},
     {"drop_grad", drop_grad, METH_NOARGS, "drop_grad()\n--\n\nUndoes attach_grad."},
     {"backward", with_keywords(backward), METH_VARARGS | METH_KEYWORDS,
      "backward(out_grad=None, retain_graph=False, train_mode=True)\n--\n\nComputes the gradients of this array with "
@@ -210,6 +225,7 @@ PyMethodDef array_methods[] = {
 
 PyGetSetDef array_properties[] = {
     {"shape", get_shape, nullptr, "Tuple of extents.", nullptr},
+    {"stype", get_stype, nullptr, "What the array is stored as: 'default' (dense), 'row_sparse' or 'csr'.", nullptr},
     {"strides", get_strides, nullptr, "Tuple of strides, in elements.", nullptr},
     {"_dtype_name", get_dtype_name, nullptr, nullptr, nullptr},
     {"_is_abstract", get_is_abstract, nullptr, "Whether there are no values, the array being traced.", nullptr},

@@ -17,11 +17,12 @@ class Callback {
  public:
   explicit Callback(nb::handle function) : function_(function.inc_ref().ptr(), release) {}
 
-  std::vector<NDArray> operator()(std::span<const NDArray> heads) const {
+  std::vector<NDArray> operator()(std::span<const NDArray> heads, const std::vector<bool>& wanted) const {
     const WithGil lock;
-    nb::list list;
+    nb::list list, asked;
     for (const NDArray& head : heads) list.append(wrapped(head, np_));
-    nb::object results = nb::borrow(function_.get())(list);
+    for (bool one : wanted) asked.append(nb::bool_(one));
+    nb::object results = nb::borrow(function_.get())(list, asked);
     return arrays_from(results);
   }
   bool np_ = false;
@@ -101,18 +102,20 @@ void bind_backward(nb::module_& m) {
       nb::arg("create_graph"), nb::arg("train_mode"));
   m.def(
       "record_custom",
-      [](nb::handle inputs, nb::handle outputs, nb::handle step, bool np) {
+      [](nb::handle inputs, nb::handle outputs, nb::handle step, bool np, bool is_operator) {
         translated([&] {
           std::vector<NDArray> results = arrays_from(outputs);
           Callback callback(step);
           callback.np_ = np;
-          autograd::record_custom(arrays_from(inputs), results, callback);
+          autograd::record_custom(arrays_from(inputs), results, callback, is_operator ? "Custom" : nullptr);
           size_t i = 0;
           for (nb::handle output : outputs) array_of(output.ptr()) = results[i++];
           return 0;
         });
       },
-      "Puts custom code on the tape: `step(list of output gradients)` gives the input gradients.");
+      nb::arg("inputs"), nb::arg("outputs"), nb::arg("step"), nb::arg("np"), nb::arg("is_operator") = false,
+      "Puts custom code on the tape: `step(list of output gradients, whether each input's gradient is wanted)` gives "
+      "the input gradients. Those of an operator cannot be differentiated again.");
 }
 
 }  // namespace headrace::python

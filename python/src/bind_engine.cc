@@ -10,7 +10,8 @@
 #include "gil.h"
 #include "headrace/memory.hpp"
 #include "headrace/random.hpp"
-#include "trace/trace.h"
+#include "op/detours.h"
+#include "timeline/timeline.h"
 
 namespace nb = nanobind;
 
@@ -21,7 +22,7 @@ void bind_engine(nb::module_& m) {
       "wait_all",
       [] {
         translated([] {
-          trace::Span span({"waitall", trace::kCall});
+          timeline::Span span({"waitall", timeline::kCall});
           while (true) {
             bool done = false;
             std::exception_ptr failure;
@@ -62,6 +63,14 @@ void bind_engine(nb::module_& m) {
       "Runs everything queued and ends the worker threads; later work starts them again.");
   m.def("worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); });
   m.def("is_serial", [] { return translated([] { return runtime().engine.serial(); }); });
+  m.def(
+      "detours",
+      [] {
+        nb::dict counts;
+        for (const auto& [detour, count] : detours()) counts[detour.c_str()] = count;
+        return counts;
+      },
+      "How often operations were computed in another way than their arrays ask for, by 'operator: how'.");
   m.def("pending_tasks", [] { return translated([] { return runtime().engine.pending(); }); });
 }
 

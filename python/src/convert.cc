@@ -7,6 +7,7 @@
 #include "gil.h"
 #include "ndarray/snapshot.h"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 
 namespace headrace::python {
 namespace {
@@ -44,6 +45,17 @@ void for_each_item(PyObject* object, const char* what, F&& use) {
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) use(PySequence_Fast_GET_ITEM(items.get(), i));
 }
 
+// An integer, and not an array with axes, which has __index__, too.
+bool is_single_integer(PyObject* object) {
+  if (PyLong_Check(object)) return true;
+  if (!PyIndex_Check(object)) return false;
+  if (!PySequence_Check(object) || PySequence_Size(object) < 0) {
+    PyErr_Clear();
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<Number> as_number(PyObject* object) {
@@ -64,7 +76,7 @@ std::optional<Number> as_number(PyObject* object) {
 
 Shape to_shape(PyObject* object, const char* what) {
   Shape shape;
-  if (PyLong_Check(object) || PyIndex_Check(object)) {
+  if (is_single_integer(object)) {
     shape.push_back(to_int(object, what));
     return shape;
   }
@@ -82,6 +94,14 @@ std::optional<DType> first_dtype(Matches&& matches) {
 }
 
 }  // namespace
+
+StorageKind to_storage_kind(PyObject* object) {
+  check(PyUnicode_Check(object), ErrorKind::kType,
+        "stype must be 'default', 'row_sparse' or 'csr', got an object of type {}", Py_TYPE(object)->tp_name);
+  const char* const name = PyUnicode_AsUTF8(object);
+  if (!name) throw PythonError();
+  return parse_storage_kind(name);
+}
 
 DType to_dtype(PyObject* object) {
   if (PyUnicode_Check(object)) {
@@ -148,7 +168,7 @@ AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* op
             to_string(array_of(object).shape()));
       return array_of(object).item();
     }
-    if (PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object))) return to_int(object, field.name);
+    if (is_single_integer(object)) return to_int(object, field.name);
     if (std::optional<Number> number = as_number(object)) return number->value;
   }
   if (!is_list || !PySequence_Check(object))
@@ -281,7 +301,7 @@ NDArray beside(NDArray array, const NDArray& neighbour) {
 }
 
 PyObject* to_numpy(const NDArray& given) {
-  const NDArray array = snapshot(given);
+  const NDArray array = snapshot(given.storage_kind() == StorageKind::kDense ? given : dense(given.detach()));
   if (!wait_to_read(array)) throw PythonError();
   static PyObject* empty = numpy_name("empty");
   Ref shape(from_shape(array.shape()));

@@ -19,9 +19,10 @@ struct Number {
 std::optional<Number> as_number(PyObject* object);
 
 Shape to_shape(PyObject* object, const char* what);
-DType to_dtype(PyObject* object);          // "float32", numpy.float32, numpy.dtype, float ...
-PyObject* from_shape(const Shape& shape);  // a tuple
-PyObject* numpy_dtype(DType dtype);        // borrowed
+StorageKind to_storage_kind(PyObject* object);  // "default", "row_sparse", "csr"
+DType to_dtype(PyObject* object);               // "float32", numpy.float32, numpy.dtype, float ...
+PyObject* from_shape(const Shape& shape);       // a tuple
+PyObject* numpy_dtype(DType dtype);             // borrowed
 AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* operation);
 PyObject* from_attr_value(const AttrValue& value);
 

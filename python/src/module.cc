@@ -29,6 +29,8 @@ NB_MODULE(_core, m) {
   bind_memory(m);
   bind_backward(m);
   bind_array_helpers(m);
+  bind_sparse(m);
+  bind_custom(m);
   bind_symbol(m);
   bind_plan(m);
   bind_hardware(m);

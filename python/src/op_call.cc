@@ -20,9 +20,13 @@ class ArrayCall : public Arguments<ArrayCall> {
     field.set(writable(), to_attr_value(value, field, name()), field, name());
   }
 
-  void other_keyword(PyObject* key, PyObject* value) const {
+  void other_keyword(PyObject* key, PyObject* value) {
     const std::string_view text = PyUnicode_AsUTF8(key);
     if (text == "name" || (text == "ctx" && value == Py_None)) return;
+    if (op_.open) {
+      writable();
+      return op_.open.set_text(*attrs_, std::string(text), text_of(value));
+    }
     fail(ErrorKind::kType, "{}: unexpected keyword argument '{}'; the arguments are {}out, name", name(), text,
          known_arguments());
   }
@@ -33,10 +37,15 @@ class ArrayCall : public Arguments<ArrayCall> {
     NDArray few[kFew];
     std::vector<NDArray> many(operands_.size() > kFew ? operands_.size() : 0);
     NDArray* first = many.empty() ? few : many.data();
+    const size_t required = operands_.size() - (op_.variadic ? 0 : op_.optional_inputs);
     size_t given = 0;
-    for (; given < operands_.size() && operands_[given]; ++given) first[given] = to_array(given);
-    if (given < operands_.size() && (op_.variadic || given < operands_.size() - op_.optional_inputs))
-      fail(ErrorKind::kType, "{}: argument '{}' is missing; give an array", name(), input_name(given));
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      // Attributes tell which of the optional ones are there: those behind a missing one move up.
+      if (operands_[i])
+        first[given++] = to_array(i);
+      else if (i < required)
+        fail(ErrorKind::kType, "{}: argument '{}' is missing; give an array", name(), input_name(i));
+    }
     std::span<const NDArray> arrays(first, given);
     if (const FieldInfo* field = op_.variadic ? op_.schema->find("num_args") : nullptr)
       field->set(writable(), static_cast<int64_t>(arrays.size()), *field, name());
@@ -56,6 +65,13 @@ class ArrayCall : public Arguments<ArrayCall> {
   }
 
  private:
+  static std::string text_of(PyObject* value) {
+    const Ref text(checked(PyObject_Str(value)));
+    const char* const bytes = PyUnicode_AsUTF8(text.get());
+    if (!bytes) throw PythonError();
+    return bytes;
+  }
+
   void* writable() {
     if (!attrs_) attrs_ = op_.make_attrs();
     return attrs_->mutable_data();

@@ -70,7 +70,7 @@ std::string signature_text(const OpFunction& f) {
     }
     text += ", ";
   }
-  return text + "out=None, name=None)";
+  return text + (op.open ? "out=None, name=None, **texts)" : "out=None, name=None)");
 }
 
 PyObject* op_function_signature(PyObject* self, void*) {

@@ -37,6 +37,9 @@ class SymbolCall : public Arguments<SymbolCall> {
       name_ = value;
     } else if (PyUnicode_Compare(key, words().attr) == 0) {
       attr_ = value;
+    } else if (op_.open && !is_symbol(value)) {
+      const Ref text(checked(PyObject_Str(value)));
+      if (PyDict_SetItem(attributes_.get(), key, text.get()) < 0) throw PythonError();
     } else if (value != Py_None) {
       PyObject* const target = op_.variadic && is_symbol(value) ? named_.get() : attributes_.get();
       if (PyDict_SetItem(target, key, value) < 0) throw PythonError();

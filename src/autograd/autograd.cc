@@ -172,9 +172,10 @@ class Walk {
     }
   }
 
-  // The leaf's own array, where this is the only gradient that will reach it.
+  // The leaf's own array, where this is the only gradient that will reach it, and it is dense.
   NDArray target_for(const Node& leaf, const Entry& entry) const {
     bool direct = to_leaves_ && !keep_links_ && leaf.is_leaf && leaf.request == GradReq::kWrite && entry.uses == 1 &&
+                  leaf.gradient.storage_kind() == StorageKind::kDense &&
                   is_dense(leaf.gradient.shape(), leaf.gradient.strides());
     return direct ? leaf.gradient.detach() : NDArray();
   }
@@ -307,18 +308,42 @@ std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const 
   return gradients;
 }
 
-void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step) {
+namespace {
+
+// Gradients that are recorded, but have none themselves.
+void end_of_tape(const Gradient& g, std::span<const NDArray> heads, std::span<NDArray> gradients, const char* name) {
+  std::vector<NDArray> read(heads.begin(), heads.end()), given;
+  for (size_t i = 0; i < g.input_count(); ++i) read.push_back(g.input(i));
+  for (const NDArray& gradient : gradients)
+    if (gradient) given.push_back(gradient);
+  record_node(read, given, [name](Gradient&) {
+    fail(ErrorKind::kRuntime,
+         "Operator _backward_{} is non-differentiable because it didn't register FGradient attribute: its gradient is "
+         "code that is not recorded. Leave create_graph away",
+         name);
+  });
+  auto next = given.begin();
+  for (NDArray& gradient : gradients)
+    if (gradient) gradient = *next++;
+}
+
+}  // namespace
+
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step, const char* once) {
   std::vector<NDArray> types;
   std::vector<Device> devices;
   for (const NDArray& output : outputs) {
     types.push_back(abstract_of(output));
     devices.push_back(output.device());
   }
-  record_node(inputs, outputs, [step = std::move(step), types = std::move(types), devices](Gradient& g) {
+  record_node(inputs, outputs, [step = std::move(step), types = std::move(types), devices, once](Gradient& g) {
     std::vector<NDArray> heads;
     for (size_t k = 0; k < types.size(); ++k)
       heads.push_back(g.has_head(k) ? g.head(k) : full(types[k].shape(), 0, types[k].dtype(), devices[k]));
-    std::vector<NDArray> gradients = step(heads);
+    std::vector<bool> wanted;
+    for (size_t i = 0; i < g.input_count(); ++i) wanted.push_back(g.wants(i));
+    std::vector<NDArray> gradients = step(heads, wanted);
+    if (once) end_of_tape(g, heads, gradients, once);
     for (size_t i = 0; i < std::min(gradients.size(), g.input_count()); ++i) g.set(i, std::move(gradients[i]));
   });
 }

@@ -37,8 +37,11 @@ std::vector<NDArray> trace_grad(std::span<const NDArray> heads, std::span<const 
 void record_node(std::span<const NDArray> inputs, std::span<NDArray> outputs, Node::Custom step);
 
 // The same for a user's code: gradients of the inputs from those of the outputs, zeros where nothing reached an output.
-using CustomStep = std::function<std::vector<NDArray>(std::span<const NDArray> heads)>;
-void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step);
+// `wanted`: which gradients somebody asks for; the others may be none. With `once`, the name of the operator that the
+// code is the gradient of, what the code gives cannot be differentiated again.
+using CustomStep = std::function<std::vector<NDArray>(std::span<const NDArray> heads, const std::vector<bool>& wanted)>;
+void record_custom(std::span<const NDArray> inputs, std::span<NDArray> outputs, CustomStep step,
+                   const char* once = nullptr);
 
 // Records `node`'s place on the tape: whether the array belongs to a graph.
 inline bool is_recorded(const NDArray& array) noexcept { return place_on_tape(array) != nullptr; }

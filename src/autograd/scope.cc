@@ -1,6 +1,7 @@
 #include "autograd/autograd.h"
 #include "base/check.h"
 #include "headrace/autograd.hpp"
+#include "headrace/sparse.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 
@@ -27,11 +28,14 @@ PauseScope::~PauseScope() {
 bool is_recording() noexcept { return thread_state().recording; }
 bool is_training() noexcept { return thread_state().training; }
 
-void attach_grad(NDArray& array, std::string_view grad_req) {
+void attach_grad(NDArray& array, std::string_view grad_req, StorageKind kind) {
   check(static_cast<bool>(array), ErrorKind::kType, "attach_grad: the array is none");
   check(grad_req == "write" || grad_req == "add", ErrorKind::kValue,
         "attach_grad: grad_req must be 'write' or 'add', got '{}'", grad_req);
-  mark_variable(array, zeros_like(array.detach()), grad_req == "write" ? GradReq::kWrite : GradReq::kAdd);
+  mark_variable(array,
+                kind == StorageKind::kDense ? zeros_like(array.detach())
+                                            : sparse::zeros(kind, array.shape(), array.dtype(), array.device()),
+                grad_req == "write" ? GradReq::kWrite : GradReq::kAdd);
 }
 
 NDArray grad_of(const NDArray& array) {

@@ -1,19 +1,42 @@
-// The explicit list of backends in this build.
-#include <array>
+// The explicit list of backends in this build, and the libraries of others that the configuration names.
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "backend/cpu/host_backend.h"
 #include "backend/sim/sim_machine.h"
+#include "base/config.h"
+#include "device/plugin.h"
 #include "device/registry.h"
 
 namespace headrace {
+namespace {
 
-std::span<const BackendEntry> builtin_backends() {
-  static const std::array entries = {
-      BackendEntry{DeviceType::kCpu, &host_backend()},
-      BackendEntry{DeviceType::kCpuPinned, &host_backend()},
-      BackendEntry{DeviceType::kCpuShared, &host_backend()},
-      BackendEntry{DeviceType::kGpu, &sim_machine()},
+// What a library serves takes the place of what is built in.
+void add(std::vector<BackendEntry>& entries, std::span<const BackendEntry> loaded) {
+  for (const BackendEntry& entry : loaded) {
+    std::erase_if(entries, [&](const BackendEntry& known) { return known.type == entry.type; });
+    entries.push_back(entry);
+  }
+}
+
+std::vector<BackendEntry> make_entries() {
+  std::vector<BackendEntry> entries = {
+      {DeviceType::kCpu, &host_backend()},
+      {DeviceType::kCpuPinned, &host_backend()},
+      {DeviceType::kCpuShared, &host_backend()},
+      {DeviceType::kGpu, &sim_machine()},
   };
+  std::istringstream paths(config().backends);
+  for (std::string path; std::getline(paths, path, ':');)
+    if (!path.empty()) add(entries, load_backends(path.c_str()));
+  return entries;
+}
+
+}  // namespace
+
+std::span<const BackendEntry> all_backends() {
+  static const auto& entries = *new std::vector<BackendEntry>(make_entries());  // tasks may run at exit
   return entries;
 }
 

@@ -109,9 +109,11 @@ constexpr Entry kTable[] = {
     {{"HEADRACE_SIM_STRICT", "0",
       "1: simulated GPUs run late and end the program where the host touches their memory, see docs/devices.md"},
      parse_flag<&Config::sim_strict>},
+    {{"HEADRACE_BACKENDS", "", "libraries of backends that are loaded, with ':' between them; see docs/devices.md"},
+     parse_text<&Config::backends>},
     {{"HEADRACE_TOPOLOGY", "", "what connects the devices: a preset or a file of docs/planner.md; empty: one switch"},
      parse_text<&Config::topology>},
-    {{"HEADRACE_TRACE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
+    {{"HEADRACE_TIMELINE", "", "file that receives the timeline of the whole run at exit (Chrome trace format)"},
      parse_text<&Config::trace_path>},
     {{"HEADRACE_UNREAD_ERRORS", "report",
       "errors of operations whose results nobody waited for, at exit: report prints them, fail also makes the exit "

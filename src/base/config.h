@@ -28,6 +28,7 @@ struct Config {
   bool sim_virtual_clock = false;  // a discrete-event clock instead of the real one
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool sim_strict = false;         // what would go wrong on a real GPU ends the program
+  std::string backends;            // libraries of backends that are loaded, with ':' between them
   bool fusion = true;              // queued and compiled operations are fused
   bool native = kNativeByDefault;  // formulas become machine code
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch

@@ -21,8 +21,8 @@ class Accelerator {
 
   virtual int stream_count() const noexcept = 0;
   virtual Stream& stream(int index) noexcept = 0;
-  // The streams of the three lanes that have one each; for copies between accelerators see peer_stream().
-  Stream& stream(Lane lane) noexcept { return stream(static_cast<int>(lane)); }
+  // The streams of the three roles that have one each; for copies between accelerators see peer_stream().
+  Stream& stream(StreamRole role) noexcept { return stream(static_cast<int>(role)); }
   // The stream for what comes from the accelerator `from`. Copies from different ones need not wait for each other.
   virtual Stream& peer_stream(Device from) noexcept = 0;
 

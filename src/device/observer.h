@@ -7,7 +7,7 @@
 #include <optional>
 #include <span>
 
-#include "device/lane.h"
+#include "device/stream_role.h"
 #include "headrace/device.hpp"
 
 namespace headrace {
@@ -17,7 +17,7 @@ namespace headrace {
 struct PushedWork {
   const char* name;  // lives for ever
   Device device;     // has the stream that runs it. Copies to and from the host are work of the accelerator
-  Lane lane = Lane::kCompute;
+  StreamRole role = StreamRole::kCompute;
   std::optional<Device> source = {};  // of a copy between accelerators: the one that sends; `device` receives
   double flops = 0;
   double bytes = 0;  // read and written; of a copy: copied

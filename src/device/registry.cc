@@ -8,22 +8,17 @@ namespace {
 
 constexpr size_t kTypes = 8;
 
-// Backend by number of the device type.
+// Entries by number of the device type; without a backend: there is none.
 struct Table {
-  Backend* by_type[kTypes] = {};
+  BackendEntry by_type[kTypes] = {};
   Table() {
-    for (const BackendEntry& entry : builtin_backends()) by_type[static_cast<size_t>(entry.type)] = entry.backend;
+    for (const BackendEntry& entry : all_backends()) by_type[static_cast<size_t>(entry.type)] = entry;
   }
 };
 
 const Table& table() {
   static const Table instance;
   return instance;
-}
-
-Backend* backend_of(DeviceType type) {
-  const size_t index = static_cast<size_t>(type);
-  return index < kTypes ? table().by_type[index] : nullptr;
 }
 
 [[noreturn]] void fail_no_device(Device device) {
@@ -37,6 +32,16 @@ Backend* backend_of(DeviceType type) {
 }
 
 }  // namespace
+
+Backend* backend_of(DeviceType type) {
+  const size_t index = static_cast<size_t>(type);
+  return index < kTypes ? table().by_type[index].backend : nullptr;
+}
+
+const KernelTable* kernels_of(DeviceType type) {
+  const BackendEntry& entry = table().by_type[static_cast<size_t>(type)];
+  return entry.kernels ? &entry.kernels() : nullptr;
+}
 
 Allocator& allocator_of(Device device) {
   Backend* backend = backend_of(device.type);
@@ -56,13 +61,14 @@ Accelerator* accelerator_of(Device device) {
 
 Stream* compute_stream(Device device) {
   Accelerator* accelerator = accelerator_of(device);
-  return accelerator ? &accelerator->stream(Lane::kCompute) : nullptr;
+  return accelerator ? &accelerator->stream(StreamRole::kCompute) : nullptr;
 }
 
 Stream* copy_stream(Device to, Device from) {
   if (to == from) return compute_stream(to);
-  if (from.is_host()) return to.is_host() ? nullptr : &accelerator_of(to)->stream(Lane::kHostToDevice);
-  return to.is_host() ? &accelerator_of(from)->stream(Lane::kDeviceToHost) : &accelerator_of(to)->peer_stream(from);
+  if (from.is_host()) return to.is_host() ? nullptr : &accelerator_of(to)->stream(StreamRole::kHostToDevice);
+  return to.is_host() ? &accelerator_of(from)->stream(StreamRole::kDeviceToHost)
+                      : &accelerator_of(to)->peer_stream(from);
 }
 
 void check_contents(Device device, const void* block) {
@@ -86,7 +92,7 @@ namespace {
 // A backend that serves several device types is visited once.
 void visit_backends(FunctionRef<void(Backend&)> visit) noexcept {
   const Backend* previous = nullptr;
-  for (const BackendEntry& entry : builtin_backends()) {
+  for (const BackendEntry& entry : all_backends()) {
     if (entry.backend != previous) visit(*entry.backend);
     previous = entry.backend;
   }

@@ -1,5 +1,5 @@
-// Which backend serves which device type. Filled once, from the explicit list in backend/backends.cc; immutable
-// afterwards, so any thread may call any function. The registry lives as long as the process.
+// Which backend serves which device type. Filled once, from the list in backend/backends.cc; immutable afterwards, so
+// any thread may call any function. The registry lives as long as the process.
 #pragma once
 
 #include <span>
@@ -9,6 +9,8 @@
 #include "headrace/device.hpp"
 
 namespace headrace {
+
+class KernelTable;  // op/kernel_table.h
 
 // Raises Error(kRuntime) when no such device exists.
 Allocator& allocator_of(Device device);
@@ -21,17 +23,24 @@ Stream* copy_stream(Device to, Device from);
 // Raises what an accelerator says of a block of its memory whose contents are lost, see Accelerator::lost_contents().
 void check_contents(Device device, const void* block);
 int device_count(DeviceType type);
+// Null: there is none for the type.
+Backend* backend_of(DeviceType type);
+// Null: the host's code runs there. Any thread.
+const KernelTable* kernels_of(DeviceType type);
 // What links the devices of a type; null: it is not known.
 std::shared_ptr<const Topology> topology_of(DeviceType type);
 
 struct BackendEntry {
   DeviceType type;
   Backend* backend;  // lives as long as the process
+  // Of devices that do not run the host's code: the kernels that they have, which live as long as the process. Called
+  // when the first operation is launched. Null: the host's code is their device code, too.
+  const KernelTable& (*kernels)() = nullptr;
 };
 
-// The explicit list of backends in this build; defined in backend/backends.cc. The first call raises Error for a
-// configuration that a backend cannot take.
-std::span<const BackendEntry> builtin_backends();
+// Those of this build and those of libraries that HEADRACE_BACKENDS names; defined in backend/backends.cc. A call
+// raises Error for a library that cannot be loaded and a configuration that a backend cannot take.
+std::span<const BackendEntry> all_backends();
 
 void backends_end_threads() noexcept;
 void backends_before_fork() noexcept;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "device/lane.h"
+#include "device/stream_role.h"
 #include "device/work.h"
 #include "headrace/device.hpp"
 
@@ -31,14 +31,14 @@ struct MemoryBlock {
 
 class Stream {
  public:
-  Stream(Accelerator& accelerator, Lane lane, int index, std::optional<Device> source = {}) noexcept
-      : accelerator_(accelerator), lane_(lane), index_(index), source_(source) {}
+  Stream(Accelerator& accelerator, StreamRole role, int index, std::optional<Device> source = {}) noexcept
+      : accelerator_(accelerator), role_(role), index_(index), source_(source) {}
   virtual ~Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   Accelerator& accelerator() const noexcept { return accelerator_; }
-  Lane lane() const noexcept { return lane_; }
+  StreamRole role() const noexcept { return role_; }
   // From 0; below Accelerator::stream_count().
   int index() const noexcept { return index_; }
   // Of a stream for what comes from one other accelerator: that one.
@@ -66,7 +66,7 @@ class Stream {
 
  private:
   Accelerator& accelerator_;
-  const Lane lane_;
+  const StreamRole role_;
   const int index_;
   const std::optional<Device> source_;
 };

@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kPcieBandwidth = 16e9;    // PCIe 3.0 x16, each direction
 constexpr double kPcieLatency = 1e-6;      // of one hop
-constexpr double kNvlinkBandwidth = 18e9;  // one lane, each direction: 300 Gb/s both ways
+constexpr double kNvlinkBandwidth = 18e9;  // one lane of a link, each direction: 300 Gb/s both ways
 constexpr double kNvlinkLatency = 1e-6;
 constexpr double kSocketBandwidth = 19.2e9;  // one QPI of 9.6 GT/s, each direction
 constexpr double kSocketLatency = 0.5e-6;

@@ -28,7 +28,7 @@ class Work {
   // What follows in the work may have it.
   virtual void give_back_scratch(void* block) noexcept = 0;
   // Stays for as long, too: what device code still uses when the task has let go of it.
-  virtual void keep(std::shared_ptr<const void> object) = 0;
+  virtual void hold(std::shared_ptr<const void> object) = 0;
   // Memory is short. In launch(), in the thread that also takes note of ends: waits for the oldest work that has not
   // ended and releases what it held. False: there is none.
   virtual bool make_room() noexcept = 0;

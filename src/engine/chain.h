@@ -15,7 +15,7 @@
 // to its successor or, when it is the last, takes itself off the tail; then it leaves the chain.
 //
 // Invariants
-// 1. Registrations on one Var never overlap: they are made by the only pushing thread, or under the ticket lock.
+// 1. Registrations on one Var never overlap: they are made by the only pushing thread, or under the fair lock.
 // 2. Nobody touches an access that has left its chain, so its task may be freed. Whoever changes a flag touches the
 //    access afterwards only for a consequence that is his, and an access does not leave before these have happened:
 //    not before kLinked when a successor is being linked (kOverrun tells who of the two comes second), not before

@@ -5,27 +5,27 @@
 #include "base/fence.h"
 #include "base/signals_blocked.h"
 #include "engine/scheduler.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
 DeviceQueue::DeviceQueue(Scheduler& scheduler, Accelerator& accelerator)
     : scheduler_(scheduler), accelerator_(accelerator) {
-  for (int i = 0; i < accelerator.stream_count(); ++i) lanes_.emplace_back(accelerator.stream(i));
+  for (int i = 0; i < accelerator.stream_count(); ++i) streams_.emplace_back(accelerator.stream(i));
 }
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
 // Pairs with stop(): either this thread sees that there is no other any more, or stop() sees the task.
 void DeviceQueue::enqueue(Task* task) noexcept {
-  lanes_[static_cast<size_t>(task->stream->index())].ready.push(task);
+  streams_[static_cast<size_t>(task->stream->index())].ready.push(task);
   light_fence();
   if (!has_thread()) start_thread();
   accelerator_.notify();
 }
 
 bool DeviceQueue::has_ready() const noexcept {
-  return !std::ranges::all_of(lanes_, [](const Lane& lane) { return lane.ready.empty(); });
+  return !std::ranges::all_of(streams_, [](const StreamState& state) { return state.ready.empty(); });
 }
 
 void DeviceQueue::start_thread() {
@@ -56,11 +56,11 @@ void DeviceQueue::stop() noexcept {
 void DeviceQueue::abandon() noexcept {
   if (thread_.joinable()) static_cast<void>(new std::thread(std::move(thread_)));  // cannot be destroyed unjoined
   has_thread_.store(false, std::memory_order_relaxed);
-  for (Lane& lane : lanes_) {
-    lane.ready.forget();
-    for (LaunchPtr& launch : lane.launched) static_cast<void>(launch.release());
-    lane.launched.clear();
-    lane.awaited.clear();
+  for (StreamState& state : streams_) {
+    state.ready.forget();
+    for (LaunchPtr& launch : state.launched) static_cast<void>(launch.release());
+    state.launched.clear();
+    state.awaited.clear();
   }
 }
 
@@ -70,10 +70,10 @@ void DeviceQueue::work() noexcept {
   for (;;) {
     const uint32_t seen = accelerator_.progress();
     bool moved = false, is_idle = true;
-    for (Lane& lane : lanes_) {
-      moved |= retire_complete(context, lane);
-      moved |= launch_ready(context, lane);
-      is_idle &= lane.launched.empty() && lane.ready.empty();
+    for (StreamState& state : streams_) {
+      moved |= retire_complete(context, state);
+      moved |= launch_ready(context, state);
+      is_idle &= state.launched.empty() && state.ready.empty();
     }
     if (moved) continue;
     if (is_idle && stopping_.load(std::memory_order_acquire)) return;
@@ -81,29 +81,30 @@ void DeviceQueue::work() noexcept {
   }
 }
 
-bool DeviceQueue::launch_ready(ThreadContext& context, Lane& lane) noexcept {
+bool DeviceQueue::launch_ready(ThreadContext& context, StreamState& state) noexcept {
   bool moved = false;
-  while (lane.launched.size() < kMostLaunched) {
-    Task* const task = lane.ready.pop([](Task&) { return true; });
+  while (state.launched.size() < kMostLaunched) {
+    Task* const task = state.ready.pop([](Task&) { return true; });
     if (!task) break;
-    launch(context, lane, *task);
+    launch(context, state, *task);
     moved = true;
   }
-  if (moved && !lane.ready.empty() && !lane.launched.empty())
-    lane.stream.expect(lane.launched[lane.launched.size() / 2]->event.number);
+  if (moved && !state.ready.empty() && !state.launched.empty())
+    state.stream.expect(state.launched[state.launched.size() / 2]->event.number);
   return moved;
 }
 
-bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
-  if (lane.launched.empty()) return false;
-  const uint64_t completed = lane.stream.completed();
+bool DeviceQueue::retire_complete(ThreadContext& context, StreamState& state) noexcept {
+  if (state.launched.empty()) return false;
+  const uint64_t completed = state.stream.completed();
   const FailurePtr failure = lost();  // behind: what was complete without having run is found to be lost
   bool moved = false;
-  while (!lane.launched.empty() && (failure || lane.launched.front()->event.number <= completed)) {
-    const LaunchPtr launch = std::move(lane.launched.front());
-    lane.launched.pop_front();
+  while (!state.launched.empty() && (failure || state.launched.front()->event.number <= completed)) {
+    const LaunchPtr launch = std::move(state.launched.front());
+    state.launched.pop_front();
     const bool was_complete = launch->event.number <= completed;
-    if (!was_complete) lane.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
+    if (!was_complete)
+      state.stream.synchronize(launch->event.number);  // nothing may touch what its body holds any more
     if (failure && (!was_complete || !launch->has_run())) launch->fail(failure);
     retire(context, *launch);
     moved = true;
@@ -112,10 +113,10 @@ bool DeviceQueue::retire_complete(ThreadContext& context, Lane& lane) noexcept {
 }
 
 bool DeviceQueue::retire_oldest() noexcept {
-  for (Lane& lane : lanes_) {
-    if (lane.launched.empty()) continue;
-    lane.stream.synchronize(lane.launched.front()->event.number);
-    return retire_complete(*context_, lane);
+  for (StreamState& state : streams_) {
+    if (state.launched.empty()) continue;
+    state.stream.synchronize(state.launched.front()->event.number);
+    return retire_complete(*context_, state);
   }
   return false;
 }
@@ -129,18 +130,18 @@ FailurePtr DeviceQueue::lost() noexcept {
   return lost_;
 }
 
-void DeviceQueue::wait_on_stream(Lane& lane, const Event& event) {
-  if (event.stream == &lane.stream) return;
-  auto known = std::ranges::find(lane.awaited, event.stream, &Event::stream);
-  if (known == lane.awaited.end()) known = lane.awaited.insert(known, {event.stream, 0});
+void DeviceQueue::wait_on_stream(StreamState& state, const Event& event) {
+  if (event.stream == &state.stream) return;
+  auto known = std::ranges::find(state.awaited, event.stream, &Event::stream);
+  if (known == state.awaited.end()) known = state.awaited.insert(known, {event.stream, 0});
   if (known->number >= event.number || event.stream->completed() >= event.number) return;
-  lane.stream.wait(event);
+  state.stream.wait(event);
   known->number = event.number;
 }
 
 // What is still at work on the Vars is collected before their failures are looked at: a launch that is retired in
 // between has left its failure there.
-FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launched) {
+FailurePtr DeviceQueue::put_on_stream(StreamState& state, Task& task, LaunchPtr& launched) {
   LaunchPtr launch(new Launch(*this, task));
   std::vector<LaunchPtr> others;
   for (const Access& access : task.accesses()) {
@@ -149,8 +150,8 @@ FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launche
     VarAccess::visit_uses(*access.var, access.writes, [&](const LaunchPtr& other) { others.push_back(other); });
   }
   if (FailurePtr failure = task.failure_of_inputs()) return failure;
-  for (const LaunchPtr& other : others) wait_on_stream(lane, other->event);
-  launch->event = lane.stream.launch(*launch);
+  for (const LaunchPtr& other : others) wait_on_stream(state, other->event);
+  launch->event = state.stream.launch(*launch);
   for (const Access& access : task.accesses()) {
     FailurePtr before = VarAccess::begin_use(*access.var, launch, access.writes);
     if (access.writes && task.keeps) launch->remember(std::move(before));
@@ -159,16 +160,16 @@ FailurePtr DeviceQueue::put_on_stream(Lane& lane, Task& task, LaunchPtr& launche
   return nullptr;
 }
 
-void DeviceQueue::launch(ThreadContext& context, Lane& lane, Task& task) noexcept {
+void DeviceQueue::launch(ThreadContext& context, StreamState& state, Task& task) noexcept {
   FailurePtr failure = lost();
   LaunchPtr launched;
   try {
-    if (!failure) failure = put_on_stream(lane, task, launched);
+    if (!failure) failure = put_on_stream(state, task, launched);
   } catch (...) {
     failure = scheduler_.fail(std::current_exception(), task.name);
   }
   if (!launched) return scheduler_.end_device_task(context, task, failure);
-  lane.launched.push_back(std::move(launched));
+  state.launched.push_back(std::move(launched));
   scheduler_.pass_launched(context, task);
 }
 

@@ -45,8 +45,8 @@ class DeviceQueue {
   // for memory to follow what runs.
   static constexpr size_t kMostLaunched = 16;
 
-  struct Lane {
-    explicit Lane(Stream& of) : stream(of) {}
+  struct StreamState {
+    explicit StreamState(Stream& of) : stream(of) {}
     Stream& stream;
     ReadyQueue ready;
     // The launch thread's:
@@ -58,17 +58,17 @@ class DeviceQueue {
   void start_thread();
   void start_thread_locked();
   void work() noexcept;
-  bool launch_ready(ThreadContext& context, Lane& lane) noexcept;
-  bool retire_complete(ThreadContext& context, Lane& lane) noexcept;
-  void launch(ThreadContext& context, Lane& lane, Task& task) noexcept;
-  FailurePtr put_on_stream(Lane& lane, Task& task, LaunchPtr& launched);  // null: `launched` is
-  void wait_on_stream(Lane& lane, const Event& event);
+  bool launch_ready(ThreadContext& context, StreamState& state) noexcept;
+  bool retire_complete(ThreadContext& context, StreamState& state) noexcept;
+  void launch(ThreadContext& context, StreamState& state, Task& task) noexcept;
+  FailurePtr put_on_stream(StreamState& state, Task& task, LaunchPtr& launched);  // null: `launched` is
+  void wait_on_stream(StreamState& state, const Event& event);
   void retire(ThreadContext& context, Launch& launch) noexcept;
   FailurePtr lost() noexcept;
 
   Scheduler& scheduler_;
   Accelerator& accelerator_;
-  std::deque<Lane> lanes_;            // by index of the stream; constant
+  std::deque<StreamState> streams_;   // by index of the stream; constant
   FailurePtr lost_;                   // launch thread: one failure for all that a lost device fails to do
   ThreadContext* context_ = nullptr;  // of the launch thread, which alone reads it
 

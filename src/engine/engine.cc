@@ -66,7 +66,7 @@ void Engine::report(const TaskSpec& spec) noexcept {
                   .priority = as_number(spec.priority, spec.urgency)};
   if (spec.stream) {
     work.device = spec.stream->accelerator().device();
-    work.lane = spec.stream->lane();
+    work.role = spec.stream->role();
     work.source = spec.stream->source();
   }
   if (PushObserver* const known = observer()) known->pushed(work);
@@ -99,7 +99,7 @@ class AwaitedWork final : public Work {
   void fail(std::exception_ptr error) noexcept override { error_ = std::move(error); }
   void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
   void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }
-  void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  void hold(std::shared_ptr<const void> object) override { held_.push_back(std::move(object)); }
   bool make_room() noexcept override { return false; }
 
   const std::exception_ptr& error() const noexcept { return error_; }
@@ -107,7 +107,7 @@ class AwaitedWork final : public Work {
  private:
   const FunctionRef<void()> body_;
   Scratch scratch_;
-  std::vector<std::shared_ptr<const void>> kept_;
+  std::vector<std::shared_ptr<const void>> held_;
   std::exception_ptr error_;
 };
 

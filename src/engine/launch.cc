@@ -7,7 +7,7 @@
 #include "device/accelerator.h"
 #include "engine/device_queue.h"
 #include "engine/task.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -46,13 +46,13 @@ bool Launch::begin() noexcept {
       return false;
     }
   }
-  start_ = trace::enabled() ? ticks() : 0;
+  start_ = timeline::enabled() ? ticks() : 0;
   return true;
 }
 
 void Launch::end() noexcept {
   if (start_) [[unlikely]]
-    trace::record(task_->name, start_, ticks(), task_->origin);
+    timeline::record(task_->name, start_, ticks(), task_->origin);
 }
 
 bool Launch::make_room() noexcept { return queue_.retire_oldest(); }
@@ -72,7 +72,7 @@ FailurePtr Launch::settle() noexcept {
   for (const LaunchPtr& input : inputs_)
     if (FailurePtr known = input->failure()) fail(std::move(known));
   inputs_.clear();
-  kept_.clear();
+  held_.clear();
   scratch_.release();
   return failure();
 }

@@ -42,7 +42,7 @@ class Launch final : public RefCounted<Launch>, public Work {
   void fail(std::exception_ptr error) noexcept override;
   void* take_scratch(size_t bytes) override { return scratch_.take(bytes); }
   void give_back_scratch(void* block) noexcept override { scratch_.give_back(block); }
-  void keep(std::shared_ptr<const void> object) override { kept_.push_back(std::move(object)); }
+  void hold(std::shared_ptr<const void> object) override { held_.push_back(std::move(object)); }
   bool make_room() noexcept override;
 
   // Known when the work is complete. A failure stays; later ones are ignored.
@@ -70,7 +70,7 @@ class Launch final : public RefCounted<Launch>, public Work {
   DeviceQueue& queue_;
   Task* const task_;
   Scratch scratch_;
-  std::vector<std::shared_ptr<const void>> kept_;
+  std::vector<std::shared_ptr<const void>> held_;
   std::vector<LaunchPtr> inputs_;
   std::vector<FailurePtr> before_;
   std::atomic<const Failure*> failure_{nullptr};  // with one reference

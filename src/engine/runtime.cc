@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "device/registry.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -19,17 +19,17 @@ void before_fork() {
   backends_end_threads();
   runtime().engine.lock_for_fork();
   backends_before_fork();
-  trace::before_fork();
+  timeline::before_fork();
 }
 
 void after_fork_in_parent() {
-  trace::after_fork();
+  timeline::after_fork();
   backends_after_fork(false);
   runtime().engine.after_fork(false);
 }
 
 void after_fork_in_child() {
-  trace::after_fork();
+  timeline::after_fork();
   backends_after_fork(true);
   runtime().engine.after_fork(true);
 }
@@ -52,9 +52,9 @@ void Runtime::shutdown() noexcept { engine.shutdown(); }
 
 Runtime& runtime() {
   static Runtime& instance = [&]() -> Runtime& {
-    builtin_backends();  // what cannot be configured is said before anything runs
+    all_backends();  // what cannot be configured is said before anything runs
     auto* made = new Runtime{config(), Engine(config())};
-    for (const BackendEntry& entry : builtin_backends())
+    for (const BackendEntry& entry : all_backends())
       if (PushObserver* observer = entry.backend->observer()) made->engine.observe(observer);
     // Installed with the runtime: a process that never used the library forks at no cost.
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/fence.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -104,7 +104,7 @@ Engine::Inline Scheduler::begin_inline(const TaskSpec& spec, InlineFrame& frame)
   frame.spec = &spec;
   frame.outer = context.frame;
   context.frame = &frame;
-  if (trace::enabled()) [[unlikely]]
+  if (timeline::enabled()) [[unlikely]]
     frame.start = ticks();
   return Engine::Inline::kRun;
 }
@@ -114,7 +114,7 @@ void Scheduler::end_inline(InlineFrame& frame, const std::exception_ptr& error) 
   const TaskSpec& spec = *frame.spec;
   context.frame = frame.outer;
   if (frame.start) [[unlikely]]
-    trace::record(spec.name, frame.start, ticks());
+    timeline::record(spec.name, frame.start, ticks());
   FailurePtr failure;
   if (error) [[unlikely]]
     failure = fail(error, spec.name);
@@ -168,8 +168,8 @@ void Scheduler::submit(Task* task) {
   const bool into_batch = !cheap && !task->may_block && !stream;
   const double cost_ns = task->cost_ns;
   const bool urgent = task->priority == Priority::kHigh;
-  if (trace::enabled()) [[unlikely]]
-    task->origin = trace::here();
+  if (timeline::enabled()) [[unlikely]]
+    task->origin = timeline::here();
   if (task->host_bytes) pending_bytes_.fetch_add(task->host_bytes, std::memory_order_relaxed);
   const int64_t sequence = context.pushed.load(std::memory_order_relaxed) + 1;
   context.pushed.store(sequence, std::memory_order_relaxed);

@@ -20,11 +20,11 @@
 #include "engine/device_queue.h"
 #include "engine/engine.h"
 #include "engine/failure.h"
+#include "engine/fair_lock.h"
 #include "engine/progress_event.h"
 #include "engine/spin_budget.h"
 #include "engine/task_group.h"
 #include "engine/thread_context.h"
-#include "engine/ticket_lock.h"
 #include "engine/var_access.h"
 #include "engine/worker_group.h"
 
@@ -151,8 +151,8 @@ class Scheduler {
   // held back from then on.
   std::atomic<bool> has_had_several_pushers_{false};
 
-  alignas(64) TicketLock registration_;  // held while registering, when there is no owner
-  TicketLock control_;                   // guards changes of owner_ and of is_pusher
+  alignas(64) FairLock registration_;  // held while registering, when there is no owner
+  FairLock control_;                   // guards changes of owner_ and of is_pusher
   // A fork is about to begin: a thread that pushes waits, else the engine might never be without tasks.
   std::atomic<bool> forking_{false};
   bool is_quiet_ = false;  // nothing was queued or running at the fork; written by the forking thread

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "engine/scheduler.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -24,7 +24,7 @@ void Scheduler::visit_device_queues(FunctionRef<void(DeviceQueue&)> visit) noexc
 
 ThreadContext& Scheduler::enter_launcher(Device device) {
   ThreadContext& context = threads_.current();
-  trace::name_thread(fmt::format("{} launches", to_string(device)));
+  timeline::name_thread(fmt::format("{} launches", to_string(device)));
   return context;
 }
 

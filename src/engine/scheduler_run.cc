@@ -9,7 +9,7 @@
 #include "base/fence.h"
 #include "device/cores.h"
 #include "engine/scheduler.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -36,7 +36,7 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
     if (group.tasks().size() > 1 && run_group(context, group)) return complete(context, group, may_continue);
   }
   if (!failure) [[likely]] {
-    const uint64_t start = trace::enabled() ? ticks() : 0;
+    const uint64_t start = timeline::enabled() ? ticks() : 0;
     ++context.depth;
     try {
       const BusyThread busy(task->cost_ns);
@@ -46,14 +46,14 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
     }
     --context.depth;
     if (start) [[unlikely]]
-      trace::record(task->name, start, ticks(), task->origin);
+      timeline::record(task->name, start, ticks(), task->origin);
   }
   return complete(context, task, failure, may_continue);
 }
 
 // False: nothing was done, and the tasks have to run one by one.
 bool Scheduler::run_group(ThreadContext& context, TaskGroup& group) noexcept {
-  const uint64_t start = trace::enabled() ? ticks() : 0;
+  const uint64_t start = timeline::enabled() ? ticks() : 0;
   ++context.depth;
   const char* name = nullptr;
   try {
@@ -63,7 +63,7 @@ bool Scheduler::run_group(ThreadContext& context, TaskGroup& group) noexcept {
   }
   --context.depth;
   if (start && name) [[unlikely]]
-    trace::record(name, start, ticks(), group.tasks()[0]->origin);
+    timeline::record(name, start, ticks(), group.tasks()[0]->origin);
   return name != nullptr;
 }
 
@@ -274,7 +274,7 @@ ThreadContext& Scheduler::enter_worker(WorkerGroup& group, int number) {
   ThreadContext& context = threads_.current();
   context.group = &group;
   const bool computes = group.kind() == WorkerGroup::Kind::kCompute;
-  trace::name_thread(fmt::format("{} {}", computes ? "worker" : "blocking", number));
+  timeline::name_thread(fmt::format("{} {}", computes ? "worker" : "blocking", number));
   return context;
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "engine/var_access.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -16,12 +16,12 @@ bool SerialEngine::begin(const TaskSpec& spec, InlineFrame& frame) {
     running_.unlock();
     return false;
   }
-  if (trace::enabled()) frame.start = ticks();
+  if (timeline::enabled()) frame.start = ticks();
   return true;
 }
 
 void SerialEngine::end(InlineFrame& frame, const std::exception_ptr& error) noexcept {
-  if (frame.start) trace::record(frame.spec->name, frame.start, ticks());
+  if (frame.start) timeline::record(frame.spec->name, frame.start, ticks());
   FailurePtr failure;
   if (error) {
     failure = FailurePtr(new Failure(error, frame.spec->name));

@@ -11,7 +11,7 @@
 
 #include "engine/engine.h"
 #include "engine/failure.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -78,8 +78,8 @@ struct Task {
   uint32_t body_bytes = 0;
   uint32_t body_alignment = 0;
   int64_t host_bytes = 0;
-  FailurePtr failure;    // of a wait: what its Var carried
-  trace::Origin origin;  // where it was pushed, for the trace
+  FailurePtr failure;       // of a wait: what its Var carried
+  timeline::Origin origin;  // where it was pushed, for the trace
   Access inline_accesses[kInlineAccesses];
   alignas(std::max_align_t) std::byte inline_body[kInlineBody];
 

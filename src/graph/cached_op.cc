@@ -17,7 +17,7 @@
 
 namespace headrace {
 
-// The plans for one kind of call.
+// The compiled graphs for one kind of call.
 struct CachedOp::Compiled {
   Compiled(const Symbol& graph, std::vector<bool> is_wanted, bool trains)
       : symbol(graph), wanted(std::move(is_wanted)), training(trains) {}
@@ -26,15 +26,15 @@ struct CachedOp::Compiled {
   const std::vector<bool> wanted;  // gradients of which inputs; empty: of none
   const bool training;
   bool is_dynamic = false;  // the graph asks for values: it runs operator by operator
-  std::unique_ptr<const Plan> forward;
+  std::unique_ptr<const CompiledGraph> forward;
   std::vector<ViewPtr> output_types;
 
-  // With gradients: the inputs of the backward plan are, in this order, the gradients of the outputs, then these.
-  std::unique_ptr<const Plan> backward;
-  std::vector<int> kept;             // values of the forward plan
+  // With gradients: the inputs of the backward graph are, in this order, the gradients of the outputs, then these.
+  std::unique_ptr<const CompiledGraph> backward;
+  std::vector<int> kept;             // values of the forward graph
   std::vector<size_t> from_inputs;   // the call's inputs
   std::vector<size_t> from_outputs;  // the call's outputs
-  std::vector<size_t> gradient_of;   // which input each output of the backward plan is the gradient of
+  std::vector<size_t> gradient_of;   // which input each output of the backward graph is the gradient of
 };
 
 namespace {
@@ -50,10 +50,11 @@ Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
 }
 
-// Plans are the same on all places of the host, since those share its memory.
+// Compiled graphs are the same on all places of the host, since those share its memory.
 int64_t memory_of(Device device) { return device.is_host() ? -1 : device.id; }
 
-// Everything on which a plan depends, number by number, as long as `take` gives true. Gives whether it always did.
+// Everything on which a compiled graph depends, number by number, as long as `take` gives true. Gives whether it always
+// did.
 template <class Take>
 bool each_of_signature(std::span<const NDArray> inputs, bool training, bool recording, Take take) {
   if (!take(training) || !take(recording) || !take(memory_of(device_of(inputs)))) return false;
@@ -83,51 +84,51 @@ bool has_signature(std::span<const NDArray> inputs, bool training, bool recordin
          next == key.end();
 }
 
-// What the segments of one run of a plan share.
-struct PlanRun {
-  std::shared_ptr<const Plan> plan;
+// What the segments of one run share.
+struct GraphRun {
+  std::shared_ptr<const CompiledGraph> compiled;
   ViewList views;  // inputs, then outputs
   size_t input_count;
   StoragePtr kept, scratch;
   SmallVector<uint64_t, 4> tickets;
 };
-const PlanRun& run_of(const PlanRun& run) { return run; }
-const PlanRun& run_of(const std::shared_ptr<const PlanRun>& run) { return *run; }
+const GraphRun& run_of(const GraphRun& run) { return run; }
+const GraphRun& run_of(const std::shared_ptr<const GraphRun>& run) { return *run; }
 
 // A segment as a task, which has the run for itself or shares it.
 template <class Run>
-struct PlanTask {
+struct GraphTask {
   Run own_run;
-  const Plan::Segment* segment;
+  const CompiledGraph::Segment* segment;
 
   void operator()() const {
-    const PlanRun& run = run_of(own_run);
+    const GraphRun& run = run_of(own_run);
     const std::span<View* const> all = run.views.views();
-    run.plan->run_segment(*segment, all.first(run.input_count), all.subspan(run.input_count), run.kept.get(),
-                          {run.tickets.data(), run.tickets.size()}, run.scratch);
+    run.compiled->run_segment(*segment, all.first(run.input_count), all.subspan(run.input_count), run.kept.get(),
+                              {run.tickets.data(), run.tickets.size()}, run.scratch);
   }
 };
 
-void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<const NDArray> inputs,
-               std::span<const NDArray> outputs, const StoragePtr& kept, Device device) {
+void push_graph(const char* name, std::shared_ptr<const CompiledGraph> compiled, std::span<const NDArray> inputs,
+                std::span<const NDArray> outputs, const StoragePtr& kept, Device device) {
   SmallVector<Var*, 16> reads, writes;
   const auto access = [&](const NDArray& array, bool is_changed) {
     (is_changed ? writes : reads).push_back(&array.view()->storage()->var());
   };
-  for (const Plan::Constant& constant : plan->constants()) access(constant.array, constant.is_changed);
+  for (const CompiledGraph::Constant& constant : compiled->constants()) access(constant.array, constant.is_changed);
   if (kept) writes.push_back(&kept->var());
-  Plan::Draws draws = plan->draw();
+  CompiledGraph::Draws draws = compiled->draw();
   for (Var* resource : draws.resources) writes.push_back(resource);
-  const Plan& steps = *plan;
-  const std::span<const Plan::Segment> segments = steps.segments();
+  const CompiledGraph& steps = *compiled;
+  const std::span<const CompiledGraph::Segment> segments = steps.segments();
   StoragePtr scratch = steps.make_scratch(device);
   Storage* const common = segments.size() > 1 ? scratch.get() : nullptr;
-  PlanRun run{std::move(plan), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
+  GraphRun run{std::move(compiled), {}, inputs.size(), kept, std::move(scratch), std::move(draws.tickets)};
   run.views.reserve(inputs.size() + outputs.size());
   for (const NDArray& input : inputs) run.views.add(input.view().get());
   for (const NDArray& output : outputs) run.views.add(output.view().get());
   Stream* const stream = compute_stream(device);
-  const auto push = [&](const Plan::Segment& segment, auto task) {
+  const auto push = [&](const CompiledGraph::Segment& segment, auto task) {
     for (size_t i : segment.inputs) access(inputs[i], steps.changes_input(i));
     for (size_t k : segment.reads) access(outputs[k], false);
     for (size_t k : segment.writes) access(outputs[k], true);
@@ -142,11 +143,11 @@ void push_plan(const char* name, std::shared_ptr<const Plan> plan, std::span<con
                                    .bytes = segment.bytes},
                           std::move(task));
   };
-  if (segments.size() == 1) return push(segments[0], PlanTask<PlanRun>{std::move(run), &segments[0]});
-  const auto shared = std::make_shared<const PlanRun>(std::move(run));
+  if (segments.size() == 1) return push(segments[0], GraphTask<GraphRun>{std::move(run), &segments[0]});
+  const auto shared = std::make_shared<const GraphRun>(std::move(run));
   const size_t read_count = reads.size(), write_count = writes.size();
-  for (const Plan::Segment& segment : segments) {
-    push(segment, PlanTask<std::shared_ptr<const PlanRun>>{shared, &segment});
+  for (const CompiledGraph::Segment& segment : segments) {
+    push(segment, GraphTask<std::shared_ptr<const GraphRun>>{shared, &segment});
     reads.resize(read_count);
     writes.resize(write_count);
   }
@@ -194,13 +195,13 @@ CachedOp::~CachedOp() = default;
 std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
   check(inputs.size() == variables_.size(), ErrorKind::kRuntime, "CachedOp: {} inputs are needed, got {}",
         variables_.size(), inputs.size());
-  bool is_traced = thread_state().tracing;
+  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which programs do not hold
   for (size_t i = 0; i < inputs.size(); ++i) {
     check(static_cast<bool>(inputs[i]), ErrorKind::kRuntime, "CachedOp: input {} is missing",
           variables_[i]->label->name);
-    is_traced |= is_abstract(inputs[i]);
+    one_by_one |= is_abstract(inputs[i]) || inputs[i].storage_kind() != StorageKind::kDense;
   }
-  if (is_traced) return run_eagerly(inputs);
+  if (one_by_one) return run_eagerly(inputs);
   check_places(inputs);
   if (!options_.compile) return run_eagerly(inputs);
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
@@ -265,34 +266,32 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
   for (size_t k = 0; k < outputs.size(); ++k)
     compiled->output_types.push_back(whole.values[static_cast<size_t>(whole.outputs[k])].type);
   const bool fusion = config().fusion;
+  const bool makes_operators = fusion && !kernels_of(device_of(inputs).type);  // whose code only the host has
   if (wanted.empty()) {
-    if (fusion) {
-      fuse_convolutions(whole);
-      fuse(whole);
-      fuse_prologues(whole);
-    }
-    compiled->forward = std::make_unique<const Plan>(std::move(whole));
+    if (makes_operators) fuse_convolutions(whole);
+    if (fusion) fuse(whole);
+    if (makes_operators) fuse_prologues(whole);
+    compiled->forward = std::make_unique<const CompiledGraph>(std::move(whole));
     return compiled;
   }
   Halves halves = split(whole, inputs.size(), outputs.size());
   compiled->kept = halves.kept;
   compiled->from_inputs = halves.from_inputs;
   compiled->from_outputs = halves.from_outputs;
-  if (fusion) {
-    fuse(halves.forward, halves.kept);
-    fuse_prologues(halves.forward, halves.kept);
-    fuse(halves.backward);
-    fuse_prologues(halves.backward);
-  }
-  compiled->forward = std::make_unique<const Plan>(std::move(halves.forward), halves.kept);
-  compiled->backward = std::make_unique<const Plan>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
+  if (fusion) fuse(halves.forward, halves.kept);
+  if (makes_operators) fuse_prologues(halves.forward, halves.kept);
+  if (fusion) fuse(halves.backward);
+  if (makes_operators) fuse_prologues(halves.backward);
+  compiled->forward = std::make_unique<const CompiledGraph>(std::move(halves.forward), halves.kept);
+  compiled->backward =
+      std::make_unique<const CompiledGraph>(std::move(halves.backward), std::span<const int>(), kSegmentNs);
   return compiled;
 }
 
 std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled>& compiled,
                                             std::span<const NDArray> inputs) {
-  const auto part = [&](const std::unique_ptr<const Plan>& plan) {
-    return std::shared_ptr<const Plan>(compiled, plan.get());
+  const auto part = [&](const std::unique_ptr<const CompiledGraph>& half) {
+    return std::shared_ptr<const CompiledGraph>(compiled, half.get());
   };
   const Device device = device_of(inputs);
   std::vector<NDArray> outputs;
@@ -300,7 +299,7 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
   StoragePtr kept;
   if (compiled->backward && compiled->forward->kept_bytes() > 0)
     kept = StoragePtr(new Storage(allocator_of(device), device, compiled->forward->kept_bytes()));
-  push_plan("CachedOp", part(compiled->forward), inputs, outputs, kept, device);
+  push_graph("CachedOp", part(compiled->forward), inputs, outputs, kept, device);
   if (!compiled->backward) return outputs;
 
   std::vector<NDArray> saved;
@@ -318,7 +317,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
           const View& type = *graph.values[static_cast<size_t>(graph.inputs[k])].type;
           if (!g.has_head(k)) {
             reads.push_back(full(type.shape(), 0, type.dtype(), device));
-          } else if (g.head(k).strides() == type.strides() && g.head(k).dtype() == type.dtype()) {
+          } else if (g.head(k).storage_kind() == StorageKind::kDense && g.head(k).strides() == type.strides() &&
+                     g.head(k).dtype() == type.dtype()) {
             reads.push_back(g.head(k).detach());
           } else {
             reads.push_back(make_array(type, device));
@@ -334,8 +334,8 @@ std::vector<NDArray> CachedOp::run_compiled(const std::shared_ptr<const Compiled
           writes.push_back(fits ? target.detach() : make_array(type, device));
           g.set(i, writes.back());
         }
-        push_plan("CachedOp.backward", std::shared_ptr<const Plan>(compiled, compiled->backward.get()), reads, writes,
-                  {}, device);
+        push_graph("CachedOp.backward", std::shared_ptr<const CompiledGraph>(compiled, compiled->backward.get()), reads,
+                   writes, {}, device);
       });
   return outputs;
 }
@@ -381,8 +381,8 @@ std::vector<bool> CachedOp::reads_head_gradients(std::span<const NDArray> inputs
 std::string CachedOp::explain(std::span<const NDArray> inputs) {
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
   if (compiled->is_dynamic) return "The graph asks for values while it runs: its operators run one by one.\n";
-  std::string text = "forward\n" + explain_plan(*compiled->forward);
-  if (compiled->backward) text += "backward\n" + explain_plan(*compiled->backward);
+  std::string text = "forward\n" + explain_graph(*compiled->forward);
+  if (compiled->backward) text += "backward\n" + explain_graph(*compiled->backward);
   return text;
 }
 

@@ -1,6 +1,6 @@
-// CachedOp: a symbol as a function of arrays. The first call with new types compiles a Plan; each call is one task of
-// the engine, and so is each backward. It runs on the device of its inputs, where the results are. Any thread may call
-// it; calls with known types take a shared lock.
+// CachedOp: a symbol as a function of arrays. The first call with new types compiles a CompiledGraph; each call is one
+// task of the engine, and so is each backward. It runs on the device of its inputs, where the results are. Any thread
+// may call it; calls with known types take a shared lock.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/plan.h"
+#include "graph/compiled_graph.h"
 #include "headrace/symbol.hpp"
 #include "op/gradient.h"
 

@@ -5,6 +5,7 @@
 #include "graph/infer.h"
 #include "graph/nodes.h"
 #include "ndarray/view.h"
+#include "op/thread_state.h"
 
 namespace headrace {
 namespace {
@@ -56,6 +57,8 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
     }
     std::vector<NDArray> inputs;
     for (const NDArray& input : node->inputs) inputs.push_back(take(input));
+    if (node->op->open && thread_state().tracing && !thread_state().keeps_compositions)
+      throw ValuesUnknown(fmt::format("{} runs code of the program, which cannot be compiled", name_of(*node)));
     const auto closed = closed_shapes.find(node);
     const AttrsPtr& attrs = closed == closed_shapes.end() ? node->attrs : closed->second;
     values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : results_of(*node, attrs, inputs);

@@ -63,6 +63,20 @@ void complete(const Node& node, Shapes& inputs, std::span<std::optional<Shape>> 
     complete_broadcast(completion);
 }
 
+// Puts a number in the place of extents that are unknown, but for those that follow from inputs before them. Operators
+// with many inputs take them alike, so that nothing more follows from the later ones.
+void fill_unknown(const Node& node, Shapes& inputs, int64_t number) {
+  constexpr int kDifferentInputs = 16;
+  complete(node, inputs, {});
+  int filled = 0;
+  for (auto& shape : inputs) {
+    if (!shape || is_full(shape)) continue;
+    std::ranges::replace(*shape, int64_t{-1}, number);
+    if (++filled <= kDifferentInputs) complete(node, inputs, {});
+  }
+  if (filled > kDifferentInputs) complete(node, inputs, {});
+}
+
 // What the operator's rule gives for inputs of these types; nothing where that depends on values.
 std::vector<Type> results_of(const Node& node, const AttrsPtr& attrs, const std::vector<Type>& inputs) {
   std::vector<NDArray> arrays;
@@ -90,10 +104,7 @@ struct Trial {
 std::optional<Trial> tried(const Node& node, const NodeTypes& types, int64_t stand_in) {
   Trial trial{shapes_of(types.inputs), {}};
   try {
-    for (auto& shape : trial.inputs) {  // what follows from earlier inputs is no longer unknown
-      if (shape) std::ranges::replace(*shape, int64_t{-1}, stand_in);
-      complete(node, trial.inputs, {});
-    }
+    fill_unknown(node, trial.inputs, stand_in);
     std::vector<Type> inputs = types.inputs;
     store(inputs, trial.inputs);
     if (shapes_known(inputs)) trial.outputs = shapes_of(results_of(node, node.attrs, inputs));
@@ -169,10 +180,7 @@ std::vector<Type> results_for_dtypes(const Node& node, const std::vector<Type>& 
     const Shape made_up(rank, kMadeUp);
     if (!shapes.empty() && !shapes[0]) shapes[0] = made_up;
     try {
-      for (auto& shape : shapes) {
-        if (shape) std::ranges::replace(*shape, int64_t{-1}, kMadeUp);
-        complete(node, shapes, {});
-      }
+      fill_unknown(node, shapes, kMadeUp);
       std::vector<Type> whole = inputs;
       for (size_t i = 0; i < inputs.size(); ++i) whole[i].shape = shapes[i] ? shapes[i] : made_up;
       return results_of(node, node.attrs, whole);

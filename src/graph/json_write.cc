@@ -152,7 +152,7 @@ class GraphWriter {
     }
     std::vector<std::string> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool mutated = node.op && node.op->mutates_input(i);
+      const bool mutated = mutates_input(node, i);
       size_t version = mutated ? ++versions_[node.inputs[i].node().get()] : 0;
       if (i < node.label->versions.size()) version = node.label->versions[i];
       inputs.push_back(entry(node.inputs[i], version));

@@ -49,6 +49,7 @@ Symbol::Texts texts_of_attrs(const Node& node) {
     const AttrValue value = field.get(node.attrs->data());
     if (field.required || value != field.get(defaults->data())) texts.emplace(field.name, attr_to_text(value));
   }
+  if (node.op->open) texts.merge(Symbol::Texts(node.op->open.texts(*node.attrs)));
   return texts;
 }
 

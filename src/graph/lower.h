@@ -1,5 +1,5 @@
 // Lowering: a traced graph as a list of steps in the order in which they run. Compositions are opened, views are told
-// from computation; passes (graph/passes.h) work on this form, plans (graph/plan.h) run it.
+// from computation; passes (graph/passes.h) work on this form, compiled graphs (graph/compiled_graph.h) run it.
 #pragma once
 
 #include <memory>

@@ -39,9 +39,9 @@ GraphInputs inputs_of(std::span<const NDArray> heads) {
       index.emplace(node, inputs.all.size());
       inputs.all.push_back(node);
       inputs.is_auxiliary.push_back(false);
-    } else if (node->op && node->op->mutates != kNothing) {
+    } else if (node->op && (node->op->mutates != kNothing || node->op->open)) {
       for (size_t i = 0; i < node->inputs.size(); ++i)
-        if (node->op->mutates_input(i) && node->inputs[i].node())
+        if (mutates_input(*node, i) && node->inputs[i].node())
           if (auto found = index.find(node->inputs[i].node().get()); found != index.end())
             inputs.is_auxiliary[found->second] = true;
     }
@@ -53,6 +53,11 @@ NDArray output_of(Node* node, uint32_t index) {
   NDArray output;
   output.set_node(NodePtr(node), index);
   return output;
+}
+
+bool mutates_input(const Node& node, size_t i) {
+  if (!node.op) return false;
+  return node.op->open ? node.op->open.is_state(*node.attrs, i) : node.op->mutates_input(i);
 }
 
 size_t output_count(const Node& node) { return node.op ? output_count(*node.op, *node.attrs) : 1; }

@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-class Plan;
+class CompiledGraph;
 
 // Drops steps whose results nobody needs. Steps that change an input stay.
 void drop_dead_code(Lowered& graph);
@@ -49,7 +49,7 @@ struct Halves {
 };
 Halves split(const Lowered& whole, size_t input_count, size_t output_count);
 
-// What a plan does, for people: its steps, what was fused, memory, estimated time.
-std::string explain_plan(const Plan& plan);
+// What a compiled graph does, for people: its steps, what was fused, memory, estimated time.
+std::string explain_graph(const CompiledGraph& compiled);
 
 }  // namespace headrace

@@ -9,13 +9,12 @@
 namespace headrace {
 namespace {
 
-constexpr size_t kMostInputs = 1 << 16;  // that a text may ask for
+constexpr size_t kMostInputs = 1 << 14;  // that a text may ask for
 
 // Of an operator that takes any number of inputs: the attribute that says how many; null where none does.
 const FieldInfo* count_field(const OpDef& op) {
-  for (const char* name : {"num_args", "num_arrays", "num_outputs"})
-    if (const FieldInfo* field = op.schema->find(name)) return field;
-  return nullptr;
+  const auto found = std::ranges::find_if(op.schema->fields, &FieldInfo::counts_inputs);
+  return found == op.schema->fields.end() ? nullptr : &*found;
 }
 
 size_t wanted_of_any_number(const Node& node, size_t given) {
@@ -58,9 +57,9 @@ size_t wanted_inputs(const Node& node, size_t given) {
 
 std::string input_name(const Node& node, size_t i) {
   const OpDef& op = *node.op;
-  if (!op.variadic) return op.inputs[i];
   const std::string own = op.input_name ? op.input_name(*node.attrs, i) : "";
-  return own.empty() ? fmt::format("{}{}", op.array_names.inputs, i) : own;
+  if (!own.empty()) return own;
+  return op.variadic ? fmt::format("{}{}", op.array_names.inputs, i) : op.inputs[i];
 }
 
 std::string initial_value(const Node& node, size_t i) {
@@ -72,6 +71,7 @@ std::string output_name(const Node& node, uint32_t index) {
   const std::string& name = node.label->name;
   if (!node.op) return name;
   const ArrayNames& names = node.op->array_names;
+  if (node.op->open) return fmt::format("{}_{}", name, node.op->open.output_name(*node.attrs, index));
   if (index < names.outputs.size()) return fmt::format("{}_{}", name, names.outputs[index]);
   const bool is_only = visible_output_count(node) == 1 && !(names.numbers_counted && counted_outputs(node) > 1);
   return is_only ? name + "_output" : fmt::format("{}_output{}", name, index);

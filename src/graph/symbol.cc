@@ -58,6 +58,11 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
   for (const auto& [key, value] : texts) {
     if (is_node_attr(key)) continue;
     const FieldInfo* field = op.schema->find(key);
+    if (!field && op.open) {
+      if (!made) made = op.make_attrs();
+      op.open.set_text(*made, key, value);
+      continue;
+    }
     // Files name a device where the operator would have made a new array.
     if (!field && ((key == "num_args" && op.variadic) || key == "ctx")) continue;
     if (!field) refuse_text(op, key);
@@ -88,6 +93,22 @@ Symbol Symbol::group(const std::vector<Symbol>& parts) {
   return Symbol(std::move(outputs));
 }
 
+namespace {
+
+// What is given, up to the last one. Optional inputs that are missing before others are left out where the attributes
+// want fewer inputs; else they become variables.
+std::vector<Symbol> without_gaps(const Node& node, std::vector<Symbol> inputs) {
+  const OpDef& op = *node.op;
+  while (!inputs.empty() && !inputs.back()) inputs.pop_back();
+  if (op.variadic || !op.input_count) return inputs;
+  const size_t wanted = op.input_count(*node.attrs), required = op.inputs.size() - op.optional_inputs;
+  for (size_t i = inputs.size(); i-- > required && inputs.size() > wanted;)
+    if (!inputs[i]) inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(i));
+  return inputs;
+}
+
+}  // namespace
+
 Symbol Symbol::apply(std::string_view op_name, const std::string& name, const std::vector<Symbol>& inputs,
                      const Texts& attrs, const Texts& node_attrs) {
   const OpDef& op = find_op(op_name);
@@ -97,12 +118,11 @@ Symbol Symbol::apply(std::string_view op_name, const std::string& name, const st
     for (const auto& [key, value] : *texts) label.attrs.emplace(stored_key(key), value);
   if (op.variadic && op.schema->find("num_args")) label.attrs.emplace("num_args", std::to_string(inputs.size()));
   node->attrs = parse_attrs(op, label.attrs);
-  size_t given = inputs.size();
-  while (given > 0 && !inputs[given - 1]) --given;
-  const size_t wanted = wanted_inputs(*node, given);
+  const std::vector<Symbol> present = without_gaps(*node, inputs);
+  const size_t wanted = wanted_inputs(*node, present.size());
   for (size_t i = 0; i < wanted; ++i) {
-    if (i < given && inputs[i])
-      node->inputs.push_back(single_output(inputs[i], op));
+    if (i < present.size() && present[i])
+      node->inputs.push_back(single_output(present[i], op));
     else
       node->inputs.push_back(missing_input(*node, i, label.attrs));
     set_initial_value(*node, i);

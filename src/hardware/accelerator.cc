@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "device/registry.h"
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 #include "headrace/arithmetic.hpp"
 #include "headrace/sim.hpp"
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/check.h"
-#include "hardware/catalogue.h"
 #include "hardware/kernels.h"
+#include "hardware/probes.h"
 #include "headrace/invoke.hpp"
 
 namespace headrace::hardware {
@@ -35,7 +35,7 @@ Figure chain(Workbench& bench, Operation operation) {
     for (int64_t i = 0; i < times; ++i) {
 #pragma GCC unroll 16
       for (int k = 0; k < kUnrolled; ++k) x = operation(x, y);
-      keep(x);
+      do_not_optimize(x);
     }
   });
   figure.value /= kUnrolled;
@@ -53,7 +53,7 @@ Figure multiply_latency(Workbench& bench) {
 Figure multiply_add_latency(Workbench& bench) {
   return seconds_on_first(bench, [](int64_t times) {
     float x = multiply_add_chain(unknown_one(), times);
-    keep(x);
+    do_not_optimize(x);
   });
 }
 
@@ -65,7 +65,7 @@ Figure scalar_adds(Workbench& bench) {
     for (int64_t i = 0; i < times; ++i) {
       for (float* sum : {&a, &b, &c, &d, &e, &f, &g, &h}) {
         *sum += y;
-        keep(*sum);
+        do_not_optimize(*sum);
       }
     }
   });
@@ -102,7 +102,7 @@ Figure branch_mispredict(Workbench& bench) {
                             [&](int64_t passes) {
                               for (int64_t i = 0; i < passes; ++i) {
                                 uint64_t count = count_by_branch(bits);
-                                keep(count);
+                                do_not_optimize(count);
                               }
                             })
                .value /

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hardware/catalogue.h"
 #include "hardware/plateaus.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {

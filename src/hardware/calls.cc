@@ -1,6 +1,6 @@
 // What a call costs.
 #include "engine/runtime.h"
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 #include "headrace/arithmetic.hpp"
 
 namespace headrace::hardware {

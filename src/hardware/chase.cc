@@ -33,7 +33,7 @@ double chase_seconds(std::span<std::byte> memory, const Effort& effort) {
   const auto run = [&](int64_t steps) {
     line = follow(line, steps);
     auto address = reinterpret_cast<uint64_t>(line);
-    keep(address);
+    do_not_optimize(address);
   };
   if (memory.size() <= kWarm) run(static_cast<int64_t>(memory.size() / kLineBytes));
   return seconds_per_item(effort, run);

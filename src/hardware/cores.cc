@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
-#include "hardware/catalogue.h"
 #include "hardware/chase.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {
@@ -32,7 +32,7 @@ void touch(std::span<std::byte> memory, bool write) noexcept {
     auto* word = reinterpret_cast<uint64_t*>(memory.data() + i) + 1;
     if (write) *word += 1;
     uint64_t value = *word;
-    keep(value);
+    do_not_optimize(value);
   }
 }
 
@@ -63,7 +63,7 @@ double line_latency(Workbench& bench, int holder, bool modified) {
       turns.wait_for(2 * round + 2);
       const uint64_t start = steady_ns();
       auto end = reinterpret_cast<uint64_t>(follow(line, kLines));
-      keep(end);
+      do_not_optimize(end);
       seconds.push_back(seconds_since(start) / kLines);
     }
   });

@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hardware/catalogue.h"
 #include "hardware/kernels.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {
@@ -23,20 +23,20 @@ using Pass = void (*)(std::span<std::byte> memory);
 
 void read_pass(std::span<std::byte> memory) {
   uint64_t sum = read_all(memory.data(), memory.size());
-  keep(sum);
+  do_not_optimize(sum);
 }
 
 void write_pass(std::span<std::byte> memory) {
   std::memset(memory.data(), 1, memory.size());
   auto address = reinterpret_cast<uint64_t>(memory.data());
-  keep(address);
+  do_not_optimize(address);
 }
 
 // Half of the memory is copied to the other half.
 void copy_pass(std::span<std::byte> memory) {
   std::memcpy(memory.data(), memory.data() + memory.size() / 2, memory.size() / 2);
   auto address = reinterpret_cast<uint64_t>(memory.data());
-  keep(address);
+  do_not_optimize(address);
 }
 
 // Bytes per second of passes through the memory, each processor through a part of its own: from the first to begin to
@@ -70,7 +70,7 @@ Figure stream(Workbench& bench) {
 // Sums `count` words, each `step` words after the one before. Not inlined, so that all orders run the same code.
 [[gnu::noinline]] uint64_t sum_words(const uint64_t* word, ptrdiff_t step, size_t count) noexcept {
   auto address = reinterpret_cast<uint64_t>(word);
-  keep(address);  // or the compiler could do one pass for many
+  do_not_optimize(address);  // or the compiler could do one pass for many
   word = reinterpret_cast<const uint64_t*>(address);
   uint64_t a = 0, b = 0;
   for (; count >= 4; count -= 4, word += 4 * step) {
@@ -98,7 +98,7 @@ Figure words(Workbench& bench) {
       for (int64_t i = 0; i < passes; ++i, ++pass) {
         const uint64_t* begin = kStep < 0 ? first + all - 1 : first + pass % kShifts * kWordsPerLine;
         uint64_t sum = sum_words(begin, kStep, count);
-        keep(sum);
+        do_not_optimize(sum);
       }
     });
   });

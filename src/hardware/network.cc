@@ -2,7 +2,7 @@
 #include <exception>
 #include <thread>
 
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 #include "hardware/sockets.h"
 
 namespace headrace::hardware {

@@ -2,7 +2,7 @@
 #include <exception>
 
 #include "base/check.h"
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 
@@ -15,10 +15,10 @@ Session::Session(Options options) : state_(std::make_unique<State>(std::move(opt
 Session::~Session() = default;
 
 Measurement Session::measure(std::string_view name) {
-  const CatalogueEntry& entry = find_entry(name);
-  Measurement result{.name = entry.description.name, .unit = entry.description.unit};
+  const Probe& probe = find_probe(name);
+  Measurement result{.name = probe.description.name, .unit = probe.description.unit};
   try {
-    Figure figure = entry.measure(*state_);
+    Figure figure = probe.measure(*state_);
     check(std::isfinite(figure.value) && figure.value > 0, ErrorKind::kRuntime, "the clock gave no usable result");
     result.value = figure.value;
     result.note = std::move(figure.note);

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "engine/spin_budget.h"
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {

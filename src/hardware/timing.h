@@ -65,7 +65,7 @@ std::vector<double> sample(const Effort& effort, Once once, int least = 5, int m
 }
 
 // The compiler must take `value` for changed: what computes it cannot be dropped, combined or vectorised.
-inline void keep(float& value) noexcept {
+inline void do_not_optimize(float& value) noexcept {
 #if defined(__x86_64__)
   asm volatile("" : "+x"(value));
 #elif defined(__aarch64__)
@@ -74,6 +74,6 @@ inline void keep(float& value) noexcept {
   asm volatile("" : "+m"(value));
 #endif
 }
-inline void keep(uint64_t& value) noexcept { asm volatile("" : "+r"(value)); }
+inline void do_not_optimize(uint64_t& value) noexcept { asm volatile("" : "+r"(value)); }
 
 }  // namespace headrace::hardware

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hardware/catalogue.h"
 #include "hardware/chase.h"
+#include "hardware/probes.h"
 
 namespace headrace::hardware {
 namespace {

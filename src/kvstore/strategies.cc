@@ -38,9 +38,9 @@ std::vector<Range> split(Range range, size_t parts, size_t element_bytes) {
 
 bool contains(std::span<const int> list, int value) { return std::find(list.begin(), list.end(), value) != list.end(); }
 
-// Channels of the two halves of ring number `lane` (PlanBuilder::copy); strategies without rings use lane 0.
-int reducing(int lane) { return 2 * lane; }
-int spreading(int lane) { return 2 * lane + 1; }
+// Channels of the two halves of the ring of this number (PlanBuilder::copy); strategies without rings use number 0.
+int reducing(int number) { return 2 * number; }
+int spreading(int number) { return 2 * number + 1; }
 
 // A plan under construction for one request.
 class Writer {
@@ -93,7 +93,7 @@ class Writer {
 
   // Each device adds what it gets to its own and sends it on, all at once with different chunks; then the sums go
   // round.
-  void pass_ring(Range range, std::span<const int> ring, int lane) {
+  void pass_ring(Range range, std::span<const int> ring, int number) {
     const size_t n = ring.size();
     const std::vector<Range> chunks = split(range, n, request_.element_bytes);
     std::vector<int> done(n, -1);  // by chunk: the step after which its newest version is there
@@ -101,7 +101,7 @@ class Writer {
       for (size_t i = 0; i < n; ++i) {
         const size_t chunk = (i + n - hop) % n;
         const int to = ring[(i + 1) % n];
-        const int arrived = builder_.copy({ring[i]}, {to, 1}, chunks[chunk], {done[chunk]}, reducing(lane));
+        const int arrived = builder_.copy({ring[i]}, {to, 1}, chunks[chunk], {done[chunk]}, reducing(number));
         done[chunk] = builder_.reduce({to, 1}, {to}, chunks[chunk], {arrived});
       }
     }
@@ -110,7 +110,7 @@ class Writer {
       for (size_t i = 0; i < n; ++i) {
         const size_t chunk = (i + 1 + n - hop) % n;
         const int to = ring[(i + 1) % n];
-        done[chunk] = builder_.copy({ring[i]}, {to}, chunks[chunk], {done[chunk]}, spreading(lane));
+        done[chunk] = builder_.copy({ring[i]}, {to}, chunks[chunk], {done[chunk]}, spreading(number));
       }
     }
   }

@@ -6,8 +6,9 @@
 #include "engine/runtime.h"
 #include "ndarray/device_copy.h"
 #include "ndarray/snapshot.h"
+#include "ndarray/sparse_parts.h"
 #include "ndarray/view.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -30,12 +31,13 @@ const Shape& NDArray::shape() const noexcept { return view_->shape(); }
 const Strides& NDArray::strides() const noexcept { return view_->strides(); }
 DType NDArray::dtype() const noexcept { return view_->dtype(); }
 Device NDArray::device() const noexcept { return view_->storage() ? view_->storage()->device() : Device{}; }
+StorageKind NDArray::storage_kind() const noexcept { return kind_of(*view_); }
 int64_t NDArray::size() const noexcept { return view_->size(); }
 bool NDArray::is_contiguous() const noexcept { return view_->is_contiguous(); }
 
 void NDArray::wait_to_read() const {
   if (!view_->storage()) return;
-  trace::Span span({"wait_to_read", trace::kCall});
+  timeline::Span span({"wait_to_read", timeline::kCall});
   runtime().engine.wait_to_read(view_->storage()->var());
 }
 

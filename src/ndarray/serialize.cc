@@ -13,6 +13,7 @@
 #include "base/function_ref.h"
 #include "device/registry.h"
 #include "ndarray/snapshot.h"
+#include "ndarray/sparse_parts.h"
 #include "ndarray/view.h"
 
 namespace headrace {
@@ -48,21 +49,9 @@ class Reader {
   size_t left() const { return bytes_.size() - position_; }
   size_t position() const { return position_; }
 
-  // Counts a sparse array whose `stored` bytes of values become `dense` bytes. Sparse records may stand for dense
-  // arrays far larger than the file: those of one file that are small together are made; more must not be larger than
-  // so many times the file's own values, so that damaged shapes cannot claim the memory.
-  void make_dense(uint64_t stored, uint64_t dense) {
-    constexpr uint64_t kSmallDense = uint64_t{64} << 20, kMostExpansion = 1024;
-    sparse_bytes_ += stored;
-    if (__builtin_add_overflow(dense_bytes_, dense, &dense_bytes_) ||
-        (dense_bytes_ > kSmallDense && dense_bytes_ / kMostExpansion > sparse_bytes_))
-      invalid("sparse arrays that are too large to be made dense");
-  }
-
  private:
   std::string_view bytes_;
   size_t position_ = 0;
-  uint64_t sparse_bytes_ = 0, dense_bytes_ = 0;  // of the sparse arrays so far
 };
 
 template <class T>
@@ -112,59 +101,27 @@ NDArray read_values(Reader& in, const Shape& shape, DType dtype, Device device) 
   return NDArray::from_host(in.take(bytes, "the values end early").data(), shape, dtype, device);
 }
 
-struct SparseParts {
-  NDArray values;
-  std::vector<NDArray> indices;  // row_sparse: row numbers; csr: row starts, column numbers
-};
-
-void check_dense_size(Reader& in, const SparseParts& parts, const Shape& shape) {
-  const uint64_t item = item_size(parts.values.dtype());
-  uint64_t bytes = item;
-  bool fits = true;
-  for (int64_t extent : shape)
-    fits &= extent >= 0 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes);
-  if (!fits) invalid("a sparse array of an impossible shape");
-  in.make_dense(static_cast<uint64_t>(parts.values.size()) * item, bytes);
-}
-
-// The dense array that a sparse record stands for.
-NDArray densify(Reader& in, const SparseParts& parts, const Shape& shape, StorageType type, Device device) {
-  check_dense_size(in, parts, shape);
-  NDArray dense = NDArray::empty(shape, parts.values.dtype(), device);
-  size_t item = item_size(dense.dtype());
-  char* to = dense.view()->data();
-  std::memset(to, 0, static_cast<size_t>(dense.size()) * item);
-  const char* values = parts.values.view()->data();
-  auto indices = [&](size_t k) {
-    if (parts.indices[k].dtype() != DType::kInt64) invalid("sparse indices that are not int64");
-    return reinterpret_cast<const int64_t*>(parts.indices[k].view()->data());
-  };
-  if (type == kRowSparse) {
-    int64_t rows = parts.indices[0].size();
-    if (shape.empty() || parts.values.ndim() == 0 || parts.values.shape()[0] != rows) invalid("sparse rows disagree");
-    size_t row_bytes = shape[0] ? static_cast<size_t>(dense.size() / shape[0]) * item : 0;
-    if (row_bytes * static_cast<size_t>(rows) != static_cast<size_t>(parts.values.size()) * item)
-      invalid("sparse rows disagree");
-    for (int64_t r = 0; r < rows; ++r) {
-      int64_t row = indices(0)[r];
-      if (row < 0 || row >= shape[0]) invalid("a sparse row out of range");
-      std::memcpy(to + static_cast<size_t>(row) * row_bytes, values + static_cast<size_t>(r) * row_bytes, row_bytes);
-    }
-    return dense;
+// The dtype and shape of each array of indices, then the values, then the indices.
+// How much is stored is what the indices say: MXNet writes the shape of the values before it has waited for them.
+NDArray read_sparse(Reader& in, StorageType type, Shape storage_shape, const Shape& shape, DType dtype) {
+  std::vector<DType> dtypes;
+  std::vector<Shape> shapes;
+  for (int k = 0; k < (type == kCsr ? 2 : 1); ++k) {
+    dtypes.push_back(read_dtype(in));
+    shapes.push_back(read_shape(in, in.read<int32_t>("the shape is missing"), true));
   }
-  if (shape.size() != 2 || parts.indices[0].size() - 1 != shape[0] || parts.indices[1].size() != parts.values.size())
-    invalid("csr parts disagree");
-  const int64_t* starts = indices(0);
-  const int64_t* columns = indices(1);
-  for (int64_t r = 0; r < shape[0]; ++r) {
-    if (starts[r] < 0 || starts[r] > starts[r + 1] || starts[r + 1] > parts.values.size()) invalid("csr row starts");
-    for (int64_t k = starts[r]; k < starts[r + 1]; ++k) {
-      if (columns[k] < 0 || columns[k] >= shape[1]) invalid("a csr column out of range");
-      std::memcpy(to + static_cast<size_t>(r * shape[1] + columns[k]) * item, values + static_cast<size_t>(k) * item,
-                  item);
-    }
+  if (!storage_shape.empty() && shapes.back().size() == 1) storage_shape[0] = shapes.back()[0];
+  const NDArray values = read_values(in, storage_shape, dtype, {});
+  std::vector<NDArray> indices;
+  for (size_t k = 0; k < dtypes.size(); ++k) indices.push_back(read_values(in, shapes[k], dtypes[k], {}));
+  try {
+    const NDArray made = type == kCsr ? sparse::csr(values, indices[1], indices[0], shape)
+                                      : sparse::row_sparse(values, indices[0], shape);
+    made.wait_to_read();
+    return made;
+  } catch (const Error& error) {
+    invalid(error.what());
   }
-  return dense;
 }
 
 NDArray read_old_record(Reader& in, uint32_t first_word) {
@@ -192,16 +149,7 @@ NDArray read_record(Reader& in) {
   const Device device = read_device(in);
   DType dtype = read_dtype(in);
   if (type <= kDense) return read_values(in, shape, dtype, device);
-  std::vector<DType> index_types;
-  std::vector<Shape> index_shapes;
-  for (int k = 0; k < (type == kCsr ? 2 : 1); ++k) {
-    index_types.push_back(read_dtype(in));
-    index_shapes.push_back(read_shape(in, in.read<int32_t>("the shape is missing"), true));
-  }
-  SparseParts parts{read_values(in, storage_shape, dtype, {}), {}};
-  for (size_t k = 0; k < index_types.size(); ++k)
-    parts.indices.push_back(read_values(in, index_shapes[k], index_types[k], {}));
-  return densify(in, parts, shape, type, device);
+  return read_sparse(in, type, storage_shape, shape, dtype);
 }
 
 // A whole file in memory, mapped while it is read.
@@ -236,15 +184,30 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// The arrays whose values make up a record, in its order.
+std::vector<NDArray> parts_of(const NDArray& array) {
+  if (array.storage_kind() == StorageKind::kDense) return {array};
+  array.wait_to_read();
+  const SparseParts& parts = array.view()->storage()->parts();
+  if (parts.indptr) return {parts.values, parts.indptr, parts.indices};
+  return {parts.values, parts.indices};
+}
+
 // Everything of a record but the values.
-std::string record_header(const NDArray& array, bool np_shapes) {
+std::string record_header(const NDArray& array, std::span<const NDArray> parts, bool np_shapes) {
+  static_assert(static_cast<int>(StorageKind::kRowSparse) == kRowSparse && static_cast<int>(StorageKind::kCsr) == kCsr);
   std::string out;
   append(out, np_shapes ? kV3 : kV2);
-  append(out, static_cast<int32_t>(kDense));
+  append(out, static_cast<int32_t>(array.storage_kind()));
+  if (array.storage_kind() != StorageKind::kDense) append_shape(out, parts[0].shape());
   append_shape(out, array.shape());
   append(out, static_cast<int32_t>(array.device().type));
   append(out, array.device().id);
   append(out, static_cast<int32_t>(array.dtype()));
+  for (const NDArray& indices : parts.subspan(1)) {
+    append(out, static_cast<int32_t>(indices.dtype()));
+    append_shape(out, indices.shape());
+  }
   return out;
 }
 
@@ -302,8 +265,9 @@ class OutputFile {
 }  // namespace
 
 std::string serialize_record(const NDArray& array, bool np_shapes) {
-  std::string out = record_header(array, np_shapes);
-  with_values(array, [&](std::string_view values) { out.append(values); });
+  const std::vector<NDArray> parts = parts_of(array);
+  std::string out = record_header(array, parts, np_shapes);
+  for (const NDArray& part : parts) with_values(part, [&](std::string_view values) { out.append(values); });
   return out;
 }
 
@@ -325,18 +289,21 @@ void save_arrays(const std::string& path, std::span<const NDArray> arrays, std::
     append(tail, static_cast<uint64_t>(name.size()));
     tail += name;
   }
+  std::vector<std::vector<NDArray>> parts;
   std::vector<std::string> headers;
   size_t total = head.size() + tail.size();
   for (const NDArray& array : arrays) {
-    headers.push_back(record_header(array, np_shapes));
-    total += headers.back().size() + static_cast<size_t>(array.size()) * item_size(array.dtype());
+    parts.push_back(parts_of(array));
+    headers.push_back(record_header(array, parts.back(), np_shapes));
+    total += headers.back().size();
+    for (const NDArray& part : parts.back()) total += static_cast<size_t>(part.size()) * item_size(part.dtype());
   }
   OutputFile file(path);
   file.reserve(total);
   file.write(head);
   for (size_t i = 0; i < arrays.size(); ++i) {
     file.write(headers[i]);
-    with_values(arrays[i], [&](std::string_view values) { file.write(values); });
+    for (const NDArray& part : parts[i]) with_values(part, [&](std::string_view values) { file.write(values); });
   }
   file.write(tail);
   file.commit();

@@ -1,12 +1,14 @@
 #include "ndarray/storage.h"
 
 #include <memory>
+#include <utility>
 
 #include "base/check.h"
 #include "device/observer.h"
 #include "device/registry.h"
 #include "device/stream.h"
 #include "engine/runtime.h"
+#include "ndarray/sparse_parts.h"
 #include "ndarray/storage_extras.h"
 #include "ndarray/strided_copy.h"
 
@@ -45,7 +47,21 @@ void Storage::check_reach() const {
     check_contents(device_, block);
 }
 
+const SparseParts& Storage::parts() const {
+  check(kind_ != StorageKind::kDense && owner_, ErrorKind::kRuntime, "the array has no sparse parts");
+  return *static_cast<const SparseParts*>(owner_);
+}
+
+void Storage::set_parts(SparseParts parts) {
+  auto fresh = std::make_unique<SparseParts>(std::move(parts));
+  free_parts(std::exchange(owner_, fresh.release()));
+}
+
+void Storage::free_parts(void* parts) { delete static_cast<SparseParts*>(parts); }
+
 void* Storage::allocate() {
+  check(kind_ == StorageKind::kDense, ErrorKind::kRuntime, "a {} array was read as a dense one",
+        storage_kind_name(kind_));
   void* mine = allocator_->allocate(bytes_);
   void* expected = nullptr;
   if (data_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) return mine;
@@ -105,7 +121,7 @@ void Storage::begin_write_slowly(bool replaces) {
   marks_.fetch_and(static_cast<uint8_t>(~kShared), std::memory_order_release);
   extras_.store(nullptr, std::memory_order_release);
   std::shared_ptr<StorageExtras> old(extras);
-  if (is_launching()) current_work()->keep(std::move(old));
+  if (is_launching()) current_work()->hold(std::move(old));
 }
 
 void Storage::expose() {

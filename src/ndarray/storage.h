@@ -2,7 +2,8 @@
 //
 // Owned jointly by views (the frontend's) and by queued tasks. Memory comes when a task first touches it, on the thread
 // that runs the task, and goes back to the device's pool with the last owner; so memory follows what runs. Storages
-// with the same contents may lie in one memory (share()) until one of them is written.
+// with the same contents may lie in one memory (share()) until one of them is written. A storage of a sparse array has
+// parts in place of bytes.
 #pragma once
 
 #include <atomic>
@@ -15,11 +16,13 @@
 #include "device/allocator.h"
 #include "engine/var.h"
 #include "headrace/device.hpp"
+#include "headrace/storage_kind.hpp"
 
 namespace headrace {
 
 class LayoutCopies;    // ndarray/layout_copies.h
 class SharedMemory;    // ndarray/storage_extras.h
+struct SparseParts;    // ndarray/sparse_parts.h
 struct StorageExtras;  // ndarray/storage_extras.h
 
 class Storage final : public RefCounted<Storage> {
@@ -31,14 +34,30 @@ class Storage final : public RefCounted<Storage> {
   // Borrowed memory: `free_owner(owner)` is called, on any thread, when the last reference is gone.
   Storage(Device device, size_t bytes, void* data, void* owner, void (*free_owner)(void*)) noexcept
       : device_(device), is_borrowed_(true), bytes_(bytes), data_(data), owner_(owner), free_owner_(free_owner) {}
+
+  // Of a sparse array. Whoever writes it first sets the parts.
+  Storage(Device device, StorageKind kind) noexcept
+      : device_(device),
+        is_borrowed_(true),
+        kind_(kind),
+        bytes_(0),
+        owner_(nullptr),
+        free_owner_(&Storage::free_parts) {}
   ~Storage();
+
+  StorageKind kind() const noexcept { return kind_; }
+  // Of a sparse array. Whoever holds access to var(), and write access to set them; others may hold on to the arrays
+  // that were parts before.
+  const SparseParts& parts() const;
+  void set_parts(SparseParts parts);
 
   Device device() const noexcept { return device_; }
   size_t bytes() const noexcept { return bytes_; }
   Var& var() noexcept { return var_; }
 
-  // The memory, allocated now if it is not there yet. Raises MemoryError. Any thread that holds access to var(). Memory
-  // of an accelerator is for work on one of its streams alone: raises RuntimeError elsewhere.
+  // The memory, allocated now if it is not there yet. Raises MemoryError, RuntimeError for a sparse array. Any thread
+  // that holds access to var(). Memory of an accelerator is for work on one of its streams alone: raises RuntimeError
+  // elsewhere.
   void* data() {
     if (!device_.is_host()) [[unlikely]]
       check_reach();
@@ -85,6 +104,7 @@ class Storage final : public RefCounted<Storage> {
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
 
  private:
+  static void free_parts(void* parts);
   void* allocate();
   void check_reach() const;
   void begin_write_slowly(bool replaces);
@@ -98,13 +118,14 @@ class Storage final : public RefCounted<Storage> {
 
   Device device_;
   const bool is_borrowed_ = false;
+  const StorageKind kind_ = StorageKind::kDense;
   std::atomic<uint8_t> marks_{0};
   Var var_;
   size_t bytes_;
   std::atomic<void*> data_{nullptr};
   union {
     Allocator* allocator_;
-    void* owner_;  // of borrowed memory
+    void* owner_;  // of borrowed memory; of a sparse array its SparseParts, which it owns
   };
   union {
     std::atomic<StorageExtras*> extras_;  // owned; most have none

@@ -16,7 +16,7 @@ struct Axis {
 using Axes = SmallVector<Axis, 8>;
 
 // Drops axes of extent 1, orders by destination step (largest first) and merges axes that step as one.
-Axes plan(const Strides& to, const Strides& from, const Shape& shape) {
+Axes common_axes(const Strides& to, const Strides& from, const Shape& shape) {
   Axes axes;
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] != 1) axes.push_back({shape[i], to[i], from[i]});
@@ -136,7 +136,7 @@ void strided_copy(void* destination, const Strides& destination_strides, const v
                   const Strides& source_strides, const Shape& shape, DType dtype) {
   int64_t count = element_count(shape);
   if (count == 0) return;
-  Axes axes = plan(destination_strides, source_strides, shape);
+  Axes axes = common_axes(destination_strides, source_strides, shape);
   pair_fast_axes(axes);
   dispatch_size(dtype, [&]<class T>() {
     T* to = static_cast<T*>(destination);
@@ -152,6 +152,13 @@ void strided_copy(void* destination, const Strides& destination_strides, const v
       copy_axes(to + begin * axes[0].to, from + begin * axes[0].from, std::span<const Axis>(part));
     });
   });
+}
+
+ViewPtr packed(const ViewPtr& view) {
+  if (!view || view->is_contiguous()) return view;
+  ViewPtr made = make_view(view->shape(), view->dtype(), Device{});
+  strided_copy(made->data(), made->strides(), view->data(), view->strides(), view->shape(), view->dtype());
+  return made;
 }
 
 }  // namespace headrace

@@ -6,6 +6,15 @@
 #include "headrace/ndarray.hpp"
 
 namespace headrace {
+namespace {
+
+// The storage of an array of which another view is taken.
+const StoragePtr& viewable(const View& base) {
+  if (base.storage()) storage_of(base, "view");
+  return base.storage_ptr();
+}
+
+}  // namespace
 
 View::View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& strides, int64_t offset)
     : storage_(std::move(storage)),
@@ -31,7 +40,7 @@ void release_reference(const View* view) noexcept {
 }
 
 View::View(const View& base, int64_t start, int64_t step, int64_t count)
-    : storage_(base.storage_),
+    : storage_(viewable(base)),
       shape_(base.shape_),
       strides_(base.strides_),
       offset_(base.offset_ + start * base.strides_[0]),
@@ -43,7 +52,7 @@ View::View(const View& base, int64_t start, int64_t step, int64_t count)
 }
 
 View::View(const View& base, int64_t index)
-    : storage_(base.storage_),
+    : storage_(viewable(base)),
       shape_(base.shape_.begin() + 1, base.shape_.end()),
       strides_(base.strides_.begin() + 1, base.strides_.end()),
       offset_(base.offset_ + index * base.strides_[0]),
@@ -60,7 +69,12 @@ View::View(StoragePtr storage, DType dtype, const View& like)
       contiguous_(true) {}
 
 Storage& storage_of(const View& view, std::string_view operation) {
-  if (Storage* const storage = view.storage()) return *storage;
+  if (Storage* const storage = view.storage()) {
+    check(storage->kind() == StorageKind::kDense, ErrorKind::kRuntime,
+          "{}: the array is stored as {}, not element by element; cast_storage gives a dense one", operation,
+          storage_kind_name(storage->kind()));
+    return *storage;
+  }
   throw ValuesUnknown(
       fmt::format("{}: the values are not known while a graph is traced; compute with operators instead of reading "
                   "values, or do not hybridize this block",

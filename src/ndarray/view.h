@@ -69,7 +69,8 @@ struct ValuesUnknown : Error {
   explicit ValuesUnknown(const std::string& message) : Error(ErrorKind::kRuntime, message) {}
 };
 
-// Where the values of an array lie that `operation` is about to read or write. ValuesUnknown: it is abstract.
+// Where the values of an array lie that `operation` is about to read or write element by element. ValuesUnknown: it is
+// abstract. Raises RuntimeError for a sparse one.
 Storage& storage_of(const View& view, std::string_view operation);
 
 // A view of a new, not yet allocated storage. Raises MemoryError for a size that cannot be addressed, RuntimeError when

@@ -50,6 +50,7 @@ struct FieldInfo {
   bool required;
   const char* choices;  // "clip|wrap|raise", or null
   bool of_files;        // no argument of the functions that users call; such fields come last
+  bool counts_inputs;   // says how many inputs a node of any number of them has
   Bounds bounds;
   size_t offset;  // of the member inside the attribute struct
   AttrValue (*get)(const void* attrs);
@@ -99,6 +100,7 @@ struct Field {
   bool is_required = false;
   const char* allowed = nullptr;
   bool is_of_files = false;
+  bool is_count = false;
   Bounds bounds = {};
 
   // The caller must give it.
@@ -117,6 +119,12 @@ struct Field {
   constexpr Field between(double least, double most) const {
     Field f = *this;
     f.bounds = {least, most};
+    return f;
+  }
+  // How many inputs there are, of an operator that takes any number.
+  constexpr Field counts_inputs() const {
+    Field f = *this;
+    f.is_count = true;
     return f;
   }
   // Known to symbol files alone: what MXNet writes with a node and Python does not take.
@@ -210,6 +218,7 @@ FieldInfo describe() {
   info.required = f.is_required;
   info.choices = f.allowed;
   info.of_files = f.is_of_files;
+  info.counts_inputs = f.is_count;
   info.bounds = f.bounds;
   static const A sample{};
   info.offset =

@@ -6,6 +6,7 @@
 #include "device/stream.h"
 #include "ndarray/strided_copy.h"
 #include "op/kernel.h"
+#include "op/launch_call.h"
 #include "op/op_def.h"
 #include "op/packed_copies.h"
 #include "op/pointwise.h"
@@ -53,20 +54,14 @@ void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs,
   }
 }
 
-namespace {
-
-// Puts a call on the stream of the work that is being launched.
-void launch_call(CallBody call) {
-  SmallVector<const void*, 8> memory;
-  for (const View* view : call.views.views()) memory.push_back(view->storage()->address());
-  run_on_device({memory.data(), memory.size()}, std::move(call));
-}
-
-// Computes a call in this thread.
-void compute(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
-             uint64_t ticket) {
+void begin_mutations(const OpDef& op, std::span<View* const> inputs) {
   for (size_t i = 0; op.mutates != kNothing && i < inputs.size(); ++i)
     if (op.mutates_input(i)) inputs[i]->storage()->begin_write(false);
+}
+
+void compute_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+                  uint64_t ticket) {
+  begin_mutations(op, inputs);
   if (op.pointwise) {
     run_pointwise(op, attrs, static_cast<ComputeType>(ticket), inputs, outputs);
     return;
@@ -89,14 +84,12 @@ void compute(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs,
   op.kernel(context, attrs);
 }
 
-}  // namespace
-
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket) {
   const View& first = *(outputs.empty() ? inputs : outputs)[0];
   if (!first.storage()->device().is_host() && is_launching()) [[unlikely]]
-    return launch_call(CallBody(op, attrs, inputs, outputs, ticket));
-  compute(op, attrs, inputs, outputs, ticket);
+    return launch_call(op, attrs, inputs, outputs, ticket);
+  compute_call(op, attrs, inputs, outputs, ticket);
 }
 
 }  // namespace headrace

@@ -54,10 +54,17 @@ inline bool same_elements(const View& a, const View& b) noexcept {
 // as a whole, or not needed any more when the operation fails.
 void begin_writes(std::span<View* const> inputs, std::span<View* const> outputs, bool replaces);
 
+// The same for the inputs that `op` changes in place.
+void begin_mutations(const OpDef& op, std::span<View* const> inputs);
+
 // Computes the outputs, in a task that holds access to all storages; while work is launched, has the device compute
 // them later.
 void run_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
               uint64_t ticket);
+
+// The same, in this thread and with the host's code.
+void compute_call(const OpDef& op, const Attrs& attrs, std::span<View* const> inputs, std::span<View* const> outputs,
+                  uint64_t ticket);
 
 // Of the elements of all views.
 double total_bytes(std::span<View* const> views) noexcept;

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "base/spin_lock.h"
+#include "device/stream.h"
 #include "engine/runtime.h"
 #include "op/call_body.h"
 #include "op/fused.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -114,9 +115,10 @@ class CallGroup {
   }
 
   const char* run() {
-    if (outputs_.empty()) return trace::intern("unused");
+    if (outputs_.empty()) return timeline::intern("unused");
     const FusedCall fused = service<KnownCalls>().find(key_, [this] { return make(); });
     const AttrsPtr attrs = fused_attrs({parameters_.data(), parameters_.size()});
+    if (is_launching()) current_work()->hold(fused.op);   // device code may run when it is no longer known
     for (View* view : outputs_) view->storage()->data();  // what can fail comes before anything is written
     run_call(*fused.op, *attrs, {inputs_.data(), inputs_.size()}, {outputs_.data(), outputs_.size()},
              call_of(calls_[0]).ticket);
@@ -200,7 +202,7 @@ class CallGroup {
       name += (body == calls_[0] ? " " : ", ") + call.op->name;
     }
     for (int array : stored_) builder.store(array);
-    return {builder.make(), trace::intern(name)};
+    return {builder.make(), timeline::intern(name)};
   }
 
   const Calls calls_;

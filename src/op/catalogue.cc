@@ -1,4 +1,7 @@
 #include "op/catalogue.h"
+
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace headrace {
@@ -10,9 +13,20 @@ void check_functions(const OpDef& op) {
     return (... && (!functions.schema() || functions.schema() == op.schema));
   };
   check(fits(op.output_count, op.counted_outputs, op.input_name, op.input_count, op.complete, op.infer, op.kernel,
-             op.as_view, op.compose, op.spelling, op.gradient),
+             op.as_view, op.compose, op.spelling, op.gradient, op.open.output_name, op.open.is_state),
         ErrorKind::kType, "catalogue: a function of operator '{}' takes other attributes than the operator has",
         op.name);
+  const auto is_dense = [](StorageKind kind) { return kind == StorageKind::kDense; };
+  for (const StorageForm& form : op.storage_forms) {
+    check(op.makes_sparse || !std::ranges::all_of(form.inputs, is_dense), ErrorKind::kType,
+          "catalogue: operator '{}' has a storage form for dense inputs alone, but does not say makes_sparse", op.name);
+    check(fits(form.kernel, form.when) && form.kernel, ErrorKind::kType,
+          "catalogue: a storage form of operator '{}' has no kernel, or one for other attributes", op.name);
+    check(static_cast<bool>(op.infer), ErrorKind::kType,
+          "catalogue: operator '{}' has storage forms but no rule for "
+          "shapes",
+          op.name);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "ndarray/device_copy.h"
 #include "base/check.h"
 #include "device/registry.h"
+#include "headrace/sparse.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
@@ -11,6 +12,11 @@ namespace headrace {
 bool needs_device_copy(Device to, Device from) noexcept { return to != from && !(to.is_host() && from.is_host()); }
 
 NDArray copied_to(const NDArray& source, Device device) {
+  if (const StorageKind kind = source.storage_kind(); kind != StorageKind::kDense) {
+    const NDArray made = sparse::zeros(kind, source.shape(), source.dtype(), device);
+    copy_into(made, source.detach());
+    return made;
+  }
   const NDArray from = is_dense(source.shape(), source.strides()) ? source.detach() : contiguous(source.detach());
   NDArray made(make_view(from.shape(), from.dtype(), device, from.strides()));
   const KeepScope keep(false);  // there is nothing to keep yet

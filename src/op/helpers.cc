@@ -6,6 +6,7 @@
 #include "engine/runtime.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
 
@@ -56,7 +57,9 @@ void copy_into(const NDArray& destination, const NDArray& source) {
   static const OpDef& cast = find_op("Cast");
   const ThreadStateScope scope(kWithoutRecording);
   NDArray target = destination.detach(), from = source.detach();
-  if (needs_device_copy(target.device(), from.device()))
+  if (target.storage_kind() != StorageKind::kDense || from.storage_kind() != StorageKind::kDense)
+    copy_stored(target, from);
+  else if (needs_device_copy(target.device(), from.device()))
     copy_across(target, from);
   else
     invoke(cast, attrs_of(cast, {{"dtype", destination.dtype()}}), {&from, 1}, {&target, 1});

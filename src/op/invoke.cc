@@ -7,6 +7,7 @@
 #include "engine/runtime.h"
 #include "ndarray/strided_copy.h"
 #include "op/call_body.h"
+#include "op/invoke_stored.h"
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
@@ -175,20 +176,26 @@ void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<c
   for (size_t i = 0; i < outputs.size(); ++i) check_one(outputs[i], "out", i);
 }
 
-// Gives whether the call is to be traced.
-bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+struct CallKind {
+  bool is_traced, is_sparse;  // an array is abstract; one is stored otherwise than element by element
+};
+
+CallKind check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
   const size_t least = op.inputs.size() - op.optional_inputs - (op.variadic ? 1 : 0);
   check(inputs.size() >= least && (op.variadic || inputs.size() <= op.inputs.size()), ErrorKind::kType,
         "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
-  bool is_traced = inputs.empty() && thread_state().tracing;
+  CallKind kind{inputs.empty() && thread_state().tracing, false};
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i])
       fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
-    is_traced |= !inputs[i].view()->storage();
+    const Storage* const storage = inputs[i].view()->storage();
+    kind.is_traced |= !storage;
+    kind.is_sparse |= storage && storage->kind() != StorageKind::kDense;
   }
-  if (!is_traced) check_devices(op, inputs, outputs);
+  for (const NDArray& output : outputs) kind.is_sparse |= output && output.storage_kind() != StorageKind::kDense;
+  if (!kind.is_traced) check_devices(op, inputs, outputs);
   check_not_on_tape(op, outputs);
-  return is_traced;
+  return kind;
 }
 
 void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
@@ -260,8 +267,11 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
 }  // namespace
 
 void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  if (check_call(op, inputs, outputs)) [[unlikely]]
+  const CallKind kind = check_call(op, inputs, outputs);
+  if (kind.is_traced) [[unlikely]]
     return trace_call(op, attrs, inputs, outputs);
+  if ((kind.is_sparse || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
+    return;
   if (op.pointwise) {
     invoke_pointwise(op, attrs, inputs, outputs);
   } else if (op.compose) {
@@ -307,6 +317,7 @@ NDArray call(std::string_view name, std::initializer_list<NDArray> inputs, std::
 
 NDArray view_of(const NDArray& array, const Geometry& geometry) {
   const View& view = *array.view();
+  if (view.storage()) storage_of(view, "view");
   return NDArray(
       ViewPtr(new View(view.storage_ptr(), view.dtype(), geometry.shape, geometry.strides, geometry.offset)));
 }

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include "op/attr_function.h"
 #include "op/attrs.h"
 #include "op/sample.h"
+#include "op/storage_form.h"
 
 namespace headrace {
 
@@ -72,6 +74,18 @@ struct ArrayNames {
   std::vector<std::string> initial_values = {};
 };
 
+// Of an operator whose arguments, names and states are said by the program, not by its entry. It runs code of the
+// program: a graph with it is not compiled, and its arrays come to it as they are stored.
+struct OpenEnds {
+  using Texts = std::map<std::string, std::string>;
+  // Attributes that no field names.
+  const Texts& (*texts)(const Attrs&) = nullptr;
+  void (*set_text)(Attrs&, const std::string& key, const std::string& value) = nullptr;
+  AttrFunction<std::string(const Attrs&, size_t)> output_name = {};
+  AttrFunction<bool(const Attrs&, size_t)> is_state = {};  // whether an input is an auxiliary state
+  explicit operator bool() const noexcept { return texts != nullptr; }
+};
+
 // How an operator runs the graphs that are its bodies; the value is their number.
 enum class ControlFlow : uint8_t { kNone, kForeach, kWhile, kCond };
 
@@ -100,7 +114,7 @@ struct OpDef {
   // How many outputs MXNet's CPU build counts in files, with those that nobody sees; none: as many as there are.
   AttrFunction<size_t(const Attrs&)> counted_outputs = {};
   ArrayNames array_names = {};
-  // Of an input, where it depends on the attributes and its number.
+  // Of an input, where it depends on the attributes and its number; empty: as always.
   AttrFunction<std::string(const Attrs&, size_t)> input_name = {};
   ControlFlow control_flow = ControlFlow::kNone;
 
@@ -116,6 +130,8 @@ struct OpDef {
   AttrFunction<bool(const Geometry&, Geometry&, const Attrs&)> as_view = {};
   AttrFunction<std::vector<NDArray>(std::span<const NDArray>, const Attrs&)> compose = {};
   std::shared_ptr<const Pointwise> pointwise = {};
+  std::vector<StorageForm> storage_forms = {};  // kinds of storage that it takes and gives beside dense ones
+  bool makes_sparse = false;                    // one of them gives sparse results for dense inputs
   // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
   // where that would be slower or change the bits of the results.
   std::function<std::shared_ptr<const OpDef>(const Attrs&, const Fusion&)> fuse = {};
@@ -132,6 +148,7 @@ struct OpDef {
   bool is_random = false;       // draws random numbers: never merged or reordered by graph passes
   std::vector<Sample> samples = {};
   const char* unsampled = nullptr;  // why there are no samples; said where there are none, and only there
+  OpenEnds open = {};               // most have none
 
   bool mutates_input(size_t i) const noexcept { return i < 32 && ((mutates >> i) & 1u); }
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "op/invoke_stored.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
 
@@ -72,7 +73,7 @@ void trace_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray>
   NodePtr node(new Node);
   node->op = &op;
   node->attrs = attrs;
-  node->inputs.assign(inputs.begin(), inputs.end());
+  for (const NDArray& input : inputs) node->inputs.push_back(dense(input));  // as all arrays of a graph
   node->outputs = types;
   for (size_t i = 0; i < outputs.size(); ++i) {
     outputs[i] = NDArray(types[i]);

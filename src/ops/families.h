@@ -13,6 +13,7 @@ using Family = std::vector<OpDef> (*)();
 std::vector<OpDef> two_bit_operators();
 // control/
 std::vector<OpDef> control_flow_operators();
+std::vector<OpDef> custom_operators();
 // creation/
 std::vector<OpDef> constant_operators();
 std::vector<OpDef> positional_operators();
@@ -27,8 +28,10 @@ std::vector<OpDef> mask_operators();
 std::vector<OpDef> one_hot_operators();
 std::vector<OpDef> take_operators();
 // optimizer/
+std::vector<OpDef> adagrad_operators();
 std::vector<OpDef> adaptive_operators();
 std::vector<OpDef> multi_update_operators();
+std::vector<OpDef> preloaded_operators();
 std::vector<OpDef> sgd_operators();
 // pointwise/
 std::vector<OpDef> activation_operators();
@@ -42,27 +45,49 @@ std::vector<OpDef> steering_operators();
 std::vector<OpDef> trigonometric_operators();
 
 // linalg/
+std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
 std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
-// nn/
-std::vector<OpDef> batch_norm_operators();
+// convolution/
 std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
+std::vector<OpDef> fused_convolution_operators();
+
+// image/
+std::vector<OpDef> decode_operators();
+std::vector<OpDef> image_operators();
+std::vector<OpDef> resize_operators();
+std::vector<OpDef> scale_operators();
+
+// nn/
+std::vector<OpDef> ctc_loss_operators();
 std::vector<OpDef> dropout_operators();
 std::vector<OpDef> fully_connected_operators();
-std::vector<OpDef> fused_convolution_operators();
-std::vector<OpDef> group_norm_operators();
-std::vector<OpDef> image_operators();
-std::vector<OpDef> local_norm_operators();
 std::vector<OpDef> output_operators();
-std::vector<OpDef> pooling_operators();
-std::vector<OpDef> resize_operators();
 std::vector<OpDef> sequence_operators();
+std::vector<OpDef> sparse_regularization_operators();
+
+// normalization/
+std::vector<OpDef> batch_norm_operators();
+std::vector<OpDef> group_norm_operators();
+std::vector<OpDef> local_norm_operators();
+
+// pooling/
+std::vector<OpDef> pooling_operators();
+std::vector<OpDef> pooling_v1_operators();
+
+// quantization/
+std::vector<OpDef> calibrate_operators();
+std::vector<OpDef> quantize_operators();
+std::vector<OpDef> quantized_element_operators();
+std::vector<OpDef> quantized_layer_operators();
 
 // random/
+std::vector<OpDef> density_operators();
+std::vector<OpDef> hawkes_operators();
 std::vector<OpDef> uniform_normal_operators();
 std::vector<OpDef> draw_operators();
 std::vector<OpDef> multinomial_operators();
@@ -72,6 +97,7 @@ std::vector<OpDef> np_sampler_operators();
 
 // reduce/
 std::vector<OpDef> arg_reduce_operators();
+std::vector<OpDef> check_operators();
 std::vector<OpDef> cumsum_operators();
 std::vector<OpDef> extreme_operators();
 std::vector<OpDef> layer_norm_operators();
@@ -99,6 +125,15 @@ std::vector<OpDef> slice_operators();
 std::vector<OpDef> split_operators();
 std::vector<OpDef> transpose_operators();
 
+// signal/
+std::vector<OpDef> count_sketch_operators();
+std::vector<OpDef> fourier_operators();
+
+// sparse/
+std::vector<OpDef> cast_storage_operators();
+std::vector<OpDef> retain_operators();
+std::vector<OpDef> stored_count_operators();
+
 // sort/
 std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
@@ -106,6 +141,7 @@ std::vector<OpDef> unique_operators();
 inline constexpr Family kFamilies[] = {
     two_bit_operators,
     control_flow_operators,
+    custom_operators,
     constant_operators,
     positional_operators,
     range_operators,
@@ -117,8 +153,10 @@ inline constexpr Family kFamilies[] = {
     mask_operators,
     one_hot_operators,
     take_operators,
+    adagrad_operators,
     adaptive_operators,
     multi_update_operators,
+    preloaded_operators,
     sgd_operators,
     activation_operators,
     add_n_operators,
@@ -129,12 +167,15 @@ inline constexpr Family kFamilies[] = {
     rounding_operators,
     steering_operators,
     trigonometric_operators,
+    attention_operators,
     dot_operators,
     batched_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,
     convolution_operators,
+    ctc_loss_operators,
+    decode_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
@@ -144,15 +185,25 @@ inline constexpr Family kFamilies[] = {
     local_norm_operators,
     output_operators,
     pooling_operators,
+    pooling_v1_operators,
+    calibrate_operators,
+    quantize_operators,
+    quantized_element_operators,
+    quantized_layer_operators,
     resize_operators,
+    scale_operators,
     sequence_operators,
+    sparse_regularization_operators,
     uniform_normal_operators,
+    density_operators,
     draw_operators,
+    hawkes_operators,
     multinomial_operators,
     random_integer_operators,
     random_like_operators,
     np_sampler_operators,
     arg_reduce_operators,
+    check_operators,
     cumsum_operators,
     extreme_operators,
     layer_norm_operators,
@@ -175,6 +226,11 @@ inline constexpr Family kFamilies[] = {
     slice_operators,
     split_operators,
     transpose_operators,
+    count_sketch_operators,
+    fourier_operators,
+    cast_storage_operators,
+    retain_operators,
+    stored_count_operators,
     sort_operators,
     unique_operators,
 };

@@ -21,31 +21,31 @@ std::string json_text(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool is_empty(const trace::Lane& lane) { return lane.events.empty() && lane.samples.empty() && lane.marks.empty(); }
+bool is_empty(const timeline::Lane& lane) { return lane.events.empty() && lane.samples.empty() && lane.marks.empty(); }
 
 // The moment that becomes zero; simulated clocks have a zero of their own.
-double first_moment(const std::vector<trace::Lane>& lanes) {
+double first_moment(const std::vector<timeline::Lane>& lanes) {
   double first = std::numeric_limits<double>::infinity();
-  for (const trace::Lane& lane : lanes) {
-    const bool is_virtual = lane.clock == trace::Clock::kVirtual;
-    for (const trace::Event& event : lane.events) {
+  for (const timeline::Lane& lane : lanes) {
+    const bool is_virtual = lane.clock == timeline::Clock::kVirtual;
+    for (const timeline::Event& event : lane.events) {
       if (!is_virtual) first = std::min(first, event.begin_ns);
       if (event.origin_lane) first = std::min(first, event.origin_ns);
     }
     if (is_virtual) continue;
-    for (const trace::Sample& sample : lane.samples) first = std::min(first, sample.at_ns);
-    for (const trace::Mark& mark : lane.marks) first = std::min(first, mark.at_ns);
+    for (const timeline::Sample& sample : lane.samples) first = std::min(first, sample.at_ns);
+    for (const timeline::Mark& mark : lane.marks) first = std::min(first, mark.at_ns);
   }
   return first;
 }
 
-const char* letter(trace::Scope scope) {
+const char* letter(timeline::Scope scope) {
   switch (scope) {
-    case trace::Scope::kGlobal:
+    case timeline::Scope::kGlobal:
       return "g";
-    case trace::Scope::kThread:
+    case timeline::Scope::kThread:
       return "t";
-    case trace::Scope::kProcess:
+    case timeline::Scope::kProcess:
       break;
   }
   return "p";
@@ -56,18 +56,18 @@ constexpr double kAtOnceNs = 1000;
 // Writes one timeline. Groups of lanes are what the format calls processes.
 class Writer {
  public:
-  Writer(const std::vector<trace::Lane>& lanes, std::ostream& out)
+  Writer(const std::vector<timeline::Lane>& lanes, std::ostream& out)
       : lanes_(lanes), out_(out), origin_(first_moment(lanes)) {}
 
   void write() {
     uint64_t lost = 0;
     out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [";
-    for (const trace::Lane& lane : lanes_) {
+    for (const timeline::Lane& lane : lanes_) {
       by_number_[lane.number] = &lane;
       lost += lane.lost;
       if (!is_empty(lane)) head(lane);
     }
-    for (const trace::Lane& lane : lanes_) body(lane);
+    for (const timeline::Lane& lane : lanes_) body(lane);
     out_ << fmt::format("\n], \"otherData\": {{\"lost\": {}}}}}\n", lost);
   }
 
@@ -84,35 +84,35 @@ class Writer {
     return place->second;
   }
 
-  double micros(const trace::Lane& lane, double ns) const {
-    return (lane.clock == trace::Clock::kVirtual ? ns : ns - origin_) / 1e3;
+  double micros(const timeline::Lane& lane, double ns) const {
+    return (lane.clock == timeline::Clock::kVirtual ? ns : ns - origin_) / 1e3;
   }
 
-  using Group = std::pair<std::string, trace::Clock>;
-  static Group group_of(const trace::Lane& lane) { return {lane.group, lane.clock}; }
+  using Group = std::pair<std::string, timeline::Clock>;
+  static Group group_of(const timeline::Lane& lane) { return {lane.group, lane.clock}; }
 
   // Where an event is: its group and lane.
-  std::string place(const trace::Lane& lane) const {
+  std::string place(const timeline::Lane& lane) const {
     return fmt::format(R"("pid": {}, "tid": {})", processes_.at(group_of(lane)), lane.number);
   }
 
-  void head(const trace::Lane& lane) {
+  void head(const timeline::Lane& lane) {
     const auto [group, is_new] = processes_.try_emplace(group_of(lane), static_cast<int>(processes_.size()));
     const int pid = group->second;
     if (is_new) {
       line(R"({{"name": "process_name", "ph": "M", "pid": {}, "args": {{"name": {}}}}})", pid, json_text(lane.group));
       line(R"({{"name": "process_sort_index", "ph": "M", "pid": {}, "args": {{"sort_index": {}}}}})", pid, pid);
-      if (lane.clock == trace::Clock::kVirtual)
+      if (lane.clock == timeline::Clock::kVirtual)
         line(R"({{"name": "process_labels", "ph": "M", "pid": {}, "args": {{"labels": "virtual time"}}}})", pid);
     }
     line(R"({{"name": "thread_name", "ph": "M", {}, "args": {{"name": {}}}}})", place(lane), json_text(lane.name));
     line(R"({{"name": "thread_sort_index", "ph": "M", {}, "args": {{"sort_index": {}}}}})", place(lane), lane.number);
   }
 
-  void body(const trace::Lane& lane) {
+  void body(const timeline::Lane& lane) {
     if (is_empty(lane)) return;
     const std::string at = place(lane);
-    for (const trace::Event& event : lane.events) {
+    for (const timeline::Event& event : lane.events) {
       const double begin = micros(lane, event.begin_ns);
       if (event.async) {
         const std::string same =
@@ -125,10 +125,10 @@ class Writer {
            text(event.category), at, begin, (event.end_ns - event.begin_ns) / 1e3);
       if (event.origin_lane) arrow(event, lane, begin);
     }
-    for (const trace::Sample& sample : lane.samples)
+    for (const timeline::Sample& sample : lane.samples)
       line(R"({{"name": {}, "cat": {}, "ph": "C", {}, "ts": {:.3f}, "args": {{"value": {}}}}})", text(sample.name),
            text(sample.category), at, micros(lane, sample.at_ns), sample.value);
-    for (const trace::Mark& mark : lane.marks)
+    for (const timeline::Mark& mark : lane.marks)
       line(R"({{"name": {}, "cat": {}, "ph": "i", "s": "{}", {}, "ts": {:.3f}}})", text(mark.name), text(mark.category),
            letter(mark.scope), at, micros(lane, mark.at_ns));
   }
@@ -136,7 +136,7 @@ class Writer {
   // From where the task was pushed to where it ran. Viewers tie the ends of arrows to bars, so the push gets a bar too,
   // as short as the format allows. No arrow has a task that its own thread ran at once, and one between a real and a
   // simulated clock would point nowhere.
-  void arrow(const trace::Event& event, const trace::Lane& lane, double begin) {
+  void arrow(const timeline::Event& event, const timeline::Lane& lane, double begin) {
     if (event.origin_lane == lane.number && event.begin_ns - event.origin_ns < kAtOnceNs) return;
     const auto from = by_number_.find(event.origin_lane);
     if (from == by_number_.end() || is_empty(*from->second) || from->second->clock != lane.clock) return;
@@ -148,23 +148,23 @@ class Writer {
          begin);
   }
 
-  const std::vector<trace::Lane>& lanes_;
+  const std::vector<timeline::Lane>& lanes_;
   std::ostream& out_;
   const double origin_;
   bool has_lines_ = false;
   int64_t ids_ = 0;  // of arrows and asynchronous spans
   std::map<Group, int> processes_;
-  std::unordered_map<int, const trace::Lane*> by_number_;
+  std::unordered_map<int, const timeline::Lane*> by_number_;
   std::unordered_map<const char*, std::string> quoted_;
 };
 
 }  // namespace
 
-void write_chrome_trace(const std::vector<trace::Lane>& lanes, std::ostream& out) { Writer(lanes, out).write(); }
+void write_chrome_trace(const std::vector<timeline::Lane>& lanes, std::ostream& out) { Writer(lanes, out).write(); }
 
 void save_chrome_trace(const std::string& path) {
   std::ofstream file(path);
-  write_chrome_trace(trace::collect(), file);
+  write_chrome_trace(timeline::collect(), file);
   file.close();
   check(!file.fail(), ErrorKind::kOs,
         "profiler: cannot write the timeline to '{}'. Name a file in a folder that exists.", path);

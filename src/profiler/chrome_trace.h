@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::profiler {
 
-void write_chrome_trace(const std::vector<trace::Lane>& lanes, std::ostream& out);
+void write_chrome_trace(const std::vector<timeline::Lane>& lanes, std::ostream& out);
 
 // Writes what has been recorded so far. Raises Error(kOs) when the file cannot be written.
 void save_chrome_trace(const std::string& path);

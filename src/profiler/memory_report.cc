@@ -12,7 +12,7 @@ namespace headrace {
 std::vector<Device> profiler::devices_with_memory() {
   std::vector<Device> devices;
   std::vector<const Allocator*> seen;
-  for (const BackendEntry& entry : builtin_backends()) {
+  for (const BackendEntry& entry : all_backends()) {
     for (int id = 0; id < device_count(entry.type); ++id) {
       const Allocator* const allocator = &allocator_of({entry.type, id});
       if (std::ranges::find(seen, allocator) != seen.end()) break;  // all ids of the host are one memory

@@ -16,14 +16,14 @@
 #include "base/check.h"
 #include "base/config.h"
 #include "base/log.h"
-#include "device/memory_trace.h"
+#include "device/memory_counters.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
 #include "headrace/profiler.hpp"
 #include "profiler/chrome_trace.h"
 #include "profiler/devices.h"
 #include "profiler/statistics.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::profiler {
 namespace {
@@ -78,20 +78,20 @@ struct Session {
 
 Session& session() { return service<Session>(); }
 
-trace::Sources sources_of(const Config& config) {
-  if (config.all) return trace::kAllSources;
-  const auto chosen = [](bool is_chosen, trace::Source source) {
-    return is_chosen ? static_cast<trace::Sources>(source) : 0;
+timeline::Sources sources_of(const Config& config) {
+  if (config.all) return timeline::kAllSources;
+  const auto chosen = [](bool is_chosen, timeline::Source source) {
+    return is_chosen ? static_cast<timeline::Sources>(source) : 0;
   };
-  return chosen(true, trace::Source::kAnnotations) | chosen(config.imperative, trace::Source::kOperators) |
-         chosen(config.symbolic, trace::Source::kGraphSteps) | chosen(config.memory, trace::Source::kMemory) |
-         chosen(config.api, trace::Source::kCalls);
+  return chosen(true, timeline::Source::kAnnotations) | chosen(config.imperative, timeline::Source::kOperators) |
+         chosen(config.symbolic, timeline::Source::kGraphSteps) | chosen(config.memory, timeline::Source::kMemory) |
+         chosen(config.api, timeline::Source::kCalls);
 }
 
 // Curves begin and end with the recording, not with the first allocation in it.
 void sample_memory() {
-  if (!trace::enabled(trace::Source::kMemory)) return;
-  for (const Device device : devices_with_memory()) MemoryTrace(device).sample(allocator_of(device).stats());
+  if (!timeline::enabled(timeline::Source::kMemory)) return;
+  for (const Device device : devices_with_memory()) MemoryCounters(device).sample(allocator_of(device).stats());
 }
 
 // Waits for the engine and then does `rest`, also when an operation has failed; its error goes on.
@@ -143,7 +143,7 @@ void start() {
   const Config& config = session().config;
   session().end_dump();
   session().has_run = true;
-  trace::start(sources_of(config));
+  timeline::start(sources_of(config));
   sample_memory();
   if (config.continuous_dump) session().dump = std::make_unique<PeriodicDump>(config.filename, config.dump_period);
 }
@@ -151,7 +151,7 @@ void start() {
 void stop() {
   drain_and([] {
     sample_memory();
-    trace::stop();
+    timeline::stop();
     std::lock_guard guard(session().mutex);
     session().end_dump();
   });
@@ -160,17 +160,17 @@ void stop() {
 void pause() {
   drain_and([] {
     sample_memory();
-    trace::stop();
+    timeline::stop();
   });
 }
 
 void resume() {
   session().has_run = true;
-  trace::resume();
+  timeline::resume();
   sample_memory();
 }
 
-bool is_recording() noexcept { return trace::enabled(); }
+bool is_recording() noexcept { return timeline::enabled(); }
 
 void dump(bool finished) {
   check(session().has_run, ErrorKind::kRuntime,
@@ -187,22 +187,22 @@ void dump(bool finished) {
 std::string dumps(const DumpsOptions& options) {
   std::string text;
   drain_and([&] {
-    const auto sections = statistics(trace::collect(trace::Extent::kSection), options.sort_by, options.ascending);
+    const auto sections = statistics(timeline::collect(timeline::Extent::kSection), options.sort_by, options.ascending);
     text = options.format == Format::kJson ? statistics_json(sections) : statistics_table(sections);
-    if (options.reset) trace::begin_section();
+    if (options.reset) timeline::begin_section();
   });
   return text;
 }
 
 void start_if_configured() {
   const std::string& path = headrace::config().trace_path;
-  if (path.empty() || trace::enabled()) return;
+  if (path.empty() || timeline::enabled()) return;
   if (!can_be_written(path))
     log(LogLevel::kWarn,
-        "HEADRACE_TRACE: '{}' cannot be written, so the timeline will be lost. Name a file in a folder that exists.",
+        "HEADRACE_TIMELINE: '{}' cannot be written, so the timeline will be lost. Name a file in a folder that exists.",
         path);
   session().has_run = true;
-  trace::start();
+  timeline::start();
   unless_unusable(sample_memory);
   std::atexit(save_at_exit);
 }

@@ -3,7 +3,7 @@
 
 namespace headrace::profiler {
 
-// With HEADRACE_TRACE set: records from now on, and writes the timeline there when the process exits.
+// With HEADRACE_TIMELINE set: records from now on, and writes the timeline there when the process exits.
 void start_if_configured();
 
 }  // namespace headrace::profiler

@@ -95,13 +95,13 @@ Json json_of(const Statistic& row, Unit unit) {
 
 }  // namespace
 
-std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy sort_by, bool ascending) {
-  std::map<std::tuple<std::string_view, trace::Clock, Unit>, std::map<std::string_view, Statistic>> found;
-  for (const trace::Lane& lane : lanes) {
-    for (const trace::Event& event : lane.events)
+std::vector<Section> statistics(const std::vector<timeline::Lane>& lanes, SortBy sort_by, bool ascending) {
+  std::map<std::tuple<std::string_view, timeline::Clock, Unit>, std::map<std::string_view, Statistic>> found;
+  for (const timeline::Lane& lane : lanes) {
+    for (const timeline::Event& event : lane.events)
       add(found[{event.category, lane.clock, Unit::kMilliseconds}][event.name], (event.end_ns - event.begin_ns) / 1e6);
-    for (const trace::Sample& sample : lane.samples) {
-      const bool is_memory = sample.category == std::string_view(trace::kDeviceMemory.name);
+    for (const timeline::Sample& sample : lane.samples) {
+      const bool is_memory = sample.category == std::string_view(timeline::kDeviceMemory.name);
       const double value = static_cast<double>(sample.value);
       add(found[{sample.category, lane.clock, is_memory ? Unit::kKilobytes : Unit::kNumber}][sample.name],
           is_memory ? value / 1e3 : value);
@@ -110,7 +110,7 @@ std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy so
   std::vector<Section> sections;
   for (auto& [place, rows] : found) {
     const auto& [category, clock, unit] = place;
-    const char* const suffix = clock == trace::Clock::kVirtual ? " (virtual time)" : "";
+    const char* const suffix = clock == timeline::Clock::kVirtual ? " (virtual time)" : "";
     Section& section = sections.emplace_back(std::string(category) + suffix, unit);
     for (auto& [name, row] : rows) {
       row.name = name;

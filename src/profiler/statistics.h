@@ -1,4 +1,4 @@
-// What was recorded, summed up by name. Pure functions over what trace::collect() returns.
+// What was recorded, summed up by name. Pure functions over what timeline::collect() returns.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "headrace/profiler.hpp"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::profiler {
 
@@ -26,7 +26,7 @@ struct Section {
 
 // One section for each category, clock and unit, by name of the category; its rows by `sort_by`, then by name. Marks
 // are left out: they have nothing to sum up.
-std::vector<Section> statistics(const std::vector<trace::Lane>& lanes, SortBy sort_by, bool ascending);
+std::vector<Section> statistics(const std::vector<timeline::Lane>& lanes, SortBy sort_by, bool ascending);
 
 // Aligned columns as MXNet prints them.
 std::string statistics_table(const std::vector<Section>& sections);

@@ -5,12 +5,20 @@
 
 #include "backend/sim/sim_machine.h"
 #include "base/check.h"
+#include "device/registry.h"
 #include "engine/runtime.h"
 
 namespace headrace::sim {
 namespace {
 
+void check_simulated(const char* function) {
+  check(backend_of(DeviceType::kGpu) == &sim_machine(), ErrorKind::kRuntime,
+        "sim.{}: the GPUs of this process are not simulated: a library that HEADRACE_BACKENDS names has them",
+        function);
+}
+
 SimDevice& device_at(Device gpu, const char* function) {
+  check_simulated(function);
   SimDevice* const device = gpu.type == DeviceType::kGpu ? sim_machine().device(gpu.id) : nullptr;
   check(device != nullptr, ErrorKind::kValue, "sim.{}: {} is no simulated GPU; there are {}", function, to_string(gpu),
         sim_machine().device_count());
@@ -35,6 +43,7 @@ VirtualMachine& virtual_machine(const char* function) {
 }  // namespace
 
 void configure(const Options& options) {
+  check_simulated("configure");
   Engine& engine = runtime().engine;
   engine.drain();
   sim_machine().configure(options);

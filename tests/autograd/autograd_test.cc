@@ -76,7 +76,8 @@ TEST_F(Autograd, CustomStepsTakePart) {
   NDArray x = variable({1, 2});
   thread_state().recording = true;
   NDArray y = call("_copy", {x.detach()});
-  autograd::record_custom({&x, 1}, {&y, 1}, [](std::span<const NDArray> heads) {
+  autograd::record_custom({&x, 1}, {&y, 1}, [](std::span<const NDArray> heads, const std::vector<bool>& wanted) {
+    EXPECT_EQ(wanted, std::vector<bool>{true});
     return std::vector<NDArray>{call("_mul_scalar", {heads[0]}, {{"scalar", 5.0}})};
   });
   backward(call("_mul_scalar", {y}, {{"scalar", 2.0}}));

@@ -11,7 +11,7 @@
 
 #include "base/config.h"
 #include "headrace/error.hpp"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -178,15 +178,15 @@ TEST(HostAllocator, TheCurveHasWhatIsLive) {
   HostAllocator& allocator = fresh_allocator();
   void* passed[] = {allocator.allocate(20'000), allocator.allocate(20'000)};
   const int64_t before = allocator.stats().live;
-  trace::start();
+  timeline::start();
   std::thread([&] {
     for (void* block : passed) allocator.release(block, 20'000);
     allocator.release(allocator.allocate(kMiB), kMiB);
   }).join();
-  trace::stop();
+  timeline::stop();
   std::vector<int64_t> live;
-  for (const trace::Lane& lane : trace::collect())
-    for (const trace::Sample& sample : lane.samples)
+  for (const timeline::Lane& lane : timeline::collect())
+    for (const timeline::Sample& sample : lane.samples)
       if (sample.name == std::string_view("Memory: cpu/0")) live.push_back(sample.value);
   const auto expected = before - 2 * static_cast<int64_t>(rounded(20'000));
   EXPECT_EQ(live, (std::vector<int64_t>{expected + static_cast<int64_t>(rounded(kMiB)), expected}));

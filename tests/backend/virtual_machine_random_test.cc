@@ -126,7 +126,7 @@ class RandomPrograms : public ::testing::TestWithParam<int> {
   void push(Program& program, SlowMachine& slow) {
     const int time = below(6), number = static_cast<int>(slow.operations.size());
     const Names reads = resources(3), writes = resources(2);
-    PushedWork work{.name = trace::intern("op" + std::to_string(number)), .device = gpu(below(kGpus))};
+    PushedWork work{.name = timeline::intern("op" + std::to_string(number)), .device = gpu(below(kGpus))};
     work.priority = below(3);
     std::string stream = to_string(work.device) + " ";
     switch (const int kind = below(5)) {
@@ -137,12 +137,12 @@ class RandomPrograms : public ::testing::TestWithParam<int> {
         break;
       case 1:
       case 2:
-        work.lane = kind == 1 ? Lane::kHostToDevice : Lane::kDeviceToHost;
+        work.role = kind == 1 ? StreamRole::kHostToDevice : StreamRole::kDeviceToHost;
         work.bytes = time;  // at 1 GB/s
-        stream += lane_name(work.lane);
+        stream += role_name(work.role);
         break;
       case 3:
-        work.lane = Lane::kCommunication;
+        work.role = StreamRole::kCommunication;
         work.source = gpu((work.device.id + 1 + below(kGpus - 1)) % kGpus);
         work.bytes = time;
         stream += "from " + to_string(*work.source);
@@ -175,7 +175,7 @@ class RandomPrograms : public ::testing::TestWithParam<int> {
 };
 
 TEST_P(RandomPrograms, TakeAsLongAsTheModelSays) {
-  trace::start();
+  timeline::start();
   MachineSpec spec = simple_machine(kGpus);
   const int64_t push_ps = below(3) * kUnit;
   spec.push_seconds = static_cast<double>(push_ps) / 1e12;
@@ -198,13 +198,13 @@ TEST_P(RandomPrograms, TakeAsLongAsTheModelSays) {
   }
   program.wait_all();
   slow.wait_all();
-  trace::stop();
+  timeline::stop();
   ASSERT_EQ(program.vm.now_ps(), slow.clock());
 
   std::map<std::string, std::pair<double, double>> bars;
-  for (const trace::Lane& lane : trace::collect())
-    for (const trace::Event& event : lane.events)
-      if (lane.clock == trace::Clock::kVirtual && lane.group != "links" && lane.name != "frontend")
+  for (const timeline::Lane& lane : timeline::collect())
+    for (const timeline::Event& event : lane.events)
+      if (lane.clock == timeline::Clock::kVirtual && lane.group != "links" && lane.name != "frontend")
         bars[event.name] = {event.begin_ns, event.end_ns};
   ASSERT_EQ(bars.size(), slow.operations.size());
   for (size_t i = 0; i < slow.operations.size(); ++i) {

@@ -93,7 +93,7 @@ TEST(VirtualMachine, DirectionsHaveStreamsOfTheirOwn) {
   program.copy(gpu(1), gpu(0), 6, {}, {"c"});
   program.copy(gpu(2), gpu(0), 7, {}, {"d"});
   program.compute(gpu(0), 8000, {}, {"e"});
-  program.push({.name = "sum", .device = gpu(0), .lane = Lane::kCommunication, .flops = 9000}, {}, {"f"});
+  program.push({.name = "sum", .device = gpu(0), .role = StreamRole::kCommunication, .flops = 9000}, {}, {"f"});
   EXPECT_EQ(program.wait_all(), 9000);
   EXPECT_EQ(program.vm.report().streams.size(), 6u);
   for (int i = 0; i < 2; ++i) program.copy(gpu(1), gpu(0), 6, {}, {"c" + std::to_string(i)});
@@ -211,7 +211,7 @@ TEST(VirtualMachine, ForgottenResourcesHaveNoPast) {
   Program program(simple_machine(2));
   program.compute(gpu(0), 100, {}, {"x"});
   program.compute(gpu(1), 1, {"x"}, {"y"});
-  program.vm.forgotten(trace::intern("x"));
+  program.vm.forgotten(timeline::intern("x"));
   program.compute(gpu(1), 10, {}, {"x"});
   EXPECT_EQ(program.wait("x"), 10);
   EXPECT_EQ(program.wait("y"), 101);  // what was pushed before keeps its order
@@ -238,7 +238,7 @@ TEST(VirtualMachine, TheHostIsTheCpusOfItsNodeTogether) {
   Program program(spec);
   program.push({.name = "dot", .device = kCpu, .flops = 1e9}, {}, {"x"});
   program.push({.name = "dot", .device = {DeviceType::kCpu, 1}, .flops = 1e9}, {}, {"y"});
-  program.push({.name = "copy", .device = kCpu, .lane = Lane::kHostToDevice, .flops = 1e9}, {}, {"z"});
+  program.push({.name = "copy", .device = kCpu, .role = StreamRole::kHostToDevice, .flops = 1e9}, {}, {"z"});
   const double one = spec.rates[0].launch + 1e9 / machine.host_rates().flops;
   EXPECT_EQ(program.wait_all(), 3 * std::llround(one * 1e12));  // one after the other
 }
@@ -406,20 +406,20 @@ TEST(VirtualMachine, Errors) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(2)},
              "machine simple: 'dot' runs on gpu(2), but there are 2 GPUs");
-  fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .lane = Lane::kCommunication, .source = gpu(5)},
+  fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .role = StreamRole::kCommunication, .source = gpu(5)},
              "but there are 2 GPUs");
   fails_with(
-      simple_machine(2), {.name = "pull", .device = gpu(0), .lane = Lane::kCommunication, .source = kCpu},
-      "'pull' copies from cpu(0) to gpu(0) as communication between accelerators; use the lane 'host to device'");
+      simple_machine(2), {.name = "pull", .device = gpu(0), .role = StreamRole::kCommunication, .source = kCpu},
+      "'pull' copies from cpu(0) to gpu(0) as communication between accelerators; use the role 'host to device'");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .flops = -1},
              "'dot' must take from 0 to 1e+24 flops");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .bytes = nan}, "got 0 and nan");
   fails_with(simple_machine(2), {.name = "dot", .device = gpu(0), .flops = 1e19}, "'dot' would take the clock beyond");
-  fails_with(simple_machine(2), {.name = "copy", .device = gpu(0), .lane = Lane::kHostToDevice, .bytes = 1e18},
+  fails_with(simple_machine(2), {.name = "copy", .device = gpu(0), .role = StreamRole::kHostToDevice, .bytes = 1e18},
              "'copy' would take the clock beyond a hundred days");
   const TopologySpec no_host{"alone", {{"gpu0"}}, {}, {}};
   fails_with(MachineSpec(std::make_shared<Topology>(no_host)),
-             {.name = "copy", .device = gpu(0), .lane = Lane::kDeviceToHost}, "node 0 has no CPU");
+             {.name = "copy", .device = gpu(0), .role = StreamRole::kDeviceToHost}, "node 0 has no CPU");
 }
 
 TEST(VirtualMachine, MachinesThatMakeNoSense) {
@@ -454,7 +454,7 @@ TEST(VirtualMachine, GpusAreCountedByNodeAndNumber) {
 
 // Names of bars are resources here, so that each can be told apart.
 TEST(VirtualMachine, TheTimelineHasStreamsLinksAndWaits) {
-  trace::start();
+  timeline::start();
   MachineSpec spec(without_latency(*loaded("pcie4")));
   spec.rates.assign(spec.rates.size(), {1e12, 1e12, 0});
   spec.push_seconds = 0;
@@ -463,11 +463,11 @@ TEST(VirtualMachine, TheTimelineHasStreamsLinksAndWaits) {
   program.copy(gpu(0), gpu(2), 16'000, {"x"}, {"y"});
   program.copy(gpu(1), gpu(2), 16'000, {"x"}, {"z"});
   program.wait_all();
-  trace::stop();
+  timeline::stop();
   std::vector<std::string> bars;
-  for (const trace::Lane& lane : trace::collect())
-    for (const trace::Event& event : lane.events)
-      if (lane.clock == trace::Clock::kVirtual)
+  for (const timeline::Lane& lane : timeline::collect())
+    for (const timeline::Event& event : lane.events)
+      if (lane.clock == timeline::Clock::kVirtual)
         bars.push_back(fmt::format("{}/{}: {} {} {}", lane.group, lane.name, event.name, event.begin_ns, event.end_ns));
   std::ranges::sort(bars);
   EXPECT_EQ(bars, (Names{"gpu(0)/compute: compute 0 1000", "gpu(2)/from gpu(0): copy 1000 3000",

@@ -6,7 +6,7 @@
 
 #include "backend/sim/virtual_machine.h"
 #include "tests/device/topologies.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::sim {
 
@@ -38,14 +38,14 @@ class Program {
   void compute(Device device, double flops, const Names& reads, const Names& writes, int priority = 0) {
     push({.name = "compute", .device = device, .flops = flops, .priority = priority}, reads, writes);
   }
-  // Between the host and a GPU, or two GPUs, with the lane that belongs to it.
+  // Between the host and a GPU, or two GPUs, with the role that belongs to it.
   void copy(Device from, Device to, double bytes, const Names& reads, const Names& writes) {
-    PushedWork work{.name = "copy", .device = to, .lane = Lane::kHostToDevice, .bytes = bytes};
+    PushedWork work{.name = "copy", .device = to, .role = StreamRole::kHostToDevice, .bytes = bytes};
     if (to.is_host()) {
       work.device = from;
-      work.lane = Lane::kDeviceToHost;
+      work.role = StreamRole::kDeviceToHost;
     } else if (!from.is_host()) {
-      work.lane = Lane::kCommunication;
+      work.role = StreamRole::kCommunication;
       work.source = from;
     }
     push(work, reads, writes);
@@ -57,7 +57,7 @@ class Program {
     vm.pushed(work);
   }
   int64_t wait(const std::string& resource, bool for_all = false) {
-    vm.waited(trace::intern(resource), for_all);
+    vm.waited(timeline::intern(resource), for_all);
     return vm.now_ps();
   }
   int64_t wait_all() {
@@ -67,7 +67,7 @@ class Program {
 
   static std::vector<const void*> addresses(const Names& names) {
     std::vector<const void*> found;
-    for (const std::string& name : names) found.push_back(trace::intern(name));
+    for (const std::string& name : names) found.push_back(timeline::intern(name));
     return found;
   }
 

@@ -37,7 +37,7 @@ TEST(Config, DefaultsWithoutVariables) {
 
 TEST(Config, ReadsVariables) {
   Environment engine("HEADRACE_ENGINE", "serial"), workers("HEADRACE_WORKERS", "3"),
-      trace("HEADRACE_TRACE", "/tmp/t.json"), spin("HEADRACE_SPIN_US", "7"), topology("HEADRACE_TOPOLOGY", "pcie4");
+      trace("HEADRACE_TIMELINE", "/tmp/t.json"), spin("HEADRACE_SPIN_US", "7"), topology("HEADRACE_TOPOLOGY", "pcie4");
   const Config config = parse_config();
   EXPECT_TRUE(config.serial_engine);
   EXPECT_EQ(config.workers, 3);

@@ -30,8 +30,8 @@ class DeviceQueueTest : public ::testing::Test {
   DeviceQueueTest() { sim::configure({.gpus = 3, .clock = sim::Clock::kVirtual}); }
   ~DeviceQueueTest() override { sim::repair(); }
 
-  static Stream* stream(int gpu, Lane lane = Lane::kCompute) {
-    return &accelerator_of({DeviceType::kGpu, gpu})->stream(lane);
+  static Stream* stream(int gpu, StreamRole role = StreamRole::kCompute) {
+    return &accelerator_of({DeviceType::kGpu, gpu})->stream(role);
   }
   // The body is device code where there is a stream.
   template <class Body>
@@ -84,7 +84,7 @@ TEST_F(DeviceQueueTest, StreamsWaitForEachOther) {
     value_ = 3;
   });
   push(stream(1), {&x_}, {&y_}, [&] { sum = value_ * 2; });
-  push(stream(2, Lane::kDeviceToHost), {&y_}, {&x_}, [&] { sum += 1; });
+  push(stream(2, StreamRole::kDeviceToHost), {&y_}, {&x_}, [&] { sum += 1; });
   gate.open();
   engine_.wait_to_read(x_);
   EXPECT_EQ(sum, 7);

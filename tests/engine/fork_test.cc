@@ -12,7 +12,7 @@
 #include "backend/cpu/parallel.h"
 #include "device/registry.h"
 #include "engine/runtime.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -98,10 +98,10 @@ TEST(Fork, WhileAnotherThreadInternsNames) {
   runtime();
   std::atomic<bool> stop{false};
   std::thread other([&] {
-    for (int i = 0; !stop; ++i) trace::intern(std::to_string(i % 100));
+    for (int i = 0; !stop; ++i) timeline::intern(std::to_string(i % 100));
   });
   for (int round = 0; round < 50; ++round)
-    EXPECT_TRUE(child_agrees([] { return trace::intern("child") == trace::intern("child"); }));
+    EXPECT_TRUE(child_agrees([] { return timeline::intern("child") == timeline::intern("child"); }));
   stop = true;
   other.join();
 }

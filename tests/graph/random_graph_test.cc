@@ -1,13 +1,13 @@
-// Random graphs give the same bits however they run: operator by operator, as a plan, as a fused plan, and compiled
-// with their gradients.
+// Random graphs give the same bits however they run: operator by operator, as a compiled graph, as a fused one, and
+// compiled with their gradients.
 #include "random_graph.h"
 
 #include <gtest/gtest.h>
 
 #include "autograd/autograd.h"
 #include "graph/cached_op.h"
+#include "graph/compiled_graph.h"
 #include "graph/passes.h"
-#include "graph/plan.h"
 #include "op/thread_state.h"
 
 namespace headrace {
@@ -61,10 +61,10 @@ std::string text_of(const RandomGraph& graph, bool fused, std::vector<std::strin
     fuse_prologues(lowered);
   }
   const std::string text = to_text(lowered);
-  const Plan plan(std::move(lowered));
+  const CompiledGraph compiled(std::move(lowered));
   std::vector<NDArray> arrays = inputs;
-  for (int id : plan.graph().outputs) {
-    const View& type = *plan.graph().values[static_cast<size_t>(id)].type;
+  for (int id : compiled.graph().outputs) {
+    const View& type = *compiled.graph().values[static_cast<size_t>(id)].type;
     arrays.push_back(NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides())));
   }
   std::vector<View*> views;
@@ -72,7 +72,8 @@ std::string text_of(const RandomGraph& graph, bool fused, std::vector<std::strin
     array.wait_to_read();
     views.push_back(array.view().get());
   }
-  plan.run({views.data(), inputs.size()}, std::span(views).subspan(inputs.size()), nullptr, plan.draw().tickets);
+  compiled.run({views.data(), inputs.size()}, std::span(views).subspan(inputs.size()), nullptr,
+               compiled.draw().tickets);
   std::rotate(arrays.begin(), arrays.begin() + static_cast<ptrdiff_t>(inputs.size()), arrays.end());
   *results = bytes_of_all(arrays);
   return text;

@@ -109,6 +109,15 @@ TEST(Infer, DeclaredTypesOfVariablesCount) {
   EXPECT_EQ(types.outputs[0].dtype, DType::kFloat64);
 }
 
+TEST(Infer, TypesOfThousandsOfInputs) {
+  const std::vector<Symbol> inputs{Symbol::variable("a"), Symbol::variable("b")};
+  const Symbol joined = Symbol::apply("Concat", "", inputs, {{"num_args", "5000"}, {"dim", "1"}});
+  const InferredTypes types = infer_types(joined, {.shapes = {{"a", {2, 3}}}, .dtypes = {}});
+  ASSERT_EQ(types.inputs.size(), 5000u);
+  EXPECT_EQ(types.inputs.back().shape, (Shape{2, -1}));
+  EXPECT_EQ(types.outputs[0].shape, (Shape{2, -1}));
+}
+
 TEST(Infer, ShapesFlowBackFromResults) {
   const Symbol sum = Symbol::apply("elemwise_add", "", {mlp()[0], var("label")});
   const InferredTypes types = infer_types(sum, {.shapes = {{"data", {-1, 3}}, {"label", {2, 4}}}, .dtypes = {}});

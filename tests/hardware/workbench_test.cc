@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "hardware/catalogue.h"
+#include "hardware/probes.h"
 #include "headrace/error.hpp"
 
 namespace headrace::hardware {

@@ -25,8 +25,10 @@ int64_t pushed(const CommunicationPlan& plan, TopologyPtr topology) {
     if (step.kind == StepKind::kCopy) {
       const bool to_host = target.is_host();
       work.device = to_host ? source : target;
-      work.lane = to_host ? Lane::kDeviceToHost : source.is_host() ? Lane::kHostToDevice : Lane::kCommunication;
-      if (work.lane == Lane::kCommunication) work.source = source;
+      work.role = to_host            ? StreamRole::kDeviceToHost
+                  : source.is_host() ? StreamRole::kHostToDevice
+                                     : StreamRole::kCommunication;
+      if (work.role == StreamRole::kCommunication) work.source = source;
     }
     std::vector<const void*> before;
     for (int number : step.after) before.push_back(&plan.steps()[number]);

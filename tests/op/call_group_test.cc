@@ -18,7 +18,7 @@
 #include "op/fused.h"
 #include "op/invoke.h"
 #include "tests/support/arrays.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -59,16 +59,16 @@ void write(const char* name, const NDArray& x, double scalar, NDArray out) {
 template <class Calls>
 std::vector<std::string> spans_of(const NDArray& x, const Calls& calls) {
   runtime().engine.wait_all();
-  trace::start();
+  timeline::start();
   {
     Gate gate(x);
     calls();
   }
   runtime().engine.wait_all();
-  trace::stop();
+  timeline::stop();
   std::vector<std::string> names;
-  for (const trace::Lane& lane : trace::collect())
-    for (const trace::Event& event : lane.events)
+  for (const timeline::Lane& lane : timeline::collect())
+    for (const timeline::Event& event : lane.events)
       if (std::string_view(event.name) != "gate" && std::string_view(event.name) != "wait") names.push_back(event.name);
   return names;
 }

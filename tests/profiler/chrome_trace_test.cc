@@ -15,8 +15,8 @@ namespace headrace::profiler {
 namespace {
 
 using Json = nlohmann::json;
-using trace::Clock;
-using trace::Lane;
+using timeline::Clock;
+using timeline::Lane;
 
 Json written(const std::vector<Lane>& lanes) {
   std::ostringstream out;
@@ -109,7 +109,7 @@ TEST(ChromeTrace, AsynchronousSpansAndMarks) {
   const std::vector<Lane> lanes{{.number = 1,
                                  .name = "main",
                                  .events = {{"epoch", "mine", 1000, 3000, true}, {"epoch", "mine", 2000, 4000, true}},
-                                 .marks = {{"here", "mine", 1500, trace::Scope::kThread}}}};
+                                 .marks = {{"here", "mine", 1500, timeline::Scope::kThread}}}};
   const Json document = written(lanes);
   const auto begins = with_phase(document, "b"), ends = with_phase(document, "e"), marks = with_phase(document, "i");
   ASSERT_EQ(begins.size(), 2u);

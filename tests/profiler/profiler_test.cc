@@ -19,7 +19,7 @@
 #include "headrace/error.hpp"
 #include "headrace/memory.hpp"
 #include "headrace/ndarray.hpp"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::profiler {
 namespace {
@@ -160,7 +160,7 @@ TEST_F(Profiler, AnnotationsOfADomain) {
   EXPECT_EQ(json["Counter"]["training"]["images"]["Count"], 3);
   EXPECT_EQ(json["Counter"]["training"]["images"]["Max"], 8);
   size_t marks = 0;
-  for (const trace::Lane& lane : trace::collect()) marks += lane.marks.size();
+  for (const timeline::Lane& lane : timeline::collect()) marks += lane.marks.size();
   EXPECT_EQ(marks, 1u);
 }
 

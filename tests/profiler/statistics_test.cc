@@ -7,7 +7,7 @@
 namespace headrace::profiler {
 namespace {
 
-std::vector<trace::Lane> lanes() {
+std::vector<timeline::Lane> lanes() {
   return {{.number = 1,
            .name = "worker",
            .events = {{"add", "operator", 1e6, 3e6}, {"mul", "operator", 3e6, 4e6}, {"epoch", "mine", 0, 5e6, true}},
@@ -38,11 +38,11 @@ TEST(Statistics, RowsByCategoryLargestTotalFirst) {
 }
 
 TEST(Statistics, VirtualTimeIsNotAddedToRealTime) {
-  std::vector<trace::Lane> both = lanes();
+  std::vector<timeline::Lane> both = lanes();
   both.push_back({.number = 3,
                   .name = "compute",
                   .group = "gpu(0)",
-                  .clock = trace::Clock::kVirtual,
+                  .clock = timeline::Clock::kVirtual,
                   .events = {{"add", "operator", 0, 9e6}}});
   const auto sections = statistics(both, SortBy::kTotal, false);
   ASSERT_EQ(sections.size(), 5u);

@@ -43,6 +43,12 @@ def iadd(y):
     y += 1
 
 
+def push(value):
+    store = mx.kv.create("local")
+    store.init("w", A23)
+    store.push("w", value)
+
+
 def assign(y):
     y[0] = 1
 
@@ -141,7 +147,9 @@ CASES = {
     "device type": (lambda: context.Context("tpu", 0), ValueError, ["tpu", "cpu"]),
     "no such gpu": (lambda: nd.ones((2,), ctx=context.gpu(7)), MXNetError, ["gpu"]),
     "np mode": (lambda: util.set_np(shape=False, array=True), ValueError, ["shape"]),
-    "stype": (lambda: A23.tostype("csr"), MXNetError, ["csr"]),
+    "stype": (lambda: A23.tostype("coo"), ValueError, ["coo", "row_sparse"]),
+    "sparse shape": (lambda: nd.ones(3).tostype("csr"), ValueError, ["csr", "two axes", "(3,)"]),
+    "sparse pushed": (lambda: push(A23.tostype("csr")), MXNetError, ["kvstore push", "csr", "tostype"]),
     # files
     "missing file": (lambda: nd.load("/no/such/file"), MXNetError, ["/no/such/file", "No such file"]),
     "broken bytes": (lambda: nd.load_frombuffer(b"abc"), MXNetError, ["Invalid NDArray file format"]),

@@ -296,8 +296,8 @@ def accept_or_refuse(data):
     for array in loaded.values() if isinstance(loaded, dict) else loaded:
         if array._is_none:  # a record may say that there is no array
             continue
-        # A sparse record of a few bytes may stand for a dense array of up to 64 MiB.
-        assert array.size * numpy.dtype(array.dtype).itemsize <= 2**26
+        stored = array if array.stype == "default" else array.data
+        assert stored.size * numpy.dtype(array.dtype).itemsize <= 2**10
         array.wait_to_read()
 
 

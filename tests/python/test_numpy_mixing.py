@@ -94,6 +94,14 @@ def test_gradients_pass_operators_with_numpy_arrays():
         numpy.testing.assert_array_equal(array.grad.asnumpy(), 2 * OTHERS["float32"])
 
 
+@pytest.mark.parametrize("shape", [(4, 3), [4, 3], numpy.array([4, 3]), (numpy.int64(4), numpy.int32(3))])
+def test_shapes_may_be_numpy_arrays(shape):
+    assert nd.ones((1, 3)).broadcast_to(shape).shape == (4, 3)
+    assert nd.zeros(shape).shape == np.zeros(shape).shape == (4, 3)
+    assert nd.arange(12).reshape(shape=shape).shape == np.arange(12).reshape(shape).shape == (4, 3)
+    assert nd.zeros(numpy.array(4)).shape == nd.zeros(numpy.int64(4)).shape == (4,)
+
+
 def test_numpy_functions_refuse_nd_arrays():
     for call in (numpy.sin, numpy.isfinite, numpy.add.reduce):
         with pytest.raises(TypeError, match="NDArray"):

@@ -118,14 +118,14 @@ except MXNetError as error:
 
 def test_a_timeline_that_cannot_be_written_is_told_at_the_start(tmp_path):
     bad = tmp_path / "no such folder" / "run.json"
-    done = run("import sys, headrace; print('running', file=sys.stderr)", HEADRACE_TRACE=str(bad))
+    done = run("import sys, headrace; print('running', file=sys.stderr)", HEADRACE_TIMELINE=str(bad))
     warning, running, *at_exit = done.stderr.splitlines()
-    assert f"HEADRACE_TRACE: '{bad}' cannot be written" in warning
+    assert f"HEADRACE_TIMELINE: '{bad}' cannot be written" in warning
     assert running == "running"
     assert at_exit
 
     good = tmp_path / "run.json"
-    done = run("import headrace as mx; (mx.np.ones((3,)) + 1).wait_to_read()", HEADRACE_TRACE=str(good))
+    done = run("import headrace as mx; (mx.np.ones((3,)) + 1).wait_to_read()", HEADRACE_TIMELINE=str(good))
     assert done.stderr == ""
     assert events_of(good)
 

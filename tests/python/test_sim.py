@@ -379,7 +379,7 @@ def test_memory_of_the_environment():
 @pytest.mark.parametrize("call", ["mx.num_gpus()", "mx.nd.ones((2,))", "mx.waitall()", "mx.memory_report()"])
 def test_an_environment_that_cannot_be(variables, text, call, tmp_path):
     program = f"try:\n    {call}\nexcept mx.MXNetError as error:\n    print(error)"
-    for more in ({}, {"HEADRACE_TRACE": str(tmp_path / "run.json")}):
+    for more in ({}, {"HEADRACE_TIMELINE": str(tmp_path / "run.json")}):
         done = run(program, **variables, **more)
         assert text in done.stdout
         assert done.stderr == ""

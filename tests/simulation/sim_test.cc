@@ -14,7 +14,7 @@
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -245,16 +245,16 @@ TEST_F(SimTest, TheTimelineHasLinksOnTheRealClock) {
   sim::configure({.gpus = 2, .topology = "pcie4"});
   const NDArray x = numbers(4, kGpu0);
   x.wait_to_read();
-  trace::start();
+  timeline::start();
   copied_to(x, kGpu1).wait_to_read();
   runtime().engine.wait_all();
-  trace::stop();
+  timeline::stop();
   std::vector<std::string> lanes;
-  for (const trace::Lane& lane : trace::collect())
-    for (const trace::Event& event : lane.events) {
+  for (const timeline::Lane& lane : timeline::collect())
+    for (const timeline::Event& event : lane.events) {
       if (lane.group != "links") continue;
       lanes.push_back(lane.name + ": " + event.name);
-      EXPECT_EQ(lane.clock, trace::Clock::kTicks);
+      EXPECT_EQ(lane.clock, timeline::Clock::kTicks);
       EXPECT_GT(event.end_ns, event.begin_ns);
     }
   std::ranges::sort(lanes);

@@ -126,7 +126,7 @@ TEST_F(StrictTest, DeviceCodeTouchesTheMemoryThatItDeclares) {
   EXPECT_EQ(read(x)[0], 4.0f);
 }
 
-// Until the host has taken note of the end; then it is poison.
+// Until the host has taken note of the end; then it is garbage.
 TEST_F(StrictTest, ScratchStaysAsLongAsTheLaunch) {
   const NDArray x = full({10}, 1, DType::kFloat32, kGpu0);
   x.wait_to_read();
@@ -141,13 +141,13 @@ TEST_F(StrictTest, ScratchStaysAsLongAsTheLaunch) {
   x.wait_to_read();
   EXPECT_EQ(seen, 7);
   EXPECT_EQ(allocator_of(kGpu0).stats().live, before.live);
-  int poison = 0;
-  push(x, [&poison] {
+  int garbage = 0;
+  push(x, [&garbage] {
     void* const scratch = take_scratch(kMegabyte);
-    run_on_device({&scratch, 1}, [&poison, scratch] { poison = static_cast<const unsigned char*>(scratch)[5]; });
+    run_on_device({&scratch, 1}, [&garbage, scratch] { garbage = static_cast<const unsigned char*>(scratch)[5]; });
   });
   x.wait_to_read();
-  EXPECT_EQ(poison, 0xFF);
+  EXPECT_EQ(garbage, 0xFF);
 }
 
 TEST_F(StrictTest, MemoryThatHasBeenGivenBackCannotBeDeclared) {

@@ -8,7 +8,7 @@ import sources
 GOOD = {
     "src/base/log.cc": '#include "base/log.h"\n#include <fmt/format.h>\n',
     "src/base/check.h": '#include "headrace/error.hpp"\n',
-    "src/engine/engine.cc": '#include "trace/span.h"\n#include "device/registry.h"\n',
+    "src/engine/engine.cc": '#include "timeline/span.h"\n#include "device/registry.h"\n',
     "src/backend/all.cc": '#include "backend/cpu/pool.h"\n#include "backend/sim/device.h"\n',
     "src/op/pointwise.cc": '#include "backend/cpu/parallel.h"\n',
     "src/ops/nn/dense_cpu.cc": '#include "backend/cpu/parallel.h"\n#include "ops/nn/dense.h"\n',
@@ -79,7 +79,7 @@ def test_a_layer_has_a_folder(problems_in, monkeypatch):
 def test_a_layer_without_a_folder_is_told(make_tree):
     problems = list(cpp_layers.problems(make_tree({"src/base/a.h": ""}), []))
     assert len(problems) == len(cpp_layers.LAYERS) - 1
-    assert "there is no folder include/headrace" in problems[0] and "src/trace" in problems[1]
+    assert "there is no folder include/headrace" in problems[0] and "src/timeline" in problems[1]
 
 
 def test_both_languages_count(make_tree, capsys):

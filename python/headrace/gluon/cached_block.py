@@ -1,6 +1,8 @@
 """CachedBlock: a block that keeps the graph of its computation: runs, watches, explains and exports it."""
 
-from .._structure import flatten
+from .. import autograd
+from .._arrays import shape_is_known
+from .._structure import flatten, regroup
 from .block import Block
 from .export import write_network
 from .graph import is_array, symbols
@@ -82,9 +84,27 @@ class CachedBlock(Block):
             return graph.inputs(flat, ctx)
         except DeferredInitializationError:
             graph.infer(flat, "shape")
-            for param in self.collect_params().values():
+            parameters = self.collect_params().values()
+            if any(param._deferred_init and not shape_is_known(param.shape) for param in parameters):
+                self._run_blocks(*regroup(iter(flat), graph.in_format))
+            for param in parameters:
                 param._finish_deferred_init()
             return graph.inputs(flat, ctx)
+
+    def _run_blocks(self, *args):
+        """Runs all blocks one by one, as if nothing were hybridized: some know the shapes of their parameters
+        where these do not follow from the graph.
+        """
+        blocks = []
+        self.apply(lambda block: blocks.append(block) if getattr(block, "_active", False) else None)
+        try:
+            for block in blocks:
+                block._active = False
+            with autograd.pause():
+                self.forward(*args)
+        finally:
+            for block in blocks:
+                block._active = True
 
     def _plan_text(self, args):
         """Compiles the graph for `args` in the current mode, without running it, and says what would run."""

@@ -59,7 +59,7 @@ class Graph:
                 assert name in parameters, f"Unknown input to HybridBlock: {name}"
             self.sources.append(places.get(name, parameters.get(name)))
         used = set(outputs.list_inputs())
-        for name in data_names:
+        for name in self.data_names:
             if name not in used:
                 warnings.warn(f"The {name} is not used by the computation. Is this intended?", stacklevel=5)
         for name in parameters:

@@ -11,6 +11,7 @@ from ..base import numeric_types
 from .hybrid_block import HybridBlock
 
 __all__ = [
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "HingeLoss",
     "HuberLoss",
@@ -314,6 +315,45 @@ class CosineEmbeddingLoss(Loss):
     def _cosine(m, x, y):
         norms = m.sqrt(m.sum(m.square(x), axis=-1)) * m.sqrt(m.sum(m.square(y), axis=-1))
         return m.sum(x * y, axis=-1) / m.maximum(norms, 1e-12)
+
+
+class CTCLoss(Loss):
+    """Connectionist temporal classification: minus the log-probability of each label over all alignments.
+
+    Parameters
+    ----------
+    layout : 'NTC' or 'TNC', the axes of `pred`: scores of classes before softmax, the last being the blank.
+    label_layout : 'NT' or 'TN', the axes of `label`: classes, and -1 behind the end of a label.
+
+    `pred_lengths` and `label_lengths` of shape (N,) say how long sequences and labels are. Shape (N,).
+    AssertionError: another layout.
+    """
+
+    def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
+        assert layout in ("NTC", "TNC"), f"Only 'NTC' and 'TNC' layouts for pred are supported. Got: {layout}"
+        assert label_layout in ("NT", "TN"), (
+            f"Only 'NT' and 'TN' layouts for label are supported. Got: {label_layout}"
+        )
+        self._layout = layout
+        self._label_layout = label_layout
+        super().__init__(weight, label_layout.find("N"), **kwargs)
+
+    def hybrid_forward(self, F, pred, label, pred_lengths=None, label_lengths=None, sample_weight=None):
+        swapaxes = _math(F).swapaxes
+        if self._layout == "NTC":
+            pred = swapaxes(pred, 0, 1)
+        if self._batch_axis == 1:
+            label = swapaxes(label, 0, 1)
+        loss = (F.npx.ctc_loss if is_np_array() else F.CTCLoss)(
+            pred,
+            label,
+            pred_lengths,
+            label_lengths,
+            use_data_lengths=pred_lengths is not None,
+            use_label_lengths=label_lengths is not None,
+            blank_label="last",
+        )
+        return self._weighted(F, loss, sample_weight)
 
 
 class SDMLLoss(Loss):

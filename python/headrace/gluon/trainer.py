@@ -36,6 +36,10 @@ class Trainer:
     by the first step.
     """
 
+    _amp_loss_scaler = (
+        None  # what amp.init_trainer sets: its has_overflow(params) tells which steps to leave out
+    )
+
     def __init__(
         self,
         params,
@@ -124,9 +128,12 @@ class Trainer:
         self._rescale(batch_size)
         self._prepare()
         fresh = self._fresh(ignore_stale_grad)
-        if fresh is None or any(map(any, fresh)):
-            self._allreduce_grads()
-            self._update(fresh)
+        if fresh is not None and not any(map(any, fresh)):
+            return
+        if self._update_on_kvstore and self._overflowed():  # before the store has seen it
+            return
+        self._allreduce_grads()
+        self._update(fresh)
 
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.
@@ -203,6 +210,8 @@ class Trainer:
 
     def _update(self, fresh):
         if not self._update_on_kvstore:
+            if self._overflowed():
+                return
             for k, (updater, lists) in enumerate(zip(self._updaters, self._lists)):
                 if fresh is not None:
                     lists = [list(itertools.compress(items, fresh[k])) for items in lists]
@@ -211,6 +220,16 @@ class Trainer:
         for _, _, weights in self._lists:
             for weight in weights:
                 weight._fresh_grad = False
+
+    def _overflowed(self):
+        """Whether losses are scaled and a gradient overflowed, so that this step is left out."""
+        scaler = self._amp_loss_scaler
+        if scaler is None or not scaler.has_overflow(self._params):
+            return False
+        for _, _, weights in self._lists:
+            for weight in weights:
+                weight._fresh_grad = False
+        return True
 
     # --- what a step works on ---
 

@@ -378,18 +378,7 @@ class Module(BaseModule):
         self._index = {name: i * count for i, name in enumerate(self._param_names)}
         names = {index + k: name for name, index in self._index.items() for k in range(count)}
         rescale = 1.0 / (self._exec_group.batch_size * self._summed_workers())
-        if isinstance(optimizer, str):
-            options = {"rescale_grad": rescale, **dict(optimizer_params)}
-            optimizer = opt.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
-        else:
-            if optimizer.rescale_grad != rescale:
-                warnings.warn(
-                    "Optimizer created manually outside Module but rescale_grad is not normalized to "
-                    f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?",
-                    stacklevel=2,
-                )
-            optimizer.idx2name = optimizer.idx2name or names
-        self._optimizer = optimizer
+        self._optimizer = optimizer = self._make_optimizer(optimizer, optimizer_params, names, rescale)
         self._updaters = [opt.get_updater(optimizer)] * count
         self._init_kvstore(replicas)
         self._forget_updates()
@@ -397,6 +386,20 @@ class Module(BaseModule):
         if self._preload_opt_states is not None:
             self.load_optimizer_states(self._preload_opt_states)
             self._preload_opt_states = None
+
+    def _make_optimizer(self, optimizer, optimizer_params, names, rescale):
+        """An Optimizer of what init_optimizer was given; `names`: by index, those of what it updates."""
+        if isinstance(optimizer, str):
+            options = {"rescale_grad": rescale, **dict(optimizer_params)}
+            return opt.create(optimizer, sym=self._symbol, param_idx2name=names, **options)
+        if optimizer.rescale_grad != rescale:
+            warnings.warn(
+                "Optimizer created manually outside Module but rescale_grad is not normalized to "
+                f"1.0/batch_size/num_workers ({optimizer.rescale_grad} vs. {rescale}). Is this intended?",
+                stacklevel=3,
+            )
+        optimizer.idx2name = optimizer.idx2name or names
+        return optimizer
 
     def _summed_workers(self):
         """How many workers' gradients an update sums."""

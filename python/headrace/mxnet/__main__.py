@@ -15,6 +15,7 @@ from headrace.mxnet import _alias, install
 
 USAGE = """\
 usage: python -m headrace.mxnet [--timeline FILE] (PROGRAM.py | -m MODULE | -c CODE | -) [ARGUMENT...]
+       python -m headrace.mxnet --check (FILE | FOLDER)...
 
 Runs a Python program with `import mxnet` resolved to Headrace. Like python itself it
 sets sys.argv and sys.path, and ends with the exit status of the program.
@@ -24,6 +25,8 @@ sets sys.argv and sys.path, and ends with the exit status of the program.
   -c CODE           a program given as text
   -                 a program read from standard input
   --timeline FILE   write what the engine did, and when, as a Chrome trace
+  --check           run nothing: list the names of MXNet that programs and notebooks use and that are
+                    missing here, or differ. The exit status is 1 when something is missing
   --version         print the versions of Headrace and of the MXNet it stands for
   -h, --help        print this text
 """
@@ -50,6 +53,8 @@ def main(arguments: list[str]) -> None:
 
             print(f"Headrace {headrace.__version__}, as MXNet {_alias.MXNET_VERSION}")
             return
+        if option == "--check":
+            sys.exit(_checked(arguments))
         if option == "--timeline":
             if not arguments:
                 _usage_error("--timeline needs the name of a file")
@@ -66,6 +71,18 @@ def main(arguments: list[str]) -> None:
     sys.path.insert(1, os.fspath(_alias.SITE))
     program, rest = _load(arguments)
     _run(program, rest, timeline)
+
+
+def _checked(targets: list[str]) -> int:
+    from headrace.mxnet import _check
+
+    if not targets:
+        _usage_error("--check needs files or folders")
+    install()
+    try:
+        return _check.check(targets)
+    except OSError as error:
+        _stop(f"can't read {error.filename!r}: [Errno {error.errno}] {error.strerror}")
 
 
 def _load(arguments: list[str]) -> tuple[Program, list[str]]:

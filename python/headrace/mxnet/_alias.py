@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..libinfo import __version__ as MXNET_VERSION
-from . import _homes
+from . import _homes, _names
 
 OWN = pathlib.Path(__file__).parent
 SITE = OWN / "_site"  # holds a package `mxnet` that only calls install()
@@ -74,7 +74,7 @@ class Finder(importlib.abc.MetaPathFinder):
         home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
         module = _own_module(name) or _find_module(home)
         if module is None:
-            raise ModuleNotFoundError(_missing_text(fullname), name=fullname)
+            raise ModuleNotFoundError(_names.missing_text(fullname), name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
 
 
@@ -94,10 +94,7 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._spec
-        own = module.__name__
-        for name, loaded in list(sys.modules.items()):  # the module and what it brought along
-            if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
-                _name_what_is_missing(self._mxnet_name + name[len(own) :], loaded)
+        _name_all_that_is_missing(self._mxnet_name, module)
 
 
 def _own_names() -> list[str]:
@@ -120,8 +117,25 @@ def _find_module(name: str) -> types.ModuleType | None:
     return value if isinstance(value, types.ModuleType) else None
 
 
-def _missing_text(mxnet_name: str) -> str:
-    return f"{mxnet_name} is not in Headrace yet (or MXNet {MXNET_VERSION} does not have that name either)"
+class _MissingName(AttributeError):
+    """Looks for what may have been meant when somebody reads the text, and not for every `hasattr`."""
+
+    def __init__(self, path: str, module: types.ModuleType) -> None:
+        super().__init__(path, name=path.rpartition(".")[2], obj=module)
+
+    def __str__(self) -> str:
+        return _names.missing_text(self.args[0])
+
+
+_MissingName.__module__, _MissingName.__qualname__ = "builtins", "AttributeError"  # what tracebacks show
+
+
+def _name_all_that_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
+    """As `_name_what_is_missing`, for the module and what it brought along."""
+    own = module.__name__
+    for name, loaded in list(sys.modules.items()):
+        if f"{name}.".startswith(f"{own}.") and isinstance(loaded, types.ModuleType):
+            _name_what_is_missing(mxnet_name + name[len(own) :], loaded)
 
 
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
@@ -141,18 +155,22 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     def __getattr__(name: str) -> Any:
         if lookup is not None:
             try:
-                return lookup(name)
+                value = lookup(name)
             except AttributeError:
                 pass
+            else:
+                if isinstance(value, types.ModuleType):  # imported when it was first used
+                    _name_all_that_is_missing(f"{mxnet_name}.{name}", value)
+                return value
         if f"{module.__name__}.{name}" in _homes.MODULES:
             return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
         if home is not None and hasattr(importlib.import_module(home), name):
             return getattr(sys.modules[home], name)
-        text = _missing_text(f"{mxnet_name}.{name}")
+        path = f"{mxnet_name}.{name}"
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:
-            raise ImportError(text, name=mxnet_name)
-        raise AttributeError(text, name=name, obj=module)
+            raise ImportError(_names.missing_text(path), name=mxnet_name)
+        raise _MissingName(path, module)
 
     __getattr__.mxnet_name = mxnet_name
     module.__getattr__ = __getattr__

@@ -6,13 +6,19 @@ NAMES = {
     "headrace.gluon.block": "headrace.gluon",
     "headrace.gluon.nn.basic_layers": "headrace.gluon.nn",
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
+    "headrace.kvstore": "headrace.mxnet._kvstore_server",
+    "headrace.ndarray": "headrace.mxnet._cached_op",
     "headrace.ndarray.ndarray": "headrace.mxnet._c_names",
     "headrace.util": "headrace.mxnet._util_names",
 }
 
 # Modules.
 MODULES = {
-    "headrace.img": "headrace.image",
+    "headrace.gluon.contrib.data.text": "headrace.mxnet._text_datasets",
+    "headrace.gluon.model_zoo.model_store": "headrace.mxnet._model_store",
+    "headrace.io.utils": "headrace.mxnet._io_utils",
+    "headrace.kvstore.kvstore_server": "headrace.mxnet._kvstore_server",
+    "headrace.image.image": "headrace.image",
     "headrace.ndarray.numpy": "headrace.numpy",
     "headrace.ndarray.numpy_extension": "headrace.numpy_extension",
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",

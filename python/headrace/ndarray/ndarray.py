@@ -1,5 +1,6 @@
 """NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
 
+import numbers
 import sys
 import warnings
 import weakref
@@ -9,7 +10,6 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context
-from .storage_types import refuse
 
 __all__ = [
     "NDArray",
@@ -63,11 +63,6 @@ class NDArray(_core.Array):
         return context_of(self._device)
 
     ctx = context
-
-    @property
-    def stype(self):
-        """'default': arrays are dense."""
-        return "default"
 
     @property
     def handle(self):
@@ -150,21 +145,6 @@ class NDArray(_core.Array):
     def as_in_ctx(self, ctx):
         """The same as `as_in_context`."""
         return self.as_in_context(ctx)
-
-    def tostype(self, stype):
-        """The array itself for 'default', the only storage type."""
-        if stype != "default":
-            refuse("tostype", stype)
-        return self
-
-    def attach_grad(self, grad_req="write", stype=None):
-        """Makes the array a variable: ``backward`` collects its gradient in ``grad``.
-
-        ``grad_req`` is 'write', 'add' or 'null'; the gradient starts as zeros. Earlier history is dropped.
-        """
-        if stype not in (None, "default"):
-            refuse("attach_grad", stype)
-        _core.Array.attach_grad(self, grad_req)
 
     # --- shape ---
 
@@ -294,6 +274,10 @@ def array(source_array, ctx=None, dtype=None):
     return _placed(made, ctx)
 
 
+def _shape_of(shape):
+    return (shape,) if isinstance(shape, numbers.Integral) else tuple(shape)
+
+
 def _placed(made, ctx):
     """`made` on the device that a creation function was asked for."""
     ctx = ctx if ctx is not None else current_context()
@@ -301,16 +285,16 @@ def _placed(made, ctx):
 
 
 def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
-    """Zeros, float32 by default. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    """Zeros, float32 by default, stored as `stype`: 'default' (dense), 'row_sparse' or 'csr'."""
     if stype not in (None, "default"):
-        refuse("zeros", stype)
+        return _placed(_core.sparse_zeros(stype, _shape_of(shape), dtype or "float32"), ctx)
     return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
 
 
 def empty(shape, ctx=None, dtype=None, stype=None):
-    """An NDArray whose values are undefined. NotSupportedForSparseNDArray: another `stype` than 'default'."""
+    """An NDArray whose values are undefined; sparse ones of another `stype` than 'default' are zeros."""
     if stype not in (None, "default"):
-        refuse("empty", stype)
+        return zeros(shape, ctx, dtype, stype)
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, False)
 

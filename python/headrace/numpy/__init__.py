@@ -9,15 +9,16 @@ from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
 from .multiarray import array, empty, ndarray
 from .numbers import give_scalars as _give_scalars
-from . import linalg, random
+from . import _internal, linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
+from .financial import *  # noqa: F403
 from .host import *  # noqa: F403
 from .parts import *  # noqa: F403
 from .products import *  # noqa: F403
 from .statistics import *  # noqa: F403
 from .values import *  # noqa: F403
-from . import differences, functions, host, parts, products, statistics, values
+from . import differences, financial, functions, host, parts, products, statistics, values
 
 _add_methods(ndarray, "ndarray")
 _names = _populate(globals(), "np")
@@ -49,6 +50,7 @@ __all__ = [
     "nan",
     *differences.__all__,
     *functions.__all__,
+    *financial.__all__,
     *host.__all__,
     *parts.__all__,
     *products.__all__,

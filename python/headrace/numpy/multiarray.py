@@ -77,11 +77,11 @@ class ndarray(NDArray):
             shape = kwargs.pop("shape")
         elif "newshape" in kwargs:
             shape = kwargs.pop("newshape")
-        elif len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        elif len(shape) == 1:
             shape = shape[0]
         if kwargs:
             raise TypeError(f"reshape: unexpected arguments {sorted(kwargs)}; known are shape and order")
-        return front_end().reshape(self, shape if isinstance(shape, int) else tuple(shape), order=order)
+        return front_end().reshape(self, shape, order=order)
 
     def reshape_view(self, *shape, **kwargs):
         """Like ``reshape``."""

@@ -10,7 +10,7 @@ from .arithmetic import *  # noqa: F403
 from .symbol import *  # noqa: F403
 from .symbol import Symbol
 from . import numpy, numpy_extension
-from . import contrib, image, linalg, op, random
+from . import contrib, image, linalg, op, random, sparse
 
 np, npx = numpy, numpy_extension
 
@@ -22,7 +22,7 @@ _names = calls.functions("nd")
 for _name, _function in _names.items():
     globals().setdefault(_name, _function)
 
-_modules = ["contrib", "image", "linalg", "op", "random"]
+_modules = ["contrib", "image", "linalg", "op", "random", "sparse"]
 __all__ = [*symbol.__all__, *arithmetic.__all__, *sorted(_names), *_modules, "histogram", "split_v2"]
 
 

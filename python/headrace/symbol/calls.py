@@ -15,6 +15,7 @@ from ..name import NameManager
 __all__ = ["apply", "composed", "composed_namespace", "function", "functions", "namespace", "set_classes"]
 
 _classes = {}
+_BFLOAT16 = numpy.dtype([("bfloat16", numpy.uint16)])  # how MXNet writes it
 # What names of nodes leave out of operators' names: of np functions and of others.
 _PREFIXES = {True: re.compile("^_(npi_|npx_|np_)?"), False: re.compile("^_(npi_|npx_|np_)")}
 
@@ -39,7 +40,7 @@ def is_number(value):
 def to_text(value):
     """An attribute's value as symbol files write it: what str() gives; dtypes by name."""
     if isinstance(value, (type, numpy.dtype)):
-        return _core.dtype_name(value)
+        return "bfloat16" if value == _BFLOAT16 else _core.dtype_name(value)
     if isinstance(value, (list, tuple)):
         items = [to_text(item) for item in value]
         if isinstance(value, list):

@@ -1,5 +1,6 @@
 """Symbols whose operators follow NumPy: what `F.np` is in a traced np block."""
 
+from ..numpy import _internal as _internal
 from ..numpy import differences, functions, parts, products, statistics
 from ..numpy import random as _random
 from . import calls

@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m headrace.timeline",
         description="Makes one HTML page of a timeline that headrace.profiler.dump(), --timeline or "
-        "HEADRACE_TRACE wrote, or of another file in Chrome's trace format. The page needs no network.",
+        "HEADRACE_TIMELINE wrote, or of another file in Chrome's trace format. The page needs no network.",
     )
     parser.add_argument("timeline", help="the JSON file")
     parser.add_argument("-o", "--output", help="the page (default: the name of the file with .html)")

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "base/config.h"
 #include "base/slab.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
@@ -93,7 +93,7 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
 // The curve of the timeline has a sample at each step of the common count, so small blocks are free; the sample has
 // what the threads have not yet reported, too, or what one allocates and another releases would take it below zero.
 void HostAllocator::count(int64_t bytes) noexcept {
-  if (counter_.add(bytes) && trace::enabled(trace::Source::kMemory)) [[unlikely]]
+  if (counter_.add(bytes) && timeline::enabled(timeline::Source::kMemory)) [[unlikely]]
     trace_.sample_change(stats());
 }
 

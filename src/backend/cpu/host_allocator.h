@@ -10,7 +10,7 @@
 #include "backend/cpu/memory_counter.h"
 #include "base/spin_lock.h"
 #include "device/allocator.h"
-#include "device/memory_trace.h"
+#include "device/memory_counters.h"
 #include "device/size_class.h"
 
 namespace headrace {
@@ -56,7 +56,7 @@ class HostAllocator final : public Allocator {
   const int64_t physical_bytes_;
   const int64_t watermark_;
   MemoryCounter counter_;
-  MemoryTrace trace_{Device{}};
+  MemoryCounters trace_{Device{}};
   std::atomic<int64_t> pooled_{0};
   std::array<FreeList, size_class::kCount> free_;
 

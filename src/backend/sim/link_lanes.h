@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "device/topology.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::sim {
 
 class LinkLanes {
  public:
   // `topology` outlives it.
-  LinkLanes(const Topology& topology, trace::Clock clock);
+  LinkLanes(const Topology& topology, timeline::Clock clock);
 
   // A copy held the resources of its route from `begin` to `end`, stamps of the clock. Copies come in the order in
   // which they end. Does nothing unless operators are recorded.
@@ -22,12 +22,12 @@ class LinkLanes {
 
  private:
   struct Lane {
-    trace::Track track;
+    timeline::Track track;
     uint64_t until;
   };
 
   const Topology& topology_;
-  const trace::Clock clock_;
+  const timeline::Clock clock_;
   std::vector<std::vector<Lane>> lanes_;  // by resource of the topology; made when they are first needed
 };
 

@@ -57,7 +57,7 @@ void* ProtectedMemory::make(Device device, size_t bytes) {
   check(mapped != MAP_FAILED, ErrorKind::kMemory, "{}: the host has no {} bytes of memory for it: {}",
         to_string(device), bytes, std::strerror(errno));
   const uintptr_t block = reinterpret_cast<uintptr_t>(mapped) + page;
-  std::memset(reinterpret_cast<void*>(block), kPoison, pages);
+  std::memset(reinterpret_cast<void*>(block), kGarbage, pages);
   protect(block, pages + page, PROT_NONE);
   std::lock_guard guard(mutex_);
   blocks_.emplace(block, Block{device, pages});
@@ -80,7 +80,7 @@ void ProtectedMemory::take_back(const void* block) noexcept {
   open(block);
   std::lock_guard guard(mutex_);
   Block& own = find(block)->second;
-  std::memset(const_cast<void*>(block), kPoison, own.bytes);
+  std::memset(const_cast<void*>(block), kGarbage, own.bytes);
   protect(reinterpret_cast<uintptr_t>(block), own.bytes, PROT_NONE);
   own.opened = 0;
   own.is_in_use = false;

@@ -1,6 +1,6 @@
 // Memory of strict simulated GPUs. Blocks have pages of their own that no thread can touch while no device code is
-// running that has opened them; a touch ends the process and says what was touched. What nobody uses is poison. One per
-// machine; any thread may call any function.
+// running that has opened them; a touch ends the process and says what was touched. What is in no use holds garbage.
+// One per machine; any thread may call any function.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace headrace {
 class ProtectedMemory {
  public:
   // NaN in every type of floating point, -1 in integers.
-  static constexpr unsigned char kPoison = 0xFF;
+  static constexpr unsigned char kGarbage = 0xFF;
 
   // Watches for touches from now on; the object lives as long as the process.
   ProtectedMemory();

@@ -27,26 +27,26 @@ Schedule::Schedule(const Machine& machine)
 int Schedule::stream_of(const PushedWork& work) const {
   if (work.device.is_host()) return numbers_.number({});
   const int gpu = machine_.check_gpu(work.device.id, work.name);
-  if (work.lane != Lane::kCommunication || !work.source || *work.source == work.device)
-    return numbers_.number({gpu, work.lane});
+  if (work.role != StreamRole::kCommunication || !work.source || *work.source == work.device)
+    return numbers_.number({gpu, work.role});
   check(!work.source->is_host(), ErrorKind::kValue,
-        "virtual machine: '{}' copies from {} to {} as communication between accelerators; use the lane '{}'",
-        work.name, to_string(*work.source), to_string(work.device), lane_name(Lane::kHostToDevice));
-  return numbers_.number({gpu, Lane::kCommunication, machine_.check_gpu(work.source->id, work.name)});
+        "virtual machine: '{}' copies from {} to {} as communication between accelerators; use the role '{}'",
+        work.name, to_string(*work.source), to_string(work.device), role_name(StreamRole::kHostToDevice));
+  return numbers_.number({gpu, StreamRole::kCommunication, machine_.check_gpu(work.source->id, work.name)});
 }
 
 bool Schedule::is_copy(int stream) const {
   const StreamPlace place = numbers_.place(stream);
-  return place.sender >= 0 || place.lane == Lane::kHostToDevice || place.lane == Lane::kDeviceToHost;
+  return place.sender >= 0 || place.role == StreamRole::kHostToDevice || place.role == StreamRole::kDeviceToHost;
 }
 
 const Route& Schedule::route_of(int stream) {
   std::optional<Route>& route = streams_[stream].route;
   if (!route) {
     const StreamPlace place = numbers_.place(stream);
-    route = place.sender >= 0                   ? machine_.route_between(place.sender, place.gpu)
-            : place.lane == Lane::kHostToDevice ? machine_.route_from_host(place.gpu)
-                                                : machine_.route_to_host(place.gpu);
+    route = place.sender >= 0                         ? machine_.route_between(place.sender, place.gpu)
+            : place.role == StreamRole::kHostToDevice ? machine_.route_from_host(place.gpu)
+                                                      : machine_.route_to_host(place.gpu);
   }
   return *route;
 }
@@ -131,7 +131,7 @@ void Schedule::advance(int64_t ps) {
 // What could begin before now has begun.
 void Schedule::stall(int gpu, int64_t ps) {
   check(ps >= 0, ErrorKind::kValue, "virtual machine: a stall cannot take {} ps", ps);
-  const int stream = numbers_.number({machine_.check_gpu(gpu, "stall"), Lane::kCompute});
+  const int stream = numbers_.number({machine_.check_gpu(gpu, "stall"), StreamRole::kCompute});
   catch_up();
   streams_[stream].stall_ps = ps;
 }

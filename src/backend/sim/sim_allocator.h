@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/allocator.h"
-#include "device/memory_trace.h"
+#include "device/memory_counters.h"
 #include "device/size_class.h"
 
 namespace headrace {
@@ -63,7 +63,7 @@ class SimAllocator final : public Allocator {
   MemoryStats stats_;
   std::array<std::vector<void*>, size_class::kCount> free_;
   std::atomic<uint64_t> losses_{0};  // read without the mutex
-  MemoryTrace trace_;
+  MemoryCounters trace_;
 };
 
 }  // namespace headrace

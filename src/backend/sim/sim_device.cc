@@ -5,13 +5,13 @@
 #include "backend/sim/sim_machine.h"
 #include "base/check.h"
 #include "base/futex.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
 
-// The three lanes that have one stream each.
-constexpr int kOwnStreams = static_cast<int>(Lane::kCommunication);
+// The three roles that have one stream each.
+constexpr int kOwnStreams = static_cast<int>(StreamRole::kCommunication);
 
 }  // namespace
 
@@ -20,10 +20,10 @@ SimDevice::SimDevice(SimMachine& machine, int id)
       machine_(machine),
       allocator_(device(), machine.default_memory_bytes(), machine.protected_memory(), [this] { notify(); }) {
   for (int index = 0; index < kOwnStreams; ++index)
-    streams_.push_back(std::make_unique<SimStream>(*this, static_cast<Lane>(index), index, std::nullopt));
+    streams_.push_back(std::make_unique<SimStream>(*this, static_cast<StreamRole>(index), index, std::nullopt));
   for (int peer = 0; peer < kMost; ++peer)
-    streams_.push_back(
-        std::make_unique<SimStream>(*this, Lane::kCommunication, kOwnStreams + peer, Device{DeviceType::kGpu, peer}));
+    streams_.push_back(std::make_unique<SimStream>(*this, StreamRole::kCommunication, kOwnStreams + peer,
+                                                   Device{DeviceType::kGpu, peer}));
 }
 
 SimDevice::~SimDevice() = default;
@@ -66,7 +66,7 @@ bool SimDevice::takes_fault() noexcept {
 void SimDevice::stall_if_asked() noexcept {
   const int64_t ns = stall_ns_.exchange(0, std::memory_order_relaxed);
   if (ns == 0) return;
-  trace::Span span("stall");
+  timeline::Span span("stall");
   std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
 }
 

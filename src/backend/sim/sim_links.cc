@@ -8,7 +8,7 @@ namespace headrace {
 
 SimLinks::SimLinks(std::shared_ptr<const Topology> topology)
     : machine_(sim::MachineSpec(std::move(topology))),
-      lanes_(machine_.topology(), trace::Clock::kTicks),
+      lanes_(machine_.topology(), timeline::Clock::kTicks),
       flows_(machine_.topology().resources()) {}
 
 Route SimLinks::route(Device to, Device from) const {
@@ -39,7 +39,7 @@ int SimLinks::start(Device to, Device from, size_t bytes) {
   const int number = next_++;
   Copy& copy = copies_[number];
   copy.route = std::move(way);
-  copy.begin = trace::enabled(trace::kLink.source) ? ticks() : 0;
+  copy.begin = timeline::enabled(timeline::kLink.source) ? ticks() : 0;
   flows_.start(number, copy.route.resources, bytes);
   flows_.share();
   changed_.notify_all();

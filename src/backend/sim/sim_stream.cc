@@ -10,11 +10,11 @@
 #include "backend/sim/sim_machine.h"
 #include "base/signals_blocked.h"
 #include "device/cores.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
-SimStream::SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept
-    : Stream(device, lane, index, source),
+SimStream::SimStream(SimDevice& device, StreamRole role, int index, std::optional<Device> source) noexcept
+    : Stream(device, role, index, source),
       device_(device),
       memory_(device.machine().protected_memory()),
       mutex_(device.streams_mutex()) {}
@@ -64,7 +64,7 @@ void SimStream::synchronize(uint64_t number) noexcept {
 }
 
 void SimStream::work() noexcept {
-  trace::name_thread(fmt::format("{} {}", to_string(device_.device()), lane_name(lane())));
+  timeline::name_thread(fmt::format("{} {}", to_string(device_.device()), role_name(role())));
   std::unique_lock guard(mutex_);
   for (;;) {
     has_items_.wait(guard, [&] { return stopping_ || !items_.empty(); });
@@ -104,12 +104,12 @@ void SimStream::expect(uint64_t number) noexcept {
 void SimStream::carry_out(Item& item) noexcept {
   if (!item.work) return item.event.stream->synchronize(item.event.number);
   const std::vector<Piece> pieces = std::move(item.pieces);
-  if (lane() == Lane::kCompute) device_.stall_if_asked();
+  if (role() == StreamRole::kCompute) device_.stall_if_asked();
   if (device_.lost()) return;
   const StreamScope scope(*this, *item.work);
   if (!item.work->begin()) return;
   std::optional<BusyThread> busy;
-  if (lane() == Lane::kCompute) busy.emplace();
+  if (role() == StreamRole::kCompute) busy.emplace();
   if (!memory_) {
     item.work->launch();
   } else {

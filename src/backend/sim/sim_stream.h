@@ -19,7 +19,7 @@ class SimDevice;
 
 class SimStream final : public Stream {
  public:
-  SimStream(SimDevice& device, Lane lane, int index, std::optional<Device> source) noexcept;
+  SimStream(SimDevice& device, StreamRole role, int index, std::optional<Device> source) noexcept;
   ~SimStream() override { stop(); }
 
   Event launch(Work& work) override;

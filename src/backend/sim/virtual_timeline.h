@@ -10,7 +10,7 @@
 #include "backend/sim/link_lanes.h"
 #include "backend/sim/streams.h"
 #include "device/topology.h"
-#include "trace/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace::sim {
 
@@ -25,12 +25,12 @@ class VirtualTimeline {
 
  private:
   // Whether there is something to draw.
-  bool records(const trace::Category& category);
+  bool records(const timeline::Category& category);
 
   StreamNumbers numbers_;
-  std::vector<std::optional<trace::Track>> streams_;  // made when they are first needed
+  std::vector<std::optional<timeline::Track>> streams_;  // made when they are first needed
   LinkLanes links_;
-  std::optional<trace::Track> frontend_;
+  std::optional<timeline::Track> frontend_;
 };
 
 }  // namespace headrace::sim

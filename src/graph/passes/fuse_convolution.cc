@@ -8,8 +8,8 @@
 #include "graph/uses.h"
 #include "op/pointwise.h"
 #include "op/trace.h"
-#include "ops/nn/batch_norm.h"
-#include "ops/nn/convolution.h"
+#include "ops/convolution/convolution.h"
+#include "ops/normalization/batch_norm.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

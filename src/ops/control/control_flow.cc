@@ -3,7 +3,6 @@
 
 #include "op/op_def.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

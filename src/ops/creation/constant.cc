@@ -7,7 +7,6 @@
 #include "op/spelling.h"
 #include "ops/creation/creation.h"
 #include "ops/creation/place.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

@@ -8,7 +8,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/families.h"
 #include "ops/index/gather.h"
 
 namespace headrace {

@@ -7,7 +7,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/index/indices.h"
 
 namespace headrace {

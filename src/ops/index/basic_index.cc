@@ -8,7 +8,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {
@@ -43,7 +42,7 @@ Geometry indexed(const Geometry& in, const Shape& key) {
     out.offset += start * in.strides[axis];
     if (kind == 1) {
       out.shape.push_back(count);
-      out.strides.push_back(step * in.strides[axis]);
+      out.strides.push_back(count > 1 ? step * in.strides[axis] : in.strides[axis]);  // of one element any will do
     }
     ++axis;
   }

@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/trace.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -43,7 +42,7 @@ struct Along {
       : array(named ? given : call("_reshape_to", {given}, {{"shape", Shape{given.size()}}})),
         axis(named ? normalize_axis(*named, static_cast<int64_t>(given.ndim()), name) : 0),
         extent(array.shape()[static_cast<size_t>(axis)]) {
-    constexpr int64_t kMostTraced = int64_t{1} << 24;
+    constexpr int64_t kMostTraced = int64_t{1} << 20;
     check(!is_abstract(array) || extent <= kMostTraced, ErrorKind::kMemory,
           "{}: a graph would hold a list of the places of an axis of extent {}; at most {} are possible", name, extent,
           kMostTraced);

@@ -7,7 +7,6 @@
 #include "op/formula/numeric_cast.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

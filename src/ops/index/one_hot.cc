@@ -10,7 +10,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/index/indices.h"
 
 namespace headrace {
@@ -157,8 +156,10 @@ OpDef ravel() {
              const std::vector<int64_t> from = integers_of(c.input(0));
              const auto n = static_cast<size_t>(c.output(0).size);
              std::vector<int64_t> to(n, 0);
+             const auto wrapping = [](int64_t value) { return static_cast<uint64_t>(value); };  // for any coordinates
              for (size_t d = 0; d < a.shape.size(); ++d)
-               for (size_t i = 0; i < n; ++i) to[i] = to[i] * a.shape[d] + from[d * n + i];
+               for (size_t i = 0; i < n; ++i)
+                 to[i] = static_cast<int64_t>(wrapping(to[i]) * wrapping(a.shape[d]) + wrapping(from[d * n + i]));
              store_integers(to, c.output(0));
            },
        .zero_gradient = true,
@@ -175,8 +176,8 @@ OpDef unravel() {
               "is out of range. Raises ValueError for a shape with an extent of 0.",
        .infer =
            [](Infer& i, const GridAttrs& a) {
-             i.require(element_count(a.shape) > 0, ErrorKind::kValue, "there are no coordinates in shape {}",
-                       to_string(a.shape));
+             i.require(std::ranges::all_of(a.shape, [](int64_t extent) { return extent > 0; }), ErrorKind::kValue,
+                       "there are no coordinates in shape {}", to_string(a.shape));
              Shape result = i.shape(0);
              result.insert(0, static_cast<int64_t>(a.shape.size()));
              i.output(result, i.dtype(0));

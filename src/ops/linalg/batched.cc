@@ -5,7 +5,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/linalg/dot.h"
 #include "ops/linalg/matrix.h"
 

@@ -4,11 +4,12 @@
 
 #include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
+#include "ops/sparse/sparse_dot.h"
 
 namespace headrace {
 namespace {
@@ -62,9 +63,25 @@ void run_dot(KernelContext& context, const DotAttrs& at) {
   gemm(context, g);
 }
 
+// The gradient of the dense factor is a product with the transposed csr matrix, stored as who wants it has room for.
+void csr_dot_back(Gradient& g, const DotAttrs& a) {
+  const NDArray &lhs = g.input(0), rhs = dense(g.input(1)), head = dense(g.head());
+  if (g.wants(0)) {
+    const DotAttrs of_matrix{.transpose_b = true};
+    const int64_t n = rhs.shape()[0] == 0 ? 0 : rhs.size() / rhs.shape()[0];
+    const NDArray rows = matrix_of(rhs, rhs.shape()[0], n), heads = matrix_of(head, head.shape()[0], n);
+    g.set(0, a.transpose_a ? call(g.op(), make_attrs(of_matrix), {rows, heads})
+                           : call(g.op(), make_attrs(of_matrix), {heads, rows}));
+  }
+  if (!g.wants(1)) return;
+  const NDArray inputs[2] = {lhs, head};
+  g.set(1, g.op(), make_attrs(DotAttrs{.transpose_a = !a.transpose_a}), inputs);
+}
+
 // With a (m x k), b (k x n) and the head (m x n) as matrices: da = head b', db = a' head, or their transposes.
 void dot_back(Gradient& g, const DotAttrs& a) {
-  const NDArray &lhs = g.input(0), &rhs = g.input(1);
+  if (g.input(0).storage_kind() == StorageKind::kCsr && !a.transpose_b) return csr_dot_back(g, a);
+  const NDArray lhs = dense(g.input(0)), rhs = dense(g.input(1));
   int64_t k = a.transpose_a ? lhs.shape().front() : lhs.shape().back();
   int64_t m = k == 0 ? 0 : lhs.size() / k, n = k == 0 ? 0 : rhs.size() / k;
   if (k == 0) {
@@ -72,7 +89,7 @@ void dot_back(Gradient& g, const DotAttrs& a) {
     g.set(1, zeros_like(rhs));
     return;
   }
-  NDArray head = matrix_of(g.head(), m, n);
+  NDArray head = matrix_of(dense(g.head()), m, n);
   if (g.wants(0)) {
     NDArray b = a.transpose_b ? matrix_of(rhs, n, k) : matrix_of(rhs, k, n);
     if (a.transpose_a)
@@ -96,10 +113,12 @@ OpDef nd_dot() {
       .doc = R"(Product of two arrays: the last axis of lhs is contracted with the first axis of rhs.
 
 Shapes (a..., k) and (k, b...) give (a..., b...); two vectors give shape (1,). With transpose_a lhs is (k, a...), with
-transpose_b rhs is (b..., k). Both arrays hold one dtype. Raises MXNetError when the contracted extents differ.)",
+transpose_b rhs is (b..., k). A csr matrix times a dense array is dense; with transpose_a it is row_sparse, unless
+forward_stype says 'default'. A dense matrix times a csr matrix is csr, likewise. Both arrays hold one dtype. Raises MXNetError when the contracted extents differ.)",
       .inputs = {"lhs", "rhs"},
       .infer = infer_dot,
       .kernel = run_dot,
+      .storage_forms = sparse_dot_forms(),
       .gradient = dot_back,
       .strided_inputs = true,
       .samples = {std::vector{uniform({2, 3}), uniform({3, 4})},

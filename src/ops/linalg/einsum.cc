@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/linalg/dot.h"
 #include "ops/shape/geometry.h"
 
@@ -19,7 +18,7 @@ struct EinsumAttrs {
   int64_t optimize = 0;
   static constexpr auto kFields =
       fields(field(&EinsumAttrs::subscripts, "subscripts", "Labels of the axes, 'ij,jk->ik'.").required(),
-             field(&EinsumAttrs::num_args, "num_args", "Number of arrays; follows from the call."),
+             field(&EinsumAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs(),
              field(&EinsumAttrs::optimize, "optimize", "Accepted; arrays are contracted from left to right."));
 };
 

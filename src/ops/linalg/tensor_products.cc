@@ -3,7 +3,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
 
@@ -26,7 +25,7 @@ struct TensordotCountAttrs {
 struct CountAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
-      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 NDArray reshaped_to(const NDArray& array, Shape shape) {

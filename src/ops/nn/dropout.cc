@@ -6,7 +6,6 @@
 #include "op/pointwise.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/families.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
 

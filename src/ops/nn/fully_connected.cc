@@ -6,7 +6,6 @@
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/linalg/matrix.h"
 
 namespace headrace {

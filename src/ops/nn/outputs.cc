@@ -12,7 +12,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/rows.h"
 
 namespace headrace {

@@ -1,6 +1,5 @@
 // Updates that scale each element by its own history: Adam, AdamW, RMSProp, FTRL, FTML, LAMB.
 
-#include "ops/families.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {
@@ -208,6 +207,15 @@ struct LambDirectionAttrs {
       field(&LambDirectionAttrs::clip_gradient, "clip_gradient", kClipDoc));
 };
 
+// {direction, mean, var}
+std::vector<Expr> lamb_direction_of(Expr w, Expr grad, Expr mean, Expr var, Expr beta1, Expr beta2, Expr epsilon,
+                                    Expr t, Expr corrected, Expr wd, Expr rescale, Expr clip) {
+  Expr g = clipped(rescale * grad, clip);
+  Expr m = blend(beta1, mean, g), v = blend(beta2, var, g * g);
+  Expr m_scale = select(corrected, 1 - pow(beta1, t), 1), v_scale = select(corrected, 1 - pow(beta2, t), 1);
+  return {m / m_scale / (sqrt(v / v_scale) + epsilon) + wd * w, m, v};
+}
+
 OpDef lamb_direction() {
   auto spec =
       update_spec("lamb_update_phase1",
@@ -215,11 +223,22 @@ OpDef lamb_direction() {
                   "the decaying means of g = clip(rescale_grad * grad) and g^2.",
                   {"weight", "grad", "mean", "var"}, {2, 3});
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr beta1, Expr beta2, Expr epsilon, Expr t,
-                    Expr corrected, Expr wd, Expr rescale, Expr clip) -> std::vector<Expr> {
-    Expr g = clipped(rescale * grad, clip);
-    Expr m = blend(beta1, mean, g), v = blend(beta2, var, g * g);
-    Expr m_scale = select(corrected, 1 - pow(beta1, t), 1), v_scale = select(corrected, 1 - pow(beta2, t), 1);
-    return {m / m_scale / (sqrt(v / v_scale) + epsilon) + wd * w, m, v};
+                    Expr corrected, Expr wd, Expr rescale, Expr clip) {
+    return lamb_direction_of(w, grad, mean, var, beta1, beta2, epsilon, t, corrected, wd, rescale, clip);
+  };
+  spec.op.samples[0].attrs = make_attrs(LambDirectionAttrs{.t = 2});
+  return pointwise<LambDirectionAttrs>(std::move(spec));
+}
+
+OpDef mp_lamb_direction() {
+  auto spec = update_spec("mp_lamb_update_phase1", "lamb_update_phase1 of the master copy weight32, in its dtype.",
+                          {"weight", "grad", "mean", "var", "weight32"}, {2, 3});
+  spec.dtypes = [](const char* name, std::span<const DType> inputs, const Attrs& attrs) {
+    return dtype_rules::like_first(name, inputs.subspan(4), attrs);
+  };
+  spec.formula = [](Expr, Expr grad, Expr mean, Expr var, Expr w, Expr beta1, Expr beta2, Expr epsilon, Expr t,
+                    Expr corrected, Expr wd, Expr rescale, Expr clip) {
+    return lamb_direction_of(w, grad, mean, var, beta1, beta2, epsilon, t, corrected, wd, rescale, clip);
   };
   spec.op.samples[0].attrs = make_attrs(LambDirectionAttrs{.t = 2});
   return pointwise<LambDirectionAttrs>(std::move(spec));
@@ -233,6 +252,12 @@ struct LambStepAttrs {
       field(&LambStepAttrs::upper_bound, "upper_bound", "Largest norm of the weight that counts; negative: none."));
 };
 
+Expr lamb_step_of(Expr g, Expr r1, Expr r2, Expr lr, Expr lower, Expr upper) {
+  Expr raised = select(lower >= 0, max(r1, lower), r1);
+  Expr norm = select(upper >= 0, min(raised, upper), raised);
+  return lr * select(logical_or(norm == 0, r2 == 0), 1, norm / r2) * g;
+}
+
 OpDef lamb_step() {
   auto spec =
       update_spec("lamb_update_phase2",
@@ -241,9 +266,19 @@ OpDef lamb_step() {
                   {"weight", "g", "r1", "r2"}, {});
   spec.equal_shapes = false;
   spec.formula = [](Expr w, Expr g, Expr r1, Expr r2, Expr lr, Expr lower, Expr upper) {
-    Expr raised = select(lower >= 0, max(r1, lower), r1);
-    Expr norm = select(upper >= 0, min(raised, upper), raised);
-    return w - lr * select(logical_or(norm == 0, r2 == 0), 1, norm / r2) * g;
+    return w - lamb_step_of(g, r1, r2, lr, lower, upper);
+  };
+  for (size_t i : {size_t{2}, size_t{3}}) spec.op.samples[0].inputs[i].shape = {1};
+  return pointwise<LambStepAttrs>(std::move(spec));
+}
+
+OpDef mp_lamb_step() {
+  auto spec =
+      update_spec("mp_lamb_update_phase2", "lamb_update_phase2 from the master copy weight32, which stays as it is.",
+                  {"weight", "g", "r1", "r2", "weight32"}, {});
+  spec.equal_shapes = false;
+  spec.formula = [](Expr, Expr g, Expr r1, Expr r2, Expr w, Expr lr, Expr lower, Expr upper) {
+    return w - lamb_step_of(g, r1, r2, lr, lower, upper);
   };
   for (size_t i : {size_t{2}, size_t{3}}) spec.op.samples[0].inputs[i].shape = {1};
   return pointwise<LambStepAttrs>(std::move(spec));
@@ -261,7 +296,9 @@ std::vector<OpDef> adaptive_operators() {
   operators.push_back(ftrl());
   operators.push_back(ftml());
   operators.push_back(lamb_direction());
+  operators.push_back(mp_lamb_direction());
   operators.push_back(lamb_step());
+  operators.push_back(mp_lamb_step());
   return operators;
 }
 

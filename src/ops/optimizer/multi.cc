@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {
@@ -63,7 +62,8 @@ OpDef multi(std::string single, size_t arrays_per_weight, bool has_momentum) {
 
 struct ResetAttrs {
   int64_t num_arrays = 1;
-  static constexpr auto kFields = fields(field(&ResetAttrs::num_arrays, "num_arrays", "How many arrays there are."));
+  static constexpr auto kFields =
+      fields(field(&ResetAttrs::num_arrays, "num_arrays", "How many arrays there are.").counts_inputs());
 };
 
 OpDef reset_arrays() {
@@ -93,7 +93,7 @@ struct MultiFiniteAttrs {
   int64_t num_arrays = 1;
   bool init_output = true;
   static constexpr auto kFields =
-      fields(field(&MultiFiniteAttrs::num_arrays, "num_arrays", "How many arrays there are."),
+      fields(field(&MultiFiniteAttrs::num_arrays, "num_arrays", "How many arrays there are.").counts_inputs(),
              field(&MultiFiniteAttrs::init_output, "init_output", "Of no effect: the result is always new."));
 };
 

@@ -1,7 +1,6 @@
 // Gradient descent: plain, with momentum, Nesterov's, by signs; forms that keep a float32 master copy of the weight.
 
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {

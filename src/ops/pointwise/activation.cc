@@ -4,7 +4,6 @@
 #include "op/invoke.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
 
 namespace headrace {

@@ -8,7 +8,6 @@
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {
@@ -29,7 +28,8 @@ struct Sums {
 
 struct CountAttrs {
   int64_t num_args = 0;
-  static constexpr auto kFields = fields(field(&CountAttrs::num_args, "num_args", "How many arrays there are."));
+  static constexpr auto kFields =
+      fields(field(&CountAttrs::num_args, "num_args", "How many arrays there are.").counts_inputs());
 };
 
 void add_kernel(KernelContext& c, const CountAttrs&) {

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "op/catalogue.h"
-#include "ops/families.h"
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {

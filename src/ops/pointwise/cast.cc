@@ -5,7 +5,6 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {
@@ -58,9 +57,9 @@ OpDef gradient_sum() {
 struct MulticastAttrs {
   int64_t num_outputs = 1;
   bool cast_narrow = false;
-  static constexpr auto kFields =
-      fields(field(&MulticastAttrs::num_outputs, "num_outputs", "How many arrays there are.").required(),
-             field(&MulticastAttrs::cast_narrow, "cast_narrow", "To the narrowest dtype instead of the widest."));
+  static constexpr auto kFields = fields(
+      field(&MulticastAttrs::num_outputs, "num_outputs", "How many arrays there are.").counts_inputs().required(),
+      field(&MulticastAttrs::cast_narrow, "cast_narrow", "To the narrowest dtype instead of the widest."));
 };
 
 OpDef multicast() {

@@ -7,7 +7,6 @@
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

@@ -1,6 +1,5 @@
 // Powers, roots, exponentials, logarithms, and special functions of one operand.
 
-#include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
 
 namespace headrace {

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
 
 namespace headrace {

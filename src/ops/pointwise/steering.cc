@@ -6,7 +6,6 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

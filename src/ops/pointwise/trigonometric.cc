@@ -2,7 +2,6 @@
 
 #include <numbers>
 
-#include "ops/families.h"
 #include "ops/pointwise/unary_rows.h"
 
 namespace headrace {

@@ -6,7 +6,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/random/distributions.h"
 
 namespace headrace {

@@ -11,7 +11,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/random/sampling.h"
 
 namespace headrace {

@@ -1,7 +1,6 @@
 // nd random numbers in the shape of an array: _random_uniform_like and its siblings.
 
 #include "op/invoke.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

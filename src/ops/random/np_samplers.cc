@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

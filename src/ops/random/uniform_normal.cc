@@ -5,7 +5,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/simd/array.h"
-#include "ops/families.h"
 #include "ops/random/fill.h"
 
 namespace headrace {
@@ -60,34 +59,34 @@ struct NpNormalAttrs {
 };
 
 // The affine image of standard variates that the attributes ask for, and where it goes.
-struct Plan {
+struct Affine {
   double offset, factor;
   const Shape& shape;
 };
-Plan plan_of(const NdUniformAttrs& a) { return {a.low, a.high - a.low, a.shape}; }
-Plan plan_of(const NpUniformAttrs& a) { return {a.low, a.high - a.low, a.size}; }
-Plan plan_of(const NdNormalAttrs& a) { return {a.loc, a.scale, a.shape}; }
-Plan plan_of(const NpNormalAttrs& a) { return {a.loc, a.scale, a.size}; }
+Affine affine_of(const NdUniformAttrs& a) { return {a.low, a.high - a.low, a.shape}; }
+Affine affine_of(const NpUniformAttrs& a) { return {a.low, a.high - a.low, a.size}; }
+Affine affine_of(const NdNormalAttrs& a) { return {a.loc, a.scale, a.shape}; }
+Affine affine_of(const NpNormalAttrs& a) { return {a.loc, a.scale, a.size}; }
 
 template <class A, Streams kStreams>
 void infer_draw(Infer& i, const A& a) {
-  Plan plan = plan_of(a);
+  Affine affine = affine_of(a);
   DType dtype = a.dtype.value_or(DType::kFloat32);
   i.require(is_floating(dtype), ErrorKind::kType, "dtype must be a float dtype, got {}", dtype_name(dtype));
-  expect_extents(i, plan.shape);
+  expect_extents(i, affine.shape);
   if constexpr (std::is_same_v<A, NpNormalAttrs>)
     i.require(!(a.scale < 0), ErrorKind::kValue, "scale must not be negative, got {}", a.scale);
-  i.output(plan.shape, dtype);
+  i.output(affine.shape, dtype);
   if (a.ctx) i.device(parse_device(*a.ctx));
-  i.cost(100 + static_cast<double>(element_count(plan.shape)) * 1.0);
+  i.cost(100 + static_cast<double>(element_count(affine.shape)) * 1.0);
   generators().draw(i, kStreams);
 }
 
 enum class Kind { kUniform, kNormal };
 
 template <Kind kKind, class Real>
-void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, const Plan& plan) {
-  Real offset = static_cast<Real>(plan.offset), factor = static_cast<Real>(plan.factor);
+void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, const Affine& affine) {
+  Real offset = static_cast<Real>(affine.offset), factor = static_cast<Real>(affine.factor);
   if constexpr (kKind == Kind::kUniform)
     fill_uniform(c, streams, values, n, offset, factor);
   else
@@ -97,13 +96,13 @@ void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, cons
 template <Kind kKind, class A, Streams kStreams>
 void run_draw(KernelContext& c, const A& a) {
   const Tensor& out = c.output(0);
-  Plan plan = plan_of(a);
+  Affine affine = affine_of(a);
   if constexpr (std::is_same_v<A, NdNormalAttrs>)
     check(!(a.scale < 0), ErrorKind::kRuntime, "{}: scale must not be negative, got {}", c.name(), a.scale);
-  if (out.dtype == DType::kFloat32) return draw<kKind>(c, kStreams, out.as<float>(), out.size, plan);
-  if (out.dtype == DType::kFloat64) return draw<kKind>(c, kStreams, out.as<double>(), out.size, plan);
+  if (out.dtype == DType::kFloat32) return draw<kKind>(c, kStreams, out.as<float>(), out.size, affine);
+  if (out.dtype == DType::kFloat64) return draw<kKind>(c, kStreams, out.as<double>(), out.size, affine);
   float* values = c.workspace<float>(out.size);
-  draw<kKind>(c, kStreams, values, out.size, plan);
+  draw<kKind>(c, kStreams, values, out.size, affine);
   simd::convert(values, DType::kFloat32, out.data, out.dtype, out.size);
 }
 

@@ -6,7 +6,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

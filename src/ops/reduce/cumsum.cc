@@ -2,7 +2,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/scan.h"
 
 namespace headrace {

@@ -1,7 +1,6 @@
 // Largest and smallest elements.
 #include <fmt/format.h>
 
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

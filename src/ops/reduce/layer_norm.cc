@@ -6,7 +6,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

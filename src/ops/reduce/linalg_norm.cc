@@ -4,7 +4,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

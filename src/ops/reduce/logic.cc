@@ -3,7 +3,6 @@
 
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

@@ -4,7 +4,6 @@
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {
@@ -83,7 +82,7 @@ OpDef square_sum(const char* name) {
 struct MultiSumSqAttrs {
   int64_t num_arrays = 1;
   static constexpr auto kFields =
-      fields(field(&MultiSumSqAttrs::num_arrays, "num_arrays", "Number of arrays.").required());
+      fields(field(&MultiSumSqAttrs::num_arrays, "num_arrays", "Number of arrays.").counts_inputs().required());
 };
 
 OpDef multi_sum_sq() {

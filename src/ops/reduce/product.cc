@@ -1,7 +1,6 @@
 // Products, and sums and products that skip NaN.
 #include <fmt/format.h>
 
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

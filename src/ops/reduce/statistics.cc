@@ -3,7 +3,6 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

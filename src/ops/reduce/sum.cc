@@ -1,7 +1,6 @@
 // Sums, means and products.
 #include "op/gradient.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

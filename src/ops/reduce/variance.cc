@@ -4,7 +4,6 @@
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {

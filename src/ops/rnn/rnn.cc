@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/rule.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,6 @@
 // Diagonals and triangles.
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -9,7 +10,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -53,6 +53,7 @@ Geometry diagonal_of(const char* name, const Geometry& in, int64_t offset, int64
   size_t row = static_cast<size_t>(normalize_axis(axis1, ndim, name));
   size_t column = static_cast<size_t>(normalize_axis(axis2, ndim, name));
   check(row != column, ErrorKind::kValue, "{}: axis1 and axis2 are both {}", name, axis1);
+  offset = std::clamp(offset, -in.shape[row], in.shape[column]);  // those further away are empty, too
   int64_t rows = in.shape[row] - std::max<int64_t>(0, -offset),
           columns = in.shape[column] - std::max<int64_t>(0, offset);
   int64_t length = std::max<int64_t>(0, std::min(rows, columns));
@@ -120,7 +121,9 @@ OpDef diagonal_scatter() {
 // A matrix with the vector on diagonal k, or diagonal k of the matrices.
 std::vector<NDArray> diag(const NDArray& array, int64_t k, int64_t axis1, int64_t axis2) {
   if (array.ndim() != 1) return {call("_np_diagonal", {array}, {{"offset", k}, {"axis1", axis1}, {"axis2", axis2}})};
-  int64_t size = array.size() + std::abs(k);
+  constexpr int64_t kFarthest = int64_t{1} << 50;  // no memory holds that matrix
+  k = std::clamp(k, -kFarthest, kFarthest);
+  const int64_t size = array.size() + std::abs(k);
   return {call("_diagonal_scatter", {array}, {{"shape", Shape{size, size}}, {"offset", k}})};
 }
 

@@ -1,7 +1,6 @@
 // Differences of neighbours, and polynomials: np functions put together from other operators.
 #include "base/check.h"
 #include "op/invoke.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -82,6 +81,8 @@ OpDef ediff1d_operator() {
                                            make_attrs(Ediff1dAttrs{.to_end_arr_given = true, .to_begin_scalar = 2}))}});
 }
 
+constexpr int64_t kMostCoefficients = 1 << 16;  // each is two operations
+
 OpDef polyval_operator() {
   return general<NoAttrs>(
       {.name = "_npi_polyval",
@@ -92,6 +93,8 @@ OpDef polyval_operator() {
        .compose = [](Arrays in, const NoAttrs&) -> std::vector<NDArray> {
          check(in[0].ndim() == 1, ErrorKind::kValue, "polyval: expected coefficients in one dimension, got shape {}",
                to_string(in[0].shape()));
+         check(in[0].size() <= kMostCoefficients, ErrorKind::kValue,
+               "polyval: expected at most {} coefficients, got {}", kMostCoefficients, in[0].size());
          NDArray value = zeros_like(in[1]);
          for (int64_t i = 0; i < in[0].size(); ++i) {
            const NDArray coefficient =

@@ -6,7 +6,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -17,7 +16,7 @@ struct ConcatAttrs {
   int64_t dim = 1;
   static constexpr auto kFields =
       fields(field(&ConcatAttrs::dim, "dim", "The axis along which the arrays are joined."),
-             field(&ConcatAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+             field(&ConcatAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct ConcatenateAttrs {
@@ -25,7 +24,7 @@ struct ConcatenateAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields = fields(
       field(&ConcatenateAttrs::axis, "axis", "The axis along which the arrays are joined; None: flattened first."),
-      field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      field(&ConcatenateAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct StackAttrs {
@@ -33,13 +32,13 @@ struct StackAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
       fields(field(&StackAttrs::axis, "axis", "Where the new axis goes."),
-             field(&StackAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+             field(&StackAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 struct CountAttrs {
   int64_t num_args = 0;
   static constexpr auto kFields =
-      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call."));
+      fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
 // The axis of the result along which inputs follow each other, once all shapes are known to fit.
@@ -117,13 +116,16 @@ void complete_join(Completion& c, int64_t axis) {
     if (c.has_rank(i)) known = c.shape(i);
   if (!known || known->empty()) return;
   const auto at = static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(known->size()), c.name()));
-  const auto share = [&](Shape shape) {
-    shape[at] = -1;
-    for (size_t i = 0; i < c.input_count(); ++i) c.set(i, shape);
-    c.set_output(0, shape);
+  Shape common(known->size(), -1);
+  const auto gather = [&](const Shape& shape) {
+    for (size_t k = 0; k < std::min(shape.size(), common.size()); ++k)
+      if (k != at && common[k] == -1) common[k] = shape[k];
   };
-  share(*known);
-  for (size_t i = 0; i < c.input_count(); ++i) share(Shape(c.shape(i)));
+  gather(*known);
+  for (size_t i = 0; i < c.input_count(); ++i)
+    if (c.has_rank(i)) gather(c.shape(i));
+  for (size_t i = 0; i < c.input_count(); ++i) c.set(i, common);  // raises where the shapes do not agree
+  c.set_output(0, common);
   int64_t sum = 0;
   size_t unknown = 0, which = 0;
   for (size_t i = 0; i < c.input_count(); ++i) {

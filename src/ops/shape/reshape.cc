@@ -5,7 +5,6 @@
 #include "op/invoke.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/reshape_codes.h"
 
@@ -355,7 +354,8 @@ Shape padded_to(const Shape& in, size_t ndim) {
 
 struct AtLeastAttrs {
   int64_t num_args = 1;
-  static constexpr auto kFields = fields(field(&AtLeastAttrs::num_args, "num_args", "Number of arrays; 1.").of_files());
+  static constexpr auto kFields =
+      fields(field(&AtLeastAttrs::num_args, "num_args", "Number of arrays; 1.").counts_inputs().of_files());
 };
 
 template <size_t kAxes>

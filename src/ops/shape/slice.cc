@@ -1,5 +1,6 @@
 // Operators that take a regular part of an array: slices, flips, diagonals of slices, and assignment to slices.
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -7,9 +8,9 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 #include "ops/shape/slice_range.h"
+#include "ops/sparse/sparse_slice.h"
 
 namespace headrace {
 
@@ -120,6 +121,15 @@ Shape index_key(const Ranges& ranges) {
   for (const SliceRange& range : ranges)
     for (int64_t value : {int64_t{1}, range.begin, range.step, range.count}) key.push_back(value);
   return key;
+}
+
+bool has_no_steps(const SliceAttrs& a) {
+  return std::ranges::all_of(a.step, [](const std::optional<int64_t>& step) { return step.value_or(1) == 1; });
+}
+
+void slice_matrix(SparseContext& c, const SliceAttrs& a) {
+  const Ranges ranges = ranges_of(a, c.input(0).shape(), c.name());
+  slice_csr(c, ranges[0], ranges[1]);
 }
 
 template <class A>
@@ -244,7 +254,9 @@ std::vector<OpDef> slice_operators() {
            .python = {"nd.slice", "nd.crop", "npx.slice", "NDArray.slice"},
            .doc = R"(A view of the elements begin:end:step along the first axes, with Python's slice rules.
 
-Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(None, -1)) is x[0:2, ::-1].)",
+Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(None, -1)) is x[0:2, ::-1]. A part of a csr
+matrix is a csr matrix of its own.)",
+           .storage_forms = {{{StorageKind::kCsr}, {StorageKind::kCsr}, slice_matrix, has_no_steps}},
            .samples = {{{uniform({3, 4})}, make_attrs(SliceAttrs{{0, 3}, {2, {}}, {{}, -2}})}}}),
       slicing<SliceAxisAttrs>({.name = "slice_axis",
                                .aliases = {"_npi_slice_axis"},

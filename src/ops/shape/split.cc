@@ -4,7 +4,6 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/trace.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

@@ -7,7 +7,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {

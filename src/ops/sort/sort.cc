@@ -5,7 +5,6 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 #include "ops/sort/ordering.h"
 
 namespace headrace {

@@ -8,7 +8,6 @@
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
 #include "op/spelling.h"
-#include "ops/families.h"
 
 namespace headrace {
 namespace {

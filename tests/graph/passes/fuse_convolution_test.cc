@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "graph/compiled_graph.h"
 #include "graph/passes.h"
-#include "graph/plan.h"
 #include "tests/graph/graphs.h"
 
 namespace headrace {
@@ -82,8 +82,8 @@ void expect_numbers_of_the_steps(const std::vector<Shape>& shapes, Arrays (*body
   Lowered graph = traced(shapes, body);
   optimize(graph);
   fuse_convolutions(graph);
-  const Plan plan(std::move(graph));
-  const View& type = *plan.graph().values[static_cast<size_t>(plan.graph().outputs[0])].type;
+  const CompiledGraph compiled(std::move(graph));
+  const View& type = *compiled.graph().values[static_cast<size_t>(compiled.graph().outputs[0])].type;
   const NDArray result(make_view(type.shape(), type.dtype(), Device{}, type.strides()));
   std::vector<View*> reads;
   for (const NDArray& input : inputs) {
@@ -91,7 +91,7 @@ void expect_numbers_of_the_steps(const std::vector<Shape>& shapes, Arrays (*body
     reads.push_back(input.view().get());
   }
   View* const write = result.view().get();
-  plan.run(reads, {&write, 1}, nullptr, {});
+  compiled.run(reads, {&write, 1}, nullptr, {});
   const std::vector<float> actual = result.to_vector<float>();
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-5 * (1 + std::abs(expected[i])));
 }

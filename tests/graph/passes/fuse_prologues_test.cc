@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "graph/compiled_graph.h"
 #include "graph/passes.h"
-#include "graph/plan.h"
 #include "tests/graph/graphs.h"
 
 namespace headrace {
@@ -18,7 +18,7 @@ std::string fused(const std::vector<Shape>& shapes, const Body& body, DType dtyp
   Lowered graph = traced(shapes, body, dtype);
   fuse(graph);
   fuse_prologues(graph);
-  return explain_plan(Plan(std::move(graph)));
+  return explain_graph(CompiledGraph(std::move(graph)));
 }
 
 NDArray reduced(const char* op, const NDArray& x, const Shape& axis, bool keepdims = false) {
@@ -101,20 +101,20 @@ TEST(FusePrologues, ShortPiecesStay) {
 
 // --- bits ------------------------------------------------------------------------------------------------------------
 
-std::vector<std::string> run_plan(Lowered graph, const Arrays& inputs) {
-  const Plan plan(std::move(graph));
+std::vector<std::string> run_program(Lowered graph, const Arrays& inputs) {
+  const CompiledGraph compiled(std::move(graph));
   std::vector<View*> reads, writes;
   Arrays results;
   for (const NDArray& input : inputs) {
     input.wait_to_read();
     reads.push_back(input.view().get());
   }
-  for (int id : plan.graph().outputs) {
-    const View& type = *plan.graph().values[static_cast<size_t>(id)].type;
+  for (int id : compiled.graph().outputs) {
+    const View& type = *compiled.graph().values[static_cast<size_t>(id)].type;
     results.push_back(NDArray(make_view(type.shape(), type.dtype(), Device{}, type.strides())));
     writes.push_back(results.back().view().get());
   }
-  plan.run(reads, writes, nullptr, {});
+  compiled.run(reads, writes, nullptr, {});
   std::vector<std::string> bytes;
   for (const NDArray& result : results) bytes.push_back(bytes_of(result));
   return bytes;
@@ -143,7 +143,7 @@ TEST_P(FusedReductionBits, AreThoseOfTheSteps) {
       fuse_prologues(graph);
       for (const Step& step : graph.steps) fusions += step.op->name == "_fused_reduction";
       SCOPED_TRACE(fmt::format("{} {}\n{}", op, to_string(axes), to_text(graph)));
-      ASSERT_TRUE(run_plan(std::move(graph), inputs) == run_plan(std::move(plain), inputs));
+      ASSERT_TRUE(run_program(std::move(graph), inputs) == run_program(std::move(plain), inputs));
     }
   }
   EXPECT_GT(fusions, 0u);
@@ -229,7 +229,7 @@ TEST(FusePrologues, DenseLayersKeepTheirBits) {
         const std::string text = to_text(graph);
         SCOPED_TRACE(fmt::format("{} rows\n{}", rows, text));
         EXPECT_THAT(text, HasSubstr("_fused_fully_connected"));
-        ASSERT_TRUE(run_plan(std::move(graph), inputs) == run_plan(std::move(plain), inputs));
+        ASSERT_TRUE(run_program(std::move(graph), inputs) == run_program(std::move(plain), inputs));
       }
     }
   }
@@ -247,7 +247,7 @@ TEST(FusePrologues, NanPassesThroughDenseLayersWithRelu) {
       traced(shapes, [](const Arrays& in) -> Arrays { return {call("relu", {dense(in[0], in[1], in[2])})}; });
   Lowered plain = graph;
   fuse_prologues(graph);
-  EXPECT_TRUE(run_plan(std::move(graph), inputs) == run_plan(std::move(plain), inputs));
+  EXPECT_TRUE(run_program(std::move(graph), inputs) == run_program(std::move(plain), inputs));
 }
 
 // The order of memory, not of the axes, decides over the bits of a sum.
@@ -265,7 +265,7 @@ TEST(FusePrologues, ElementsThatLieChannelsLastAreSummedInThatOrder) {
     const NDArray x(make_view(shape, DType::kFloat64, Device{}, channels_last_strides(shape)));
     copy_into(x, varied(shape, DType::kFloat64, 5));
     EXPECT_THAT(to_text(graph), HasSubstr("_fused_reduction"));
-    EXPECT_TRUE(run_plan(std::move(graph), {x}) == run_plan(std::move(plain), {x}))
+    EXPECT_TRUE(run_program(std::move(graph), {x}) == run_program(std::move(plain), {x}))
         << fmt::format("{}", to_string(axes));
   }
 }

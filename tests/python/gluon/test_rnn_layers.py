@@ -327,3 +327,20 @@ def test_sizes_that_no_parameters_can_have_are_refused(size):
     symbol = hr.sym.RNN(*map(hr.sym.var, "xps"), **attributes)
     with pytest.raises((ValueError, hr.MXNetError, MemoryError)):
         symbol.infer_shape(x=(3, 2, 3))
+
+
+@pytest.mark.parametrize("make", [rnn.LSTM, rnn.GRU, rnn.RNN])
+@pytest.mark.parametrize("nested", [False, True])
+def test_hybridized_layers_of_both_directions_find_their_shapes(make, nested):
+    layer = make(3, num_layers=2, bidirectional=True)
+    net = layer
+    if nested:
+        net = nn.HybridSequential()
+        net.add(layer, nn.BatchNorm(), nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    x = nd.random.uniform(shape=(4, 2, 5))
+    found = net(x).asnumpy()
+    assert layer.l0_i2h_weight.shape == layer.r0_i2h_weight.shape and layer.l0_i2h_weight.shape[1] == 5
+    net.hybridize(False)
+    numpy.testing.assert_allclose(net(x).asnumpy(), found, rtol=1e-5, atol=1e-6)

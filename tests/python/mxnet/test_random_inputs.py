@@ -30,15 +30,26 @@ def test_arrays():
     assert (tools.get_identity_mat_batch(2).asnumpy() == np.eye(2)).all()
 
 
-@pytest.mark.parametrize("stype", ["csr", "row_sparse"])
-def test_sparse_arrays_are_refused(stype):
-    for make in (tools.rand_ndarray, tools.rand_sparse_ndarray, tools.create_sparse_array):
-        with pytest.raises(
-            mx.base.NotSupportedForSparseNDArray, match="sparse arrays are not in Headrace yet"
-        ):
-            make((2, 2), stype)
-    with pytest.raises(mx.base.NotSupportedForSparseNDArray):
-        tools.create_sparse_array_zd((2, 2), stype, 0.5)
+def test_sparse_arrays():
+    rows, (data, indices) = tools.rand_sparse_ndarray((5, 3), "row_sparse", density=0.5)
+    assert rows.stype == "row_sparse" and (rows.data.asnumpy() == data).all()
+    assert (rows.indices.asnumpy() == indices).all()
+    matrix, (indptr, columns, values) = tools.rand_sparse_ndarray((6, 4), "csr", density=0.25, data_init=2)
+    assert matrix.stype == "csr" and values.tolist() == [2] * 6 and indptr[-1] == columns.size == 6
+    steep = tools.rand_ndarray((4, 8), "csr", density=0.5, distribution="powerlaw").asnumpy()
+    assert (steep != 0).sum(axis=1).tolist() == [1, 2, 4, 8]
+    assert tools.create_sparse_array((4, 2), "row_sparse", rsp_indices=[3, 0]).indices.asnumpy().tolist() == [
+        0,
+        3,
+    ]
+    assert tools.create_sparse_array((3, 3), "csr", density=1, dtype="float64").dtype == np.float64
+    assert tools.create_sparse_array_zd((4, 2), "row_sparse", 0.5).indices.shape == (0,)
+    tripled = tools.rand_sparse_ndarray((3, 1), "row_sparse", 1, data_init=1, modifier_func=lambda x: 3 * x)[
+        0
+    ]
+    assert tripled.asnumpy().tolist() == [[3]] * 3
+    with pytest.raises(AssertionError, match="unknown storage type"):
+        tools.rand_sparse_ndarray((2, 2), "coo")
 
 
 def test_shapes():

@@ -156,3 +156,50 @@ def test_fully_connected(flatten, shape, no_bias):
 def test_fully_connected_names_the_weight_it_wants():
     with pytest.raises(headrace.base.MXNetError, match=r"weight must have shape \(4, 3\)"):
         nd.FullyConnected(nd.ones((2, 3)), nd.ones((4, 2)), nd.ones((4,)), num_hidden=4)
+
+
+def heads_of(projections, heads, parts):
+    """(parts, batch * heads, time, size) of projections (time, batch, heads * parts * size)."""
+    time, batch, _ = projections.shape
+    return (
+        projections.reshape(time, batch, heads, parts, -1)
+        .transpose(3, 1, 2, 0, 4)
+        .reshape(parts, batch * heads, time, -1)
+    )
+
+
+def joined_heads(values, batch):
+    """(time, batch, heads * size) of values (batch * heads, time, size)."""
+    time, size = values.shape[1:]
+    return values.reshape(batch, -1, time, size).transpose(2, 0, 1, 3).reshape(time, batch, -1)
+
+
+def test_products_of_self_attention():
+    projections, weights = random(5, 2, 3 * 3 * 4), random(6, 5, 5)
+    q, k, v = heads_of(projections, 3, 3)
+    x = nd.array(projections, dtype="float64")
+    scores = nd.contrib.interleaved_matmul_selfatt_qk(x, heads=3).asnumpy()
+    numpy.testing.assert_allclose(scores, q @ k.swapaxes(1, 2) / 2, atol=1e-12)
+    mixed = nd.contrib.interleaved_matmul_selfatt_valatt(x, nd.array(weights, dtype="float64"), heads=3)
+    numpy.testing.assert_allclose(mixed.asnumpy(), joined_heads(weights @ v, 2), atol=1e-12)
+
+
+def test_products_of_attention_to_an_encoder():
+    queries, projections, weights = random(5, 2, 3 * 4), random(6, 2, 3 * 2 * 4), random(6, 5, 6)
+    (q,), (k, v) = heads_of(queries, 3, 1), heads_of(projections, 3, 2)
+    x, y = nd.array(queries, dtype="float64"), nd.array(projections, dtype="float64")
+    scores = nd.contrib.interleaved_matmul_encdec_qk(x, y, heads=3).asnumpy()
+    numpy.testing.assert_allclose(scores, q @ k.swapaxes(1, 2) / 2, atol=1e-12)
+    mixed = nd.contrib.interleaved_matmul_encdec_valatt(y, nd.array(weights, dtype="float64"), heads=3)
+    numpy.testing.assert_allclose(mixed.asnumpy(), joined_heads(weights @ v, 2), atol=1e-12)
+
+
+def test_attention_refuses_what_does_not_fit():
+    with pytest.raises(MXNetError, match="multiple of 6"):
+        nd.contrib.interleaved_matmul_selfatt_qk(nd.ones((3, 2, 10)), heads=2)
+    with pytest.raises(MXNetError, match="3 axes"):
+        nd.contrib.interleaved_matmul_encdec_qk(nd.ones((3, 2)), nd.ones((3, 2, 8)), heads=2)
+    with pytest.raises(MXNetError, match="keys_values"):
+        nd.contrib.interleaved_matmul_encdec_qk(nd.ones((3, 2, 4)), nd.ones((3, 1, 8)), heads=2)
+    with pytest.raises(MXNetError, match="attention"):
+        nd.contrib.interleaved_matmul_selfatt_valatt(nd.ones((3, 2, 12)), nd.ones((4, 2, 2)), heads=2)

@@ -161,6 +161,13 @@ def test_legacy_names():
     assert npx.reshape(np.array(X), (-2, -6, 3, 1, -4)).shape == (2, 3, 1, 4)
 
 
+def test_diagonals_beyond_the_matrix_are_empty():
+    assert np.diag(np.ones((2, 3)), 10**12).shape == nd.diag(nd.ones((2, 3)), k=-(10**12)).shape == (0,)
+    assert (
+        np.diagonal(np.ones((3, 2)), -(2**63)).shape == np.diagonal(np.ones((3, 2)), 2**63 - 1).shape == (0,)
+    )
+
+
 def test_empty_arrays():
     x = np.zeros((0, 3))
     assert np.concatenate([x, np.ones((2, 3))]).shape == (2, 3)
@@ -193,6 +200,7 @@ def test_empty_arrays():
         (lambda: np.roll(np.array(X), (1, 2, 3), (0, 1)), ValueError),
         (lambda: nd.slice(nd.array(X), (0,), (1,), (0,)), ValueError),
         (lambda: nd.depth_to_space(nd.array(X), 2), MXNetError),
+        (lambda: np.diag(np.ones(3), 2**63 - 1), MemoryError),
     ],
 )
 def test_what_does_not_fit_raises_at_once(call, error):

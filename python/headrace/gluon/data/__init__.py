@@ -2,7 +2,7 @@
 
 from . import batchify, dataloader, dataset, sampler, vision
 from .dataloader import DataLoader
-from .dataset import ArrayDataset, Dataset, SimpleDataset
+from .dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
 from .sampler import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Dataset",
     "FilterSampler",
     "RandomSampler",
+    "RecordFileDataset",
     "Sampler",
     "SequentialSampler",
     "SimpleDataset",

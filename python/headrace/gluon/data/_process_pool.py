@@ -109,9 +109,9 @@ class ProcessPool:
 
     def __init__(self, num_workers, fetch):
         self._owner = os.getpid()
-        self._tickets = itertools.count()
-        self._where = {}  # ticket -> member that works on it
-        self._results = {}  # ticket -> (kind, content) received but not asked for yet; see `result`
+        self._requests = itertools.count()
+        self._where = {}  # request -> member that works on it
+        self._results = {}  # request -> (kind, content) received but not asked for yet; see `result`
         self._members = []
         self._poll = select.poll()
         self._by_descriptor = {}
@@ -131,21 +131,21 @@ class ProcessPool:
         return bool(self._members) and self._owner == os.getpid()
 
     def submit(self, rows):
-        """Orders the batch of `rows` from the worker with the fewest orders. Gives a ticket for `result`."""
+        """Orders the batch of `rows` from the worker with the fewest orders. Gives the request."""
         self._check_running()
-        ticket = next(self._tickets)
+        request = next(self._requests)
         member = min(self._members, key=lambda m: (not m.alive, m.orders))
-        self._where[ticket] = member
+        self._where[request] = member
         member.orders += 1
         free = member.free.popleft() if member.free else None
         try:
-            member.connection.send((ticket, rows, is_np_array(), free))
+            member.connection.send((request, rows, is_np_array(), free))
         except OSError:
             self._bury(member)
-        return ticket
+        return request
 
-    def result(self, ticket, timeout):
-        """The batch of `ticket`.
+    def result(self, request, timeout):
+        """The batch of `request`.
 
         Raises what `fetch` raised, with the worker's traceback as its cause; RuntimeError when the worker
         died that had this order; `multiprocessing.TimeoutError` after `timeout` seconds. The last two end the
@@ -153,12 +153,12 @@ class ProcessPool:
         """
         self._check_running()
         try:
-            self._receive_until(ticket, timeout)
+            self._receive_until(request, timeout)
         except BaseException:  # an interrupt may leave half a message unread
             self.close()
             raise
-        kind, content = self._results.pop(ticket)
-        del self._where[ticket]
+        kind, content = self._results.pop(request)
+        del self._where[request]
         if kind == "error":
             _raise_from_worker(*content)
         if kind == "death":
@@ -167,10 +167,10 @@ class ProcessPool:
         body, buffers = content
         return pickle.loads(body, buffers=buffers)
 
-    def discard(self, ticket):
-        """Nobody will ask for the result of `ticket`."""
-        if self._where.pop(ticket, None):
-            self._results.pop(ticket, None)
+    def discard(self, request):
+        """Nobody will ask for the result of `request`."""
+        if self._where.pop(request, None):
+            self._results.pop(request, None)
 
     def close(self):
         """Ends the workers. Batches that were handed out stay valid."""
@@ -186,14 +186,14 @@ class ProcessPool:
                 member.process.join()
         self._members = []
 
-    def _receive_until(self, ticket, timeout):
+    def _receive_until(self, request, timeout):
         deadline = time.monotonic() + timeout
-        while ticket not in self._results:
+        while request not in self._results:
             left = deadline - time.monotonic()
             ready = self._poll.poll(max(left, 0) * 1000)
             if not ready and left <= 0:
                 raise multiprocessing.TimeoutError(
-                    f"No batch from {self._where[ticket].describe()} within {timeout} seconds. "
+                    f"No batch from {self._where[request].describe()} within {timeout} seconds. "
                     "If reading one may take longer, give a larger timeout; if the dataset waits for "
                     "something, run with num_workers=0 to see what."
                 )
@@ -209,14 +209,14 @@ class ProcessPool:
         except (EOFError, OSError):
             self._bury(member)
             return
-        ticket, kind, content, unused_segment = pickle.loads(message)
+        request, kind, content, unused_segment = pickle.loads(message)
         if kind == "batch":
             content = member.take_in(*content)
         if unused_segment is not None:
             member.free.append(unused_segment)
         member.orders -= 1
-        if ticket in self._where:
-            self._results[ticket] = (kind, content)
+        if request in self._where:
+            self._results[request] = (kind, content)
 
     def _bury(self, member):
         """Turns the outstanding orders of a worker that died into an error that says so.
@@ -228,9 +228,9 @@ class ProcessPool:
             for descriptor in member.descriptors():
                 self._poll.unregister(descriptor)
         message = member.describe_death()
-        for ticket, where in self._where.items():
+        for request, where in self._where.items():
             if where is member:
-                self._results.setdefault(ticket, ("death", message))
+                self._results.setdefault(request, ("death", message))
 
     def _check_running(self):
         if not self._running():

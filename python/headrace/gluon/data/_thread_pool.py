@@ -22,18 +22,18 @@ class ThreadPool:
     def submit(self, rows):
         return self._threads.submit(self._fetch_in_mode, rows, is_np_array())
 
-    def result(self, ticket, timeout):
+    def result(self, request, timeout):
         try:
-            return ticket.result(timeout)
+            return request.result(timeout)
         except FutureTimeout:
-            if ticket.done():
+            if request.done():
                 raise
             raise multiprocessing.TimeoutError(
                 f"DataLoader: no batch from a worker thread within {timeout} seconds; give a larger timeout"
             ) from None
 
-    def discard(self, ticket):
-        ticket.cancel()
+    def discard(self, request):
+        request.cancel()
 
     def close(self):
         self._threads.shutdown(wait=False, cancel_futures=True)

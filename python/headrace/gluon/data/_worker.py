@@ -46,7 +46,7 @@ def _pickle(batch, buffer_callback=None):
 class Worker:
     """`fetch(rows)` makes a batch.
 
-    The random generators of Python and NumPy start anew for each batch, from `seed` and the ticket of the
+    The random generators of Python and NumPy start anew for each batch, from `seed` and the number of the
     batch: so random transforms give the same whichever worker a batch falls to.
     """
 
@@ -69,12 +69,12 @@ class Worker:
         except (EOFError, ConnectionError):
             return
 
-    def _serve(self, ticket, rows, np_mode, free_segment):
+    def _serve(self, request, rows, np_mode, free_segment):
         """Makes the batch of one order. `free_segment`: the segment that may be overwritten, or None."""
         try:
             if _semantics.is_np_array() != np_mode:
                 (_semantics.set_np if np_mode else _semantics.reset_np)()
-            seed = zlib.crc32(b"%d %d" % (self._seed, ticket))
+            seed = zlib.crc32(b"%d %d" % (self._seed, request))
             random.seed(seed)
             numpy.random.seed(seed)
             batch = self._fetch(rows)
@@ -83,13 +83,13 @@ class Worker:
             spans = layout(buffers)
             if not spans or sum(spans[-1]) < _INLINE_BYTES:
                 body = _pickle(batch) if buffers else body
-                self._report(ticket, "batch", (body, None, (), None, None), free_segment)
+                self._report(request, "batch", (body, None, (), None, None), free_segment)
             else:
-                self._share(ticket, body, buffers, sum(spans[-1]), free_segment)
+                self._share(request, body, buffers, sum(spans[-1]), free_segment)
         except Exception as error:
-            self._report(ticket, "error", _pickle_error(error), free_segment)
+            self._report(request, "error", _pickle_error(error), free_segment)
 
-    def _share(self, ticket, body, buffers, size, number):
+    def _share(self, request, body, buffers, size, number):
         """Puts `buffers` into segment `number`, or into a new one in its place when it is missing or too
         small.
         """
@@ -102,15 +102,15 @@ class Worker:
             self._segments[number] = segment
         try:
             spans = segment.write(buffers)
-            self._report(ticket, "batch", (body, number, spans, new_size, stale))
+            self._report(request, "batch", (body, number, spans, new_size, stale))
             if descriptor is not None:
                 reduction.send_handle(self._connection, descriptor, os.getppid())
         finally:
             if descriptor is not None:
                 os.close(descriptor)
 
-    def _report(self, ticket, kind, content, unused_segment=None):
-        self._connection.send_bytes(pickle.dumps((ticket, kind, content, unused_segment), protocol=5))
+    def _report(self, request, kind, content, unused_segment=None):
+        self._connection.send_bytes(pickle.dumps((request, kind, content, unused_segment), protocol=5))
 
 
 def _pickle_error(error):

@@ -13,7 +13,7 @@ from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
-__all__ = ["DataLoader", "default_batchify_fn", "default_mp_batchify_fn"]
+__all__ = ["DataLoader", "DataLoaderV1", "default_batchify_fn", "default_mp_batchify_fn"]
 
 default_mp_batchify_fn = default_batchify_fn  # a DataLoader knows by itself when processes batch
 
@@ -112,6 +112,16 @@ class DataLoader:
         return batch
 
 
+class DataLoaderV1(DataLoader):
+    """DataLoader with the arguments that it had first."""
+
+    def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None,
+                 batch_sampler=None, batchify_fn=None, num_workers=0, pin_memory=False,
+                 pin_device_id=0):  # fmt: skip
+        super().__init__(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler, batchify_fn,
+                         num_workers, pin_memory, pin_device_id)  # fmt: skip
+
+
 class _Fetch:
     """Makes the batch of given item numbers: in one go where the dataset offers that, else item by item."""
 
@@ -135,7 +145,7 @@ class _Round:
     """One pass over the batches of a loader with workers; keeps `prefetch` batches ordered."""
 
     def __init__(self, loader):
-        self._tickets = deque()
+        self._requests = deque()
         self._loader = loader
         self._worker_pool = loader._worker_pool
         self._rows = iter(loader._batch_sampler)
@@ -145,16 +155,16 @@ class _Round:
         return self
 
     def __next__(self):
-        if not self._tickets:
+        if not self._requests:
             raise StopIteration
         loader = self._loader
         try:
-            batch = self._worker_pool.result(self._tickets.popleft(), loader._timeout)
+            batch = self._worker_pool.result(self._requests.popleft(), loader._timeout)
             self._order_more()
         except BaseException:
             self._discard()
             raise
-        if not self._tickets and loader._auto_reload:
+        if not self._requests and loader._auto_reload:
             loader._next_round = loader._start_round()
         return loader._finish(batch)
 
@@ -162,16 +172,16 @@ class _Round:
         self._discard()
 
     def _order_more(self):
-        while len(self._tickets) < self._loader._prefetch:
+        while len(self._requests) < self._loader._prefetch:
             rows = next(self._rows, None)
             if rows is None:
                 return
-            self._tickets.append(self._worker_pool.submit(rows))
+            self._requests.append(self._worker_pool.submit(rows))
 
     def _discard(self):
-        for ticket in self._tickets:
-            self._worker_pool.discard(ticket)
-        self._tickets.clear()
+        for request in self._requests:
+            self._worker_pool.discard(request)
+        self._requests.clear()
 
 
 def _choose_batches(dataset, batch_size, shuffle, sampler, last_batch, batch_sampler):

@@ -1,13 +1,16 @@
 """Datasets: anything with `__getitem__` and `__len__`, and the views that select from and transform them."""
 
+import os
+
 import numpy
 
 from ..._arrays import NDArray
+from ...recordio import MXIndexedRecordIO
 from ._batches import batch_form, batch_reader
 from ._host import column_reader
 from .sampler import FilterSampler, Sampler
 
-__all__ = ["Dataset", "SimpleDataset", "ArrayDataset"]
+__all__ = ["Dataset", "SimpleDataset", "ArrayDataset", "RecordFileDataset"]
 
 
 class Dataset:
@@ -109,6 +112,24 @@ class ArrayDataset(Dataset):
         if len(columns) == 1:
             return columns[0]
         return lambda rows: tuple(read(rows) for read in columns)
+
+
+class RecordFileDataset(Dataset):
+    """The records of a RecordIO file as bytes, in the order of its index, the file of that name with `.idx`.
+
+    MXNetError, FileNotFoundError: the files cannot be opened.
+    """
+
+    def __init__(self, filename):
+        self.idx_file = os.path.splitext(filename)[0] + ".idx"
+        self.filename = filename
+        self._record = MXIndexedRecordIO(self.idx_file, filename, "r")
+
+    def __getitem__(self, idx):
+        return self._record.read_idx(self._record.keys[idx])
+
+    def __len__(self):
+        return len(self._record.keys)
 
 
 class _Selection(Dataset):

@@ -2,6 +2,6 @@
 
 from ...ndarray import contrib as ndarray
 from ...symbol import contrib as symbol
-from . import autograd, io, tensorboard
+from . import amp, autograd, io, svrg_optimization, tensorboard, text
 
 nd, sym = ndarray, symbol

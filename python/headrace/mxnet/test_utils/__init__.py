@@ -11,8 +11,8 @@ from ...context import Context, current_context
 from ...ndarray import array
 from ...symbol import Symbol
 from ...util import getenv, setenv, use_np
-from . import arrays, comparing, consistency, files, generators, gradients, matrices, surroundings, symbols
-from . import tolerances
+from . import arrays, comparing, consistency, files, generators, gradients, matrices, sparse_arrays
+from . import surroundings, symbols, tolerances
 from .arrays import *  # noqa: F403
 from .comparing import *  # noqa: F403
 from .consistency import *  # noqa: F403
@@ -20,6 +20,7 @@ from .files import *  # noqa: F403
 from .generators import *  # noqa: F403
 from .gradients import *  # noqa: F403
 from .matrices import *  # noqa: F403
+from .sparse_arrays import *  # noqa: F403
 from .surroundings import *  # noqa: F403
 from .symbols import *  # noqa: F403
 from .tolerances import *  # noqa: F403
@@ -32,6 +33,7 @@ _parts = (
     generators,
     gradients,
     matrices,
+    sparse_arrays,
     surroundings,
     symbols,
     tolerances,

@@ -3,8 +3,6 @@
 import numpy as np
 
 from ... import ndarray as nd
-from ...context import current_context
-from ...ndarray.sparse import refuse
 from .tolerances import default_dtype
 
 __all__ = [
@@ -12,22 +10,17 @@ __all__ = [
     "assign_each2",
     "collapse_sum_like",
     "create_2d_tensor",
-    "create_sparse_array",
-    "create_sparse_array_zd",
     "create_vector",
     "get_identity_mat",
     "get_identity_mat_batch",
     "np_reduce",
     "rand_coord_2d",
-    "rand_ndarray",
     "rand_shape_2d",
     "rand_shape_3d",
     "rand_shape_nd",
-    "rand_sparse_ndarray",
     "random_arrays",
     "random_sample",
     "random_uniform_arrays",
-    "shuffle_csr_column_indices",
 ]
 
 
@@ -49,74 +42,6 @@ def random_sample(population, k):
     shuffled = population[:]
     np.random.shuffle(shuffled)
     return shuffled[:k]
-
-
-def rand_ndarray(
-    shape,
-    stype="default",
-    density=None,
-    dtype=None,
-    modifier_func=None,
-    shuffle_csr_indices=False,
-    distribution=None,
-    ctx=None,
-):
-    """A normal nd array. NotSupportedForSparseNDArray: another `stype` than 'default'."""
-    if stype != "default":
-        rand_sparse_ndarray(shape, stype)
-    return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or current_context())
-
-
-def rand_sparse_ndarray(
-    shape,
-    stype,
-    density=None,
-    dtype=None,
-    distribution=None,
-    data_init=None,
-    rsp_indices=None,
-    modifier_func=None,
-    shuffle_csr_indices=False,
-    ctx=None,
-):
-    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    refuse("rand_sparse_ndarray", stype)
-
-
-def create_sparse_array(
-    shape,
-    stype,
-    data_init=None,
-    rsp_indices=None,
-    dtype=None,
-    modifier_func=None,
-    density=0.5,
-    shuffle_csr_indices=False,
-):
-    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    rand_sparse_ndarray(shape, stype)
-
-
-def create_sparse_array_zd(
-    shape,
-    stype,
-    density,
-    data_init=None,
-    rsp_indices=None,
-    dtype=None,
-    modifier_func=None,
-    shuffle_csr_indices=False,
-):
-    """NotSupportedForSparseNDArray, always: there are no sparse arrays yet."""
-    rand_sparse_ndarray(shape, stype)
-
-
-def shuffle_csr_column_indices(csr):
-    """Shuffles in place the column indices of every row of a matrix with `indptr` and `indices` (SciPy's)."""
-    for begin, end in zip(csr.indptr, csr.indptr[1:]):
-        row = np.array(csr.indices[begin:end])
-        np.random.shuffle(row)
-        csr.indices[begin:end] = row
 
 
 def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):

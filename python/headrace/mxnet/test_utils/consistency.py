@@ -11,9 +11,9 @@ from ... import ndarray as nd
 from ...context import current_context
 from ...symbol import Symbol
 from ...util import use_np
-from .arrays import rand_ndarray
 from .comparing import assert_almost_equal, compare_ndarray_tuple
 from .gradients import write
+from .sparse_arrays import rand_ndarray
 from .tolerances import get_tols
 
 __all__ = ["check_consistency", "check_gluon_hybridize_consistency", "check_speed", "compare_optimizer"]

@@ -1,0 +1,40 @@
+"""What an Estimator does with one batch."""
+
+from .... import autograd
+from ...utils import split_and_load
+
+__all__ = ["BatchProcessor"]
+
+
+class BatchProcessor:
+    """Runs one batch through the networks of an Estimator; a subclass may do it in another way.
+
+    Both methods give lists with an element for each context: data, labels, predictions and losses.
+    """
+
+    def _get_data_and_label(self, batch, ctx, batch_axis=0):
+        data, label = batch[0], batch[1]
+        return split_and_load(data, ctx, batch_axis), split_and_load(label, ctx, batch_axis)
+
+    def evaluate_batch(self, estimator, val_batch, batch_axis=0):
+        """Predictions of `val_net` for a batch (data, label), and what `val_loss` says of them.
+
+        The batch is cut along `batch_axis` into a part for each context of the estimator.
+        """
+        data, label = self._get_data_and_label(val_batch, estimator.context, batch_axis)
+        pred = [estimator.val_net(x) for x in data]
+        loss = [estimator.val_loss(y_hat, y) for y_hat, y in zip(pred, label)]
+        return data, label, pred, loss
+
+    def fit_batch(self, estimator, train_batch, batch_axis=0):
+        """As evaluate_batch with `net` and `loss`, recorded, and the gradients of the parameters.
+
+        What follows, the step of the trainer, is GradientUpdateHandler's.
+        """
+        data, label = self._get_data_and_label(train_batch, estimator.context, batch_axis)
+        with autograd.record():
+            pred = [estimator.net(x) for x in data]
+            loss = [estimator.loss(y_hat, y) for y_hat, y in zip(pred, label)]
+        for part in loss:
+            part.backward()
+        return data, label, pred, loss

@@ -1,0 +1,36 @@
+"""Images: reading, resizing and cropping them, augmenters, and iterators over files and records of images."""
+
+from .files import imdecode, imread
+from .geometry import (
+    center_crop,
+    copyMakeBorder,
+    fixed_crop,
+    imresize,
+    random_crop,
+    random_size_crop,
+    resize_short,
+    scale_down,
+)
+from .augmenters import (
+    Augmenter,
+    BrightnessJitterAug,
+    CastAug,
+    CenterCropAug,
+    ColorJitterAug,
+    ColorNormalizeAug,
+    ContrastJitterAug,
+    CreateAugmenter,
+    ForceResizeAug,
+    HorizontalFlipAug,
+    HueJitterAug,
+    LightingAug,
+    RandomCropAug,
+    RandomGrayAug,
+    RandomOrderAug,
+    RandomSizedCropAug,
+    ResizeAug,
+    SaturationJitterAug,
+    SequentialAug,
+    color_normalize,
+)
+from .iterator import ImageIter

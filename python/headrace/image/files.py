@@ -1,0 +1,52 @@
+"""Image files become arrays."""
+
+import os
+
+import numpy
+
+from .. import _arrays as arrays
+from .. import _core
+from ..ndarray import NDArray
+
+_decode = _core.function("_cvimdecode", False)
+
+
+def imdecode(buf, flag=1, to_rgb=True, out=None):
+    """The pixels of a JPEG or PNG file: uint8, (height, width, 3), or (height, width, 1) with `flag=0`.
+
+    The header is read at once, the pixels when a thread has time.
+
+    Parameters
+    ----------
+    buf : bytes, bytearray, NumPy array or NDArray of uint8
+        The content of the file.
+    flag : int
+        1: colours; 0: grey.
+    to_rgb : bool or int
+        Channels are red, green, blue; otherwise blue, green, red, as OpenCV has them.
+    out : NDArray, optional
+        Receives the pixels.
+
+    Raises
+    ------
+    ValueError
+        `buf` is of another type, or `flag` another number.
+    MXNetError
+        The file is no JPEG or PNG. Where its pixels are damaged: when they are read.
+    """
+    if not isinstance(buf, NDArray):
+        if not isinstance(buf, (bytes, bytearray, memoryview, numpy.ndarray)):
+            raise ValueError(
+                "buf must be of type bytes, bytearray or numpy.ndarray, if you would like to input type str, "
+                f"please convert to bytes; got {type(buf).__name__}"
+            )
+        buf = arrays.array(numpy.frombuffer(buf, dtype=numpy.uint8), dtype="uint8")
+    target = None if out is None else out.as_nd_ndarray()
+    decoded = _decode(buf.as_nd_ndarray(), flag=int(flag), to_rgb=bool(to_rgb), out=target)
+    return arrays.in_mode(decoded) if out is None else out
+
+
+def imread(filename, flag=1, to_rgb=True, out=None):
+    """The pixels of a file; see `imdecode`. OSError: it cannot be read."""
+    with open(os.fspath(filename), "rb") as file:
+        return imdecode(file.read(), flag, to_rgb, out)

@@ -1,0 +1,143 @@
+"""Images in other sizes, and parts of images. Sizes are (width, height), as OpenCV has them."""
+
+import math
+import numbers
+import random
+import warnings
+
+from .. import _arrays as arrays
+from .. import _core
+
+_resize = _core.function("_cvimresize", False)
+_pad = _core.function("_np_pad", False)
+_BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")  # by OpenCV's number
+
+
+def imresize(src, w, h, interp=1, out=None):
+    """The image (height, width, channels), uint8 or float32, in another size.
+
+    `interp`: 0 nearest, 1 linear, 2 cubic, 3 area (means), 4 Lanczos, 9 chosen by the sizes (cubic to
+    enlarge, area to shrink, linear otherwise), 10 by chance. ValueError: another one, or a size that is not
+    positive.
+    """
+    method = _get_interp_method(interp, (*src.shape[:2], h, w))
+    target = None if out is None else out.as_nd_ndarray()
+    resized = _resize(src.as_nd_ndarray(), w=int(w), h=int(h), interp=method, out=target)
+    return arrays.like(resized, src) if out is None else out
+
+
+def _get_interp_method(interp, sizes=()):
+    """An interpolation from 0 to 4 for `interp`; `sizes`: height and width before and after."""
+    if interp == 9:
+        if not sizes:
+            return 2
+        old_height, old_width, height, width = sizes
+        if height > old_height and width > old_width:
+            return 2
+        return 3 if height < old_height and width < old_width else 1
+    if interp == 10:
+        return random.randint(0, 4)
+    if interp not in (0, 1, 2, 3, 4):
+        raise ValueError(f"Unknown interp method {interp}; known are 0 to 4, 9 and 10")
+    return interp
+
+
+def scale_down(src_size, size):
+    """A size (width, height) that fits into `src_size`: made smaller in proportion where it does not."""
+    width, height = size
+    most_width, most_height = src_size
+    if most_height < height:
+        width, height = width * most_height / height, most_height
+    if most_width < width:
+        width, height = most_width, height * most_width / width
+    return int(width), int(height)
+
+
+def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=None):  # noqa: A002
+    """The image with a border of so many pixels.
+
+    `type`: 0 `value`, or one of `values` for each channel; 1 the edge repeated, 2 mirrored with its edge
+    (cba|abc), 3 the other side, 4 mirrored at its edge (cb|abc). ValueError: another type.
+    """
+    if type not in range(len(_BORDERS)):
+        raise ValueError(f"copyMakeBorder: type must be from 0 to 4, got {type}")
+    around, image = (top, bot, left, right), src.as_nd_ndarray()
+    if type == 0 and len(values):
+        channels = [
+            _pad(
+                image[:, :, c : c + 1], pad_width=(*around, 0, 0), mode="constant", constant_values=float(one)
+            )
+            for c, one in zip(range(image.shape[2]), values)
+        ]
+        padded = _core.function("Concat", False)(*channels, dim=2)
+    else:
+        padded = _pad(image, pad_width=(*around, 0, 0), mode=_BORDERS[type], constant_values=float(value))
+    if out is None:
+        return arrays.like(padded, src)
+    out[:] = padded
+    return out
+
+
+def resize_short(src, size, interp=2):
+    """The image with a shorter side of `size` pixels, its proportions kept."""
+    height, width = src.shape[:2]
+    if height > width:
+        new_width, new_height = size, size * height // width
+    else:
+        new_width, new_height = size * width // height, size
+    return imresize(src, new_width, new_height, interp)
+
+
+def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
+    """`w` by `h` pixels from column `x0` and row `y0` on, in the size (width, height) where one is given."""
+    part = src[y0 : y0 + h, x0 : x0 + w]
+    if size is None or (w, h) == tuple(size):
+        return part
+    return imresize(part, *size, interp=interp)
+
+
+def _cropped(src, x0, y0, width, height, size, interp):
+    return fixed_crop(src, x0, y0, width, height, size, interp), (x0, y0, width, height)
+
+
+def random_crop(src, size, interp=2):
+    """A part of the size at a random place, enlarged where the image is smaller; (x, y, width, height)."""
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0 = random.randint(0, width - new_width)
+    y0 = random.randint(0, height - new_height)
+    return _cropped(src, x0, y0, new_width, new_height, size, interp)
+
+
+def center_crop(src, size, interp=2):
+    """The part of the size in the middle, enlarged where the image is smaller; and (x, y, width, height)."""
+    height, width = src.shape[:2]
+    new_width, new_height = scale_down((width, height), size)
+    x0, y0 = int((width - new_width) / 2), int((height - new_height) / 2)
+    return _cropped(src, x0, y0, new_width, new_height, size, interp)
+
+
+def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
+    """A part of random place, area and proportions in the size, and (x, y, width, height).
+
+    `area`: least and largest share of the image, or the least alone; `ratio`: least and largest width over
+    height. The part in the middle when ten attempts do not fit.
+    """
+    if "min_area" in kwargs:
+        warnings.warn(
+            "`min_area` is deprecated. Please use `area` instead.", DeprecationWarning, stacklevel=2
+        )
+        area = kwargs.pop("min_area")
+    assert not kwargs, f"unexpected keyword arguments for `random_size_crop`: {sorted(kwargs)}"
+    height, width = src.shape[:2]
+    least, most = (area, 1.0) if isinstance(area, numbers.Number) else area
+    for _ in range(10):
+        wanted = random.uniform(least, most) * height * width
+        proportions = math.exp(random.uniform(math.log(ratio[0]), math.log(ratio[1])))
+        new_width = round(math.sqrt(wanted * proportions))
+        new_height = round(math.sqrt(wanted / proportions))
+        if new_width <= width and new_height <= height:
+            x0 = random.randint(0, width - new_width)
+            y0 = random.randint(0, height - new_height)
+            return _cropped(src, x0, y0, new_width, new_height, size, interp)
+    return center_crop(src, size, interp)

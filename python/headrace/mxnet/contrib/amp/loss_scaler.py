@@ -1,0 +1,47 @@
+"""A loss scale that is as large as gradients in low precision allow."""
+
+import logging
+
+from .... import ndarray as nd
+
+__all__ = ["LossScaler"]
+
+_GREATEST = 2.0**24
+_PATIENCE = 2000  # updates in a row after which the scale may grow
+
+
+class LossScaler:
+    """The factor on losses: halved when a gradient overflows, doubled after 2000 steps without that."""
+
+    def __init__(self):
+        self._loss_scale = 2.0**16
+        self._next_loss_scale = self._loss_scale
+        self._unskipped = 0
+
+    @property
+    def loss_scale(self):
+        """The factor on the losses of this step."""
+        return self._loss_scale
+
+    def has_overflow(self, params):
+        """Whether a gradient of the Parameters is infinite or nan; waits for them, and sets the factor of the
+        next step.
+        """
+        grads = [grad for param in params if param._grad is not None for grad in param._grad]
+        by_context = {}
+        for grad in grads:
+            by_context.setdefault(grad.ctx, []).append(grad.as_nd_ndarray())
+        finite = [nd.multi_all_finite(*some, num_arrays=len(some)) for some in by_context.values()]
+        overflow = not all(one.asscalar() for one in finite)
+        self._loss_scale = self._next_loss_scale
+        if overflow:
+            self._next_loss_scale = self._loss_scale / 2
+            self._unskipped = 0
+            logging.info("AMP: decreasing loss scale to %f", self._next_loss_scale)
+            return True
+        self._unskipped += 1
+        if self._unskipped == _PATIENCE:
+            self._unskipped = 0
+            self._next_loss_scale = min(_GREATEST, self._loss_scale * 2)
+            logging.info("AMP: increasing loss scale to %f", self._next_loss_scale)
+        return False

@@ -1,0 +1,3 @@
+"""Callbacks for Jupyter."""
+
+from . import callback

@@ -1,0 +1,280 @@
+"""RecordIO files, as MXNet writes them: records of bytes one after the other, and images as such records.
+
+A record is a magic number, a word with its length and place, the bytes, and zeros up to a multiple of four.
+Where its bytes hold the magic number at a multiple of four they are cut, so that a reader can find the next
+record from anywhere.
+"""
+
+import collections
+import numbers
+import os
+import struct
+
+import numpy as np
+
+from .base import MXNetError
+
+try:
+    import cv2
+except ImportError:
+    cv2 = None
+
+__all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
+
+_MAGIC = struct.pack("<I", 0xCED7230A)
+_WHOLE, _FIRST, _MIDDLE, _LAST = range(
+    4
+)  # which part of a record, in the upper three bits of the length word
+_LENGTH_BITS = 29
+
+
+class MXRecordIO:
+    """Reads (`flag` 'r') or writes ('w', a new file) records one after the other.
+
+    A reader that comes to another process, by a fork or as a pickle, begins at the start there; a writer
+    stays where it is. ValueError: another flag. MXNetError: the file cannot be opened.
+    """
+
+    def __init__(self, uri, flag):
+        self.uri = uri
+        self.flag = flag
+        self.handle = None
+        self.is_open = False
+        self.open()
+
+    def open(self):
+        """Opens the file: a reader at the start, a writer as an empty one."""
+        if self.flag not in ("r", "w"):
+            raise ValueError(f"{type(self).__name__}: the flag must be 'r' or 'w', got {self.flag!r}")
+        self.writable = self.flag == "w"
+        try:
+            self.handle = open(self.uri, self.flag + "b")  # noqa: SIM115
+        except OSError as error:
+            raise MXNetError(
+                f"{type(self).__name__}: '{self.uri}' cannot be opened: {error.strerror}"
+            ) from None
+        self.pid = os.getpid()
+        self.is_open = True
+
+    def close(self):
+        """Closes the file; a writer's records are in it then. May be called again."""
+        if self.is_open:
+            self.handle.close()
+            self.is_open = False
+            self.pid = None
+
+    def __del__(self):
+        if getattr(self, "is_open", False):
+            self.close()
+
+    def __getstate__(self):
+        if self.writable:
+            raise ValueError(
+                f"{type(self).__name__}: a writer cannot be pickled; pickle a reader of the file"
+            )
+        return self.__dict__ | {"handle": None, "is_open": False, "pid": None, "was_open": self.is_open}
+
+    def __setstate__(self, state):
+        was_open = state.pop("was_open")
+        self.__dict__.update(state)
+        if was_open:
+            self.open()
+
+    def _check_pid(self, allow_reset=False):
+        if not self.is_open or self.pid == os.getpid():
+            return
+        if not allow_reset:
+            raise RuntimeError(
+                "Forbidden operation in multiple processes: the file was opened by another one"
+            )
+        self.reset()
+
+    def reset(self):
+        """Goes back to the start: a reader reads the first record next, a writer begins an empty file."""
+        self.close()
+        self.open()
+
+    def write(self, buf):
+        """Appends a record of bytes. AssertionError: a reader. MXNetError: 2^29 bytes or more."""
+        assert self.writable, "write: the file was opened for reading"
+        self._check_pid()
+        buf = bytes(buf)
+        if len(buf) >= 1 << _LENGTH_BITS:
+            raise MXNetError(f"write: a record has less than 2^{_LENGTH_BITS} bytes, got {len(buf)}")
+        parts = _cut(buf)
+        for number, part in enumerate(parts):
+            place = _MIDDLE
+            if len(parts) == 1:
+                place = _WHOLE
+            elif number in (0, len(parts) - 1):
+                place = _LAST if number else _FIRST
+            word = struct.pack("<I", place << _LENGTH_BITS | len(part))
+            self.handle.write(_MAGIC + word + part + bytes(-len(part) % 4))
+
+    def read(self):
+        """The next record as bytes, or None at the end.
+
+        AssertionError: a writer. MXNetError: the file is damaged, or no RecordIO file.
+        """
+        assert not self.writable, "read: the file was opened for writing"
+        self._check_pid(allow_reset=True)
+        parts = []
+        while True:
+            head = self.handle.read(8)
+            if not head and not parts:
+                return None
+            if len(head) < 8 or head[:4] != _MAGIC:
+                self._refuse("there is no record where one should begin")
+            word = struct.unpack("<I", head[4:])[0]
+            place, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
+            if place not in ((_MIDDLE, _LAST) if parts else (_WHOLE, _FIRST)):
+                self._refuse("parts of a record do not follow each other")
+            part = self.handle.read(length)
+            if len(part) < length or len(self.handle.read(-length % 4)) < -length % 4:
+                self._refuse("a record ends early")
+            parts.append(part)
+            if place in (_WHOLE, _LAST):
+                return _MAGIC.join(parts)
+
+    def _refuse(self, what):
+        raise MXNetError(
+            f"Invalid RecordIO File '{self.uri}': {what}; it is truncated, damaged or of another kind"
+        )
+
+
+def _cut(buf):
+    """The pieces between magic numbers at multiples of four."""
+    parts, begin = [], 0
+    place = buf.find(_MAGIC)
+    while place >= 0:
+        if place % 4 == 0:
+            parts.append(buf[begin:place])
+            begin = place + 4
+        place = buf.find(_MAGIC, place + (1 if place % 4 else 4))
+    return [*parts, buf[begin:]]
+
+
+class MXIndexedRecordIO(MXRecordIO):
+    """Reads and writes records by key, with an index file of lines `key<TAB>offset`.
+
+    `keys` has them in the order of the file, `idx` their offsets; `key_type` makes them of texts.
+    FileNotFoundError: there is no index file. ValueError: it is none.
+    """
+
+    def __init__(self, idx_path, uri, flag, key_type=int):
+        self.idx_path = idx_path
+        self.idx = {}
+        self.keys = []
+        self.key_type = key_type
+        self.fidx = None
+        super().__init__(uri, flag)
+
+    def open(self):
+        super().open()
+        self.idx, self.keys = {}, []
+        self.fidx = open(self.idx_path, self.flag)  # noqa: SIM115
+        if self.writable:
+            return
+        for number, line in enumerate(self.fidx, 1):
+            fields = line.strip().split("\t")
+            if len(fields) != 2 or not fields[1].isdecimal():
+                self.close()
+                raise ValueError(
+                    f"MXIndexedRecordIO: '{self.idx_path}', line {number}: expected key<TAB>offset, got "
+                    f"{line!r}"
+                )
+            key = self.key_type(fields[0])
+            self.idx[key] = int(fields[1])
+            self.keys.append(key)
+
+    def close(self):
+        super().close()
+        if self.fidx is not None:
+            self.fidx.close()
+
+    def __getstate__(self):
+        return super().__getstate__() | {"fidx": None}
+
+    def seek(self, idx):
+        """The record with this key is read next. KeyError: there is none."""
+        assert not self.writable, "seek: the file was opened for writing"
+        self._check_pid(allow_reset=True)
+        self.handle.seek(self.idx[idx])
+
+    def tell(self):
+        """The offset at which the next record is read or written."""
+        return self.handle.tell()
+
+    def read_idx(self, idx):
+        """The record with this key, as bytes. KeyError: there is none."""
+        self.seek(idx)
+        return self.read()
+
+    def write_idx(self, idx, buf):
+        """Appends a record of bytes under a key."""
+        key, place = self.key_type(idx), self.tell()
+        self.write(buf)
+        self.fidx.write(f"{key}\t{place}\n")
+        self.idx[key] = place
+        self.keys.append(key)
+
+
+IRHeader = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
+IRHeader.__doc__ = (
+    "What stands before an image: how many labels follow (0: `label` is the one), and two numbers."
+)
+_HEADER = struct.Struct("<IfQQ")
+
+
+def pack(header, s):
+    """A record of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence."""
+    header = IRHeader(*header)
+    if isinstance(header.label, numbers.Number):
+        return _HEADER.pack(0, header.label, header.id, header.id2) + s
+    label = np.asarray(header.label, dtype=np.float32)
+    return _HEADER.pack(label.size, 0, header.id, header.id2) + label.tobytes() + s
+
+
+def unpack(s):
+    """The header and the bytes of a record of `pack`; several labels are a float32 NumPy array.
+
+    ValueError: the record is too short to be one.
+    """
+    if len(s) < _HEADER.size:
+        raise ValueError(f"unpack: a record has a header of {_HEADER.size} bytes, got {len(s)} in all")
+    header = IRHeader(*_HEADER.unpack_from(s))
+    if not header.flag:
+        return header, s[_HEADER.size :]
+    end = _HEADER.size + 4 * header.flag
+    if len(s) < end:
+        raise ValueError(f"unpack: the header says {header.flag} labels, but only {len(s)} bytes are there")
+    return header._replace(label=np.frombuffer(s[_HEADER.size : end], np.float32)), s[end:]
+
+
+def pack_img(header, img, quality=95, img_fmt=".jpg"):
+    """A record of an image, an array (height, width, channels) in OpenCV's order of channels.
+
+    `quality`: of JPEG 1 to 100, of PNG its compression, 0 to 9. AssertionError: cv2 is not installed, or
+    cannot encode the image.
+    """
+    _require_cv2("pack_img")
+    kinds = {
+        ".jpg": cv2.IMWRITE_JPEG_QUALITY,
+        ".jpeg": cv2.IMWRITE_JPEG_QUALITY,
+        ".png": cv2.IMWRITE_PNG_COMPRESSION,
+    }
+    kind = kinds.get(img_fmt.lower())
+    is_encoded, data = cv2.imencode(img_fmt, img, None if kind is None else [kind, quality])
+    assert is_encoded, "pack_img: failed to encode image"
+    return pack(header, data.tobytes())
+
+
+def unpack_img(s, iscolor=-1):
+    """The header and the image of a record of `pack_img`. AssertionError: cv2 is not installed."""
+    _require_cv2("unpack_img")
+    header, data = unpack(s)
+    return header, cv2.imdecode(np.frombuffer(data, np.uint8), iscolor)
+
+
+def _require_cv2(function):
+    assert cv2 is not None, f"{function}: the module cv2 is needed; install opencv-python"

@@ -1,0 +1,113 @@
+// Operators written in Python: what the operator Custom runs. headrace/operator.py makes the objects that are asked
+// here.
+
+#include "base/check.h"
+#include "bindings.h"
+#include "convert.h"
+#include "gil.h"
+#include "op/trace.h"
+#include "ops/control/custom.h"
+
+namespace nb = nanobind;
+
+namespace headrace::python {
+namespace {
+
+// What Python code raised, as an error of the library: its kind is that of the first type in headrace.base.error_types
+// that fits.
+Error library_error(const nb::python_error& error) {
+  const nb::object table = nb::module_::import_("headrace.base").attr("error_types");
+  size_t kind = 0;
+  for (size_t i = nb::len(table); i-- > 1 && kind == 0;)
+    if (PyErr_GivenExceptionMatches(error.value().ptr(), nb::object(table[i]).ptr())) kind = i;
+  return Error(static_cast<ErrorKind>(kind), nb::str(error.value()).c_str());
+}
+
+// Calls Python code. Rules of shapes and their like are asked where errors of the library are expected.
+template <class F>
+auto with_library_errors(F&& code) {
+  const WithGil lock;
+  try {
+    return code();
+  } catch (const PythonError&) {
+    throw library_error(nb::python_error());
+  } catch (const nb::python_error& error) {
+    throw library_error(error);
+  }
+}
+
+std::vector<std::string> texts_from(nb::handle sequence) {
+  std::vector<std::string> texts;
+  for (nb::handle text : sequence) texts.emplace_back(nb::str(text).c_str());
+  return texts;
+}
+
+class PythonProperty final : public CustomProperty {
+ public:
+  // Under the GIL.
+  explicit PythonProperty(nb::handle object)
+      : CustomProperty({.inputs = texts_from(object.attr("inputs")),
+                        .outputs = texts_from(object.attr("outputs")),
+                        .states = texts_from(object.attr("states"))}),
+        object_(object.inc_ref().ptr()),
+        np_(nb::cast<bool>(object.attr("np"))) {}
+  ~PythonProperty() override {
+    free_with_gil(object_, [](void* object) { Py_DECREF(static_cast<PyObject*>(object)); });
+  }
+
+  std::vector<Shape> shapes(std::span<const Shape> inputs) const override {
+    return with_library_errors([&] {
+      nb::list list;
+      for (const Shape& shape : inputs) list.append(nb::steal(from_shape(shape)));
+      std::vector<Shape> shapes;
+      for (nb::handle shape : object().attr("shapes")(list)) shapes.push_back(to_shape(shape.ptr(), "infer_shape"));
+      return shapes;
+    });
+  }
+
+  std::vector<DType> dtypes(std::span<const DType> inputs) const override {
+    return with_library_errors([&] {
+      nb::list list;
+      for (DType dtype : inputs) list.append(nb::borrow(numpy_dtype(dtype)));
+      std::vector<DType> dtypes;
+      for (nb::handle dtype : object().attr("dtypes")(list)) dtypes.push_back(to_dtype(dtype.ptr()));
+      return dtypes;
+    });
+  }
+
+  // What Python code raises goes back to Python as it is.
+  std::vector<NDArray> run(std::span<const NDArray> arrays, std::span<const NDArray> types) const override {
+    const WithGil lock;
+    nb::list given, outputs;
+    for (const NDArray& array : arrays) given.append(wrapped(array, np_));
+    for (const NDArray& type : types)
+      outputs.append(nb::make_tuple(nb::steal(from_shape(type.shape())), nb::borrow(numpy_dtype(type.dtype()))));
+    return arrays_from(nb::object(object().attr("run")(given, outputs)));
+  }
+
+ private:
+  nb::object object() const { return nb::borrow(object_); }
+
+  PyObject* const object_;
+  const bool np_;
+};
+
+}  // namespace
+
+void bind_custom(nb::module_& m) {
+  m.def(
+      "set_custom_factory",
+      [](nb::handle make) {
+        PyObject* const factory = make.inc_ref().ptr();  // for as long as the process lives
+        set_custom_factory([factory](const std::string& op_type, const CustomTexts& texts) {
+          return with_library_errors([&]() -> std::shared_ptr<const CustomProperty> {
+            nb::dict arguments;
+            for (const auto& [key, text] : texts) arguments[key.c_str()] = nb::str(text.c_str());
+            return std::make_shared<const PythonProperty>(nb::borrow(factory)(op_type.c_str(), arguments));
+          });
+        });
+      },
+      "`make(op_type, texts)` gives what a custom operator is asked for: see headrace/operator.py.");
+}
+
+}  // namespace headrace::python

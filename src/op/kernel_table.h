@@ -1,0 +1,46 @@
+// Which code computes the operators on a kind of device that does not run the host's. A backend brings one, see
+// BackendEntry::kernels; it is filled once and immutable afterwards, so any thread may read it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "op/formula/opcode.h"
+#include "op/kernel.h"
+#include "op/op_def.h"
+
+namespace headrace {
+
+class View;
+
+class KernelTable {
+ public:
+  // Puts device code on the stream of the work that is being launched, see device/stream.h. Tensors lie in memory of
+  // the device: packed, unless the operator says strided_inputs; workspace belongs to the launch. Their shapes and
+  // strides, and the attributes, are there until it returns: device code owns what it needs of them.
+  using Kernel = AttrFunction<void(KernelContext&, const Attrs&)>;
+  // The same for all operators that are formulas, those that were fused among them. Views broadcast and have any
+  // strides; they live as long as the task, perhaps no longer than this call.
+  using PointwiseKernel = std::function<void(const OpDef& op, const Attrs& attrs, ComputeType compute,
+                                             std::span<View* const> inputs, std::span<View* const> outputs)>;
+
+  void set(const OpDef& op, Kernel kernel);
+  void set_pointwise(PointwiseKernel kernel);
+  // The host computes it, over copies of its arrays in host memory, when the stream has come to it; this is counted and
+  // said, see op/detours.h.
+  void set_on_host(const OpDef& op);
+
+  // Null: there is none.
+  const Kernel* find(const OpDef& op) const noexcept;
+  const PointwiseKernel* pointwise() const noexcept { return pointwise_ ? &pointwise_ : nullptr; }
+  bool is_on_host(const OpDef& op) const noexcept { return on_host_.contains(&op); }
+
+ private:
+  std::unordered_map<const OpDef*, Kernel> kernels_;
+  std::unordered_set<const OpDef*> on_host_;
+  PointwiseKernel pointwise_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,184 @@
+#include "op/pointwise_sparse.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "op/formula/scalar.h"
+#include "op/fused.h"
+#include "op/pointwise.h"
+
+namespace headrace {
+
+namespace {
+
+// What a formula gives where inputs have these values; nothing where that depends on an input without one. Zero times
+// anything is zero here: elements that are not stored stay so beside nan and infinity, too.
+std::optional<double> value_where(const Formula& formula, std::span<const std::optional<double>> inputs,
+                                  std::span<const double> parameters) {
+  std::unordered_map<const void*, std::optional<double>> values;
+  for (const Expr& x : topological_order(formula.outputs)) {
+    std::optional<double>& value = values[x.node()];
+    std::optional<double> arguments[3] = {0.0, 0.0, 0.0};
+    bool is_known = true;
+    for (int i = 0; i < x.arity(); ++i) {
+      arguments[i] = values.at(x.argument(i).node());
+      is_known &= arguments[i].has_value();
+    }
+    if (x.kind() == Expr::Kind::kConstant)
+      value = x.value();
+    else if (x.kind() == Expr::Kind::kParameter)
+      value = parameters[static_cast<size_t>(x.index())];
+    else if (x.kind() == Expr::Kind::kInput)
+      value = inputs[static_cast<size_t>(x.index())];
+    else if (x.opcode() == Opcode::kMul && (arguments[0] == 0.0 || arguments[1] == 0.0))
+      value = 0.0;
+    else if (is_known)
+      value = evaluate(x.opcode(), *arguments[0], *arguments[1], *arguments[2]);
+  }
+  return values.at(formula.outputs[0].node());
+}
+
+}  // namespace
+
+bool keeps_zero(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
+  SmallVector<double, 8> parameters;
+  append_parameters(*op.pointwise, attrs, parameters);
+  std::vector<std::optional<double>> values;
+  for (const NDArray& input : inputs)
+    values.push_back(input.storage_kind() == StorageKind::kDense ? std::nullopt : std::optional(0.0));
+  return value_where(op.pointwise->formula, values, {parameters.data(), parameters.size()}) == 0.0;
+}
+
+namespace {
+
+// The places of all inputs together, and where each of them has them.
+struct Union {
+  std::vector<int64_t> indices;            // in the order of the result
+  std::vector<int64_t> row_begin;          // of csr
+  std::vector<std::vector<int64_t>> from;  // by input, for each place: its number among those stored there, or -1
+};
+
+// Merges the ascending indices of all inputs between begin and end.
+void merge(std::span<const SparseParts* const> parts, std::span<const int64_t> begin, std::span<const int64_t> end,
+           Union& all) {
+  std::vector<int64_t> at(begin.begin(), begin.end());
+  while (true) {
+    int64_t least = -1;
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (at[i] < end[i] && (least < 0 || parts[i]->index()[at[i]] < least)) least = parts[i]->index()[at[i]];
+    if (least < 0) return;
+    all.indices.push_back(least);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const bool has = at[i] < end[i] && parts[i]->index()[at[i]] == least;
+      all.from[i].push_back(has ? at[i]++ : -1);
+    }
+  }
+}
+
+Union unite(std::span<const SparseParts* const> parts, StorageKind kind, int64_t rows) {
+  Union all;
+  all.from.resize(parts.size());
+  std::vector<int64_t> begin(parts.size()), end(parts.size());
+  if (kind == StorageKind::kRowSparse) {
+    for (size_t i = 0; i < parts.size(); ++i) end[i] = parts[i]->count();
+    merge(parts, begin, end, all);
+    return all;
+  }
+  all.row_begin.push_back(0);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      begin[i] = parts[i]->row_begin()[r];
+      end[i] = parts[i]->row_begin()[r + 1];
+    }
+    merge(parts, begin, end, all);
+    all.row_begin.push_back(static_cast<int64_t>(all.indices.size()));
+  }
+  return all;
+}
+
+bool is_same_places(std::span<const SparseParts* const> parts) {
+  const SparseParts& first = *parts[0];
+  return std::all_of(parts.begin() + 1, parts.end(), [&](const SparseParts* other) {
+    if (other->indices.view() == first.indices.view()) return true;
+    return other->count() == first.count() &&
+           std::equal(first.index(), first.index() + first.count(), other->index()) &&
+           (!first.indptr ||
+            std::equal(first.row_begin(), first.row_begin() + first.indptr.size(), other->row_begin()));
+  });
+}
+
+// The values of one input at all places.
+NDArray spread(const SparseParts& parts, const std::vector<int64_t>& from, const Shape& shape) {
+  NDArray made = NDArray::empty(shape, parts.values.dtype());
+  const size_t entry = from.empty() ? 0 : made.view()->storage()->bytes() / from.size();
+  char* to = made.view()->data();
+  for (int64_t place : from) {
+    if (place < 0)
+      std::memset(to, 0, entry);
+    else
+      std::memcpy(to, parts.values.view()->data() + static_cast<size_t>(place) * entry, entry);
+    to += entry;
+  }
+  return made;
+}
+
+// The elements of a dense array at the places of a sparse one of the same shape.
+NDArray gathered(const View& dense, const SparseParts& places) {
+  NDArray made = NDArray::empty(places.values.shape(), dense.dtype());
+  const size_t item = item_size(dense.dtype());
+  char* to = made.view()->data();
+  if (!places.indptr) {
+    const size_t row = static_cast<size_t>(row_size(dense.shape())) * item;
+    for (int64_t i = 0; i < places.count(); ++i, to += row)
+      std::memcpy(to, dense.data() + static_cast<size_t>(places.index()[i]) * row, row);
+    return made;
+  }
+  for (int64_t r = 0; r < dense.shape()[0]; ++r)
+    for (int64_t i = places.row_begin()[r]; i < places.row_begin()[r + 1]; ++i, to += item)
+      std::memcpy(to, dense.data() + static_cast<size_t>(r * dense.shape()[1] + places.index()[i]) * item, item);
+  return made;
+}
+
+}  // namespace
+
+void run_pointwise_sparse(SparseContext& context, const Attrs& attrs) {
+  const View& output = context.output();
+  const StorageKind kind = output.storage()->kind();
+  std::vector<const SparseParts*> parts;
+  for (size_t i = 0; i < context.input_count(); ++i)
+    if (kind_of(context.input(i)) == kind) parts.push_back(&context.parts(i));
+  SparseParts result;
+  Union all;
+  const bool same_places = is_same_places(parts);
+  if (same_places) {
+    result = {NDArray::empty(parts[0]->values.shape(), output.dtype()), parts[0]->indices, parts[0]->indptr};
+  } else {
+    all = unite(parts, kind, output.shape()[0]);
+    result = context.make(0, static_cast<int64_t>(all.indices.size()));
+    std::ranges::copy(all.indices, result.index());
+    if (result.indptr) std::ranges::copy(all.row_begin, result.row_begin());
+  }
+  std::vector<NDArray> values;
+  size_t sparse = 0;
+  for (size_t i = 0; i < context.input_count(); ++i) {
+    const View& input = context.input(i);
+    if (kind_of(input) != kind)
+      values.push_back(gathered(input, result));
+    else if (same_places)
+      values.push_back(parts[sparse++]->values);
+    else {
+      values.push_back(spread(*parts[sparse], all.from[sparse], result.values.shape()));
+      ++sparse;
+    }
+  }
+  std::vector<View*> views;
+  for (const NDArray& one : values) views.push_back(one.view().get());
+  View* const to = result.values.view().get();
+  if (to->size() > 0) run_pointwise(context.op(), attrs, static_cast<ComputeType>(context.ticket()), views, {&to, 1});
+  context.set(0, std::move(result));
+}
+
+}  // namespace headrace

@@ -1,0 +1,75 @@
+// Images as data sets hold them, and as networks take them.
+
+#include "base/check.h"
+#include "op/invoke.h"
+
+namespace headrace {
+namespace {
+
+OpDef to_tensor() {
+  return general(
+      {.name = "_image_to_tensor",
+       .aliases = {"_npx__image_to_tensor"},
+       .python = {"nd.image.to_tensor", "npx.image.to_tensor"},
+       .doc = "Images (height, width, channels), or a batch of them, with values in [0, 255], as float32 with channels "
+              "before height and width and values in [0, 1]. Raises MXNetError for another number of dimensions.",
+       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+         const size_t ndim = in[0].ndim();
+         check(ndim == 3 || ndim == 4, ErrorKind::kRuntime,
+               "to_tensor: expected (height, width, channels) or a batch of such images, got shape {}",
+               to_string(in[0].shape()));
+         NDArray channels_first =
+             call("transpose", {in[0]}, {{"axes", ndim == 3 ? Shape{2, 0, 1} : Shape{0, 3, 1, 2}}});
+         NDArray values = call("_div_scalar", {cast_to(channels_first, DType::kFloat32)}, {{"scalar", 255.0}});
+         return {contiguous(values)};
+       },
+       .samples = {integers({2, 3, 3}, 0, 255, DType::kUint8), uniform({2, 4, 3, 1}, 0, 255)}});
+}
+
+struct NormalizeAttrs {
+  Doubles mean = {0, 0, 0, 0}, std = {1, 1, 1, 1};
+  static constexpr auto kFields =
+      fields(field(&NormalizeAttrs::mean, "mean", "Subtracted from each channel, or one number for all."),
+             field(&NormalizeAttrs::std, "std", "What each channel is then divided by, or one number for all."));
+};
+
+// The first numbers of `values`, one per channel, shaped to meet axis -3.
+NDArray per_channel(const char* name, const Doubles& values, int64_t channels, const NDArray& like) {
+  check(values.size() == 1 || static_cast<int64_t>(values.size()) >= channels, ErrorKind::kValue,
+        "normalize: {} must have 1 or {} numbers, got {}", name, channels, values.size());
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < channels; ++i) numbers.push_back(values[values.size() == 1 ? 0 : static_cast<size_t>(i)]);
+  const NDArray made = NDArray::from_host(numbers.data(), {channels, 1, 1}, DType::kFloat64, like.device());
+  return cast_to(made, like.dtype());
+}
+
+OpDef normalize() {
+  using A = NormalizeAttrs;
+  return general<A>(
+      {.name = "_image_normalize",
+       .aliases = {"_npx__image_normalize"},
+       .python = {"nd.image.normalize", "npx.image.normalize"},
+       .doc = "(x - mean) / std for each channel of images (channels, height, width), or a batch of them. Raises "
+              "MXNetError "
+              "for another number of dimensions or of channels than 1 or 3, ValueError for too few numbers.",
+       .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
+         const NDArray& x = in[0];
+         check(
+             (x.ndim() == 3 || x.ndim() == 4) && is_floating(x.dtype()), ErrorKind::kRuntime,
+             "normalize: expected floats of shape (channels, height, width) or a batch of such images, got {} of shape "
+             "{}; call to_tensor first",
+             dtype_name(x.dtype()), to_string(x.shape()));
+         const int64_t channels = x.shape()[x.ndim() - 3];
+         check(channels == 1 || channels == 3, ErrorKind::kRuntime,
+               "normalize: 1 or 3 channels are needed, got shape {}", to_string(x.shape()));
+         NDArray centered = call("broadcast_sub", {x, per_channel("mean", a.mean, channels, x)});
+         return {call("broadcast_div", {centered, per_channel("std", a.std, channels, x)})};
+       },
+       .samples = {uniform({3, 2, 2}), Sample({uniform({2, 1, 2, 3})}, make_attrs(A{.mean = {0.5}, .std = {0.25}}))}});
+}
+
+}  // namespace
+
+std::vector<OpDef> image_operators() { return {to_tensor(), normalize()}; }
+
+}  // namespace headrace

@@ -1,0 +1,105 @@
+#include "ops/image/png.h"
+
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+
+namespace headrace::codec {
+namespace {
+
+// What libpng calls back with. It reports errors by longjmp, so nothing with a destructor may live between setjmp and
+// the calls that may fail.
+struct Source {
+  Bytes file;
+  size_t at = 0;
+  std::string error;
+};
+
+void read_bytes(png_structp png, png_bytep to, size_t count) {
+  auto& source = *static_cast<Source*>(png_get_io_ptr(png));
+  if (count > source.file.size() - source.at) png_error(png, "the file ends early");
+  std::memcpy(to, source.file.data() + source.at, count);
+  source.at += count;
+}
+
+[[noreturn]] void note_error(png_structp png, png_const_charp text) {
+  static_cast<Source*>(png_get_error_ptr(png))->error = text;
+  png_longjmp(png, 1);
+}
+
+void ignore_warning(png_structp, png_const_charp) {}
+
+class Reader {
+ public:
+  explicit Reader(Bytes file) : source_{.file = file} {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, note_error, ignore_warning);
+    info_ = png_ ? png_create_info_struct(png_) : nullptr;
+    check(info_ != nullptr, ErrorKind::kMemory, "imdecode: there is no memory for reading a PNG file");
+    png_set_read_fn(png_, &source_, read_bytes);
+    png_set_user_limits(png_, 1 << 20, 1 << 20);
+    png_set_chunk_malloc_max(png_, 1 << 26);
+  }
+  ~Reader() { png_destroy_read_struct(&png_, info_ ? &info_ : nullptr, nullptr); }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  Header header() {
+    if (!try_header()) fail_with_error();
+    return {static_cast<int64_t>(png_get_image_height(png_, info_)),
+            static_cast<int64_t>(png_get_image_width(png_, info_))};
+  }
+
+  void pixels(Color color, unsigned char* to) {
+    const Header size = header();
+    std::vector<png_bytep> rows(static_cast<size_t>(size.height));
+    for (size_t y = 0; y < rows.size(); ++y) rows[y] = to + static_cast<int64_t>(y) * size.width * channels_of(color);
+    if (!try_pixels(color, static_cast<size_t>(size.width * channels_of(color)), rows.data())) fail_with_error();
+  }
+
+ private:
+  bool try_header() noexcept {
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_read_info(png_, info_);
+    return true;
+  }
+
+  bool try_pixels(Color color, size_t row_bytes, png_bytepp rows) noexcept {
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    const png_byte type = png_get_color_type(png_, info_);
+    png_set_expand(png_);  // palettes, depths below 8, transparent colours
+    png_set_strip_16(png_);
+    png_set_strip_alpha(png_);
+    const bool has_colors = (type & PNG_COLOR_MASK_COLOR) != 0;
+    if (color == Color::kGray && has_colors) png_set_rgb_to_gray(png_, 1, 0.299, 0.587);
+    if (color != Color::kGray && !has_colors) png_set_gray_to_rgb(png_);
+    if (color == Color::kBgr) png_set_bgr(png_);
+    png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    if (png_get_rowbytes(png_, info_) != row_bytes) png_error(png_, "its rows have another size than its header says");
+    png_read_image(png_, rows);
+    return true;
+  }
+
+  [[noreturn]] void fail_with_error() const {
+    fail(ErrorKind::kRuntime, "imdecode: Decoding failed. Damaged PNG file: {}", source_.error);
+  }
+
+  Source source_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+};
+
+}  // namespace
+
+bool is_png(Bytes file) noexcept { return file.size() >= 8 && png_sig_cmp(file.data(), 0, 8) == 0; }
+
+Header read_png_header(Bytes file) { return Reader(file).header(); }
+
+void decode_png(Bytes file, Color color, unsigned char* pixels) { Reader(file).pixels(color, pixels); }
+
+}  // namespace headrace::codec

@@ -1,0 +1,61 @@
+// Quantized numbers: a float range [-r, r] on int8, [0, r] on uint8, r being the larger of |min| and |max|. Pure
+// functions; any thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "op/kernel.h"
+#include "op/rule.h"
+
+namespace headrace {
+
+inline constexpr float kInt32Range = 2147483647.0f;
+
+// The number that r becomes, as MXNet has it on CPUs: halves, so that both ends round away.
+inline float quantized_range(DType dtype) { return dtype == DType::kUint8 ? 255.5f : 127.5f; }
+
+inline float largest(float low, float high) { return std::max(std::abs(low), std::abs(high)); }
+
+// The one number of an array.
+inline float number_of(const Tensor& tensor) { return *tensor.as<float>(); }
+
+// What a quantized array is multiplied with to have the number r at its end.
+inline float quantizing_scale(DType dtype, float low, float high) {
+  const float range = largest(low, high);
+  return range == 0 ? kInt32Range : quantized_range(dtype) / range;
+}
+
+// The nearest number of T, even of two; the ends beyond, 0 for NaN.
+template <class T>
+T saturated(float x) {
+  if (!(x == x)) return 0;
+  const double nearest = std::nearbyint(static_cast<double>(x));
+  return static_cast<T>(std::clamp<double>(nearest, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+}
+
+// out = saturated(scale * in + shift), from any dtype to int8, uint8, int32, or to float32 as it is.
+void rescale(const Tensor& in, float scale, float shift, const Tensor& out);
+// The least and the largest element; {0, 0} of none.
+std::pair<float, float> extremes_of(const Tensor& tensor);
+
+// The range of int32 products of numbers with the ranges of a and b, by MXNet's rule for int8 or uint8 a.
+float product_range(DType a, float range_a, float range_b);
+
+// Refuses input k unless it holds int8 or uint8.
+void expect_quantized(const Infer& i, size_t k);
+// Refuses inputs from `first` on unless each is one float32: minima and maxima.
+void expect_numbers(const Infer& i, size_t first);
+// For graphs: the shape of the ends of ranges, which are the inputs from `first` on.
+inline auto ends_from(size_t first) {
+  return [first](Completion& c, const Attrs&) {
+    for (size_t k = first; k < c.input_count(); ++k) c.set(k, Shape{1});
+  };
+}
+// States the results of a quantized operator: data, minimum, maximum.
+void quantized_outputs(Infer& i, const Shape& shape, DType dtype);
+void write_range(const KernelContext& c, float low, float high);
+
+}  // namespace headrace

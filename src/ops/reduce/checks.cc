@@ -1,0 +1,93 @@
+// Reductions to one truth value: whether arrays are close to each other, whether a condition holds everywhere.
+
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "op/formula/transfer.h"
+#include "op/kernel.h"
+#include "op/rule.h"
+
+namespace headrace {
+namespace {
+
+struct CloseAttrs {
+  double rtol = 1e-5, atol = 1e-8;
+  bool equal_nan = true;
+  static constexpr auto kFields = fields(field(&CloseAttrs::rtol, "rtol", "Relative tolerance."),
+                                         field(&CloseAttrs::atol, "atol", "Absolute tolerance."),
+                                         field(&CloseAttrs::equal_nan, "equal_nan", "Whether NaN is close to NaN."));
+};
+
+bool is_close(double a, double b, const CloseAttrs& t) {
+  if (std::isnan(a) || std::isnan(b)) return t.equal_nan && std::isnan(a) && std::isnan(b);
+  return a == b || std::abs(a - b) <= t.atol + t.rtol * std::abs(b);
+}
+
+void all_close(KernelContext& c, const CloseAttrs& t) {
+  constexpr int64_t kTile = 256;
+  const Tensor &a = c.input(0), &b = c.input(1);
+  const Load load = load_function(a.dtype, ComputeType::kFloat64);
+  double x[kTile], y[kTile];
+  bool close = true;
+  for (int64_t at = 0; at < a.size && close; at += kTile) {
+    const int64_t n = std::min(kTile, a.size - at);
+    const size_t offset = static_cast<size_t>(at) * item_size(a.dtype);
+    load(x, a.as<char>() + offset, 1, n);
+    load(y, b.as<char>() + offset, 1, n);
+    for (int64_t k = 0; k < n; ++k) close = close && is_close(x[k], y[k], t);
+  }
+  *c.output(0).as<uint8_t>() = close ? 1 : 0;
+}
+
+struct ConstraintAttrs {
+  std::string msg = "Constraint violated.";
+  static constexpr auto kFields = fields(field(&ConstraintAttrs::msg, "msg", "What the error says."));
+};
+
+}  // namespace
+
+std::vector<OpDef> check_operators() {
+  std::vector<OpDef> operators;
+  operators.push_back(general<CloseAttrs>(
+      {.name = "_contrib_allclose",
+       .python = {"nd.contrib.allclose"},
+       .doc = "1 where |a - b| <= atol + rtol * |b| for all elements, else 0: a uint8 of shape (). Raises MXNetError "
+              "unless a and b have one shape and dtype.",
+       .inputs = {"a", "b"},
+       .infer =
+           [](Infer& i, const CloseAttrs&) {
+             i.require(i.shape(0) == i.shape(1) && i.dtype(0) == i.dtype(1), ErrorKind::kRuntime,
+                       "arrays of one shape and dtype are needed, got {} of {} and {} of {}", dtype_name(i.dtype(0)),
+                       to_string(i.shape(0)), dtype_name(i.dtype(1)), to_string(i.shape(1)));
+             i.output({}, DType::kUint8);
+           },
+       .kernel = all_close,
+       .samples = {Sample({values({1, kNan, kInf}), values({1, kNan, kInf})}),
+                   Sample({uniform({2, 3}), uniform({2, 3})})}}));
+  operators.push_back(general<ConstraintAttrs>(
+      {.name = "_npx_constraint_check",
+       .python = {"npx.constraint_check"},
+       .doc =
+           "True, where all elements of a bool array are; what it is multiplied with is checked so. Raises "
+           "ValueError with the text `msg` otherwise, when the result is waited for, and TypeError for other dtypes.",
+       .inputs = {"input"},
+       .infer =
+           [](Infer& i, const ConstraintAttrs&) {
+             i.require(i.dtype(0) == DType::kBool, ErrorKind::kType, "a bool array is needed, got {}",
+                       dtype_name(i.dtype(0)));
+             i.output({}, DType::kBool);
+           },
+       .kernel =
+           [](KernelContext& c, const ConstraintAttrs& a) {
+             const auto* x = c.input(0).as<uint8_t>();
+             const bool holds = std::all_of(x, x + c.input(0).size, [](uint8_t one) { return one != 0; });
+             check(holds, ErrorKind::kValue, "constraint_check: {}", a.msg);
+             *c.output(0).as<uint8_t>() = 1;
+           },
+       .zero_gradient = true,
+       .samples = {values({1, 1}, DType::kBool)}}));
+  return operators;
+}
+
+}  // namespace headrace

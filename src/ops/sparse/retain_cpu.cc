@@ -1,0 +1,108 @@
+// Operators on chosen rows and columns of sparse arrays.
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/dtype_dispatch.h"
+#include "op/gradient.h"
+#include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
+#include "op/sparse_context.h"
+#include "ops/sparse/sparse_slice.h"
+
+namespace headrace {
+namespace {
+
+using enum StorageKind;
+
+// The numbers in an array, in order and each once.
+std::vector<int64_t> chosen(const void* data, DType dtype, int64_t count) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  dispatch(dtype, [&]<class T>() {
+    std::transform(static_cast<const T*>(data), static_cast<const T*>(data) + count, numbers.begin(),
+                   [](T value) { return static_cast<int64_t>(static_cast<double>(value)); });
+  });
+  std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+// Copies the stored rows at these positions.
+void keep_rows(SparseContext& c, const std::vector<int64_t>& positions) {
+  const SparseParts& from = c.parts(0);
+  SparseParts kept = c.make(0, static_cast<int64_t>(positions.size()));
+  const size_t row = static_cast<size_t>(row_size(c.output().shape())) * item_size(c.output().dtype());
+  for (size_t i = 0; i < positions.size(); ++i) {
+    kept.index()[i] = from.index()[positions[i]];
+    std::memcpy(kept.values_as<char>() + i * row, from.values_as<char>() + static_cast<size_t>(positions[i]) * row,
+                row);
+  }
+  c.set(0, std::move(kept));
+}
+
+void retain_rows(SparseContext& c, const NoAttrs&) {
+  const View& indices = c.input(1);
+  const std::vector<int64_t> rows = chosen(indices.data(), indices.dtype(), indices.size());
+  const SparseParts& from = c.parts(0);
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < from.count(); ++i)
+    if (std::ranges::binary_search(rows, from.index()[i])) positions.push_back(i);
+  keep_rows(c, positions);
+}
+
+void retain_dense(KernelContext& c, const NoAttrs&) {
+  const Tensor &data = c.input(0), &indices = c.input(1), &to = c.output(0);
+  const size_t row = static_cast<size_t>(row_size(data.shape)) * item_size(data.dtype);
+  std::memset(to.data, 0, static_cast<size_t>(data.size) * item_size(data.dtype));
+  for (int64_t r : chosen(indices.data, indices.dtype, indices.size))
+    if (r >= 0 && r < data.shape[0])
+      std::memcpy(to.as<char>() + static_cast<size_t>(r) * row, data.as<char>() + static_cast<size_t>(r) * row, row);
+}
+
+}  // namespace
+
+std::vector<OpDef> retain_operators() {
+  return {general({.name = "_sparse_retain",
+                   .python = {"nd.sparse_retain"},
+                   .doc = R"(The rows of a row_sparse array whose numbers are in indices; all others are zero.
+
+Raises ValueError unless data has an axis and indices have one.)",
+                   .inputs = {"data", "indices"},
+                   .infer =
+                       [](Infer& i, const NoAttrs&) {
+                         i.require(!i.shape(0).empty() && i.shape(1).size() == 1, ErrorKind::kValue,
+                                   "expected data of at least one axis and indices of one, got shapes {} and {}",
+                                   to_string(i.shape(0)), to_string(i.shape(1)));
+                         i.output(i.shape(0), i.dtype(0));
+                       },
+                   .kernel = retain_dense,
+                   .storage_forms = {{{kRowSparse, kDense}, {kRowSparse}, retain_rows}},
+                   .gradient =
+                       [](Gradient& g, const NoAttrs&) {
+                         g.set(0, call(g.op(), g.attrs(), {g.head(), g.input(1)}));
+                       },
+                   .saves_inputs = 0b10,
+                   .samples = {std::vector{uniform({4, 2}), values({3, 1}, DType::kInt64)}}})};
+}
+
+void slice_csr(SparseContext& c, const SliceRange& rows, const SliceRange& columns) {
+  const SparseParts& from = c.parts(0);
+  std::vector<int64_t> positions, row_begin{0};
+  for (int64_t r = rows.begin; r < rows.begin + rows.count; ++r) {
+    for (int64_t i = from.row_begin()[r]; i < from.row_begin()[r + 1]; ++i)
+      if (from.index()[i] >= columns.begin && from.index()[i] < columns.begin + columns.count) positions.push_back(i);
+    row_begin.push_back(static_cast<int64_t>(positions.size()));
+  }
+  SparseParts kept = c.make(0, static_cast<int64_t>(positions.size()));
+  std::ranges::copy(row_begin, kept.row_begin());
+  dispatch_size(c.output().dtype(), [&]<class T>() {
+    for (size_t i = 0; i < positions.size(); ++i) {
+      kept.index()[i] = from.index()[positions[i]] - columns.begin;
+      kept.values_as<T>()[i] = from.values_as<T>()[positions[i]];
+    }
+  });
+  c.set(0, std::move(kept));
+}
+
+}  // namespace headrace

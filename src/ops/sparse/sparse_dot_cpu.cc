@@ -1,0 +1,164 @@
+#include "ops/sparse/sparse_dot.h"
+
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "backend/cpu/parallel.h"
+#include "base/dtype_dispatch.h"
+#include "op/sparse_context.h"
+#include "ops/linalg/dot.h"
+
+namespace headrace {
+namespace {
+
+using enum StorageKind;
+
+// What products are summed up in.
+template <class T>
+using Sum =
+    std::conditional_t<std::is_integral_v<T>, int64_t, std::conditional_t<std::is_same_v<T, double>, double, float>>;
+
+constexpr double kNsPerProduct = 0.3;
+
+double cost_of(const SparseParts& csr, int64_t n) { return kNsPerProduct * static_cast<double>(csr.count() * n); }
+
+// to[j] = sum over the elements of each row of value * dense[column][j], for j in [begin, end).
+template <class T>
+void rows_times_dense(const SparseParts& csr, const T* dense, int64_t n, int64_t first, int64_t last, T* to) {
+  std::vector<Sum<T>> sums(static_cast<size_t>(n));
+  for (int64_t r = first; r < last; ++r) {
+    std::ranges::fill(sums, Sum<T>{});
+    for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i) {
+      const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
+      const T* const row = dense + csr.index()[i] * n;
+      for (int64_t j = 0; j < n; ++j) sums[static_cast<size_t>(j)] += value * static_cast<Sum<T>>(row[j]);
+    }
+    for (int64_t j = 0; j < n; ++j) to[r * n + j] = static_cast<T>(sums[static_cast<size_t>(j)]);
+  }
+}
+
+void csr_times_dense(SparseContext& c, const DotAttrs&) {
+  const SparseParts& csr = c.parts(0);
+  const View &dense = c.input(1), &to = c.output();
+  const int64_t rows = c.input(0).shape()[0], n = row_size(dense.shape());
+  dispatch(to.dtype(), [&]<class T>() {
+    parallel_for(rows, 1, cost_of(csr, n), [&](int64_t first, int64_t last) {
+      rows_times_dense(csr, SparseContext::data<T>(dense), n, first, last, SparseContext::data<T>(to));
+    });
+  });
+}
+
+// Adds value * dense[row] to the row place_of(column) of the result, for each element of the csr matrix. Threads share
+// the columns of the dense matrix, so the order of the sums does not depend on how many there are.
+template <class T, class Place>
+void scatter_products(const SparseParts& csr, int64_t rows, const T* dense, int64_t n, int64_t result_rows, T* to,
+                      const Place& place_of) {
+  parallel_for(n, 16, cost_of(csr, n), [&](int64_t begin, int64_t end) {
+    const int64_t width = end - begin;
+    std::vector<Sum<T>> sums(static_cast<size_t>(result_rows * width));
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i) {
+        const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
+        Sum<T>* const sum = sums.data() + place_of(csr.index()[i]) * width;
+        for (int64_t j = 0; j < width; ++j) sum[j] += value * static_cast<Sum<T>>(dense[r * n + begin + j]);
+      }
+    for (int64_t k = 0; k < result_rows; ++k)
+      for (int64_t j = 0; j < width; ++j)
+        to[k * n + begin + j] = static_cast<T>(sums[static_cast<size_t>(k * width + j)]);
+  });
+}
+
+void transposed_csr_times_dense(SparseContext& c, const DotAttrs&) {
+  const SparseParts& csr = c.parts(0);
+  const View &dense = c.input(1), &to = c.output();
+  dispatch(to.dtype(), [&]<class T>() {
+    scatter_products(csr, c.input(0).shape()[0], SparseContext::data<T>(dense), row_size(dense.shape()), to.shape()[0],
+                     SparseContext::data<T>(to), [](int64_t column) { return column; });
+  });
+}
+
+void transposed_csr_times_dense_by_rows(SparseContext& c, const DotAttrs&) {
+  const SparseParts& csr = c.parts(0);
+  const View& dense = c.input(1);
+  std::vector<int64_t> columns(csr.index(), csr.index() + csr.count());
+  std::ranges::sort(columns);
+  columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+  SparseParts result = c.make(0, static_cast<int64_t>(columns.size()));
+  std::ranges::copy(columns, result.index());
+  std::vector<int64_t> place(static_cast<size_t>(c.output().shape()[0]));
+  for (size_t i = 0; i < columns.size(); ++i) place[static_cast<size_t>(columns[i])] = static_cast<int64_t>(i);
+  dispatch(c.output().dtype(), [&]<class T>() {
+    scatter_products(csr, c.input(0).shape()[0], SparseContext::data<T>(dense), row_size(dense.shape()), result.count(),
+                     result.values_as<T>(), [&](int64_t column) { return place[static_cast<size_t>(column)]; });
+  });
+  c.set(0, std::move(result));
+}
+
+// Row r of dense x csr, for each row, is handed to take(sums).
+template <class T, class Take>
+void dense_times_csr(SparseContext& c, const Take& take) {
+  const SparseParts& csr = c.parts(1);
+  const int64_t k = c.input(1).shape()[0], n = c.input(1).shape()[1];
+  const int64_t rows = k == 0 ? 0 : c.input(0).size() / k;
+  const T* const dense = SparseContext::data<T>(c.input(0));
+  std::vector<Sum<T>> sums(static_cast<size_t>(n));
+  for (int64_t r = 0; r < rows; ++r) {
+    std::ranges::fill(sums, Sum<T>{});
+    for (int64_t j = 0; j < k; ++j) {
+      const auto factor = static_cast<Sum<T>>(dense[r * k + j]);
+      for (int64_t i = csr.row_begin()[j]; i < csr.row_begin()[j + 1]; ++i)
+        sums[static_cast<size_t>(csr.index()[i])] += factor * static_cast<Sum<T>>(csr.values_as<T>()[i]);
+    }
+    take(sums);
+  }
+}
+
+void dense_times_csr_as_dense(SparseContext& c, const DotAttrs&) {
+  dispatch(c.output().dtype(), [&]<class T>() {
+    T* to = SparseContext::data<T>(c.output());
+    std::fill_n(to, c.output().size(), T{});
+    dense_times_csr<T>(c, [&](const std::vector<Sum<T>>& sums) {
+      for (Sum<T> sum : sums) *to++ = static_cast<T>(sum);
+    });
+  });
+}
+
+void dense_times_csr_as_csr(SparseContext& c, const DotAttrs&) {
+  dispatch(c.output().dtype(), [&]<class T>() {
+    std::vector<int64_t> columns, row_end;
+    std::vector<Sum<T>> values;
+    dense_times_csr<T>(c, [&](const std::vector<Sum<T>>& sums) {
+      for (size_t j = 0; j < sums.size(); ++j) {
+        if (sums[j] == Sum<T>{}) continue;
+        columns.push_back(static_cast<int64_t>(j));
+        values.push_back(sums[j]);
+      }
+      row_end.push_back(static_cast<int64_t>(columns.size()));
+    });
+    SparseParts result = c.make(0, static_cast<int64_t>(columns.size()));
+    std::ranges::copy(columns, result.index());
+    std::ranges::copy(row_end, result.row_begin() + 1);
+    std::ranges::transform(values, result.values_as<T>(), [](Sum<T> value) { return static_cast<T>(value); });
+    c.set(0, std::move(result));
+  });
+}
+
+bool is_plain(const DotAttrs& a) { return !a.transpose_a && !a.transpose_b; }
+bool is_transposed(const DotAttrs& a) { return a.transpose_a && !a.transpose_b; }
+bool is_plain_and_dense(const DotAttrs& a) { return is_plain(a) && a.forward_stype == "default"; }
+bool is_dense_wanted(const DotAttrs& a) { return is_transposed(a) && a.forward_stype == "default"; }
+
+}  // namespace
+
+std::vector<StorageForm> sparse_dot_forms() {
+  return {{{kCsr, kDense}, {kDense}, csr_times_dense, is_plain},
+          {{kCsr, kDense}, {kDense}, transposed_csr_times_dense, is_dense_wanted},
+          {{kCsr, kDense}, {kRowSparse}, transposed_csr_times_dense_by_rows, is_transposed},
+          {{kCsr, kDense}, {kDense}, transposed_csr_times_dense, is_transposed},
+          {{kDense, kCsr}, {kDense}, dense_times_csr_as_dense, is_plain_and_dense},
+          {{kDense, kCsr}, {kCsr}, dense_times_csr_as_csr, is_plain},
+          {{kDense, kCsr}, {kDense}, dense_times_csr_as_dense, is_plain}};
+}
+
+}  // namespace headrace
