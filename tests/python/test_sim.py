@@ -186,7 +186,7 @@ def test_a_repaired_gpu_is_empty():
     net.initialize(ctx=[GPU0, GPU1])
     weight = net.weight.data(GPU0).asnumpy()
     x = nd.ones((4,), ctx=GPU1)
-    x.wait_to_read()
+    nd.waitall()  # the weights, too, are there
     sim.lose(GPU1)
     sim.repair()
     for use in (x, x + 1, x.copyto(GPU0), net(nd.ones((1, 3), ctx=GPU1))):
