@@ -8,6 +8,7 @@ NAMES = {
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
     "headrace.kvstore": "headrace.mxnet._kvstore_server",
     "headrace.ndarray": "headrace.mxnet._cached_op",
+    "headrace.module.executor_group": "headrace.mxnet._executor_group",
     "headrace.ndarray.ndarray": "headrace.mxnet._c_names",
     "headrace.util": "headrace.mxnet._util_names",
 }

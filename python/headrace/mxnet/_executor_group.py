@@ -1,0 +1,142 @@
+"""module.executor_group: the executors of a Module as programs of MXNet make and ask them."""
+
+import logging
+
+from ..executor import gradient_requests
+from ..module.base_module import descriptions
+from ..module.executor_group import ExecutorGroup
+
+__all__ = ["DataParallelExecutorGroup"]
+
+
+class DataParallelExecutorGroup(ExecutorGroup):
+    """Executors of one symbol, one for each context, each of which computes its part of the batch.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    contexts : list of Context
+    workload : list of number
+        How much of the batch each context gets, in proportion; None: equal parts.
+    data_shapes, label_shapes : list of (name, shape) or DataDesc
+    param_names : list of str
+        The arguments that are trained.
+    for_training, inputs_need_grad : bool
+        Whether there are gradients, and of the data, too.
+    shared_group : DataParallelExecutorGroup, optional
+        Parameters, gradients and states of the same name are those of this group.
+    logger : Logger, not used.
+    fixed_param_names, state_names : list of str, optional
+        Parameters without gradients; arguments that are set by `set_states`.
+    grad_req : str, list or dict
+        'write', 'add' or 'null'.
+    group2ctxs : not used: every executor is on one context.
+
+    Raises
+    ------
+    ValueError
+        The batch is smaller than the number of contexts, or a shared array would need another shape.
+    """
+
+    def __init__(
+        self,
+        symbol,
+        contexts,
+        workload,
+        data_shapes,
+        label_shapes,
+        param_names,
+        for_training,
+        inputs_need_grad,
+        shared_group=None,
+        logger=logging,
+        fixed_param_names=None,
+        grad_req="write",
+        state_names=None,
+        group2ctxs=None,
+    ):
+        self.workload = workload or [1] * len(contexts)
+        self.for_training, self.inputs_need_grad = for_training, inputs_need_grad
+        self.fixed_param_names = fixed_param_names or []
+        self.logger, self.group2ctxs = logger, group2ctxs
+        data, labels = descriptions(data_shapes), descriptions(label_shapes) or None
+        trained = {name for name in param_names if name not in self.fixed_param_names}
+        if inputs_need_grad:
+            trained.update(one.name for one in data)
+        names = symbol.list_arguments()
+        asked = gradient_requests(grad_req if for_training else "null", names, otherwise="write")
+        self.grad_req = {name: asked[name] if name in trained else "null" for name in names}
+        super().__init__(
+            symbol,
+            contexts,
+            self.workload,
+            data,
+            labels,
+            param_names,
+            state_names or [],
+            self.grad_req,
+            shared_group,
+        )
+
+    @property
+    def shared_data_arrays(self):
+        """For each context the arrays of the data and labels by name."""
+        names = [one.name for one in (*self.data_shapes, *(self.label_shapes or ()))]
+        return [{name: one.arg_dict[name] for name in names if name in one.arg_dict} for one in self.execs]
+
+    @property
+    def input_grad_arrays(self):
+        """For each input its gradients on all contexts."""
+        return self.arrays_of([one.name for one in self.data_shapes], "grad_dict")
+
+    def get_params(self, arg_params, aux_params):
+        """Writes the means over the contexts into two dictionaries of arrays."""
+        for held, names, kind in (
+            (arg_params, self.param_names, "arg_dict"),
+            (aux_params, self.aux_names, "aux_dict"),
+        ):
+            for name, copies in zip(names, self.arrays_of(names, kind)):
+                place = held[name].ctx if name in held else copies[0].ctx
+                mean = sum(one.as_in_context(place) for one in copies) / len(copies)
+                held[name] = mean.astype(copies[0].dtype)
+
+    def forward(self, data_batch, is_train=None):
+        """Runs all executors; `is_train` is `for_training` unless given."""
+        super().forward(data_batch, self.for_training if is_train is None else is_train)
+
+    def backward(self, out_grads=None):
+        """Runs all executors backward. AssertionError: they are not for training."""
+        assert self.for_training, "re-bind with for_training=True to run backward"
+        super().backward(out_grads)
+
+    def get_outputs(self, merge_multi_context=True, begin=0, end=None):
+        """The outputs from `begin` to `end`: one array each, or those of all contexts."""
+        return self.outputs(merge_multi_context)[begin:end]
+
+    def get_output_shapes(self):
+        """[(name, shape)] of the outputs for the whole batch."""
+        return self.output_shapes()
+
+    def get_input_grads(self, merge_multi_context=True):
+        """The gradients of the data. AssertionError: nobody asked for them."""
+        assert self.inputs_need_grad, "bind with inputs_need_grad=True to get them"
+        return self.input_grads(merge_multi_context)
+
+    def get_states(self, merge_multi_context=True):
+        """The arrays of the states."""
+        return self._merge(self.state_arrays, [0] * len(self.state_names), merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Sets the states to arrays (each a list over the contexts), or all to one number."""
+        for i, copies in enumerate(self.state_arrays):
+            for k, array in enumerate(copies):
+                array[:] = value if states is None else states[i][k]
+
+    def update_metric(self, eval_metric, labels, pre_sliced=False):
+        """Adds the outputs, with the labels of the batch, to a metric."""
+        super().update_metric(eval_metric, [one.name for one in self.label_shapes or ()], labels, pre_sliced)
+
+    def install_monitor(self, mon):
+        """Lets a Monitor watch the executors."""
+        for one in self.execs:
+            mon.install(one)
