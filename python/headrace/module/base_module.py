@@ -6,6 +6,7 @@ import warnings
 
 from .. import metric
 from .._checkpoint import load_param_file, save_param_file
+from ..base import ArrayTypeError
 from ..callback import BatchEndParam
 from ..initializer import Uniform
 from ..io import DataDesc, DataIter, NDArrayIter
@@ -29,8 +30,14 @@ def call_all(callbacks, *arguments):
 
 
 def descriptions(shapes):
-    """A list of DataDesc from such, or from tuples (name, shape, ...); None stays."""
-    return shapes and [one if isinstance(one, DataDesc) else DataDesc(*one) for one in shapes]
+    """A list of DataDesc from such or tuples (name, shape, ...); None stays. TypeError: a shape is none."""
+    made = shapes and [one if isinstance(one, DataDesc) else DataDesc(*one) for one in shapes]
+    for one in made or ():
+        if not isinstance(one.shape, (tuple, list)):
+            raise ArrayTypeError(
+                f"the shape of '{one.name}' must be a tuple of integers, got {type(one.shape).__name__}"
+            )
+    return made
 
 
 def check_descriptions(data_names, label_names, data_shapes, label_shapes):

@@ -257,6 +257,13 @@ def test_other_batch_shapes(symbol, bound, batch_of):
         module.reshape([("data", (5, 6))], [("softmax_label", (5,))])
 
 
+def test_bind_to_what_is_no_shape(symbol):
+    module = mx.mod.Module(symbol)
+    with pytest.raises(TypeError, match="'data' must be a tuple of integers, got NDArray"):
+        module.bind(data_shapes=[("data", mx.nd.array([10, 10]))])
+    assert not module.binded
+
+
 def test_bind_again(symbol, bound, caplog):
     module = bound(symbol)
     before = module.get_params()[0]
