@@ -3,7 +3,8 @@
 from .. import _arrays as arrays
 from .. import ndarray as nd
 from ..base import ArrayValueError
-from ..executor import simple_bind
+from ..context import cpu
+from ..executor import gradient_requests, simple_bind
 from ..io import DataDesc
 
 __all__ = ["ExecutorGroup", "join"]
@@ -30,11 +31,29 @@ def split(batch_size, loads):
     return [slice(end - share, end) for share, end in zip(shares, ends)]
 
 
+def requests_of(symbol, grad_req, trained):
+    """The gradient request of each argument of a symbol: 'null' for those that are not in `trained`."""
+    names = symbol.list_arguments()
+    asked = gradient_requests(grad_req, names, otherwise="write")
+    return {name: asked[name] if name in trained else "null" for name in names}
+
+
 def _part(array, axis, rows):
     """`rows` (a slice) of an array along its batch axis; all of it when it has none (-1)."""
     if axis < 0 or (rows.start == 0 and rows.stop == array.shape[axis]):
         return array
     return array[(slice(None),) * axis + (rows,)]
+
+
+def _mean(copies):
+    """The mean of arrays on several devices, on the CPU and in their dtype; of one on the CPU itself."""
+    mean = copies[0].as_in_context(cpu())
+    if len(copies) == 1:
+        return mean
+    total = mean.copy()
+    for other in copies[1:]:
+        total += other.as_in_context(cpu())
+    return (total / len(copies)).astype(total._dtype_name)
 
 
 class ExecutorGroup:
@@ -136,6 +155,36 @@ class ExecutorGroup:
         """Writes parameters into all executors. ValueError: one is unknown."""
         for one in self.execs:
             one.copy_params_from(arg_params, aux_params, allow_extra)
+
+    def copy_means(self, arg_params, aux_params):
+        """Writes the means over the contexts into two dictionaries of arrays; those that they lack are added,
+        on the CPU.
+        """
+        for held, names, kind in (
+            (arg_params, self.param_names, "arg_dict"),
+            (aux_params, self.aux_names, "aux_dict"),
+        ):
+            for name, copies in zip(names, self.arrays_of(names, kind)):
+                mean, old = _mean(copies), held.get(name)
+                if old is not None and (old.shape, old._dtype_name) == (mean.shape, mean._dtype_name):
+                    mean.copyto(old)
+                else:
+                    held[name] = mean.copy()
+
+    def get_states(self, merge_multi_context=True):
+        """The arrays of the states: one each, or those of all contexts."""
+        return self._merge(self.state_arrays, [0] * len(self.state_names), merge_multi_context)
+
+    def set_states(self, states=None, value=None):
+        """Sets the states to arrays (each a list over the contexts), or all to one number."""
+        for i, copies in enumerate(self.state_arrays):
+            for k, array in enumerate(copies):
+                array[:] = value if states is None else states[i][k]
+
+    def install_monitor(self, mon):
+        """Lets a Monitor watch the executors."""
+        for one in self.execs:
+            mon.install(one)
 
     # --- steps ---
 

@@ -9,14 +9,13 @@ from .. import optimizer as opt
 from .._checkpoint import load_checkpoint, save_checkpoint
 from .._exchange import GradientExchange, create_store
 from ..base import ArrayValueError
-from ..context import Context, cpu, current_context
-from ..executor import gradient_requests
+from ..context import Context, current_context
 from ..initializer import InitDesc
 from ..io import DataDesc
 from ..kvstore import KVStoreBase, is_capable
 from ..name import PARAMETER_SUFFIXES
 from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
-from .executor_group import ExecutorGroup
+from .executor_group import ExecutorGroup, requests_of
 
 __all__ = ["Module"]
 
@@ -235,12 +234,10 @@ class Module(BaseModule):
 
     def _request(self, grad_req):
         """The gradient request of each argument."""
-        names = self._symbol.list_arguments()
-        asked = gradient_requests(grad_req, names, otherwise="write")
         trained = {name for name in self._param_names if name not in self._fixed_param_names}
         if self.inputs_need_grad:
             trained.update(self._data_names)
-        return {name: asked[name] if name in trained else "null" for name in names}
+        return requests_of(self._symbol, grad_req, trained)
 
     def _make_executors(self, data_shapes, label_shapes, shared):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
@@ -254,21 +251,6 @@ class Module(BaseModule):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
         self._make_executors(data_shapes, label_shapes, self._bound())
 
-    def _refresh(self, held, names, kind):
-        """Writes the means over the contexts into the arrays of `held`, and adds those that it lacks."""
-        for name, copies in zip(names, self._exec_group.arrays_of(names, kind)):
-            mean = copies[0].as_in_context(cpu())
-            if len(copies) > 1:
-                total = mean.copy()
-                for other in copies[1:]:
-                    total += other.as_in_context(cpu())
-                mean = (total / len(copies)).astype(total._dtype_name)
-            old = held.get(name)
-            if old is not None and (old.shape, old._dtype_name) == (mean.shape, mean._dtype_name):
-                mean.copyto(old)
-            else:
-                held[name] = mean.copy()
-
     def get_params(self):
         """(arg_params, aux_params): copies of the parameters, name to array on the CPU.
 
@@ -276,8 +258,7 @@ class Module(BaseModule):
         """
         self._check("get_params")
         self._params = arg_params, aux_params = [{} if held is None else held for held in self._params]
-        self._refresh(arg_params, self._param_names, "arg_dict")
-        self._refresh(aux_params, self._aux_names, "aux_dict")
+        self._exec_group.copy_means(arg_params, aux_params)
         return arg_params, aux_params
 
     def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
@@ -339,22 +320,17 @@ class Module(BaseModule):
     def get_states(self, merge_multi_context=True):
         """The arrays of the states."""
         self._check("get_states")
-        group = self._exec_group
-        return group._merge(
-            group.arrays_of(self._state_names), [0] * len(self._state_names), merge_multi_context
-        )
+        return self._exec_group.get_states(merge_multi_context)
 
     def set_states(self, states=None, value=None):
         """Sets the states to arrays (each a list over the contexts), or all to one number."""
         self._check("set_states")
-        for i, copies in enumerate(self._exec_group.arrays_of(self._state_names)):
-            for k, array in enumerate(copies):
-                array[:] = value if states is None else as_list(states[i])[k]
+        given = None if states is None else [as_list(one) for one in states]
+        self._exec_group.set_states(given, value)
 
     def install_monitor(self, mon):
         """Lets a Monitor watch the executors."""
-        for one in self._bound().execs:
-            mon.install(one)
+        self._bound().install_monitor(mon)
 
     # --- the optimizer ---
 

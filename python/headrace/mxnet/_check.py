@@ -41,11 +41,10 @@ def check(targets: Iterable[str]) -> int:
 
 def findings_in(uses: Iterable[Use]) -> list[Finding]:
     """What there is to say about each name, by kind and line. `install()` was called."""
-    lines: dict[str, list[int]] = {}
+    lines: dict[tuple[str, bool], list[int]] = {}
     for use in uses:
-        name, _ = _resolved(use.path)
-        lines.setdefault(name, []).append(use.line)
-    found = [Finding(name, at, *_judged(name)) for name, at in lines.items()]
+        lines.setdefault(_resolved(use.path), []).append(use.line)
+    found = [Finding(name, at, *_judged(name, is_there)) for (name, is_there), at in lines.items()]
     return sorted(found, key=lambda one: (one.kind == "there", one.kind == "differs", one.lines))
 
 
@@ -74,9 +73,9 @@ def _print_report(path: pathlib.Path) -> int:
     return missing
 
 
-def _judged(name: str) -> tuple[str, str]:
-    """Kind and text of a name that `_resolved` gave."""
-    if not _resolved(name)[1]:
+def _judged(name: str, is_there: bool) -> tuple[str, str]:
+    """Kind and text of what `_resolved` gave."""
+    if not is_there:
         kind = "missing" if _names.is_public(name) else "unknown"
         return kind, _names.missing_text(name)
     if name in sys.modules:

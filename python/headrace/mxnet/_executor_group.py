@@ -2,9 +2,8 @@
 
 import logging
 
-from ..executor import gradient_requests
 from ..module.base_module import descriptions
-from ..module.executor_group import ExecutorGroup
+from ..module.executor_group import ExecutorGroup, requests_of
 
 __all__ = ["DataParallelExecutorGroup"]
 
@@ -63,9 +62,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
         trained = {name for name in param_names if name not in self.fixed_param_names}
         if inputs_need_grad:
             trained.update(one.name for one in data)
-        names = symbol.list_arguments()
-        asked = gradient_requests(grad_req if for_training else "null", names, otherwise="write")
-        self.grad_req = {name: asked[name] if name in trained else "null" for name in names}
+        self.grad_req = requests_of(symbol, grad_req if for_training else "null", trained)
         super().__init__(
             symbol,
             contexts,
@@ -91,14 +88,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
 
     def get_params(self, arg_params, aux_params):
         """Writes the means over the contexts into two dictionaries of arrays."""
-        for held, names, kind in (
-            (arg_params, self.param_names, "arg_dict"),
-            (aux_params, self.aux_names, "aux_dict"),
-        ):
-            for name, copies in zip(names, self.arrays_of(names, kind)):
-                place = held[name].ctx if name in held else copies[0].ctx
-                mean = sum(one.as_in_context(place) for one in copies) / len(copies)
-                held[name] = mean.astype(copies[0].dtype)
+        self.copy_means(arg_params, aux_params)
 
     def forward(self, data_batch, is_train=None):
         """Runs all executors; `is_train` is `for_training` unless given."""
@@ -122,21 +112,6 @@ class DataParallelExecutorGroup(ExecutorGroup):
         assert self.inputs_need_grad, "bind with inputs_need_grad=True to get them"
         return self.input_grads(merge_multi_context)
 
-    def get_states(self, merge_multi_context=True):
-        """The arrays of the states."""
-        return self._merge(self.state_arrays, [0] * len(self.state_names), merge_multi_context)
-
-    def set_states(self, states=None, value=None):
-        """Sets the states to arrays (each a list over the contexts), or all to one number."""
-        for i, copies in enumerate(self.state_arrays):
-            for k, array in enumerate(copies):
-                array[:] = value if states is None else states[i][k]
-
     def update_metric(self, eval_metric, labels, pre_sliced=False):
         """Adds the outputs, with the labels of the batch, to a metric."""
         super().update_metric(eval_metric, [one.name for one in self.label_shapes or ()], labels, pre_sliced)
-
-    def install_monitor(self, mon):
-        """Lets a Monitor watch the executors."""
-        for one in self.execs:
-            mon.install(one)

@@ -1,24 +1,6 @@
 """Image datasets and transforms."""
 
 from . import datasets, transforms
-from .datasets import (
-    CIFAR10,
-    CIFAR100,
-    MNIST,
-    Digits,
-    FashionMNIST,
-    ImageFolderDataset,
-    ImageRecordDataset,
-)
+from .datasets import *  # noqa: F403
 
-__all__ = [
-    "CIFAR10",
-    "CIFAR100",
-    "Digits",
-    "FashionMNIST",
-    "ImageFolderDataset",
-    "ImageRecordDataset",
-    "MNIST",
-    "datasets",
-    "transforms",
-]
+__all__ = [*datasets.__all__, "datasets", "transforms"]
