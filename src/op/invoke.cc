@@ -51,6 +51,11 @@ void Completion::set_all_equal() {
   set_output(0, *common);
 }
 
+void Completion::set_equal(size_t i, size_t k) {
+  if (has_rank(i)) set_output(k, shape(i));
+  if (has_output_rank(k)) set(i, output(k));
+}
+
 size_t output_count(const OpDef& op, const Attrs& attrs) {
   if (!op.output_count) return op.outputs;
   constexpr size_t kMostOutputs = size_t{1} << 20;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -13,6 +14,7 @@ OpDef to_tensor() {
        .python = {"nd.image.to_tensor", "npx.image.to_tensor"},
        .doc = "Images (height, width, channels), or a batch of them, with values in [0, 255], as float32 with channels "
               "before height and width and values in [0, 1]. Raises MXNetError for another number of dimensions.",
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          const size_t ndim = in[0].ndim();
          check(ndim == 3 || ndim == 4, ErrorKind::kRuntime,

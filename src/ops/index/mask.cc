@@ -7,6 +7,7 @@
 #include "op/formula/numeric_cast.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -66,6 +67,7 @@ OpDef nonzero() {
                          "row-major order. Waits "
                          "for the array.",
                   .inputs = {"x"},
+                  .result_dtype = result_dtypes::always(DType::kInt64),
                   .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                     const Shape& shape = in[0].shape();
                     const Strides strides = contiguous_strides(shape);

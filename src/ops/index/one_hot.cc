@@ -9,6 +9,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/index/indices.h"
 
@@ -43,6 +44,13 @@ OpDef one_hot() {
                                       "(depth,). An index out of range gives "
                                       "a row of off_value. Raises ValueError for a negative depth.",
                                .inputs = {"indices"},
+                               .complete =
+                                   [](Completion& c, const OneHotAttrs& a) {
+                                     if (!c.has_rank(0)) return;
+                                     Shape result = c.shape(0);
+                                     result.push_back(a.depth);
+                                     c.set_output(0, result);
+                                   },
                                .infer =
                                    [](Infer& i, const OneHotAttrs& a) {
                                      i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}",
@@ -212,6 +220,7 @@ OpDef index_array() {
        .doc = "The coordinates of every element, as int64: shape data.shape + (number of axes,). Raises ValueError for "
               "an axis "
               "out of range.",
+       .result_dtype = result_dtypes::always(DType::kInt64),
        .infer =
            [](Infer& i, const IndexArrayAttrs& a) {
              Shape result = i.shape(0);

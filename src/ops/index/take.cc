@@ -3,6 +3,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/index/indices.h"
@@ -80,6 +81,16 @@ OpDef take() {
            "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
            "index out of range. The gradient of `a` sums what was taken from each slice.",
        .inputs = {"a", "indices"},
+       .complete =
+           [](Completion& c, const TakeAttrs& a) {
+             if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).empty()) return;
+             const Shape &from = c.shape(0), &indices = c.shape(1);
+             const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(from.size()), c.name()));
+             Shape result(from.begin(), from.begin() + axis);
+             for (int64_t extent : indices) result.push_back(extent);
+             for (size_t k = axis + 1; k < from.size(); ++k) result.push_back(from[k]);
+             c.set_output(0, result);
+           },
        .infer = infer_take,
        .kernel = take_kernel,
        .gradient = take_gradient,
@@ -169,7 +180,17 @@ OpDef embedding() {
        .complete =
            [](Completion& c, const EmbeddingAttrs& a) {
              c.set(1, Shape{a.input_dim, a.output_dim});
+             if (c.has_rank(0)) {
+               Shape result = c.shape(0);
+               result.push_back(a.output_dim);
+               c.set_output(0, result);
+             }
+             if (!c.has_output_rank() || c.output().empty()) return;
+             Shape data = c.output();
+             data.pop_back();
+             c.set(0, data);
            },
+       .result_dtype = result_dtypes::like_input(1),
        .infer =
            [](Infer& i, const EmbeddingAttrs& a) {
              i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,

@@ -76,6 +76,28 @@ OpDef batched_product() {
   });
 }
 
+// What is known of one input or of the result holds for the others.
+void complete_batch_dot(Completion& c, const DotAttrs& at) {
+  if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).size() < 2 || c.shape(0).size() != c.shape(1).size()) return;
+  const size_t last = c.shape(0).size() - 1;
+  const auto side = [&](size_t input, bool transposed, bool rows) {
+    return c.shape(input)[rows != transposed ? last - 1 : last];
+  };
+  Shape a(last + 1, -1), b(last + 1, -1);
+  for (size_t k = 0; k + 1 < last; ++k) {
+    a[k] = c.shape(1)[k];
+    b[k] = c.shape(0)[k];
+  }
+  a[at.transpose_a ? last - 1 : last] = side(1, at.transpose_b, true);
+  b[at.transpose_b ? last : last - 1] = side(0, at.transpose_a, false);
+  c.set(0, a);
+  c.set(1, b);
+  Shape result = c.shape(0);
+  result[last - 1] = side(0, at.transpose_a, true);
+  result[last] = side(1, at.transpose_b, false);
+  c.set_output(0, result);
+}
+
 OpDef batch_dot() {
   return general<DotAttrs>({
       .name = "batch_dot",
@@ -87,6 +109,7 @@ Shapes (..., m, k) and (..., k, n) give (..., m, n); transpose_a and transpose_b
 Raises MXNetError when shapes or dtypes do not fit.)",
       .inputs = {"lhs", "rhs"},
       .np_inputs = {"a", "b"},
+      .complete = complete_batch_dot,
       .infer = [](Infer& i, const DotAttrs& a) { infer_batched(i, a, false); },
       .kernel = run_batched,
       .gradient = batched_back,

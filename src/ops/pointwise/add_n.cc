@@ -57,6 +57,7 @@ OpDef add_n() {
               "none.",
        .inputs = {"args"},
        .variadic = true,
+       .complete = [](Completion& c, const CountAttrs&) { c.set_all_equal(); },
        .infer =
            [](Infer& infer, const CountAttrs&) {
              infer.require(infer.input_count() > 0, ErrorKind::kValue, "at least one array is needed");

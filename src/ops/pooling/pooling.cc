@@ -93,6 +93,27 @@ void infer_pooling(Infer& i, const PoolingAttrs& a) {
   i.cost(cost_of(i));
 }
 
+void complete_pooling(Completion& c, const PoolingAttrs& a) {
+  const bool last = channels_last(a);
+  if (c.has_output_rank() && c.output().size() >= 3) {
+    Shape data = channels_second(c.output(), last);
+    std::fill(data.begin() + 2, data.end(), -1);
+    c.set(0, as_user_sees(data, last));
+  }
+  if (!c.has_rank(0) || c.shape(0).size() < 3 || c.shape(0).size() > 5) return;
+  const Shape data = channels_second(c.shape(0), last);
+  const size_t spatial = data.size() - 2;
+  if (!a.global_pool && a.kernel.size() != spatial) return;
+  const Shape stride = per_axis(c.name(), "stride", a.stride, spatial, 1, 1),
+              pad = per_axis(c.name(), "pad", a.pad, spatial, 0, 0);
+  Shape result{data[0], data[1]};
+  for (size_t k = 0; k < spatial; ++k) {
+    const bool is_open = a.global_pool || data[k + 2] == -1 || data[k + 2] + 2 * pad[k] < a.kernel[k];
+    result.push_back(a.global_pool ? 1 : is_open ? -1 : windows_along(a, data[k + 2], a.kernel[k], stride[k], pad[k]));
+  }
+  c.set_output(0, as_user_sees(result, last));
+}
+
 // Of the gradient and the tangent: (gradient or change, data).
 void infer_linear(Infer& i, const PoolingAttrs& a, bool from_result) {
   const Shape data = data_shape(i, 1, a);
@@ -155,6 +176,7 @@ Of equal maxima the first takes the gradient. The Lp norm is (sum of x^p)^(1/p),
 it. An average counts the padding (count_include_pad) but never what lies beyond it.
 Raises MXNetError when attributes and shapes do not fit.)",
       .counted_outputs = counted_outputs,
+      .complete = complete_pooling,
       .infer = infer_pooling,
       .kernel = run_pooling,
       .gradient =

@@ -5,6 +5,7 @@
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/random/distributions.h"
 
@@ -257,6 +258,7 @@ OpDef by_arrays(const char* distribution, std::vector<std::string> parameters) {
 
 The result has the shape of the parameters followed by `shape`. A parameter out of range is an MXNetError of the result.)",
       .inputs = std::move(parameters),
+      .result_dtype = result_dtypes::floating,
       .compose = [distribution](std::span<const NDArray> in, const SampleAttrs& a) -> std::vector<NDArray> {
         static const OpDef& op = find_op("_draw");
         DType natural = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;

@@ -9,6 +9,7 @@
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/random/sampling.h"
@@ -56,6 +57,8 @@ OpDef randint() {
       .python = {"nd.random_randint"},
       .doc = "Integers uniform in [low, high). Raises ValueError unless low < high.",
       .inputs = {},
+      .result_dtype = [](std::span<const DType>, const RandintAttrs& a,
+                         size_t) { return a.dtype.value_or(DType::kInt32); },
       .infer = infer_randint,
       .kernel =
           [](KernelContext& c, const RandintAttrs& a) {
@@ -210,6 +213,7 @@ OpDef choice() {
       .doc = "Indices drawn with or without replacement, uniformly or with given probabilities.",
       .inputs = {"p"},
       .optional_inputs = 1,
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer =
           [](Infer& i, const ChoiceAttrs& a) {
             expect_extents(i, a.size);

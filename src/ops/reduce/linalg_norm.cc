@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
 
@@ -123,6 +124,7 @@ OpDef flagged_norm() {
            "names, and NotImplementedError for norms of matrices by singular values.",
        .counted_outputs = always(4),
        .array_names = {.numbers_counted = true},
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const FlaggedNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const Shape axes = axes_of(a, static_cast<int64_t>(x.ndim()));
@@ -178,6 +180,7 @@ OpDef numpy_norm() {
            "Raises ValueError for an `ord` that is no norm of what `axis` names, and NotImplementedError for norms of "
            "matrices by singular values.",
        .inputs = {"x"},
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const NumpyNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const auto ndim = static_cast<int64_t>(x.ndim());

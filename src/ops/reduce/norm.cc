@@ -3,6 +3,7 @@
 
 #include "op/gradient.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
 
@@ -33,6 +34,7 @@ struct NormAttrs {
              field(&NormAttrs::out_dtype, "out_dtype", "dtype of the result; None: that of the input."),
              field(&NormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
   AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axis, false, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return legacy_shape(without_axes(shape, set, keepdims)); }
   std::optional<double> start() const { return {}; }
 };
 
@@ -46,11 +48,17 @@ OpDef norm() {
               "gradient of "
               "the Euclidean norm at 0 is NaN.\n\n"
               "Raises ValueError for an `ord` other than 1 and 2 or an axis out of range.",
+       .complete =
+           [](Completion& c, const NormAttrs& a) {
+             if (c.has_rank(0)) c.set_output(0, a.result_shape(c.shape(0), a.axes(c.name(), c.shape(0).size())));
+           },
+       .result_dtype = [](std::span<const DType> inputs, const NormAttrs& a,
+                          size_t) { return a.out_dtype.value_or(inputs[0]); },
        .infer =
            [](Infer& i, const NormAttrs& a) {
              i.require(a.ord == 1 || a.ord == 2, ErrorKind::kValue, "ord must be 1 or 2, got {}", a.ord);
-             const Shape result = without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims);
-             i.output(legacy_shape(result), a.out_dtype.value_or(i.dtype(0)));
+             i.output(a.result_shape(i.shape(0), a.axes(i.name(), i.shape(0).size())),
+                      a.out_dtype.value_or(i.dtype(0)));
              i.cost(streaming_cost(i));
            },
        .kernel =
@@ -93,6 +101,7 @@ OpDef multi_sum_sq() {
               "num_arrays arrays are given.",
        .variadic = true,
        .array_names = {.inputs = "array_"},
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& i, const MultiSumSqAttrs& a) {
              i.require(static_cast<int64_t>(i.input_count()) == a.num_arrays, ErrorKind::kValue,

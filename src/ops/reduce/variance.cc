@@ -106,6 +106,11 @@ OpDef variance(const char* name, const char* python, const char* what) {
        .inputs = {"a"},
        .counted_outputs = always(2),
        .array_names = {.outputs = {python}},
+       .complete =
+           [](Completion& c, const VarianceAttrs& a) {
+             if (c.has_rank(0))
+               c.set_output(0, without_axes(c.shape(0), a.axes(c.name(), c.shape(0).size()), a.keepdims));
+           },
        .infer =
            [](Infer& i, const VarianceAttrs& a) {
              i.output(without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims),

@@ -4,6 +4,7 @@
 #include "base/function_ref.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
@@ -180,6 +181,7 @@ OpDef shape_array() {
       .aliases = {"_npx_shape_array"},
       .python = {"nd.shape_array", "npx.shape_array", "NDArray.shape_array"},
       .doc = "The extents of the array, as an int64 vector.",
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = [](Infer& i,
                   const NoAttrs&) { i.output(Shape{static_cast<int64_t>(i.shape(0).size())}, DType::kInt64); },
       .kernel =
@@ -198,6 +200,7 @@ OpDef size_array() {
       .name = "size_array",
       .python = {"nd.size_array", "NDArray.size_array"},
       .doc = "The number of elements of the array, as an int64 vector of one element.",
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = [](Infer& i, const NoAttrs&) { i.output(Shape{1}, DType::kInt64); },
       .kernel = [](KernelContext& c, const NoAttrs&) { *c.output(0).as<int64_t>() = c.input(0).size; },
       .zero_gradient = true,
