@@ -164,8 +164,18 @@ Device device_of(std::span<const NDArray> inputs) {
   return thread_state().device;
 }
 
+bool is_traced(std::span<const NDArray> inputs) noexcept {
+  if (inputs.empty()) return thread_state().tracing;
+  return std::ranges::any_of(inputs, [](const NDArray& input) { return !input.view()->storage(); });
+}
+
+[[noreturn]] void fail_without(const OpDef& op, size_t input) {
+  fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(input) : op.inputs[input]);
+}
+
 // All arrays of a call are on one device; places of the host count as one.
-void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
+[[gnu::noinline]] void check_devices(const OpDef& op, std::span<const NDArray> inputs,
+                                     std::span<const NDArray> outputs) {
   if (inputs.empty()) return;
   const Device first = inputs[0].device();
   const auto check_one = [&](const NDArray& array, const char* what, size_t i) {
@@ -181,26 +191,25 @@ void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<c
   for (size_t i = 0; i < outputs.size(); ++i) check_one(outputs[i], "out", i);
 }
 
-struct CallKind {
-  bool is_traced, is_sparse;  // an array is abstract; one is stored otherwise than element by element
-};
-
-CallKind check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+// Whether all arrays have values, stored element by element. Raises what is wrong with the call.
+bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
   const size_t least = op.inputs.size() - op.optional_inputs - (op.variadic ? 1 : 0);
   check(inputs.size() >= least && (op.variadic || inputs.size() <= op.inputs.size()), ErrorKind::kType,
         "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
-  CallKind kind{inputs.empty() && thread_state().tracing, false};
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i])
-      fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
-    const Storage* const storage = inputs[i].view()->storage();
-    kind.is_traced |= !storage;
-    kind.is_sparse |= storage && storage->kind() != StorageKind::kDense;
+  bool is_plain = true, has_out = false;
+  for (const NDArray& input : inputs) {
+    if (!input) [[unlikely]]
+      fail_without(op, static_cast<size_t>(&input - inputs.data()));
+    is_plain &= input.view()->is_plain();
   }
-  for (const NDArray& output : outputs) kind.is_sparse |= output && output.storage_kind() != StorageKind::kDense;
-  if (!kind.is_traced) check_devices(op, inputs, outputs);
-  check_not_on_tape(op, outputs);
-  return kind;
+  for (const NDArray& output : outputs) {
+    if (!output) continue;
+    is_plain &= output.view()->is_plain();
+    has_out = true;
+  }
+  if (inputs.size() + has_out > 1 && (is_plain || !is_traced(inputs))) check_devices(op, inputs, outputs);
+  if (has_out) check_not_on_tape(op, outputs);
+  return is_plain;
 }
 
 void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
@@ -272,10 +281,10 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
 }  // namespace
 
 void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  const CallKind kind = check_call(op, inputs, outputs);
-  if (kind.is_traced) [[unlikely]]
+  const bool is_plain = check_call(op, inputs, outputs);
+  if ((!is_plain || inputs.empty()) && is_traced(inputs)) [[unlikely]]
     return trace_call(op, attrs, inputs, outputs);
-  if ((kind.is_sparse || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
+  if ((!is_plain || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
     return;
   if (op.pointwise) {
     invoke_pointwise(op, attrs, inputs, outputs);

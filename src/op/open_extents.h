@@ -5,15 +5,15 @@
 #include <cstdint>
 #include <span>
 
+#include "headrace/shape.hpp"
+
 namespace headrace {
 
 inline bool is_open(std::span<const int64_t> extents) { return std::ranges::count(extents, -1) > 0; }
 
-// Their product; -1 where one is not known.
+// Their product; -1 where one is not known. Raises MemoryError as element_count() does.
 inline int64_t open_product(std::span<const int64_t> extents) {
-  int64_t product = 1;
-  for (int64_t extent : extents) product *= extent;
-  return is_open(extents) ? -1 : product;
+  return is_open(extents) ? -1 : element_count(Shape(extents.begin(), extents.end()));
 }
 
 }  // namespace headrace

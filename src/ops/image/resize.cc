@@ -232,7 +232,9 @@ OpDef upsampling() {
            [](Completion& c, const A& a) {
              if (!c.has_rank(0) || c.shape(0).size() != 4) return;
              const Shape& data = c.shape(0);
-             const auto enlarged = [&](int64_t extent) { return extent == -1 ? -1 : extent * a.scale; };
+             const auto enlarged = [&](int64_t extent) {
+               return extent == -1 ? -1 : multiply_extents(extent, a.scale, c.name());
+             };
              const bool is_bilinear = a.sample_type == "bilinear";
              if (is_bilinear) c.set(1, Shape{data[1], 1, bilinear_kernel(a), bilinear_kernel(a)});
              const int64_t channels = is_bilinear || c.input_count() == 1 ? data[1] : -1;

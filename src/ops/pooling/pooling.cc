@@ -103,13 +103,19 @@ void complete_pooling(Completion& c, const PoolingAttrs& a) {
   if (!c.has_rank(0) || c.shape(0).size() < 3 || c.shape(0).size() > 5) return;
   const Shape data = channels_second(c.shape(0), last);
   const size_t spatial = data.size() - 2;
-  if (!a.global_pool && a.kernel.size() != spatial) return;
-  const Shape stride = per_axis(c.name(), "stride", a.stride, spatial, 1, 1),
+  Shape result(data.begin(), data.begin() + 2);
+  if (a.global_pool) {
+    for (size_t k = 0; k < spatial; ++k) result.push_back(1);
+    return c.set_output(0, as_user_sees(result, last));
+  }
+  if (a.kernel.size() != spatial) return;
+  const Shape kernel = per_axis(c.name(), "kernel", a.kernel, spatial, 1, 1),
+              stride = per_axis(c.name(), "stride", a.stride, spatial, 1, 1),
               pad = per_axis(c.name(), "pad", a.pad, spatial, 0, 0);
-  Shape result{data[0], data[1]};
   for (size_t k = 0; k < spatial; ++k) {
-    const bool is_open = a.global_pool || data[k + 2] == -1 || data[k + 2] + 2 * pad[k] < a.kernel[k];
-    result.push_back(a.global_pool ? 1 : is_open ? -1 : windows_along(a, data[k + 2], a.kernel[k], stride[k], pad[k]));
+    const int64_t extent = data[k + 2];
+    const bool has_room = extent > 0 && kernel[k] <= extent + 2 * pad[k];
+    result.push_back(has_room ? windows_along(a, extent, kernel[k], stride[k], pad[k]) : -1);
   }
   c.set_output(0, as_user_sees(result, last));
 }
