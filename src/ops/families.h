@@ -48,6 +48,7 @@ std::vector<OpDef> trigonometric_operators();
 std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
+std::vector<OpDef> cholesky_operators();
 std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
@@ -170,6 +171,7 @@ inline constexpr Family kFamilies[] = {
     attention_operators,
     dot_operators,
     batched_operators,
+    cholesky_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,
