@@ -118,12 +118,22 @@ waited for, for a matrix that is not positive definite.)",
 }
 
 OpDef np_cholesky() {
-  OpDef op = potrf();
-  op.name = "_npi_cholesky";
-  op.aliases = {};
-  op.python = {};
-  op.doc = "Cholesky factors as `_linalg_potrf` gives them.";
-  return op;
+  return general<>({.name = "_npi_cholesky",
+                    .python = {"np.linalg.cholesky"},
+                    .doc = R"(The lower Cholesky factors L of symmetric positive definite matrices: A = L L'.
+
+The matrices (..., n, n) are in the last two axes, of float32 or float64; only their lower triangles are read. The gradient
+is that of symmetric matrices. Raises MXNetError for other shapes and dtypes and, when the result is waited for, for a
+matrix that is not positive definite.)",
+                    .inputs = {"A"},
+                    .np_inputs = {"a"},
+                    .infer = [](Infer& i, const NoAttrs&) { infer_square(i, 1.0 / 3); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { factorize(c, {}); },
+                    .gradient = [](Gradient& g, const NoAttrs&) { factorize_back(g, {}); },
+                    .own_gradient = true,
+                    .saves_inputs = kNothing,
+                    .saves_outputs = 1,
+                    .samples = {positive_definite()}});
 }
 
 void invert_product(KernelContext& c, const CholeskyAttrs& a) {

@@ -1,6 +1,6 @@
 #include "ops/linalg/stacks.h"
 
-#include "op/expect.h"
+#include "base/check.h"
 #include "op/invoke.h"
 
 namespace headrace {
@@ -34,6 +34,16 @@ void expect_one_dtype(const Infer& i) {
   for (size_t k = 1; k < i.input_count(); ++k)
     i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime, "the inputs hold {} and {}; convert one with astype",
               dtype_name(i.dtype(0)), dtype_name(i.dtype(k)));
+}
+
+DType common_real(const char* name, std::span<const NDArray> arrays) {
+  DType common = DType::kFloat32;
+  for (const NDArray& array : arrays) {
+    check(item_size(array.dtype()) != 2 || !is_floating(array.dtype()), ErrorKind::kRuntime,
+          "{}: float32 or float64 is needed, got {}; convert the array with astype", name, dtype_name(array.dtype()));
+    if (array.dtype() != DType::kFloat32) common = DType::kFloat64;
+  }
+  return common;
 }
 
 double stack_cost(int64_t count, double flops) {

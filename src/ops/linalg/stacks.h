@@ -29,6 +29,10 @@ void expect_square_matrices(const Infer& i, size_t k = 0);
 // Refuses inputs of more than one dtype.
 void expect_one_dtype(const Infer& i);
 
+// The dtype in which NumPy's functions compute: float32 where all arrays hold that, otherwise float64. Raises
+// MXNetError for half precision.
+DType common_real(const char* name, std::span<const NDArray> arrays);
+
 // What `flops` operations on each of `count` matrices cost, in nanoseconds.
 double stack_cost(int64_t count, double flops);
 // n cubed, times a factor: what most algorithms of linear algebra count.

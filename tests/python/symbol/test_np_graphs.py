@@ -131,5 +131,3 @@ def test_what_a_file_may_say_wrongly():
         loaded("_npi_percentile", {"q_scalar": "101"})
     with pytest.raises(IndexError, match="out of bounds"):
         loaded("_npi_delete", {"int_ind": "3", "axis": "1"})
-    with pytest.raises(NotImplementedError, match="singular values"):
-        loaded("_npi_norm", {"ord": "2", "axis": "(0, 1)", "flag": "0"})
