@@ -1,6 +1,7 @@
 // Singular values and vectors, and pseudo-inverses from them.
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <vector>
 
@@ -129,9 +130,8 @@ struct PinvScalarAttrs {
       field(&PinvScalarAttrs::hermitian, "hermitian", "Of no effect: all matrices are taken for general ones."));
 };
 
-// `cutoff` (largest) gives what singular values must exceed: an array that is broadcast with them.
-template <class F>
-NDArray pseudo_inverse(const NDArray& array, F&& cutoff) {
+// cutoff(largest singular values (..., 1)) gives what singular values must exceed.
+NDArray pseudo_inverse(const NDArray& array, const std::function<NDArray(const NDArray& largest)>& cutoff) {
   const NDArray matrices = cast_to(array, common_real("linalg.pinv", {&array, 1}));
   const Shape& shape = matrices.shape();
   check(shape.size() >= 2, ErrorKind::kRuntime,
@@ -151,10 +151,15 @@ NDArray pseudo_inverse(const NDArray& array, F&& cutoff) {
   return tall ? products(scaled_u, v) : products(v, scaled_u, true, true);
 }
 
+// What is smaller, as a share of the largest singular value, comes of rounding.
+double least_share(DType dtype) {
+  return dtype == DType::kFloat32 ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+}
+
 const char* const kPinvDoc = R"(Moore-Penrose pseudo-inverses of matrices, by their singular values.
 
-Shapes (..., m, n) give (..., n, m). Results are float32 for float32, otherwise float64. The gradient needs matrices of full
-rank. Raises MXNetError for other shapes and for float16.)";
+Shapes (..., m, n) give (..., n, m). Results are float32 for float32, otherwise float64. Singular values below the precision of
+that dtype are always taken for 0. The gradient needs matrices of full rank. Raises MXNetError for other shapes and for float16.)";
 
 OpDef pinv_scalar() {
   return general<PinvScalarAttrs>(
@@ -162,22 +167,26 @@ OpDef pinv_scalar() {
        .doc = kPinvDoc,
        .inputs = {"A"},
        .compose = [](std::span<const NDArray> in, const PinvScalarAttrs& a) -> std::vector<NDArray> {
-         return {pseudo_inverse(in[0], [&](const NDArray& largest) { return scaled(largest, a.rcond); })};
+         return {pseudo_inverse(in[0], [&](const NDArray& largest) {
+           return scaled(largest, std::max(a.rcond, least_share(largest.dtype())));
+         })};
        },
        .samples = {uniform({2, 2, 3}), uniform({3, 2})}});
 }
 
 OpDef pinv() {
-  return general<PinvAttrs>({.name = "_npi_pinv",
-                             .doc = kPinvDoc,
-                             .inputs = {"A", "rcond"},
-                             .compose = [](std::span<const NDArray> in, const PinvAttrs&) -> std::vector<NDArray> {
-                               return {pseudo_inverse(in[0], [&](const NDArray& largest) {
-                                 const NDArray share = cast_to(in[1], largest.dtype());
-                                 return call("broadcast_mul", {largest, on_new_axis(share, -1)});
-                               })};
-                             },
-                             .samples = {std::vector{uniform({2, 2, 3}), uniform({2}, 0, 0.01)}}});
+  return general<PinvAttrs>(
+      {.name = "_npi_pinv",
+       .doc = kPinvDoc,
+       .inputs = {"A", "rcond"},
+       .compose = [](std::span<const NDArray> in, const PinvAttrs&) -> std::vector<NDArray> {
+         return {pseudo_inverse(in[0], [&](const NDArray& largest) {
+           const DType dtype = largest.dtype();
+           const NDArray share = call("_maximum_scalar", {cast_to(in[1], dtype)}, {{"scalar", least_share(dtype)}});
+           return call("broadcast_mul", {largest, on_new_axis(share, -1)});
+         })};
+       },
+       .samples = {std::vector{uniform({2, 2, 3}), uniform({2}, 0, 0.01)}}});
 }
 
 }  // namespace

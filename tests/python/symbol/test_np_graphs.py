@@ -18,8 +18,8 @@ listed, made_by, nodes_of, values_of = (
 )
 OF_MXNET = json.loads((HERE / "np_graphs.json").read_text())
 
-# Files say the same in other words: one bound; the sums of the matrix norms keep their axes until the end; determinants
-# by another of their names in MXNet.
+# Files say the same in other words: one bound; the sums of the matrix norms keep their axes until the end;
+# determinants go by another of their names.
 OTHER_OPERATORS = {
     "F.clip(a, None, 0.5)": ["_npi_minimum_scalar"],
     "F.dsplit(c, (1,))": ["_split_v2"],
