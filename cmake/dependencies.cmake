@@ -8,26 +8,27 @@ else()
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 endif()
 
-# Adds the prefix that a PyPI package is installed in to CMAKE_PREFIX_PATH and sets `result` to it; `marker` is a file of
-# the package's CMake configuration. In pip's isolated build packages lie outside sys.prefix, so the package itself is asked.
-macro(headrace_find_wheel result distribution marker library requirements)
+# Sets `result` to the prefix that a PyPI package is installed in; `marker` is a file of its CMake configuration. In pip's
+# isolated build packages lie outside sys.prefix, so the package itself is asked.
+function(headrace_find_wheel result distribution marker library requirements)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/wheel_prefix.py" "${distribution}" "${marker}"
-    OUTPUT_VARIABLE ${result} OUTPUT_STRIP_TRAILING_WHITESPACE
-    RESULT_VARIABLE wheel_prefix_result)
-  if(wheel_prefix_result)
+    OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE failed)
+  if(failed)
     message(FATAL_ERROR "${library} is missing: `${Python_EXECUTABLE} -m pip install ${requirements}`, "
                         "or run `./dev setup`.")
   endif()
-  list(PREPEND CMAKE_PREFIX_PATH "${${result}}")
-endmacro()
+  set(${result} "${prefix}" PARENT_SCOPE)
+endfunction()
 headrace_find_wheel(HEADRACE_WHEEL_PREFIX onednn-devel-cpu-tbb dnnl-config.cmake oneDNN
   "onednn-devel-cpu-tbb==2023.2.0 tbb-devel==2021.13.1 intel-cmplr-lib-rt")
 headrace_find_wheel(HEADRACE_OPENBLAS_PREFIX scipy-openblas32 OpenBLASConfig.cmake OpenBLAS scipy-openblas32)
+list(PREPEND CMAKE_PREFIX_PATH "${HEADRACE_WHEEL_PREFIX}")
 
 find_package(TBB CONFIG REQUIRED)
 find_package(dnnl 3.2 CONFIG REQUIRED)
-find_package(OpenBLAS CONFIG REQUIRED)
+find_package(OpenBLAS CONFIG REQUIRED PATHS "${HEADRACE_OPENBLAS_PREFIX}" NO_DEFAULT_PATH)  # not the system's
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
