@@ -48,6 +48,13 @@ std::vector<OpDef> trigonometric_operators();
 std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
+std::vector<OpDef> cholesky_operators();
+std::vector<OpDef> eigen_operators();
+std::vector<OpDef> lq_operators();
+std::vector<OpDef> lu_operators();
+std::vector<OpDef> singular_value_operators();
+std::vector<OpDef> tensor_system_operators();
+std::vector<OpDef> triangle_operators();
 std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
@@ -170,6 +177,13 @@ inline constexpr Family kFamilies[] = {
     attention_operators,
     dot_operators,
     batched_operators,
+    cholesky_operators,
+    eigen_operators,
+    lq_operators,
+    lu_operators,
+    singular_value_operators,
+    tensor_system_operators,
+    triangle_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,

@@ -7,6 +7,7 @@
 #include "op/rule.h"
 #include "ops/linalg/dot.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/stacks.h"
 
 namespace headrace {
 namespace {
@@ -186,10 +187,6 @@ struct SyrkAttrs {
                                          field(&SyrkAttrs::alpha, "alpha", "Factor of the product."));
 };
 
-NDArray scaled(const NDArray& array, double factor) {
-  return factor == 1 ? array : call("_mul_scalar", {array}, {{"scalar", factor}});
-}
-
 // Matrix rows lie along `axis`: brought next to the last axis, and back afterwards.
 NDArray with_rows(const NDArray& array, int64_t axis, bool back) {
   int64_t ndim = static_cast<int64_t>(array.ndim()), rows = normalize_axis(axis, ndim, "linalg.gemm");
@@ -203,6 +200,19 @@ NDArray gemm2(const NDArray& a, const NDArray& b, bool ta, bool tb, double alpha
   NDArray result = call("batch_dot", {with_rows(a, axis, false), with_rows(b, axis, false)},
                         {{"transpose_a", ta}, {"transpose_b", tb}});
   return scaled(with_rows(result, axis, true), alpha);
+}
+
+// The third input has the shape of the product.
+void complete_gemm(Completion& c, const GemmAttrs& at) {
+  if (!c.is_known(0) || !c.is_known(1) || c.shape(0).size() != c.shape(1).size()) return;
+  const Shape &a = c.shape(0), &b = c.shape(1);
+  const auto ndim = static_cast<int64_t>(a.size()), rows = at.axis < 0 ? at.axis + ndim : at.axis;
+  if (rows < 0 || rows >= ndim - 1) return;
+  const auto row = static_cast<size_t>(rows);
+  Shape shape = a;
+  shape[row] = at.transpose_a ? a.back() : a[row];
+  shape.back() = at.transpose_b ? b[row] : b.back();
+  c.set(2, shape);
 }
 
 OpDef linalg_gemm2() {
@@ -226,6 +236,7 @@ OpDef linalg_gemm() {
       .python = {"nd.linalg.gemm", "nd.linalg_gemm"},
       .doc = "alpha * op(A) op(B) + beta * C for the matrices in the last two axes.",
       .inputs = {"A", "B", "C"},
+      .complete = complete_gemm,
       .compose = [](std::span<const NDArray> in, const GemmAttrs& a) -> std::vector<NDArray> {
         NDArray product = gemm2(in[0], in[1], a.transpose_a, a.transpose_b, a.alpha, a.axis);
         return {call("elemwise_add", {product, scaled(in[2], a.beta)})};

@@ -1,5 +1,7 @@
 """Reductions, softmax, running sums and layer normalisation, against NumPy and finite differences."""
 
+import itertools
+
 import numpy
 import pytest
 
@@ -307,14 +309,16 @@ def test_layer_norm_refuses():
 
 def test_norms():
     x = RNG.uniform(-2, 2, (3, 4)).astype("float32")
-    for order in (None, "fro", 1, -1, numpy.inf, -numpy.inf):
+    for order in (None, "fro", "nuc", 1, -1, 2, -2, numpy.inf, -numpy.inf):
         check(np.linalg.norm(np.array(x), ord=order), numpy.linalg.norm(x, ord=order))
     for order in (None, 0, 1, 2, 3, numpy.inf):
         check(np.linalg.norm(np.array(x), ord=order, axis=1), numpy.linalg.norm(x, ord=order, axis=1))
     with pytest.raises(ValueError, match="not a norm"):
         np.linalg.norm(np.array(x), ord="abc")
-    with pytest.raises(NotImplementedError, match="singular values"):
-        np.linalg.norm(np.array(x), ord=2)
+    stack = RNG.uniform(-2, 2, (3, 4, 2)).astype("float32")
+    for order, axis, keepdims in itertools.product(("nuc", 2, -2), ((0, 1), (2, 0), (-1, -2)), (False, True)):
+        expected = numpy.linalg.norm(stack, ord=order, axis=axis, keepdims=keepdims)
+        check(np.linalg.norm(np.array(stack), ord=order, axis=axis, keepdims=keepdims), expected)
 
 
 def test_statistics():
