@@ -107,7 +107,10 @@ class BaseSparseNDArray(NDArray):
         if isinstance(value, numbers.Number):
             if self.stype == "csr":
                 raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
-            value = _numpy.full(self.shape, value)
+            if value == 0:
+                value = _core.sparse_zeros(self.stype, self.shape, self._dtype_name)
+            else:
+                value = _numpy.full(self.shape, value)
         source = value if isinstance(value, NDArray) else _dense_array(value, dtype=self.dtype)
         if source is not self:
             source.copyto(self)

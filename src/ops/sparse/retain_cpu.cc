@@ -44,10 +44,12 @@ void keep_rows(SparseContext& c, const std::vector<int64_t>& positions) {
 void retain_rows(SparseContext& c, const NoAttrs&) {
   const View& indices = c.input(1);
   const std::vector<int64_t> rows = chosen(indices.data(), indices.dtype(), indices.size());
-  const SparseParts& from = c.parts(0);
+  const int64_t* const first = c.parts(0).index();
+  const int64_t* const last = first + c.parts(0).count();
   std::vector<int64_t> positions;
-  for (int64_t i = 0; i < from.count(); ++i)
-    if (std::ranges::binary_search(rows, from.index()[i])) positions.push_back(i);
+  for (int64_t row : rows)
+    if (const int64_t* found = std::lower_bound(first, last, row); found != last && *found == row)
+      positions.push_back(found - first);
   keep_rows(c, positions);
 }
 
