@@ -4,6 +4,7 @@ import math
 
 from .. import ndarray as nd
 from .._arrays import NpArray, state_like
+from ..base import ArrayValueError
 from .base import Optimizer, register
 
 __all__ = [
@@ -91,6 +92,8 @@ class AdaGrad(ArrayOptimizer):
         self.float_stable_eps = eps
 
     def _update_rows(self, weight, grad, state, lr, wd):
+        if wd != 0:
+            raise ArrayValueError(f"AdaGrad: row_sparse gradients go without weight decay, got wd={wd}")
         nd.sparse.adagrad_update(
             weight,
             grad,

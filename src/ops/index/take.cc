@@ -188,6 +188,37 @@ OpDef embedding() {
                           make_attrs(EmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
 }
 
+struct SparseEmbeddingAttrs {
+  int64_t input_dim = 0, output_dim = 0;
+  DType dtype = DType::kFloat32;
+  bool deterministic = false;
+  static constexpr auto kFields = fields(
+      field(&SparseEmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.")
+          .required()
+          .between(1, kMostInt),
+      field(&SparseEmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required().between(1, kMostInt),
+      field(&SparseEmbeddingAttrs::dtype, "dtype", "dtype of the table."),
+      field(&SparseEmbeddingAttrs::deterministic, "deterministic", "Of no effect: the gradient always is."));
+};
+
+OpDef sparse_embedding() {
+  return general<SparseEmbeddingAttrs>(
+      {.name = "_contrib_SparseEmbedding",
+       .python = {"nd.contrib.SparseEmbedding"},
+       .doc = "Embedding with sparse_grad: rows of a table whose gradient is row_sparse. Raises as Embedding.",
+       .inputs = {"data", "weight"},
+       .complete =
+           [](Completion& c, const SparseEmbeddingAttrs& a) {
+             c.set(1, Shape{a.input_dim, a.output_dim});
+           },
+       .compose = [](std::span<const NDArray> in, const SparseEmbeddingAttrs& a) -> std::vector<NDArray> {
+         return {call(find_op("Embedding"), make_attrs(EmbeddingAttrs{a.input_dim, a.output_dim, a.dtype, true}),
+                      {in[0], in[1]})};
+       },
+       .samples = {Sample({integers({2, 3}, 0, 5), uniform({5, 4})},
+                          make_attrs(SparseEmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
+}
+
 // --- pick ------------------------------------------------------------------------------------------------------------
 
 struct PickAttrs {
@@ -345,7 +376,7 @@ OpDef backward_pick() {
 }  // namespace
 
 std::vector<OpDef> take_operators() {
-  return {take(), numpy_take(), backward_take(), embedding(), pick(), backward_pick()};
+  return {take(), numpy_take(), backward_take(), embedding(), sparse_embedding(), pick(), backward_pick()};
 }
 
 }  // namespace headrace
