@@ -44,6 +44,12 @@ bool fits(std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
   return true;
 }
 
+// One kind for an operator of any number of arrays is that of all.
+bool fits_inputs(const OpDef& op, std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
+  if (!op.variadic || kinds.size() != 1) return fits(kinds, arrays);
+  return std::ranges::all_of(arrays, [&](const NDArray& array) { return array.storage_kind() == kinds[0]; });
+}
+
 // Whether results of these shapes can be stored so.
 bool can_be(std::span<const StorageKind> kinds, const std::vector<Infer::Type>& types) {
   for (size_t i = 0; i < kinds.size(); ++i) {
@@ -79,7 +85,7 @@ std::pair<std::vector<Infer::Type>, uint64_t> infer_results(const OpDef& op, con
 std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs,
                                   std::span<const NDArray> outputs) {
   const auto fits_call = [&](const StorageForm& form) {
-    return fits(form.inputs, inputs) && (!form.when || form.when(attrs)) &&
+    return fits_inputs(op, form.inputs, inputs) && (!form.when || form.when(attrs)) &&
            (form.outputs.empty() ? can_change(op, inputs, outputs) : fits(form.outputs, outputs));
   };
   if (std::ranges::none_of(op.storage_forms, fits_call)) return std::nullopt;

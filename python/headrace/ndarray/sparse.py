@@ -122,10 +122,6 @@ class CSRNDArray(BaseSparseNDArray):
     __slots__ = ()
     _auxiliary = ("indptr", "indices")
 
-    def __reduce__(self):
-        parts = self.data.asnumpy(), self.indices.asnumpy(), self.indptr.asnumpy()
-        return csr_matrix, (parts, self.shape)
-
     @property
     def indptr(self):
         """int64, one more than rows: the stored values of row r are from indptr[r] up to indptr[r + 1]."""
@@ -162,9 +158,6 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     __slots__ = ()
     _auxiliary = ("indices",)
-
-    def __reduce__(self):
-        return row_sparse_array, ((self.data.asnumpy(), self.indices.asnumpy()), self.shape)
 
     def __getitem__(self, key):
         """`array[:]`: itself. Exception: another key."""

@@ -6,7 +6,7 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
-#include "ops/sparse/row_scale.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 namespace {
@@ -40,6 +40,8 @@ struct NormAttrs {
 
 const Reduction& reduction_of(const NormAttrs& a) { return a.ord == 1 ? absolute_sum() : euclidean(); }
 
+bool is_of_all(const NormAttrs& a) { return (!a.axis || a.axis->empty()) && !a.keepdims; }
+
 OpDef norm() {
   OpDef op = general<NormAttrs>(
       {.name = "norm",
@@ -59,6 +61,8 @@ OpDef norm() {
            [](KernelContext& c, const NormAttrs& a) {
              reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
            },
+       .storage_forms = {{{StorageKind::kRowSparse}, {StorageKind::kDense}, reduce_all_rows, is_of_all},
+                         {{StorageKind::kCsr}, {StorageKind::kDense}, reduce_all_rows, is_of_all}},
        .gradient =
            [](Gradient& g, const NormAttrs& a) {
              elementwise_gradient<NormAttrs>(a.ord == 1 ? "_norm1_gradient" : "_norm2_gradient")(g, a);

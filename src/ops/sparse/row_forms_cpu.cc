@@ -1,4 +1,4 @@
-#include "ops/sparse/row_scale.h"
+#include "ops/sparse/row_forms.h"
 
 #include <algorithm>
 #include <cstring>
@@ -42,6 +42,48 @@ void reduce_to_dense(SparseContext& c, const Attrs& attrs) {
   for (int64_t i = 0; i < c.parts(0).count(); ++i)
     std::memcpy(to.data() + static_cast<size_t>(c.parts(0).index()[i]) * row,
                 reduced.view()->data() + static_cast<size_t>(i) * row, row);
+}
+
+// Adds value after value to sums; `place` says to which of the result.
+template <class Place>
+void sum_matrix(SparseContext& c, const Place& place) {
+  const SparseParts& csr = c.parts(0);
+  dispatch(c.output().dtype(), [&]<class T>() {
+    std::vector<double> sums(static_cast<size_t>(c.output().size()));
+    for (int64_t r = 0; r < c.input(0).shape()[0]; ++r)
+      for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i)
+        sums[static_cast<size_t>(place(r, csr.index()[i]))] += static_cast<double>(csr.values_as<T>()[i]);
+    std::ranges::transform(sums, SparseContext::data<T>(c.output()), [](double sum) { return static_cast<T>(sum); });
+  });
+}
+
+void sum_columns(SparseContext& c, const LegacyReduceAttrs&) {
+  sum_matrix(c, [](int64_t, int64_t column) { return column; });
+}
+void sum_rows(SparseContext& c, const LegacyReduceAttrs&) {
+  sum_matrix(c, [](int64_t row, int64_t) { return row; });
+}
+
+void add_rows(SparseContext& c, const Attrs&) {
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < c.input_count(); ++i)
+    rows.insert(rows.end(), c.parts(i).index(), c.parts(i).index() + c.parts(i).count());
+  std::ranges::sort(rows);
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  SparseParts sum = c.make(0, static_cast<int64_t>(rows.size()));
+  std::ranges::copy(rows, sum.index());
+  const int64_t width = row_size(c.output().shape());
+  dispatch(c.output().dtype(), [&]<class T>() {
+    std::fill_n(sum.values_as<T>(), sum.values.size(), T{});
+    for (size_t i = 0; i < c.input_count(); ++i)
+      for (int64_t k = 0; k < c.parts(i).count(); ++k) {
+        const auto place = std::ranges::lower_bound(rows, c.parts(i).index()[k]) - rows.begin();
+        T* const to = sum.values_as<T>() + place * width;
+        const T* const from = c.parts(i).values_as<T>() + k * width;
+        for (int64_t j = 0; j < width; ++j) to[j] = static_cast<T>(to[j] + from[j]);
+      }
+  });
+  c.set(0, std::move(sum));
 }
 
 // --- _scale_rows -----------------------------------------------------------------------------------------------------
@@ -98,6 +140,25 @@ std::vector<StorageForm> reduced_row_forms() {
   const auto keeps = [](const LegacyReduceAttrs& a) { return keeps_rows(a) && a.keepdims; };
   const auto drops = [](const LegacyReduceAttrs& a) { return keeps_rows(a) && !a.keepdims; };
   return {{{kRowSparse}, {kRowSparse}, reduce_to_rows, keeps}, {{kRowSparse}, {kDense}, reduce_to_dense, drops}};
+}
+
+std::vector<StorageForm> summed_matrix_forms() {
+  const auto along = [](int64_t axis) {
+    return [axis](const LegacyReduceAttrs& a) {
+      return a.axis && a.axis->size() == 1 && !a.exclude && (a.axis->front() == axis || a.axis->front() == axis - 2);
+    };
+  };
+  return {{{kCsr}, {kDense}, sum_columns, along(0)}, {{kCsr}, {kDense}, sum_rows, along(1)}};
+}
+
+std::vector<StorageForm> added_row_forms() { return {{{kRowSparse}, {kRowSparse}, add_rows}}; }
+
+void reduce_all_rows(SparseContext& c, const Attrs& attrs) {
+  View* const from = c.parts(0).values.view().get();
+  const View& to = c.output();
+  const ViewPtr own(new View(to.storage_ptr(), to.dtype(), to.shape(), to.strides(), to.offset()));
+  View* const result = own.get();
+  run_call(c.op(), attrs, {&from, 1}, {&result, 1}, c.ticket());
 }
 
 std::vector<OpDef> row_scale_operators() {
