@@ -2,6 +2,7 @@
 
 from . import _core
 from .base import MXNetError
+from .ndarray import NDArray
 
 __all__ = [
     "record",
@@ -17,6 +18,7 @@ __all__ = [
     "grad",
     "get_symbol",
     "Function",
+    "NDArray",
 ]
 
 is_recording = _core.is_recording

@@ -12,6 +12,8 @@ from .numpy import ndarray as _np_class
 
 __all__ = ["Executor", "simple_bind"]
 
+STORAGE_TYPES = ("default", "row_sparse", "csr")  # by the numbers of files
+
 
 def _named(values, names, what, allow_missing=False):
     """`values` (a list in the order of `names`, a dictionary, or None) as a list."""
@@ -240,13 +242,14 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dict=None):
     """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
 
+    Arrays are stored as `stype_dict` says by name, or their variables; gradients as backward gives them.
     RuntimeError: the shape of an argument stays unknown.
     """
     inputs = _infer_inputs(symbol, type_dict, shapes)
-    make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+    stypes = storage_types(symbol, stype_dict)
     arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
     old_arrays = {} if shared is None else {**shared.arg_dict, **shared.aux_dict}
     old_grads = {} if shared is None else shared.grad_dict
@@ -254,14 +257,58 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
     for name, (shape, dtype) in inputs.items():
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
-        made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
+        made[name] = (
+            old if fits and name not in shapes else _zeros(symbol, shape, dtype, ctx, stypes.get(name))
+        )
     requests, grads = gradient_requests(grad_req, arguments), {}
-    for name in arguments:
-        if requests[name] != "null":
-            old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
-            grads[name] = arrays.zeros_like(made[name]) if old is None else old
+    wanted = [name for name in arguments if requests[name] != "null"]
+    gradient_types = _gradient_types(symbol, made, wanted)
+    for name in wanted:
+        old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
+        if old is None:
+            array = made[name]
+            old = _zeros(symbol, array.shape, array._dtype_name, ctx, gradient_types.get(name))
+        grads[name] = old
     aux = {name: made[name] for name in auxiliary}
     return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+
+
+def _zeros(symbol, shape, dtype, ctx, stype):
+    if stype in (None, "default"):
+        make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+        return make(shape, dtype=dtype, ctx=ctx)
+    return nd.zeros(shape, dtype=dtype, ctx=ctx, stype=stype)
+
+
+def storage_types(symbol, given=None):
+    """Name to storage type of the inputs that are not dense: what `given` says, else their variables."""
+    found = {}
+    for name, attributes in symbol.attr_dict().items():
+        number = int(attributes.get("__storage_type__", 0))
+        if number > 0:
+            found[name] = STORAGE_TYPES[number]
+    return {**found, **(given or {})}
+
+
+def _gradient_types(symbol, values, wanted):
+    """Name to storage type of the gradients that come sparse: those of a backward pass over `values`, zeros.
+
+    Only symbols with sparse inputs, or operators that are asked for sparse gradients, are run for that.
+    """
+    asks = any(attributes.get("sparse_grad") == "True" for attributes in symbol.attr_dict().values())
+    if not wanted or symbol._is_np or not (asks or any(one.stype != "default" for one in values.values())):
+        return {}
+    leaves = {name: values[name].detach() for name in wanted}
+    for leaf in leaves.values():  # a sparse gradient keeps what backward gives as it comes
+        _core.mark_variable(leaf, nd.zeros(leaf.shape, dtype=leaf._dtype_name, stype="row_sparse"), "write")
+    inputs = [leaves.get(name, values[name]) for name in symbol.list_inputs()]
+    try:
+        with _core.record(False):
+            outputs = _core.CachedOp(symbol._handle)(inputs, False)
+        found = _core.grad(list(outputs), list(leaves.values()), None, False, False, False)
+    except MXNetError:  # an output that depends on no argument, or has no gradient
+        return {}
+    return {name: gradient.stype for name, gradient in zip(leaves, found)}
 
 
 def _infer_inputs(symbol, type_dict, shapes):

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "headrace/sparse.hpp"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -167,6 +168,9 @@ class Walk {
       NDArray inputs[2] = {leaf.gradient, cast_to(gradient, leaf.gradient.dtype())};
       NDArray result = leaf.gradient;
       invoke(plus, plus.default_attrs, inputs, {&result, 1});
+    } else if (!gradient && leaf.gradient.storage_kind() != StorageKind::kDense) {
+      copy_into(leaf.gradient, sparse::zeros(leaf.gradient.storage_kind(), leaf.gradient.shape(), leaf.gradient.dtype(),
+                                             leaf.gradient.device()));
     } else if (!gradient) {
       copy_into(leaf.gradient, call("_broadcast_shape", {full({}, 0, leaf.gradient.dtype(), leaf.gradient.device())},
                                     {{"shape", leaf.gradient.shape()}}));

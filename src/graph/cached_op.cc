@@ -45,6 +45,12 @@ constexpr double kSegmentNs = 1e6;
 
 bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
 
+// Whether the array, or the gradient that a backward is to write, is stored otherwise than element by element.
+bool is_sparse(const NDArray& array) {
+  const auto is = [](const NDArray& one) { return one && one.storage_kind() != StorageKind::kDense; };
+  return is(array) || (thread_state().recording && array.node() && is(array.node()->gradient));
+}
+
 // Where a call runs and its results are: where its inputs are.
 Device device_of(std::span<const NDArray> inputs) {
   return inputs.empty() ? thread_state().device : inputs[0].device();
@@ -195,11 +201,11 @@ CachedOp::~CachedOp() = default;
 std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
   check(inputs.size() == variables_.size(), ErrorKind::kRuntime, "CachedOp: {} inputs are needed, got {}",
         variables_.size(), inputs.size());
-  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which programs do not hold
+  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which compiled graphs do not hold
   for (size_t i = 0; i < inputs.size(); ++i) {
     check(static_cast<bool>(inputs[i]), ErrorKind::kRuntime, "CachedOp: input {} is missing",
           variables_[i]->label->name);
-    one_by_one |= is_abstract(inputs[i]) || inputs[i].storage_kind() != StorageKind::kDense;
+    one_by_one |= is_abstract(inputs[i]) || is_sparse(inputs[i]);
   }
   if (one_by_one) return run_eagerly(inputs);
   check_places(inputs);

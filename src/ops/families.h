@@ -139,6 +139,7 @@ std::vector<OpDef> fourier_operators();
 // sparse/
 std::vector<OpDef> cast_storage_operators();
 std::vector<OpDef> retain_operators();
+std::vector<OpDef> row_scale_operators();
 std::vector<OpDef> stored_count_operators();
 
 // sort/
@@ -244,6 +245,7 @@ inline constexpr Family kFamilies[] = {
     fourier_operators,
     cast_storage_operators,
     retain_operators,
+    row_scale_operators,
     stored_count_operators,
     sort_operators,
     unique_operators,

@@ -2,7 +2,6 @@
 
 from .. import symbol as sym
 from .._structure import flatten, regroup
-from ..base import MXNetError
 from ..context import cpu
 from .graph import Graph, as_one_symbol, is_array
 from .hybrid_block import HybridBlock
@@ -80,10 +79,9 @@ class SymbolBlock(HybridBlock):
         for name in outputs.list_inputs():
             if name in names:
                 continue
-            if attributes.get(name, {}).get("__storage_type__", "0") == "1":
-                raise MXNetError(
-                    f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
-                )
+            assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (
+                f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
+            )
             parameter = self._params.get(
                 name,
                 grad_req="null" if name in auxiliary else "write",

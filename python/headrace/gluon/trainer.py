@@ -4,10 +4,10 @@ import itertools
 
 from .. import _core
 from .. import optimizer as opt
-from .._exchange import GradientExchange, create_store
+from .._exchange import GradientExchange, create_sparse_store, create_store
 from .._file import open_file
 from ..base import ArrayValueError, MXNetError
-from ..kvstore import KVStoreBase, is_capable
+from ..kvstore import KVStore, KVStoreBase, is_capable
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -29,7 +29,8 @@ class Trainer:
     update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts;
         False: it sums gradients, and each context updates its own. None: True where the store can, the
         environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
-        than 2^24 elements. An asynchronous store always updates.
+        than 2^24 elements. An asynchronous store always updates, and one that holds row_sparse parameters; of
+        row_sparse gradients of dense parameters a store updates if it spans processes.
 
     ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
     on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
@@ -65,6 +66,10 @@ class Trainer:
                 "Trainer: there are no parameters to update; give those of a network, net.collect_params()"
             )
         self._params = list(params)
+        for param in params:
+            param._set_trainer(self)
+        self._has_sparse_weights = any(param.stype != "default" for param in params)
+        self._has_sparse_grads = any(param.grad_stype != "default" for param in params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
         index_of = {id(param): index for index, param in enumerate(self._params)}
@@ -86,8 +91,9 @@ class Trainer:
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
-        self._kvstore = self._exchange = None
-        self._update_on_kvstore = self._distributed = False
+        self._kvstore = self._exchange = self._update_on_kvstore = None
+        self._stored = {}  # what the store holds: index of the parameter to its version
+        self._distributed = False
 
     def _check_contexts(self):
         contexts = None
@@ -242,7 +248,7 @@ class Trainer:
         version = sum([param._version for param in self._params])
         if version == self._version:
             return
-        dtypes = [param.list_data()[0]._dtype_name for param in self._params]
+        dtypes = [param._check_and_get(param._data, list)[0]._dtype_name for param in self._params]
         contexts = self._check_contexts()
         is_first = self._version is None
         if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
@@ -286,27 +292,97 @@ class Trainer:
             raise RuntimeError("Cannot reset distributed KVStore.")
 
     def _make_store(self):
-        self._kvstore, self._update_on_kvstore = create_store(
-            self._kvstore_params["kvstore"],
-            len(self._contexts),
-            [param._data[0] for param in self._params],
-            self._kvstore_params["update_on_kvstore"],
-        )
+        """A new store with all parameters, or what a _row_sparse_pull has begun, completed."""
+        if self._version is not None or not self._stored:
+            for index, version in self._stored.items():
+                param = self._params[index]
+                if param.stype != "default" and param._version == version:  # its arrays may lack rows
+                    self._kvstore.pull(index, out=param._data, ignore_sparse=False)
+            self._stored = {}
+            self._create_store()
+        self._fill_store(self._params)
+
+    def _create_store(self):
+        wanted = self._kvstore_params["update_on_kvstore"]
+        if self._has_sparse_weights:
+            if wanted is False:
+                raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
+            store = create_sparse_store(self._kvstore_params["kvstore"])
+        else:
+            store, updates = create_store(
+                self._kvstore_params["kvstore"],
+                len(self._contexts),
+                [param._data[0] for param in self._params],
+                wanted,
+            )
+        self._kvstore = store
+        if store is None:
+            self._update_on_kvstore = None
+            return
+        self._distributed = is_capable(store, KVStoreBase.DISTRIBUTED)
+        if self._has_sparse_weights:
+            updates = True
+        elif self._has_sparse_grads:
+            updates = self._updates_sparse_grads(store, wanted)
+        self._update_on_kvstore = updates
+        if self._compression_params:
+            store.set_gradient_compression(self._compression_params)
+        if updates:
+            store.set_optimizer(self._optimizer)
+
+    def _updates_sparse_grads(self, store, wanted):
+        if not isinstance(store, KVStore):
+            raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
+        if wanted is False and self._distributed:
+            raise ValueError(
+                "Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present."
+            )
+        return self._distributed if wanted is None else wanted
+
+    def _fill_store(self, params):
+        """Gives the store the values of `params` that it lacks."""
         if self._kvstore is None:
             return
-        self._distributed = is_capable(self._kvstore, KVStoreBase.DISTRIBUTED)
-        if self._compression_params:
-            self._kvstore.set_gradient_compression(self._compression_params)
-        if self._update_on_kvstore:
-            self._kvstore.set_optimizer(self._optimizer)
-        for index, param in enumerate(self._params):
-            self._kvstore.broadcast(index, param._data[0], out=param.list_data())
+        for param in params:
+            index = self._param2idx[param.name]
+            is_stored = index in self._stored
+            if is_stored and (param.stype == "default" or self._stored[index] == param._version):
+                continue
+            if is_stored:
+                self._kvstore.replace(index, param._data[0])
+            elif param.stype == "default":
+                self._kvstore.broadcast(index, param._data[0], out=param._data)
+            else:
+                self._kvstore.init(index, param._data[0])
+            self._stored[index] = param._version
 
     def _write_to_store(self):
         """Gives the store the parameters' values in place of its own."""
         self._check_store_may_change()
         for index, param in enumerate(self._params):
-            self._kvstore.replace(index, param._data[0])
+            # The arrays of a row_sparse one that nobody replaced hold the rows that were last asked for.
+            if param.stype == "default" or param._version != self._stored[index]:
+                self._kvstore.replace(index, param._data[0])
+                self._stored[index] = param._version
+
+    def _row_sparse_pull(self, param, out, row_id):
+        """Writes rows of a row_sparse parameter into `out`, an array or a list: those that the array `row_id`
+        names; None: all.
+        """
+        if self._version is not None:
+            self._prepare()
+        elif not self._stored:
+            self._contexts = self._check_contexts()
+            self._create_store()
+        if self._version is None:
+            self._fill_store(
+                [one for one in self._params if one.stype != "default" and one._data is not None]
+            )
+        index = self._param2idx[param.name]
+        if row_id is None:
+            self._kvstore.pull(index, out=out, priority=-index, ignore_sparse=False)
+        else:
+            self._kvstore.row_sparse_pull(index, out=out, row_ids=row_id, priority=-index)
 
     def _active_updaters(self):
         if not self._update_on_kvstore:
@@ -327,9 +403,13 @@ class Trainer:
         where = {indices[place]: i for i, place in enumerate(places)}
         order = [where[index] for index in self._backward_order if index in where]
         keys = [indices[place] for place in places]
-        return GradientExchange(
-            self._kvstore, keys, grads, weights if self._update_on_kvstore else None, order
-        )
+        if self._update_on_kvstore:
+            outs = [
+                copies if self._params[key].stype == "default" else None for key, copies in zip(keys, weights)
+            ]
+        else:
+            outs = None
+        return GradientExchange(self._kvstore, keys, grads, outs, order)
 
     # --- files ---
 

@@ -42,7 +42,7 @@ def _part(array, axis, rows):
     """`rows` (a slice) of an array along its batch axis; all of it when it has none (-1)."""
     if axis < 0 or (rows.start == 0 and rows.stop == array.shape[axis]):
         return array
-    return array[(slice(None),) * axis + (rows,)]
+    return array[rows if axis == 0 else (slice(None),) * axis + (rows,)]
 
 
 def _mean(copies):

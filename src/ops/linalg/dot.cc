@@ -81,8 +81,9 @@ void run_dot(KernelContext& context, const DotAttrs& at) {
 
 // The gradient of the dense factor is a product with the transposed csr matrix, stored as who wants it has room for.
 void csr_dot_back(Gradient& g, const DotAttrs& a) {
-  const NDArray &lhs = g.input(0), rhs = dense(g.input(1)), head = dense(g.head());
+  const NDArray &lhs = g.input(0), head = dense(g.head());
   if (g.wants(0)) {
+    const NDArray rhs = dense(g.input(1));
     const DotAttrs of_matrix{.transpose_b = true};
     const int64_t n = rhs.shape()[0] == 0 ? 0 : rhs.size() / rhs.shape()[0];
     const NDArray rows = matrix_of(rhs, rhs.shape()[0], n), heads = matrix_of(head, head.shape()[0], n);

@@ -8,6 +8,7 @@
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 namespace {
@@ -53,7 +54,8 @@ OpDef add_n() {
       {.name = "add_n",
        .aliases = {"ElementWiseSum"},
        .python = {"nd.add_n", "nd.ElementWiseSum", "npx.add_n"},
-       .doc = "Sum of all arrays, which have one shape and one dtype. Raises ValueError when they differ or there are "
+       .doc = "Sum of all arrays, which have one shape and one dtype; of row_sparse arrays row_sparse. Raises "
+              "ValueError when they differ or there are "
               "none.",
        .inputs = {"args"},
        .variadic = true,
@@ -72,6 +74,7 @@ OpDef add_n() {
              infer.output(infer.shape(0), infer.dtype(0));
            },
        .kernel = add_kernel,
+       .storage_forms = added_row_forms(),
        .gradient =
            [](Gradient& g, const CountAttrs&) {
              for (size_t i = 0; i < g.input_count(); ++i)

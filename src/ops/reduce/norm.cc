@@ -2,10 +2,12 @@
 #include <cmath>
 
 #include "op/gradient.h"
+#include "op/invoke_stored.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 namespace {
@@ -40,6 +42,8 @@ struct NormAttrs {
 
 const Reduction& reduction_of(const NormAttrs& a) { return a.ord == 1 ? absolute_sum() : euclidean(); }
 
+bool is_of_all(const NormAttrs& a) { return (!a.axis || a.axis->empty()) && !a.keepdims; }
+
 OpDef norm() {
   OpDef op = general<NormAttrs>(
       {.name = "norm",
@@ -65,6 +69,8 @@ OpDef norm() {
            [](KernelContext& c, const NormAttrs& a) {
              reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
            },
+       .storage_forms = {{{StorageKind::kRowSparse}, {StorageKind::kDense}, reduce_all_rows, is_of_all},
+                         {{StorageKind::kCsr}, {StorageKind::kDense}, reduce_all_rows, is_of_all}},
        .gradient =
            [](Gradient& g, const NormAttrs& a) {
              elementwise_gradient<NormAttrs>(a.ord == 1 ? "_norm1_gradient" : "_norm2_gradient")(g, a);
@@ -77,12 +83,26 @@ OpDef norm() {
   return op;
 }
 
+// Of sums over all of each row; others are taken of dense copies.
+void square_sum_back(Gradient& g, const LegacyReduceAttrs& a) {
+  const NDArray& data = g.input(0);
+  if (data.storage_kind() == StorageKind::kDense && g.output().storage_kind() == StorageKind::kDense)
+    return elementwise_gradient<LegacyReduceAttrs>("_square_sum_gradient")(g, a);
+  if (data.ndim() == 2 && g.output().size() == data.shape()[0] && a.axis && a.axis->front() == 1)
+    return g.set(0, call("_mul_scalar", {call("_scale_rows", {data, g.head()})}, {{"scalar", 2.0}}));
+  const AxisSet axes = a.axes(g.op().name.c_str(), data.shape().size());
+  g.set(0, call("_square_sum_gradient", {dense(data), dense(data), spread(dense(g.head()), data.shape(), axes)}));
+}
+
 OpDef square_sum(const char* name) {
   return reduction_operator<LegacyReduceAttrs>(
       square_sum_reduction(), keeps_dtype<LegacyReduceAttrs>,
       {.name = name,
-       .doc = "Sum of squares along `axis`. Raises ValueError for an axis out of range.",
-       .gradient = elementwise_gradient<LegacyReduceAttrs>("_square_sum_gradient"),
+       .python = {std::string("nd._internal.") + name},
+       .doc = "Sum of squares along `axis`: of a row_sparse array along rows that are kept by keepdims, row_sparse. "
+              "Raises ValueError for an axis out of range.",
+       .storage_forms = reduced_row_forms(),
+       .gradient = square_sum_back,
        .saves_outputs = 1,
        .samples = {uniform({2, 3, 4})}});
 }
