@@ -81,9 +81,10 @@ class Walk {
     return entry.heads.empty() ? NDArray() : entry.heads[0];
   }
 
+  // A variable that asks for no gradient is one only for the graph that it was recorded in.
   void free_graph() {
     for (Entry& entry : entries_)
-      if (!entry.node->is_leaf) entry.node->free();
+      if (!entry.node->is_leaf || entry.node->request == GradReq::kNull) entry.node->free();
   }
 
   bool reaches_leaf() const { return reaches_leaf_; }

@@ -67,3 +67,30 @@ def test_of_metrics():
     both.update_dict(labels={"l": mx.nd.array([1])}, preds={"p": mx.nd.array([[0, 1]])})
     assert both.get()[1] == [1.0]
     mx.metric.PCC(has_global_stats=True)
+
+
+UFUNC_KEYWORDS = [
+    ({"where": False}, NotImplementedError),
+    ({"subok": False}, NotImplementedError),
+    ({"order": "C"}, NotImplementedError),
+    ({"order": 3}, TypeError),
+    ({"dtype": np.int8}, NotImplementedError),
+    ({"dtype": "no dtype"}, TypeError),
+    ({"casting": "safe"}, NotImplementedError),
+    ({"casting": "no rule"}, TypeError),
+    ({"no_keyword": 1}, TypeError),
+]
+
+
+@pytest.mark.parametrize("of_symbols", [False, True])
+@pytest.mark.parametrize("name", ["absolute", "sin", "logical_not", "add", "power", "maximum", "matmul"])
+def test_of_ufuncs(name, of_symbols):
+    x = mx.sym.Variable("x").as_np_ndarray() if of_symbols else mx.np.ones((2, 2))
+    arguments = (x,) if name in ("absolute", "sin", "logical_not") else (x, x)
+    function = getattr(mx.sym.np if of_symbols else mx.np, name)
+    function(*arguments, where=True, subok=True, order="K", dtype=None, casting="same_kind")
+    for keywords, error in UFUNC_KEYWORDS:
+        if of_symbols and "no_keyword" in keywords:
+            continue
+        with pytest.raises(error, match=next(iter(keywords))):
+            function(*arguments, **keywords)
