@@ -203,7 +203,8 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     """
     if _is_symbol(a):
         operands = (a,) if p is None else (a, p)
-        return a.take(_choice(*operands, a=None, size=_size_of(size) or (), replace=replace))
+        indices = _choice(*operands, a=None, size=_size_of(size) or (), replace=replace)
+        return _np().take(a, indices, axis=0)
     count = a if hasattr(a, "__index__") and not isinstance(a, ndarray) else len(a)
     probabilities = () if p is None else (_operand(p, "float64"),)
     is_range = count is a
@@ -215,7 +216,7 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
         ctx=ctx,
         out=out if is_range else None,
     )
-    return indices if is_range else _operand(a).take(indices, out=out)
+    return indices if is_range else _np().take(_operand(a), indices, axis=0, out=out)
 
 
 def shuffle(x):
