@@ -53,9 +53,11 @@ class Walk {
     mark_useful(variables);
   }
 
+  // What an operator gives whose gradient is zero takes any head gradient, as nothing reads it.
   void seed(std::span<const NDArray> heads, std::span<const NDArray> head_gradients) {
     for (size_t i = 0; i < heads.size(); ++i) {
       const NDArray& head = heads[i];
+      if (const OpDef* op = head.node()->op; op && op->zero_gradient) continue;
       bool given = i < head_gradients.size() && head_gradients[i];
       if (given)
         check(head_gradients[i].shape() == head.shape(), ErrorKind::kValue,

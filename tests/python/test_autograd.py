@@ -463,3 +463,11 @@ def test_symbols_of_what_was_not_recorded():
         y = block(x)
     with pytest.raises(MXNetError, match="no operator but a hybridized block"):
         autograd.get_symbol(y)
+
+
+def test_what_has_gradient_zero_takes_any_head_gradient():
+    x = variable([[1.0, 2, 3]])
+    with autograd.record():
+        y = nd.shape_array(x)
+    y.backward(nd.ones((1, 3)))
+    assert x.grad.asnumpy().tolist() == [[0, 0, 0]]

@@ -22,6 +22,8 @@ def test_of_arrays():
     assert y.astype("float32", copy=False) is y
     y.sort(axis=1, kind="stable")
     assert y.tolist() == [[1, 3]]
+    with pytest.raises(NotImplementedError, match="order='C'"):
+        y.copy(order="F")
     with pytest.raises(NotImplementedError, match="fields"):
         y.sort(order="a")
 

@@ -537,36 +537,3 @@ def test_split_and_slices():
     expected = net(x)
     net.hybridize()
     same(net(x), expected)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
-@pytest.mark.parametrize("grad_req", ["write", "add"])
-def test_integers_have_gradients_as_without_it(dtype, grad_req):
-    def gradients(hybridize):
-        net = nn.HybridLambda(lambda F, x: (F.transpose(x, axes=(1, 0)) * 3, F.cast(x, dtype="float32")))
-        if hybridize:
-            net.hybridize()
-        x = nd.array([[1, 2, 3], [4, 5, 6]], dtype=dtype)
-        x.attach_grad(grad_req)
-        for _ in range(2):
-            with autograd.record():
-                whole, real = net(x)
-            autograd.backward([whole, real], [None, nd.array([[2, 0, 1]] * 2)])
-        return x.grad.asnumpy()
-
-    assert gradients(True).dtype == dtype
-    assert gradients(True).tolist() == gradients(False).tolist()
-    assert gradients(True).tolist() == [{"write": [5, 3, 4], "add": [10, 6, 8]}[grad_req]] * 2
-
-
-def test_what_has_no_gradient_runs_until_it_is_asked_for():
-    net = nn.HybridLambda(lambda F, x: (x * 2, F.contrib.allclose(x, x)))
-    net.hybridize()
-    x = nd.ones((2,))
-    x.attach_grad()
-    with autograd.record():
-        y, alike = net(x)
-    y.backward(retain_graph=True)
-    assert x.grad.asnumpy().tolist() == [2, 2]
-    with pytest.raises(MXNetError, match="allclose is non-differentiable"):
-        alike.backward()
