@@ -71,6 +71,14 @@ def test_of_metrics():
     mx.metric.PCC(has_global_stats=True)
 
 
+def test_of_nd_operators_without_attributes():
+    a, b = mx.nd.array([1, 4]), mx.nd.array([3, 2])
+    assert mx.nd.broadcast_maximum(a, b, axis=1).asnumpy().tolist() == [3, 4]
+    assert mx.nd.relu(a, no_keyword=3).shape == (2,)
+    with pytest.raises(TypeError, match="no_keyword"):
+        mx.nd.sum(a, no_keyword=3)
+
+
 UFUNC_KEYWORDS = [
     ({"where": False}, NotImplementedError),
     ({"subok": False}, NotImplementedError),

@@ -86,8 +86,8 @@ class Trainer:
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
-        self._kvstore = self._exchange = None
-        self._update_on_kvstore = self._distributed = False
+        self._store = self._exchange = None
+        self._update_on_kvstore, self._distributed = None, False
 
     def _check_contexts(self):
         contexts = None
@@ -171,7 +171,7 @@ class Trainer:
         """Whether other processes update, by copies of the optimizer that do not see its changes."""
         if not (self._update_on_kvstore and self._distributed):
             return False
-        return getattr(self._kvstore.updater, "optimizer", None) is not self._optimizer
+        return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
     def _fresh(self, ignore_stale_grad):
         """For each context, which parameters a step is to update; None: all of them on all contexts."""
@@ -180,7 +180,7 @@ class Trainer:
             return None
         if not ignore_stale_grad:
             raise self._stale(fresh)
-        if self._kvstore is None:
+        if self._store is None:
             return fresh
         return [list(map(any, zip(*fresh)))] * len(fresh)  # so that replicas stay equal
 
@@ -195,7 +195,7 @@ class Trainer:
         )
 
     def _allreduce_grads(self):
-        if self._kvstore is None:
+        if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
         chosen = [place for place, replicas in enumerate(fresh) if any(replicas)]
@@ -239,13 +239,13 @@ class Trainer:
         MXNetError (or what else it was): an earlier step failed, and left the parameters as they were.
         """
         _core.raise_kept()
-        version = sum([param._version for param in self._params])
+        version = self._version_now()
         if version == self._version:
             return
         dtypes = [param.list_data()[0]._dtype_name for param in self._params]
         contexts = self._check_contexts()
         is_first = self._version is None
-        if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
+        if is_first or contexts != self._contexts or (self._store is not None and dtypes != self._dtypes):
             self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
             self._contexts, self._dtypes = contexts, dtypes
@@ -264,7 +264,7 @@ class Trainer:
             )
             for k in range(len(contexts))
         ]
-        if self._kvstore is not None:
+        if self._store is not None:
             self._exchange = self._exchange_of(range(len(trained)))
         self._version = version
 
@@ -273,8 +273,16 @@ class Trainer:
     _init_kvstore = _prepare
 
     @property
+    def _kvstore(self):
+        """The store; None where there is none, or it has older values than the parameters have now."""
+        return self._store if self._kv_initialized or not self._update_on_kvstore else None
+
+    @property
     def _kv_initialized(self):
-        return self._version is not None
+        return self._version == self._version_now() if self._update_on_kvstore else self._version is not None
+
+    def _version_now(self):
+        return sum([param._version for param in self._params])
 
     @property
     def _params_to_init(self):
@@ -286,37 +294,38 @@ class Trainer:
             raise RuntimeError("Cannot reset distributed KVStore.")
 
     def _make_store(self):
-        self._kvstore, self._update_on_kvstore = create_store(
+        self._store, self._update_on_kvstore = create_store(
             self._kvstore_params["kvstore"],
             len(self._contexts),
             [param._data[0] for param in self._params],
             self._kvstore_params["update_on_kvstore"],
         )
-        if self._kvstore is None:
+        if self._store is None:
+            self._update_on_kvstore = None
             return
-        self._distributed = is_capable(self._kvstore, KVStoreBase.DISTRIBUTED)
+        self._distributed = is_capable(self._store, KVStoreBase.DISTRIBUTED)
         if self._compression_params:
-            self._kvstore.set_gradient_compression(self._compression_params)
+            self._store.set_gradient_compression(self._compression_params)
         if self._update_on_kvstore:
-            self._kvstore.set_optimizer(self._optimizer)
+            self._store.set_optimizer(self._optimizer)
         for index, param in enumerate(self._params):
-            self._kvstore.broadcast(index, param._data[0], out=param.list_data())
+            self._store.broadcast(index, param._data[0], out=param.list_data())
 
     def _write_to_store(self):
         """Gives the store the parameters' values in place of its own."""
         self._check_store_may_change()
         for index, param in enumerate(self._params):
-            self._kvstore.replace(index, param._data[0])
+            self._store.replace(index, param._data[0])
 
     def _active_updaters(self):
         if not self._update_on_kvstore:
             return self._updaters
-        if self._kvstore.updater is None:
+        if self._store.updater is None:
             raise MXNetError(
-                f"Trainer: the store {self._kvstore.type} updates parameters out of reach, so other contexts "
+                f"Trainer: the store {self._store.type} updates parameters out of reach, so other contexts "
                 "or dtypes of theirs would lose the optimizer's states; make a new Trainer"
             )
-        return [self._kvstore.updater]
+        return [self._store.updater]
 
     def _exchange_of(self, places):
         """The exchange of the gradients at `places` of the lists."""
@@ -327,9 +336,7 @@ class Trainer:
         where = {indices[place]: i for i, place in enumerate(places)}
         order = [where[index] for index in self._backward_order if index in where]
         keys = [indices[place] for place in places]
-        return GradientExchange(
-            self._kvstore, keys, grads, weights if self._update_on_kvstore else None, order
-        )
+        return GradientExchange(self._store, keys, grads, weights if self._update_on_kvstore else None, order)
 
     # --- files ---
 
@@ -337,7 +344,7 @@ class Trainer:
         """Writes the optimizer and its states to a file."""
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+            self._store.save_optimizer_states(fname, dump_optimizer=True)
             return
         with open(fname, "wb") as file:
             file.write(self._updaters[0].get_states(dump_optimizer=True))
@@ -350,9 +357,9 @@ class Trainer:
         """
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.load_optimizer_states(fname)
-            if self._kvstore.updater is not None:
-                self._take_optimizer(self._kvstore.updater.optimizer)
+            self._store.load_optimizer_states(fname)
+            if self._store.updater is not None:
+                self._take_optimizer(self._store.updater.optimizer)
             return
         with open_file(fname) as file:
             self._take_states(file.read())

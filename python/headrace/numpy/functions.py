@@ -46,6 +46,8 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
     """
     if ctx is not None and not is_symbol(a) and ctx != a.ctx:
         a = _np().empty(a.shape, dtype=a._dtype_name, ctx=ctx)
+    if isinstance(fill_value, (bool, _numpy.bool_)):
+        fill_value = int(fill_value)
     return _full_like(a, fill_value, dtype=dtype, order=order, out=out)
 
 

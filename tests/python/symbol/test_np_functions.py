@@ -170,8 +170,8 @@ def test_choice_among_the_entries_of_a_symbol(weights):
 
 
 def test_full_like_of_a_symbol_takes_a_context():
-    (found,) = sym.np.full_like(sym.var("x"), 3, dtype="int32", ctx=mx.cpu(0)).eval(x=np.ones((2,)))
-    assert found.tolist() == [3, 3] and found.dtype == numpy.int32
+    (found,) = sym.np.full_like(sym.var("x"), True, dtype="int32", ctx=mx.cpu(0)).eval(x=np.ones((2,)))
+    assert found.tolist() == [1, 1] and found.dtype == numpy.int32
 
 
 def test_shuffle_and_multinomial():
