@@ -5,6 +5,7 @@ from .base import MXNetError
 from .ndarray import NDArray
 
 __all__ = [
+    "NDArray",  # programs take it from here
     "record",
     "pause",
     "train_mode",

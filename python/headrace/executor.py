@@ -140,9 +140,9 @@ class Executor:
     def backward(self, out_grads=None, is_train=True):
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
 
-        They may be left out (or None) for outputs of losses, which take no notice of them. After a forward in
-        use, or none, the gradients are those for the values that the arguments have now. MXNetError: one is
-        missing. ValueError: more gradients than outputs.
+        They may be left out (or None) for outputs of losses, which take no notice of them; what is given
+        beyond the outputs is passed over. After a forward in use, or none, the gradients are those for the
+        values that the arguments have now. MXNetError: one is missing.
         """
         if self._is_train is None:
             self._is_train = bool(is_train)
@@ -156,14 +156,14 @@ class Executor:
     def _head_gradients(self, given):
         count = len(self._symbol)
         given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-        if len(given) > count:
-            raise ValueError(f"Executor.backward: {len(given)} out_grads for {count} outputs")
-        given += [None] * (count - len(given))
+        given = [*given[:count], *[None] * (count - len(given))]
         if self._is_train not in self._needed:
             with _core.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
         for i, is_needed in enumerate(self._needed[self._is_train]):
-            if is_needed and given[i] is None:
+            if not is_needed:
+                given[i] = None
+            elif given[i] is None:
                 name = self._symbol.list_outputs()[i]
                 raise MXNetError(
                     f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
@@ -227,10 +227,14 @@ class Executor:
                     raise ValueError(f'Find name "{name}" that is not in the arguments')
 
     def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
-        """An executor for other input shapes that shares the arrays, and gradients, whose shapes stay."""
+        """An executor for other input shapes. It shares the arrays, and gradients, whose shapes stay, and the
+        monitor.
+        """
         requests = dict(zip(self._arg_names, self._requests))
         dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
-        return simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+        made._monitor = self._monitor
+        return made
 
     def get_optimized_symbol(self):
         """The symbol itself: what it is compiled to is no symbol; debug_str shows that."""

@@ -78,7 +78,7 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
   if (!thread_state().recording) return;
   for (const NDArray& output : outputs)
     check(!output || !place_on_tape(output), ErrorKind::kRuntime,
-          "{}: inplace operations (+=, -=, x[:]=, out=) are not supported when recording with autograd: the array "
+          "{}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the array "
           "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
           op.name);
 }

@@ -91,7 +91,7 @@ class Trainer:
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
-        self._kvstore = self._exchange = self._update_on_kvstore = None
+        self._store = self._exchange = self._update_on_kvstore = None
         self._stored = {}  # what the store holds: index of the parameter to its version
         self._distributed = False
 
@@ -177,7 +177,7 @@ class Trainer:
         """Whether other processes update, by copies of the optimizer that do not see its changes."""
         if not (self._update_on_kvstore and self._distributed):
             return False
-        return getattr(self._kvstore.updater, "optimizer", None) is not self._optimizer
+        return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
     def _fresh(self, ignore_stale_grad):
         """For each context, which parameters a step is to update; None: all of them on all contexts."""
@@ -186,7 +186,7 @@ class Trainer:
             return None
         if not ignore_stale_grad:
             raise self._stale(fresh)
-        if self._kvstore is None:
+        if self._store is None:
             return fresh
         return [list(map(any, zip(*fresh)))] * len(fresh)  # so that replicas stay equal
 
@@ -201,7 +201,7 @@ class Trainer:
         )
 
     def _allreduce_grads(self):
-        if self._kvstore is None:
+        if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
         chosen = [place for place, replicas in enumerate(fresh) if any(replicas)]
@@ -245,13 +245,13 @@ class Trainer:
         MXNetError (or what else it was): an earlier step failed, and left the parameters as they were.
         """
         _core.raise_kept()
-        version = sum([param._version for param in self._params])
+        version = self._version_now()
         if version == self._version:
             return
         dtypes = [param._check_and_get(param._data, list)[0]._dtype_name for param in self._params]
         contexts = self._check_contexts()
         is_first = self._version is None
-        if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
+        if is_first or contexts != self._contexts or (self._store is not None and dtypes != self._dtypes):
             self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
             self._contexts, self._dtypes = contexts, dtypes
@@ -270,7 +270,7 @@ class Trainer:
             )
             for k in range(len(contexts))
         ]
-        if self._kvstore is not None:
+        if self._store is not None:
             self._exchange = self._exchange_of(range(len(trained)))
         self._version = version
 
@@ -279,8 +279,16 @@ class Trainer:
     _init_kvstore = _prepare
 
     @property
+    def _kvstore(self):
+        """The store; None where there is none, or it has older values than the parameters have now."""
+        return self._store if self._kv_initialized or not self._update_on_kvstore else None
+
+    @property
     def _kv_initialized(self):
-        return self._version is not None
+        return self._version == self._version_now() if self._update_on_kvstore else self._version is not None
+
+    def _version_now(self):
+        return sum([param._version for param in self._params])
 
     @property
     def _params_to_init(self):
@@ -297,7 +305,7 @@ class Trainer:
             for index, version in self._stored.items():
                 param = self._params[index]
                 if param.stype != "default" and param._version == version:  # its arrays may lack rows
-                    self._kvstore.pull(index, out=param._data, ignore_sparse=False)
+                    self._store.pull(index, out=param._data, ignore_sparse=False)
             self._stored = {}
             self._create_store()
         self._fill_store(self._params)
@@ -315,7 +323,7 @@ class Trainer:
                 [param._data[0] for param in self._params],
                 wanted,
             )
-        self._kvstore = store
+        self._store = store
         if store is None:
             self._update_on_kvstore = None
             return
@@ -341,7 +349,7 @@ class Trainer:
 
     def _fill_store(self, params):
         """Gives the store the values of `params` that it lacks."""
-        if self._kvstore is None:
+        if self._store is None:
             return
         for param in params:
             index = self._param2idx[param.name]
@@ -349,11 +357,11 @@ class Trainer:
             if is_stored and (param.stype == "default" or self._stored[index] == param._version):
                 continue
             if is_stored:
-                self._kvstore.replace(index, param._data[0])
+                self._store.replace(index, param._data[0])
             elif param.stype == "default":
-                self._kvstore.broadcast(index, param._data[0], out=param._data)
+                self._store.broadcast(index, param._data[0], out=param._data)
             else:
-                self._kvstore.init(index, param._data[0])
+                self._store.init(index, param._data[0])
             self._stored[index] = param._version
 
     def _write_to_store(self):
@@ -362,7 +370,7 @@ class Trainer:
         for index, param in enumerate(self._params):
             # The arrays of a row_sparse one that nobody replaced hold the rows that were last asked for.
             if param.stype == "default" or param._version != self._stored[index]:
-                self._kvstore.replace(index, param._data[0])
+                self._store.replace(index, param._data[0])
                 self._stored[index] = param._version
 
     def _row_sparse_pull(self, param, out, row_id):
@@ -380,19 +388,19 @@ class Trainer:
             )
         index = self._param2idx[param.name]
         if row_id is None:
-            self._kvstore.pull(index, out=out, priority=-index, ignore_sparse=False)
+            self._store.pull(index, out=out, priority=-index, ignore_sparse=False)
         else:
-            self._kvstore.row_sparse_pull(index, out=out, row_ids=row_id, priority=-index)
+            self._store.row_sparse_pull(index, out=out, row_ids=row_id, priority=-index)
 
     def _active_updaters(self):
         if not self._update_on_kvstore:
             return self._updaters
-        if self._kvstore.updater is None:
+        if self._store.updater is None:
             raise MXNetError(
-                f"Trainer: the store {self._kvstore.type} updates parameters out of reach, so other contexts "
+                f"Trainer: the store {self._store.type} updates parameters out of reach, so other contexts "
                 "or dtypes of theirs would lose the optimizer's states; make a new Trainer"
             )
-        return [self._kvstore.updater]
+        return [self._store.updater]
 
     def _exchange_of(self, places):
         """The exchange of the gradients at `places` of the lists."""
@@ -409,7 +417,7 @@ class Trainer:
             ]
         else:
             outs = None
-        return GradientExchange(self._kvstore, keys, grads, outs, order)
+        return GradientExchange(self._store, keys, grads, outs, order)
 
     # --- files ---
 
@@ -417,7 +425,7 @@ class Trainer:
         """Writes the optimizer and its states to a file."""
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+            self._store.save_optimizer_states(fname, dump_optimizer=True)
             return
         with open(fname, "wb") as file:
             file.write(self._updaters[0].get_states(dump_optimizer=True))
@@ -430,9 +438,9 @@ class Trainer:
         """
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.load_optimizer_states(fname)
-            if self._kvstore.updater is not None:
-                self._take_optimizer(self._kvstore.updater.optimizer)
+            self._store.load_optimizer_states(fname)
+            if self._store.updater is not None:
+                self._take_optimizer(self._store.updater.optimizer)
             return
         with open_file(fname) as file:
             self._take_states(file.read())

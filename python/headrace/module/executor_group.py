@@ -216,11 +216,12 @@ class ExecutorGroup:
     def _merge(self, parts, axes, merged):
         if not merged:
             return parts
-        first = self.contexts[0]
-        return [
-            of_one[0] if axis < 0 else join([array.as_in_context(first) for array in of_one], axis)
-            for of_one, axis in zip(parts, axes)
-        ]
+        return [self._merged(of_one, axis) for of_one, axis in zip(parts, axes)]
+
+    def _merged(self, parts, axis):
+        if axis < 0 or parts[0] is None:  # all alike; gradients that nobody asked for
+            return parts[0]
+        return join([array.as_in_context(self.contexts[0]) for array in parts], axis)
 
     def outputs(self, merged):
         """The outputs: one array each if `merged`, else those of all contexts."""

@@ -249,7 +249,10 @@ class Module(BaseModule):
 
     def reshape(self, data_shapes, label_shapes=None):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
-        self._make_executors(data_shapes, label_shapes, self._bound())
+        before = self._bound()
+        self._make_executors(data_shapes, label_shapes, before)
+        for old, new in zip(before.execs, self._exec_group.execs):
+            new._monitor = old._monitor
 
     def get_params(self):
         """(arg_params, aux_params): copies of the parameters, name to array on the CPU.

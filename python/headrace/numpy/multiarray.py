@@ -122,7 +122,15 @@ class ndarray(NDArray):
         return NDArray.astype(self, dtype, copy)
 
     def copy(self, order="C"):
-        """A copy with memory of its own, on the same device, whatever ``order`` says."""
+        """A copy with memory of its own, on the same device.
+
+        Raises
+        ------
+        NotImplementedError
+            For an ``order`` other than 'C'.
+        """
+        if order != "C":
+            raise ArrayNotImplementedError(f"copy: only order='C', row-major, is there, got {order!r}")
         return self._copy()
 
     def sort(self, axis=-1, kind=None, order=None):

@@ -180,11 +180,11 @@ OpDef unravel() {
        .aliases = {"unravel_index"},
        .python = {"nd.unravel_index"},
        .doc = "Coordinates from flat row-major indices: data (...) gives (dimensions, ...). The first coordinate takes "
-              "what "
-              "is out of range. Raises ValueError for a shape with an extent of 0.",
+              "what is out of range, so its extent may be any, as -1. Raises ValueError for another extent of 0.",
        .infer =
            [](Infer& i, const GridAttrs& a) {
-             i.require(std::ranges::all_of(a.shape, [](int64_t extent) { return extent > 0; }), ErrorKind::kValue,
+             const auto counted = std::span(a.shape.begin(), a.shape.end()).subspan(a.shape.empty() ? 0 : 1);
+             i.require(std::ranges::all_of(counted, [](int64_t extent) { return extent > 0; }), ErrorKind::kValue,
                        "there are no coordinates in shape {}", to_string(a.shape));
              Shape result = i.shape(0);
              result.insert(0, static_cast<int64_t>(a.shape.size()));

@@ -114,8 +114,14 @@ struct LeakyReluAttrs {
              field(&LeakyReluAttrs::upper_bound, "upper_bound", "Of rrelu: largest slope."));
 };
 
-// gamma with one number per channel, shaped so that it meets axis 1 of the data.
+// gamma with one number per channel, shaped so that it meets axis 1 of the data, or per sample and channel, so that it
+// meets the first two axes.
 NDArray channel_column(const NDArray& data, const NDArray& gamma) {
+  if (gamma.ndim() == 2 && data.ndim() > 2) {
+    Shape shape(data.ndim(), 1);
+    std::ranges::copy(gamma.shape(), shape.begin());
+    return call("_reshape_to", {gamma}, {{"shape", shape}});
+  }
   if (gamma.ndim() != 1 || data.ndim() < 2 || gamma.size() == 1) return gamma;
   check(gamma.size() == data.shape()[1], ErrorKind::kValue,
         "LeakyReLU: gamma has {} numbers, but axis 1 of the data has extent {}", gamma.size(), data.shape()[1]);
@@ -171,7 +177,8 @@ OpDef leaky_relu() {
        .samples = {Sample({uniform({2, 3})}), Sample({uniform({2, 3})}, make_attrs(A{.act_type = "elu"})),
                    Sample({values({-2, -1, 1})}, make_attrs(A{.act_type = "selu"})),
                    Sample({uniform({2, 3})}, make_attrs(A{.act_type = "gelu"})),
-                   Sample({uniform({2, 3, 2}), uniform({3}, 0, 1)}, make_attrs(A{.act_type = "prelu"}))}});
+                   Sample({uniform({2, 3, 2}), uniform({3}, 0, 1)}, make_attrs(A{.act_type = "prelu"})),
+                   Sample({uniform({2, 3, 2, 2}), uniform({2, 3}, 0, 1)}, make_attrs(A{.act_type = "prelu"}))}});
 }
 
 // --- with numbers ----------------------------------------------------------------------------------------------------

@@ -29,6 +29,11 @@ int64_t windows_along(const PoolingAttrs& a, int64_t extent, int64_t kernel, int
   return (padded - kernel + (a.pooling_convention == "full" ? up : 0)) / stride + 1;
 }
 
+// Numbers beyond those of the spatial axes are passed over, as in MXNet.
+Shape first_numbers(const Shape& given, size_t spatial) {
+  return given.size() <= spatial ? given : Shape(given.begin(), given.begin() + static_cast<ptrdiff_t>(spatial));
+}
+
 // `data` has channels second.
 Pooled pooled(const char* name, const PoolingAttrs& a, const Shape& data) {
   const size_t spatial = data.size() - 2;
@@ -55,8 +60,11 @@ Pooled pooled(const char* name, const PoolingAttrs& a, const Shape& data) {
         "{}: kernel must have {} numbers for data of shape {}, one per spatial axis, got {}", name, spatial,
         to_string(data), to_string(a.kernel));
   p.window.kernel = per_axis(name, "kernel", a.kernel, spatial, 1, 1);
-  p.window.stride = per_axis(name, "stride", a.stride, spatial, 1, 1);
-  p.window.pad = per_axis(name, "pad", a.pad, spatial, 0, 0);
+  p.window.stride = per_axis(name, "stride", first_numbers(a.stride, spatial), spatial, 1, 1);
+  p.window.pad = per_axis(name, "pad", first_numbers(a.pad, spatial), spatial, 0, 0);
+  check(a.pooling_convention != "same" || std::ranges::count(p.window.pad, 0) == static_cast<int64_t>(spatial),
+        ErrorKind::kRuntime, "{}: pooling_convention 'same' pads as it needs to; leave pad {} away", name,
+        to_string(a.pad));
   for (size_t k = 0; k < spatial; ++k) {
     const int64_t kernel = p.window.kernel[k], pad = p.window.pad[k], extent = data[k + 2];
     check(

@@ -57,7 +57,8 @@ std::function<void(KernelContext&, const A&)> kernel(bool largest) {
   return [largest](KernelContext& c, const A& a) {
     const Shape& shape = c.input(0).shape;
     AxisSpace space{1, c.input(0).size, 1};
-    if (a.axis) space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
+    if (a.axis && !shape.empty())
+      space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
     arg_reduce(c.input(0), space, largest, c.output(0));
   };
 }

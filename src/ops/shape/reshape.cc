@@ -276,7 +276,8 @@ OpDef expand_dims() {
 
 Geometry squeezed(const char* name, const Geometry& in, const std::optional<Shape>& axis) {
   Shape drop;
-  if (axis) {
+  const bool is_number = in.shape.empty() && axis && (*axis == Shape{0} || *axis == Shape{-1});  // as in NumPy
+  if (axis && !is_number) {
     drop = normalize_axes(*axis, in.shape.size(), name);
     for (int64_t d : drop)
       check(in.shape[static_cast<size_t>(d)] == 1, ErrorKind::kRuntime,

@@ -232,3 +232,12 @@ def test_index_copy():
     same(nd.contrib.index_copy(nd.array(old), index, nd.array(new)), expected)
     with pytest.raises(IndexError, match="index 9"):
         nd.contrib.index_copy(nd.array(old), nd.array([9, 1], dtype="int64"), nd.array(new)).asnumpy()
+
+
+def test_the_first_extent_of_coordinates_may_be_unknown():
+    flat = numpy.array([22, 41, 37])
+    rows = nd.unravel_index(nd.array(flat), shape=(-1, 6))
+    assert rows.asnumpy().tolist() == [[3, 6, 6], [4, 5, 1]]
+    assert nd.ravel_multi_index(rows, shape=(-1, 6)).asnumpy().tolist() == flat.tolist()
+    with pytest.raises(ValueError, match="no coordinates"):
+        nd.unravel_index(nd.array(flat), shape=(2, 0)).wait_to_read()

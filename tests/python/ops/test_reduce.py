@@ -139,6 +139,28 @@ def test_arg_reductions(shape, axis, dtype):
     assert (np.argmin(np.array(x), axis=axis).asnumpy() == x.argmin(axis)).all()
 
 
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "mean", "max", "min", "argmax", "argmin", "std", "any", "squeeze"]
+)
+def test_a_number_may_be_reduced_over_its_axis(name):
+    number = np.array(3.0)
+    for axis in (0, -1):
+        found = getattr(np, name)(number, axis=axis)
+        assert found.shape == () and found.item() == getattr(numpy, name)(numpy.float32(3))
+    for axis in (1, -2):
+        with pytest.raises(ValueError, match="axis"):
+            getattr(np, name)(number, axis=axis)
+
+
+def test_gradient_of_the_variance_of_integers():
+    x = np.array([[1, 2, 6]], dtype="int32")
+    x.attach_grad()
+    with autograd.record():
+        y = np.var(x, dtype="float32")
+    y.backward(np.array(3.0))
+    assert x.grad.dtype == numpy.int32 and x.grad.tolist() == [[-4, -2, 6]]
+
+
 def test_wrong_axes():
     x = np.ones((2, 3))
     with pytest.raises(ValueError, match="axis 2"):
