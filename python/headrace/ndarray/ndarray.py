@@ -9,7 +9,7 @@ import numpy as _numpy
 
 from .. import _catalogue, _core
 from ..base import MXNetError
-from ..context import Context, context_of, current_context
+from ..context import Context, context_of, current_context, named_context
 
 __all__ = [
     "NDArray",
@@ -63,6 +63,11 @@ class NDArray(_core.Array):
         return context_of(self._device)
 
     ctx = context
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements; of a sparse array as if it was dense."""
+        return self.size * self._numpy_dtype.itemsize
 
     @property
     def handle(self):
@@ -145,6 +150,17 @@ class NDArray(_core.Array):
     def as_in_ctx(self, ctx):
         """The same as `as_in_context`."""
         return self.as_in_context(ctx)
+
+    def to(self, device):
+        """The array on a device: a Context, or its name ("gpu", "cpu(1)").
+
+        The array itself when it is there already, a copy otherwise. ValueError: there is no such device.
+        """
+        return self.as_in_context(device if isinstance(device, Context) else named_context(device))
+
+    def numpy(self):
+        """The same as `asnumpy`: a NumPy array with a copy of the values."""
+        return self.asnumpy()
 
     # --- shape ---
 

@@ -7,9 +7,9 @@ import numpy as _numpy
 
 from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
-from .multiarray import array, empty, ndarray
+from .multiarray import array, empty, from_dlpack, ndarray
 from .numbers import give_scalars as _give_scalars
-from . import _internal, linalg, random
+from . import _internal, fft, linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .financial import *  # noqa: F403
@@ -41,6 +41,8 @@ __all__ = [
     "array",
     "empty",
     "ndarray",
+    "fft",
+    "from_dlpack",
     "linalg",
     "random",
     "newaxis",

@@ -8,6 +8,7 @@ from .. import _core
 from ..base import ArrayNotImplementedError, ArrayTypeError, MXNetError
 from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
+from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 
 __all__ = ["ndarray", "array", "empty"]
 
@@ -290,3 +291,8 @@ def empty(shape, dtype=None, order="C", ctx=None):
         raise NotImplementedError(f"empty: only order='C' is there, got {order!r}")
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, True)
+
+
+def from_dlpack(x):
+    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    return _nd_from_dlpack(x).as_np_ndarray()

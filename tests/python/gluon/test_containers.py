@@ -163,3 +163,10 @@ def test_sync_batch_norm_of_several_devices():
 def test_identity_is_the_input():
     x = nd.ones((2,))
     assert contrib.Identity()(x) is x
+
+
+def test_a_plain_block_says_what_to_do_for_a_plan():
+    net = nn.Sequential()
+    net.add(nn.Dense(2))
+    with pytest.raises(RuntimeError, match="HybridSequential.*hybridize"):
+        net.explain(nd.ones((1, 2)))
