@@ -1,5 +1,5 @@
-"""Writes type stubs for the modules whose functions come from the catalogue, and for the package, which loads its
-modules when they are asked for.
+"""Writes type stubs for the modules whose functions come from the catalogue, and for the package, which loads
+its modules when they are asked for.
 
 Usage: make_stubs.py PACKAGES STUBS. PACKAGES has the built package, STUBS receives the .pyi files.
 """
@@ -188,7 +188,8 @@ def modules() -> Iterator[types.ModuleType]:
 
 def package_text(package: types.ModuleType) -> str:
     """What programs find in the package: modules, also under MXNet's short names, and names of some modules."""
-    lines = [f'"""{package.__doc__.splitlines()[0]}"""', "", "from ._core import __version__ as __version__"]
+    summary = package.__doc__.splitlines()[0]
+    lines = [f'"""{summary}"""', "", "from ._core import __version__ as __version__"]
     for name, path in sorted(package._MODULES.items()):
         parent, _, child = path.rpartition(".")
         lines.append(f"from .{parent} import {child} as {name}")

@@ -7,7 +7,7 @@ import numpy as _numpy
 
 from .host import on_host as _on_host
 
-__all__ = [
+_NAMES = [
     "fft",
     "fft2",
     "fftfreq",
@@ -28,4 +28,6 @@ __all__ = [
     "rfftn",
 ]
 
-globals().update({name: _on_host(getattr(_numpy.fft, name)) for name in __all__})
+__all__ = [*_NAMES]
+
+globals().update({name: _on_host(getattr(_numpy.fft, name)) for name in _NAMES})
