@@ -46,9 +46,9 @@ OpDef tensorinv() {
        .python = {"np.linalg.tensorinv"},
        .doc = R"(Inverses of tensors: what tensordot(inverse, a, ind) makes an identity.
 
-The result has shape a.shape[ind:] + a.shape[:ind], and is float32 for float32, otherwise float64. Raises MXNetError where
-the extents before and after `ind` have different products, for float16 and, when the result is waited for, for a tensor
-that has no inverse.)",
+The result has shape a.shape[ind:] + a.shape[:ind], and is float32 for float32, otherwise float64. Raises MXNetError
+where the extents before and after `ind` have different products, for float16 and, when the result is waited for, for
+a tensor that has no inverse.)",
        .inputs = {"a"},
        .compose = [](std::span<const NDArray> in, const TensorInvAttrs& a) -> std::vector<NDArray> {
          return {tensor_inverse(in[0], a.ind)};
@@ -91,9 +91,9 @@ OpDef tensorsolve() {
       {.name = "_npi_tensorsolve",
        .doc = R"(The x of tensordot(a, x, x.ndim) = b.
 
-a has shape b.shape + x.shape after its axes `a_axes` were moved to its end. The result is float32 when both are, otherwise
-float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, where there is no one
-solution.)",
+a has shape b.shape + x.shape after its axes `a_axes` were moved to its end. The result is float32 when both are,
+otherwise float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, where there is
+no one solution.)",
        .inputs = {"a", "b"},
        .compose = [](std::span<const NDArray> in, const TensorSolveAttrs& a) -> std::vector<NDArray> {
          const DType dtype = common_real("linalg.tensorsolve", in);
