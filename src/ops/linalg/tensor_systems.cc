@@ -75,7 +75,8 @@ NDArray reordered(const NDArray& a, const Shape& last) {
 NDArray tensor_solution(const NDArray& tensor, const NDArray& b, const Shape& axes) {
   const NDArray a = reordered(tensor, axes);
   const Shape& shape = a.shape();
-  const size_t front = std::min(b.ndim(), a.ndim());
+  // Where a has no more axes than b, both have one element, and x keeps as many axes as MXNet leaves it.
+  const size_t front = a.ndim() > b.ndim() ? b.ndim() : std::min(b.ndim() - a.ndim(), a.ndim());
   const Shape unknowns(shape.begin() + static_cast<std::ptrdiff_t>(front), shape.end());
   const int64_t n = element_count(unknowns);
   check(
