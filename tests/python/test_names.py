@@ -86,4 +86,4 @@ def test_internal_names_are_those_of_registered_operators():
     assert filled.tolist() == [7, 4]
     for namespace in (nd._internal, np._internal):
         with pytest.raises(AttributeError, match="no operator named"):
-            namespace.no_such_name
+            namespace.no_such_name()

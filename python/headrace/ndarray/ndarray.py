@@ -166,13 +166,11 @@ class NDArray(_core.Array):
         return _flatten[self._is_np](self)
 
     def slice_assign(self, rhs, begin, end, step):
-        """Writes ``rhs`` into the slice of the array that ``begin``, ``end`` and ``step`` name, and returns the
-        array.
-        """
+        """The array, in which the slice that ``begin``, ``end`` and ``step`` name now holds ``rhs``."""
         return _slice_assign(self, rhs, begin=begin, end=end, step=step, out=self)
 
     def slice_assign_scalar(self, value, begin, end, step):
-        """Writes a number into the slice, as slice_assign."""
+        """The array, in which the slice now holds a number; see slice_assign."""
         return _slice_assign_scalar(self, value, begin=begin, end=end, step=step, out=self)
 
     def broadcast_like(self, other, **kwargs):
