@@ -34,6 +34,9 @@ _expand_dims, _squeeze, _flatten, _broadcast_like = (
     {np: _core.function(name, np) for np in (False, True)}
     for name in ("expand_dims", "squeeze", "Flatten", "broadcast_like")
 )
+_slice_assign, _slice_assign_scalar = (
+    _core.function(name, False) for name in ("_slice_assign", "_slice_assign_scalar")
+)
 _power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all
 
@@ -177,6 +180,14 @@ class NDArray(_core.Array):
     def flatten(self, inplace=False):
         """The values as a matrix: one row for each element of the first axis."""
         return _flatten[self._is_np](self)
+
+    def slice_assign(self, rhs, begin, end, step):
+        """The array, in which the slice that ``begin``, ``end`` and ``step`` name now holds ``rhs``."""
+        return _slice_assign(self, rhs, begin=begin, end=end, step=step, out=self)
+
+    def slice_assign_scalar(self, value, begin, end, step):
+        """The array, in which the slice now holds a number; see slice_assign."""
+        return _slice_assign_scalar(self, value, begin=begin, end=end, step=step, out=self)
 
     def broadcast_like(self, other, **kwargs):
         """The values repeated along axes of one element to the shape of another array."""

@@ -21,6 +21,7 @@ from .values import *  # noqa: F403
 from . import differences, financial, functions, host, parts, products, statistics, values
 
 _add_methods(ndarray, "ndarray")
+ndarray.nonzero = values.nonzero
 _names = _populate(globals(), "np")
 _give_scalars(globals(), _names)
 # Names that NumPy has dropped, and what they are names of.

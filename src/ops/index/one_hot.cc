@@ -77,6 +77,25 @@ OpDef one_hot() {
                                .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
 }
 
+OpDef fill_element() {
+  return general({.name = "fill_element_0index",
+                  .python = {"nd.fill_element_0index"},
+                  .doc = "A copy of lhs, of two axes, in which element rhs[i] of row i is mhs[i]. Raises ValueError "
+                         "for other shapes.",
+                  .inputs = {"lhs", "mhs", "rhs"},
+                  .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+                    const Shape& shape = in[0].shape();
+                    check(shape.size() == 2 && in[1].shape() == Shape{shape[0]} && in[2].shape() == Shape{shape[0]},
+                          ErrorKind::kValue,
+                          "fill_element_0index: expected shapes (n, m), (n,) and (n,), got {}, {} and {}",
+                          to_string(shape), to_string(in[1].shape()), to_string(in[2].shape()));
+                    const NDArray places = call("one_hot", {in[2]}, {{"depth", shape[1]}});
+                    const NDArray column = call("_reshape_to", {in[1]}, {{"shape", Shape{shape[0], 1}}});
+                    return {call("_npi_where", {places, cast_to(column, in[0].dtype()), in[0]})};
+                  },
+                  .samples = {Sample({uniform({3, 4}), uniform({3}), integers({3}, 0, 4, DType::kFloat32)})}});
+}
+
 OpDef index_copy() {
   return general(
       {.name = "_contrib_index_copy",
@@ -253,7 +272,7 @@ OpDef index_array() {
 }  // namespace
 
 std::vector<OpDef> one_hot_operators() {
-  return {one_hot(), index_copy(), batch_take(), ravel(), unravel(), index_array()};
+  return {one_hot(), fill_element(), index_copy(), batch_take(), ravel(), unravel(), index_array()};
 }
 
 }  // namespace headrace

@@ -104,9 +104,9 @@ OpDef potrf() {
        .python = {"nd.linalg.potrf", "nd.linalg_potrf"},
        .doc = R"(Cholesky factors of symmetric positive definite matrices: A = L L', or A = U' U for lower=False.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64; of each, only the triangle that `lower` names is
-read. The gradient is that of symmetric matrices. Raises MXNetError for other shapes and dtypes and, when the result is
-waited for, for a matrix that is not positive definite.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64; of each, only the triangle that `lower`
+names is read. The gradient is that of symmetric matrices. Raises MXNetError for other shapes and dtypes and, when the
+result is waited for, for a matrix that is not positive definite.)",
        .inputs = {"A"},
        .infer = [](Infer& i, const CholeskyAttrs&) { infer_square(i, 1.0 / 3); },
        .kernel = factorize,
@@ -122,9 +122,9 @@ OpDef np_cholesky() {
                     .python = {"np.linalg.cholesky"},
                     .doc = R"(The lower Cholesky factors L of symmetric positive definite matrices: A = L L'.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64; only their lower triangles are read. The gradient
-is that of symmetric matrices. Raises MXNetError for other shapes and dtypes and, when the result is waited for, for a
-matrix that is not positive definite.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64; only their lower triangles are read. The
+gradient is that of symmetric matrices. Raises MXNetError for other shapes and dtypes and, when the result is waited
+for, for a matrix that is not positive definite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .infer = [](Infer& i, const NoAttrs&) { infer_square(i, 1.0 / 3); },
@@ -163,8 +163,8 @@ OpDef potri() {
        .python = {"nd.linalg.potri", "nd.linalg_potri"},
        .doc = R"(Inverses of the matrices whose Cholesky factors are given: (A A')^-1, or (A' A)^-1 for lower=False.
 
-The factors (..., n, n) are in the last two axes, of float32 or float64; of each, only the triangle that `lower` names is
-read. Raises MXNetError for other shapes and dtypes and, when the result is waited for, for a 0 on a diagonal.)",
+The factors (..., n, n) are in the last two axes, of float32 or float64; of each, only the triangle that `lower` names
+is read. Raises MXNetError for other shapes and dtypes and, when the result is waited for, for a 0 on a diagonal.)",
        .inputs = {"A"},
        .infer = [](Infer& i, const CholeskyAttrs&) { infer_square(i, 2.0 / 3); },
        .kernel = invert_product,
@@ -226,8 +226,8 @@ OpDef trmm() {
        .python = {"nd.linalg.trmm", "nd.linalg_trmm"},
        .doc = R"(Products with triangular matrices: alpha op(A) B, or alpha B op(A) with rightside=True.
 
-op is the transpose with transpose=True. A (..., n, n) and B, of float32 or float64, have their matrices in the last two
-axes; of A, only the triangle that `lower` names is read. Raises MXNetError for other shapes and dtypes.)",
+op is the transpose with transpose=True. A (..., n, n) and B, of float32 or float64, have their matrices in the last
+two axes; of A, only the triangle that `lower` names is read. Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A", "B"},
        .infer = infer_triangular,
        .kernel = [](KernelContext& c, const TriangularAttrs& a) { run_triangular(c, a, false); },
@@ -251,9 +251,9 @@ OpDef trsm() {
        .python = {"nd.linalg.trsm", "nd.linalg_trsm"},
        .doc = R"(Solutions X of triangular systems: op(A) X = alpha B, or X op(A) = alpha B with rightside=True.
 
-op is the transpose with transpose=True. A (..., n, n) and B, of float32 or float64, have their matrices in the last two
-axes; of A, only the triangle that `lower` names is read. A 0 on its diagonal gives infinite or NaN elements. Raises
-MXNetError for other shapes and dtypes.)",
+op is the transpose with transpose=True. A (..., n, n) and B, of float32 or float64, have their matrices in the last
+two axes; of A, only the triangle that `lower` names is read. A 0 on its diagonal gives infinite or NaN elements.
+Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A", "B"},
        .infer = infer_triangular,
        .kernel = [](KernelContext& c, const TriangularAttrs& a) { run_triangular(c, a, true); },

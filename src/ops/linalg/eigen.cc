@@ -74,10 +74,10 @@ OpDef syevd() {
                     .python = {"nd.linalg.syevd"},
                     .doc = R"(Eigenvectors and eigenvalues of symmetric matrices: A = U' diag(L) U.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64; of each, only the lower triangle is read. Gives U
-(..., n, n), whose rows are the eigenvectors, and L (..., n), in ascending order. In each row the element that is farthest
-from 0 is positive. Matrices with NaN or infinite elements give NaN. The gradient is that of symmetric matrices, and needs
-eigenvalues that differ where it comes from U. Raises MXNetError for other shapes and dtypes.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64; of each, only the lower triangle is read.
+Gives U (..., n, n), whose rows are the eigenvectors, and L (..., n), in ascending order. In each row the element that
+is farthest from 0 is positive. Matrices with NaN or infinite elements give NaN. The gradient is that of symmetric
+matrices, and needs eigenvalues that differ where it comes from U. Raises MXNetError for other shapes and dtypes.)",
                     .inputs = {"A"},
                     .outputs = 2,
                     .infer = [](Infer& i, const NoAttrs&) { infer_eigen(i, true); },
@@ -111,10 +111,10 @@ OpDef eigh() {
        .python = {"np.linalg.eigh"},
        .doc = R"(Eigenvalues and eigenvectors of symmetric matrices.
 
-The matrices (..., n, n) are in the last two axes; of each, only the triangle that UPLO names is read. Gives the eigenvalues
-(..., n), in ascending order, and the eigenvectors as the columns of (..., n, n); in each the element that is farthest from 0
-is positive. Results are float32 for float32, otherwise float64. The gradient is that of symmetric matrices. Raises
-MXNetError for other shapes and for float16.)",
+The matrices (..., n, n) are in the last two axes; of each, only the triangle that UPLO names is read. Gives the
+eigenvalues (..., n), in ascending order, and the eigenvectors as the columns of (..., n, n); in each the element that
+is farthest from 0 is positive. Results are float32 for float32, otherwise float64. The gradient is that of symmetric
+matrices. Raises MXNetError for other shapes and for float16.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
        .outputs = 2,
@@ -132,9 +132,9 @@ OpDef eigvalsh() {
        .python = {"np.linalg.eigvalsh"},
        .doc = R"(Eigenvalues of symmetric matrices, in ascending order.
 
-The matrices (..., n, n) are in the last two axes; of each, only the triangle that UPLO names is read. Results are float32
-for float32, otherwise float64. The gradient is that of symmetric matrices. Raises MXNetError for other shapes and for
-float16.)",
+The matrices (..., n, n) are in the last two axes; of each, only the triangle that UPLO names is read. Results are
+float32 for float32, otherwise float64. The gradient is that of symmetric matrices. Raises MXNetError for other shapes
+and for float16.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
        .compose = [](std::span<const NDArray> in, const TriangleAttrs& a) -> std::vector<NDArray> {
@@ -207,10 +207,10 @@ OpDef eig() {
                     .python = {"np.linalg.eig"},
                     .doc = R"(Eigenvalues and eigenvectors of square matrices whose eigenvalues are real.
 
-The matrices (..., n, n) are in the last two axes. Gives the eigenvalues (..., n), in no special order, and the eigenvectors,
-of length 1, as the columns of (..., n, n). Results are float32 for float32, otherwise float64. The gradient is 0. Raises
-MXNetError for other shapes, for float16 and, when a result is waited for, for eigenvalues that are complex and for
-elements that are NaN or infinite.)",
+The matrices (..., n, n) are in the last two axes. Gives the eigenvalues (..., n), in no special order, and the
+eigenvectors, of length 1, as the columns of (..., n, n). Results are float32 for float32, otherwise float64. The
+gradient is 0. Raises MXNetError for other shapes, for float16 and, when a result is waited for, for eigenvalues that
+are complex and for elements that are NaN or infinite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .outputs = 2,
@@ -228,9 +228,9 @@ OpDef eigvals() {
                     .python = {"np.linalg.eigvals"},
                     .doc = R"(Eigenvalues of square matrices whose eigenvalues are real, in no special order.
 
-The matrices (..., n, n) are in the last two axes. Results are float32 for float32, otherwise float64. The gradient is 0.
-Raises MXNetError for other shapes, for float16 and, when the result is waited for, for eigenvalues that are complex and
-for elements that are NaN or infinite.)",
+The matrices (..., n, n) are in the last two axes. Results are float32 for float32, otherwise float64. The gradient is
+0. Raises MXNetError for other shapes, for float16 and, when the result is waited for, for eigenvalues that are
+complex and for elements that are NaN or infinite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {

@@ -63,8 +63,8 @@ std::vector<OpDef> lq_operators() {
                      .python = {"nd.linalg.gelqf", "nd.linalg_gelqf"},
                      .doc = R"(LQ factors of matrices: A = L Q, L being lower triangular and the rows of Q orthonormal.
 
-The matrices (..., m, n), m <= n, are in the last two axes, of float32 or float64. Gives Q (..., m, n), then L (..., m, m).
-The signs of L's diagonal are as LAPACK leaves them. Raises MXNetError for other shapes and dtypes.)",
+The matrices (..., m, n), m <= n, are in the last two axes, of float32 or float64. Gives Q (..., m, n), then L (...,
+m, m). The signs of L's diagonal are as LAPACK leaves them. Raises MXNetError for other shapes and dtypes.)",
                      .inputs = {"A"},
                      .outputs = 2,
                      .infer = [](Infer& i, const NoAttrs&) { infer(i); },

@@ -56,8 +56,8 @@ OpDef inverse() {
                     .python = {"nd.linalg.inverse", "nd.linalg_inverse", "np.linalg.inv"},
                     .doc = R"(Inverses of square matrices.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64. Raises MXNetError for other shapes and dtypes and,
-when the result is waited for, for a singular matrix.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64. Raises MXNetError for other shapes and
+dtypes and, when the result is waited for, for a singular matrix.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .infer = [](Infer& i, const NoAttrs&) { infer_inverse(i); },
@@ -140,8 +140,8 @@ OpDef determinant(bool np) {
                                  : std::vector<std::string>{"nd.linalg.det", "nd.linalg_det"},
                     .doc = R"(Determinants of square matrices.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64. The gradient of a singular matrix is 0. Raises
-MXNetError for other shapes and dtypes.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64. The gradient of a singular matrix is 0.
+Raises MXNetError for other shapes and dtypes.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .counted_outputs = always(3),
@@ -170,8 +170,8 @@ OpDef sign_and_log_determinant(bool np) {
                     : std::vector<std::string>{"nd.linalg.slogdet", "nd.linalg_slogdet"},
        .doc = R"(Signs, and logarithms of the absolute values, of the determinants of square matrices.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64. A singular matrix has sign 0, logarithm -inf and
-gradient 0. Raises MXNetError for other shapes and dtypes.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64. A singular matrix has sign 0, logarithm -inf
+and gradient 0. Raises MXNetError for other shapes and dtypes.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
        .outputs = 2,
@@ -249,8 +249,8 @@ OpDef np_solve() {
                     .python = {"np.linalg.solve"},
                     .doc = R"(The solutions x of linear systems a x = b.
 
-Shapes (..., n, n) and (..., n, k), or (..., n), give the shape of b. The result is float32 when both are, otherwise float64.
-Raises MXNetError for other shapes, for float16 and, when the result is waited for, for a singular matrix.)",
+Shapes (..., n, n) and (..., n, k), or (..., n), give the shape of b. The result is float32 when both are, otherwise
+float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, for a singular matrix.)",
                     .inputs = {"A", "B"},
                     .np_inputs = {"a", "b"},
                     .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {

@@ -100,9 +100,9 @@ OpDef svd() {
                     .doc = R"(Singular values and vectors of matrices: A = U diag(L) V.
 
 The matrices (..., m, n), m <= n, are in the last two axes, of float32 or float64. Gives U (..., m, m), L (..., m), in
-descending order, and V (..., m, n). In each row of V the element that is farthest from 0 is positive. Matrices with NaN or
-infinite elements give NaN. The gradient needs singular values that differ, and are not 0, where it comes from U or V. Raises
-MXNetError for other shapes and dtypes.)",
+descending order, and V (..., m, n). In each row of V the element that is farthest from 0 is positive. Matrices with
+NaN or infinite elements give NaN. The gradient needs singular values that differ, and are not 0, where it comes from
+U or V. Raises MXNetError for other shapes and dtypes.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .outputs = 3,
@@ -158,8 +158,9 @@ double least_share(DType dtype) {
 
 const char* const kPinvDoc = R"(Moore-Penrose pseudo-inverses of matrices, by their singular values.
 
-Shapes (..., m, n) give (..., n, m). Results are float32 for float32, otherwise float64. Singular values below the precision of
-that dtype are always taken for 0. The gradient needs matrices of full rank. Raises MXNetError for other shapes and for float16.)";
+Shapes (..., m, n) give (..., n, m). Results are float32 for float32, otherwise float64. Singular values below the
+precision of that dtype are always taken for 0. The gradient needs matrices of full rank. Raises MXNetError for other
+shapes and for float16.)";
 
 OpDef pinv_scalar() {
   return general<PinvScalarAttrs>(

@@ -46,9 +46,9 @@ OpDef tensorinv() {
        .python = {"np.linalg.tensorinv"},
        .doc = R"(Inverses of tensors: what tensordot(inverse, a, ind) makes an identity.
 
-The result has shape a.shape[ind:] + a.shape[:ind], and is float32 for float32, otherwise float64. Raises MXNetError where
-the extents before and after `ind` have different products, for float16 and, when the result is waited for, for a tensor
-that has no inverse.)",
+The result has shape a.shape[ind:] + a.shape[:ind], and is float32 for float32, otherwise float64. Raises MXNetError
+where the extents before and after `ind` have different products, for float16 and, when the result is waited for, for
+a tensor that has no inverse.)",
        .inputs = {"a"},
        .compose = [](std::span<const NDArray> in, const TensorInvAttrs& a) -> std::vector<NDArray> {
          return {tensor_inverse(in[0], a.ind)};
@@ -75,7 +75,8 @@ NDArray reordered(const NDArray& a, const Shape& last) {
 NDArray tensor_solution(const NDArray& tensor, const NDArray& b, const Shape& axes) {
   const NDArray a = reordered(tensor, axes);
   const Shape& shape = a.shape();
-  const size_t front = std::min(b.ndim(), a.ndim());
+  // Where a has no more axes than b, both have one element, and x keeps as many axes as MXNet leaves it.
+  const size_t front = a.ndim() > b.ndim() ? b.ndim() : std::min(b.ndim() - a.ndim(), a.ndim());
   const Shape unknowns(shape.begin() + static_cast<std::ptrdiff_t>(front), shape.end());
   const int64_t n = element_count(unknowns);
   check(
@@ -91,9 +92,9 @@ OpDef tensorsolve() {
       {.name = "_npi_tensorsolve",
        .doc = R"(The x of tensordot(a, x, x.ndim) = b.
 
-a has shape b.shape + x.shape after its axes `a_axes` were moved to its end. The result is float32 when both are, otherwise
-float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, where there is no one
-solution.)",
+a has shape b.shape + x.shape after its axes `a_axes` were moved to its end. The result is float32 when both are,
+otherwise float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, where there is
+no one solution.)",
        .inputs = {"a", "b"},
        .compose = [](std::span<const NDArray> in, const TensorSolveAttrs& a) -> std::vector<NDArray> {
          const DType dtype = common_real("linalg.tensorsolve", in);

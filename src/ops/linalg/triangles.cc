@@ -158,8 +158,8 @@ OpDef sum_log_diag() {
                     .python = {"nd.linalg.sumlogdiag", "nd.linalg_sumlogdiag"},
                     .doc = R"(Sums of the logarithms of the diagonals of square matrices.
 
-The matrices (..., n, n) are in the last two axes, of float32 or float64. One matrix gives shape (1,). Raises MXNetError
-for other shapes and dtypes.)",
+The matrices (..., n, n) are in the last two axes, of float32 or float64. One matrix gives shape (1,). Raises
+MXNetError for other shapes and dtypes.)",
                     .inputs = {"A"},
                     .infer =
                         [](Infer& i, const NoAttrs&) {
@@ -204,7 +204,8 @@ std::vector<OpDef> triangle_operators() {
           "diag",
           R"(A diagonal of square matrices as vectors: (..., n, n) gives (..., n - |offset|).
 
-The matrices are of float32 or float64. Raises MXNetError for other shapes and dtypes and for a diagonal outside of them.)",
+The matrices are of float32 or float64. Raises MXNetError for other shapes and dtypes and for a diagonal outside of
+them.)",
           {uniform({2, 3, 3}), Sample({uniform({3, 3})}, diagonal(1)), Sample({uniform({3, 3})}, diagonal(-2))}),
       make<DiagonalAttrs>("diag",
                           R"(Matrices of zeros with vectors on a diagonal: (..., n) gives (..., m, m), m = n + |offset|.
@@ -215,15 +216,15 @@ The vectors are of float32 or float64. Raises MXNetError for shape () and for ot
           "trian",
           R"(A triangle of square matrices as vectors: (..., n, n) gives (..., m (m + 1) / 2), m = n - |offset|.
 
-Lower triangles are read row by row, upper ones column by column. The matrices are of float32 or float64. Raises MXNetError
-for other shapes and dtypes and for a triangle outside of them.)",
+Lower triangles are read row by row, upper ones column by column. The matrices are of float32 or float64. Raises
+MXNetError for other shapes and dtypes and for a triangle outside of them.)",
           {uniform({2, 3, 3}), Sample({uniform({3, 3})}, triangle(0, false)),
            Sample({uniform({3, 3})}, triangle(1, true)), Sample({uniform({3, 3})}, triangle(-1, false))}),
       make<TriangleAttrs>("trian",
                           R"(Matrices of zeros with vectors in a triangle, the reverse of extracttrian.
 
-(..., m (m + 1) / 2) gives (..., n, n), n = m + |offset|. The vectors are of float32 or float64. Raises MXNetError for other
-shapes and dtypes.)",
+(..., m (m + 1) / 2) gives (..., n, n), n = m + |offset|. The vectors are of float32 or float64. Raises MXNetError for
+other shapes and dtypes.)",
                           {uniform({2, 6}), Sample({uniform({3})}, triangle(0, false)),
                            Sample({uniform({3})}, triangle(1, true)), Sample({uniform({3})}, triangle(-1, false))}),
       sum_log_diag()};

@@ -1,7 +1,8 @@
-// Random integers, permutations and choices.
+// Random integers, permutations, choices and candidates.
 
 #include <cstring>
 #include <numeric>
+#include <unordered_set>
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
@@ -258,8 +259,60 @@ OpDef choice() {
   });
 }
 
+// --- candidates ------------------------------------------------------------------------------------------------------
+
+struct CandidateAttrs {
+  int64_t range_max = 0;
+  Shape shape = {};
+  static constexpr auto kFields =
+      fields(field(&CandidateAttrs::range_max, "range_max", "Number of classes.").required(),
+             field(&CandidateAttrs::shape, "shape", "Rows, and how many different classes each has.").required());
+};
+
+void infer_candidates(Infer& i, const CandidateAttrs& a) {
+  i.require(a.shape.size() == 2, ErrorKind::kValue, "shape must be (rows, classes of each), got {}",
+            to_string(a.shape));
+  expect_extents(i, a.shape);
+  i.require(a.shape[1] <= a.range_max, ErrorKind::kValue, "{} different classes cannot be drawn from {}", a.shape[1],
+            a.range_max);
+  i.output(a.shape, DType::kInt64);
+  i.output({a.shape[0]}, DType::kInt64);
+  generators().draw(i, Streams::kSequential);
+}
+
+void run_candidates(KernelContext& c, const CandidateAttrs& a) {
+  const double range = std::log(static_cast<double>(a.range_max));
+  auto *classes = c.output(0).as<int64_t>(), *tries = c.output(1).as<int64_t>();
+  with_stream(c, [&](auto& stream) {
+    for (int64_t row = 0; row < a.shape[0]; ++row, classes += a.shape[1]) {
+      std::unordered_set<int64_t> seen;
+      for (tries[row] = 0; static_cast<int64_t>(seen.size()) < a.shape[1]; ++tries[row]) {
+        const int64_t drawn = std::lround(std::exp(uniform01<double>(stream) * range)) - 1;
+        if (seen.insert(drawn).second) classes[seen.size() - 1] = drawn;
+      }
+    }
+  });
+}
+
+OpDef candidates() {
+  return general<CandidateAttrs>({
+      .name = "_sample_unique_zipfian",
+      .doc =
+          "Different classes for each row, class k with a probability of about log((k + 2) / (k + 1)), in the order in "
+          "which they were drawn, and how many draws each row took: int64. Raises ValueError for more classes than "
+          "there are.",
+      .inputs = {},
+      .outputs = 2,
+      .infer = infer_candidates,
+      .kernel = run_candidates,
+      .zero_gradient = true,
+      .is_random = true,
+      .samples = {Sample({}, make_attrs(CandidateAttrs{50, {2, 9}}))},
+  });
+}
+
 }  // namespace
 
-std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice()}; }
+std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice(), candidates()}; }
 
 }  // namespace headrace

@@ -333,6 +333,14 @@ def test_tensors():
     moved = normal(2, 4, 2)
     got = np.linalg.tensorsolve(np.array(moved, dtype="float64"), np.ones((4,), dtype="float64"), axes=(0, 2))
     check(got, numpy.linalg.tensorsolve(moved, numpy.ones(4), axes=(0, 2)))
+    for a_shape, b_shape, shape in (
+        ((1, 1), (1, 1), (1, 1)),
+        ((1,), (1, 1), ()),
+        ((), (1,), ()),
+        ((1, 1), (), (1, 1)),
+    ):
+        got = np.linalg.tensorsolve(np.full(a_shape, 2.0), np.full(b_shape, 3.0))
+        assert got.shape == shape and float(got) == 1.5
     with pytest.raises(MXNetError, match="tensorinv: the first 1 extents"):
         np.linalg.tensorinv(np.ones((2, 3)), ind=1)
     with pytest.raises(MXNetError, match="tensorsolve: a of shape"):

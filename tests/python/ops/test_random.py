@@ -279,3 +279,14 @@ def test_a_scale_of_zero_has_a_finite_gradient():
         x = np.random.gumbel(np.ones(3), scale) + np.random.rayleigh(scale)
     x.backward()
     assert numpy.isfinite(scale.grad.asnumpy()).all()
+
+
+def test_candidates_of_a_sampled_loss():
+    classes, tries = nd._internal._sample_unique_zipfian(1000, shape=(3, 40))
+    assert classes.shape == (3, 40) and classes.dtype == tries.dtype == numpy.int64
+    for row, count in zip(classes.asnumpy(), tries.asnumpy()):
+        assert len(set(row)) == 40 <= count and row.min() >= 0 and row.max() < 1000
+    many, _ = nd._internal._sample_unique_zipfian(10**6, shape=(5000, 1))
+    assert abs((many.asnumpy() == 0).mean() - math.log(1.5) / math.log(10**6)) < 0.02
+    with pytest.raises(ValueError, match="different classes cannot be drawn"):
+        nd._internal._sample_unique_zipfian(3, shape=(1, 4))
