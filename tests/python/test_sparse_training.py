@@ -141,6 +141,8 @@ LAZY = [
     ("adam", {"wd": 0.1, "clip_gradient": 0.7}),
     ("adagrad", {"clip_gradient": 0.7, "rescale_grad": 2.0}),
     ("groupadagrad", {"rescale_grad": 2.0}),
+    ("nag", {"wd": 0.1}),
+    ("lbsgd", {"wd": 0.1, "momentum": 0.9}),
 ]
 STANDARD = [
     ("sgd", {"momentum": 0.9, "wd": 0.1, "lazy_update": False}),

@@ -231,7 +231,7 @@ class Block:
     def explain(self, *args):
         """RuntimeError: what a block runs is known of blocks that are compiled alone."""
         raise RuntimeError(
-            f"{self.name}: a {type(self).__name__} runs its operations one by one, so there is no plan to show; "
+            f"{self.name}: a {type(self).__name__} runs its operations one by one, so there is no plan; "
             "make it of HybridBlocks (HybridSequential in place of Sequential) and call hybridize() first"
         )
 

@@ -95,7 +95,7 @@ class _MomentumOptimizer(FusedOptimizer):
     """A rule with an optional momentum; multi_precision states are (momentum or None, float32 copy)."""
 
     _updates_masters = True
-    lazy_update = False
+    lazy_update = True
     _plain_operation = "sgd_update"
     _momentum_operation = ""
 
@@ -118,10 +118,9 @@ class _MomentumOptimizer(FusedOptimizer):
         return state[1], state[0]
 
     def _operation(self):
-        lazy = {"lazy_update": self.lazy_update}
         if self.momentum == 0.0:
-            return self._plain_operation, lazy
-        return self._momentum_operation, {"momentum": self.momentum, **lazy}
+            return self._plain_operation, {"lazy_update": self.lazy_update}
+        return self._momentum_operation, {"momentum": self.momentum, "lazy_update": self.lazy_update}
 
 
 @register
