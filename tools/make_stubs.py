@@ -187,7 +187,7 @@ def modules() -> Iterator[types.ModuleType]:
 
 
 def package_text(package: types.ModuleType) -> str:
-    """What programs find in the package: modules, also under MXNet's short names, and names of some modules."""
+    """What programs find in the package: modules, also under short names, and names of some modules."""
     summary = package.__doc__.splitlines()[0]
     lines = [f'"""{summary}"""', "", "from ._core import __version__ as __version__"]
     for name, path in sorted(package._MODULES.items()):
