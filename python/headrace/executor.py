@@ -252,6 +252,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dic
     Arrays are stored as `stype_dict` says by name, or their variables; gradients as backward gives them.
     RuntimeError: the shape of an argument stays unknown.
     """
+    ctx = ctx or current_context()
     inputs = _infer_inputs(symbol, type_dict, shapes)
     stypes = storage_types(symbol, stype_dict)
     arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -266,7 +267,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dic
         )
     requests, grads = gradient_requests(grad_req, arguments), {}
     wanted = [name for name in arguments if requests[name] != "null"]
-    gradient_types = _gradient_types(symbol, made, wanted)
+    gradient_types = _gradient_types(symbol, made, wanted) if arrays.holds_sparse(ctx) else {}
     for name in wanted:
         old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
         if old is None:
@@ -278,7 +279,7 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dic
 
 
 def _zeros(symbol, shape, dtype, ctx, stype):
-    if stype in (None, "default"):
+    if stype in (None, "default") or not arrays.holds_sparse(ctx):
         make = arrays.mnp.zeros if symbol._is_np else nd.zeros
         return make(shape, dtype=dtype, ctx=ctx)
     return nd.zeros(shape, dtype=dtype, ctx=ctx, stype=stype)

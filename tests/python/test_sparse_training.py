@@ -256,6 +256,22 @@ def test_a_layer_trains_by_rows(is_hybrid):
     np.testing.assert_allclose(net[0].weight.data().asnumpy()[:, 0], [1, 0.45, 1, 0.45, 1], rtol=1e-6)
 
 
+def test_on_devices_gradients_are_dense(at):
+    layer = nn.Embedding(5, 2, sparse_grad=True)
+    layer.initialize(mx.init.One(), ctx=[at(0), at(1)])
+    trainer = gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 1})
+    with autograd.record():
+        losses = [layer(nd.array([1, 3], ctx=at(i))).sum() for i in range(2)]
+    autograd.backward(losses)
+    expected = "default" if at(0).device_type == "gpu" else "row_sparse"
+    assert layer.weight.grad(at(1)).stype == expected
+    trainer.step(2)
+    assert layer.weight.data(at(0)).asnumpy()[:, 0].tolist() == [1, 0, 1, 0, 1]
+    table = mx.sym.var("w", stype="row_sparse")
+    out = mx.sym.Embedding(mx.sym.var("x"), table, input_dim=5, output_dim=2, sparse_grad=True)
+    assert out.simple_bind(at(0), x=(2,)).grad_dict["w"].stype == expected
+
+
 def sparse_parameter(ctx=None, **options):
     param = gluon.Parameter("w", shape=(5, 2), stype="row_sparse", grad_stype="row_sparse", **options)
     param.initialize(mx.init.One(), ctx=ctx)

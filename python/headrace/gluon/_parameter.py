@@ -51,8 +51,8 @@ class Parameter:
     allow_deferred_init : an unknown shape may be completed after `initialize`.
     differentiable : False forces grad_req 'null'.
     stype, grad_stype : storage types, 'default' or 'row_sparse'. A row_sparse parameter belongs to a Trainer,
-        whose store holds it: `row_sparse_data` brings the rows that a batch needs. In np mode gradients are
-        dense, and so must parameters be.
+        whose store holds it: `row_sparse_data` brings the rows that a batch needs. On devices and in np
+        mode gradients are dense, and so must parameters be.
     """
 
     _trainer = None  # the Trainer of the parameter
@@ -223,6 +223,11 @@ class Parameter:
             raise ValueError(f"mxnet.numpy.zeros does not support stype = {stype}")
         return nd.zeros(self._shape, ctx=ctx, dtype=self.dtype, stype=stype)
 
+    def _zero_gradient(self, data):
+        if self._grad_stype == "default" or arrays.is_np_array() or not arrays.holds_sparse(data.ctx):
+            return arrays.zeros_like(data)
+        return self._zeros(self._grad_stype, data.ctx)
+
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
         self._data = data
@@ -230,10 +235,7 @@ class Parameter:
         self._grad = None
         self._version += 1
         if self.grad_req != "null":
-            if self._grad_stype == "default" or arrays.is_np_array():
-                self._grad = [arrays.zeros_like(array) for array in data]
-            else:
-                self._grad = [self._zeros(self._grad_stype, array.ctx) for array in data]
+            self._grad = [self._zero_gradient(array) for array in data]
             autograd.mark_variables(data, self._grad, self.grad_req)
 
     def __setstate__(self, state):
