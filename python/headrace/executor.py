@@ -149,7 +149,18 @@ class Executor:
         heads = self._head_gradients(out_grads)
         if self._recorded is None:
             self._record()
-        _core.backward(self._recorded, heads, retain_graph=True, train_mode=bool(is_train))
+        needed = self._needed[self._is_train]
+        reached = [
+            (output, head if is_needed or head is None or head.shape == output.shape else None)
+            for output, head, is_needed in zip(self._recorded, heads, needed)
+            if output._on_tape
+        ]
+        if reached:
+            _core.backward(*zip(*reached), retain_graph=True, train_mode=bool(is_train))
+            return
+        for grad, request in zip(self.grad_arrays, self._requests):
+            if request == "write":
+                grad[:] = 0
 
     def _head_gradients(self, given):
         count = len(self._symbol)
@@ -159,9 +170,7 @@ class Executor:
             with _core.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
         for i, is_needed in enumerate(self._needed[self._is_train]):
-            if not is_needed:
-                given[i] = None
-            elif given[i] is None:
+            if is_needed and given[i] is None:
                 name = self._symbol.list_outputs()[i]
                 raise MXNetError(
                     f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
