@@ -83,7 +83,7 @@ class Executor:
         self._recorded = None  # the outputs on the tape
         self._is_train = None  # whether the last forward trained; None: there was none
         self._needed = {}  # by mode, for each output whether its gradient matters
-        self._monitor = None
+        self._monitor = self._group2ctx = None
 
     def forward(self, is_train=False, **kwargs):
         """Computes and returns the outputs; keywords write new values into arguments first.
@@ -239,7 +239,7 @@ class Executor:
         """
         requests = dict(zip(self._arg_names, self._requests))
         dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
-        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self, self._group2ctx)
         made._monitor = self._monitor
         return made
 
@@ -253,11 +253,14 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, group2ctx=None):
     """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
 
-    RuntimeError: the shape of an argument stays unknown.
+    `group2ctx` says on which context the arrays of variables are made that have an attribute `ctx_group`,
+    where all contexts are CPUs; the graph itself runs on one device. RuntimeError: the shape of an argument
+    stays unknown.
     """
+    contexts = _contexts_of_groups(symbol, ctx, group2ctx)
     inputs = _infer_inputs(symbol, type_dict, shapes)
     make = arrays.mnp.zeros if symbol._is_np else nd.zeros
     arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -267,14 +270,27 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
     for name, (shape, dtype) in inputs.items():
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
-        made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
+        place = contexts.get(name, ctx)
+        made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=place)
     requests, grads = gradient_requests(grad_req, arguments), {}
     for name in arguments:
         if requests[name] != "null":
             old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
             grads[name] = arrays.zeros_like(made[name]) if old is None else old
     aux = {name: made[name] for name in auxiliary}
-    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor = Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor._group2ctx = group2ctx
+    return executor
+
+
+def _contexts_of_groups(symbol, ctx, group2ctx):
+    """Name to context of the variables that have one by their group."""
+    if not group2ctx or any(
+        one.device_type != "cpu" for one in (ctx or current_context(), *group2ctx.values())
+    ):
+        return {}
+    groups = {name: attributes.get("__ctx_group__") for name, attributes in symbol.attr_dict().items()}
+    return {name: group2ctx[group] for name, group in groups.items() if group in group2ctx}
 
 
 def _infer_inputs(symbol, type_dict, shapes):
