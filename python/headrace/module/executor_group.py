@@ -240,7 +240,7 @@ class ExecutorGroup:
         return [self._merged(of_one, axis) for of_one, axis in zip(parts, axes)]
 
     def _merged(self, parts, axis):
-        if axis < 0 or parts[0] is None:  # all alike; gradients that nobody asked for
+        if axis < 0 or len(parts) == 1 or parts[0] is None:  # all alike; one; gradients nobody asked for
             return parts[0]
         return join([array.as_in_context(self.contexts[0]) for array in parts], axis)
 
