@@ -85,7 +85,7 @@ class Executor:
         self._recorded = None  # the outputs on the tape
         self._is_train = None  # whether the last forward trained; None: there was none
         self._needed = {}  # by mode, for each output whether its gradient matters
-        self._monitor = None
+        self._monitor = self._group2ctx = None
 
     def forward(self, is_train=False, **kwargs):
         """Computes and returns the outputs; keywords write new values into arguments first.
@@ -151,7 +151,18 @@ class Executor:
         heads = self._head_gradients(out_grads)
         if self._recorded is None:
             self._record()
-        _core.backward(self._recorded, heads, retain_graph=True, train_mode=bool(is_train))
+        needed = self._needed[self._is_train]
+        reached = [
+            (output, head if is_needed or head is None or head.shape == output.shape else None)
+            for output, head, is_needed in zip(self._recorded, heads, needed)
+            if output._on_tape
+        ]
+        if reached:
+            _core.backward(*zip(*reached), retain_graph=True, train_mode=bool(is_train))
+            return
+        for grad, request in zip(self.grad_arrays, self._requests):
+            if request == "write":
+                grad[:] = 0
 
     def _head_gradients(self, given):
         count = len(self._symbol)
@@ -161,9 +172,7 @@ class Executor:
             with _core.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
         for i, is_needed in enumerate(self._needed[self._is_train]):
-            if not is_needed:
-                given[i] = None
-            elif given[i] is None:
+            if is_needed and given[i] is None:
                 name = self._symbol.list_outputs()[i]
                 raise MXNetError(
                     f"Executor.backward: {name} is not the output of a loss, so the gradient with respect to "
@@ -232,7 +241,7 @@ class Executor:
         """
         requests = dict(zip(self._arg_names, self._requests))
         dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
-        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self, self._group2ctx)
         made._monitor = self._monitor
         return made
 
@@ -246,13 +255,16 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dict=None):
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dict=None, group2ctx=None):
     """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
 
     Arrays are stored as `stype_dict` says by name, or their variables; gradients as backward gives them.
-    RuntimeError: the shape of an argument stays unknown.
+    `group2ctx` says on which context the arrays of variables are made that have an attribute `ctx_group`,
+    where all contexts are CPUs; the graph itself runs on one device. RuntimeError: the shape of an argument
+    stays unknown.
     """
     ctx = ctx or current_context()
+    contexts = _contexts_of_groups(symbol, ctx, group2ctx)
     inputs = _infer_inputs(symbol, type_dict, shapes)
     stypes = storage_types(symbol, stype_dict)
     arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -262,9 +274,9 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dic
     for name, (shape, dtype) in inputs.items():
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
-        made[name] = (
-            old if fits and name not in shapes else _zeros(symbol, shape, dtype, ctx, stypes.get(name))
-        )
+        if not fits or name in shapes:
+            old = _zeros(symbol, shape, dtype, contexts.get(name, ctx), stypes.get(name))
+        made[name] = old
     requests, grads = gradient_requests(grad_req, arguments), {}
     wanted = [name for name in arguments if requests[name] != "null"]
     gradient_types = _gradient_types(symbol, made, wanted) if arrays.holds_sparse(ctx) else {}
@@ -272,10 +284,22 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dic
         old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
         if old is None:
             array = made[name]
-            old = _zeros(symbol, array.shape, array._dtype_name, ctx, gradient_types.get(name))
+            old = _zeros(symbol, array.shape, array._dtype_name, array.ctx, gradient_types.get(name))
         grads[name] = old
     aux = {name: made[name] for name in auxiliary}
-    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor = Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor._group2ctx = group2ctx
+    return executor
+
+
+def _contexts_of_groups(symbol, ctx, group2ctx):
+    """Name to context of the variables that have one by their group."""
+    if not group2ctx or any(
+        one.device_type != "cpu" for one in (ctx or current_context(), *group2ctx.values())
+    ):
+        return {}
+    groups = {name: attributes.get("__ctx_group__") for name, attributes in symbol.attr_dict().items()}
+    return {name: group2ctx[group] for name, group in groups.items() if group in group2ctx}
 
 
 def _zeros(symbol, shape, dtype, ctx, stype):

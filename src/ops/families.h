@@ -63,6 +63,16 @@ std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fused_convolution_operators();
 
+// detection/
+std::vector<OpDef> anchor_operators();
+std::vector<OpDef> box_coding_operators();
+std::vector<OpDef> multibox_detection_operators();
+std::vector<OpDef> multibox_target_operators();
+std::vector<OpDef> overlap_operators();
+std::vector<OpDef> roi_align_operators();
+std::vector<OpDef> roi_pooling_operators();
+std::vector<OpDef> suppression_operators();
+
 // image/
 std::vector<OpDef> decode_operators();
 std::vector<OpDef> image_operators();
@@ -190,6 +200,14 @@ inline constexpr Family kFamilies[] = {
     batch_norm_operators,
     convolution_operators,
     ctc_loss_operators,
+    anchor_operators,
+    box_coding_operators,
+    multibox_detection_operators,
+    multibox_target_operators,
+    overlap_operators,
+    roi_align_operators,
+    roi_pooling_operators,
+    suppression_operators,
     decode_operators,
     deconvolution_operators,
     dropout_operators,

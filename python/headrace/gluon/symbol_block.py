@@ -1,5 +1,7 @@
 """SymbolBlock: a block made of a symbol, for example of an exported network."""
 
+import os
+
 from .. import symbol as sym
 from .._structure import flatten, regroup
 from ..context import cpu
@@ -88,8 +90,10 @@ class SymbolBlock(HybridBlock):
                 allow_deferred_init=True,
                 dtype=_declared(attributes.get(name, {})),
             )
-            self._reg_params[name] = parameter
         parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
+        # Files of structured names leave out what all names begin with.
+        start = len(os.path.commonprefix(list(self._params.keys())))
+        self._reg_params = {name[start:]: parameter for name, parameter in self._params.items()}
         self._graph = Graph(outputs, out_format, [0] * len(names), names, parameters)
         self._active = True
 

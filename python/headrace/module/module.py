@@ -15,7 +15,7 @@ from ..io import DataDesc
 from ..kvstore import KVStoreBase, is_capable
 from ..name import PARAMETER_SUFFIXES
 from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
-from .executor_group import ExecutorGroup, requests_of
+from .executor_group import ExecutorGroup, groups_of, requests_of
 
 __all__ = ["Module"]
 
@@ -53,8 +53,9 @@ class Module(BaseModule):
 
     `context`: one context or several, which share each batch in proportion to `work_load_list`. Parameters in
     `fixed_param_names` stay as they are; `state_names` are inputs that set_states sets. `compression_params`:
-    of KVStore.set_gradient_compression. `group2ctxs` is accepted and has no effect. ValueError: a name is no
-    argument of the symbol.
+    of KVStore.set_gradient_compression. `group2ctxs` says where groups of variables are, as `group2ctx` of
+    simple_bind: a dictionary, whose values may be lists with a context for each of `context`, or a list of
+    dictionaries. ValueError: a name is no argument of the symbol.
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,
@@ -63,6 +64,7 @@ class Module(BaseModule):
         super().__init__(logger)
         context = current_context() if context is None else context
         self._context = [context] if isinstance(context, Context) else list(context)
+        self._groups = groups_of(group2ctxs, len(self._context))
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         assert len(self._work_load_list) == len(self._context), (
             "work_load_list must have an item for each context"
@@ -243,7 +245,7 @@ class Module(BaseModule):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
         self._exec_group = ExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, label, self._param_names,
-            self._state_names, self._requests, shared,
+            self._state_names, self._requests, shared, self._groups,
         )  # fmt: skip
         self._forget_updates()
 

@@ -232,6 +232,7 @@ OpDef sparse_embedding() {
            [](Completion& c, const SparseEmbeddingAttrs& a) {
              c.set(1, Shape{a.input_dim, a.output_dim});
            },
+       .result_dtype = result_dtypes::like_input(1),
        .compose = [](std::span<const NDArray> in, const SparseEmbeddingAttrs& a) -> std::vector<NDArray> {
          return {call(find_op("Embedding"), make_attrs(EmbeddingAttrs{a.input_dim, a.output_dim, a.dtype, true}),
                       {in[0], in[1]})};

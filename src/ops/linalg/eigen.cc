@@ -118,6 +118,7 @@ matrices. Raises MXNetError for other shapes and for float16.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
        .outputs = 2,
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const TriangleAttrs& a) -> std::vector<NDArray> {
          const std::vector<NDArray> found = decomposed("linalg.eigh", in[0], a);
          return {found[1], transposed(found[0])};
@@ -137,6 +138,7 @@ float32 for float32, otherwise float64. The gradient is that of symmetric matric
 and for float16.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const TriangleAttrs& a) -> std::vector<NDArray> {
          return {decomposed("linalg.eigvalsh", in[0], a)[1]};
        },
@@ -214,6 +216,7 @@ are complex and for elements that are NaN or infinite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .outputs = 2,
+                    .result_dtype = real_result,
                     .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                       static const OpDef& op = find_op("_eigen");
                       const NDArray inputs[] = {cast_to(in[0], common_real("linalg.eig", in))};
@@ -233,6 +236,7 @@ The matrices (..., n, n) are in the last two axes. Results are float32 for float
 complex and for elements that are NaN or infinite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
+                    .result_dtype = real_result,
                     .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                       return {call("_eigenvalues", {cast_to(in[0], common_real("linalg.eigvals", in))})};
                     },

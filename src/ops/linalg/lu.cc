@@ -253,6 +253,7 @@ Shapes (..., n, n) and (..., n, k), or (..., n), give the shape of b. The result
 float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, for a singular matrix.)",
                     .inputs = {"A", "B"},
                     .np_inputs = {"a", "b"},
+                    .result_dtype = real_result,
                     .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                       const DType dtype = common_real("linalg.solve", in);
                       const NDArray a = cast_to(in[0], dtype), b = cast_to(in[1], dtype);

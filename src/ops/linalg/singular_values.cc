@@ -167,6 +167,7 @@ OpDef pinv_scalar() {
       {.name = "_npi_pinv_scalar_rcond",
        .doc = kPinvDoc,
        .inputs = {"A"},
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const PinvScalarAttrs& a) -> std::vector<NDArray> {
          return {pseudo_inverse(in[0], [&](const NDArray& largest) {
            return scaled(largest, std::max(a.rcond, least_share(largest.dtype())));
@@ -180,6 +181,7 @@ OpDef pinv() {
       {.name = "_npi_pinv",
        .doc = kPinvDoc,
        .inputs = {"A", "rcond"},
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const PinvAttrs&) -> std::vector<NDArray> {
          return {pseudo_inverse(in[0], [&](const NDArray& largest) {
            const DType dtype = largest.dtype();

@@ -86,4 +86,9 @@ NDArray mirrored_difference(const NDArray& x, bool lower);
 // |v_i - v_j| for all pairs in the last axis of `values`, equal ones being taken for a tiny distance apart.
 NDArray gaps_between(const NDArray& values);
 
+// OpDef::result_dtype of what computes integers in float64.
+inline DType real_result(std::span<const DType> inputs, const Attrs&, size_t) {
+  return is_floating(inputs[0]) ? inputs[0] : DType::kFloat64;
+}
+
 }  // namespace headrace

@@ -50,6 +50,7 @@ The result has shape a.shape[ind:] + a.shape[:ind], and is float32 for float32, 
 where the extents before and after `ind` have different products, for float16 and, when the result is waited for, for
 a tensor that has no inverse.)",
        .inputs = {"a"},
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const TensorInvAttrs& a) -> std::vector<NDArray> {
          return {tensor_inverse(in[0], a.ind)};
        },
@@ -96,6 +97,7 @@ a has shape b.shape + x.shape after its axes `a_axes` were moved to its end. The
 otherwise float64. Raises MXNetError for other shapes, for float16 and, when the result is waited for, where there is
 no one solution.)",
        .inputs = {"a", "b"},
+       .result_dtype = real_result,
        .compose = [](std::span<const NDArray> in, const TensorSolveAttrs& a) -> std::vector<NDArray> {
          const DType dtype = common_real("linalg.tensorsolve", in);
          return {tensor_solution(cast_to(in[0], dtype), cast_to(in[1], dtype), a.a_axes)};

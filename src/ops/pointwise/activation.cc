@@ -157,7 +157,9 @@ OpDef leaky_relu() {
        .input_count = [](const A& a) -> size_t { return a.act_type == "prelu" ? 2 : 1; },
        .complete =
            [](Completion& c, const A& a) {
-             if (a.act_type != "prelu" || !c.is_known(0) || c.is_known(1)) return;
+             c.set_equal(0);
+             const bool has_other_rank = c.has_rank(1) && c.shape(1).size() != 1;
+             if (a.act_type != "prelu" || !c.has_rank(0) || c.is_known(1) || has_other_rank) return;
              const Shape& data = c.shape(0);
              c.set(1, data.empty() ? Shape{1} : Shape{data[data.size() > 1 ? 1 : 0]});
            },

@@ -303,6 +303,7 @@ OpDef candidates() {
           "there are.",
       .inputs = {},
       .outputs = 2,
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = infer_candidates,
       .kernel = run_candidates,
       .zero_gradient = true,

@@ -9,6 +9,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/shape/geometry.h"
 
@@ -167,6 +168,7 @@ OpDef diagonal_places() {
                   .doc = "Where the elements of the main diagonal are: int64 of shape (dimensions, extent). Raises "
                          "ValueError unless there are two or more dimensions, of one extent.",
                   .inputs = {"arr"},
+                  .result_dtype = result_dtypes::always(DType::kInt64),
                   .infer =
                       [](Infer& i, const NoAttrs&) {
                         const Shape& shape = i.shape(0);

@@ -258,3 +258,13 @@ def test_slices_are_assigned_by_methods():
     assert x.asnumpy().tolist() == [[0, 2, 2], [1, 1, 1]]
     assert [part.shape for part in x.split_v2(3, axis=1, squeeze_axis=True)] == [(2,)] * 3
     assert [part.tolist() for part in np.array([[0, 1], [1, 0]]).nonzero()] == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("truth", [False, True])
+def test_values_chosen_by_a_single_truth(truth):
+    assign = np._internal.boolean_mask_assign_tensor
+    mask = np.array(truth, dtype="bool")
+    assert assign(np.array(3.0), mask, np.array([7.0])).tolist() == (7 if truth else 3)
+    x = np.array([[1.0, 2], [3, 4]])
+    filled = assign(x, mask, np.array([[[5.0], [6]]]), start_axis=0)
+    assert filled.tolist() == ([[5, 5], [6, 6]] if truth else x.tolist())
