@@ -134,6 +134,14 @@ std::vector<OpDef> cast_storage_operators();
 std::vector<OpDef> retain_operators();
 std::vector<OpDef> stored_count_operators();
 
+// spatial/
+std::vector<OpDef> column_operators();
+std::vector<OpDef> correlation_operators();
+std::vector<OpDef> deformable_operators();
+std::vector<OpDef> deformable_pooling_operators();
+std::vector<OpDef> grid_operators();
+std::vector<OpDef> sampler_operators();
+
 // sort/
 std::vector<OpDef> sort_operators();
 std::vector<OpDef> unique_operators();
@@ -231,6 +239,12 @@ inline constexpr Family kFamilies[] = {
     cast_storage_operators,
     retain_operators,
     stored_count_operators,
+    column_operators,
+    correlation_operators,
+    deformable_operators,
+    deformable_pooling_operators,
+    grid_operators,
+    sampler_operators,
     sort_operators,
     unique_operators,
 };
