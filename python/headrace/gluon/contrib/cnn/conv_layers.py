@@ -2,7 +2,7 @@
 
 from ...hybrid_block import HybridBlock
 from ...nn.activations import Activation
-from ...nn.conv_layers import spread
+from ...nn.conv_layers import convolution_text, spread
 
 __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
@@ -63,21 +63,31 @@ class _Deformable(HybridBlock):
             "no_bias": not use_bias,
         }
         with self.name_scope():
-            inner = in_channels // groups
-            offset_shape = (numbers, inner, *kernel) if layout == "NCHW" else (numbers, *kernel, inner)
-            self.offset_weight = self._parameter("offset_weight", offset_shape, offset_weight_initializer)
-            self.offset_bias = None
-            if offset_use_bias:
-                self.offset_bias = self._parameter("offset_bias", (numbers,), offset_bias_initializer)
-            self.deformable_conv_weight = self._parameter(
-                "deformable_conv_weight", (channels, inner, *kernel), weight_initializer
+            self._add_weights(weight_initializer, bias_initializer if use_bias else None)
+            self._add_offset_weights(
+                offset_weight_initializer, offset_bias_initializer if offset_use_bias else None
             )
-            self.deformable_conv_bias = None
-            if use_bias:
-                self.deformable_conv_bias = self._parameter(
-                    "deformable_conv_bias", (channels,), bias_initializer
-                )
             self.act = Activation(activation, prefix=activation + "_") if activation else None
+
+    def _add_weights(self, init, bias_init):
+        """Parameters of the convolution; no bias where `bias_init` is None."""
+        kwargs = self._kwargs_deformable_conv
+        shape = (self._channels, self._in_channels // kwargs["num_group"], *kwargs["kernel"])
+        self.deformable_conv_weight = self._parameter("deformable_conv_weight", shape, init)
+        self.deformable_conv_bias = None
+        if bias_init is not None:
+            self.deformable_conv_bias = self._parameter("deformable_conv_bias", (self._channels,), bias_init)
+
+    def _add_offset_weights(self, init, bias_init):
+        """Parameters of the convolution that computes the offsets, likewise."""
+        kwargs = self._kwargs_offset
+        outer, inner = kwargs["num_filter"], self._in_channels // kwargs["num_group"]
+        kernel = kwargs["kernel"]
+        shape = (outer, inner, *kernel) if kwargs["layout"] == "NCHW" else (outer, *kernel, inner)
+        self.offset_weight = self._parameter("offset_weight", shape, init)
+        self.offset_bias = None
+        if bias_init is not None:
+            self.offset_bias = self._parameter("offset_bias", (outer,), bias_init)
 
     def _parameter(self, name, shape, init):
         return self.params.get(name, shape=shape, init=init, allow_deferred_init=True)
@@ -121,23 +131,8 @@ class DeformableConvolution(_Deformable):
         )
 
     def __repr__(self):
-        kwargs = self._kwargs_deformable_conv
-        outer, inner = self.deformable_conv_weight.shape[:2]
-        parts = [
-            f"{inner or None} -> {outer}",
-            f"kernel_size={kwargs['kernel']}",
-            f"stride={kwargs['stride']}",
-        ]
-        for name, key, usual in (("padding", "pad", (0, 0)), ("dilation", "dilate", (1, 1))):
-            if kwargs[key] != usual:
-                parts.append(f"{name}={kwargs[key]}")
-        if kwargs["num_group"] != 1:
-            parts.append(f"groups={kwargs['num_group']}")
-        if self.deformable_conv_bias is None:
-            parts.append("bias=False")
-        if self.act is not None:
-            parts.append(repr(self.act))
-        return f"{type(self).__name__}({', '.join(parts)})"
+        weight, bias = self.deformable_conv_weight, self.deformable_conv_bias
+        return convolution_text(self, self._kwargs_deformable_conv, weight, bias)
 
 
 class ModulatedDeformableConvolution(_Deformable):
