@@ -63,19 +63,17 @@ class _Deformable(HybridBlock):
             "no_bias": not use_bias,
         }
         with self.name_scope():
-            self._add_weights(weight_initializer, bias_initializer if use_bias else None)
-            self._add_offset_weights(
-                offset_weight_initializer, offset_bias_initializer if offset_use_bias else None
-            )
+            self._add_weights(weight_initializer, bias_initializer)
+            self._add_offset_weights(offset_weight_initializer, offset_bias_initializer)
             self.act = Activation(activation, prefix=activation + "_") if activation else None
 
     def _add_weights(self, init, bias_init):
-        """Parameters of the convolution; no bias where `bias_init` is None."""
+        """Parameters of the convolution."""
         kwargs = self._kwargs_deformable_conv
         shape = (self._channels, self._in_channels // kwargs["num_group"], *kwargs["kernel"])
         self.deformable_conv_weight = self._parameter("deformable_conv_weight", shape, init)
         self.deformable_conv_bias = None
-        if bias_init is not None:
+        if not kwargs["no_bias"]:
             self.deformable_conv_bias = self._parameter("deformable_conv_bias", (self._channels,), bias_init)
 
     def _add_offset_weights(self, init, bias_init):
@@ -86,7 +84,7 @@ class _Deformable(HybridBlock):
         shape = (outer, inner, *kernel) if kwargs["layout"] == "NCHW" else (outer, *kernel, inner)
         self.offset_weight = self._parameter("offset_weight", shape, init)
         self.offset_bias = None
-        if bias_init is not None:
+        if not kwargs["no_bias"]:
             self.offset_bias = self._parameter("offset_bias", (outer,), bias_init)
 
     def _parameter(self, name, shape, init):
