@@ -35,6 +35,7 @@ struct Chosen {
   std::vector<StorageKind> kinds;  // of the results
   std::vector<Infer::Type> types;
   uint64_t ticket = 0;
+  Var* resource = nullptr;  // see Infer
 };
 
 bool fits(std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
@@ -64,7 +65,7 @@ std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span
   op.infer(infer, attrs);
   for (const StorageForm& form : op.storage_forms)
     if (fits_call(form) && can_be(form.outputs, infer.outputs()))
-      return Chosen{form.kernel, form.outputs, infer.outputs(), infer.ticket()};
+      return Chosen{form.kernel, form.outputs, infer.outputs(), infer.ticket(), infer.resource()};
   return std::nullopt;
 }
 
@@ -126,6 +127,7 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
                                             : make_result(chosen.types[i], chosen.kinds[i], device));
     writes.push_back(&written.back().view()->storage()->var());
   }
+  if (chosen.resource) writes.push_back(chosen.resource);
   for (const NDArray& input : inputs) reads.push_back(&input.view()->storage()->var());
   SmallVector<View*, 8> views;
   for (const NDArray& input : inputs) views.push_back(input.view().get());

@@ -131,6 +131,8 @@ std::vector<OpDef> fourier_operators();
 
 // sparse/
 std::vector<OpDef> cast_storage_operators();
+std::vector<OpDef> graph_part_operators();
+std::vector<OpDef> graph_sample_operators();
 std::vector<OpDef> retain_operators();
 std::vector<OpDef> stored_count_operators();
 
@@ -237,6 +239,8 @@ inline constexpr Family kFamilies[] = {
     count_sketch_operators,
     fourier_operators,
     cast_storage_operators,
+    graph_part_operators,
+    graph_sample_operators,
     retain_operators,
     stored_count_operators,
     column_operators,
