@@ -1,5 +1,7 @@
 // Images as data sets hold them, and as networks take them.
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "op/invoke.h"
 
@@ -84,6 +86,11 @@ std::vector<NDArray> cut(std::span<const NDArray> in, const CutAttrs& a) {
         "crop: expected (height, width, channels) with 1 or 3 channels, or a batch of such images, got shape {}",
         to_string(shape));
   const int64_t rows = shape[ndim - 3], columns = shape[ndim - 2];
+  check(std::min(a.x, a.y) >= 0 && std::min(a.width, a.height) > 0 &&
+            std::max({a.x, a.y, a.width, a.height}) <= std::max(rows, columns),
+        ErrorKind::kRuntime,
+        "crop: x, y, width and height must name a part of {} rows and {} columns, got {}, {}, {}, {}", rows, columns,
+        a.x, a.y, a.width, a.height);
   check(a.x + a.width <= columns && a.y + a.height <= rows, ErrorKind::kRuntime,
         "crop: x + width and y + height must be at most {} and {}, got {} and {}", columns, rows, a.x + a.width,
         a.y + a.height);

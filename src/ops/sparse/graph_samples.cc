@@ -204,6 +204,9 @@ void infer_samples(Infer& i, const NeighbourAttrs& a, bool is_weighted) {
   const size_t others = is_weighted ? 2 : 1, sets = require_sets(i, others);
   require_graph(i, 0);
   const int64_t vertices = i.shape(0)[0];
+  i.require(std::min({a.num_hops, a.num_neighbor, a.max_num_vertices}) >= 0, ErrorKind::kValue,
+            "num_hops, num_neighbor and max_num_vertices must not be negative, got {}, {} and {}", a.num_hops,
+            a.num_neighbor, a.max_num_vertices);
   if (is_weighted)
     i.require(i.dtype(1) == DType::kFloat32 && i.shape(1) == Shape{vertices}, ErrorKind::kRuntime,
               "probability must be {} numbers of float32, one for each vertex, got {} of shape {}", vertices,

@@ -36,7 +36,7 @@ Place<T> place_before_end(T x, int64_t n) {
 template <class T>
 Place<T> place_between(T x, int64_t n) {
   const T last = static_cast<T>(n - 1);
-  if (!(x >= T{-0.5} && x <= last + T{0.5})) return {};
+  if (n == 0 || !(x >= T{-0.5} && x <= last + T{0.5})) return {};
   const T inside = x < 0 ? 0 : x > last ? last : x;
   const auto low = static_cast<int64_t>(inside);
   const T share = inside - static_cast<T>(low);

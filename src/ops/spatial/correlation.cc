@@ -9,6 +9,7 @@
 #include "op/kernel.h"
 #include "op/rule.h"
 #include "ops/families.h"
+#include "ops/spatial/bounds.h"
 #include "ops/spatial/numbers.h"
 
 namespace headrace {
@@ -66,6 +67,11 @@ Layout check_inputs(const Infer& i, const CorrelationAttrs& a, size_t first) {
             "data should be a 4D tensor (batch, channels, height, width), got {}", to_string(data));
   expect_type(i, first + 1, data, i.dtype(first));
   i.require(a.kernel_size % 2 == 1, ErrorKind::kRuntime, "kernel size should be odd number, got {}", a.kernel_size);
+  require_from(i.name(), "max_displacement", a.max_displacement, 0);
+  require_from(i.name(), "kernel_size", a.kernel_size, 1);
+  require_from(i.name(), "stride1", a.stride1, 1);
+  require_from(i.name(), "stride2", a.stride2, 1);
+  require_from(i.name(), "pad_size", a.pad_size, 0);
   const Layout l = layout_of(data, a);
   element_count(Shape{l.batch, l.channels, l.padded_height, l.padded_width});  // refuses what cannot be addressed
   i.require(l.rows >= 1 && l.columns >= 1, ErrorKind::kRuntime,

@@ -11,6 +11,7 @@
 #include "op/rule.h"
 #include "ops/families.h"
 #include "ops/spatial/bilinear.h"
+#include "ops/spatial/bounds.h"
 #include "ops/spatial/numbers.h"
 
 namespace headrace {
@@ -38,6 +39,11 @@ Shape check_inputs(const Infer& i, const DeformableWindow& w, size_t first) {
   expect_floats(i, first);
   i.require(data.size() == 4, ErrorKind::kRuntime, "data must have 4 axes (batch, channels, height, width), got {}",
             to_string(data));
+  require_from(i.name(), "groups", w.groups, 1);
+  for (const Shape* numbers : {&w.kernel, &w.stride, &w.dilate, &w.pad})
+    for (size_t k = 0; k < 2; ++k)
+      require_from(i.name(), "kernel, stride, dilate or pad", numbers->size() == 2 ? (*numbers)[k] : -1,
+                   numbers == &w.pad ? 0 : 1);
   i.require(data[1] % w.groups == 0, ErrorKind::kRuntime,
             "input num_filter must divide deformable group size: {} channels in {} groups", data[1], w.groups);
   const Sizes s(i.name(), w, data);

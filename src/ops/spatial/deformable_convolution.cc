@@ -5,6 +5,7 @@
 #include "op/rule.h"
 #include "ops/convolution/image.h"
 #include "ops/families.h"
+#include "ops/spatial/bounds.h"
 #include "ops/spatial/deformable_columns.h"
 
 namespace headrace {
@@ -65,6 +66,9 @@ template <class A>
 DeformableWindow window_of(const char* name, const A& a) {
   check(a.kernel.size() == 2 && (!a.layout || *a.layout == "NCHW"), ErrorKind::kRuntime,
         "{}: only images are convolved, layout NCHW: expected a kernel (h, w), got {}", name, to_string(a.kernel));
+  require_from(name, "num_filter", a.num_filter, 1);
+  require_from(name, "num_group", a.num_group, 1);
+  require_from(name, "num_deformable_group", a.num_deformable_group, 1);
   return {.kernel = per_axis(name, "kernel", a.kernel, 2, 1, 1),
           .stride = per_axis(name, "stride", a.stride, 2, 1, 1),
           .dilate = per_axis(name, "dilate", a.dilate, 2, 1, 1),
@@ -118,7 +122,7 @@ std::vector<NDArray> convolve(const char* name, std::span<const NDArray> in, con
 
 template <class A>
 void complete(Completion& c, const A& a) {
-  if (!c.has_rank(0) || c.shape(0).size() != 4 || c.shape(0)[1] < 0 || a.kernel.size() != 2) return;
+  if (!c.has_rank(0) || c.shape(0).size() != 4 || c.shape(0)[1] < 0 || a.kernel.size() != 2 || a.num_group < 1) return;
   c.set(kWeight<A>, weight_shape(a, c.shape(0)[1]));
   if (!a.no_bias) c.set(kWeight<A> + 1, Shape{a.num_filter});
 }

@@ -13,6 +13,7 @@
 #include "op/rule.h"
 #include "ops/families.h"
 #include "ops/spatial/bilinear.h"
+#include "ops/spatial/bounds.h"
 #include "ops/spatial/numbers.h"
 
 namespace headrace {
@@ -52,6 +53,11 @@ Shape result_shape(const RegionAttrs& a, const Shape& rois) {
 void check_inputs(const Infer& i, const RegionAttrs& a, size_t first) {
   const Shape &data = i.shape(first), &rois = i.shape(first + 1);
   expect_floats(i, first);
+  require_from(i.name(), "output_dim", a.output_dim, 1);
+  require_from(i.name(), "group_size", a.group_size, 1);
+  require_from(i.name(), "pooled_size", a.pooled_size, 1);
+  require_from(i.name(), "part_size", a.part_size, 0);
+  require_from(i.name(), "sample_per_part", a.sample_per_part, 1);
   i.require(i.input_count() == first + (a.no_trans ? 2 : 3), ErrorKind::kType,
             "{} arrays are needed with no_trans={}, got {}", a.no_trans ? 2 : 3, a.no_trans ? "True" : "False",
             i.input_count() - first);

@@ -147,6 +147,21 @@ def test_what_does_not_fit_is_refused(call):
         call()
 
 
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"stride1": 0},
+        {"stride2": 0},
+        {"kernel_size": 2**31 + 1},
+        {"pad_size": -1},
+        {"max_displacement": 2**31},
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(attrs):
+    with pytest.raises(ValueError, match=next(iter(attrs))):
+        nd.Correlation(nd.ones((1, 1, 3, 3)), nd.ones((1, 1, 3, 3)), **attrs)
+
+
 # --- correlation --------------------------------------------------------------------------------------------
 
 
