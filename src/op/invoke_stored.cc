@@ -35,6 +35,7 @@ struct Chosen {
   std::vector<StorageKind> kinds;  // of the results
   std::vector<Infer::Type> types;
   uint64_t ticket = 0;
+  Var* resource = nullptr;  // see Infer
 };
 
 bool fits(std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
@@ -69,9 +70,14 @@ bool can_change(const OpDef& op, std::span<const NDArray> inputs, std::span<cons
   return outputs.size() == 1;
 }
 
-// The types of the results, with what a kernel is told beside the attributes.
-std::pair<std::vector<Infer::Type>, uint64_t> infer_results(const OpDef& op, const Attrs& attrs,
-                                                            std::span<const NDArray> inputs) {
+// What rules say of a call: the types of its results, and what goes with the task.
+struct Found {
+  std::vector<Infer::Type> types;
+  uint64_t ticket;
+  Var* resource = nullptr;
+};
+
+Found infer_results(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
   if (op.pointwise) {
     const PointwiseResult result = pointwise_result(op, attrs, inputs);
     return {{{result.shape, result.types.result, contiguous_strides(result.shape)}},
@@ -79,7 +85,7 @@ std::pair<std::vector<Infer::Type>, uint64_t> infer_results(const OpDef& op, con
   }
   Infer infer(op, inputs);
   op.infer(infer, attrs);
-  return {infer.outputs(), infer.ticket()};
+  return {infer.outputs(), infer.ticket(), infer.resource()};
 }
 
 std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs,
@@ -89,9 +95,10 @@ std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span
            (form.outputs.empty() ? can_change(op, inputs, outputs) : fits(form.outputs, outputs));
   };
   if (std::ranges::none_of(op.storage_forms, fits_call)) return std::nullopt;
-  const auto [types, ticket] = infer_results(op, attrs, inputs);
+  const Found found = infer_results(op, attrs, inputs);
   for (const StorageForm& form : op.storage_forms)
-    if (fits_call(form) && can_be(form.outputs, types)) return Chosen{form.kernel, form.outputs, types, ticket};
+    if (fits_call(form) && can_be(form.outputs, found.types))
+      return Chosen{form.kernel, form.outputs, found.types, found.ticket, found.resource};
   return std::nullopt;
 }
 
@@ -108,8 +115,8 @@ std::optional<Chosen> choose_formula(const OpDef& op, const Attrs& attrs, std::s
   if (!std::ranges::all_of(inputs, is_alike) || (outputs[0] && outputs[0].storage_kind() != kind) ||
       !keeps_zero(op, attrs, inputs))
     return std::nullopt;
-  const auto [types, ticket] = infer_results(op, attrs, inputs);
-  return Chosen{run_pointwise_sparse, {kind}, types, ticket};
+  const Found found = infer_results(op, attrs, inputs);
+  return Chosen{run_pointwise_sparse, {kind}, found.types, found.ticket};
 }
 
 // What the queued task owns.
@@ -150,6 +157,7 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
                                             : make_result(chosen.types[i], chosen.kinds[i], device));
     writes.push_back(&written.back().view()->storage()->var());
   }
+  if (chosen.resource) writes.push_back(chosen.resource);
   for (const NDArray& input : inputs) reads.push_back(&input.view()->storage()->var());
   SmallVector<View*, 8> views;
   for (const NDArray& input : inputs) views.push_back(input.view().get());

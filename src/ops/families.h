@@ -148,9 +148,19 @@ std::vector<OpDef> fourier_operators();
 
 // sparse/
 std::vector<OpDef> cast_storage_operators();
+std::vector<OpDef> graph_part_operators();
+std::vector<OpDef> graph_sample_operators();
 std::vector<OpDef> retain_operators();
 std::vector<OpDef> row_scale_operators();
 std::vector<OpDef> stored_count_operators();
+
+// spatial/
+std::vector<OpDef> column_operators();
+std::vector<OpDef> correlation_operators();
+std::vector<OpDef> deformable_operators();
+std::vector<OpDef> deformable_pooling_operators();
+std::vector<OpDef> grid_operators();
+std::vector<OpDef> sampler_operators();
 
 // sort/
 std::vector<OpDef> sort_operators();
@@ -262,9 +272,17 @@ inline constexpr Family kFamilies[] = {
     count_sketch_operators,
     fourier_operators,
     cast_storage_operators,
+    graph_part_operators,
+    graph_sample_operators,
     retain_operators,
     row_scale_operators,
     stored_count_operators,
+    column_operators,
+    correlation_operators,
+    deformable_operators,
+    deformable_pooling_operators,
+    grid_operators,
+    sampler_operators,
     sort_operators,
     unique_operators,
 };

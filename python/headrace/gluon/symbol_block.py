@@ -84,7 +84,7 @@ class SymbolBlock(HybridBlock):
             assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (
                 f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
             )
-            parameter = self._params.get(
+            self._params.get(
                 name,
                 grad_req="null" if name in auxiliary else "write",
                 allow_deferred_init=True,
