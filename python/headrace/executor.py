@@ -241,7 +241,7 @@ class Executor:
         """
         requests = dict(zip(self._arg_names, self._requests))
         dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
-        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self, self._group2ctx)
+        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self, group2ctx=self._group2ctx)
         made._monitor = self._monitor
         return made
 
@@ -255,7 +255,7 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, stype_dict=None, group2ctx=None):
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, *, stype_dict=None, group2ctx=None):
     """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
 
     Arrays are stored as `stype_dict` says by name, or their variables; gradients as backward gives them.

@@ -120,7 +120,9 @@ class ExecutorGroup:
             if axis >= 0:
                 shape[axis] = self.slices[i].stop - self.slices[i].start
             shapes[one.name], dtypes[one.name] = tuple(shape), arrays.dtype_name(one.dtype)
-        made = simple_bind(self.symbol, self.contexts[i], requests, dtypes, shapes, shared, self.groups[i])
+        made = simple_bind(
+            self.symbol, self.contexts[i], requests, dtypes, shapes, shared, group2ctx=self.groups[i]
+        )
         if shared is not None:
             known, now = ({**one.arg_dict, **one.aux_dict} for one in (shared, made))
             for name in (*self.param_names, *self.aux_names, *self.state_names):

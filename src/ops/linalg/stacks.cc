@@ -76,8 +76,10 @@ NDArray difference_of(const NDArray& a, const NDArray& b) { return call("elemwis
 
 NDArray head_or_zeros(const Gradient& g, size_t output) {
   if (g.has_head(output)) return g.head(output);
-  const NDArray& like = g.output(output);
-  return full(like.shape(), 0, like.dtype(), like.device());
+  Device device;  // outputs that are not saved have none
+  for (size_t k = 0; k < g.op().outputs; ++k)
+    if (g.has_head(k)) device = g.head(k).device();
+  return full(g.output(output).shape(), 0, g.output(output).dtype(), device);
 }
 
 NDArray mirrored_difference(const NDArray& x, bool lower) { return mirrored(difference_of(x, transposed(x)), lower); }

@@ -160,6 +160,7 @@ OpDef bincount() {
            [](const BincountAttrs& a, size_t inputs) {
              return Spelling{"_npi_bincount", {{"minlength", a.minlength}, {"has_weights", inputs > 1}}};
            },
+       .zero_gradient = true,
        .samples = {values({1, 1, 3}, DType::kInt64), Sample({values({1, 1, 3}, DType::kInt32), uniform({3})})}});
 }
 
