@@ -25,6 +25,8 @@ bool Completion::is_known(size_t i) const noexcept {
 
 void Completion::fill(Shapes shapes, size_t i, const Shape& shape) const {
   if (i >= shapes.size()) return;
+  check(std::ranges::all_of(shape, [](int64_t extent) { return extent >= -1; }), ErrorKind::kValue,
+        "{}: shape {} has a negative extent", name_, to_string(shape));
   std::optional<Shape>& known = shapes[i];
   bool fits = !known || known->size() == shape.size();
   if (known && fits)

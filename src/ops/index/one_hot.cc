@@ -217,7 +217,7 @@ OpDef unravel() {
              for (size_t d = a.shape.size(); d-- > 0;) {
                for (size_t i = 0; i < n; ++i) {
                  to[d * n + i] = d == 0 ? rest[i] : rest[i] % a.shape[d];
-                 rest[i] /= a.shape[d];
+                 if (d > 0) rest[i] /= a.shape[d];
                }
              }
              store_integers(to, c.output(0));
