@@ -41,9 +41,11 @@ class DeviceQueueTest : public ::testing::Test {
   }
 
   Config config_;
-  Engine engine_{config_};
+  // Before the engine: a device may note the end of its work only after what another one did behind it was waited for,
+  // and the engine ends when all of them have.
   Var x_, y_;
   int value_ = 0;
+  Engine engine_{config_};
 };
 
 TEST_F(DeviceQueueTest, WorkRunsOnItsStream) {

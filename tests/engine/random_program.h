@@ -137,10 +137,14 @@ inline std::optional<std::string> error_of(Engine& engine, Cell& cell) {
   return std::nullopt;
 }
 
-inline void wait_until_unused(Engine& engine, Cell& cell) {
-  try {
-    engine.wait_to_write(cell.var);
-  } catch (const std::exception&) {  // its error does not matter here
+// Nothing is left behind that could still touch a cell. A wait for one cell does not tell that: a stream that read it
+// before another one wrote it may note its own end later.
+inline void finish(Engine& engine) {
+  while (true) {
+    try {
+      return engine.wait_all();
+    } catch (const std::exception&) {  // errors of the programs do not matter any more
+    }
   }
 }
 
