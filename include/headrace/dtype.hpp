@@ -24,7 +24,8 @@ enum class DType : uint8_t {
 };
 inline constexpr int kDTypeCount = 13;
 
-size_t item_size(DType dtype) noexcept;
+inline constexpr uint8_t kItemSizes[kDTypeCount] = {4, 8, 2, 1, 4, 1, 8, 1, 2, 2, 4, 8, 2};
+inline size_t item_size(DType dtype) noexcept { return kItemSizes[static_cast<size_t>(dtype)]; }  // bytes
 std::string_view dtype_name(DType dtype) noexcept;  // NumPy's names: "float32", "bool", "bfloat16"
 DType parse_dtype(std::string_view name);           // raises TypeError for an unknown name
 bool is_floating(DType dtype) noexcept;

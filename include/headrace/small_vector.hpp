@@ -44,12 +44,15 @@ class SmallVector {
     }
     return *this;
   }
-  ~SmallVector() { release(); }
+  ~SmallVector() {
+    if (!is_inside()) [[unlikely]]
+      delete[] data_;
+  }
 
   size_t size() const noexcept { return size_; }
   bool empty() const noexcept { return size_ == 0; }
-  T* data() noexcept { return heap_ ? heap_ : inline_; }
-  const T* data() const noexcept { return heap_ ? heap_ : inline_; }
+  T* data() noexcept { return data_; }
+  const T* data() const noexcept { return data_; }
   T* begin() noexcept { return data(); }
   T* end() noexcept { return data() + size_; }
   const T* begin() const noexcept { return data(); }
@@ -65,8 +68,9 @@ class SmallVector {
     if (capacity > capacity_) grow(capacity);
   }
   void push_back(T value) {
-    if (size_ == capacity_) grow(size_t{capacity_} * 2);
-    data()[size_++] = value;
+    if (size_ == capacity_) [[unlikely]]
+      grow(size_t{capacity_} * 2);
+    data_[size_++] = value;
   }
   void pop_back() noexcept { --size_; }
   void clear() noexcept { size_ = 0; }
@@ -100,38 +104,45 @@ class SmallVector {
   }
 
  private:
-  void grow(size_t capacity) {
+  bool is_inside() const noexcept { return data_ == inline_; }
+
+  [[gnu::noinline]] void grow(size_t capacity) {
     capacity = std::max<size_t>(capacity, N * 2);
     T* bigger = new T[capacity];
-    std::memcpy(static_cast<void*>(bigger), data(), size_ * sizeof(T));
-    delete[] heap_;
-    heap_ = bigger;
+    std::memcpy(static_cast<void*>(bigger), data_, size_ * sizeof(T));
+    if (!is_inside()) delete[] data_;
+    data_ = bigger;
     capacity_ = static_cast<uint32_t>(capacity);
   }
   void copy_from(const SmallVector& other) {
-    if (!other.heap_ && !heap_) {  // a fixed number of bytes: a few moves instead of a call
+    if (other.is_inside() && is_inside()) {  // a fixed number of bytes: a few moves instead of a call
       std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), sizeof(inline_));
       size_ = other.size_;
       return;
     }
     reserve(other.size_);
-    std::memcpy(static_cast<void*>(data()), other.data(), other.size_ * sizeof(T));
+    std::memcpy(static_cast<void*>(data_), other.data_, other.size_ * sizeof(T));
     size_ = other.size_;
   }
+  // Of a vector whose elements lie inside.
   void steal(SmallVector& other) noexcept {
-    heap_ = std::exchange(other.heap_, nullptr);
     size_ = std::exchange(other.size_, 0);
+    if (other.is_inside()) {
+      std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), sizeof(inline_));
+      return;
+    }
+    data_ = std::exchange(other.data_, other.inline_);
     capacity_ = std::exchange(other.capacity_, N);
-    if (!heap_) std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), sizeof(inline_));
   }
   void release() noexcept {
-    delete[] heap_;
-    heap_ = nullptr;
+    if (!is_inside()) [[unlikely]]
+      delete[] data_;
+    data_ = inline_;
     capacity_ = N;
     size_ = 0;
   }
 
-  T* heap_ = nullptr;
+  T* data_ = inline_;  // never null; elsewhere when they do not fit
   uint32_t size_ = 0;
   uint32_t capacity_ = N;
   T inline_[N];

@@ -32,7 +32,9 @@ inline Classes& classes() {
 
 inline bool is_array(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  return type == classes().np || type == classes().nd || PyType_IsSubtype(type, classes().base);
+  if (type == classes().np || type == classes().nd) return true;
+  // Objects of a derived class are no smaller: numbers are told apart without a search among the bases.
+  return type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(PyArray)) && PyType_IsSubtype(type, classes().base);
 }
 inline NDArray& array_of(PyObject* object) { return reinterpret_cast<PyArray*>(object)->array; }
 inline bool is_np(PyObject* object) {

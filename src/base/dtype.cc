@@ -9,31 +9,29 @@ namespace {
 
 struct Row {
   std::string_view name;
-  uint8_t size;
   bool floating, integer, is_signed;
 };
 
 constexpr std::array<Row, kDTypeCount> kRows{{
-    {"float32", 4, true, false, true},
-    {"float64", 8, true, false, true},
-    {"float16", 2, true, false, true},
-    {"uint8", 1, false, true, false},
-    {"int32", 4, false, true, true},
-    {"int8", 1, false, true, true},
-    {"int64", 8, false, true, true},
-    {"bool", 1, false, false, false},
-    {"int16", 2, false, true, true},
-    {"uint16", 2, false, true, false},
-    {"uint32", 4, false, true, false},
-    {"uint64", 8, false, true, false},
-    {"bfloat16", 2, true, false, true},
+    {"float32", true, false, true},
+    {"float64", true, false, true},
+    {"float16", true, false, true},
+    {"uint8", false, true, false},
+    {"int32", false, true, true},
+    {"int8", false, true, true},
+    {"int64", false, true, true},
+    {"bool", false, false, false},
+    {"int16", false, true, true},
+    {"uint16", false, true, false},
+    {"uint32", false, true, false},
+    {"uint64", false, true, false},
+    {"bfloat16", true, false, true},
 }};
 
 const Row& row(DType dtype) noexcept { return kRows[static_cast<size_t>(dtype)]; }
 
 }  // namespace
 
-size_t item_size(DType dtype) noexcept { return row(dtype).size; }
 std::string_view dtype_name(DType dtype) noexcept { return row(dtype).name; }
 bool is_floating(DType dtype) noexcept { return row(dtype).floating; }
 bool is_integer(DType dtype) noexcept { return row(dtype).integer; }

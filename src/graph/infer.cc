@@ -46,7 +46,7 @@ class Inference {
       : heads_(symbol.outputs()), order_(topological_order(heads_)) {
     for (const Node* node : order_) {
       if (is_variable(*node))
-        types_[node] = {type_of_variable(*node, known)};
+        types_[node].push_back(type_of_variable(*node, known));
       else
         types_[node].resize(output_count(*node));
     }

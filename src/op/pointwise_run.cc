@@ -116,7 +116,7 @@ bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
     if (view->shape() != first.shape()) return false;
     return row_major ? view->is_contiguous() : view->strides() == first.strides();
   };
-  return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written, alike);
+  return std::ranges::all_of(inputs, alike) && std::ranges::all_of(written.subspan(1), alike);
 }
 
 PointwiseResult pointwise_result(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
