@@ -34,13 +34,15 @@ class Failed(Exception):
 class Worker:
     """The process of one framework, started again after a crash."""
 
-    def __init__(self, framework: str, python: pathlib.Path) -> None:
+    def __init__(self, framework: str, python: pathlib.Path, package: pathlib.Path | None = None) -> None:
+        """`package`: a folder in which the framework is looked up before elsewhere."""
         self._command = [python, HERE / "peers/worker.py", framework]
+        self._environment = os.environ | ({"PYTHONPATH": str(package)} if package else {})
         self._start()
 
     def _start(self) -> None:
         self._process = subprocess.Popen(
-            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self._environment
         )
         about = self._answer()
         self.version, self.cases = about["version"], about["cases"]
@@ -95,6 +97,15 @@ def measure(workers: dict[str, Worker], cases: list[str], rounds: int) -> dict:
     return {case: {name: statistics.median(t) for name, t in row.items()} for case, row in times.items()}
 
 
+def selected(parser: argparse.ArgumentParser, words: str, known: list[str]) -> list[str]:
+    """The cases that have one of the words in their names; all of them when there are no words."""
+    wanted = [word for word in words.split(",") if word]
+    for word in wanted:
+        if not any(word in case for case in known):
+            parser.error(f"no case has '{word}' in its name; the cases are:\n  " + "\n  ".join(known))
+    return [case for case in known if not wanted or any(word in case for word in wanted)]
+
+
 def machine(workers: dict[str, Worker]) -> str:
     found = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
     versions = ", ".join(f"{name} {worker.version}" for name, worker in workers.items())
@@ -131,12 +142,7 @@ def main() -> None:
     workers = start()
     if "headrace" not in workers:
         sys.exit(1)
-    known = workers["headrace"].cases
-    words = [word for word in arguments.k.split(",") if word]
-    for word in words:
-        if not any(word in case for case in known):
-            parser.error(f"no case has '{word}' in its name; the cases are:\n  " + "\n  ".join(known))
-    cases = [case for case in known if not words or any(word in case for word in words)]
+    cases = selected(parser, arguments.k, workers["headrace"].cases)
     text = f"{machine(workers)}\n\n{table(measure(workers, cases, arguments.n))}"
     for worker in workers.values():
         worker.close()
