@@ -75,6 +75,8 @@ std::vector<OpDef> suppression_operators();
 
 // image/
 std::vector<OpDef> decode_operators();
+std::vector<OpDef> image_flip_operators();
+std::vector<OpDef> image_jitter_operators();
 std::vector<OpDef> image_operators();
 std::vector<OpDef> resize_operators();
 std::vector<OpDef> scale_operators();
@@ -224,6 +226,8 @@ inline constexpr Family kFamilies[] = {
     fully_connected_operators,
     fused_convolution_operators,
     group_norm_operators,
+    image_flip_operators,
+    image_jitter_operators,
     image_operators,
     local_norm_operators,
     output_operators,

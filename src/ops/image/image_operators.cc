@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
+#include "ops/image/image_shape.h"
 
 namespace headrace {
 namespace {
@@ -84,9 +85,7 @@ struct CutAttrs {
 std::vector<NDArray> cut(std::span<const NDArray> in, const CutAttrs& a) {
   const Shape& shape = in[0].shape();
   const size_t ndim = shape.size();
-  check((ndim == 3 || ndim == 4) && (shape[ndim - 1] == 1 || shape[ndim - 1] == 3), ErrorKind::kRuntime,
-        "crop: expected (height, width, channels) with 1 or 3 channels, or a batch of such images, got shape {}",
-        to_string(shape));
+  check_image("crop", shape);
   const int64_t rows = shape[ndim - 3], columns = shape[ndim - 2];
   check(std::min(a.x, a.y) >= 0 && std::min(a.width, a.height) > 0 &&
             std::max({a.x, a.y, a.width, a.height}) <= std::max(rows, columns),

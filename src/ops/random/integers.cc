@@ -87,17 +87,6 @@ int64_t below(Stream& stream, int64_t bound) {
   return static_cast<int64_t>(wide_word(stream) % static_cast<uint64_t>(bound));
 }
 
-// Calls use(stream) with the one stream of an operation that draws step after step.
-template <class Use>
-void with_stream(const KernelContext& c, const Use& use) {
-  if (c.ticket() == kMtTicket) {
-    use(generators().states(Streams::kSequential).at(0));
-  } else {
-    PhiloxStream stream(c.ticket(), 0);
-    use(stream);
-  }
-}
-
 // The first `count` entries of a random permutation of 0..n-1.
 std::vector<int64_t> permutation(const KernelContext& c, int64_t n, int64_t count) {
   std::vector<int64_t> order(static_cast<size_t>(n));

@@ -43,8 +43,18 @@ void for_each_sample(const KernelContext& context, Streams streams, int64_t n, d
   });
 }
 
-// --- variates every distribution is built from
-// ------------------------------------------------------------------------
+// Calls use(stream) with the one stream of an operation that draws step after step, of Streams::kSequential.
+template <class Use>
+void with_stream(const KernelContext& c, const Use& use) {
+  if (c.ticket() == kMtTicket) {
+    use(generators().states(Streams::kSequential).at(0));
+  } else {
+    PhiloxStream stream(c.ticket(), 0);
+    use(stream);
+  }
+}
+
+// --- variates every distribution is built from -----------------------------------------------------------------------
 
 // Uniform in [0, 1), from one word (float) or two (double), as the C++ standard library makes it of mt19937.
 template <class Real, class Stream>

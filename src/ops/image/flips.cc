@@ -1,0 +1,103 @@
+// image.flip_left_right, image.flip_top_bottom, and the same with probability one half.
+#include <cstring>
+
+#include "ndarray/strided_copy.h"
+#include "op/gradient.h"
+#include "op/invoke.h"
+#include "op/kernel.h"
+#include "op/rule.h"
+#include "ops/image/image_shape.h"
+#include "ops/random/sampling.h"
+
+namespace headrace {
+namespace {
+
+// The axis of rows or columns, counted from the end: channels come last.
+enum class Side : uint8_t { kLeftRight = 2, kTopBottom = 3 };
+
+size_t axis_of(Side side, const Shape& shape) { return shape.size() - static_cast<size_t>(side); }
+
+template <Side kSide>
+std::vector<NDArray> flip(std::span<const NDArray> in, const NoAttrs&) {
+  const Shape& shape = in[0].shape();
+  check_image(kSide == Side::kLeftRight ? "flip_left_right" : "flip_top_bottom", shape);
+  return {call("reverse", {in[0]}, {{"axis", Shape{static_cast<int64_t>(axis_of(kSide, shape))}}})};
+}
+
+void infer_random(Infer& i, const NoAttrs&) {
+  check_image(i.name(), i.shape(0));
+  i.output(i.shape(0), i.dtype(0));
+  i.cost(1000 + static_cast<double>(i.size(0)));
+  generators().draw(i, Streams::kSequential);
+}
+
+// MXNet's rule: it is turned where a draw of two words is at least one half.
+template <Side kSide>
+void flip_at_random(KernelContext& c, const NoAttrs&) {
+  const Tensor &from = c.input(0), &to = c.output(0);
+  bool turned = false;
+  with_stream(c, [&](auto& stream) { turned = !(uniform01<double>(stream) < 0.5); });
+  const size_t bytes = static_cast<size_t>(from.size) * item_size(from.dtype);
+  if (bytes == 0) return;
+  if (!turned) {
+    std::memcpy(to.data, from.data, bytes);
+    return;
+  }
+  const size_t axis = axis_of(kSide, from.shape);
+  Strides backwards = from.strides;
+  backwards[axis] = -backwards[axis];
+  const int64_t last = (from.shape[axis] - 1) * from.strides[axis] * static_cast<int64_t>(item_size(from.dtype));
+  strided_copy(to.data, to.strides, from.as<char>() + last, backwards, from.shape, from.dtype);
+}
+
+template <Side kSide>
+OpDef in_every_call(const std::string& name, const char* doc) {
+  return general({.name = "_image_" + name,
+                  .aliases = {"_npx__image_" + name},
+                  .python = {"nd.image." + name, "npx.image." + name},
+                  .doc = doc,
+                  .complete = keep_shape,
+                  .compose = flip<kSide>,
+                  .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
+}
+
+template <Side kSide>
+OpDef at_random(const std::string& name, const char* doc) {
+  return general({.name = "_image_" + name,
+                  .aliases = {"_npx__image_" + name},
+                  .python = {"nd.image." + name, "npx.image." + name},
+                  .doc = doc,
+                  .complete = keep_shape,
+                  .infer = infer_random,
+                  .kernel = flip_at_random<kSide>,
+                  .gradient = [](Gradient& g, const NoAttrs&) { g.set(0, g.head()); },
+                  .own_gradient = true,
+                  .saves_inputs = kNothing,
+                  .is_random = true,
+                  .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
+}
+
+}  // namespace
+
+std::vector<OpDef> image_flip_operators() {
+  return {
+      in_every_call<Side::kLeftRight>(
+          "flip_left_right",
+          "Images (height, width, channels), or a batch of them, with the columns reversed. "
+          "Raises MXNetError for other shapes, and for channels that are not 1 or 3."),
+      in_every_call<Side::kTopBottom>(
+          "flip_top_bottom",
+          "Images (height, width, channels), or a batch of them, with the rows reversed. Raises "
+          "MXNetError for other shapes, and for channels that are not 1 or 3."),
+      at_random<Side::kLeftRight>("random_flip_left_right",
+                                  "Images (height, width, channels), or a batch of them as a whole, with the columns "
+                                  "reversed in half of the calls. The gradient is passed on as it is. Raises "
+                                  "MXNetError as image.flip_left_right does."),
+      at_random<Side::kTopBottom>("random_flip_top_bottom",
+                                  "Images (height, width, channels), or a batch of them as a whole, with the rows "
+                                  "reversed in half of the calls. The gradient is passed on as it is. Raises "
+                                  "MXNetError as image.flip_top_bottom does."),
+  };
+}
+
+}  // namespace headrace
