@@ -140,21 +140,11 @@ struct JitterAttrs {
              field(&JitterAttrs::hue, "hue", "It turns by up to this share of a circle.").required());
 };
 
-// An integer in [0, bound), and the order that a shuffle of four gives, as MXNet's build draws them: from one word,
-// whose largest values are refused so that all results are as likely.
-template <class Stream>
-uint32_t below(Stream& stream, uint32_t bound) {
-  const uint32_t share = std::numeric_limits<uint32_t>::max() / bound;
-  uint32_t word;
-  do word = static_cast<uint32_t>(stream());
-  while (word >= share * bound);
-  return word / share;
-}
-
+// The order that a shuffle of four gives.
 template <class Stream>
 std::array<int, 4> order_of_four(Stream& stream) {
   std::array<int, 4> order{0, 1, 2, 3};
-  for (uint32_t i = 1; i < order.size(); ++i) std::swap(order[i], order[below(stream, i + 1)]);
+  for (uint32_t i = 1; i < order.size(); ++i) std::swap(order[i], order[small_below(stream, i + 1)]);
   return order;
 }
 

@@ -9,6 +9,7 @@
 #include "op/rule.h"
 #include "ops/random/distributions.h"
 #include "ops/random/draw_gradient.h"
+#include "ops/random/mxnet_samplers.h"
 
 namespace headrace {
 namespace {
@@ -111,6 +112,22 @@ std::vector<double> gather_parameters(const KernelContext& c) {
   return values;
 }
 
+// One variate of the stream that a generator has: mt19937 gives MXNet's.
+template <class Real, class Stream>
+double variate(Distribution kind, Streams streams, Stream& stream, const double* p) {
+  if constexpr (!std::is_same_v<Stream, std::mt19937>)
+    return samplers::draw(kind, stream, p);
+  else if (streams == Streams::kSequential)
+    return samplers::mxnet::draw_sequential(kind, stream, p);
+  else
+    return samplers::mxnet::draw_parallel<Real>(kind, stream, p);
+}
+
+// Whether MXNet computes nd's samples of this dtype in double: those of float16 but for the gamma distribution, too.
+bool is_double(Distribution kind, DType dtype) {
+  return dtype == DType::kFloat64 || (dtype == DType::kFloat16 && kind != Distribution::kGamma);
+}
+
 void run_draw(KernelContext& c, const DrawAttrs& a) {
   const DistributionInfo& d = distribution_named(a.distribution);
   const Tensor& out = c.output(0);
@@ -121,9 +138,20 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
     check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), ErrorKind::kRuntime);
   int64_t per_set = out.size / sets, parameters = static_cast<int64_t>(d.parameters);
   double* samples = out.dtype == DType::kFloat64 ? out.as<double>() : c.workspace<double>(out.size);
-  for_each_sample(c, streams_of(a), out.size, 30, [&](auto& stream, int64_t i) {
-    samples[i] = samplers::draw(d.kind, stream, values.data() + i / per_set * parameters);
-  });
+  const Streams streams = streams_of(a);
+  const auto of_sample = [&](int64_t i) { return values.data() + i / per_set * parameters; };
+  if (d.kind == Distribution::kGamma && a.sequential && c.ticket() == kMtTicket) {
+    samplers::mxnet::fill_gamma(generators().states(streams).at(0), {samples, static_cast<size_t>(out.size)},
+                                [&](size_t i) { return of_sample(static_cast<int64_t>(i)); });
+  } else {
+    for_each_sample(c, streams, out.size, 30, [&](auto& stream, int64_t i) {
+      samples[i] = is_double(d.kind, out.dtype) ? variate<double>(d.kind, streams, stream, of_sample(i))
+                                                : variate<float>(d.kind, streams, stream, of_sample(i));
+    });
+    // MXNet draws one word more than there are samples.
+    if (d.kind == Distribution::kPower && a.sequential && c.ticket() == kMtTicket)
+      generators().states(streams).at(0).discard(1);
+  }
   if (out.dtype == DType::kFloat64) return;
   dispatch(out.dtype, [&]<class T>() { std::transform(samples, samples + out.size, out.as<T>(), sample_as<T>); });
 }

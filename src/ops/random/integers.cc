@@ -87,15 +87,18 @@ int64_t below(Stream& stream, int64_t bound) {
   return static_cast<int64_t>(wide_word(stream) % static_cast<uint64_t>(bound));
 }
 
-// The first `count` entries of a random permutation of 0..n-1.
-std::vector<int64_t> permutation(const KernelContext& c, int64_t n, int64_t count) {
+// 0..n-1 in random order. mt19937: as MXNet orders rows.
+std::vector<int64_t> permutation(const KernelContext& c, int64_t n) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
   with_stream(c, [&](auto& stream) {
-    for (int64_t i = 0; i < count; ++i)
-      std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(i + below(stream, n - i))]);
+    for (int64_t i = n - 1; i > 0; --i) {
+      const int64_t other = c.ticket() == kMtTicket && i < std::numeric_limits<uint32_t>::max()
+                                ? small_below(stream, static_cast<uint32_t>(i) + 1)
+                                : below(stream, i + 1);
+      std::swap(order[static_cast<size_t>(i)], order[static_cast<size_t>(other)]);
+    }
   });
-  order.resize(static_cast<size_t>(count));
   return order;
 }
 
@@ -116,7 +119,7 @@ OpDef shuffle() {
             const Tensor &from = c.input(0), &to = c.output(0);
             int64_t rows = to.shape[0];
             if (to.size == 0) return;
-            std::vector<int64_t> order = permutation(c, rows, rows);
+            std::vector<int64_t> order = permutation(c, rows);
             size_t bytes = static_cast<size_t>(to.size / rows) * item_size(to.dtype);
             parallel_for(rows, 16, static_cast<double>(to.size), [&](int64_t begin, int64_t end) {
               for (int64_t i = begin; i < end; ++i)
@@ -150,56 +153,90 @@ struct ChoiceAttrs {
   bool is_weighted(size_t inputs) const { return inputs > weights(); }
 };
 
-// Indices without replacement, by weights: the largest of log(u) / w.
+// --- choice: how MXNet's words become indices
+// -------------------------------------------------------------------------
+
+// mt19937 gives MXNet's indices, from single words and floats; others have more bits to decide by.
 template <class Stream>
-std::vector<int64_t> weighted_order(Stream& stream, const std::vector<double>& weights, int64_t count) {
-  std::vector<std::pair<double, int64_t>> keys;
+inline constexpr bool kAsMxnet = std::is_same_v<Stream, std::mt19937>;
+template <class Stream>
+using Decider = std::conditional_t<kAsMxnet<Stream>, float, double>;
+
+template <class Stream>
+int64_t index_below(Stream& stream, int64_t bound) {
+  if constexpr (kAsMxnet<Stream>)
+    if (bound <= std::numeric_limits<uint32_t>::max())
+      return static_cast<int64_t>(static_cast<uint32_t>(stream()) % static_cast<uint64_t>(bound));
+  return below(stream, bound);
+}
+
+// `count` different ones of 0..n-1: the ones that are exchanged are the fewer of those wanted and those left.
+template <class Stream>
+std::vector<int64_t> different(Stream& stream, int64_t n, int64_t count) {
+  std::vector<int64_t> indices(static_cast<size_t>(n));
+  std::iota(indices.begin(), indices.end(), int64_t{0});
+  const int64_t exchanged = std::min(count, n - count), kept = n - exchanged;
+  for (int64_t i = 0; i < exchanged; ++i) {
+    const int64_t place = index_below(stream, kept + i + 1);
+    if (place < kept) std::swap(indices[static_cast<size_t>(place)], indices[static_cast<size_t>(kept + i)]);
+  }
+  if (2 * count < n) return {indices.end() - count, indices.end()};
+  return {indices.begin(), indices.begin() + count};
+}
+
+// The same by weights, of which more than `count` are positive or as many: those with the largest keys, each a Gumbel
+// variate and the logarithm of the weight.
+template <class Stream>
+std::vector<int64_t> different(Stream& stream, const std::vector<double>& weights, int64_t count) {
+  using Real = Decider<Stream>;
+  std::vector<std::pair<Real, int64_t>> keys;
   for (size_t i = 0; i < weights.size(); ++i)
-    keys.emplace_back(weights[i] > 0 ? std::log(1 - uniform01<double>(stream)) / weights[i] : -kInf,
+    keys.emplace_back(-std::log(-std::log(uniform01<Real>(stream))) + std::log(static_cast<Real>(weights[i])),
                       static_cast<int64_t>(i));
-  std::partial_sort(keys.begin(), keys.begin() + count, keys.end(), std::greater<>());
-  std::vector<int64_t> order;
-  for (int64_t i = 0; i < count; ++i) order.push_back(keys[static_cast<size_t>(i)].second);
-  return order;
+  std::ranges::stable_sort(keys, std::greater<>(), &std::pair<Real, int64_t>::first);
+  std::vector<int64_t> indices;
+  for (int64_t i = 0; i < count; ++i) indices.push_back(keys[static_cast<size_t>(i)].second);
+  return indices;
+}
+
+std::vector<double> weights_of(const KernelContext& c, const Tensor& given) {
+  std::vector<double> weights(static_cast<size_t>(given.size));
+  dispatch(given.dtype, [&]<class T>() {
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(given.as<T>()[i]);
+  });
+  const bool are_any = std::ranges::any_of(weights, [](double w) { return w > 0; });
+  check(std::ranges::all_of(weights, [](double w) { return w >= 0; }) && are_any, ErrorKind::kValue,
+        "{}: probabilities must not be negative and not all 0", c.name());
+  return weights;
+}
+
+// By running sums of weights.
+template <class Stream>
+int64_t by_sums(Stream& stream, const std::vector<double>& sums) {
+  const double total = sums.back(), scale = std::abs(total - 1) < 1e-5 ? 1 : total;
+  const auto found = std::lower_bound(sums.begin(), sums.end(), uniform01<Decider<Stream>>(stream) * scale);
+  return std::min<int64_t>(found - sums.begin(), static_cast<int64_t>(sums.size()) - 1);
 }
 
 void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   const Tensor& out = c.output(0);
-  auto* indices = out.as<int64_t>();
+  const std::span<int64_t> indices(out.as<int64_t>(), static_cast<size_t>(out.size));
   const int64_t choices = a.a ? *a.a : c.input(0).shape[0];
+  const auto fill = [&](const std::vector<int64_t>& chosen) { std::ranges::copy(chosen, indices.begin()); };
   if (!a.is_weighted(c.input_count())) {
-    if (!a.replace) {
-      std::vector<int64_t> order = permutation(c, choices, out.size);
-      std::copy(order.begin(), order.end(), indices);
-      return;
-    }
-    for_each_sample(c, Streams::kSequential, out.size, 10,
-                    [&](auto& stream, int64_t i) { indices[i] = below(stream, choices); });
-    return;
-  }
-  std::vector<double> weights(static_cast<size_t>(choices));
-  const Tensor& given = c.input(a.weights());
-  dispatch(given.dtype, [&]<class T>() {
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(given.as<T>()[i]);
-  });
-  int64_t usable = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
-  check(std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; }) && usable > 0, ErrorKind::kValue,
-        "{}: probabilities must not be negative and not all 0", c.name());
-  if (!a.replace) {
-    check(usable >= out.size, ErrorKind::kValue, "{}: {} different indices are wanted, but only {} have a probability",
-          c.name(), out.size, usable);
-    with_stream(c, [&](auto& stream) {
-      std::vector<int64_t> order = weighted_order(stream, weights, out.size);
-      std::copy(order.begin(), order.end(), indices);
+    if (!a.replace) return with_stream(c, [&](auto& stream) { fill(different(stream, choices, out.size)); });
+    return for_each_sample(c, Streams::kSequential, out.size, 10, [&](auto& stream, int64_t i) {
+      indices[static_cast<size_t>(i)] = index_below(stream, choices);
     });
-    return;
   }
+  std::vector<double> weights = weights_of(c, c.input(a.weights()));
+  const int64_t usable = std::ranges::count_if(weights, [](double w) { return w > 0; });
+  check(a.replace || usable >= out.size, ErrorKind::kValue,
+        "{}: {} different indices are wanted, but only {} have a probability", c.name(), out.size, usable);
+  if (!a.replace) return with_stream(c, [&](auto& stream) { fill(different(stream, weights, out.size)); });
   std::partial_sum(weights.begin(), weights.end(), weights.begin());
-  for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
-    double u = uniform01<double>(stream) * weights.back();
-    auto found = std::upper_bound(weights.begin(), weights.end(), u);
-    indices[i] = std::min<int64_t>(found - weights.begin(), choices - 1);
-  });
+  for_each_sample(c, Streams::kSequential, out.size, 30,
+                  [&](auto& stream, int64_t i) { indices[static_cast<size_t>(i)] = by_sums(stream, weights); });
 }
 
 OpDef choice() {
@@ -266,21 +303,30 @@ void infer_candidates(Infer& i, const CandidateAttrs& a) {
             a.range_max);
   i.output(a.shape, DType::kInt64);
   i.output({a.shape[0]}, DType::kInt64);
-  generators().draw(i, Streams::kSequential);
+  generators().draw(i, Streams::kParallel);
+}
+
+template <class Stream>
+void draw_row(Stream& stream, int64_t range_max, std::span<int64_t> row, int64_t& tries) {
+  const double range = std::log(static_cast<double>(range_max));
+  std::unordered_set<int64_t> seen;
+  for (tries = 0; seen.size() < row.size(); ++tries) {
+    const int64_t drawn = std::lround(std::exp(uniform01<double>(stream) * range)) - 1;
+    if (seen.insert(drawn).second) row[seen.size() - 1] = drawn;
+  }
 }
 
 void run_candidates(KernelContext& c, const CandidateAttrs& a) {
-  const double range = std::log(static_cast<double>(a.range_max));
-  auto *classes = c.output(0).as<int64_t>(), *tries = c.output(1).as<int64_t>();
-  with_stream(c, [&](auto& stream) {
-    for (int64_t row = 0; row < a.shape[0]; ++row, classes += a.shape[1]) {
-      std::unordered_set<int64_t> seen;
-      for (tries[row] = 0; static_cast<int64_t>(seen.size()) < a.shape[1]; ++tries[row]) {
-        const int64_t drawn = std::lround(std::exp(uniform01<double>(stream) * range)) - 1;
-        if (seen.insert(drawn).second) classes[seen.size() - 1] = drawn;
-      }
-    }
-  });
+  const int64_t rows = a.shape[0], classes = a.shape[1];
+  const auto draw = [&](auto& stream, int64_t row) {
+    draw_row(stream, a.range_max, {c.output(0).as<int64_t>() + row * classes, static_cast<size_t>(classes)},
+             c.output(1).as<int64_t>()[row]);
+  };
+  if (c.ticket() != kMtTicket) return for_each_sample(c, Streams::kParallel, rows, 1e4, draw);
+  // As in MXNet, one state for a row, or for as many as there are more rows than states.
+  const int64_t step = rows / kMaxParallelStates + (rows % kMaxParallelStates > 0);
+  for (int64_t row = 0; row < rows; ++row)
+    draw(generators().states(Streams::kParallel).at(static_cast<size_t>(row / step)), row);
 }
 
 OpDef candidates() {

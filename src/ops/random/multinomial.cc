@@ -55,9 +55,12 @@ std::vector<double> cumulative(const Tensor& p, const char* name) {
   return sums;
 }
 
-template <class Stream>
+// A category by sums that end in about 1 or in what weights that are no probabilities have together. `Real`: of which
+// precision the uniform is that decides.
+template <class Real, class Stream>
 int64_t category(Stream& stream, const double* sums, int64_t k) {
-  double u = uniform01<double>(stream) * sums[k - 1];
+  const double total = sums[k - 1], scale = std::abs(total - 1) < 1e-5 ? 1 : total;
+  const double u = uniform01<Real>(stream) * scale;
   return std::min<int64_t>(std::upper_bound(sums, sums + k, u) - sums, k - 1);
 }
 
@@ -72,7 +75,7 @@ void infer_multinomial(Infer& i, const MultinomialAttrs& a) {
   i.output(shape, a.dtype);
   if (a.get_prob) i.output(shape, i.dtype(0));
   i.cost(100 + static_cast<double>(i.size(0)) * 2 + static_cast<double>(element_count(shape)) * 30);
-  generators().draw(i, Streams::kParallel);
+  generators().draw(i, Streams::kSequential);
 }
 
 void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
@@ -81,8 +84,11 @@ void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
   std::vector<double> sums = cumulative(p, c.name());
   int64_t k = p.shape.back(), draws = out.size / (p.size / k);
   std::vector<int64_t> drawn(static_cast<size_t>(out.size));
-  for_each_sample(c, Streams::kParallel, out.size, 30, [&](auto& stream, int64_t i) {
-    drawn[static_cast<size_t>(i)] = category(stream, sums.data() + i / draws * k, k);
+  if (c.ticket() == kMtTicket)  // MXNet's uniforms and sums are floats
+    for (double& sum : sums) sum = static_cast<float>(sum);
+  for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
+    using Real = std::conditional_t<std::is_same_v<std::decay_t<decltype(stream)>, std::mt19937>, float, double>;
+    drawn[static_cast<size_t>(i)] = category<Real>(stream, sums.data() + i / draws * k, k);
   });
   dispatch(out.dtype, [&]<class T>() {
     for (int64_t i = 0; i < out.size; ++i) out.as<T>()[i] = static_cast<T>(drawn[static_cast<size_t>(i)]);
@@ -204,7 +210,7 @@ OpDef np_multinomial() {
             for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n),
                             [&](auto& stream, int64_t i) {
                               for (int64_t trial = 0; trial < a.n; ++trial)
-                                ++counts[i * k + category(stream, sums.data(), k)];
+                                ++counts[i * k + category<double>(stream, sums.data(), k)];
                             });
           },
       .zero_gradient = true,

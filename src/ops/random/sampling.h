@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "backend/cpu/parallel.h"
 #include "op/kernel.h"
@@ -55,6 +56,17 @@ void with_stream(const KernelContext& c, const Use& use) {
 }
 
 // --- variates every distribution is built from -----------------------------------------------------------------------
+
+// An integer in [0, bound) from one word, as MXNet's build draws it; the largest words are refused, so that all results
+// are as likely.
+template <class Stream>
+uint32_t small_below(Stream& stream, uint32_t bound) {
+  const uint32_t share = std::numeric_limits<uint32_t>::max() / bound;
+  uint32_t word;
+  do word = static_cast<uint32_t>(stream());
+  while (word >= share * bound);
+  return word / share;
+}
 
 // Uniform in [0, 1), from one word (float) or two (double), as the C++ standard library makes it of mt19937.
 template <class Real, class Stream>

@@ -99,11 +99,20 @@ void run_draw(KernelContext& c, const A& a) {
   Affine affine = affine_of(a);
   if constexpr (std::is_same_v<A, NdNormalAttrs>)
     check(!(a.scale < 0), ErrorKind::kRuntime, "{}: scale must not be negative, got {}", c.name(), a.scale);
-  if (out.dtype == DType::kFloat32) return draw<kKind>(c, kStreams, out.as<float>(), out.size, affine);
-  if (out.dtype == DType::kFloat64) return draw<kKind>(c, kStreams, out.as<double>(), out.size, affine);
-  float* values = c.workspace<float>(out.size);
-  draw<kKind>(c, kStreams, values, out.size, affine);
-  simd::convert(values, DType::kFloat32, out.data, out.dtype, out.size);
+  // MXNet draws np's samples in float whatever their dtype is, and nd's of float16 in double.
+  const bool as_mxnet = c.ticket() == kMtTicket;
+  const bool in_double =
+      as_mxnet ? kStreams == Streams::kParallel && out.dtype != DType::kFloat32 : out.dtype == DType::kFloat64;
+  const auto run = [&]<class Real>(DType dtype) {
+    if (out.dtype == dtype) return draw<kKind>(c, kStreams, out.as<Real>(), out.size, affine);
+    Real* values = c.workspace<Real>(out.size);
+    draw<kKind>(c, kStreams, values, out.size, affine);
+    simd::convert(values, dtype, out.data, out.dtype, out.size);
+  };
+  if (in_double)
+    run.template operator()<double>(DType::kFloat64);
+  else
+    run.template operator()<float>(DType::kFloat32);
 }
 
 template <Kind kKind, Streams kStreams, class A>
