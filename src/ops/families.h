@@ -66,11 +66,15 @@ std::vector<OpDef> fused_convolution_operators();
 // detection/
 std::vector<OpDef> anchor_operators();
 std::vector<OpDef> box_coding_operators();
+std::vector<OpDef> mask_target_operators();
 std::vector<OpDef> multibox_detection_operators();
 std::vector<OpDef> multibox_target_operators();
 std::vector<OpDef> overlap_operators();
+std::vector<OpDef> proposal_operators();
 std::vector<OpDef> roi_align_operators();
 std::vector<OpDef> roi_pooling_operators();
+std::vector<OpDef> rotated_align_operators();
+std::vector<OpDef> sensitive_pooling_operators();
 std::vector<OpDef> suppression_operators();
 
 // image/
@@ -212,11 +216,15 @@ inline constexpr Family kFamilies[] = {
     ctc_loss_operators,
     anchor_operators,
     box_coding_operators,
+    mask_target_operators,
     multibox_detection_operators,
     multibox_target_operators,
     overlap_operators,
+    proposal_operators,
     roi_align_operators,
     roi_pooling_operators,
+    rotated_align_operators,
+    sensitive_pooling_operators,
     suppression_operators,
     decode_operators,
     deconvolution_operators,

@@ -14,7 +14,14 @@
 
 namespace headrace {
 
-enum class BoxFormat : uint8_t { kCorner, kCenter };
+// kPixels: corners of which each is a pixel that belongs to the box.
+enum class BoxFormat : uint8_t { kCorner, kCenter, kPixels };
+
+// What a side is longer than the difference of its ends.
+template <class T>
+constexpr T longer_by(BoxFormat format) {
+  return format == BoxFormat::kPixels ? T{1} : T{0};
+}
 
 inline constexpr char kBoxFormatDoc[] =
     "What the four numbers of a box are: 'corner' xmin, ymin, xmax, ymax; 'center' x, y, width, height.";
@@ -26,10 +33,10 @@ inline BoxFormat box_format(const std::string& name) {
 // What two boxes share of the axis of their first and third number.
 template <class T>
 T shared_side(const T* a, const T* b, BoxFormat format) {
-  const bool corner = format == BoxFormat::kCorner;
+  const bool corner = format != BoxFormat::kCenter;
   const T a_low = corner ? a[0] : a[0] - a[2] / 2, a_high = corner ? a[2] : a[0] + a[2] / 2;
   const T b_low = corner ? b[0] : b[0] - b[2] / 2, b_high = corner ? b[2] : b[0] + b[2] / 2;
-  const T side = std::min(a_high, b_high) - std::max(a_low, b_low);
+  const T side = std::min(a_high, b_high) - std::max(a_low, b_low) + longer_by<T>(format);
   return side > 0 ? side : T{0};
 }
 
@@ -41,8 +48,9 @@ T shared_area(const T* a, const T* b, BoxFormat format) {
 // 0 of a box that is turned inside out.
 template <class T>
 T box_area(const T* box, BoxFormat format) {
-  const T width = format == BoxFormat::kCorner ? box[2] - box[0] : box[2];
-  const T height = format == BoxFormat::kCorner ? box[3] - box[1] : box[3];
+  const bool center = format == BoxFormat::kCenter;
+  const T width = center ? box[2] : box[2] - box[0] + longer_by<T>(format);
+  const T height = center ? box[3] : box[3] - box[1] + longer_by<T>(format);
   return width < 0 || height < 0 ? T{0} : width * height;
 }
 
