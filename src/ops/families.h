@@ -102,6 +102,7 @@ std::vector<OpDef> pooling_v1_operators();
 
 // quantization/
 std::vector<OpDef> calibrate_operators();
+std::vector<OpDef> intgemm_operators();
 std::vector<OpDef> quantize_operators();
 std::vector<OpDef> quantized_element_operators();
 std::vector<OpDef> quantized_layer_operators();
@@ -238,6 +239,7 @@ inline constexpr Family kFamilies[] = {
     pooling_operators,
     pooling_v1_operators,
     calibrate_operators,
+    intgemm_operators,
     quantize_operators,
     quantized_element_operators,
     quantized_layer_operators,
