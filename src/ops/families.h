@@ -133,6 +133,7 @@ std::vector<OpDef> sum_operators();
 std::vector<OpDef> variance_operators();
 
 // rnn/
+std::vector<OpDef> quantized_rnn_operators();
 std::vector<OpDef> rnn_operators();
 
 // shape/
@@ -268,6 +269,7 @@ inline constexpr Family kFamilies[] = {
     softmax_operators,
     sum_operators,
     variance_operators,
+    quantized_rnn_operators,
     rnn_operators,
     broadcast_operators,
     diagonal_operators,
