@@ -442,6 +442,11 @@ def test_logaddexp_of_equal_infinities():
     numpy.testing.assert_allclose(np.logaddexp(np.array(x), np.array(y)).asnumpy(), numpy.logaddexp(x, y))
 
 
+def test_the_gradient_of_gradientmultiplier_can_be_called():
+    product = nd.contrib.backward_gradientmultiplier(nd.array([1, -2]), scalar=3)
+    assert product.asnumpy().tolist() == [3, -6]
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
 def test_remainders_of_integers_have_a_zero_gradient(dtype):
     calls = {nd.broadcast_mod: (1, -2), (lambda a, b: a % 3): (1, 0), (lambda a, b: 8 % b): (0, -2)}
