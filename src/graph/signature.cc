@@ -22,7 +22,11 @@ size_t wanted_of_any_number(const Node& node, size_t given) {
   if (op.control_flow != ControlFlow::kNone) return given;  // num_args counts the bodies, and no input is left out
   size_t wanted = op.input_count ? op.input_count(*node.attrs) : given;
   const FieldInfo* field = count_field(op);
-  if (!field) return std::max(wanted, given);
+  if (!field) {
+    check(wanted <= std::max(kMostInputs, given), ErrorKind::kRuntime,
+          "{}: its attributes ask for {} inputs, more than the {} that a node may have", op.name, wanted, kMostInputs);
+    return std::max(wanted, given);
+  }
   if (!op.input_count && node.label->attrs.contains(field->name))
     wanted = static_cast<size_t>(std::max<int64_t>(std::get<int64_t>(field->get(node.attrs->data())), 0));
   check(wanted > 0, ErrorKind::kRuntime, "{}: at least one input is needed; give some, or say how many in {}", op.name,

@@ -66,11 +66,15 @@ std::vector<OpDef> fused_convolution_operators();
 // detection/
 std::vector<OpDef> anchor_operators();
 std::vector<OpDef> box_coding_operators();
+std::vector<OpDef> mask_target_operators();
 std::vector<OpDef> multibox_detection_operators();
 std::vector<OpDef> multibox_target_operators();
 std::vector<OpDef> overlap_operators();
+std::vector<OpDef> proposal_operators();
 std::vector<OpDef> roi_align_operators();
 std::vector<OpDef> roi_pooling_operators();
+std::vector<OpDef> rotated_align_operators();
+std::vector<OpDef> sensitive_pooling_operators();
 std::vector<OpDef> suppression_operators();
 
 // image/
@@ -100,6 +104,7 @@ std::vector<OpDef> pooling_v1_operators();
 
 // quantization/
 std::vector<OpDef> calibrate_operators();
+std::vector<OpDef> intgemm_operators();
 std::vector<OpDef> quantize_operators();
 std::vector<OpDef> quantized_element_operators();
 std::vector<OpDef> quantized_layer_operators();
@@ -130,6 +135,7 @@ std::vector<OpDef> sum_operators();
 std::vector<OpDef> variance_operators();
 
 // rnn/
+std::vector<OpDef> quantized_rnn_operators();
 std::vector<OpDef> rnn_operators();
 
 // shape/
@@ -214,11 +220,15 @@ inline constexpr Family kFamilies[] = {
     ctc_loss_operators,
     anchor_operators,
     box_coding_operators,
+    mask_target_operators,
     multibox_detection_operators,
     multibox_target_operators,
     overlap_operators,
+    proposal_operators,
     roi_align_operators,
     roi_pooling_operators,
+    rotated_align_operators,
+    sensitive_pooling_operators,
     suppression_operators,
     decode_operators,
     deconvolution_operators,
@@ -234,6 +244,7 @@ inline constexpr Family kFamilies[] = {
     pooling_operators,
     pooling_v1_operators,
     calibrate_operators,
+    intgemm_operators,
     quantize_operators,
     quantized_element_operators,
     quantized_layer_operators,
@@ -262,6 +273,7 @@ inline constexpr Family kFamilies[] = {
     softmax_operators,
     sum_operators,
     variance_operators,
+    quantized_rnn_operators,
     rnn_operators,
     broadcast_operators,
     diagonal_operators,

@@ -1,8 +1,10 @@
-// Boxes of objects in images: four numbers, corners (xmin, ymin, xmax, ymax) or a center and sizes (x, y, width,
-// height); and floats as the type that such operators compute in. Pure functions; any thread.
+// Boxes of objects in images: how much two overlap, which of many stay, where one is relative to another; and floats as
+// the type that such operators compute in. Pure functions; any thread.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -12,7 +14,17 @@
 
 namespace headrace {
 
-enum class BoxFormat : uint8_t { kCorner, kCenter };
+// kPixels: corners of which each is a pixel that belongs to the box.
+enum class BoxFormat : uint8_t { kCorner, kCenter, kPixels };
+
+// What a side is longer than the difference of its ends.
+template <class T>
+constexpr T longer_by(BoxFormat format) {
+  return format == BoxFormat::kPixels ? T{1} : T{0};
+}
+
+inline constexpr char kBoxFormatDoc[] =
+    "What the four numbers of a box are: 'corner' xmin, ymin, xmax, ymax; 'center' x, y, width, height.";
 
 inline BoxFormat box_format(const std::string& name) {
   return name == "center" ? BoxFormat::kCenter : BoxFormat::kCorner;
@@ -21,10 +33,10 @@ inline BoxFormat box_format(const std::string& name) {
 // What two boxes share of the axis of their first and third number.
 template <class T>
 T shared_side(const T* a, const T* b, BoxFormat format) {
-  const bool corner = format == BoxFormat::kCorner;
+  const bool corner = format != BoxFormat::kCenter;
   const T a_low = corner ? a[0] : a[0] - a[2] / 2, a_high = corner ? a[2] : a[0] + a[2] / 2;
   const T b_low = corner ? b[0] : b[0] - b[2] / 2, b_high = corner ? b[2] : b[0] + b[2] / 2;
-  const T side = std::min(a_high, b_high) - std::max(a_low, b_low);
+  const T side = std::min(a_high, b_high) - std::max(a_low, b_low) + longer_by<T>(format);
   return side > 0 ? side : T{0};
 }
 
@@ -36,9 +48,73 @@ T shared_area(const T* a, const T* b, BoxFormat format) {
 // 0 of a box that is turned inside out.
 template <class T>
 T box_area(const T* box, BoxFormat format) {
-  const T width = format == BoxFormat::kCorner ? box[2] - box[0] : box[2];
-  const T height = format == BoxFormat::kCorner ? box[3] - box[1] : box[3];
+  const bool center = format == BoxFormat::kCenter;
+  const T width = center ? box[2] : box[2] - box[0] + longer_by<T>(format);
+  const T height = center ? box[3] : box[3] - box[1] + longer_by<T>(format);
   return width < 0 || height < 0 ? T{0} : width * height;
+}
+
+// What two boxes share, divided by what they cover together, their areas being known.
+template <class T>
+T overlap(const T* a, T area, const T* b, T other_area, BoxFormat format) {
+  const T both = shared_area(a, b, format);
+  return both > 0 ? both / (area + other_area - both) : T{0};
+}
+
+template <class T>
+T overlap(const T* a, const T* b, BoxFormat format) {
+  return overlap(a, box_area(a, format), b, box_area(b, format), format);
+}
+
+// The numbers up to `count`, those of the largest scores first; of equal ones the first.
+template <class F>
+std::vector<int64_t> best_first(int64_t count, F&& score) {
+  std::vector<int64_t> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::ranges::stable_sort(order, std::greater<>(), score);
+  return order;
+}
+
+// Of `count` boxes, the best first, those that no better one that stays takes away: takes(better, other); `most` at
+// most.
+template <class F>
+std::vector<int64_t> survivors(int64_t count, int64_t most, F&& takes) {
+  std::vector<char> gone(static_cast<size_t>(count), 0);
+  std::vector<int64_t> result;
+  for (int64_t i = 0; i < count && std::ssize(result) < most; ++i) {
+    if (gone[static_cast<size_t>(i)]) continue;
+    result.push_back(i);
+    for (int64_t j = i + 1; j < count; ++j) {
+      char& lost = gone[static_cast<size_t>(j)];
+      if (!lost) lost = takes(i, j);
+    }
+  }
+  return result;
+}
+
+// One axis of a box: its middle and its size.
+template <class T>
+struct Side {
+  T place, size;
+};
+
+// Of the axis of the first and third of four corners.
+template <class T>
+Side<T> side_of(const T* corners) {
+  return {(corners[0] + corners[2]) / 2, corners[2] - corners[0]};
+}
+
+// What networks learn of a box: how far it is from an anchor, in the anchor's sizes, and the logarithm of how much
+// larger it is.
+template <class T>
+Side<T> relative(const Side<T>& box, const Side<T>& anchor) {
+  return {(box.place - anchor.place) / anchor.size, std::log(box.size / anchor.size)};
+}
+
+// The way back.
+template <class T>
+Side<T> absolute(const Side<T>& learned, const Side<T>& anchor) {
+  return {learned.place * anchor.size + anchor.place, std::exp(learned.size) * anchor.size};
 }
 
 template <class T>

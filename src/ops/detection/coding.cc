@@ -30,6 +30,14 @@ void infer_encode(Infer& i, const NoAttrs&) {
   i.cost(100 + 10.0 * static_cast<double>(i.size(2)));
 }
 
+// Of the axis of the first and third of four numbers, as MXNet computes it here.
+template <class T>
+Side<T> axis_of(const T* box, BoxFormat format) {
+  if (format == BoxFormat::kCenter) return {box[0], box[2]};
+  const T size = box[2] - box[0];
+  return {box[0] + size * T{0.5}, size};
+}
+
 template <class T>
 void encode(KernelContext& c) {
   const Shape& shape = c.input(2).shape;
@@ -46,10 +54,10 @@ void encode(KernelContext& c) {
     const T* anchor = anchors.at(4 * i);
     std::fill_n(masks.at(4 * i), 4, T{1});
     for (int axis : {0, 1}) {
-      const T size = ref[axis + 2] - ref[axis], anchor_size = anchor[axis + 2] - anchor[axis];
-      const T place = ref[axis] + size * T{0.5}, anchor_place = anchor[axis] + anchor_size * T{0.5};
-      targets[4 * i + axis] = ((place - anchor_place) / anchor_size - means[axis]) / stds[axis];
-      targets[4 * i + axis + 2] = (std::log(size / anchor_size) - means[axis + 2]) / stds[axis + 2];
+      const Side<T> learned =
+          relative(axis_of(ref + axis, BoxFormat::kCorner), axis_of(anchor + axis, BoxFormat::kCorner));
+      targets[4 * i + axis] = (learned.place - means[axis]) / stds[axis];
+      targets[4 * i + axis + 2] = (learned.size - means[axis + 2]) / stds[axis + 2];
     }
   }
   targets.store();
@@ -88,23 +96,17 @@ struct DecodeAttrs {
              field(&DecodeAttrs::std2, "std2", "Factor of the third number."),
              field(&DecodeAttrs::std3, "std3", "Factor of the fourth number."),
              field(&DecodeAttrs::clip, "clip", "Largest logarithm of a size; not positive: any."),
-             field(&DecodeAttrs::format, "format",
-                   "What anchors are: 'corner' xmin, ymin, xmax, ymax; 'center' x, y, "
-                   "width, height.")
-                 .one_of("corner|center"));
+             field(&DecodeAttrs::format, "format", kBoxFormatDoc).one_of("corner|center"));
 };
 
 // Of one axis: where the box is and half of its size.
 template <class T>
 void decode_axis(const T* x, const T* anchor, const DecodeAttrs& a, T place_factor, T size_factor, T* out) {
-  const bool corner = a.format == "corner";
-  const T size = corner ? anchor[2] - anchor[0] : anchor[2];
-  const T place = corner ? anchor[0] + size * T{0.5} : anchor[0];
   T grown = x[2] * size_factor;
   if (a.clip > 0) grown = std::min(grown, static_cast<T>(a.clip));
-  const T center = x[0] * place_factor * size + place, half = std::exp(grown) * size * T{0.5};
-  out[0] = center - half;
-  out[2] = center + half;
+  const Side<T> box = absolute<T>({x[0] * place_factor, grown}, axis_of(anchor, box_format(a.format)));
+  out[0] = box.place - box.size * T{0.5};
+  out[2] = box.place + box.size * T{0.5};
 }
 
 template <class T>

@@ -54,13 +54,12 @@ constexpr int64_t kWidth = 6;
 
 template <class T>
 void write_box(const T* anchor, const T* place, const DetectionAttrs& a, T* out) {
-  for (int axis : {0, 1}) {
-    const T size = anchor[axis + 2] - anchor[axis], center = (anchor[axis] + anchor[axis + 2]) / 2;
-    const auto of = [&](int k) { return static_cast<T>(static_cast<float>(a.variances[static_cast<size_t>(k)])); };
-    const T moved = place[axis] * of(axis) * size + center;
-    const T half = std::exp(place[axis + 2] * of(axis + 2)) * size / 2;
-    out[axis] = a.clip ? std::clamp(moved - half, T{0}, T{1}) : moved - half;
-    out[axis + 2] = a.clip ? std::clamp(moved + half, T{0}, T{1}) : moved + half;
+  for (size_t axis : {0, 1}) {
+    const auto learned = [&](size_t k) { return place[k] * static_cast<T>(static_cast<float>(a.variances[k])); };
+    const Side<T> box = absolute<T>({learned(axis), learned(axis + 2)}, side_of(anchor + axis));
+    const T low = box.place - box.size / 2, high = box.place + box.size / 2;
+    out[axis] = a.clip ? std::clamp(low, T{0}, T{1}) : low;
+    out[axis + 2] = a.clip ? std::clamp(high, T{0}, T{1}) : high;
   }
 }
 
@@ -90,24 +89,19 @@ int64_t detect(const T* probabilities, const T* places, const T* anchors, int64_
 template <class T>
 void suppress(T* rows, int64_t found, const DetectionAttrs& a) {
   const std::vector<T> given(rows, rows + found * kWidth);
-  std::vector<int64_t> order(static_cast<size_t>(found));
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  std::ranges::stable_sort(order, std::greater<>(),
-                           [&](int64_t i) { return given[static_cast<size_t>(i * kWidth + 1)]; });
+  const auto order = best_first(found, [&](int64_t i) { return given[static_cast<size_t>(i * kWidth + 1)]; });
   const int64_t kept = a.nms_topk > 0 ? std::min(a.nms_topk, found) : found;
   for (int64_t i = 0; i < kept; ++i)
     std::copy_n(given.data() + order[static_cast<size_t>(i)] * kWidth, kWidth, rows + i * kWidth);
-  for (int64_t i = kept; i < found; ++i) rows[i * kWidth] = -1;
-  for (int64_t i = 0; i < kept; ++i) {
-    const T* better = rows + i * kWidth;
-    for (int64_t j = i + 1; better[0] >= 0 && j < kept; ++j) {
-      T* other = rows + j * kWidth;
-      if (other[0] < 0 || !(a.force_suppress || other[0] == better[0])) continue;
-      const T *p = better + 2, *q = other + 2, both = shared_area(p, q, BoxFormat::kCorner);
-      const T all = (p[2] - p[0]) * (p[3] - p[1]) + (q[2] - q[0]) * (q[3] - q[1]) - both;
-      if (all > 0 && both / all >= static_cast<T>(static_cast<float>(a.nms_threshold))) other[0] = -1;
-    }
-  }
+  const auto takes = [&](int64_t i, int64_t j) {
+    const T *better = rows + i * kWidth, *other = rows + j * kWidth;
+    return (a.force_suppress || other[0] == better[0]) &&
+           overlap(better + 2, other + 2, BoxFormat::kCorner) >= static_cast<T>(static_cast<float>(a.nms_threshold));
+  };
+  std::vector<char> stays(static_cast<size_t>(found), 0);
+  for (int64_t i : survivors(kept, kept, takes)) stays[static_cast<size_t>(i)] = 1;
+  for (int64_t i = 0; i < found; ++i)
+    if (!stays[static_cast<size_t>(i)]) rows[i * kWidth] = -1;
 }
 
 template <class T>

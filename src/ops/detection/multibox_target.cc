@@ -66,7 +66,7 @@ class Matching {
         best_(static_cast<size_t>(count)),
         shares_(static_cast<size_t>(count * objects)) {
     for (int64_t j = 0; j < count; ++j)
-      for (int64_t k = 0; k < objects; ++k) shares_[at(j, k)] = share(anchors + 4 * j, object(k));
+      for (int64_t k = 0; k < objects; ++k) shares_[at(j, k)] = overlap(anchors + 4 * j, object(k), BoxFormat::kCorner);
   }
 
   // Each object has the anchor that shares most with it, the best pair first; then other anchors have the object that
@@ -126,13 +126,6 @@ class Matching {
   size_t at(int64_t anchor, int64_t object) const { return index(anchor * objects_ + object); }
   const T* object(int64_t k) const { return labels_ + k * width_ + 1; }
 
-  // Boxes turned inside out have negative areas, as in MXNet.
-  static T share(const T* a, const T* b) {
-    const T both = shared_area(a, b, BoxFormat::kCorner);
-    const T all = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both;
-    return all == 0 ? T{0} : both / all;
-  }
-
   void take(int64_t anchor, int64_t object) {
     roles_[index(anchor)] = Role::kObject;
     best_[index(anchor)] = object;
@@ -166,14 +159,15 @@ class Matching {
 // In float32 whatever the arrays hold, as MXNet has it.
 template <class T>
 void write_box(const T* anchor, const T* box, const Doubles& variances, T* out) {
-  for (int axis : {0, 1}) {
-    const auto low = static_cast<float>(anchor[axis]), high = static_cast<float>(anchor[axis + 2]);
-    const auto box_low = static_cast<float>(box[axis]), box_high = static_cast<float>(box[axis + 2]);
-    const float size = high - low, box_size = box_high - box_low;
-    const float place = (low + high) * 0.5f, box_place = (box_low + box_high) * 0.5f;
-    const auto of = [&](int k) { return static_cast<float>(variances[static_cast<size_t>(k)]); };
-    out[axis] = static_cast<T>((box_place - place) / size / of(axis));
-    out[axis + 2] = static_cast<T>(std::log(box_size / size) / of(axis + 2));
+  float corners[4], of_box[4];
+  for (int k = 0; k < 4; ++k) {
+    corners[k] = static_cast<float>(anchor[k]);
+    of_box[k] = static_cast<float>(box[k]);
+  }
+  for (size_t axis : {0, 1}) {
+    const Side<float> learned = relative(side_of(of_box + axis), side_of(corners + axis));
+    out[axis] = static_cast<T>(learned.place / static_cast<float>(variances[axis]));
+    out[axis + 2] = static_cast<T>(learned.size / static_cast<float>(variances[axis + 2]));
   }
 }
 

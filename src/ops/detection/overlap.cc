@@ -13,10 +13,7 @@ namespace {
 
 struct OverlapAttrs {
   std::string format = "corner";
-  static constexpr auto kFields =
-      fields(field(&OverlapAttrs::format, "format",
-                   "What the four numbers of a box are: 'corner' xmin, ymin, xmax, ymax; 'center' x, y, width, height.")
-                 .one_of("corner|center"));
+  static constexpr auto kFields = fields(field(&OverlapAttrs::format, "format", kBoxFormatDoc).one_of("corner|center"));
 };
 
 void infer_overlap(Infer& i, const OverlapAttrs&) {
@@ -39,12 +36,14 @@ void overlaps(KernelContext& c, BoxFormat format) {
   const Reals<T> left(c.input(0)), right(c.input(1));
   RealResult<T> out(c.output(0), 0);
   const int64_t rows = c.input(0).size / 4, columns = c.input(1).size / 4;
+  std::vector<T> areas(static_cast<size_t>(columns));
+  for (int64_t j = 0; j < columns; ++j) areas[static_cast<size_t>(j)] = box_area(right.at(4 * j), format);
   parallel_for(rows, 1, 3.0 * static_cast<double>(c.output(0).size), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      for (int64_t j = 0; j < columns; ++j) {
-        const T *a = left.at(4 * i), *b = right.at(4 * j), both = shared_area(a, b, format);
-        if (both > 0) out[i * columns + j] = both / (box_area(a, format) + box_area(b, format) - both);
-      }
+    for (int64_t i = begin; i < end; ++i) {
+      const T *box = left.at(4 * i), area = box_area(box, format);
+      for (int64_t j = 0; j < columns; ++j)
+        out[i * columns + j] = overlap(box, area, right.at(4 * j), areas[static_cast<size_t>(j)], format);
+    }
   });
   out.store();
 }

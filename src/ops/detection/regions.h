@@ -1,4 +1,4 @@
-// Regions of images: rows [number of the image, xmin, ymin, xmax, ymax]. Pure functions; any thread.
+// Regions of images: rows that begin with the number of the image. Pure functions; any thread.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace headrace {
 
-// Refuses anything but images (batch, channels, rows, columns), regions (count, 5) of their dtype and a grid of two
-// positive numbers.
-inline void expect_regions(const Infer& i, const Shape& grid) {
+// Refuses anything but images (batch, channels, rows, columns), regions (count, width) of their dtype and a grid of two
+// positive numbers. Of width 5 a region is [number, xmin, ymin, xmax, ymax].
+inline void expect_regions(const Infer& i, const Shape& grid, int64_t width = 5) {
   expect_floats(i, 0);
   i.require(i.shape(0).size() == 4, ErrorKind::kRuntime,
             "data must have shape (batch, channels, rows, columns), got {}", to_string(i.shape(0)));
-  i.require(i.shape(1).size() == 2 && i.shape(1)[1] == 5, ErrorKind::kRuntime,
-            "rois must have shape (regions, 5), got {}", to_string(i.shape(1)));
+  i.require(i.shape(1).size() == 2 && i.shape(1)[1] == width, ErrorKind::kRuntime,
+            "rois must have shape (regions, {}), got {}", width, to_string(i.shape(1)));
   i.require(i.dtype(0) == i.dtype(1), ErrorKind::kRuntime, "data and rois must hold one dtype, got {} and {}",
             dtype_name(i.dtype(0)), dtype_name(i.dtype(1)));
   i.require(grid.size() == 2 && grid[0] > 0 && grid[1] > 0, ErrorKind::kValue,

@@ -14,8 +14,6 @@
 namespace headrace {
 namespace {
 
-constexpr char kFormatDoc[] = "'corner' xmin, ymin, xmax, ymax; 'center' x, y, width, height.";
-
 struct NmsAttrs {
   double overlap_thresh = 0.5, valid_thresh = 0;
   int64_t topk = -1, coord_start = 2, score_index = 1, id_index = -1, background_id = -1;
@@ -30,8 +28,8 @@ struct NmsAttrs {
       field(&NmsAttrs::id_index, "id_index", "Where the class is; negative: there is none."),
       field(&NmsAttrs::background_id, "background_id", "Boxes of this class go; needs id_index."),
       field(&NmsAttrs::force_suppress, "force_suppress", "Whether boxes of other classes count, too."),
-      field(&NmsAttrs::in_format, "in_format", kFormatDoc).one_of("corner|center"),
-      field(&NmsAttrs::out_format, "out_format", kFormatDoc).one_of("corner|center"));
+      field(&NmsAttrs::in_format, "in_format", kBoxFormatDoc).one_of("corner|center"),
+      field(&NmsAttrs::out_format, "out_format", kBoxFormatDoc).one_of("corner|center"));
 };
 
 void infer_nms(Infer& i, const NmsAttrs& a) {
@@ -69,17 +67,13 @@ class Suppression {
     const std::vector<int64_t> order = candidates();
     std::vector<T> areas;
     for (int64_t row : order) areas.push_back(box_area(box(row), format_));
-    std::vector<char> gone(order.size(), 0);
-    std::vector<int64_t> result;
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (gone[i]) continue;
-      result.push_back(order[i]);
-      for (size_t j = i + 1; j < order.size(); ++j) {
-        if (gone[j] || !compared(order[i], order[j])) continue;
-        const T both = shared_area(box(order[i]), box(order[j]), format_);
-        gone[j] = both / (areas[i] + areas[j] - both) > static_cast<T>(a_.overlap_thresh);
-      }
-    }
+    const auto takes = [&](int64_t better, int64_t other) {
+      const auto i = static_cast<size_t>(better), j = static_cast<size_t>(other);
+      return compared(order[i], order[j]) &&
+             overlap(box(order[i]), areas[i], box(order[j]), areas[j], format_) > static_cast<T>(a_.overlap_thresh);
+    };
+    std::vector<int64_t> result = survivors(std::ssize(order), std::ssize(order), takes);
+    for (int64_t& row : result) row = order[static_cast<size_t>(row)];
     return result;
   }
 

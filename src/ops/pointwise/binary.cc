@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "op/catalogue.h"
+#include "op/gradient.h"
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {
@@ -112,6 +113,12 @@ PointwiseSpec array_form(const BinaryRow& row, std::string name, DTypeRule dtype
           .dtypes = dtypes};
 }
 
+void stop_gradient_of_integers(OpDef& op) {
+  op.gradient = [own = op.gradient](Gradient& g, const Attrs& a) {
+    if (is_floating(g.head().dtype())) own(g, a);
+  };
+}
+
 void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
   const char* same_dtype = "Both arrays hold one dtype, which the result has too.";
   if (!row.nd.empty()) {
@@ -174,8 +181,13 @@ void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
 std::vector<OpDef> binary_operators() {
   std::vector<OpDef> operators;
   for (const BinaryRow& row : all_rows()) {
-    add_nd_forms(row, operators);
-    add_np_forms(row, operators);
+    std::vector<OpDef> forms;
+    add_nd_forms(row, forms);
+    add_np_forms(row, forms);
+    for (OpDef& op : forms) {
+      if (row.zero_gradient_of_integers) stop_gradient_of_integers(op);
+      operators.push_back(std::move(op));
+    }
   }
   return operators;
 }

@@ -21,6 +21,7 @@ struct BinaryRow {
   FormulaFn formula;        // of (a, b)
   FormulaFn gradient = {};  // of (a, b, y, dy): both gradients; derived when missing
   bool zero_gradient = false;
+  bool zero_gradient_of_integers = false;  // where the result holds integers
   Swap swap = Swap::kOwn;
 
   // nd: "broadcast_<nd>", the form for equal shapes, and "_<nd_scalar>_scalar". An empty word: no such operator.

@@ -82,6 +82,15 @@ OpDef gradient_multiplier() {
                                  .gradient = [](Expr, Expr, Expr dy, Expr scalar) { return dy * scalar; }});
 }
 
+OpDef gradient_multiplier_gradient() {
+  return pointwise<ScalarAttrs>({.op = {.name = "_contrib_backward_gradientmultiplier",
+                                        .python = {"nd.contrib.backward_gradientmultiplier"},
+                                        .doc = "The gradient of gradientmultiplier: the array times `scalar`.",
+                                        .samples = {Sample({uniform({2, 3})}, make_attrs(ScalarAttrs{-0.5, false}))}},
+                                 .formula = [](Expr x, Expr scalar) { return x * scalar; },
+                                 .differentiable = false});
+}
+
 OpDef straight_through(std::string word, const char* doc, FormulaFn formula) {
   return pointwise({.op = {.name = "_contrib_" + word,
                            .python = {"nd.contrib." + word},
@@ -130,6 +139,7 @@ std::vector<OpDef> steering_operators() {
   operators.push_back(make_loss());
   operators.push_back(make_loss_layer());
   operators.push_back(gradient_multiplier());
+  operators.push_back(gradient_multiplier_gradient());
   operators.push_back(
       straight_through("round_ste", "Rounding whose gradient is that of x.", [](Expr x) { return round(x); }));
   operators.push_back(

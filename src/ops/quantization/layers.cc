@@ -10,6 +10,7 @@
 #include "ops/convolution/convolution.h"
 #include "ops/linalg/gemm.h"
 #include "ops/pooling/pooling.h"
+#include "ops/quantization/products.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {
@@ -61,14 +62,7 @@ void infer_dense(Infer& i, const DenseAttrs& a) {
   Shape result = a.flatten ? Shape{data[0]} : Shape(data.begin(), data.end() - 1);
   result.push_back(a.num_hidden);
   quantized_outputs(i, result, DType::kInt32);
-  i.cost(gemm_cost(DType::kInt32, 1, rows, a.num_hidden, columns));
-}
-
-template <class T>
-int32_t* widened(KernelContext& c, const Tensor& from) {
-  int32_t* to = c.workspace<int32_t>(from.size);
-  std::copy_n(from.as<T>(), from.size, to);
-  return to;
+  i.cost(gemm_cost(DType::kFloat32, 1, rows, a.num_hidden, columns));
 }
 
 void dense(KernelContext& c, const DenseAttrs& a) {
@@ -81,19 +75,15 @@ void dense(KernelContext& c, const DenseAttrs& a) {
   write_range(c, -high, high);
   if (out.size == 0) return;
   const auto [rows, columns] = matrix_of(data.shape, a.flatten);
-  Gemm g{.dtype = DType::kInt32, .m = rows, .n = a.num_hidden, .k = columns, .c = out.data};
-  g.a = {data.dtype == DType::kInt8 ? widened<int8_t>(c, data) : widened<uint8_t>(c, data), columns, 1, {}};
-  g.b = {widened<int8_t>(c, weight), 1, columns, {}};
-  if (!a.no_bias) {
-    const Tensor& bias = c.input(2);
-    const float half = quantized_range(DType::kInt8);
-    const float scale = quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
-    int32_t* scaled = c.workspace<int32_t>(bias.size);
-    for (int64_t k = 0; k < bias.size; ++k)
-      scaled[k] = saturated<int32_t>(std::trunc(static_cast<float>(bias.as<int8_t>()[k]) * scale));
-    g.bias = scaled;
-  }
-  gemm(c, g);
+  exact_products(c, data.dtype, floats_of(c, data), floats_of(c, weight), rows, a.num_hidden, columns,
+                 out.as<int32_t>());
+  if (a.no_bias) return;
+  const float half = quantized_range(DType::kInt8);
+  const float scale = quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
+  auto* bias = c.workspace<int32_t>(a.num_hidden);
+  for (int64_t k = 0; k < a.num_hidden; ++k)
+    bias[k] = saturated<int32_t>(std::trunc(static_cast<float>(c.input(2).as<int8_t>()[k]) * scale));
+  add_to_rows(out.as<int32_t>(), bias, rows, a.num_hidden);
 }
 
 OpDef quantized_dense() {

@@ -440,3 +440,22 @@ def test_logaddexp_of_equal_infinities():
     x = numpy.array([math.inf, -math.inf, 1e300, 0, -math.inf])
     y = numpy.array([math.inf, -math.inf, 1e300, 0, 3])
     numpy.testing.assert_allclose(np.logaddexp(np.array(x), np.array(y)).asnumpy(), numpy.logaddexp(x, y))
+
+
+def test_the_gradient_of_gradientmultiplier_can_be_called():
+    product = nd.contrib.backward_gradientmultiplier(nd.array([1, -2]), scalar=3)
+    assert product.asnumpy().tolist() == [3, -6]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
+def test_remainders_of_integers_have_a_zero_gradient(dtype):
+    calls = {nd.broadcast_mod: (1, -2), (lambda a, b: a % 3): (1, 0), (lambda a, b: 8 % b): (0, -2)}
+    for call, slopes in calls.items():
+        a, b = nd.array([7], dtype=dtype), nd.array([3], dtype=dtype)
+        for x in (a, b):
+            x.attach_grad()
+        with autograd.record():
+            y = call(a, b)
+        y.backward()
+        expected = slopes if dtype == "float32" else (0, 0)
+        assert (a.grad.asscalar(), b.grad.asscalar()) == expected

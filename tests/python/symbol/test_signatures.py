@@ -58,6 +58,9 @@ def test_wrong_numbers_of_inputs(x):
             function()
     with pytest.raises(mx.MXNetError, match="more than the 16384 inputs"):
         sym.add_n(num_args=2**40)
+    for function in (sym.preloaded_multi_sgd_update, sym.preloaded_multi_mp_sgd_mom_update):
+        with pytest.raises(mx.MXNetError, match="inputs, more than the 16384 that a node may have"):
+            function(num_weights=2**31 - 1)
     with pytest.raises(mx.MXNetError, match="n_nope not found"):
         sym.Concat(x, nope=x, name="n")
 

@@ -1,0 +1,20 @@
+// Products of matrices of bytes with exact int32 sums, under the dense layers on int8 and uint8. Run on the thread of a
+// task.
+#pragma once
+
+#include "op/kernel.h"
+
+namespace headrace {
+
+// The elements of an int8 or uint8 array as floats, in the task's workspace.
+const float* floats_of(KernelContext& c, const Tensor& bytes);
+
+// out (m, n) = a (m, k) times the rows of b (n, k). `a` holds numbers of dtype int8 or uint8, `b` of int8, as floats.
+// Sums beyond int32 wrap around.
+void exact_products(KernelContext& c, DType dtype, const float* a, const float* b, int64_t m, int64_t n, int64_t k,
+                    int32_t* out);
+
+// Adds n numbers to each of m rows, as exact_products adds.
+void add_to_rows(int32_t* sums, const int32_t* numbers, int64_t m, int64_t n);
+
+}  // namespace headrace
