@@ -27,7 +27,7 @@ ROOMS = (
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),
     # Arrays.
-    *("ndarray", "numpy", "numpy_extension", "_indexing", "_arrays", "random", "util"),
+    *("ndarray", "numpy", "numpy_extension", "array_api", "_indexing", "_arrays", "random", "util"),
     # Graphs.
     *("attribute", "name", "_watching", "executor", "symbol", "autograd", "_custom", "operator"),
     # Measuring and looking inside, with arrays and graphs.
