@@ -29,17 +29,33 @@ list(PREPEND CMAKE_PREFIX_PATH "${HEADRACE_WHEEL_PREFIX}")
 find_package(TBB CONFIG REQUIRED)
 find_package(dnnl 3.2 CONFIG REQUIRED)
 find_package(OpenBLAS CONFIG REQUIRED PATHS "${HEADRACE_OPENBLAS_PREFIX}" NO_DEFAULT_PATH)  # not the system's
-find_package(fmt REQUIRED)
-find_package(hwy REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(PNG REQUIRED)
-find_package(libjpeg-turbo CONFIG REQUIRED)
+
+# Finds what the system brings; what is missing is told once, with the names of its Debian packages.
+set(headrace_missing)
+macro(headrace_find_system name debian_packages)
+  find_package(${name} QUIET ${ARGN})
+  if(NOT ${name}_FOUND)
+    list(APPEND headrace_missing ${debian_packages})
+  endif()
+endmacro()
+headrace_find_system(fmt libfmt-dev)
+headrace_find_system(hwy libhwy-dev)
+headrace_find_system(nlohmann_json nlohmann-json3-dev)
+headrace_find_system(ZLIB zlib1g-dev)
+headrace_find_system(PNG libpng-dev)
+headrace_find_system(libjpeg-turbo "libturbojpeg0-dev;libjpeg62-turbo-dev" CONFIG)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  find_package(xbyak REQUIRED)
+  headrace_find_system(xbyak libxbyak-dev)
 else()
   add_library(xbyak::xbyak INTERFACE IMPORTED)  # of no use there
+endif()
+if(HEADRACE_TESTS)
+  headrace_find_system(GTest "libgtest-dev;libgmock-dev")
+endif()
+if(headrace_missing)
+  list(JOIN headrace_missing " " headrace_missing)
+  message(FATAL_ERROR "Libraries are missing: `apt install ${headrace_missing}`, or run `./dev setup`.")
 endif()
 
 # libdnnl needs libimf and libintlc without saying where they are; a library that names all four finds them for it.
@@ -49,7 +65,3 @@ find_file(HEADRACE_INTLC libintlc.so.5 PATHS "${HEADRACE_WHEEL_PREFIX}/lib" NO_D
 add_library(headrace_onednn INTERFACE)
 target_link_libraries(headrace_onednn INTERFACE
   -Wl,--push-state,--no-as-needed m DNNL::dnnl TBB::tbb "${HEADRACE_IMF}" "${HEADRACE_INTLC}" -Wl,--pop-state)
-
-if(HEADRACE_TESTS)
-  find_package(GTest REQUIRED)
-endif()

@@ -23,11 +23,11 @@ COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
     *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "recordio"),
-    *("_file", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
+    *("_file", "_shell", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),
     # Arrays.
-    *("ndarray", "numpy", "numpy_extension", "_indexing", "_arrays", "random", "util"),
+    *("ndarray", "numpy", "numpy_extension", "array_api", "_indexing", "_arrays", "random", "util"),
     # Graphs.
     *("attribute", "name", "_watching", "executor", "symbol", "autograd", "_custom", "operator"),
     # Measuring and looking inside, with arrays and graphs.

@@ -2,7 +2,10 @@
 
 import pathlib
 
-import tomllib
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    from pip._vendor import tomli as tomllib
 
 
 def main() -> None:

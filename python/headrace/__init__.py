@@ -12,6 +12,7 @@ from ._core import __version__
 _MODULES = {
     name: name
     for name in (
+        "array_api",
         "attribute",
         "autograd",
         "base",

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ._core import plan as _plan
+from ._shell import run_command
 from .base import ArrayTypeError
 
 Plan = _plan.Plan
@@ -286,4 +287,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main, None)

@@ -27,6 +27,13 @@ double latency_near(std::span<const LatencyPoint> curve, size_t bytes) {
   return std::ranges::min_element(curve, {}, distance)->seconds;
 }
 
+// What the reader is to know of the curve: nothing if nothing disturbed it.
+std::string curve_note(const Workbench& bench) {
+  if (bench.repeated_points() == 0) return "";
+  return fmt::format("; {} of {} sizes measured again: a larger one was faster", bench.repeated_points(),
+                     bench.known_curve().size());
+}
+
 template <int kLevel>
 Figure cache_size(Workbench& bench) {
   const std::vector<Plateau> plateaus = find_plateaus(bench.curve());
@@ -49,8 +56,9 @@ Figure cache_latency(Workbench& bench) {
   }
   if (size / 2 > curve.back().bytes)
     throw NotMeasured(fmt::format("the cache is larger than what could be measured; {}", told_text(size)));
-  return {latency_near(curve, size / 2),
-          fmt::format("chase through {}", value_text(static_cast<double>(size / 2), Unit::kBytes))};
+  return {
+      latency_near(curve, size / 2),
+      fmt::format("chase through {}{}", value_text(static_cast<double>(size / 2), Unit::kBytes), curve_note(bench))};
 }
 
 template <size_t kMegabytes>

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "hardware/chase.h"
+#include "hardware/inversions.h"
 #include "hardware/probes.h"
 
 namespace headrace::hardware {
@@ -39,11 +40,13 @@ std::span<const LatencyPoint> Workbench::curve() {
   const std::span<std::byte> all = memory(most);
   const double step = quick() ? 2 : 1.4142135623730951;
   std::vector<LatencyPoint> points;
+  const auto measure = [&](size_t bytes) { return chase_seconds(all.first(bytes), effort()); };
   run_on_first(*this, [&] {
     for (auto size = static_cast<double>(kLeastCurveBytes); size < static_cast<double>(most) * 1.01; size *= step) {
       const size_t bytes = std::min(most, static_cast<size_t>(size) / kLineBytes * kLineBytes);
-      points.push_back({bytes, chase_seconds(all.first(bytes), effort())});
+      points.push_back({bytes, measure(bytes)});
     }
+    repeated_points_ = repeat_inversions(points, measure);
   });
   curve_ = std::move(points);
   return curve_;

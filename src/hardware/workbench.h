@@ -33,6 +33,8 @@ class Workbench {
   // Latencies from 4 KiB to 256 MiB, less where memory is short; measured when first asked for.
   std::span<const LatencyPoint> curve();
   std::span<const LatencyPoint> known_curve() const noexcept { return curve_; }
+  // How many of them were measured again, because a larger memory had been faster.
+  int repeated_points() const noexcept { return repeated_points_; }
 
   // Written when first asked for. Throws NotMeasured or Error saying why there is none.
   DiskFile& disk_file();
@@ -43,6 +45,7 @@ class Workbench {
   const std::vector<Processor> processors_;
   Region region_;
   std::vector<LatencyPoint> curve_;
+  int repeated_points_ = 0;
   std::unique_ptr<DiskFile> disk_file_;
 };
 

@@ -220,8 +220,6 @@ def test_scalars():
         nd.array([1, 2]).asscalar()
     with pytest.raises(AttributeError):
         np.array(1).asscalar()
-    with pytest.raises(AttributeError):
-        nd.array([1]).item()
     array = np.array(host("int32"))
     assert array.item(4) == array.item(1, 1) == array.item((1, 1)) == 4
     assert type(array.item(0)) is int
@@ -566,3 +564,22 @@ def test_bfloat16_dtype_is_that_of_asnumpy():
 @pytest.mark.parametrize("module", [nd, np])
 def test_numbers_that_a_dtype_does_not_hold_keep_their_low_bits(module, values, dtype, expected):
     assert module.array(values, dtype=dtype).asnumpy().tolist() == expected
+
+
+@pytest.mark.parametrize("make", [nd.array, np.array], ids=["nd", "np"])
+def test_numbers_and_numpy_arrays_of_both_kinds(make):
+    x = make([[1.5, 2.5]])
+    assert x.item(1) == 2.5
+    assert isinstance(make([3], dtype="int32").item(), int)
+    assert numpy.array_equal(x.numpy(), numpy.array([[1.5, 2.5]], "float32"))
+    assert x.to("cpu") is x.to(headrace.cpu()) is x
+    with pytest.raises(ValueError):
+        x.item()
+
+
+@pytest.mark.parametrize("make", [nd, np], ids=["nd", "np"])
+def test_the_dtype_of_bfloat16_arrays_is_an_argument(make):
+    dtype = make.ones((2,), dtype="bfloat16").dtype
+    for x in (make.zeros((2,), dtype=dtype), make.ones((2,)).astype(dtype), make.array([1, 2], dtype=dtype)):
+        assert x.dtype == dtype
+        assert x._dtype_name == "bfloat16"

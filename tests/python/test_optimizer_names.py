@@ -139,3 +139,7 @@ def test_the_default_context():
         assert mx.current_context() == mx.cpu(2) == nd.ones((1,)).ctx
     finally:
         mx.Context.default_ctx = mx.cpu(0)
+
+
+def test_the_absolute_value_that_the_module_shows():
+    assert optimizer.NDabs(nd.array([-2.0])).asscalar() == 2

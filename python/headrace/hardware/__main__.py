@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from headrace._core import hardware as _hardware
+from headrace._shell import run_command
 from headrace.hardware import descriptions, measure, svg, table, to_json
 
 
@@ -88,6 +89,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         _run(options)
+    except BrokenPipeError:
+        raise  # nobody reads the table
     except (ValueError, OSError) as error:
         print(f"python -m headrace.hardware: {error}", file=sys.stderr)
         return 2
@@ -95,4 +98,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main, None)

@@ -11,6 +11,7 @@ import sys
 import types
 from typing import NamedTuple, NoReturn
 
+from headrace._shell import run_command
 from headrace.mxnet import _alias, install
 
 USAGE = """\
@@ -46,15 +47,13 @@ def main(arguments: list[str]) -> None:
     while arguments and arguments[0].startswith("-") and arguments[0] not in ("-", "-m", "-c"):
         option, *arguments = arguments
         if option in ("-h", "--help"):
-            print(USAGE, end="")
-            return
+            run_command(_show, USAGE.rstrip())
         if option == "--version":
             import headrace
 
-            print(f"Headrace {headrace.__version__}, as MXNet {_alias.MXNET_VERSION}")
-            return
+            run_command(_show, f"Headrace {headrace.__version__}, as MXNet {_alias.MXNET_VERSION}")
         if option == "--check":
-            sys.exit(_checked(arguments))
+            run_command(_checked, arguments)
         if option == "--timeline":
             if not arguments:
                 _usage_error("--timeline needs the name of a file")
@@ -73,6 +72,10 @@ def main(arguments: list[str]) -> None:
     _run(program, rest, timeline)
 
 
+def _show(text: str) -> None:
+    print(text)
+
+
 def _checked(targets: list[str]) -> int:
     from headrace.mxnet import _check
 
@@ -81,6 +84,8 @@ def _checked(targets: list[str]) -> int:
     install()
     try:
         return _check.check(targets)
+    except BrokenPipeError:
+        raise  # nobody reads the list
     except OSError as error:
         _stop(f"can't read {error.filename!r}: [Errno {error.errno}] {error.strerror}")
 

@@ -109,6 +109,7 @@ class NDArray(_core.Array):
     # --- values ---
 
     asscalar = _core.Array._asscalar
+    item = _core.Array._item
     to_numpy = _core.Array.asnumpy  # the name that libraries of plots and tables look for
 
     def astype(self, dtype, copy=True):

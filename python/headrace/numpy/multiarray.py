@@ -1,11 +1,12 @@
 """The array of the NumPy front end."""
 
+import importlib
 import sys
 
 import numpy as _numpy
 
 from .. import _core
-from ..base import ArrayNotImplementedError, ArrayTypeError, MXNetError
+from ..base import ArrayNotImplementedError, ArrayTypeError, ArrayValueError, MXNetError
 from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
@@ -38,6 +39,34 @@ class ndarray(NDArray):
         raise AttributeError("np.ndarray has no asscalar(); use item()")
 
     item = _core.Array._item
+
+    def __array_namespace__(self, *, api_version=None):
+        """`headrace.array_api`: the functions of the Python array API standard for such arrays.
+
+        ValueError: another version of the standard was asked for.
+        """
+        namespace = importlib.import_module("headrace.array_api")
+        versions = ("2021.12", "2022.12", "2023.12", namespace.__array_api_version__)
+        if api_version is not None and api_version not in versions:
+            raise ArrayValueError(
+                f"__array_namespace__: api_version must be one of {', '.join(versions)}, got {api_version!r}"
+            )
+        return namespace
+
+    @property
+    def mT(self):
+        """The array with its last two axes exchanged. ValueError: it has fewer."""
+        if self.ndim < 2:
+            raise ArrayValueError(f"mT: at least two axes are needed, got shape {self.shape}")
+        return self.swapaxes(-1, -2)
+
+    def to_device(self, device, /, *, stream=None):
+        """The array on a device: itself if it is there, otherwise a copy. Streams are the engine's own."""
+        if stream is not None:
+            raise ArrayValueError("to_device: the engine chooses streams itself; leave stream out")
+        return self.as_in_context(device)
+
+    device = property(lambda self: self.ctx, doc="Where the array is: its context.")
 
     # --- printing, as NumPy prints ---
 

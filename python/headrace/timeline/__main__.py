@@ -7,6 +7,7 @@ import pathlib
 import sys
 import webbrowser
 
+from headrace._shell import run_command
 from headrace.timeline import TimelineError, load, page
 
 
@@ -39,4 +40,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_command(main, sys.argv[1:])

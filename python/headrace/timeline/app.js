@@ -64,7 +64,7 @@
       button.addEventListener("click", () => showClock(clock));
       return button;
     }));
-    showClock(clocks[0] ?? "real");
+    showClock(clocks.includes("virtual") ? "virtual" : "real");  // a program that has both was run for the first
   }
 
   // The bar before or after the selected one in its row.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "backend/sim/exit_report.h"
 #include "backend/sim/protected_memory.h"
 #include "base/check.h"
 #include "base/config.h"
@@ -27,6 +28,7 @@ SimMachine::SimMachine() : protected_memory_(config().sim_strict ? new Protected
   sim::Options options{static_cast<int>(gpus), from.sim_topology,
                        from.sim_virtual_clock ? sim::Clock::kVirtual : sim::Clock::kReal, from.sim_memory};
   configure(options);
+  if (from.sim_virtual_clock) print_report_at_exit();
 }
 
 Allocator* SimMachine::allocator(int id) noexcept {

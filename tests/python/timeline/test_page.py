@@ -206,7 +206,7 @@ def test_two_clocks_can_be_switched(browser, write_timeline, events, tmp_path):
     path = tmp_path / "run.html"
     path.write_text(timeline.page(timeline.load(write_timeline(events + virtual))))
     browser.open(path)
-    assert "allreduce" not in browser.evaluate("document.getElementById('totals').innerText")
-    browser.evaluate("document.querySelector('#clocks button[value=virtual]').click()")
     assert "allreduce" in browser.evaluate("document.getElementById('totals').innerText")
+    browser.evaluate("document.querySelector('#clocks button[value=real]').click()")
+    assert "allreduce" not in browser.evaluate("document.getElementById('totals').innerText")
     assert browser.problems == []
