@@ -242,8 +242,8 @@ def compare_optimizer(
     compare_states=True,
     ntensors=1,
 ):
-    """Raises AssertionError unless two optimizers change random weights, and their states, alike: the first dense
-    ones, the second the same values in the storage of `w_stype` and `g_stype`.
+    """Raises AssertionError unless two optimizers change random weights, and their states, alike: the first
+    dense ones, the second the same values in the storage of `w_stype` and `g_stype`.
 
     shape : of the weight, or a list of shapes: `opt2` then updates all of them in one call
     """
