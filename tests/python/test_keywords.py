@@ -104,3 +104,34 @@ def test_of_ufuncs(name, of_symbols):
             continue
         with pytest.raises(error, match=next(iter(keywords))):
             function(*arguments, **keywords)
+
+
+def test_of_functions_that_numpy_computes():
+    x = mx.np.array([[1.0, 2.0, np.nan], [3.0, 5.0, 4.0]])
+    assert mx.np.nanquantile(x, 0.5, interpolation="lower") == 3
+    assert mx.np.nanpercentile(x, 50, interpolation="higher", axis=0).tolist() == [3, 5, 4]
+    assert mx.np.array_equal(x, x, equal_nan=True) and not mx.np.array_equal(x, x)
+    y = mx.np.array([[1.0, 2.0, 4.0], [4.0, 1.0, 0.0]])
+    assert mx.np.array_equal(mx.np.corrcoef(y, bias=True, ddof=1), mx.np.corrcoef(y))
+    counts, _, _ = mx.np.histogram2d(y[0], y[1], bins=2, normed=False)
+    assert counts.sum() == 3
+
+
+def test_of_symbols():
+    x = mx.sym.var("x")
+    for changed in (x.expand_dims(axis=0, inplace=True), x.squeeze(inplace=True), x.flatten(inplace=True)):
+        assert changed.list_arguments() == ["x"]
+    assert x.expand_dims(0, inplace=False).infer_shape(x=(2,))[1] == [(1, 2)]
+
+
+def test_of_loaders_and_transforms():
+    loader = mx.gluon.data.DataLoader(list(range(5)), batch_size=2, num_workers=1, thread_pool=True)
+    loader.refresh()
+    loader.clean()
+    loader.refresh()
+    assert [batch.asnumpy().tolist() for batch in loader] == [[0, 1], [2, 3], [4]]
+    steps = mx.gluon.data.vision.transforms.Compose([lambda x: x + 1])
+    steps.add(lambda x: 3 * x)
+    assert steps(2) == 9
+    with pytest.raises(DeprecationWarning, match="set_lr_mult"):
+        mx.optimizer.SGD().set_lr_scale({})

@@ -111,6 +111,10 @@ class Parameter:
             row[ctx.device_id] = place
         return found
 
+    @_ctx_map.setter
+    def _ctx_map(self, found):
+        """Parameters that take over another one's replicas set it; it follows from their `_ctx_list`."""
+
     def __repr__(self):
         return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
 

@@ -37,8 +37,8 @@ def _declared(attributes):
 class SymbolBlock(HybridBlock):
     """Runs `outputs` (a symbol or a list of them) as a function of `inputs` (variables).
 
-    All other variables become parameters, shared with `params` where that has them. ValueError: an input
-    is no variable.
+    All other variables become parameters, auxiliary states last, shared with `params` where that has them.
+    ValueError: an input is no variable.
     """
 
     _hides_children = False  # it has none
@@ -76,9 +76,9 @@ class SymbolBlock(HybridBlock):
                 raise ValueError(f"Input symbols must be variable, but {one} is an output of operators")
             names.append(one.name)
         self._input_names = names
-        auxiliary = set(outputs.list_auxiliary_states())
+        auxiliary = outputs.list_auxiliary_states()
         attributes = outputs.attr_dict()
-        for name in outputs.list_inputs():
+        for name in [*outputs.list_arguments(), *auxiliary]:
             if name in names:
                 continue
             assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (

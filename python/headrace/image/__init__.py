@@ -2,6 +2,7 @@
 
 from .files import imdecode, imread
 from .geometry import (
+    _get_interp_method,  # noqa: F401 (gluoncv takes it from here)
     center_crop,
     copyMakeBorder,
     fixed_crop,

@@ -3,7 +3,7 @@
 # A name that the first module does not have is that of the second.
 NAMES = {
     "headrace.base": "headrace.mxnet._c_names",
-    "headrace.gluon.block": "headrace.gluon",
+    "headrace.gluon.block": "headrace.mxnet._block_names",
     "headrace.gluon.nn.basic_layers": "headrace.gluon.nn",
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
     "headrace.kvstore": "headrace.mxnet._kvstore_server",

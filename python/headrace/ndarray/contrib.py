@@ -5,9 +5,18 @@ import math
 from .. import _core
 from .._catalogue import populate as _populate
 from . import random
+from ._multi_updates import *  # noqa: F403
+from ._multi_updates import __all__ as _multi_updates
 from .control_flow import cond, foreach, while_loop
 
-__all__ = [*_populate(globals(), "nd.contrib"), "cond", "foreach", "rand_zipfian", "while_loop"]
+__all__ = [
+    *_populate(globals(), "nd.contrib"),
+    *_multi_updates,
+    "cond",
+    "foreach",
+    "rand_zipfian",
+    "while_loop",
+]
 
 _exp, _log = (_core.function(name, False) for name in ("exp", "log"))
 

@@ -85,11 +85,26 @@ _SETTINGS = ["finfo", "set_printoptions"]
 __all__ = [*_NAMES, *_SETTINGS]
 
 
+# Keywords that NumPy has dropped: what they are called now, or None where they had no effect.
+_FORMER_KEYWORDS = {
+    "corrcoef": {"bias": None, "ddof": None},
+    "histogram2d": {"normed": "density"},
+    "histogramdd": {"normed": "density"},
+    "nanpercentile": {"interpolation": "method"},
+    "nanquantile": {"interpolation": "method"},
+}
+
+
 def on_host(function):
     """The NumPy function for np arrays."""
+    former = _FORMER_KEYWORDS.get(function.__name__, {})
 
     @_functools.wraps(function)
     def call(*args, **kwargs):
+        for name in former.keys() & kwargs.keys():
+            value = kwargs.pop(name)
+            if former[name] is not None:
+                kwargs[former[name]] = value
         return _call_on_host(function, args, kwargs)
 
     call.__module__ = __name__

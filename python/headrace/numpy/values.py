@@ -86,9 +86,9 @@ def may_share_memory(a, b, max_work=None):
 shares_memory = may_share_memory
 
 
-def array_equal(a1, a2):
+def array_equal(a1, a2, equal_nan=False):
     """Whether two arrays have the same shape and values. Waits for both."""
-    return _numpy.array_equal(_host(a1), _host(a2))
+    return _numpy.array_equal(_host(a1), _host(a2), equal_nan)
 
 
 def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):

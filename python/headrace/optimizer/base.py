@@ -182,6 +182,10 @@ class Optimizer:
         else:
             self.update(index, weight, grad, state)
 
+    def set_lr_scale(self, args_lrscale):
+        """DeprecationWarning, raised: `set_lr_mult` does it."""
+        raise DeprecationWarning("set_lr_scale is not there any more; use set_lr_mult")
+
     def set_lr_mult(self, args_lr_mult):
         """Factors on the learning rate by index or name, used where `param_dict` has no entry."""
         self.lr_mult = {**self._from_symbol("__lr_mult__"), **args_lr_mult}

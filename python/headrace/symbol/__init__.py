@@ -4,6 +4,8 @@ Functions come from the operator catalogue, with the arguments of their `nd` cou
 an operator's inputs becomes a variable.
 """
 
+import functools as _functools
+
 from ..ndarray.parts import histogram, split_v2
 from . import _internal, arithmetic, calls, symbol
 from .arithmetic import *  # noqa: F403
@@ -14,7 +16,18 @@ from . import contrib, image, linalg, op, random, sparse
 
 np, npx = numpy, numpy_extension
 
+
+def _taking_inplace(function):
+    @_functools.wraps(function)
+    def method(self, *args, inplace=False, **kwargs):
+        return function(self, *args, **kwargs)
+
+    return method
+
+
 for _name, _function in calls.functions("NDArray").items():
+    if _name in ("expand_dims", "flatten", "squeeze"):  # graphs decide by themselves where memory is shared
+        _function = _taking_inplace(_function)
     if not hasattr(Symbol, _name):
         setattr(Symbol, _name, _function)
 Symbol.split_v2 = split_v2

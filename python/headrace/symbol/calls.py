@@ -58,7 +58,8 @@ def apply(op, hint, inputs, attributes, np, name=None, attr=None):
     name = NameManager.current.get(name, hint)
     texts = {key: to_text(value) for key, value in attributes.items()}
     handles = [None if one is None else one._handle for one in inputs]
-    return wrap(_core.SymbolHandle.apply(op, name, handles, texts, AttrScope.current.get(attr)), np)
+    marks = {key: str(value) for key, value in AttrScope.current.get(attr).items()}
+    return wrap(_core.SymbolHandle.apply(op, name, handles, texts, marks), np)
 
 
 def with_number(op, hint, symbol, number, np, name=None, attr=None, attributes=None):

@@ -338,10 +338,13 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
 
     `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are kept
     as texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
+    ValueError: a value of `attr` is none.
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
     texts = AttrScope.current.get(attr)
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError(f"Set Attr only accepts string values; got {attr}")
     if shape is not None:
         texts["__shape__"] = str((shape,) if isinstance(shape, int) else tuple(shape))
     if lr_mult is not None:

@@ -144,6 +144,12 @@ def test_several_inputs_and_outputs():
     assert total.asscalar() == 5 and product.asscalar() == 6
 
 
+def test_auxiliary_states_are_the_last_parameters():
+    x = sym.FullyConnected(sym.BatchNorm(sym.var("data"), name="norm"), num_hidden=2, name="out")
+    names = list(gluon.SymbolBlock(x, sym.var("data")).collect_params())
+    assert names == [*x.list_arguments()[1:], "norm_moving_mean", "norm_moving_var"]
+
+
 def test_inputs_must_be_variables():
     a = sym.var("a")
     with pytest.raises(ValueError, match="variable"):

@@ -138,6 +138,22 @@ def test_optimizers():
         tools.compare_optimizer(make("sgd"), make("sgd", wd=0.5), shapes, "float32", ntensors=2)
 
 
+def test_optimizers_of_sparse_arrays():
+    class Dense(mx.optimizer.SGD):
+        def update(self, index, weight, grad, state):
+            assert weight[0][0].stype == grad[0][0].stype == "default"
+            super().update(index, weight, grad, state)
+
+    tools.compare_optimizer(
+        Dense(lazy_update=False),
+        mx.optimizer.SGD(lazy_update=False),
+        (3, 4),
+        "float32",
+        w_stype="row_sparse",
+        g_stype="row_sparse",
+    )
+
+
 def test_speed_is_a_number_of_seconds():
     assert tools.check_speed(a * b, N=1, a=(2, 2), b=(2, 2)) > 0
     assert tools.check_speed(a * b, {"a": np.ones(2), "b": np.ones(2)}, N=1, typ="forward") > 0

@@ -34,6 +34,20 @@ def to_host(data):
     return data.asnumpy() if isinstance(data, NDArray) else numpy.asarray(data)
 
 
+def map_arrays(fn, kind, batch):
+    """`batch`, a nesting of lists and tuples, with `fn` applied to what in it is of type `kind`."""
+    if isinstance(batch, kind):
+        return fn(batch)
+    if isinstance(batch, (list, tuple)):
+        return [map_arrays(fn, kind, element) for element in batch]
+    return batch
+
+
+def as_in_context(batch, ctx):
+    """`batch`, a nesting of lists and tuples, with its arrays on `ctx`."""
+    return map_arrays(lambda array: array.as_in_context(ctx), NDArray, batch)
+
+
 def column_reader(data):
     """A function from row numbers (1-D integer NumPy array) to those rows of `data` as one NumPy array.
 

@@ -8,7 +8,8 @@ import numpy
 from ..._arrays import NDArray
 from ...context import cpu_pinned
 from ._batches import batch_reader
-from ._host import to_array
+from ._host import as_in_context, map_arrays, to_array
+from ._pool_rounds import ForkingPickler, _as_in_context, _MultiWorkerIter  # noqa: F401 (client libraries)
 from .batchify import default_batchify_fn, host_batchify
 from .dataset import SimpleDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
@@ -78,6 +79,14 @@ class DataLoader:
         prepared, self._next_round = self._next_round, None
         return prepared or self._start_round()
 
+    def refresh(self):
+        """Workers start on the batches of the next round at once; without workers nothing happens."""
+        self._next_round = self._start_round() if self._num_workers else None
+
+    def clean(self):
+        """Forgets the batches of the next round that workers have begun."""
+        self._next_round = None
+
     def _read_here(self):
         fetch = _Fetch(self._dataset, self._batchify_fn)
         for rows in self._batch_sampler:
@@ -106,9 +115,9 @@ class DataLoader:
     def _finish(self, batch):
         """What the program gets of a fetched batch: arrays of its mode, pinned when it asked for that."""
         if self._batchify_fn is default_batchify_fn:
-            batch = _map_arrays(to_array, numpy.ndarray, batch)
+            batch = map_arrays(to_array, numpy.ndarray, batch)
         if self._pinned is not None:
-            batch = _map_arrays(lambda array: array.as_in_context(self._pinned), NDArray, batch)
+            batch = as_in_context(batch, self._pinned)
         return batch
 
 
@@ -198,12 +207,3 @@ def _choose_batches(dataset, batch_size, shuffle, sampler, last_batch, batch_sam
     elif shuffle:
         raise ValueError("shuffle must not be specified if sampler is specified")
     return BatchSampler(sampler, batch_size, last_batch or "keep")
-
-
-def _map_arrays(fn, kind, batch):
-    """`batch`, a nesting of lists and tuples, with `fn` applied to what in it is of type `kind`."""
-    if isinstance(batch, kind):
-        return fn(batch)
-    if isinstance(batch, (list, tuple)):
-        return [_map_arrays(fn, kind, element) for element in batch]
-    return batch

@@ -242,7 +242,8 @@ def compare_optimizer(
     compare_states=True,
     ntensors=1,
 ):
-    """Raises AssertionError unless two optimizers change random weights, and their states, alike.
+    """Raises AssertionError unless two optimizers change random weights, and their states, alike: the first
+    dense ones, the second the same values in the storage of `w_stype` and `g_stype`.
 
     shape : of the weight, or a list of shapes: `opt2` then updates all of them in one call
     """
@@ -250,8 +251,8 @@ def compare_optimizer(
         _compare_on_several(opt1, opt2, shape, dtype, rtol, atol, compare_states)
         return
     assert ntensors == 1
-    weight2, gradient2 = _draw(shape, w_stype, dtype), _draw(shape, g_stype, dtype)
-    weight1, gradient1 = weight2.copy(), gradient2.copy()
+    weight2, gradient2 = _draw(shape, w_stype, dtype, density=1), _draw(shape, g_stype, dtype)
+    weight1, gradient1 = weight2.copy().tostype("default"), gradient2.copy().tostype("default")
     state1 = opt1.create_state_multi_precision(0, weight1)
     state2 = opt2.create_state_multi_precision(0, weight2)
     if compare_states:
@@ -263,9 +264,9 @@ def compare_optimizer(
     assert_almost_equal(weight1, weight2, rtol=rtol, atol=atol)
 
 
-def _draw(shape, stype, dtype):
+def _draw(shape, stype, dtype, density=None):
     if stype != "default":
-        return rand_ndarray(shape, stype)
+        return rand_ndarray(shape, stype, density=density, dtype=dtype)
     return nd.random.uniform(shape=shape, ctx=current_context(), dtype=dtype)
 
 

@@ -17,10 +17,15 @@ class Compose(Block):
 
     def __init__(self, transforms):
         super().__init__()
-        self._steps = tuple(transforms)
-        for number, step in enumerate(self._steps):
+        self._steps = []
+        self.add(*transforms)
+
+    def add(self, *transforms):
+        """Appends transforms."""
+        for step in transforms:
             if isinstance(step, Block):
-                self.register_child(step, str(number))
+                self.register_child(step, str(len(self._steps)))
+            self._steps.append(step)
 
     def forward(self, x):
         for step in self._steps:

@@ -1,0 +1,111 @@
+"""What client libraries of MXNet take from its modules and from its objects' private fields."""
+
+import multiprocessing
+import pickle
+
+import numpy as np
+import pytest
+
+import headrace as mx
+from headrace import mxnet
+
+mxnet.install()
+
+
+def _make_batch(rows, batchify_fn, dataset):
+    return pickle.dumps(batchify_fn(rows))
+
+
+class TestRoundsOverPools:
+    @pytest.fixture
+    def rounds(self):
+        from mxnet.gluon.data.dataloader import _MultiWorkerIter
+
+        return _MultiWorkerIter
+
+    def test_batches_come_in_order(self, rounds):
+        with multiprocessing.Pool(2) as pool:
+            found = rounds(pool, np.array, [[1, 2], [3], [4, 5]], worker_fn=_make_batch, prefetch=2)
+            assert len(found) == 3
+            assert [batch.tolist() for batch in found] == [[1, 2], [3], [4, 5]]
+
+    def test_derived_classes_order_their_way(self, rounds):
+        class Doubled(rounds):
+            def _push_next(self):
+                rows = next(self._iter, None)
+                if rows is not None:
+                    order = ([2 * row for row in rows], self._batchify_fn, None)
+                    self._data_buffer[self._sent_idx] = self._worker_pool.apply_async(self._worker_fn, order)
+                    self._sent_idx += 1
+
+        with multiprocessing.Pool(1) as pool:
+            found = Doubled(pool, np.array, [[1], [2]], worker_fn=_make_batch, prefetch=1)
+            assert [batch.tolist() for batch in found] == [[2], [4]]
+
+    def test_arrays_of_threads_are_pinned(self, rounds):
+        from multiprocessing.pool import ThreadPool
+
+        def read(rows, batchify_fn, dataset):
+            return [batchify_fn(dataset[row] for row in rows)]
+
+        with ThreadPool(1) as pool:
+            found = rounds(pool, lambda items: mx.nd.array(list(items)), [[0, 2]], pin_memory=True,
+                           worker_fn=read, dataset=[5, 6, 7])  # fmt: skip
+            (batch,) = next(found)
+        assert batch.context == mx.cpu_pinned(0) and batch.asnumpy().tolist() == [5, 7]
+
+    def test_an_error_in_a_worker_ends_the_pool(self, rounds):
+        with multiprocessing.Pool(1) as pool:
+            found = rounds(pool, len, [[1, 2]], worker_fn=_fail)
+            with pytest.raises(ZeroDivisionError):
+                next(found)
+            with pytest.raises(ValueError, match="not running"):
+                pool.apply(len, ((),))
+
+
+def _fail(rows, batchify_fn, dataset):
+    return 1 // 0
+
+
+def test_nested_arguments_flattened_and_back():
+    from mxnet.gluon.block import HybridBlock, _flatten, _regroup
+
+    assert HybridBlock is mx.gluon.HybridBlock
+    a, b = mx.nd.ones(1), mx.nd.zeros(2)
+    flat, formats = _flatten([a, [b, None]], "input")
+    assert flat[0] is a and flat[1] is b and flat[2] is None and formats == [0, [0, -1]]
+    assert _regroup(flat, formats) == [a, [b, None]]
+    two = mx.sym.split(mx.sym.var("x"), num_outputs=2)
+    assert _flatten([two, mx.sym.var("y")], "input")[1] == [2, 0]
+    assert _regroup([1, 2, 3], [2, 0]) == [[1, 2], 3]
+    with pytest.raises(ValueError, match="nested"):
+        _flatten({"a": a}, "input")
+
+
+def test_a_parameter_can_take_over_the_replicas_of_another():
+    class Halved(mx.gluon.Parameter):
+        def __init__(self, other):
+            super().__init__(other.name, shape=other.shape)
+            self._data, self._grad = other._data, other._grad
+            self._ctx_list, self._ctx_map = other._ctx_list, other._ctx_map
+
+        def data(self, ctx=None):
+            return self._check_and_get(self._data, ctx) / 2
+
+    weight = mx.gluon.Parameter("weight", shape=(2,))
+    weight.initialize(mx.init.One())
+    assert Halved(weight).data().asnumpy().tolist() == [0.5, 0.5]
+
+
+def test_attributes_of_symbols_are_texts():
+    x = mx.sym.var("x")
+    assert mx.sym.relu(x, attr={"__depth__": 5}).attr("__depth__") == "5"
+    assert "Xavier" in mx.sym.relu(x, attr={"__init__": mx.init.Xavier()}).attr("__init__")
+    with pytest.raises(ValueError, match="only accepts string values"):
+        mx.sym.var("y", attr={"__depth__": 5})
+
+
+def test_interpolation_chosen_by_the_sizes():
+    from mxnet.image.image import _get_interp_method
+
+    assert _get_interp_method(9, (4, 4, 8, 8)) == 2 and _get_interp_method(9, (8, 8, 4, 4)) == 3
