@@ -1,4 +1,4 @@
-# oneDNN and oneTBB come from the PyPI packages of the Python that is used, everything else from the system.
+# oneDNN, oneTBB and OpenBLAS come from the PyPI packages of the Python that is used, everything else from the system.
 if(NOT Python_EXECUTABLE AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python")
   set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python")
 endif()
@@ -8,19 +8,27 @@ else()
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 endif()
 
-# In pip's isolated build the packages lie outside sys.prefix, so the prefix is asked of the package itself.
-execute_process(
-  COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/wheel_prefix.py" onednn-devel-cpu-tbb dnnl-config.cmake
-  OUTPUT_VARIABLE HEADRACE_WHEEL_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE
-  RESULT_VARIABLE wheel_prefix_result)
-if(wheel_prefix_result)
-  message(FATAL_ERROR "oneDNN is missing: `${Python_EXECUTABLE} -m pip install onednn-devel-cpu-tbb==2023.2.0 "
-                      "tbb-devel==2021.13.1 intel-cmplr-lib-rt`, or run `./dev setup`.")
-endif()
+# Sets `result` to the prefix that a PyPI package is installed in; `marker` is a file of its CMake configuration. In pip's
+# isolated build packages lie outside sys.prefix, so the package itself is asked.
+function(headrace_find_wheel result distribution marker library requirements)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/wheel_prefix.py" "${distribution}" "${marker}"
+    OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE
+    RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${library} is missing: `${Python_EXECUTABLE} -m pip install ${requirements}`, "
+                        "or run `./dev setup`.")
+  endif()
+  set(${result} "${prefix}" PARENT_SCOPE)
+endfunction()
+headrace_find_wheel(HEADRACE_WHEEL_PREFIX onednn-devel-cpu-tbb dnnl-config.cmake oneDNN
+  "onednn-devel-cpu-tbb==2023.2.0 tbb-devel==2021.13.1 intel-cmplr-lib-rt")
+headrace_find_wheel(HEADRACE_OPENBLAS_PREFIX scipy-openblas32 OpenBLASConfig.cmake OpenBLAS scipy-openblas32)
 list(PREPEND CMAKE_PREFIX_PATH "${HEADRACE_WHEEL_PREFIX}")
 
 find_package(TBB CONFIG REQUIRED)
 find_package(dnnl 3.2 CONFIG REQUIRED)
+find_package(OpenBLAS CONFIG REQUIRED PATHS "${HEADRACE_OPENBLAS_PREFIX}" NO_DEFAULT_PATH)  # not the system's
 find_package(fmt REQUIRED)
 find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)

@@ -36,7 +36,8 @@ add_custom_target(stubs ${stubs_in_all}
   DEPENDS _core VERBATIM)
 install(DIRECTORY "${stubs}/headrace" DESTINATION . COMPONENT python OPTIONAL)
 
-# The wheel carries what pip cannot bring. Above it, in lib/ of the environment, lies what pip brings.
-set_property(TARGET headrace _core APPEND PROPERTY INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..")
+# The wheel carries what pip cannot bring. What pip brings lies above it, in lib/ of the environment, and beside it.
+set_property(TARGET headrace _core APPEND PROPERTY
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../..;$ORIGIN/../scipy_openblas32/lib")
 install(TARGETS headrace _core LIBRARY DESTINATION headrace COMPONENT python)
 install(IMPORTED_RUNTIME_ARTIFACTS fmt::fmt hwy::hwy libjpeg-turbo::turbojpeg LIBRARY DESTINATION headrace COMPONENT python)

@@ -1,4 +1,5 @@
-"""Writes type stubs for the modules whose functions come from the catalogue.
+"""Writes type stubs for the modules whose functions come from the catalogue, and for the package, which loads
+its modules when they are asked for.
 
 Usage: make_stubs.py PACKAGES STUBS. PACKAGES has the built package, STUBS receives the .pyi files.
 """
@@ -24,6 +25,14 @@ from typing import Any
 
 import numpy
 '''
+# The module in C++: the package's own business.
+CORE = """\
+from typing import Any
+
+__version__: str
+
+def __getattr__(name: str) -> Any: ...
+"""
 # Types of attributes by their kind in the catalogue. Modules define names like `bool`, hence the prefix.
 KINDS = {
     "bool": "builtins.bool",
@@ -109,7 +118,9 @@ class Writer:
     def _function(self, name: str, function: Any, is_method: bool = False) -> list[str]:
         operator = self._operators.get(getattr(function, "op_name", None), {})
         parameters = list(parameters_of(function))
-        if is_method and parameters and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
+        if is_method and not parameters:  # a method in C whose signature leaves self away
+            parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
+        elif is_method and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL:
             parameters[0] = parameters[0].replace(name="self", default=inspect.Parameter.empty)
         fields = {field["name"]: field for field in operator.get("fields", ())}
         inputs = {*operator.get("inputs", ()), *operator.get("np_inputs", ()), "out"} if operator else set()
@@ -175,8 +186,21 @@ def modules() -> Iterator[types.ModuleType]:
             yield importlib.import_module(found.name)
 
 
+def package_text(package: types.ModuleType) -> str:
+    """What programs find in the package: modules, also under short names, and names of some modules."""
+    summary = package.__doc__.splitlines()[0]
+    lines = [f'"""{summary}"""', "", "from ._core import __version__ as __version__"]
+    for name, path in sorted(package._MODULES.items()):
+        parent, _, child = path.rpartition(".")
+        lines.append(f"from .{parent} import {child} as {name}")
+    for name, (module, attribute) in sorted(package._NAMES.items()):
+        lines.append(f"from .{module} import {attribute} as {name}")
+    return "\n".join([*lines, ""])
+
+
 def main(packages: str, stubs: str) -> None:
     sys.path.insert(0, packages)
+    import headrace
     from headrace import _core
 
     folder = pathlib.Path(stubs)
@@ -186,6 +210,8 @@ def main(packages: str, stubs: str) -> None:
         path = path / "__init__.pyi" if hasattr(module, "__path__") else path.with_suffix(".pyi")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(Writer(module, operators).text())
+    (folder / "headrace" / "__init__.pyi").write_text(package_text(headrace))
+    (folder / "headrace" / "_core.pyi").write_text(CORE)
     (folder / "headrace" / "py.typed").touch()
 
 

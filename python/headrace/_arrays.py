@@ -33,6 +33,18 @@ def zeros_like(array, dtype=None):
     return like(zeros(array.shape, array.ctx, dtype or array._dtype_name), array)
 
 
+def holds_sparse(ctx):
+    """Whether arrays on a context may be sparse; on others dense ones take their place."""
+    return ctx is None or ctx.device_type != "gpu"
+
+
+def state_like(weight):
+    """Zeros for a state of `weight`, stored as it is."""
+    if weight.stype == "default":
+        return zeros_like(weight)
+    return nd.zeros(weight.shape, ctx=weight.ctx, dtype=weight._dtype_name, stype=weight.stype)
+
+
 def like(array, reference):
     """`array` as the class (nd or np) of `reference`; shares memory, keeps other values (numbers) as they
     are.

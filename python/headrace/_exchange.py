@@ -8,7 +8,7 @@ from . import kvstore as stores
 from .base import ArrayTypeError, ArrayValueError
 from .kvstore import KVStoreBase
 
-__all__ = ["GradientExchange", "create_store"]
+__all__ = ["GradientExchange", "create_sparse_store", "create_store"]
 
 _LARGE_ARRAY = 16 << 20  # elements above which the store 'local' sums and does not update
 
@@ -54,6 +54,22 @@ def create_store(kvstore, context_count, params, update_on_kvstore=None):
     return store, bool(update_on_kvstore)
 
 
+def create_sparse_store(kvstore):
+    """A store that holds and updates row_sparse parameters: `kvstore`, a KVStore, or one of that name.
+
+    TypeError: another kind of `kvstore`. AssertionError: the store cannot update.
+    """
+    if not isinstance(kvstore, (str, stores.KVStore)):
+        raise ArrayTypeError(
+            f"Cannot create '{kvstore}' KVStore with row_sparse parameters. The type must be KVStore or str."
+        )
+    store = stores.create(kvstore) if isinstance(kvstore, str) else kvstore
+    assert store.is_capable(KVStoreBase.OPTIMIZER), (
+        f"KVStore with sparse weight requires optimizer support, which {type(store)} has not"
+    )
+    return store
+
+
 class GradientExchange:
     """Calls of a store that exchange `grads`; each is queued and waits for its own gradients alone.
 
@@ -63,7 +79,8 @@ class GradientExchange:
         calls; another one gets a call for every key.
     keys : of the gradients in the store, in the order in which they were inited.
     grads : for each key a list over the contexts.
-    outs : likewise, the parameters, when the store updates them; None: the gradients receive their sums.
+    outs : likewise, the parameters, when the store updates them; None for one that stays in the store. None
+        for all: the gradients receive their sums.
     order : places in `keys`, in the order in which backward completes the gradients. Sums are computed in
         this order, parameters are updated in the order of `keys`: rules such as NAdam depend on it.
     """
@@ -71,8 +88,14 @@ class GradientExchange:
     def __init__(self, store, keys, grads, outs, order):
         self._store = store
         self._calls = []
+        self._pushes = []
+        if outs is not None and None in outs:
+            self._pushes = [
+                (keys[place], grads[place], -place) for place, out in enumerate(outs) if out is None
+            ]
+            order = [place for place in order if outs[place] is not None]
         if not isinstance(store, stores.KVStore):
-            for place in order if outs is None else range(len(keys)):
+            for place in order if outs is None else sorted(order):
                 out = grads[place] if outs is None else outs[place]
                 self._calls.append((keys[place], grads[place], out, -place))
             return
@@ -88,5 +111,7 @@ class GradientExchange:
 
     def run(self):
         """Queues the exchange."""
+        for key, grads, priority in self._pushes:
+            self._store.push(key, grads, priority=priority)
         for keys, grads, outs, priority in self._calls:
             self._store.pushpull(keys, grads, out=outs, priority=priority)

@@ -3,7 +3,7 @@
 import numpy as _numpy
 
 from . import _core
-from .base import ArrayIndexError, ArrayValueError
+from .base import ArrayIndexError, ArrayValueError, MXNetError
 from .ndarray.ndarray import NDArray
 
 _advanced = {np: _core.function("_advanced_index", np) for np in (False, True)}
@@ -26,7 +26,7 @@ def assign(array, key, value):
     """``array[key] = value`` in place."""
     truth = _truth(key) if array._is_np else None
     if truth is not None:
-        key = slice(None) if array.ndim else ()
+        key = None
         if not truth:
             return
     parsed = _Key(array, key)
@@ -34,9 +34,14 @@ def assign(array, key, value):
         array[parsed.basic] = value
         return
     given = _without_leading_ones(_value(array, value), parsed.ndim, array._is_np)
+    if _core.is_recording() and given._on_tape:
+        raise MXNetError(
+            "assignment: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with "
+            "autograd, where the key holds arrays; assign outside of autograd.record(), or use where"
+        )
     # The task reads these while it writes the array.
     given, *indices = (
-        read.copy() if _core.share_storage(read, array) else read for read in (given, *parsed.arrays)
+        read.copy() if _core.may_share_memory(read, array) else read for read in (given, *parsed.arrays)
     )
     _assign[array._is_np](array[parsed.basic], given, *indices, axes=tuple(parsed.axes))
 
@@ -55,7 +60,7 @@ def _truth(key):
 class _Key:
     """A key taken apart: a basic key, then integer arrays that select along some axes of what it leaves.
 
-    Without integer arrays the whole key is basic.
+    Without integer arrays the whole key is basic. A single truth value is an array along an axis of its own.
     """
 
     def __init__(self, array, key):
@@ -67,6 +72,10 @@ class _Key:
             for item in items:
                 if item is None or isinstance(item, slice):
                     basic.append(item)
+                elif isinstance(item, _Mask) and item.truth.ndim == 0:
+                    self.arrays.append(_core.array(_numpy.zeros(int(item.truth)), "int64", array._is_np))
+                    self.axes.append(len(basic))
+                    basic.append(None)
                 else:
                     for index in _index_arrays(item, array, axis):
                         self.arrays.append(index)
@@ -114,21 +123,13 @@ def _item(item, np):
             raise ArrayValueError(
                 "a boolean NDArray is an index in np mode only; use nd.contrib.boolean_mask"
             )
-        return _mask(item.asnumpy())
+        return _Mask(item.asnumpy())
     values = _host_values(item)
     if np and values.dtype == bool:
-        return _mask(values)
+        return _Mask(values)
     if values.ndim == 0 and values.dtype.kind in "iub":
         return int(values)
     return _core.array(values.astype("int64"), "int64", np)
-
-
-def _mask(truth):
-    if truth.ndim == 0:
-        raise ArrayValueError(
-            "index: a single truth value beside other entries is not supported; use None or an empty slice"
-        )
-    return _Mask(truth)
 
 
 def _host_values(item):

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import types
 
 __all__ = [
     "is_np_array",
@@ -84,12 +85,12 @@ class _Scope:
 
 def _decorate(target, flags):
     if isinstance(target, type):
-        for name, value in list(vars(target).items()):
-            if (
-                callable(value)
-                and not isinstance(value, type)
-                and (not name.startswith("__") or name in _WRAPPED)
-            ):
+        for name, value in _methods(target).items():
+            if isinstance(value, property):
+                parts = (value.fget, value.fset, value.fdel)
+                value = property(*(part and _decorate(part, flags) for part in parts), value.__doc__)
+                setattr(target, name, value)
+            else:
                 setattr(target, name, _decorate(value, flags))
         return target
 
@@ -102,6 +103,17 @@ def _decorate(target, flags):
 
 
 _WRAPPED = ("__init__", "__call__", "__getitem__", "__len__", "__iter__")
+
+
+def _methods(target):
+    """Functions and properties of a class by name, its own and those that it inherits."""
+    found = {name: value for base in reversed(target.__mro__) for name, value in vars(base).items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, (types.FunctionType, property))
+        and (not name.startswith("__") or name in _WRAPPED)
+    }
 
 
 def np_shape(active=True):

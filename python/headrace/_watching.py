@@ -8,6 +8,25 @@ from ._semantics import is_np_array
 
 __all__ = ["Watch"]
 
+# Operators of one input that has a name in MXNet.
+# fmt: off
+_NAMED = frozenset([
+    "Dropout", "L2Normalization", "LRN", "MakeLoss", "Pad", "Pooling", "Pooling_v1", "SliceChannel",
+    "SwapAxis", "_contrib_fft", "_contrib_ifft", "_contrib_index_array",
+    "_contrib_interleaved_matmul_selfatt_qk", "_contrib_quadratic", "_contrib_quantize_asym",
+    "_contrib_quantize_v2", "_image_normalize", "_image_to_tensor", "_linalg_syrk", "_np_all",
+    "_np_any", "_np_copy", "_np_cumsum", "_np_diag", "_np_diagflat", "_np_diagonal", "_np_max",
+    "_np_min", "_np_moveaxis", "_np_prod", "_np_reshape", "_np_roll", "_np_squeeze", "_np_sum",
+    "_np_trace", "_np_transpose", "_npi_around", "_npi_bernoulli", "_npi_bitwise_not",
+    "_npi_broadcast_to", "_npi_diag_indices_from", "_npi_diff", "_npi_exponential", "_npi_flip",
+    "_npi_full_like", "_npi_hsplit", "_npi_mean", "_npi_nan_to_num", "_npi_pad", "_npi_pareto",
+    "_npi_powerd", "_npi_rayleigh", "_npi_rot90", "_npi_std", "_npi_tril", "_npi_unique", "_npi_var",
+    "_npi_weibull", "_npi_where_scalar2", "_npx_constraint_check", "_npx_nonzero", "_npx_reshape",
+    "_ravel_multi_index", "_split_v2", "_unravel_index", "all_finite", "depth_to_space", "diag",
+    "moments", "one_hot", "repeat", "reverse", "space_to_depth", "squeeze", "tile",
+])
+# fmt: on
+
 
 class Watch:
     """The operators of a symbol, one after the other, with names for their inputs and outputs.
@@ -61,4 +80,6 @@ def _input_name(operator, i):
     description = operator_descriptions().get(operator)
     if description is None or description["variadic"] or i >= len(description["inputs"]):
         return f"arg{i}"
+    if len(description["inputs"]) == 1 and operator not in _NAMED:
+        return "input0"
     return description["inputs"][i]

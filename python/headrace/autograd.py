@@ -2,8 +2,10 @@
 
 from . import _core
 from .base import MXNetError
+from .ndarray import NDArray
 
 __all__ = [
+    "NDArray",  # programs take it from here
     "record",
     "pause",
     "train_mode",
@@ -17,6 +19,7 @@ __all__ = [
     "grad",
     "get_symbol",
     "Function",
+    "NDArray",
 ]
 
 is_recording = _core.is_recording

@@ -1,5 +1,6 @@
 """Devices. MXNet programs call them contexts."""
 
+import re
 import threading
 
 from . import _core
@@ -156,3 +157,12 @@ def context_of(type_and_id):
     if found is None:
         found = _known[type_and_id] = Context(Context.devtype2str[type_and_id[0]], type_and_id[1])
     return found
+
+
+def named_context(name):
+    """The Context that a text names: "gpu", "gpu(1)" or, as PyTorch writes it, "cuda:1". ValueError: none."""
+    found = re.fullmatch(r"(\w+?)(?:\((\d+)\)|:(\d+))?", name) if isinstance(name, str) else None
+    if found is None:
+        raise ValueError(f'expected a Context or a name like "cpu" or "gpu(1)", got {name!r}')
+    kind, *numbers = found.groups()
+    return Context("gpu" if kind == "cuda" else kind, int(numbers[0] or numbers[1] or 0))

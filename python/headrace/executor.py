@@ -12,6 +12,8 @@ from .numpy import ndarray as _np_class
 
 __all__ = ["Executor", "simple_bind"]
 
+STORAGE_TYPES = ("default", "row_sparse", "csr")  # by the numbers of files
+
 
 def _named(values, names, what, allow_missing=False):
     """`values` (a list in the order of `names`, a dictionary, or None) as a list."""
@@ -83,7 +85,7 @@ class Executor:
         self._recorded = None  # the outputs on the tape
         self._is_train = None  # whether the last forward trained; None: there was none
         self._needed = {}  # by mode, for each output whether its gradient matters
-        self._monitor = None
+        self._monitor = self._group2ctx = None
 
     def forward(self, is_train=False, **kwargs):
         """Computes and returns the outputs; keywords write new values into arguments first.
@@ -138,9 +140,9 @@ class Executor:
     def backward(self, out_grads=None, is_train=True):
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
 
-        They may be left out (or None) for outputs of losses, which take no notice of them. After a forward in
-        use, or none, the gradients are those for the values that the arguments have now. MXNetError: one is
-        missing. ValueError: more gradients than outputs.
+        They may be left out (or None) for outputs of losses, which take no notice of them; what is given
+        beyond the outputs is passed over. After a forward in use, or none, the gradients are those for the
+        values that the arguments have now. MXNetError: one is missing.
         """
         if self._is_train is None:
             self._is_train = bool(is_train)
@@ -149,14 +151,23 @@ class Executor:
         heads = self._head_gradients(out_grads)
         if self._recorded is None:
             self._record()
-        _core.backward(self._recorded, heads, retain_graph=True, train_mode=bool(is_train))
+        needed = self._needed[self._is_train]
+        reached = [
+            (output, head if is_needed or head is None or head.shape == output.shape else None)
+            for output, head, is_needed in zip(self._recorded, heads, needed)
+            if output._on_tape
+        ]
+        if reached:
+            _core.backward(*zip(*reached), retain_graph=True, train_mode=bool(is_train))
+            return
+        for grad, request in zip(self.grad_arrays, self._requests):
+            if request == "write":
+                grad[:] = 0
 
     def _head_gradients(self, given):
         count = len(self._symbol)
         given = [] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-        if len(given) > count:
-            raise ValueError(f"Executor.backward: {len(given)} out_grads for {count} outputs")
-        given += [None] * (count - len(given))
+        given = [*given[:count], *[None] * (count - len(given))]
         if self._is_train not in self._needed:
             with _core.record(self._is_train):
                 self._needed[self._is_train] = self._op.reads_head_gradients(self._inputs)
@@ -225,10 +236,14 @@ class Executor:
                     raise ValueError(f'Find name "{name}" that is not in the arguments')
 
     def reshape(self, partial_shaping=False, allow_up_sizing=False, **kwargs):
-        """An executor for other input shapes that shares the arrays, and gradients, whose shapes stay."""
+        """An executor for other input shapes. It shares the arrays, and gradients, whose shapes stay, and the
+        monitor.
+        """
         requests = dict(zip(self._arg_names, self._requests))
         dtypes = {name: array._dtype_name for name, array in {**self.arg_dict, **self.aux_dict}.items()}
-        return simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self)
+        made = simple_bind(self._symbol, self._ctx, requests, dtypes, kwargs, self, group2ctx=self._group2ctx)
+        made._monitor = self._monitor
+        return made
 
     def get_optimized_symbol(self):
         """The symbol itself: what it is compiled to is no symbol; debug_str shows that."""
@@ -240,13 +255,18 @@ class Executor:
             return self._op.explain(self._inputs)
 
 
-def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
+def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, *, stype_dict=None, group2ctx=None):
     """An Executor with arrays made for `shapes`; those of the Executor `shared` are taken where they fit.
 
-    RuntimeError: the shape of an argument stays unknown.
+    Arrays are stored as `stype_dict` says by name, or their variables; gradients as backward gives them.
+    `group2ctx` says on which context the arrays of variables are made that have an attribute `ctx_group`,
+    where all contexts are CPUs; the graph itself runs on one device. RuntimeError: the shape of an argument
+    stays unknown.
     """
+    ctx = ctx or current_context()
+    contexts = _contexts_of_groups(symbol, ctx, group2ctx)
     inputs = _infer_inputs(symbol, type_dict, shapes)
-    make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+    stypes = storage_types(symbol, stype_dict)
     arguments, auxiliary = symbol.list_arguments(), symbol.list_auxiliary_states()
     old_arrays = {} if shared is None else {**shared.arg_dict, **shared.aux_dict}
     old_grads = {} if shared is None else shared.grad_dict
@@ -254,14 +274,70 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None):
     for name, (shape, dtype) in inputs.items():
         old, dtype = old_arrays.get(name), dtype or "float32"
         fits = old is not None and old.shape == tuple(shape) and old._dtype_name == dtype
-        made[name] = old if fits and name not in shapes else make(shape, dtype=dtype, ctx=ctx)
+        if not fits or name in shapes:
+            old = _zeros(symbol, shape, dtype, contexts.get(name, ctx), stypes.get(name))
+        made[name] = old
     requests, grads = gradient_requests(grad_req, arguments), {}
-    for name in arguments:
-        if requests[name] != "null":
-            old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
-            grads[name] = arrays.zeros_like(made[name]) if old is None else old
+    wanted = [name for name in arguments if requests[name] != "null"]
+    gradient_types = _gradient_types(symbol, made, wanted) if arrays.holds_sparse(ctx) else {}
+    for name in wanted:
+        old = old_grads.get(name) if made[name] is old_arrays.get(name) else None
+        if old is None:
+            array = made[name]
+            old = _zeros(symbol, array.shape, array._dtype_name, array.ctx, gradient_types.get(name))
+        grads[name] = old
     aux = {name: made[name] for name in auxiliary}
-    return Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor = Executor(symbol, ctx, {name: made[name] for name in arguments}, grads, requests, aux)
+    executor._group2ctx = group2ctx
+    return executor
+
+
+def _contexts_of_groups(symbol, ctx, group2ctx):
+    """Name to context of the variables that have one by their group."""
+    if not group2ctx or any(
+        one.device_type != "cpu" for one in (ctx or current_context(), *group2ctx.values())
+    ):
+        return {}
+    groups = {name: attributes.get("__ctx_group__") for name, attributes in symbol.attr_dict().items()}
+    return {name: group2ctx[group] for name, group in groups.items() if group in group2ctx}
+
+
+def _zeros(symbol, shape, dtype, ctx, stype):
+    if stype in (None, "default") or not arrays.holds_sparse(ctx):
+        make = arrays.mnp.zeros if symbol._is_np else nd.zeros
+        return make(shape, dtype=dtype, ctx=ctx)
+    return nd.zeros(shape, dtype=dtype, ctx=ctx, stype=stype)
+
+
+def storage_types(symbol, given=None):
+    """Name to storage type of the inputs that are not dense: what `given` says, else their variables."""
+    found = {}
+    for name, attributes in symbol.attr_dict().items():
+        number = int(attributes.get("__storage_type__", 0))
+        if number > 0:
+            found[name] = STORAGE_TYPES[number]
+    return {**found, **(given or {})}
+
+
+def _gradient_types(symbol, values, wanted):
+    """Name to storage type of the gradients that come sparse: those of a backward pass over `values`, zeros.
+
+    Only symbols with sparse inputs, or operators that are asked for sparse gradients, are run for that.
+    """
+    asks = any(attributes.get("sparse_grad") == "True" for attributes in symbol.attr_dict().values())
+    if not wanted or symbol._is_np or not (asks or any(one.stype != "default" for one in values.values())):
+        return {}
+    leaves = {name: values[name].detach() for name in wanted}
+    for leaf in leaves.values():  # a sparse gradient keeps what backward gives as it comes
+        _core.mark_variable(leaf, nd.zeros(leaf.shape, dtype=leaf._dtype_name, stype="row_sparse"), "write")
+    inputs = [leaves.get(name, values[name]) for name in symbol.list_inputs()]
+    try:
+        with _core.record(False):
+            outputs = _core.CachedOp(symbol._handle)(inputs, False)
+        found = _core.grad(list(outputs), list(leaves.values()), None, False, False, False)
+    except MXNetError:  # an output that depends on no argument, or has no gradient
+        return {}
+    return {name: gradient.stype for name, gradient in zip(leaves, found)}
 
 
 def _infer_inputs(symbol, type_dict, shapes):

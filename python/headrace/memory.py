@@ -54,7 +54,8 @@ def memory_report(arrays=10):
     """Memory by device, and the largest arrays that the program's objects hold.
 
     Found are arrays in containers, modules, parameters and other objects, not those that only a local
-    variable of a running function names; views of one array are listed each. This takes milliseconds.
+    variable of a running function names; views of one array are listed each, sparse arrays are not. This
+    takes milliseconds.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def _largest_arrays(count):
     found = {}
     for holder in gc.get_objects():
         for held in gc.get_referents(holder):
-            if isinstance(held, _core.Array):
+            if isinstance(held, _core.Array) and held.stype == "default":
                 found[id(held)] = held
     rows = [_row(array) for array in found.values()]
     return sorted(rows, key=lambda row: row.nbytes, reverse=True)[: max(count, 0)]

@@ -46,7 +46,7 @@ _NAMES = (
     "DEBUG",
     "TVM_OP",
 )
-_ALWAYS = frozenset({"MKLDNN", "PROFILER", "CXX14", "INT64_TENSOR_SIZE"})
+_ALWAYS = frozenset({"BLAS_OPEN", "LAPACK", "MKLDNN", "PROFILER", "CXX14", "INT64_TENSOR_SIZE"})
 # Kernels for these instruction sets are in every build for x86-64; the processor decides which run.
 _X86 = frozenset(
     {"CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2", "CPU_AVX", "CPU_AVX2", "SSE", "F16C"}

@@ -32,7 +32,7 @@ PyTypeObject* class_of(bool np) {
 PyObject* wrap(NDArray array, bool np) {
   PyTypeObject* type = class_of(np);
   if (!type) return nullptr;
-  if (array && array.storage_kind() != StorageKind::kDense) [[unlikely]]
+  if (array && !array.view()->is_plain() && array.storage_kind() != StorageKind::kDense) [[unlikely]]
     type = classes().sparse[static_cast<size_t>(array.storage_kind())];
   auto* object = reinterpret_cast<PyArray*>(type->tp_alloc(type, 0));
   if (!object) return nullptr;

@@ -167,7 +167,8 @@ PyObject* get_device(PyObject* self, void*) {
   return Py_BuildValue("(ii)", static_cast<int>(device.type), device.id);
 }
 PyObject* get_grad(PyObject* self, void*) {
-  PyObject* grad = reinterpret_cast<PyArray*>(self)->grad;
+  const NodePtr& node = array_of(self).node();
+  PyObject* grad = node && node->is_leaf && node->is_freed ? nullptr : reinterpret_cast<PyArray*>(self)->grad;
   return Py_NewRef(grad ? grad : Py_None);
 }
 int set_grad(PyObject* self, PyObject* value, void*) {

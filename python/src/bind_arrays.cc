@@ -17,6 +17,24 @@ namespace nb = nanobind;
 namespace headrace::python {
 namespace {
 
+// First and last byte of the storage that an element lies in; of a view with elements.
+std::pair<int64_t, int64_t> stretch(const View& view) {
+  int64_t first = view.offset(), last = view.offset();
+  for (size_t k = 0; k < view.shape().size(); ++k) {
+    const int64_t reach = view.strides()[k] * (view.shape()[k] - 1);
+    (reach < 0 ? first : last) += reach;
+  }
+  const auto size = static_cast<int64_t>(item_size(view.dtype()));
+  return {first * size, (last + 1) * size - 1};
+}
+
+bool may_overlap(const View& a, const View& b) {
+  if (a.storage() != b.storage() || a.size() == 0 || b.size() == 0) return false;
+  const auto [first_a, last_a] = stretch(a);
+  const auto [first_b, last_b] = stretch(b);
+  return first_a <= last_b && first_b <= last_a;
+}
+
 // Shares the memory of an object with the buffer protocol; the array keeps the buffer until its storage goes.
 NDArray borrow_buffer(PyObject* object) {
   free_what_is_due();
@@ -122,11 +140,12 @@ void bind_array_helpers(nb::module_& m) {
       [](nb::handle gradients) { return translated([&] { return kvstore::buckets(arrays_from(gradients)); }); },
       "Places of gradients that are to travel together, of a list in the order in which backward completes them.");
   m.def(
-      "share_storage",
+      "may_share_memory",
       [](nb::handle a, nb::handle b) {
-        return translated([&] { return array_from(a).view()->storage() == array_from(b).view()->storage(); });
+        return translated([&] { return may_overlap(*array_from(a).view(), *array_from(b).view()); });
       },
-      nb::arg("a").none(), nb::arg("b").none(), "Whether two arrays are views of one storage.");
+      nb::arg("a").none(), nb::arg("b").none(),
+      "Whether two arrays are views of one storage, and the stretches of it that they lie in overlap.");
   m.def(
       "set_device", [](int type, int id) { thread_state().device = to_device(type, id); },
       "Sets the device on which this thread's creation functions put arrays.");

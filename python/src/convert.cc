@@ -254,6 +254,15 @@ const char* buffer_format(DType dtype) {
   return nullptr;
 }
 
+namespace {
+// Numbers that the dtype does not hold keep their low bits, which younger versions of NumPy refuse.
+Ref wrapped(PyObject* asarray, PyObject* object, PyObject* dtype) {
+  PyErr_Clear();
+  const Ref wide(PyObject_CallFunctionObjArgs(asarray, object, nullptr));
+  return Ref(wide ? PyObject_CallMethod(wide.get(), "astype", "O", dtype) : nullptr);
+}
+}  // namespace
+
 NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   static PyObject* asarray = numpy_name("ascontiguousarray");
   static PyObject* array_class = numpy_name("ndarray");
@@ -264,6 +273,7 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   if (through_bits) target = numpy_dtype(DType::kFloat32);
   converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray, object, target, nullptr)
                          : PyObject_CallFunctionObjArgs(asarray, object, nullptr));
+  if (!converted && target && PyErr_ExceptionMatches(PyExc_OverflowError)) converted = wrapped(asarray, object, target);
   if (!converted) throw PythonError();
   // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
   if (PyObject_IsInstance(object, array_class) == 1 || PySequence_Check(object)) was_scalar = false;

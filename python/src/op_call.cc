@@ -3,6 +3,7 @@
 #include "arguments.h"
 #include "convert.h"
 #include "op/invoke.h"
+#include "ufunc_keywords.h"
 
 namespace headrace::python {
 namespace {
@@ -27,6 +28,8 @@ class ArrayCall : public Arguments<ArrayCall> {
       writable();
       return op_.open.set_text(*attrs_, std::string(text), text_of(value));
     }
+    if (f_.np && is_ufunc_default(op_, name(), key, value)) return;
+    if (!f_.np && op_.schema->fields.empty()) return;  // as in MXNet, where nothing reads attributes of such operators
     fail(ErrorKind::kType, "{}: unexpected keyword argument '{}'; the arguments are {}out, name", name(), text,
          known_arguments());
   }

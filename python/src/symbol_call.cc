@@ -5,6 +5,7 @@
 #include "convert.h"
 #include "op/thread_state.h"
 #include "op_function.h"
+#include "ufunc_keywords.h"
 
 namespace headrace::python {
 namespace {
@@ -40,7 +41,7 @@ class SymbolCall : public Arguments<SymbolCall> {
     } else if (op_.open && !is_symbol(value)) {
       const Ref text(checked(PyObject_Str(value)));
       if (PyDict_SetItem(attributes_.get(), key, text.get()) < 0) throw PythonError();
-    } else if (value != Py_None) {
+    } else if (value != Py_None && !(f_.np && is_ufunc_default(op_, name(), key, value))) {
       PyObject* const target = op_.variadic && is_symbol(value) ? named_.get() : attributes_.get();
       if (PyDict_SetItem(target, key, value) < 0) throw PythonError();
     }

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "headrace/sparse.hpp"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -53,9 +54,11 @@ class Walk {
     mark_useful(variables);
   }
 
+  // What an operator gives whose gradient is zero takes any head gradient, as nothing reads it.
   void seed(std::span<const NDArray> heads, std::span<const NDArray> head_gradients) {
     for (size_t i = 0; i < heads.size(); ++i) {
       const NDArray& head = heads[i];
+      if (const OpDef* op = head.node()->op; op && op->zero_gradient) continue;
       bool given = i < head_gradients.size() && head_gradients[i];
       if (given)
         check(head_gradients[i].shape() == head.shape(), ErrorKind::kValue,
@@ -81,9 +84,10 @@ class Walk {
     return entry.heads.empty() ? NDArray() : entry.heads[0];
   }
 
+  // A variable that asks for no gradient is one only for the graph that it was recorded in.
   void free_graph() {
     for (Entry& entry : entries_)
-      if (!entry.node->is_leaf) entry.node->free();
+      if (!entry.node->is_leaf || entry.node->request == GradReq::kNull) entry.node->free();
   }
 
   bool reaches_leaf() const { return reaches_leaf_; }
@@ -167,6 +171,9 @@ class Walk {
       NDArray inputs[2] = {leaf.gradient, cast_to(gradient, leaf.gradient.dtype())};
       NDArray result = leaf.gradient;
       invoke(plus, plus.default_attrs, inputs, {&result, 1});
+    } else if (!gradient && leaf.gradient.storage_kind() != StorageKind::kDense) {
+      copy_into(leaf.gradient, sparse::zeros(leaf.gradient.storage_kind(), leaf.gradient.shape(), leaf.gradient.dtype(),
+                                             leaf.gradient.device()));
     } else if (!gradient) {
       copy_into(leaf.gradient, call("_broadcast_shape", {full({}, 0, leaf.gradient.dtype(), leaf.gradient.device())},
                                     {{"shape", leaf.gradient.shape()}}));

@@ -25,7 +25,7 @@ struct CachedOp::Compiled {
   const Symbol symbol;
   const std::vector<bool> wanted;  // gradients of which inputs; empty: of none
   const bool training;
-  bool is_dynamic = false;  // the graph asks for values: it runs operator by operator
+  bool is_dynamic = false;  // it runs operator by operator: it asks for values, or has no gradient
   std::unique_ptr<const CompiledGraph> forward;
   std::vector<ViewPtr> output_types;
 
@@ -43,7 +43,13 @@ constexpr size_t kMostKinds = 256;  // of calls that are remembered
 // Backward goes in parts, so that gradients can travel while later ones are computed; a part is worth many tasks.
 constexpr double kSegmentNs = 1e6;
 
-bool has_gradient(const NDArray& array) { return array.node() && is_floating(array.dtype()); }
+bool has_gradient(const NDArray& array) { return static_cast<bool>(array.node()); }
+
+// Whether the array, or the gradient that a backward is to write, is stored otherwise than element by element.
+bool is_sparse(const NDArray& array) {
+  const auto is = [](const NDArray& one) { return one && one.storage_kind() != StorageKind::kDense; };
+  return is(array) || (thread_state().recording && array.node() && is(array.node()->gradient));
+}
 
 // Where a call runs and its results are: where its inputs are.
 Device device_of(std::span<const NDArray> inputs) {
@@ -195,11 +201,11 @@ CachedOp::~CachedOp() = default;
 std::vector<NDArray> CachedOp::operator()(std::span<const NDArray> inputs) {
   check(inputs.size() == variables_.size(), ErrorKind::kRuntime, "CachedOp: {} inputs are needed, got {}",
         variables_.size(), inputs.size());
-  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which programs do not hold
+  bool one_by_one = thread_state().tracing;  // as are sparse arrays, which compiled graphs do not hold
   for (size_t i = 0; i < inputs.size(); ++i) {
     check(static_cast<bool>(inputs[i]), ErrorKind::kRuntime, "CachedOp: input {} is missing",
           variables_[i]->label->name);
-    one_by_one |= is_abstract(inputs[i]) || inputs[i].storage_kind() != StorageKind::kDense;
+    one_by_one |= is_abstract(inputs[i]) || is_sparse(inputs[i]);
   }
   if (one_by_one) return run_eagerly(inputs);
   check_places(inputs);
@@ -253,6 +259,10 @@ std::shared_ptr<const CachedOp::Compiled> CachedOp::compile(std::span<const NDAr
     traced.emplace(trace_call_of(symbol_, inputs, wanted));
   } catch (const ValuesUnknown&) {
     compiled->is_dynamic = true;
+    return compiled;
+  } catch (const Error&) {
+    if (wanted.empty()) throw;
+    compiled->is_dynamic = true;  // a gradient that does not exist may never be asked for
     return compiled;
   }
   const std::vector<NDArray>& outputs = traced->outputs;
@@ -380,7 +390,8 @@ std::vector<bool> CachedOp::reads_head_gradients(std::span<const NDArray> inputs
 
 std::string CachedOp::explain(std::span<const NDArray> inputs) {
   const std::shared_ptr<const Compiled> compiled = compiled_for(inputs);
-  if (compiled->is_dynamic) return "The graph asks for values while it runs: its operators run one by one.\n";
+  if (compiled->is_dynamic)
+    return "The graph asks for values while it runs, or has no gradient: its operators run one by one.\n";
   std::string text = "forward\n" + explain_graph(*compiled->forward);
   if (compiled->backward) text += "backward\n" + explain_graph(*compiled->backward);
   return text;

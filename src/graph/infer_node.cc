@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/nodes.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/trace.h"
 
@@ -63,92 +64,24 @@ void complete(const Node& node, Shapes& inputs, std::span<std::optional<Shape>> 
     complete_broadcast(completion);
 }
 
-// Puts a number in the place of extents that are unknown, but for those that follow from inputs before them. Operators
-// with many inputs take them alike, so that nothing more follows from the later ones.
-void fill_unknown(const Node& node, Shapes& inputs, int64_t number) {
-  constexpr int kDifferentInputs = 16;
-  complete(node, inputs, {});
-  int filled = 0;
-  for (auto& shape : inputs) {
-    if (!shape || is_full(shape)) continue;
-    std::ranges::replace(*shape, int64_t{-1}, number);
-    if (++filled <= kDifferentInputs) complete(node, inputs, {});
-  }
-  if (filled > kDifferentInputs) complete(node, inputs, {});
-}
+// --- shapes ----------------------------------------------------------------------------------------------------------
 
 // What the operator's rule gives for inputs of these types; nothing where that depends on values.
-std::vector<Type> results_of(const Node& node, const AttrsPtr& attrs, const std::vector<Type>& inputs) {
+std::vector<Type> results_of(const Node& node, const std::vector<Type>& inputs) {
   std::vector<NDArray> arrays;
   for (const Type& input : inputs)
     arrays.push_back(abstract_variable(*input.shape, input.dtype.value_or(DType::kFloat32)));
   std::vector<Type> results;
   try {
-    for (const NDArray& result : invoke_all(*node.op, attrs, arrays))
+    for (const NDArray& result : invoke_all(*node.op, node.attrs, arrays))
       results.push_back({result.shape(), result.dtype()});
   } catch (const ValuesUnknown&) {
   }
   return results;
 }
 
-// --- shapes ----------------------------------------------------------------------------------------------------------
-
-// Rules of operators want whole shapes. Where extents are unknown they are asked with several numbers in their place:
-// what stays the same does not depend on the unknown. The large ones can be divided by all small numbers.
-constexpr std::array<int64_t, 3> kStandIns = {1, 840, 1680};
-
-struct Trial {
-  Shapes inputs, outputs;
-};
-
-std::optional<Trial> tried(const Node& node, const NodeTypes& types, int64_t stand_in) {
-  Trial trial{shapes_of(types.inputs), {}};
-  try {
-    fill_unknown(node, trial.inputs, stand_in);
-    std::vector<Type> inputs = types.inputs;
-    store(inputs, trial.inputs);
-    if (shapes_known(inputs)) trial.outputs = shapes_of(results_of(node, node.attrs, inputs));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-  trial.outputs.resize(types.outputs.size());
-  return trial;
-}
-
-void keep_common(Shapes& common, const Shapes& others) {
-  for (size_t i = 0; i < common.size(); ++i) {
-    if (!common[i] || !others[i] || common[i]->size() != others[i]->size()) {
-      common[i].reset();
-      continue;
-    }
-    for (size_t k = 0; k < common[i]->size(); ++k)
-      if ((*common[i])[k] != (*others[i])[k]) (*common[i])[k] = -1;
-  }
-}
-
-void infer_partial_shapes(const Node& node, NodeTypes& types) {
-  if (std::ranges::none_of(types.inputs, [](const Type& t) { return t.shape && !is_full(t.shape); })) return;
-  std::optional<Trial> common = tried(node, types, kStandIns.back());
-  if (!common) return;
-  for (int64_t stand_in : std::span(kStandIns).first(kStandIns.size() - 1)) {
-    const std::optional<Trial> trial = tried(node, types, stand_in);
-    if (!trial && stand_in != 1) return;
-    if (!trial) continue;
-    keep_common(common->inputs, trial->inputs);
-    keep_common(common->outputs, trial->outputs);
-  }
-  Shapes inputs = shapes_of(types.inputs), outputs = shapes_of(types.outputs);
-  Completion found(node.label->name.c_str(), inputs, outputs);
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (common->inputs[i]) found.set(i, *common->inputs[i]);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (common->outputs[i]) found.set_output(i, *common->outputs[i]);
-  store(types.inputs, inputs);
-  store(types.outputs, outputs);
-}
-
-void infer_from_rule(const Node& node, const AttrsPtr& attrs, NodeTypes& types) {
-  const std::vector<Type> results = results_of(node, attrs, types.inputs);
+void infer_from_rule(const Node& node, NodeTypes& types) {
+  const std::vector<Type> results = results_of(node, types.inputs);
   const bool settles_dtypes = dtypes_known(types.inputs);
   Shapes outputs = shapes_of(types.outputs);
   Completion found(node.label->name.c_str(), {}, outputs);
@@ -164,52 +97,38 @@ void infer_shapes(const Node& node, NodeTypes& types) {
   complete(node, inputs, outputs);
   store(types.inputs, inputs);
   store(types.outputs, outputs);
-  if (shapes_known(types.inputs))
-    infer_from_rule(node, node.attrs, types);
-  else
-    infer_partial_shapes(node, types);
+  if (shapes_known(types.inputs)) infer_from_rule(node, types);
 }
 
 // --- dtypes ----------------------------------------------------------------------------------------------------------
 
-// The dtypes of the results for inputs of these dtypes, whatever their shapes: those that are not known are made up.
-std::vector<Type> results_for_dtypes(const Node& node, const std::vector<Type>& inputs) {
-  constexpr int64_t kMadeUp = 64;
-  for (size_t rank : {4, 2, 3, 1, 5}) {
-    Shapes shapes = shapes_of(inputs);
-    const Shape made_up(rank, kMadeUp);
-    if (!shapes.empty() && !shapes[0]) shapes[0] = made_up;
-    try {
-      fill_unknown(node, shapes, kMadeUp);
-      std::vector<Type> whole = inputs;
-      for (size_t i = 0; i < inputs.size(); ++i) whole[i].shape = shapes[i] ? shapes[i] : made_up;
-      return results_of(node, node.attrs, whole);
-    } catch (const Error&) {  // the operator wants another number of axes
-    }
-  }
-  return {};
-}
-
-// The results where inputs whose dtype is not known hold one of these.
-constexpr std::array kSomeDTypes = {DType::kFloat16, DType::kFloat64};
-std::array<std::vector<Type>, 2> results_for_some_dtypes(const Node& node, const std::vector<Type>& inputs) {
-  std::array<std::vector<Type>, 2> results;
-  for (size_t k = 0; k < kSomeDTypes.size(); ++k) {
-    std::vector<Type> all = inputs;
-    for (Type& input : all) input.dtype = input.dtype.value_or(kSomeDTypes[k]);
-    results[k] = results_for_dtypes(node, all);
-  }
+// Those of the results where inputs whose dtype is not known hold `other`.
+std::vector<DType> dtypes_of_results(const Node& node, const NodeTypes& types, DType other) {
+  std::vector<DType> inputs, results;
+  for (const Type& input : types.inputs) inputs.push_back(input.dtype.value_or(other));
+  for (size_t k = 0; k < types.outputs.size(); ++k) results.push_back(result_dtype(*node.op, *node.attrs, inputs, k));
   return results;
 }
 
-// Whether the result holds what the inputs hold, whatever that is.
-bool keeps_dtype(const Node& node, std::vector<Type> inputs) {
-  if (node.op->as_view) return true;
-  for (Type& input : inputs) input.dtype.reset();
-  const auto results = results_for_some_dtypes(node, inputs);
-  for (size_t k = 0; k < kSomeDTypes.size(); ++k)
-    if (results[k].empty() || results[k][0].dtype != kSomeDTypes[k]) return false;
-  return true;
+// The same; nothing where the inputs would not go together.
+std::vector<DType> possible_dtypes(const Node& node, const NodeTypes& types, DType other) {
+  try {
+    return dtypes_of_results(node, types, other);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// What does not depend on an unknown dtype is the same for two of them.
+constexpr DType kOneDType = DType::kFloat16, kAnotherDType = DType::kFloat64;
+
+// Whether the first result holds what the inputs hold, whatever that is.
+bool keeps_dtype(const Node& node, NodeTypes types) {
+  for (Type& input : types.inputs) input.dtype.reset();
+  return std::ranges::all_of(std::array{kOneDType, kAnotherDType}, [&](DType dtype) {
+    const std::vector<DType> results = possible_dtypes(node, types, dtype);
+    return !results.empty() && results[0] == dtype;
+  });
 }
 
 // Parameters hold what the data hold; statistics and what goes with them, and parameters of integers, float32. Other
@@ -227,26 +146,16 @@ void complete_input_dtypes(const Node& node, std::vector<Type>& inputs) {
   }
 }
 
-// Raises where the operator takes inputs that all hold the dtype of the first, but not these.
-void check_dtypes_agree(const Node& node, const std::vector<Type>& inputs) {
-  std::vector<Type> alike = inputs;
-  for (Type& input : alike) input.dtype = inputs[0].dtype;
-  if (alike == inputs || results_for_dtypes(node, alike).empty()) return;
-  std::string listed;
-  for (const Type& input : inputs) listed += fmt::format("{}{}", listed.empty() ? "" : ", ", dtype_name(*input.dtype));
-  fail(ErrorKind::kRuntime, "Error in operator {}: the dtypes of its inputs do not go together: {}. Cast some of them",
-       node.label->name, listed);
-}
-
 void infer_dtypes(const Node& node, NodeTypes& types) {
-  if (!types.inputs.empty() && !types.inputs[0].dtype && types.outputs[0].dtype && keeps_dtype(node, types.inputs))
+  if (!types.inputs.empty() && !types.inputs[0].dtype && types.outputs[0].dtype && keeps_dtype(node, types))
     types.inputs[0].dtype = types.outputs[0].dtype;
   complete_input_dtypes(node, types.inputs);
-  if (dtypes_known(types.outputs) || (dtypes_known(types.inputs) && shapes_known(types.inputs))) return;
-  const auto [first, second] = results_for_some_dtypes(node, types.inputs);
-  if (first.empty() && !types.inputs.empty() && dtypes_known(types.inputs)) check_dtypes_agree(node, types.inputs);
-  for (size_t i = 0; i < std::min({first.size(), second.size(), types.outputs.size()}); ++i)
-    if (first[i].dtype == second[i].dtype) types.outputs[i].dtype = first[i].dtype;
+  if (dtypes_known(types.outputs)) return;
+  const bool all_known = dtypes_known(types.inputs);
+  const auto first = all_known ? dtypes_of_results(node, types, kOneDType) : possible_dtypes(node, types, kOneDType);
+  const auto second = all_known ? first : possible_dtypes(node, types, kAnotherDType);
+  for (size_t k = 0; k < std::min(first.size(), second.size()); ++k)
+    if (first[k] == second[k]) types.outputs[k].dtype = first[k];
 }
 
 // --- operators without inputs ----------------------------------------------------------------------------------------
@@ -255,10 +164,7 @@ void infer_declared(const Node& node, const Shape& declared, Type& type) {
   Shapes shapes{type.shape};
   Completion(node.label->name.c_str(), {}, shapes).set_output(0, declared);
   type.shape = shapes[0];
-  Shape whole = *type.shape;
-  std::ranges::replace(whole, int64_t{-1}, int64_t{1});
-  const std::vector<Type> results = results_of(node, with_declared_shape(node, whole), {});
-  type.dtype = results.at(0).dtype;
+  type.dtype = result_dtype(*node.op, *node.attrs, {}, 0);
 }
 
 }  // namespace

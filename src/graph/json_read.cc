@@ -54,7 +54,7 @@ Symbol::Texts texts_of(const Json& node, const std::string& name) {
 
 class GraphReader {
  public:
-  explicit GraphReader(int version) : version_(version) {}
+  GraphReader(int version, bool np_shapes) : version_(version), np_shapes_(np_shapes) {}
 
   std::vector<NDArray> read(const Json& graph, int depth) {
     require(depth < kDeepest, "graphs are nested more than {} deep", kDeepest);
@@ -107,10 +107,17 @@ class GraphReader {
       require(node->inputs.empty(), "variable {} has inputs", name);
       return node;
     }
-    node->op = catalogue().find(op);
+    node->op = find_operator(op);
     require(node->op != nullptr, "node {} is of operator {}, which is not in the catalogue", name, op);
     finish(*node);
     return node;
+  }
+
+  // Determinants of one matrix have no dimension where arrays may have none; MXNet has one operator for both.
+  const OpDef* find_operator(const std::string& name) const {
+    if (np_shapes_ && name == "_linalg_det") return catalogue().find("_npi_det");
+    if (np_shapes_ && name == "_linalg_slogdet") return catalogue().find("_npi_slogdet");
+    return catalogue().find(name);
   }
 
   // What older versions wrote differently, and the typed attributes.
@@ -152,16 +159,18 @@ class GraphReader {
   }
 
   int version_;
+  bool np_shapes_;
   size_t outputs_ = 0;  // of the nodes so far
 };
 
-int version_of(const Json& graph) {
+// An integer among the attributes of a graph.
+uint64_t graph_attr(const Json& graph, const char* name, uint64_t missing) {
   auto attrs = graph.find("attrs");
-  if (attrs == graph.end() || !attrs->is_object()) return 800;
-  auto version = attrs->find("mxnet_version");
-  if (version == attrs->end() || !version->is_array() || version->size() != 2 || !(*version)[1].is_number_unsigned())
-    return 800;
-  return static_cast<int>(std::min<uint64_t>((*version)[1].get<uint64_t>(), 1000000));
+  if (attrs == graph.end() || !attrs->is_object()) return missing;
+  auto pair = attrs->find(name);
+  if (pair == attrs->end() || !pair->is_array() || pair->size() != 2 || !(*pair)[1].is_number_unsigned())
+    return missing;
+  return (*pair)[1].get<uint64_t>();
 }
 
 }  // namespace
@@ -174,7 +183,8 @@ std::vector<NDArray> read_graph(std::string_view text) {
     fail(ErrorKind::kRuntime, "symbol file: this is no JSON: {}", error.what());
   }
   require(json.is_object(), "a graph must be an object, got {}", json.type_name());
-  return GraphReader(version_of(json)).read(json, 0);
+  const uint64_t version = std::min<uint64_t>(graph_attr(json, "mxnet_version", 800), 1000000);
+  return GraphReader(static_cast<int>(version), graph_attr(json, "is_np_shape", 0) != 0).read(json, 0);
 }
 
 }  // namespace headrace

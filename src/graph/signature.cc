@@ -34,19 +34,6 @@ size_t wanted_of_any_number(const Node& node, size_t given) {
 
 }  // namespace
 
-void check_bounds(const OpDef& op, const Attrs& attrs) {
-  for (const FieldInfo& field : op.schema->fields) {
-    const auto [least, most] = field.bounds;
-    if (least == -kInf && most == kInf) continue;
-    const AttrValue value = field.get(attrs.data());
-    if (std::holds_alternative<std::monostate>(value)) continue;
-    const auto* whole = std::get_if<int64_t>(&value);
-    const double number = whole ? static_cast<double>(*whole) : std::get<double>(value);
-    check(number >= least && number <= most, ErrorKind::kValue, "{}: {} must be from {} to {}, got {}", op.name,
-          field.name, least, most, attr_to_text(value));
-  }
-}
-
 size_t wanted_inputs(const Node& node, size_t given) {
   const OpDef& op = *node.op;
   const size_t least = input_count(op, *node.attrs), most = op.input_count ? least : op.inputs.size();

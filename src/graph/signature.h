@@ -9,8 +9,6 @@
 
 namespace headrace {
 
-// ValueError: a number lies outside of what the operator takes.
-void check_bounds(const OpDef& op, const Attrs& attrs);
 // How many inputs a node has of which `given` are there; the others are to become variables. It depends on the texts
 // of the node ("num_args") where the operator takes any number. MXNetError: too many are given, or none.
 size_t wanted_inputs(const Node& node, size_t given);

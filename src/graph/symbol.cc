@@ -76,9 +76,7 @@ AttrsPtr parse_attrs(const OpDef& op, const Symbol::Texts& texts) {
   for (const FieldInfo& field : op.schema->fields)
     check(!field.required || texts.contains(field.name), ErrorKind::kRuntime,
           "{}: Required parameter {} is missing: {}", op.name, field.name, field.doc);
-  AttrsPtr attrs = made ? AttrsPtr(made.get()) : op.default_attrs;
-  check_bounds(op, *attrs);
-  return attrs;
+  return made ? AttrsPtr(made.get()) : op.default_attrs;
 }
 
 Symbol Symbol::variable(const std::string& name, Texts attrs) {

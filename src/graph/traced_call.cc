@@ -27,7 +27,7 @@ void trace_gradients(TracedCall& call, const std::vector<bool>& wanted, bool rec
   }
   for (const NDArray& output : call.outputs) {
     call.heads.push_back(abstract_variable(output.shape(), output.dtype(), strides_of_copy(output)));
-    if (!is_floating(output.dtype()) || !output.node()) continue;
+    if (!output.node()) continue;
     reached.push_back(output);
     reached_heads.push_back(call.heads.back());
   }

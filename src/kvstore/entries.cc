@@ -11,16 +11,18 @@ std::string type_text(const NDArray& array) {
   return fmt::format("shape {} of {}", to_string(array.shape()), dtype_name(array.dtype()));
 }
 
-void check_dense(const char* operation, const Key& key, const NDArray& array) {
-  check(array.storage_kind() == StorageKind::kDense, ErrorKind::kRuntime,
-        "kvstore {}: key {}: stores hold dense arrays, but one is stored as {}; tostype('default') gives a dense one",
-        operation, to_string(key), storage_kind_name(array.storage_kind()));
+void check_kind(const char* operation, const Key& key, const NDArray& array) {
+  check(
+      array.storage_kind() != StorageKind::kCsr, ErrorKind::kRuntime,
+      "kvstore {}: key {}: stores hold dense and row_sparse arrays, but one is stored as csr; tostype('default') gives "
+      "a dense one",
+      operation, to_string(key));
 }
 
 void check_single(const char* operation, const Key& key, std::span<const NDArray> arrays) {
   check(arrays.size() == 1 && arrays[0], ErrorKind::kValue, "kvstore {}: key {}: expected one array, got {}", operation,
         to_string(key), arrays.size());
-  check_dense(operation, key, arrays[0]);
+  check_kind(operation, key, arrays[0]);
 }
 
 void check_array(const char* operation, const std::pair<const Key, Entry>& place, const NDArray& array, size_t number) {
@@ -30,7 +32,7 @@ void check_array(const char* operation, const std::pair<const Key, Entry>& place
   check(array.shape() == stored.shape(), ErrorKind::kValue,
         "kvstore {}: key {}: stored is {}, but array {} has {}; all arrays of a key have the shape it was inited with",
         operation, to_string(place.first), type_text(stored), number, type_text(array));
-  check_dense(operation, place.first, array);
+  check_kind(operation, place.first, array);
 }
 
 }  // namespace

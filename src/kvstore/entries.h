@@ -25,6 +25,8 @@ struct Part {
 
   const Key& key() const noexcept { return place->first; }
   Entry& entry() const noexcept { return place->second; }
+  // Whether what is stored or an array of the call is row_sparse: such parts travel alone, and stay on the host.
+  bool is_sparse() const noexcept;
 };
 
 class Entries {

@@ -14,6 +14,11 @@ constexpr size_t kCacheBytes = size_t{16} << 20;  // more than this is not there
 
 }  // namespace
 
+bool Part::is_sparse() const noexcept {
+  const auto is = [](const NDArray& array) { return array.storage_kind() != StorageKind::kDense; };
+  return is(entry().stored) || std::ranges::any_of(arrays, is);
+}
+
 Extent extent_of(std::span<const Part> parts) {
   size_t bytes = 0;
   for (const Part& part : parts)
@@ -52,7 +57,8 @@ std::vector<Run> runs_of(std::span<const Part> parts, Joining joining) {
   std::vector<Run> runs;
   size_t bytes = 0;  // of the last run, on each device
   for (size_t i = 0; i < parts.size(); ++i) {
-    const bool joins = joining != Joining::kNone && i > 0 && bytes < kBucketBytes &&
+    const bool joins = joining != Joining::kNone && i > 0 && bytes < kBucketBytes && !parts[i - 1].is_sparse() &&
+                       !parts[i].is_sparse() &&
                        travel_together(parts[i - 1].arrays, parts[i].arrays, joining == Joining::kEverywhere);
     if (!joins) {
       runs.push_back({i, i});

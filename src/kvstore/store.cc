@@ -33,6 +33,7 @@ bool Store::is_capable(Capability capability) const noexcept {
 
 // What rank 0 has in `value`, in new memory at the home of such a value.
 NDArray Store::copy_of_root(const NDArray& value, Device stored, DType dtype) const {
+  if (value.storage_kind() != StorageKind::kDense) return copy_of_rows(cast_to(value.detach(), dtype));
   const NDArray copy = copied_to(cast_to(contiguous(value.detach()), dtype), communicator_->home({&value, 1}, stored));
   communicator_->broadcast_root(copy);
   return copy;

@@ -49,7 +49,11 @@ class Store final : public KVStore {
   void convert_pushed(std::span<Part> parts) const;
   void set(Reduction reduction);
 
-  // --- store_rows.cc ---
+  // --- store_rows.cc: row_sparse arrays ---
+  // Shares the rows, until one of the two is changed.
+  NDArray copy_of_rows(const NDArray& rows) const;
+  // What push_each() does with other parts.
+  void push_sparse(const Part& part) const;
   void check_rows(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids);
 
   // --- store_transfers.cc: arrays on their way ---
@@ -64,6 +68,7 @@ class Store final : public KVStore {
   void update_parts(std::span<Part> pushed, std::span<Part> pulled, Extent extent, bool keep, int priority);
   // `keep`: arrays keep their values when that fails.
   void pull_parts(std::span<const Part> parts, Extent extent, bool keep);
+  void pull_part(const Part& part, Extent extent, bool keep);
   void pull_together(std::span<const Part> parts, Extent extent, bool keep);
   // Without an updater or compression.
   void pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled, Extent extent);

@@ -1,6 +1,9 @@
-// Store: rows of what is stored.
+// Store: row_sparse arrays, and rows of what is stored.
+
+#include <set>
 
 #include "base/check.h"
+#include "headrace/sparse.hpp"
 #include "kvstore/store.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -19,30 +22,56 @@ void Store::check_rows(std::span<const Item> items, std::span<const std::vector<
     check(part[0].arrays[0].ndim() > 0, ErrorKind::kValue, "kvstore row_sparse_pull: key {}: a scalar has no rows",
           to_string(item.key));
     for (const NDArray& ids : row_ids[i])
-      check(ids && ids.ndim() == 1, ErrorKind::kValue,
-            "kvstore row_sparse_pull: key {}: expected row_ids of one dimension, got shape {}", to_string(item.key),
-            ids ? std::string(to_string(ids.shape())) : "of none");
+      check(ids && ids.storage_kind() == StorageKind::kDense, ErrorKind::kValue,
+            "kvstore row_sparse_pull: key {}: expected a dense array of row_ids, got {}", to_string(item.key),
+            ids ? storage_kind_name(ids.storage_kind()) : "none");
   }
 }
+
+namespace {
+
+// The rows with these numbers as a row_sparse array.
+NDArray rows_of(const NDArray& stored, const NDArray& given) {
+  NDArray ids = copied_to(cast_to(given.detach(), DType::kInt64), Device{});
+  ids = call("_reshape_to", {ids}, {{"shape", Shape{ids.size()}}});
+  if (stored.storage_kind() == StorageKind::kRowSparse) return call("_sparse_retain", {stored, ids});
+  const std::vector<int64_t> numbers = ids.to_vector<int64_t>();
+  const std::set<int64_t> rows(numbers.begin(), numbers.end());
+  const std::vector<int64_t> each(rows.begin(), rows.end());
+  const NDArray places = NDArray::from_host(each.data(), {static_cast<int64_t>(each.size())}, DType::kInt64);
+  const NDArray values = call("take", {stored, copied_to(places, stored.device())}, {{"mode", std::string("raise")}});
+  return sparse::row_sparse(copied_to(values, Device{}), places, stored.shape());
+}
+
+}  // namespace
 
 void Store::row_sparse_pull(std::span<const Item> items, std::span<const std::vector<NDArray>> row_ids, int priority) {
   check_rows(items, row_ids);
   const PriorityScope scope(Priority::kHigh, priority);
   for (size_t i = 0; i < items.size(); ++i) {
-    std::vector<Part> part = entries_.parts_of("row_sparse_pull", items.subspan(i, 1));
-    const std::vector<StandIn> stand_ins = stand_ins_for(part);
-    const NDArray& stored = part[0].entry().stored;
+    const std::vector<Part> part = entries_.parts_of("row_sparse_pull", items.subspan(i, 1));
     const std::span<const NDArray> outs = part[0].arrays;
-    for (size_t k = 0; k < row_ids[i].size(); ++k) {
-      const NDArray& given = row_ids[i][k];
-      NDArray ids = copied_to(cast_to(given.detach(), DType::kInt64), stored.device());
-      const NDArray rows = call("take", {stored, ids}, {{"mode", std::string("raise")}});
-      const NDArray places = view_of(ids, {{1, ids.size()}, {ids.size(), 1}, ids.view()->offset()});
-      const NDArray result = call("scatter_nd", {rows, places}, {{"shape", stored.shape()}});
-      communicator_->broadcast(result, row_ids[i].size() == 1 ? outs : outs.subspan(k, 1), Extent::kInCache);
+    NDArray rows;
+    for (size_t k = 0; k < outs.size(); ++k) {
+      if (k < row_ids[i].size()) rows = rows_of(part[0].entry().stored, row_ids[i][k]);
+      copy_into(outs[k], rows);
     }
-    deliver(stand_ins, false);
   }
+}
+
+NDArray Store::copy_of_rows(const NDArray& rows) const {
+  check(communicator_->size() == 1, ErrorKind::kRuntime,
+        "kvstore: a '{}' store of several workers holds dense arrays alone; tostype('default') gives one", type_);
+  return copied_to(rows, Device{});
+}
+
+void Store::push_sparse(const Part& part) const {
+  check(!compression_ && reduction_.name() == "sum", ErrorKind::kRuntime,
+        "kvstore push: key {}: row_sparse arrays are summed, and not compressed; push dense ones",
+        to_string(part.key()));
+  NDArray sum = copy_of_rows(part.arrays[0]);
+  for (size_t k = 1; k < part.arrays.size(); ++k) sum = call("_grad_add", {sum, copied_to(part.arrays[k], Device{})});
+  (updater_ ? part.entry().reduced : part.entry().stored) = sum;
 }
 
 }  // namespace headrace::kvstore

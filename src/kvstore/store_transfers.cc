@@ -31,11 +31,16 @@ void Store::move_stored(Entry& entry, Device home) const {
 void Store::push_each(std::span<Part> parts) {
   for (Part& part : parts) {
     Entry& entry = part.entry();
+    if (part.is_sparse()) {
+      push_sparse(part);
+      continue;
+    }
     const Device home = communicator_->home(part.arrays, entry.stored.device());
     move_stored(entry, home);
     if (compression_) part.arrays = send_compressed(*compression_, part.arrays, entry.residuals, home);
-    const bool has_room =
-        entry.reduced && entry.reduced.device() == home && entry.reduced.dtype() == entry.stored.dtype();
+    const bool has_room = entry.reduced && entry.reduced.device() == home &&
+                          entry.reduced.dtype() == entry.stored.dtype() &&
+                          entry.reduced.storage_kind() == StorageKind::kDense;
     if (updater_ && !has_room) entry.reduced = NDArray::empty(entry.stored.shape(), entry.stored.dtype(), home);
     communicator_->reduce(reduction_, part.arrays, updater_ ? entry.reduced : entry.stored);
   }
@@ -100,8 +105,14 @@ void Store::pull_parts(std::span<const Part> parts, Extent extent, bool keep) {
     if (run.size() > 1 && is_at_one_place(stored_in(run)))
       pull_together(run, extent, keep);
     else
-      for (const Part& part : run) communicator_->broadcast(part.entry().stored, part.arrays, extent, keep);
+      for (const Part& part : run) pull_part(part, extent, keep);
   }
+}
+
+void Store::pull_part(const Part& part, Extent extent, bool keep) {
+  if (!part.is_sparse()) return communicator_->broadcast(part.entry().stored, part.arrays, extent, keep);
+  const KeepScope scope(keep);
+  for (const NDArray& array : part.arrays) copy_into(array, part.entry().stored);
 }
 
 void Store::pushpull_together(std::span<Part> pushed, std::span<const Part> pulled, Extent extent) {
@@ -128,6 +139,11 @@ void Store::pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled,
     }
     for (size_t i = 0; i < run.size(); ++i) {
       Entry& entry = run[i].entry();
+      if (run[i].is_sparse() || outs_of_run[i].is_sparse()) {
+        push_each(run.subspan(i, 1));
+        pull_part(outs_of_run[i], extent, false);
+        continue;
+      }
       move_stored(entry, communicator_->home(run[i].arrays, entry.stored.device()));
       communicator_->reduce_and_broadcast(reduction_, run[i].arrays, outs_of_run[i].arrays, entry.stored, extent);
     }

@@ -9,7 +9,7 @@
 namespace headrace {
 
 // Packed arrays on the host that nobody writes once they are parts of a storage, so that storages may share them: who
-// writes a sparse array gives it new ones. See sparse.hpp for what they hold.
+// writes a sparse array gives it new ones, or is alone with them. See sparse.hpp for what they hold.
 struct SparseParts {
   NDArray values, indices, indptr;
 

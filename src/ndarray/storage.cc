@@ -60,8 +60,8 @@ void Storage::set_parts(SparseParts parts) {
 void Storage::free_parts(void* parts) { delete static_cast<SparseParts*>(parts); }
 
 void* Storage::allocate() {
-  check(kind_ == StorageKind::kDense, ErrorKind::kRuntime, "a {} array was read as a dense one",
-        storage_kind_name(kind_));
+  if (kind_ != StorageKind::kDense) [[unlikely]]
+    fail(ErrorKind::kRuntime, "a {} array was read as a dense one", storage_kind_name(kind_));
   void* mine = allocator_->allocate(bytes_);
   void* expected = nullptr;
   if (data_.compare_exchange_strong(expected, mine, std::memory_order_acq_rel)) return mine;

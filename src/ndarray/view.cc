@@ -10,9 +10,12 @@ namespace {
 
 // The storage of an array of which another view is taken.
 const StoragePtr& viewable(const View& base) {
-  if (base.storage()) storage_of(base, "view");
+  if (base.storage() && !base.is_plain()) [[unlikely]]
+    storage_of(base, "view");
   return base.storage_ptr();
 }
+
+bool is_dense(const StoragePtr& storage) noexcept { return storage && storage->kind() == StorageKind::kDense; }
 
 }  // namespace
 
@@ -23,7 +26,8 @@ View::View(StoragePtr storage, DType dtype, const Shape& shape, const Strides& s
       offset_(offset),
       size_(element_count(shape)),
       dtype_(dtype),
-      contiguous_(headrace::is_contiguous(shape, strides)) {}
+      contiguous_(headrace::is_contiguous(shape, strides)),
+      plain_(is_dense(storage_)) {}
 
 View::View(StoragePtr storage, DType dtype, const Shape& shape)
     : storage_(std::move(storage)),
@@ -31,7 +35,8 @@ View::View(StoragePtr storage, DType dtype, const Shape& shape)
       strides_(contiguous_strides(shape)),
       size_(element_count(shape)),
       dtype_(dtype),
-      contiguous_(true) {}
+      contiguous_(true),
+      plain_(is_dense(storage_)) {}
 
 void add_reference(const View* view) noexcept { detail::add_count(view->references_); }
 
@@ -44,7 +49,8 @@ View::View(const View& base, int64_t start, int64_t step, int64_t count)
       shape_(base.shape_),
       strides_(base.strides_),
       offset_(base.offset_ + start * base.strides_[0]),
-      dtype_(base.dtype_) {
+      dtype_(base.dtype_),
+      plain_(base.plain_) {
   shape_[0] = count;
   strides_[0] *= step;
   size_ = element_count(shape_);
@@ -58,7 +64,8 @@ View::View(const View& base, int64_t index)
       offset_(base.offset_ + index * base.strides_[0]),
       size_(element_count(shape_)),
       dtype_(base.dtype_),
-      contiguous_(base.contiguous_ || headrace::is_contiguous(shape_, strides_)) {}
+      contiguous_(base.contiguous_ || headrace::is_contiguous(shape_, strides_)),
+      plain_(base.plain_) {}
 
 View::View(StoragePtr storage, DType dtype, const View& like)
     : storage_(std::move(storage)),
@@ -66,7 +73,8 @@ View::View(StoragePtr storage, DType dtype, const View& like)
       strides_(like.strides_),
       size_(like.size_),
       dtype_(dtype),
-      contiguous_(true) {}
+      contiguous_(true),
+      plain_(true) {}
 
 Storage& storage_of(const View& view, std::string_view operation) {
   if (Storage* const storage = view.storage()) {

@@ -24,7 +24,7 @@ class View final {
   View(const View& base, int64_t start, int64_t step, int64_t count);
   // Entry `index` of `base` along its first axis, without that axis.
   View(const View& base, int64_t index);
-  // Row-major over a new storage, shaped like a row-major view.
+  // Row-major over a new, dense storage, shaped like a row-major view.
   View(StoragePtr storage, DType dtype, const View& like);
 
   Storage* storage() const noexcept { return storage_.get(); }
@@ -35,6 +35,8 @@ class View final {
   int64_t offset() const noexcept { return offset_; }
   int64_t size() const noexcept { return size_; }
   bool is_contiguous() const noexcept { return contiguous_; }
+  // It has values, stored element by element.
+  bool is_plain() const noexcept { return plain_; }
   // Every byte of the storage belongs to an element: writing all elements leaves nothing of what was there before.
   bool covers_storage() const noexcept { return static_cast<size_t>(size_) * item_size(dtype_) == storage_->bytes(); }
 
@@ -60,6 +62,7 @@ class View final {
   mutable std::atomic<uint32_t> references_{0};
   DType dtype_;
   bool contiguous_;
+  bool plain_;
 };
 
 using ViewPtr = IntrusivePtr<View>;

@@ -182,9 +182,11 @@ AttrValue to_doubles(const AttrValue& value, const FieldInfo& field, const char*
 
 namespace attrs_detail {
 
-AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* operation) {
+namespace {
+
+AttrValue as_kind(const AttrValue& value, const FieldInfo& field, const char* operation) {
   if (const auto* text = std::get_if<std::string>(&value); text && field.kind != FieldKind::kString)
-    return convert(from_text(*text, field, value, operation), field, operation);
+    return as_kind(from_text(*text, field, value, operation), field, operation);
   switch (field.kind) {
     case FieldKind::kBool:
       if (std::holds_alternative<bool>(value)) return value;
@@ -232,6 +234,23 @@ AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* op
       return to_doubles(value, field, operation);
   }
   refuse(value, field, operation);
+}
+
+void check_bounds(const AttrValue& value, const FieldInfo& field, const char* operation) {
+  const auto [least, most] = field.bounds;
+  if (least == -std::numeric_limits<double>::infinity() && most == std::numeric_limits<double>::infinity()) return;
+  const auto* whole = std::get_if<int64_t>(&value);
+  const double number = whole ? static_cast<double>(*whole) : std::get<double>(value);
+  check(number >= least && number <= most, ErrorKind::kValue, "{}: {} must be from {} to {}, got {}", operation,
+        field.name, least, most, attr_to_text(value));
+}
+
+}  // namespace
+
+AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* operation) {
+  AttrValue converted = as_kind(value, field, operation);
+  check_bounds(converted, field, operation);
+  return converted;
 }
 
 }  // namespace attrs_detail

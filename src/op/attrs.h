@@ -194,7 +194,7 @@ constexpr FieldKind kind_of() {
 }
 
 // Converts a value to the field's kind (int to double, text to anything, int to 1-tuple ...). Raises TypeError or
-// ValueError naming operation and field.
+// ValueError, for a number outside of the field's bounds as well, naming operation and field.
 AttrValue convert(const AttrValue& value, const FieldInfo& field, const char* operation);
 
 template <class T>

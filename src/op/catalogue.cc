@@ -22,7 +22,7 @@ void check_functions(const OpDef& op) {
           "catalogue: operator '{}' has a storage form for dense inputs alone, but does not say makes_sparse", op.name);
     check(fits(form.kernel, form.when) && form.kernel, ErrorKind::kType,
           "catalogue: a storage form of operator '{}' has no kernel, or one for other attributes", op.name);
-    check(static_cast<bool>(op.infer), ErrorKind::kType,
+    check(op.infer || op.pointwise, ErrorKind::kType,
           "catalogue: operator '{}' has storage forms but no rule for "
           "shapes",
           op.name);

@@ -25,6 +25,8 @@ bool Completion::is_known(size_t i) const noexcept {
 
 void Completion::fill(Shapes shapes, size_t i, const Shape& shape) const {
   if (i >= shapes.size()) return;
+  check(std::ranges::all_of(shape, [](int64_t extent) { return extent >= -1; }), ErrorKind::kValue,
+        "{}: shape {} has a negative extent", name_, to_string(shape));
   std::optional<Shape>& known = shapes[i];
   bool fits = !known || known->size() == shape.size();
   if (known && fits)
@@ -51,6 +53,11 @@ void Completion::set_all_equal() {
   set_output(0, *common);
 }
 
+void Completion::set_equal(size_t i, size_t k) {
+  if (has_rank(i)) set_output(k, shape(i));
+  if (has_output_rank(k)) set(i, output(k));
+}
+
 size_t output_count(const OpDef& op, const Attrs& attrs) {
   if (!op.output_count) return op.outputs;
   constexpr size_t kMostOutputs = size_t{1} << 20;
@@ -73,7 +80,7 @@ void check_not_on_tape(const OpDef& op, std::span<const NDArray> outputs) {
   if (!thread_state().recording) return;
   for (const NDArray& output : outputs)
     check(!output || !place_on_tape(output), ErrorKind::kRuntime,
-          "{}: inplace operations (+=, -=, x[:]=, out=) are not supported when recording with autograd: the array "
+          "{}: Inplace operations (+=, -=, x[:]=, etc) are not supported when recording with autograd: the array "
           "already belongs to a computational graph. Call backward first, or write outside of autograd.record()",
           op.name);
 }
@@ -159,8 +166,18 @@ Device device_of(std::span<const NDArray> inputs) {
   return thread_state().device;
 }
 
+bool is_traced(std::span<const NDArray> inputs) noexcept {
+  if (inputs.empty()) return thread_state().tracing;
+  return std::ranges::any_of(inputs, [](const NDArray& input) { return !input.view()->storage(); });
+}
+
+[[noreturn]] void fail_without(const OpDef& op, size_t input) {
+  fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(input) : op.inputs[input]);
+}
+
 // All arrays of a call are on one device; places of the host count as one.
-void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
+[[gnu::noinline]] void check_devices(const OpDef& op, std::span<const NDArray> inputs,
+                                     std::span<const NDArray> outputs) {
   if (inputs.empty()) return;
   const Device first = inputs[0].device();
   const auto check_one = [&](const NDArray& array, const char* what, size_t i) {
@@ -176,26 +193,25 @@ void check_devices(const OpDef& op, std::span<const NDArray> inputs, std::span<c
   for (size_t i = 0; i < outputs.size(); ++i) check_one(outputs[i], "out", i);
 }
 
-struct CallKind {
-  bool is_traced, is_sparse;  // an array is abstract; one is stored otherwise than element by element
-};
-
-CallKind check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
+// Whether all arrays have values, stored element by element. Raises what is wrong with the call.
+bool check_call(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
   const size_t least = op.inputs.size() - op.optional_inputs - (op.variadic ? 1 : 0);
   check(inputs.size() >= least && (op.variadic || inputs.size() <= op.inputs.size()), ErrorKind::kType,
         "{}: {} array(s) are needed, got {}", op.name, least, inputs.size());
-  CallKind kind{inputs.empty() && thread_state().tracing, false};
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i])
-      fail(ErrorKind::kType, "{}: input {} is missing", op.name, op.variadic ? std::to_string(i) : op.inputs[i]);
-    const Storage* const storage = inputs[i].view()->storage();
-    kind.is_traced |= !storage;
-    kind.is_sparse |= storage && storage->kind() != StorageKind::kDense;
+  bool is_plain = true, has_out = false;
+  for (const NDArray& input : inputs) {
+    if (!input) [[unlikely]]
+      fail_without(op, static_cast<size_t>(&input - inputs.data()));
+    is_plain &= input.view()->is_plain();
   }
-  for (const NDArray& output : outputs) kind.is_sparse |= output && output.storage_kind() != StorageKind::kDense;
-  if (!kind.is_traced) check_devices(op, inputs, outputs);
-  check_not_on_tape(op, outputs);
-  return kind;
+  for (const NDArray& output : outputs) {
+    if (!output) continue;
+    is_plain &= output.view()->is_plain();
+    has_out = true;
+  }
+  if (inputs.size() + has_out > 1 && (is_plain || !is_traced(inputs))) check_devices(op, inputs, outputs);
+  if (has_out) check_not_on_tape(op, outputs);
+  return is_plain;
 }
 
 void invoke_kernel(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs,
@@ -267,10 +283,10 @@ void invoke_compose(const OpDef& op, const AttrsPtr& attrs, std::span<const NDAr
 }  // namespace
 
 void invoke(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs) {
-  const CallKind kind = check_call(op, inputs, outputs);
-  if (kind.is_traced) [[unlikely]]
+  const bool is_plain = check_call(op, inputs, outputs);
+  if ((!is_plain || inputs.empty()) && is_traced(inputs)) [[unlikely]]
     return trace_call(op, attrs, inputs, outputs);
-  if ((kind.is_sparse || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
+  if ((!is_plain || op.makes_sparse) && !op.open && invoke_stored(op, attrs, inputs, outputs)) [[unlikely]]
     return;
   if (op.pointwise) {
     invoke_pointwise(op, attrs, inputs, outputs);

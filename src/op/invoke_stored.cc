@@ -35,6 +35,7 @@ struct Chosen {
   std::vector<StorageKind> kinds;  // of the results
   std::vector<Infer::Type> types;
   uint64_t ticket = 0;
+  Var* resource = nullptr;  // see Infer
 };
 
 bool fits(std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
@@ -42,6 +43,12 @@ bool fits(std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
   for (size_t i = 0; i < arrays.size(); ++i)
     if (arrays[i] && arrays[i].storage_kind() != kinds[i]) return false;
   return true;
+}
+
+// One kind for an operator of any number of arrays is that of all.
+bool fits_inputs(const OpDef& op, std::span<const StorageKind> kinds, std::span<const NDArray> arrays) {
+  if (!op.variadic || kinds.size() != 1) return fits(kinds, arrays);
+  return std::ranges::all_of(arrays, [&](const NDArray& array) { return array.storage_kind() == kinds[0]; });
 }
 
 // Whether results of these shapes can be stored so.
@@ -54,17 +61,44 @@ bool can_be(std::span<const StorageKind> kinds, const std::vector<Infer::Type>& 
   return true;
 }
 
+bool is_written(const OpDef& op, size_t input) { return input == 0 || op.mutates_input(input); }
+
+// Whether a form that changes its inputs finds packed what it changes.
+bool can_change(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (is_written(op, i) && !is_sparse(inputs[i]) && !inputs[i].is_contiguous()) return false;
+  return outputs.size() == 1;
+}
+
+// What rules say of a call: the types of its results, and what goes with the task.
+struct Found {
+  std::vector<Infer::Type> types;
+  uint64_t ticket;
+  Var* resource = nullptr;
+};
+
+Found infer_results(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs) {
+  if (op.pointwise) {
+    const PointwiseResult result = pointwise_result(op, attrs, inputs);
+    return {{{result.shape, result.types.result, contiguous_strides(result.shape)}},
+            static_cast<uint64_t>(result.types.compute)};
+  }
+  Infer infer(op, inputs);
+  op.infer(infer, attrs);
+  return {infer.outputs(), infer.ticket(), infer.resource()};
+}
+
 std::optional<Chosen> choose_form(const OpDef& op, const Attrs& attrs, std::span<const NDArray> inputs,
                                   std::span<const NDArray> outputs) {
   const auto fits_call = [&](const StorageForm& form) {
-    return fits(form.inputs, inputs) && fits(form.outputs, outputs) && (!form.when || form.when(attrs));
+    return fits_inputs(op, form.inputs, inputs) && (!form.when || form.when(attrs)) &&
+           (form.outputs.empty() ? can_change(op, inputs, outputs) : fits(form.outputs, outputs));
   };
   if (std::ranges::none_of(op.storage_forms, fits_call)) return std::nullopt;
-  Infer infer(op, inputs);
-  op.infer(infer, attrs);
+  const Found found = infer_results(op, attrs, inputs);
   for (const StorageForm& form : op.storage_forms)
-    if (fits_call(form) && can_be(form.outputs, infer.outputs()))
-      return Chosen{form.kernel, form.outputs, infer.outputs(), infer.ticket()};
+    if (fits_call(form) && can_be(form.outputs, found.types))
+      return Chosen{form.kernel, form.outputs, found.types, found.ticket, found.resource};
   return std::nullopt;
 }
 
@@ -81,11 +115,8 @@ std::optional<Chosen> choose_formula(const OpDef& op, const Attrs& attrs, std::s
   if (!std::ranges::all_of(inputs, is_alike) || (outputs[0] && outputs[0].storage_kind() != kind) ||
       !keeps_zero(op, attrs, inputs))
     return std::nullopt;
-  const PointwiseResult result = pointwise_result(op, attrs, inputs);
-  return Chosen{run_pointwise_sparse,
-                {kind},
-                {{result.shape, result.types.result, contiguous_strides(result.shape)}},
-                static_cast<uint64_t>(result.types.compute)};
+  const Found found = infer_results(op, attrs, inputs);
+  return Chosen{run_pointwise_sparse, {kind}, found.types, found.ticket};
 }
 
 // What the queued task owns.
@@ -126,6 +157,7 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
                                             : make_result(chosen.types[i], chosen.kinds[i], device));
     writes.push_back(&written.back().view()->storage()->var());
   }
+  if (chosen.resource) writes.push_back(chosen.resource);
   for (const NDArray& input : inputs) reads.push_back(&input.view()->storage()->var());
   SmallVector<View*, 8> views;
   for (const NDArray& input : inputs) views.push_back(input.view().get());
@@ -145,6 +177,33 @@ void run_form(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<c
     else if (!outputs[i])
       outputs[i] = written[i];
   }
+}
+
+// The form changes input 0 and what the operator changes; the result is input 0, or a copy where that is not `out`.
+void run_in_place(const OpDef& op, const AttrsPtr& attrs, Chosen chosen, std::span<const NDArray> inputs,
+                  NDArray& output) {
+  if (output) check_output(op, output, chosen.types[0].shape, chosen.types[0].dtype);
+  const bool is_own = output && same_elements(*output.view(), *inputs[0].view());
+  SmallVector<View*, 8> views;
+  SmallVector<Var*, 8> reads, writes;
+  const NDArray changed = is_own ? inputs[0] : call("_copy", {inputs[0].detach()});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    views.push_back(i == 0 ? changed.view().get() : inputs[i].view().get());
+    (is_written(op, i) ? writes : reads).push_back(&views.back()->storage()->var());
+  }
+  runtime().engine.push(
+      TaskSpec{.name = op.name.c_str(),
+               .reads = {reads.data(), reads.size()},
+               .writes = {writes.data(), writes.size()},
+               .cost_ns = kCostNs,
+               .priority = thread_state().priority,
+               .urgency = thread_state().urgency,
+               .keeps = thread_state().keeps},
+      FormBody{std::move(chosen.kernel), CallBody(op, *attrs, {views.data(), views.size()}, {}, chosen.ticket)});
+  if (output && !is_own)
+    copy_into(output, changed);
+  else if (!output)
+    output = changed;
 }
 
 // --- dense copies ----------------------------------------------------------------------------------------------------
@@ -176,7 +235,10 @@ bool invoke_stored(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArr
   if (on_host) chosen = choose_form(op, *attrs, inputs, outputs);
   if (on_host && !chosen) chosen = choose_formula(op, *attrs, inputs, outputs);
   if (chosen) {
-    run_form(op, attrs, std::move(*chosen), inputs, outputs);
+    if (chosen->kinds.empty())
+      run_in_place(op, attrs, std::move(*chosen), inputs, outputs[0]);
+    else
+      run_form(op, attrs, std::move(*chosen), inputs, outputs);
     record(op, attrs, inputs, outputs);
     return true;
   }

@@ -121,9 +121,11 @@ struct OpDef {
   // How many of `inputs` these attributes call for, where that varies (no_bias); a graph makes variables of the
   // missing.
   AttrFunction<size_t(const Attrs&)> input_count = {};
-  // Completes the shapes of inputs that follow from others or from the results. What results have follows from `infer`
-  // and its like; only what can be told without knowing all inputs is said here as well.
+  // What shapes say of each other where not all inputs are known: inputs that follow from others or from the results,
+  // and extents of results. Without it nothing follows before all are known; then `infer` and its like say the rest.
   AttrFunction<void(Completion&, const Attrs&)> complete = {};
+  // The dtype of a result, by its number, from those of the inputs; see op/result_dtype.h for what holds without it.
+  AttrFunction<DType(std::span<const DType>, const Attrs&, size_t)> result_dtype = {};
 
   AttrFunction<void(Infer&, const Attrs&)> infer = {};
   AttrFunction<void(KernelContext&, const Attrs&)> kernel = {};

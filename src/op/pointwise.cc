@@ -34,6 +34,12 @@ Expr gradient_formula(const OpDef& op, const Pointwise& body, int i) {
   return all[static_cast<size_t>(i)];
 }
 
+// A condition comes first among what its formula reads, and has no part in the dtype of the gradient either.
+DTypeRule gradient_rule(const Pointwise& body) {
+  const bool chooses = body.dtypes == dtype_rules::choice_same || body.dtypes == dtype_rules::choice_promoted;
+  return chooses ? dtype_rules::choice_promoted : dtype_rules::promoted;
+}
+
 // A pointwise operator for one gradient, over only the sources that its formula reads.
 PointwiseGradient make_gradient(const OpDef& op, const Pointwise& body, int i) {
   PointwiseGradient result;
@@ -53,7 +59,7 @@ PointwiseGradient make_gradient(const OpDef& op, const Pointwise& body, int i) {
   }
   auto derived = std::make_shared<Pointwise>();
   derived->formula = {static_cast<int>(result.sources.size()), body.formula.num_parameters, {renumber(formula, map)}};
-  derived->dtypes = dtype_rules::promoted;
+  derived->dtypes = gradient_rule(body);
   derived->parameter_offsets = body.parameter_offsets;
   auto* made = new OpDef;  // lives as long as the operator it belongs to: for ever
   made->name = "_backward_" + op.name + (body.formula.num_inputs > 1 ? fmt::format("_{}", i) : "");

@@ -97,6 +97,8 @@ class Completion {
   void set_output(size_t i, const Shape& shape);
   // All inputs and the first result have one shape.
   void set_all_equal();
+  // Input i and result k have one shape.
+  void set_equal(size_t i, size_t k = 0);
 
  private:
   void fill(Shapes shapes, size_t i, const Shape& shape) const;
@@ -104,5 +106,8 @@ class Completion {
   const char* name_;
   Shapes shapes_, outputs_;
 };
+
+// OpDef::complete of operators whose (first) result has the shape of the first input.
+inline void keep_shape(Completion& c, const Attrs&) { c.set_equal(0); }
 
 }  // namespace headrace

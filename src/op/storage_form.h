@@ -12,8 +12,9 @@ namespace headrace {
 
 class SparseContext;  // op/sparse_context.h
 
-// What its inputs are stored as and what its outputs will be. Of several that fit a call the first is taken. Shapes and
-// dtypes are what `infer` says; all is on the host.
+// What its inputs are stored as and what its outputs will be; no outputs: input 0, and what the operator mutates,
+// change in place. The first that fits a call is taken; one kind for any number of arrays is that of all. All is on the
+// host.
 struct StorageForm {
   std::vector<StorageKind> inputs, outputs;
   AttrFunction<void(SparseContext&, const Attrs&)> kernel = {};

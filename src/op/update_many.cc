@@ -105,10 +105,35 @@ class Updates {
   bool is_shared_out_ = false;
 };
 
+bool has_sparse(const UpdateCall& call) {
+  return std::ranges::any_of(call.inputs,
+                             [](const NDArray& input) { return input.storage_kind() != StorageKind::kDense; });
+}
+
+// Issues those with sparse arrays as calls of the operator; gives the others.
+std::vector<UpdateCall> update_sparse(const OpDef& op, std::span<const UpdateCall> calls) {
+  const KeepScope keep(true);
+  std::vector<UpdateCall> others;
+  for (const UpdateCall& call : calls) {
+    if (!has_sparse(call)) {
+      others.push_back(call);
+      continue;
+    }
+    NDArray weight = call.inputs[0].detach();
+    invoke(op, call.attrs, call.inputs, {&weight, 1});
+  }
+  return others;
+}
+
 }  // namespace
 
 void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
   check(static_cast<bool>(op.pointwise), ErrorKind::kValue, "{}: not an update operator", op.name);
+  if (std::ranges::any_of(calls, has_sparse)) {
+    const std::vector<UpdateCall> others = update_sparse(op, calls);
+    if (!others.empty()) update_many(op, others);
+    return;
+  }
   Updates body(op);
   std::vector<Var*> reads, writes;
   for (const UpdateCall& call : calls) {

@@ -48,6 +48,13 @@ std::vector<OpDef> trigonometric_operators();
 std::vector<OpDef> attention_operators();
 std::vector<OpDef> dot_operators();
 std::vector<OpDef> batched_operators();
+std::vector<OpDef> cholesky_operators();
+std::vector<OpDef> eigen_operators();
+std::vector<OpDef> lq_operators();
+std::vector<OpDef> lu_operators();
+std::vector<OpDef> singular_value_operators();
+std::vector<OpDef> tensor_system_operators();
+std::vector<OpDef> triangle_operators();
 std::vector<OpDef> einsum_operators();
 std::vector<OpDef> tensor_product_operators();
 
@@ -55,6 +62,16 @@ std::vector<OpDef> tensor_product_operators();
 std::vector<OpDef> convolution_operators();
 std::vector<OpDef> deconvolution_operators();
 std::vector<OpDef> fused_convolution_operators();
+
+// detection/
+std::vector<OpDef> anchor_operators();
+std::vector<OpDef> box_coding_operators();
+std::vector<OpDef> multibox_detection_operators();
+std::vector<OpDef> multibox_target_operators();
+std::vector<OpDef> overlap_operators();
+std::vector<OpDef> roi_align_operators();
+std::vector<OpDef> roi_pooling_operators();
+std::vector<OpDef> suppression_operators();
 
 // image/
 std::vector<OpDef> decode_operators();
@@ -131,8 +148,19 @@ std::vector<OpDef> fourier_operators();
 
 // sparse/
 std::vector<OpDef> cast_storage_operators();
+std::vector<OpDef> graph_part_operators();
+std::vector<OpDef> graph_sample_operators();
 std::vector<OpDef> retain_operators();
+std::vector<OpDef> row_scale_operators();
 std::vector<OpDef> stored_count_operators();
+
+// spatial/
+std::vector<OpDef> column_operators();
+std::vector<OpDef> correlation_operators();
+std::vector<OpDef> deformable_operators();
+std::vector<OpDef> deformable_pooling_operators();
+std::vector<OpDef> grid_operators();
+std::vector<OpDef> sampler_operators();
 
 // sort/
 std::vector<OpDef> sort_operators();
@@ -170,11 +198,26 @@ inline constexpr Family kFamilies[] = {
     attention_operators,
     dot_operators,
     batched_operators,
+    cholesky_operators,
+    eigen_operators,
+    lq_operators,
+    lu_operators,
+    singular_value_operators,
+    tensor_system_operators,
+    triangle_operators,
     einsum_operators,
     tensor_product_operators,
     batch_norm_operators,
     convolution_operators,
     ctc_loss_operators,
+    anchor_operators,
+    box_coding_operators,
+    multibox_detection_operators,
+    multibox_target_operators,
+    overlap_operators,
+    roi_align_operators,
+    roi_pooling_operators,
+    suppression_operators,
     decode_operators,
     deconvolution_operators,
     dropout_operators,
@@ -229,8 +272,17 @@ inline constexpr Family kFamilies[] = {
     count_sketch_operators,
     fourier_operators,
     cast_storage_operators,
+    graph_part_operators,
+    graph_sample_operators,
     retain_operators,
+    row_scale_operators,
     stored_count_operators,
+    column_operators,
+    correlation_operators,
+    deformable_operators,
+    deformable_pooling_operators,
+    grid_operators,
+    sampler_operators,
     sort_operators,
     unique_operators,
 };

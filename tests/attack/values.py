@@ -295,7 +295,10 @@ def _is_defined(name, arguments, keywords):
         return keywords["dtype"] != "bool" and bool(dtypes) and all(one.kind != "f" for one in dtypes)
     if name == "left_shift" and all(one.kind == "b" for one in dtypes):
         return False
-    if name in ("fmod", "mod", "remainder", "floor_divide", "floordiv") and numpy.dtype("float32") in dtypes:
+    if (
+        name in ("fmod", "mod", "remainder", "floor_divide", "floordiv", "polyval")
+        and numpy.dtype("float32") in dtypes
+    ):
         return all(one.kind == "f" for one in dtypes)  # NumPy's rule of promotion is another
     if name in COMPARISONS and numpy.dtype("uint64") in dtypes and any(one.kind == "i" for one in dtypes):
         return False

@@ -558,3 +558,11 @@ def test_iterating_over_a_scalar_array_is_refused():
 def test_bfloat16_dtype_is_that_of_asnumpy():
     array = nd.ones((2,)).astype("bfloat16")
     assert array.dtype == array.asnumpy().dtype
+
+
+@pytest.mark.parametrize(
+    "values, dtype, expected", [([300, -1], "uint8", [44, 255]), ([2**31], "int32", [-(2**31)])]
+)
+@pytest.mark.parametrize("module", [nd, np])
+def test_numbers_that_a_dtype_does_not_hold_keep_their_low_bits(module, values, dtype, expected):
+    assert module.array(values, dtype=dtype).asnumpy().tolist() == expected

@@ -117,8 +117,23 @@ def test_null_collects_nothing():
     with autograd.record():
         y = x * w
     y.backward()
-    assert x.grad.asnumpy().tolist() == [0]
     assert w.grad.asnumpy().tolist() == [1]
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_null_is_forgotten_with_the_graph(keeps):
+    x, w = variable([1], "null"), variable([2])
+    assert x.grad.asnumpy().tolist() == [0]
+    with autograd.record():
+        y = x * w
+    y.backward(retain_graph=keeps)
+    assert (x.grad is None) is not keeps
+    with autograd.record():
+        y = x * w
+    y.backward()
+    assert w.grad.asnumpy().tolist() == [1] and x.grad is None
+    x.attach_grad()
+    assert x.grad.asnumpy().tolist() == [0]
 
 
 def test_the_gradient_array_stays_the_same_object():
@@ -448,3 +463,11 @@ def test_symbols_of_what_was_not_recorded():
         y = block(x)
     with pytest.raises(MXNetError, match="no operator but a hybridized block"):
         autograd.get_symbol(y)
+
+
+def test_what_has_gradient_zero_takes_any_head_gradient():
+    x = variable([[1.0, 2, 3]])
+    with autograd.record():
+        y = nd.shape_array(x)
+    y.backward(nd.ones((1, 3)))
+    assert x.grad.asnumpy().tolist() == [[0, 0, 0]]

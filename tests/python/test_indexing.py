@@ -429,9 +429,6 @@ def test_wrong_masks():
             np.array(host())[as_np_key(key)]
     with pytest.raises(IndexError, match="too many indices"):
         np.array(host())[0, numpy.ones((4, 5, 1), bool)]
-    for key in ((True, 1), (..., numpy.bool_(False)), (None, numpy.array(True))):
-        with pytest.raises(ValueError, match="single truth value beside other entries"):
-            np.array(host())[key]
     with pytest.raises(ValueError, match="np mode"):
         nd.array(host())[nd.array([1, 0, 1]).astype("bool")]
 
@@ -545,3 +542,50 @@ def test_one_truth_value_selects_all_or_nothing(shape, truth):
         assert (array.asnumpy() == 1).all()
         array[key] = 7
         assert (array.asnumpy() == (7 if truth else 1)).all()
+
+
+SINGLE_TRUTHS = [
+    (True, 1),
+    (False, 1),
+    (True, False),
+    (..., True),
+    (0, True, slice(None)),
+    (slice(None), True, [0, 1]),
+    (0, True, True, numpy.array([[1, 0, 0, 1, 1]] * 4, dtype=bool)),
+    (None, numpy.bool_(True)),
+    numpy.array(False),
+]
+
+
+@pytest.mark.parametrize("key", SINGLE_TRUTHS, ids=str)
+def test_single_truth_values(key):
+    expected, array = host(), np.array(host())
+    assert array[as_np_key(key)].shape == expected[key].shape
+    assert (array[as_np_key(key)].asnumpy() == expected[key]).all()
+    expected[key] = 7
+    array[as_np_key(key)] = 7
+    assert (array.asnumpy() == expected).all()
+    if not isinstance(key, tuple):
+        array[True] = np.array(host())[None]
+        assert (array.asnumpy() == host()).all()
+
+
+def test_recorded_values_go_by_no_array_of_places():
+    x, y = np.zeros((3, 2)), np.ones((2, 2))
+    y.attach_grad()
+    with autograd.record():
+        with pytest.raises(MXNetError, match="Inplace operations .* are not supported when recording with"):
+            x[[0, 2]] = y * 2
+        x[[0, 2]] = 5
+    assert x.tolist() == [[5, 5], [0, 0], [5, 5]]
+
+
+def test_memory_of_views():
+    x = np.zeros((4, 6))
+    assert (
+        np.shares_memory(x, x[1])
+        and np.shares_memory(x[1, 2:5], x[1, 4:6])
+        and np.shares_memory(x[::-1], x[0])
+    )
+    assert not np.shares_memory(x[0], x[1]) and not np.shares_memory(x, np.zeros((4, 6)))
+    assert not np.shares_memory(x, x[:0]) and not numpy.shares_memory(x[:2], x[2:])

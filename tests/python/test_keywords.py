@@ -22,6 +22,8 @@ def test_of_arrays():
     assert y.astype("float32", copy=False) is y
     y.sort(axis=1, kind="stable")
     assert y.tolist() == [[1, 3]]
+    with pytest.raises(NotImplementedError, match="order='C'"):
+        y.copy(order="F")
     with pytest.raises(NotImplementedError, match="fields"):
         y.sort(order="a")
 
@@ -67,3 +69,38 @@ def test_of_metrics():
     both.update_dict(labels={"l": mx.nd.array([1])}, preds={"p": mx.nd.array([[0, 1]])})
     assert both.get()[1] == [1.0]
     mx.metric.PCC(has_global_stats=True)
+
+
+def test_of_nd_operators_without_attributes():
+    a, b = mx.nd.array([1, 4]), mx.nd.array([3, 2])
+    assert mx.nd.broadcast_maximum(a, b, axis=1).asnumpy().tolist() == [3, 4]
+    assert mx.nd.relu(a, no_keyword=3).shape == (2,)
+    with pytest.raises(TypeError, match="no_keyword"):
+        mx.nd.sum(a, no_keyword=3)
+
+
+UFUNC_KEYWORDS = [
+    ({"where": False}, NotImplementedError),
+    ({"subok": False}, NotImplementedError),
+    ({"order": "C"}, NotImplementedError),
+    ({"order": 3}, TypeError),
+    ({"dtype": np.int8}, NotImplementedError),
+    ({"dtype": "no dtype"}, TypeError),
+    ({"casting": "safe"}, NotImplementedError),
+    ({"casting": "no rule"}, TypeError),
+    ({"no_keyword": 1}, TypeError),
+]
+
+
+@pytest.mark.parametrize("of_symbols", [False, True])
+@pytest.mark.parametrize("name", ["absolute", "sin", "logical_not", "add", "power", "maximum", "matmul"])
+def test_of_ufuncs(name, of_symbols):
+    x = mx.sym.Variable("x").as_np_ndarray() if of_symbols else mx.np.ones((2, 2))
+    arguments = (x,) if name in ("absolute", "sin", "logical_not") else (x, x)
+    function = getattr(mx.sym.np if of_symbols else mx.np, name)
+    function(*arguments, where=True, subok=True, order="K", dtype=None, casting="same_kind")
+    for keywords, error in UFUNC_KEYWORDS:
+        if of_symbols and "no_keyword" in keywords:
+            continue
+        with pytest.raises(error, match=next(iter(keywords))):
+            function(*arguments, **keywords)

@@ -202,26 +202,6 @@ def test_optimizer_states_are_saved_and_loaded(tmp_path):
         first.load_optimizer_states(str(tmp_path / "broken"))
 
 
-def test_row_sparse_pull_gives_dense_rows(store):
-    table = nd.array([[1, 2], [3, 4], [5, 6]])
-    store.init("t", table)
-    outs = [nd.ones((3, 2), ctx=ctx) for ctx in CPUS[:2]]
-    store.row_sparse_pull("t", out=outs, row_ids=nd.array([2, 0, 2]))
-    for out in outs:
-        assert out.asnumpy().tolist() == [[1, 2], [0, 0], [5, 6]]
-    store.row_sparse_pull("t", out=outs, row_ids=[nd.array([1], dtype="int64"), nd.array([0])])
-    assert [out.asnumpy().tolist() for out in outs] == [[[0, 0], [3, 4], [0, 0]], [[1, 2], [0, 0], [0, 0]]]
-    store.row_sparse_pull(["t"], out=[outs[0]], row_ids=[nd.array([0])])
-    store.row_sparse_pull("t", out=outs[0], row_ids=nd.array([3]))
-    with pytest.raises(IndexError):
-        outs[0].wait_to_read()
-    for bad in ([nd.array([0])] * 3, nd.array([[0]])):
-        with pytest.raises(ValueError, match="row_sparse_pull: key 't'"):
-            store.row_sparse_pull("t", out=outs, row_ids=bad)
-    with pytest.raises(AssertionError, match="row_ids is missing"):
-        store.row_sparse_pull("t", out=outs)
-
-
 COMPRESSION = """
 import json
 import sys

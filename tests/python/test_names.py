@@ -5,7 +5,10 @@ import importlib
 import pathlib
 import types
 
+import pytest
+
 import headrace
+from headrace import nd, np
 
 ROOT = pathlib.Path(headrace.__file__).parent
 # Folders one by one: those of a package that was built in place are links.
@@ -72,3 +75,15 @@ def test_names_exist():
     files = [path for path in FILES if path.parent.name != "_site" and path.name != "__main__.py"]
     assert len(files) > 100
     assert not [missing for path in files for missing in missing_names(path)]
+
+
+def test_internal_names_are_those_of_registered_operators():
+    x = nd.array([1, 4])
+    assert nd._internal._plus(x, x).asnumpy().tolist() == [2, 8]
+    assert nd._internal._ones(shape=(2,)).shape == (2,)
+    mask = np.array([True, False], dtype="bool")
+    filled = np._internal.boolean_mask_assign_scalar(np.array([1, 4]), mask, 7)
+    assert filled.tolist() == [7, 4]
+    for namespace in (nd._internal, np._internal):
+        with pytest.raises(AttributeError, match="no operator named"):
+            namespace.no_such_name()

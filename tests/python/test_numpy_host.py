@@ -25,7 +25,6 @@ CALLS = {
     "corrcoef": [(Y, Y * I)],
     "correlate": [(Y, Y[:2])],
     "cov": [(Y,), (numpy.stack([Y, Y * I]),)],
-    "diag_indices_from": [(numpy.ones((3, 3), "float32"),)],
     "digitize": [(Y, numpy.array([1.5, 2.5], "float32"))],
     "divmod": [(Y, 2)],
     "extract": [(Y > 1, Y)],

@@ -520,3 +520,10 @@ def test_names_come_as_text_or_bytes(array):
     updater("w", array([1.0]), weight)
     assert list(updater.states) == ["w"] and updater.optimizer._index_update_count == {"w": 2}
     assert weight.asnumpy().tolist() == [1 - 0.5 - 0.75]
+
+
+def test_an_unknown_option_is_told_with_those_there_are():
+    with pytest.raises(TypeError, match="sgd has no option lr; it has momentum.*learning_rate"):
+        optimizer.create("sgd", lr=3)
+    with pytest.raises(TypeError, match="adam has no option betas"):
+        optimizer.create("adam", learning_rate=1, betas=(1, 2))

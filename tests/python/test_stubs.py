@@ -1,10 +1,15 @@
 """Stubs and signatures follow from the catalogue."""
 
 import ast
+import importlib.util
 import inspect
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import headrace
 from headrace import nd, np
@@ -12,9 +17,13 @@ from headrace import nd, np
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_stubs_are_python_and_hold_the_operators(tmp_path):
+def make_stubs(folder):
     packages = Path(headrace.__file__).absolute().parents[1]
-    subprocess.run([sys.executable, ROOT / "tools/make_stubs.py", packages, tmp_path], check=True)
+    subprocess.run([sys.executable, ROOT / "tools/make_stubs.py", packages, folder], check=True)
+
+
+def test_stubs_are_python_and_hold_the_operators(tmp_path):
+    make_stubs(tmp_path)
     found = {}
     for path in tmp_path.rglob("*.pyi"):
         tree = ast.parse(path.read_text())
@@ -23,7 +32,43 @@ def test_stubs_are_python_and_hold_the_operators(tmp_path):
     dot = found["ndarray/__init__.pyi"]["dot"]
     assert [a.arg for a in dot.args.args][:4] == ["lhs", "rhs", "transpose_a", "transpose_b"]
     assert "sum" in found["numpy/__init__.pyi"]
+    del found["_core.pyi"]
     assert all(ast.get_docstring(f) for functions in found.values() for f in functions.values())
+
+
+PROGRAM = """\
+import headrace as mx
+from headrace import autograd, gluon, nd, np
+
+x = nd.ones((2, 3))
+y = nd.sofmax(x)
+z = nd.clip(x, a_min="zero", a_max=1)
+reveal_type(mx.nd.dot(x, x))
+reveal_type(np.sum(np.ones(3)))
+net = gluon.nn.Dense(3)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy checks the types of a program")
+def test_type_checkers_see_mistakes_and_types(tmp_path):
+    stubs, program = tmp_path / "stubs", tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    shutil.copytree(ROOT / "python/headrace", stubs / "headrace", ignore=shutil.ignore_patterns("*.so"))
+    make_stubs(stubs)
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", tmp_path / "cache", program],
+        env={**os.environ, "MYPYPATH": str(stubs)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    said = [line.partition("program.py:")[2] for line in checked.stdout.splitlines() if "program.py:" in line]
+    assert [line.partition(" ")[0] for line in said] == ["5:", "6:", "7:", "8:"], checked.stdout
+    assert "softmax" in said[0]
+    assert "a_min" in said[1]
+    assert "NDArray" in said[2]
+    assert "ndarray" in said[3]
 
 
 def test_signatures_are_real():

@@ -43,6 +43,7 @@ def test_no_function_has_two_definitions():
     "arrays, symbols",
     [
         (np, sym.np),
+        (np.linalg, sym.np.linalg),
         (np.random, sym.np.random),
         (npx.random, sym.npx.random),
         (nd.random, sym.random),

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import _arrays as arrays
 from .. import autograd, initializer
+from .. import ndarray as nd
 from .._semantics import is_np_shape
 from ..base import MXNetError
 from ..context import Context, cpu, current_context
@@ -49,8 +50,12 @@ class Parameter:
     init : Initializer or its name; None uses what `initialize` is given.
     allow_deferred_init : an unknown shape may be completed after `initialize`.
     differentiable : False forces grad_req 'null'.
-    stype, grad_stype : storage types; gradients are dense whatever `grad_stype` says.
+    stype, grad_stype : storage types, 'default' or 'row_sparse'. A row_sparse parameter belongs to a Trainer,
+        whose store holds it: `row_sparse_data` brings the rows that a batch needs. On devices and in np
+        mode gradients are dense, and so must parameters be.
     """
+
+    _trainer = None  # the Trainer of the parameter
 
     def __init__(
         self,
@@ -70,10 +75,6 @@ class Parameter:
             assert value in _STORAGE_TYPES, (
                 f"{what} for Parameter '{name}' must be one of 'default', 'row_sparse', or 'csr', but got "
                 f"'{value}'"
-            )
-        if stype != "default":
-            raise MXNetError(
-                f"Parameter '{name}': expected stype 'default', got '{stype}'; parameters are dense"
             )
         self.name = name
         self.dtype = dtype
@@ -205,7 +206,7 @@ class Parameter:
             )
         with autograd.pause():
             if data is None:
-                data = arrays.zeros(self._shape, cpu(), self.dtype)  # drawn once, whatever the contexts are
+                data = self._zeros(self._stype, cpu())  # drawn once, whatever the contexts are
                 description = initializer.InitDesc(self.name, {"__init__": init})
                 initializer.create(default_init)(description, data)
             self._init_impl(data, contexts)
@@ -215,14 +216,26 @@ class Parameter:
         self._ctx_list = list(contexts)
         self._replace([data if data.ctx == ctx else data.copyto(ctx) for ctx in self._ctx_list])
 
+    def _zeros(self, stype, ctx):
+        if stype == "default":
+            return arrays.zeros(self._shape, ctx, self.dtype)
+        if arrays.is_np_array():
+            raise ValueError(f"mxnet.numpy.zeros does not support stype = {stype}")
+        return nd.zeros(self._shape, ctx=ctx, dtype=self.dtype, stype=stype)
+
+    def _zero_gradient(self, data):
+        if self._grad_stype == "default" or arrays.is_np_array() or not arrays.holds_sparse(data.ctx):
+            return arrays.zeros_like(data)
+        return self._zeros(self._grad_stype, data.ctx)
+
     def _replace(self, data):
         """Makes `data` the replicas, with fresh zero gradients unless grad_req is 'null'."""
         self._data = data
-        self._single = data[0] if len(data) == 1 else None
+        self._single = data[0] if len(data) == 1 and self._stype == "default" else None
         self._grad = None
         self._version += 1
         if self.grad_req != "null":
-            self._grad = [arrays.zeros_like(array) for array in data]
+            self._grad = [self._zero_gradient(array) for array in data]
             autograd.mark_variables(data, self._grad, self.grad_req)
 
     def __setstate__(self, state):
@@ -271,16 +284,25 @@ class Parameter:
     def data(self, ctx=None):
         """The array on `ctx` (default: the only one, else the one of the current context).
 
-        RuntimeError: not initialized, or not on `ctx`. DeferredInitializationError: the shape is not known
-        yet.
+        RuntimeError: not initialized, or not on `ctx`, or the parameter is row_sparse.
+        DeferredInitializationError: the shape is not known yet.
         """
         single = self._single
         if single is not None and (ctx is None or single._is_abstract):  # a traced graph is for all contexts
             return single
+        self._check_dense("data", "row_sparse_data")
         return self._check_and_get(self._data, ctx)
+
+    def _check_dense(self, asked, instead):
+        if self._stype != "default":
+            raise RuntimeError(
+                f"Cannot return the values of Parameter '{self.name}' by {asked}(), because its storage type "
+                f"is {self._stype}. Please use {instead}() instead."
+            )
 
     def list_data(self):
         """The arrays of all contexts; errors as `data`."""
+        self._check_dense("list_data", "list_row_sparse_data")
         if self._data is None:
             raise self._not_initialized()
         return list(self._data)
@@ -328,18 +350,41 @@ class Parameter:
         return self._var
 
     def row_sparse_data(self, row_id):
-        """RuntimeError always: the storage type of a parameter is 'default'."""
-        raise RuntimeError(
-            f"Cannot return a copy of Parameter {self.name} via row_sparse_data() because its storage "
-            f"type is {self._stype}. Please use data() instead."
-        )
+        """The row_sparse array on the context of `row_id`, with the rows that this array of numbers names.
+
+        The Trainer's store gives their present values. RuntimeError: the parameter is not row_sparse, has no
+        Trainer, or is not on that context. TypeError: `row_id` is no array.
+        """
+        return self._pulled("row_sparse_data", "data", row_id, one=True)
 
     def list_row_sparse_data(self, row_id):
-        """RuntimeError always: the storage type of a parameter is 'default'."""
-        raise RuntimeError(
-            f"Cannot return copies of Parameter {self.name} on all contexts via list_row_sparse_data() "
-            f"because its storage type is {self._stype}. Please use list_data() instead."
-        )
+        """As `row_sparse_data`, the arrays of all contexts."""
+        return self._pulled("list_row_sparse_data", "list_data", row_id, one=False)
+
+    def _pulled(self, asked, instead, row_id, one):
+        if self._stype != "row_sparse":
+            raise RuntimeError(
+                f"Cannot return a copy of Parameter {self.name} via {asked}() because its storage type is "
+                f"{self._stype}. Please use {instead}() instead."
+            )
+        if not isinstance(row_id, NDArray):
+            raise TypeError(f"row_id must have NDArray type, but {type(row_id)} is given")
+        if self._trainer is None:
+            raise RuntimeError(
+                f"Cannot get row_sparse data for Parameter '{self.name}' when no Trainer is created with it."
+            )
+        found = self._check_and_get(self._data, row_id.ctx if one else list)
+        self._trainer._row_sparse_pull(self, found, row_id)
+        return found if one else list(found)
+
+    def _set_trainer(self, trainer):
+        """Makes `trainer` (or None) the one of the parameter. RuntimeError: a sparse one has another."""
+        if self._stype != "default" and trainer and self._trainer and self._trainer is not trainer:
+            raise RuntimeError(
+                f"Failed to set the trainer for Parameter '{self.name}' because it was already set. More "
+                f"than one trainers for a {self._stype} Parameter is not supported."
+            )
+        self._trainer = trainer
 
     def zero_grad(self):
         """Sets every gradient to zero."""
@@ -367,6 +412,8 @@ class Parameter:
         self._var = None
         if self._data is None:
             return
+        if self._stype != "default" and self._trainer is not None:
+            self._trainer._row_sparse_pull(self, self._data, None)
         with autograd.pause():
             grads = None if self._grad is None else [grad.astype(dtype) for grad in self._grad]
             self._replace([data.astype(dtype) for data in self._data])
@@ -389,8 +436,14 @@ class Parameter:
             )
 
     def _reduce(self):
-        """The values as one array on a CPU, the mean of the replicas that can be read."""
-        replicas = self.list_data()
+        """The values as one array on a CPU: those in the Trainer's store if the parameter is row_sparse, else
+        the mean of the replicas that can be read.
+        """
+        if self._stype != "default" and self._trainer is not None:
+            data = self._zeros(self._stype, cpu())
+            self._trainer._row_sparse_pull(self, data, None)
+            return data
+        replicas = self._check_and_get(self._data, list)
         if len(replicas) == 1:
             return replicas[0].as_in_context(cpu())
         with autograd.pause():
@@ -445,6 +498,8 @@ class Parameter:
             self.cast(data.dtype if data._dtype_name != "bfloat16" else "bfloat16")
         else:
             data = data.astype(self.dtype, copy=False)
+        if data.stype != self._stype:
+            data = data.tostype(self._stype)
         self._shape = tuple(data.shape)
         contexts = None if ctx is None else _context_list(ctx)
         if self._data is not None or self._deferred_init:

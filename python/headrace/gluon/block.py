@@ -228,6 +228,13 @@ class Block:
         """Runs the block on `inputs` and prints each layer's output shape and number of parameters."""
         print_summary(self, inputs)
 
+    def explain(self, *args):
+        """RuntimeError: what a block runs is known of blocks that are compiled alone."""
+        raise RuntimeError(
+            f"{self.name}: a {type(self).__name__} runs its operations one by one, so there is no plan; "
+            "make it of HybridBlocks (HybridSequential in place of Sequential) and call hybridize() first"
+        )
+
     def save_parameters(self, filename, deduplicate=False):
         """Writes all parameters under their attribute paths ('0.weight'), in MXNet's format.
 

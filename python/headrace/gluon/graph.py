@@ -7,7 +7,7 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import _core
-from .._semantics import is_np_array, is_np_shape
+from .._semantics import is_np_shape
 from .._structure import flatten, regroup
 from .._watching import Watch
 
@@ -29,6 +29,11 @@ def as_one_symbol(out):
     """(symbol, format) of a symbol or nested symbols; a symbol of several outputs counts as a list."""
     symbol = symbols()
     flat, out_format = flatten(out, lambda one: isinstance(one, symbol.Symbol))
+    if len({one._is_np for one in flat}) > 1:
+        raise TypeError(
+            "a block gave both nd and np symbols; make all outputs of one kind with as_np_ndarray() or "
+            "as_nd_ndarray()"
+        )
     outputs = symbol.Group(flat) if len(flat) > 1 else flat[0]
     if out_format == 0 and len(outputs) > 1:
         out_format = [0] * len(outputs)
@@ -50,6 +55,7 @@ class Graph:
 
     def __init__(self, outputs, out_format, in_format, data_names, parameters):
         self.outputs, self.out_format, self.in_format = outputs, out_format, in_format
+        self.is_np = outputs._is_np
         self.data_names = [name for name in data_names if name is not None]
         self.op = _core.CachedOp(outputs._handle)
         places = {name: i for i, name in enumerate(data_names)}
@@ -105,7 +111,7 @@ class Graph:
 
     def run(self, inputs):
         """The outputs for arrays in the order of the symbol's inputs, nested as hybrid_forward gave them."""
-        outputs = self.op(inputs, is_np_array())
+        outputs = self.op(inputs, self.is_np)
         return outputs[0] if self.out_format == 0 else regroup(iter(outputs), self.out_format)
 
     def call_hooks(self, hooks, inputs):

@@ -1,6 +1,7 @@
 """HybridBlock: a block whose computation can also be traced into a graph."""
 
 import functools
+import inspect
 import warnings
 
 from .. import _arrays as arrays
@@ -38,7 +39,7 @@ class HybridBlock(CachedBlock):
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
-        if "forward" in vars(cls) and cls.hybrid_forward is HybridBlock.hybrid_forward:
+        if "forward" in vars(cls) and inspect.unwrap(cls.hybrid_forward) is HybridBlock.hybrid_forward:
             cls._defines_forward = True
             cls.forward = _compiled(cls.forward)
 

@@ -1,8 +1,9 @@
 """SymbolBlock: a block made of a symbol, for example of an exported network."""
 
+import os
+
 from .. import symbol as sym
 from .._structure import flatten, regroup
-from ..base import MXNetError
 from ..context import cpu
 from .graph import Graph, as_one_symbol, is_array
 from .hybrid_block import HybridBlock
@@ -80,18 +81,19 @@ class SymbolBlock(HybridBlock):
         for name in outputs.list_inputs():
             if name in names:
                 continue
-            if attributes.get(name, {}).get("__storage_type__", "0") == "1":
-                raise MXNetError(
-                    f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
-                )
-            parameter = self._params.get(
+            assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (
+                f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
+            )
+            self._params.get(
                 name,
                 grad_req="null" if name in auxiliary else "write",
                 allow_deferred_init=True,
                 dtype=_declared(attributes.get(name, {})),
             )
-            self._reg_params[name] = parameter
         parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
+        # Files of structured names leave out what all names begin with.
+        start = len(os.path.commonprefix(list(self._params.keys())))
+        self._reg_params = {name[start:]: parameter for name, parameter in self._params.items()}
         self._graph = Graph(outputs, out_format, [0] * len(names), names, parameters)
         self._active = True
 

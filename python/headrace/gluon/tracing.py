@@ -27,10 +27,16 @@ def trace(block, flat, in_format):
 
 def _trace_hybrid_forward(block, flat, in_format, names):
     """(symbol, format of the output) of `block.hybrid_forward`."""
-    variables = [None if name is None else symbols().var(name) for name in names]
+    variables = [None if name is None else _variable(name, one) for name, one in zip(names, flat)]
     with autograd.pause(autograd.is_training()):
         out = block._forward_symbols(*regroup(iter(variables), in_format))
     return as_one_symbol(out)
+
+
+def _variable(name, array):
+    """The symbol that stands for an array: of np where the array is."""
+    variable = symbols().var(name)
+    return variable.as_np_ndarray() if array._is_np else variable.as_nd_ndarray()
 
 
 def _trace_forward(block, flat, in_format, names):
@@ -51,13 +57,13 @@ def _trace_forward(block, flat, in_format, names):
     assert all(unknown not in (parameter.shape or (unknown,)) for parameter in parameters)
     with _traced(parameters):
         stand_ins = [
-            one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, is_np_array())
+            one if one is None else _core.trace_variable(name, one.shape, one._dtype_name, {}, one._is_np)
             for name, one in zip(names, flat)
         ]
         out = block.forward(*regroup(iter(stand_ins), in_format))
         flat_out, out_format = flatten(out, is_array)
         handle = _core.SymbolHandle.from_arrays(flat_out)
-    return wrap(handle, is_np_array()), out_format
+    return wrap(handle, flat_out[0]._is_np), out_format
 
 
 @contextlib.contextmanager

@@ -4,10 +4,10 @@ import itertools
 
 from .. import _core
 from .. import optimizer as opt
-from .._exchange import GradientExchange, create_store
+from .._exchange import GradientExchange, create_sparse_store, create_store
 from .._file import open_file
 from ..base import ArrayValueError, MXNetError
-from ..kvstore import KVStoreBase, is_capable
+from ..kvstore import KVStore, KVStoreBase, is_capable
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 
@@ -29,7 +29,8 @@ class Trainer:
     update_on_kvstore : True: the store updates its copy of the parameters and sends it to the contexts;
         False: it sums gradients, and each context updates its own. None: True where the store can, the
         environment variable MXNET_UPDATE_ON_KVSTORE is not 0, and no parameter of the store 'local' has more
-        than 2^24 elements. An asynchronous store always updates.
+        than 2^24 elements. An asynchronous store always updates, and one that holds row_sparse parameters; of
+        row_sparse gradients of dense parameters a store updates if it spans processes.
 
     ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
     on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
@@ -65,6 +66,10 @@ class Trainer:
                 "Trainer: there are no parameters to update; give those of a network, net.collect_params()"
             )
         self._params = list(params)
+        for param in params:
+            param._set_trainer(self)
+        self._has_sparse_weights = any(param.stype != "default" for param in params)
+        self._has_sparse_grads = any(param.grad_stype != "default" for param in params)
         self._param2idx = {param.name: index for index, param in enumerate(self._params)}
         # Backward completes the gradients of the last layers first.
         index_of = {id(param): index for index, param in enumerate(self._params)}
@@ -86,8 +91,9 @@ class Trainer:
         self._updaters = [opt.get_updater(self._optimizer) for _ in self._contexts]
         self._version = self._dtypes = None  # of the parameters when what follows was made
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
-        self._kvstore = self._exchange = None
-        self._update_on_kvstore = self._distributed = False
+        self._store = self._exchange = self._update_on_kvstore = None
+        self._stored = {}  # what the store holds: index of the parameter to its version
+        self._distributed = False
 
     def _check_contexts(self):
         contexts = None
@@ -171,7 +177,7 @@ class Trainer:
         """Whether other processes update, by copies of the optimizer that do not see its changes."""
         if not (self._update_on_kvstore and self._distributed):
             return False
-        return getattr(self._kvstore.updater, "optimizer", None) is not self._optimizer
+        return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
     def _fresh(self, ignore_stale_grad):
         """For each context, which parameters a step is to update; None: all of them on all contexts."""
@@ -180,7 +186,7 @@ class Trainer:
             return None
         if not ignore_stale_grad:
             raise self._stale(fresh)
-        if self._kvstore is None:
+        if self._store is None:
             return fresh
         return [list(map(any, zip(*fresh)))] * len(fresh)  # so that replicas stay equal
 
@@ -195,7 +201,7 @@ class Trainer:
         )
 
     def _allreduce_grads(self):
-        if self._kvstore is None:
+        if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
         chosen = [place for place, replicas in enumerate(fresh) if any(replicas)]
@@ -239,13 +245,13 @@ class Trainer:
         MXNetError (or what else it was): an earlier step failed, and left the parameters as they were.
         """
         _core.raise_kept()
-        version = sum([param._version for param in self._params])
+        version = self._version_now()
         if version == self._version:
             return
-        dtypes = [param.list_data()[0]._dtype_name for param in self._params]
+        dtypes = [param._check_and_get(param._data, list)[0]._dtype_name for param in self._params]
         contexts = self._check_contexts()
         is_first = self._version is None
-        if is_first or contexts != self._contexts or (self._kvstore is not None and dtypes != self._dtypes):
+        if is_first or contexts != self._contexts or (self._store is not None and dtypes != self._dtypes):
             self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
             self._contexts, self._dtypes = contexts, dtypes
@@ -264,7 +270,7 @@ class Trainer:
             )
             for k in range(len(contexts))
         ]
-        if self._kvstore is not None:
+        if self._store is not None:
             self._exchange = self._exchange_of(range(len(trained)))
         self._version = version
 
@@ -273,8 +279,16 @@ class Trainer:
     _init_kvstore = _prepare
 
     @property
+    def _kvstore(self):
+        """The store; None where there is none, or it has older values than the parameters have now."""
+        return self._store if self._kv_initialized or not self._update_on_kvstore else None
+
+    @property
     def _kv_initialized(self):
-        return self._version is not None
+        return self._version == self._version_now() if self._update_on_kvstore else self._version is not None
+
+    def _version_now(self):
+        return sum([param._version for param in self._params])
 
     @property
     def _params_to_init(self):
@@ -286,37 +300,107 @@ class Trainer:
             raise RuntimeError("Cannot reset distributed KVStore.")
 
     def _make_store(self):
-        self._kvstore, self._update_on_kvstore = create_store(
-            self._kvstore_params["kvstore"],
-            len(self._contexts),
-            [param._data[0] for param in self._params],
-            self._kvstore_params["update_on_kvstore"],
-        )
-        if self._kvstore is None:
+        """A new store with all parameters, or what a _row_sparse_pull has begun, completed."""
+        if self._version is not None or not self._stored:
+            for index, version in self._stored.items():
+                param = self._params[index]
+                if param.stype != "default" and param._version == version:  # its arrays may lack rows
+                    self._store.pull(index, out=param._data, ignore_sparse=False)
+            self._stored = {}
+            self._create_store()
+        self._fill_store(self._params)
+
+    def _create_store(self):
+        wanted = self._kvstore_params["update_on_kvstore"]
+        if self._has_sparse_weights:
+            if wanted is False:
+                raise ValueError("Cannot set update_on_kvstore=False when sparse weights are present.")
+            store = create_sparse_store(self._kvstore_params["kvstore"])
+        else:
+            store, updates = create_store(
+                self._kvstore_params["kvstore"],
+                len(self._contexts),
+                [param._data[0] for param in self._params],
+                wanted,
+            )
+        self._store = store
+        if store is None:
+            self._update_on_kvstore = None
             return
-        self._distributed = is_capable(self._kvstore, KVStoreBase.DISTRIBUTED)
+        self._distributed = is_capable(store, KVStoreBase.DISTRIBUTED)
+        if self._has_sparse_weights:
+            updates = True
+        elif self._has_sparse_grads:
+            updates = self._updates_sparse_grads(store, wanted)
+        self._update_on_kvstore = updates
         if self._compression_params:
-            self._kvstore.set_gradient_compression(self._compression_params)
-        if self._update_on_kvstore:
-            self._kvstore.set_optimizer(self._optimizer)
-        for index, param in enumerate(self._params):
-            self._kvstore.broadcast(index, param._data[0], out=param.list_data())
+            store.set_gradient_compression(self._compression_params)
+        if updates:
+            store.set_optimizer(self._optimizer)
+
+    def _updates_sparse_grads(self, store, wanted):
+        if not isinstance(store, KVStore):
+            raise ValueError(f"Cannot use {type(store)} for multi-device training with sparse gradients")
+        if wanted is False and self._distributed:
+            raise ValueError(
+                "Cannot set update_on_kvstore=False on dist kvstore when sparse gradients are present."
+            )
+        return self._distributed if wanted is None else wanted
+
+    def _fill_store(self, params):
+        """Gives the store the values of `params` that it lacks."""
+        if self._store is None:
+            return
+        for param in params:
+            index = self._param2idx[param.name]
+            is_stored = index in self._stored
+            if is_stored and (param.stype == "default" or self._stored[index] == param._version):
+                continue
+            if is_stored:
+                self._store.replace(index, param._data[0])
+            elif param.stype == "default":
+                self._store.broadcast(index, param._data[0], out=param._data)
+            else:
+                self._store.init(index, param._data[0])
+            self._stored[index] = param._version
 
     def _write_to_store(self):
         """Gives the store the parameters' values in place of its own."""
         self._check_store_may_change()
         for index, param in enumerate(self._params):
-            self._kvstore.replace(index, param._data[0])
+            # The arrays of a row_sparse one that nobody replaced hold the rows that were last asked for.
+            if param.stype == "default" or param._version != self._stored[index]:
+                self._store.replace(index, param._data[0])
+                self._stored[index] = param._version
+
+    def _row_sparse_pull(self, param, out, row_id):
+        """Writes rows of a row_sparse parameter into `out`, an array or a list: those that the array `row_id`
+        names; None: all.
+        """
+        if self._version is not None:
+            self._prepare()
+        elif not self._stored:
+            self._contexts = self._check_contexts()
+            self._create_store()
+        if self._version is None:
+            self._fill_store(
+                [one for one in self._params if one.stype != "default" and one._data is not None]
+            )
+        index = self._param2idx[param.name]
+        if row_id is None:
+            self._store.pull(index, out=out, priority=-index, ignore_sparse=False)
+        else:
+            self._store.row_sparse_pull(index, out=out, row_ids=row_id, priority=-index)
 
     def _active_updaters(self):
         if not self._update_on_kvstore:
             return self._updaters
-        if self._kvstore.updater is None:
+        if self._store.updater is None:
             raise MXNetError(
-                f"Trainer: the store {self._kvstore.type} updates parameters out of reach, so other contexts "
+                f"Trainer: the store {self._store.type} updates parameters out of reach, so other contexts "
                 "or dtypes of theirs would lose the optimizer's states; make a new Trainer"
             )
-        return [self._kvstore.updater]
+        return [self._store.updater]
 
     def _exchange_of(self, places):
         """The exchange of the gradients at `places` of the lists."""
@@ -327,9 +411,13 @@ class Trainer:
         where = {indices[place]: i for i, place in enumerate(places)}
         order = [where[index] for index in self._backward_order if index in where]
         keys = [indices[place] for place in places]
-        return GradientExchange(
-            self._kvstore, keys, grads, weights if self._update_on_kvstore else None, order
-        )
+        if self._update_on_kvstore:
+            outs = [
+                copies if self._params[key].stype == "default" else None for key, copies in zip(keys, weights)
+            ]
+        else:
+            outs = None
+        return GradientExchange(self._store, keys, grads, outs, order)
 
     # --- files ---
 
@@ -337,7 +425,7 @@ class Trainer:
         """Writes the optimizer and its states to a file."""
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
+            self._store.save_optimizer_states(fname, dump_optimizer=True)
             return
         with open(fname, "wb") as file:
             file.write(self._updaters[0].get_states(dump_optimizer=True))
@@ -350,9 +438,9 @@ class Trainer:
         """
         self._prepare()
         if self._update_on_kvstore:
-            self._kvstore.load_optimizer_states(fname)
-            if self._kvstore.updater is not None:
-                self._take_optimizer(self._kvstore.updater.optimizer)
+            self._store.load_optimizer_states(fname)
+            if self._store.updater is not None:
+                self._take_optimizer(self._store.updater.optimizer)
             return
         with open_file(fname) as file:
             self._take_states(file.read())

@@ -34,3 +34,4 @@ from .augmenters import (
     color_normalize,
 )
 from .iterator import ImageIter
+from .rotation import imrotate, random_rotate

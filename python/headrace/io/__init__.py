@@ -4,9 +4,11 @@ from .base import *  # noqa: F403
 from .base import __all__ as _base
 from .files import *  # noqa: F403
 from .files import __all__ as _files
+from .libsvm import *  # noqa: F403
+from .libsvm import __all__ as _libsvm
 from .ndarray_iter import *  # noqa: F403
 from .ndarray_iter import __all__ as _ndarray_iter
 from .wrappers import *  # noqa: F403
 from .wrappers import __all__ as _wrappers
 
-__all__ = [*_base, *_files, *_ndarray_iter, *_wrappers]
+__all__ = [*_base, *_files, *_libsvm, *_ndarray_iter, *_wrappers]

@@ -10,18 +10,18 @@ from ..base import MXNetError
 from .base import DataBatch, DataDesc, DataIter
 from .idx import read_idx
 
-__all__ = ["CSVIter", "LibSVMIter", "MNISTIter", "MXDataIter"]
+__all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
 
 
 class MXDataIter(DataIter):
-    """Base of the iterators over files: rows of two NumPy arrays, one for data, one for labels."""
+    """Base of the iterators over files: rows of two NumPy arrays, or of what has `take`."""
 
     def __init__(self, data, label, batch_size, dtype=None, data_name="data", label_name="softmax_label"):
         super().__init__(batch_size)
-        dtype = dtype or "float32"
-        self._data, self._label = data.astype(dtype, copy=False), label.astype(dtype, copy=False)
-        self.provide_data = [DataDesc(data_name, (batch_size, *data.shape[1:]), self._data.dtype.type)]
-        self.provide_label = [DataDesc(label_name, (batch_size, *label.shape[1:]), self._label.dtype.type)]
+        self._dtype = numpy.dtype(dtype or "float32")
+        self._data, self._label = data, label
+        self.provide_data = [DataDesc(data_name, (batch_size, *data.shape[1:]), self._dtype.type)]
+        self.provide_label = [DataDesc(label_name, (batch_size, *label.shape[1:]), self._dtype.type)]
         self._begin = 0
         self._batch = None
 
@@ -42,9 +42,14 @@ class MXDataIter(DataIter):
             return False
         rows, pad = self._rows(self._begin)
         self._begin += self.batch_size
-        data, label = (arrays.array(values[rows], dtype=values.dtype) for values in (self._data, self._label))
+        data, label = self._taken(self._data, rows), self._taken(self._label, rows)
         self._batch = DataBatch([data], [label], pad, rows.astype(numpy.uint64))
         return True
+
+    def _taken(self, source, rows):
+        if isinstance(source, numpy.ndarray):
+            return arrays.array(source[rows], dtype=self._dtype)
+        return source.take(rows).astype(self._dtype, copy=False)
 
     def next(self):
         """The next DataBatch. StopIteration: there is none until `reset`."""
@@ -67,6 +72,28 @@ class MXDataIter(DataIter):
     def getpad(self):
         """How many rows fill the present batch up."""
         return self._batch.pad
+
+
+class RoundIter(MXDataIter):
+    """Fills the last batch from the beginning, and starts the next pass after what was taken."""
+
+    _round_batch = True  # False: the last batch keeps rows of the batch before
+
+    def reset(self):
+        """Goes back to the first row that the pass before did not take to fill its last batch up."""
+        self._begin = max(0, self._begin - len(self._data)) if self._round_batch else 0
+
+    def _is_over(self, begin):
+        return begin >= len(self._data)
+
+    def _rows(self, begin):
+        rows = numpy.arange(begin, begin + self.batch_size)
+        beyond = rows >= len(self._data)
+        if self._round_batch:
+            rows %= len(self._data)
+        else:
+            rows[beyond] -= self.batch_size
+        return rows.clip(0), int(beyond.sum())
 
 
 def _text_of(path):
@@ -98,7 +125,7 @@ def _read_table(path, shape):
     return table.reshape((len(texts), *shape))
 
 
-class CSVIter(MXDataIter):
+class CSVIter(RoundIter):
     """Rows of a CSV file (or of all files in a folder), each reshaped to `data_shape`.
 
     Labels come from `label_csv`, or are 0. With `round_batch` the last batch is filled from the beginning,
@@ -122,22 +149,6 @@ class CSVIter(MXDataIter):
         names = {key: kwargs[key] for key in ("data_name", "label_name") if key in kwargs}
         super().__init__(data, label, batch_size, dtype, **names)
         self._round_batch = round_batch
-
-    def reset(self):
-        """Goes back to the first row that the pass before did not take to fill its last batch up."""
-        self._begin = max(0, self._begin - len(self._data)) if self._round_batch else 0
-
-    def _is_over(self, begin):
-        return begin >= len(self._data)
-
-    def _rows(self, begin):
-        rows = numpy.arange(begin, begin + self.batch_size)
-        beyond = rows >= len(self._data)
-        if self._round_batch:
-            rows %= len(self._data)
-        else:
-            rows[beyond] -= self.batch_size
-        return rows.clip(0), int(beyond.sum())
 
 
 def _shuffled(count, seed):
@@ -178,12 +189,3 @@ class MNISTIter(MXDataIter):
         images = images.reshape(len(images), -1) if flat else images[:, numpy.newaxis]
         names = {key: kwargs[key] for key in ("data_name", "label_name") if key in kwargs}
         super().__init__(images.astype(numpy.float32) / 256, labels, batch_size, dtype, **names)
-
-
-class LibSVMIter(MXDataIter):
-    """Not there: its batches are sparse arrays (MXNetError)."""
-
-    def __init__(self, *args, **kwargs):
-        raise MXNetError(
-            "LibSVMIter gives sparse arrays, which are not in Headrace; use NDArrayIter or CSVIter"
-        )

@@ -4,7 +4,7 @@ import numpy
 
 from .. import _arrays as arrays
 from ..base import ArrayValueError
-from ..ndarray import NDArray
+from ..ndarray import NDArray, sparse, take
 from .base import DataBatch, DataDesc, DataIter
 
 __all__ = ["NDArrayIter"]
@@ -18,30 +18,40 @@ def named_arrays(data, default_name, allow_empty):
     if data is None or (isinstance(data, (list, tuple, dict)) and not data):
         assert allow_empty, f"NDArrayIter: no {default_name} is given"
         return []
-    if isinstance(data, (NDArray, numpy.ndarray)):
+    if isinstance(data, (NDArray, numpy.ndarray)) or _is_matrix(data):
         data = [data]
     if isinstance(data, (list, tuple)):
         single = len(data) == 1
         data = {default_name if single else f"_{i}_{default_name}": value for i, value in enumerate(data)}
     if not isinstance(data, dict):
         raise TypeError("Input must be NDArray, numpy.ndarray, a list of them or dict with them as values")
-    for name, value in data.items():
-        if not isinstance(value, (NDArray, numpy.ndarray)):
-            raise TypeError(f"Invalid type '{type(value)}' for {name}, should be NDArray or numpy.ndarray")
-    return [
-        (name, value if isinstance(value, NDArray) else arrays.array(value, dtype="float32"))
-        for name, value in sorted(data.items())
-    ]
+    return [(name, _array(name, value)) for name, value in sorted(data.items())]
+
+
+def _is_matrix(value):
+    return hasattr(value, "tocsr")  # of SciPy
+
+
+def _array(name, value):
+    if isinstance(value, NDArray):
+        return value
+    if _is_matrix(value):
+        return sparse.csr_matrix(value, dtype="float32")
+    if not isinstance(value, numpy.ndarray):
+        raise TypeError(f"Invalid type '{type(value)}' for {name}, should be NDArray or numpy.ndarray")
+    return arrays.array(value, dtype="float32")
 
 
 class NDArrayIter(DataIter):
     """Batches of `batch_size` samples along the first axis of arrays.
 
-    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32. `shuffle` draws
-    a new order at each `reset` from NumPy's generator. An incomplete last batch is filled from the beginning
-    ('pad'), dropped ('discard'), or waits for the next pass ('roll_over'). Batches in order are views.
+    `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32, and matrices of
+    SciPy CSRNDArrays. `shuffle` draws a new order at each `reset` from NumPy's generator. An incomplete last
+    batch is filled from the beginning ('pad'), dropped ('discard'), or waits for the next pass ('roll_over').
+    Dense batches in order are views.
 
     AssertionError: no data. TypeError: no arrays. ValueError: unequal numbers of samples.
+    NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last batch.
     """
 
     def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad",
@@ -55,6 +65,11 @@ class NDArrayIter(DataIter):
                 raise ArrayValueError(
                     f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
                 )
+        is_sparse = any(array.stype == "csr" for _, array in (*self.data, *self.label))
+        if is_sparse and last_batch_handle != "discard":
+            raise NotImplementedError(
+                "`NDArrayIter` only supports ``CSRNDArray`` with `last_batch_handle` set to `discard`."
+            )
         self.num_source = len(self.data)
         self.shuffle = shuffle
         self.last_batch_handle = last_batch_handle
@@ -126,7 +141,13 @@ class NDArrayIter(DataIter):
 
     def _take(self, source):
         rows = self._rows()
-        return [array[rows] for _, array in source]
+        return [self._taken(array, rows) for _, array in source]
+
+    @staticmethod
+    def _taken(array, rows):
+        if array.stype == "csr" and not isinstance(rows, slice):
+            return take(array, arrays.array(rows, dtype="int64"))
+        return array[rows]
 
     def getdata(self):
         """The data of the present batch."""

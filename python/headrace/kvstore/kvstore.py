@@ -1,5 +1,8 @@
 """KVStore: a store of the library, as MXNet's programs know it."""
 
+import warnings
+import weakref
+
 from .. import optimizer as _optimizer
 from .._file import open_file
 from ..base import ArrayTypeError, ArrayValueError, MXNetError
@@ -56,6 +59,8 @@ class KVStore(KVStoreBase):
     takes the place of the stored array, or an updater or optimizer changes the stored array by it. Calls
     return at once; reading a result waits for it. Keys are all int or all str.
 
+    Arrays are dense or row_sparse; the sum of row_sparse ones is row_sparse, and is stored so.
+
     A method takes one key with an array or a list of arrays, or a list of keys with as many of these.
     An empty list of keys does nothing. Communication runs before other work that could run; of its calls
     those of a higher `priority` go first, then in the order of the calls.
@@ -92,8 +97,20 @@ class KVStore(KVStoreBase):
         self._store.push(*_keyed("push", key, value), priority)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Writes what is stored into the arrays of `out`. There are no sparse arrays to ignore."""
-        self._store.pull(*_keyed("pull", key, _given("pull", "out", out)), priority)
+        """Writes what is stored into the arrays of `out`. Unless `ignore_sparse` is False, row_sparse ones
+        among them stay as they are, with a warning: `row_sparse_pull` is for them.
+        """
+        keys, outs = _keyed("pull", key, _given("pull", "out", out))
+        if ignore_sparse and any(array.stype != "default" for arrays in outs for array in arrays):
+            warnings.warn(
+                "non-default weights detected during kvstore pull. They have been ignored. Please make sure "
+                "to use kv.row_sparse_pull() or module.prepare() with row_ids.",
+                stacklevel=2,
+            )
+            dense = [[array for array in arrays if array.stype == "default"] for arrays in outs]
+            keys = [one for one, arrays in zip(keys, dense) if arrays]
+            outs = [arrays for arrays in dense if arrays]
+        self._store.pull(keys, outs, priority)
 
     def pushpull(self, key, value, out=None, priority=0):
         """`push` of `value`, then `pull` into `out`; None: into the arrays of `value`."""
@@ -108,15 +125,21 @@ class KVStore(KVStoreBase):
         self._store.pull(*outs, priority)
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
-        """Writes the stored rows that `row_ids` names into the same rows of `out`, zeros into the others.
+        """Writes the stored rows that `row_ids` names into the row_sparse arrays of `out`, which have no
+        others then.
 
-        Arrays are dense: `out` has the shape of what is stored. `row_ids` is an array of one dimension, in
-        any order, or a list with one for each array of `out`. IndexError, when `out` is read: there is no
-        such row.
+        `row_ids` is an array, in any order, or a list with one for each array of `out`. IndexError, when
+        `out` is read: what is stored is dense and has no such row. MXNetError: an array of `out` is dense.
         """
         operation = "row_sparse_pull"
         keys, outs = _keyed(operation, key, _given(operation, "out", out))
         _given(operation, "row_ids", row_ids)
+        for one, array in ((one, array) for one, arrays in zip(keys, outs) for array in arrays):
+            if array.stype != "row_sparse":
+                raise MXNetError(
+                    f"kvstore {operation}: key {one!r}: expected row_sparse arrays to write into, got a "
+                    f"{array.stype} one; pull() writes into dense arrays"
+                )
         if isinstance(row_ids, NDArray):
             ids = [[row_ids]] * len(keys)
         elif isinstance(key, (list, tuple)):
@@ -204,16 +227,21 @@ class KVStore(KVStoreBase):
     def _set_updater(self, updater):
         """MXNet's set_updater: takes the place of whatever the store has."""
         self._updater = updater
+        # The updater knows parameters, these their Trainer, and that this store: Python finds such cycles.
+        own = weakref.ref(self)
+
+        def update_together(*lists):
+            own()._updater(*lists)
+
+        def update_each(*lists):
+            for arguments in zip(*lists):
+                own()._updater(*arguments)
+
         if updater is None:
             self._store.set_updater(None)
         elif getattr(updater, "aggregate_updates", False):
-            self._store.set_updater(updater)
+            self._store.set_updater(update_together)
         else:
-
-            def update_each(keys, reduced, stored):
-                for arguments in zip(keys, reduced, stored):
-                    updater(*arguments)
-
             self._store.set_updater(update_each)
 
     def is_capable(self, capability):

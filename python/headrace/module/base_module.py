@@ -95,14 +95,14 @@ class BaseModule:
         self.forward(data_batch, is_train=True)
         self.backward()
 
-    def _batches(self, eval_data, num_batch, reset):
+    def _batches(self, eval_data, num_batch, reset, sparse_row_id_fn=None):
         """(number, batch) of the first `num_batch` batches (None: all), after forward."""
         if reset:
             eval_data.reset()
         for number, batch in enumerate(eval_data):
             if number == num_batch:
                 return
-            self.prepare(batch)
+            self.prepare(batch, sparse_row_id_fn)
             self.forward(batch, is_train=False)
             yield number, batch
 
@@ -113,7 +113,7 @@ class BaseModule:
         eval_metric = metric.create(eval_metric)
         eval_metric.reset()
         count = 0
-        for number, batch in self._batches(eval_data, num_batch, reset):
+        for number, batch in self._batches(eval_data, num_batch, reset, sparse_row_id_fn):
             self.update_metric(eval_metric, *labels_of(batch))
             call_all(batch_end_callback, BatchEndParam(epoch, number, eval_metric, locals()))
             count += 1
@@ -123,7 +123,7 @@ class BaseModule:
     def iter_predict(self, eval_data, num_batch=None, reset=True, sparse_row_id_fn=None):
         """Yields (outputs without padding, number, batch)."""
         self._check("iter_predict")
-        for number, batch in self._batches(eval_data, num_batch, reset):
+        for number, batch in self._batches(eval_data, num_batch, reset, sparse_row_id_fn):
             pad = getattr(batch, "pad", None) or 0
             yield [output[: output.shape[0] - pad] for output in self.get_outputs()], number, batch
 
@@ -142,7 +142,7 @@ class BaseModule:
             raise ValueError("eval_data must be of type NDArray or DataIter")
         found = [
             [output.copy() for output in outputs]
-            for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset)
+            for outputs, _, _ in self.iter_predict(eval_data, num_batch, reset, sparse_row_id_fn)
         ]
         if not merge_batches or not found:
             return found
@@ -174,7 +174,9 @@ class BaseModule:
         eval_metric = metric.create(eval_metric)
         for epoch in range(begin_epoch, num_epoch):
             start = time.time()
-            values = self._fit_epoch(epoch, train_data, eval_metric, monitor, batch_end_callback)
+            values = self._fit_epoch(
+                epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn
+            )
             for name, value in values:
                 self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, value)
             self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - start)
@@ -186,6 +188,7 @@ class BaseModule:
                 values = self.score(
                     eval_data, validation_metric or eval_metric, epoch=epoch,
                     score_end_callback=eval_end_callback, batch_end_callback=eval_batch_end_callback,
+                    sparse_row_id_fn=sparse_row_id_fn,
                 )  # fmt: skip
                 self._log_validation(epoch, values)
             train_data.reset()
@@ -194,7 +197,7 @@ class BaseModule:
         for name, value in values:
             self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, value)
 
-    def _fit_epoch(self, epoch, train_data, eval_metric, monitor, batch_end_callback):
+    def _fit_epoch(self, epoch, train_data, eval_metric, monitor, batch_end_callback, sparse_row_id_fn):
         """One pass over the training data; the metric's values, taken before the last callback may reset
         them.
         """
@@ -210,7 +213,7 @@ class BaseModule:
             self.update_metric(eval_metric, *labels_of(batch))
             coming = next(batches, None)
             if coming is not None:
-                self.prepare(coming)
+                self.prepare(coming, sparse_row_id_fn)
             else:
                 values = eval_metric.get_global_name_value()
             if monitor is not None:
@@ -259,7 +262,11 @@ class BaseModule:
     # --- steps ---
 
     def prepare(self, data_batch, sparse_row_id_fn=None):
-        """Called with each batch before its forward."""
+        """Called with each batch before its forward.
+
+        `sparse_row_id_fn`, which `fit`, `score` and `predict` pass on, gives the rows of row_sparse
+        parameters that a batch needs, by name.
+        """
 
     def forward(self, data_batch, is_train=None):
         """Computes the outputs of a batch; `is_train` None: as bound."""

@@ -214,10 +214,11 @@ class BucketingModule(BaseModule):
     # --- steps ---
 
     def prepare(self, data_batch, sparse_row_id_fn=None):
-        """Binds the bucket of a batch ahead, if it is new."""
+        """Binds the bucket of a batch ahead, if it is new, and brings the rows that the batch needs."""
         self._check("prepare")
         now = self._curr_module, self._curr_bucket_key
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
+        self._curr_module.prepare(data_batch, sparse_row_id_fn)
         self._curr_module, self._curr_bucket_key = now
 
     def forward(self, data_batch, is_train=None):

@@ -3,11 +3,11 @@
 from .. import _arrays as arrays
 from .. import ndarray as nd
 from ..base import ArrayValueError
-from ..context import cpu
+from ..context import Context, cpu
 from ..executor import gradient_requests, simple_bind
 from ..io import DataDesc
 
-__all__ = ["ExecutorGroup", "join"]
+__all__ = ["ExecutorGroup", "groups_of", "join"]
 
 
 def join(parts, axis):
@@ -38,11 +38,30 @@ def requests_of(symbol, grad_req, trained):
     return {name: asked[name] if name in trained else "null" for name in names}
 
 
+def groups_of(group2ctxs, count):
+    """For each of `count` contexts, name to context of groups of variables, or None.
+
+    `group2ctxs` is one such dictionary, whose values are contexts, or lists of one for all or one for each; a
+    list of them; or None. AssertionError: a list of another length.
+    """
+    if group2ctxs is None:
+        return [None] * count
+    if isinstance(group2ctxs, (list, tuple)):
+        assert len(group2ctxs) == count, f"length of group2ctxs should be {count}"
+        return list(group2ctxs)
+    found = {}
+    for name, given in group2ctxs.items():
+        given = [given] if isinstance(given, Context) else list(given)
+        found[name] = given * count if len(given) == 1 else given
+        assert len(found[name]) == count, f"length of group2ctxs[{name}] should be {count} or 1"
+    return [{name: contexts[i] for name, contexts in found.items()} for i in range(count)]
+
+
 def _part(array, axis, rows):
     """`rows` (a slice) of an array along its batch axis; all of it when it has none (-1)."""
     if axis < 0 or (rows.start == 0 and rows.stop == array.shape[axis]):
         return array
-    return array[(slice(None),) * axis + (rows,)]
+    return array[rows if axis == 0 else (slice(None),) * axis + (rows,)]
 
 
 def _mean(copies):
@@ -61,15 +80,17 @@ class ExecutorGroup:
 
     `param_names` and `state_names` are arguments of the symbol, `requests` the gradient request of each
     argument. Arrays of parameters and states are taken from `shared`, another group, where they have the same
-    names; ValueError: such a parameter has another shape there.
+    names; ValueError: such a parameter has another shape there. `groups` has for each context None, or where
+    groups of variables are; see simple_bind.
     """
 
     def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, param_names, state_names, requests,
-                 shared=None):  # fmt: skip
+                 shared=None, groups=None):  # fmt: skip
         self.symbol = symbol
         self.arg_names, self.aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
         self.param_names, self.state_names = param_names, state_names
         self.contexts = contexts
+        self.groups = groups or [None] * len(contexts)
         self.data_shapes = data_shapes
         self.label_shapes = label_shapes
         self.data_axes = [DataDesc.get_batch_axis(one.layout) for one in data_shapes]
@@ -99,7 +120,9 @@ class ExecutorGroup:
             if axis >= 0:
                 shape[axis] = self.slices[i].stop - self.slices[i].start
             shapes[one.name], dtypes[one.name] = tuple(shape), arrays.dtype_name(one.dtype)
-        made = simple_bind(self.symbol, self.contexts[i], requests, dtypes, shapes, shared)
+        made = simple_bind(
+            self.symbol, self.contexts[i], requests, dtypes, shapes, shared, group2ctx=self.groups[i]
+        )
         if shared is not None:
             known, now = ({**one.arg_dict, **one.aux_dict} for one in (shared, made))
             for name in (*self.param_names, *self.aux_names, *self.state_names):
@@ -216,11 +239,12 @@ class ExecutorGroup:
     def _merge(self, parts, axes, merged):
         if not merged:
             return parts
-        first = self.contexts[0]
-        return [
-            of_one[0] if axis < 0 else join([array.as_in_context(first) for array in of_one], axis)
-            for of_one, axis in zip(parts, axes)
-        ]
+        return [self._merged(of_one, axis) for of_one, axis in zip(parts, axes)]
+
+    def _merged(self, parts, axis):
+        if axis < 0 or len(parts) == 1 or parts[0] is None:  # all alike; one; gradients nobody asked for
+            return parts[0]
+        return join([array.as_in_context(self.contexts[0]) for array in parts], axis)
 
     def outputs(self, merged):
         """The outputs: one array each if `merged`, else those of all contexts."""

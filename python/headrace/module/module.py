@@ -15,7 +15,7 @@ from ..io import DataDesc
 from ..kvstore import KVStoreBase, is_capable
 from ..name import PARAMETER_SUFFIXES
 from .base_module import DEFAULT_INITIALIZER, BaseModule, as_list, check_descriptions
-from .executor_group import ExecutorGroup, requests_of
+from .executor_group import ExecutorGroup, groups_of, requests_of
 
 __all__ = ["Module"]
 
@@ -53,8 +53,9 @@ class Module(BaseModule):
 
     `context`: one context or several, which share each batch in proportion to `work_load_list`. Parameters in
     `fixed_param_names` stay as they are; `state_names` are inputs that set_states sets. `compression_params`:
-    of KVStore.set_gradient_compression. `group2ctxs` is accepted and has no effect. ValueError: a name is no
-    argument of the symbol.
+    of KVStore.set_gradient_compression. `group2ctxs` says where groups of variables are, as `group2ctx` of
+    simple_bind: a dictionary, whose values may be lists with a context for each of `context`, or a list of
+    dictionaries. ValueError: a name is no argument of the symbol.
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,
@@ -63,6 +64,7 @@ class Module(BaseModule):
         super().__init__(logger)
         context = current_context() if context is None else context
         self._context = [context] if isinstance(context, Context) else list(context)
+        self._groups = groups_of(group2ctxs, len(self._context))
         self._work_load_list = list(work_load_list or [1] * len(self._context))
         assert len(self._work_load_list) == len(self._context), (
             "work_load_list must have an item for each context"
@@ -243,13 +245,16 @@ class Module(BaseModule):
         data, label = check_descriptions(self._data_names, self._label_names, data_shapes, label_shapes)
         self._exec_group = ExecutorGroup(
             self._symbol, self._context, self._work_load_list, data, label, self._param_names,
-            self._state_names, self._requests, shared,
+            self._state_names, self._requests, shared, self._groups,
         )  # fmt: skip
         self._forget_updates()
 
     def reshape(self, data_shapes, label_shapes=None):
         """Goes on with data and labels of other shapes; parameters, gradients and optimizer stay."""
-        self._make_executors(data_shapes, label_shapes, self._bound())
+        before = self._bound()
+        self._make_executors(data_shapes, label_shapes, before)
+        for old, new in zip(before.execs, self._exec_group.execs):
+            new._monitor = old._monitor
 
     def get_params(self):
         """(arg_params, aux_params): copies of the parameters, name to array on the CPU.
@@ -259,7 +264,18 @@ class Module(BaseModule):
         self._check("get_params")
         self._params = arg_params, aux_params = [{} if held is None else held for held in self._params]
         self._exec_group.copy_means(arg_params, aux_params)
+        for name in self._stored_rows():
+            self._kvstore.pull(name, out=arg_params[name], ignore_sparse=False)
         return arg_params, aux_params
+
+    def _stored_rows(self):
+        """The names of row_sparse parameters that a store updates: executors have the rows last asked for."""
+        if not self._update_on_kvstore:
+            return []
+        held = self._exec_group.execs[0].arg_dict
+        return [
+            name for name in self._param_names if name in self._index and held[name].stype == "row_sparse"
+        ]
 
     def init_params(self, initializer=DEFAULT_INITIALIZER, arg_params=None, aux_params=None,
                     allow_missing=False, force_init=False, allow_extra=False):  # fmt: skip
@@ -393,7 +409,10 @@ class Module(BaseModule):
         if self._update_on_kvstore:
             store.set_optimizer(self._optimizer)
         for name, copies in zip(self._param_names, replicas):
-            store.broadcast(name, copies[0], out=copies)
+            if copies[0].stype == "default":
+                store.broadcast(name, copies[0], out=copies)
+            else:
+                store.init(name, copies[0])
 
     def _write_to_store(self):
         """Gives a store that updates the parameters the values that were set."""
@@ -423,7 +442,9 @@ class Module(BaseModule):
         weights = self._exec_group.arrays_of(names)
         grads = self._exec_group.arrays_of(names, "grad_dict")
         if self._kvstore is not None:
-            outs = weights if self._update_on_kvstore else None
+            outs = None
+            if self._update_on_kvstore:
+                outs = [copies if copies[0].stype == "default" else None for copies in weights]
             order = list(reversed(range(len(names))))  # in which backward goes through the layers
             self._exchange = GradientExchange(self._kvstore, names, grads, outs, order)
         index = [self._index[name] for name in names]
@@ -433,6 +454,32 @@ class Module(BaseModule):
         ]
 
     # --- steps ---
+
+    def prepare(self, data_batch, sparse_row_id_fn=None):
+        """Brings the rows of row_sparse parameters that a batch needs from the store that updates them.
+
+        `sparse_row_id_fn(data_batch)` is a dictionary: name of the parameter to array of the numbers of rows.
+        UserWarning: no store updates, or a parameter is dense.
+        """
+        assert self.binded
+        if sparse_row_id_fn is None:
+            return
+        if not self._update_on_kvstore:
+            warnings.warn(
+                "Parameters are not updated in the KVStore. No need to call sparse_row_id_fn.", stacklevel=2
+            )
+            return
+        row_ids = sparse_row_id_fn(data_batch)
+        assert isinstance(row_ids, dict), "Expected dict output from sparse_row_id_fn"
+        for name, rows in row_ids.items():
+            (copies,) = self._exec_group.arrays_of([name])
+            if copies[0].stype != "row_sparse":
+                warnings.warn(
+                    f"{name}.stype is not 'row_sparse'. No need to perform row_sparse_pull.", stacklevel=2
+                )
+            else:
+                place = self._param_names.index(name)
+                self._kvstore.row_sparse_pull(name, copies, row_ids=rows, priority=-place)
 
     def forward(self, data_batch, is_train=None):
         """Computes the outputs of a DataBatch, or of a list with one for each context; `is_train` None: as

@@ -3,7 +3,7 @@
 import logging
 
 from ..module.base_module import descriptions
-from ..module.executor_group import ExecutorGroup, requests_of
+from ..module.executor_group import ExecutorGroup, groups_of, requests_of
 
 __all__ = ["DataParallelExecutorGroup"]
 
@@ -29,7 +29,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
         Parameters without gradients; arguments that are set by `set_states`.
     grad_req : str, list or dict
         'write', 'add' or 'null'.
-    group2ctxs : not used: every executor is on one context.
+    group2ctxs : where groups of variables are, as for Module.
 
     Raises
     ------
@@ -73,6 +73,7 @@ class DataParallelExecutorGroup(ExecutorGroup):
             state_names or [],
             self.grad_req,
             shared_group,
+            groups_of(group2ctxs, len(contexts)),
         )
 
     @property

@@ -13,6 +13,7 @@ from .parts import histogram, split_v2
 from .utils import load, load_frombuffer, save
 
 _add_methods(NDArray, "NDArray")
+NDArray.split_v2 = split_v2
 _names = _populate(globals(), "nd")
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as _numpy
 
 from .. import _catalogue, _core
 from ..base import MXNetError
-from ..context import Context, context_of, current_context
+from ..context import Context, context_of, current_context, named_context
 
 __all__ = [
     "NDArray",
@@ -33,6 +33,9 @@ _zeros = _core.function("_zeros", False)
 _expand_dims, _squeeze, _flatten, _broadcast_like = (
     {np: _core.function(name, np) for np in (False, True)}
     for name in ("expand_dims", "squeeze", "Flatten", "broadcast_like")
+)
+_slice_assign, _slice_assign_scalar = (
+    _core.function(name, False) for name in ("_slice_assign", "_slice_assign_scalar")
 )
 _power = _catalogue.functions("nd")["power"]
 waitall = _core.wait_all
@@ -63,6 +66,11 @@ class NDArray(_core.Array):
         return context_of(self._device)
 
     ctx = context
+
+    @property
+    def nbytes(self):
+        """Bytes of all elements; of a sparse array as if it was dense."""
+        return self.size * self._numpy_dtype.itemsize
 
     @property
     def handle(self):
@@ -146,6 +154,17 @@ class NDArray(_core.Array):
         """The same as `as_in_context`."""
         return self.as_in_context(ctx)
 
+    def to(self, device):
+        """The array on a device: a Context, or its name ("gpu", "cpu(1)").
+
+        The array itself when it is there already, a copy otherwise. ValueError: there is no such device.
+        """
+        return self.as_in_context(device if isinstance(device, Context) else named_context(device))
+
+    def numpy(self):
+        """The same as `asnumpy`: a NumPy array with a copy of the values."""
+        return self.asnumpy()
+
     # --- shape ---
 
     # The results share memory, with `inplace` or without it.
@@ -161,6 +180,14 @@ class NDArray(_core.Array):
     def flatten(self, inplace=False):
         """The values as a matrix: one row for each element of the first axis."""
         return _flatten[self._is_np](self)
+
+    def slice_assign(self, rhs, begin, end, step):
+        """The array, in which the slice that ``begin``, ``end`` and ``step`` name now holds ``rhs``."""
+        return _slice_assign(self, rhs, begin=begin, end=end, step=step, out=self)
+
+    def slice_assign_scalar(self, value, begin, end, step):
+        """The array, in which the slice now holds a number; see slice_assign."""
+        return _slice_assign_scalar(self, value, begin=begin, end=end, step=step, out=self)
 
     def broadcast_like(self, other, **kwargs):
         """The values repeated along axes of one element to the shape of another array."""

@@ -107,7 +107,10 @@ class BaseSparseNDArray(NDArray):
         if isinstance(value, numbers.Number):
             if self.stype == "csr":
                 raise ValueError("Assigning numeric types to CSRNDArray is not implemented yet.")
-            value = _numpy.full(self.shape, value)
+            if value == 0:
+                value = _core.sparse_zeros(self.stype, self.shape, self._dtype_name)
+            else:
+                value = _numpy.full(self.shape, value)
         source = value if isinstance(value, NDArray) else _dense_array(value, dtype=self.dtype)
         if source is not self:
             source.copyto(self)
@@ -118,10 +121,6 @@ class CSRNDArray(BaseSparseNDArray):
 
     __slots__ = ()
     _auxiliary = ("indptr", "indices")
-
-    def __reduce__(self):
-        parts = self.data.asnumpy(), self.indices.asnumpy(), self.indptr.asnumpy()
-        return csr_matrix, (parts, self.shape)
 
     @property
     def indptr(self):
@@ -159,9 +158,6 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     __slots__ = ()
     _auxiliary = ("indices",)
-
-    def __reduce__(self):
-        return row_sparse_array, ((self.data.asnumpy(), self.indices.asnumpy()), self.shape)
 
     def __getitem__(self, key):
         """`array[:]`: itself. Exception: another key."""

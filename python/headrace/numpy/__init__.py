@@ -7,9 +7,9 @@ import numpy as _numpy
 
 from .._catalogue import add_methods as _add_methods
 from .._catalogue import populate as _populate
-from .multiarray import array, empty, ndarray
+from .multiarray import array, empty, from_dlpack, ndarray
 from .numbers import give_scalars as _give_scalars
-from . import _internal, linalg, random
+from . import _internal, fft, linalg, random
 from .differences import *  # noqa: F403
 from .functions import *  # noqa: F403
 from .financial import *  # noqa: F403
@@ -21,6 +21,7 @@ from .values import *  # noqa: F403
 from . import differences, financial, functions, host, parts, products, statistics, values
 
 _add_methods(ndarray, "ndarray")
+ndarray.nonzero = values.nonzero
 _names = _populate(globals(), "np")
 _give_scalars(globals(), _names)
 # Names that NumPy has dropped, and what they are names of.
@@ -41,6 +42,8 @@ __all__ = [
     "array",
     "empty",
     "ndarray",
+    "fft",
+    "from_dlpack",
     "linalg",
     "random",
     "newaxis",

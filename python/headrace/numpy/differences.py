@@ -9,9 +9,10 @@ from ._operands import is_symbol, operand, shape_of
 from .multiarray import array, call_on_host
 from .multiarray import front_end as _np
 
-__all__ = ["delete", "diff", "ediff1d", "insert", "msort", "polyval", "unravel_index"]
+__all__ = ["delete", "diag_indices_from", "diff", "ediff1d", "insert", "msort", "polyval", "unravel_index"]
 
 _delete = _core.function("_npi_delete", True)
+_diag_indices_from = _core.function("_npi_diag_indices_from", True)
 _diff = _core.function("_npi_diff", True)
 _ediff1d = _core.function("_npi_ediff1d", True)
 _insert = {kind: _core.function("_npi_insert_" + kind, True) for kind in ("scalar", "slice", "tensor")}
@@ -125,6 +126,10 @@ def insert(arr, obj, values, axis=None):
     ``values`` are a number, or an array that broadcasts to what goes in; they take the dtype of ``arr``.
     """
     arr = operand(arr)
+    if isinstance(obj, slice) and isinstance(arr, NDArray):
+        extent = arr.size if axis is None else arr.shape[axis]
+        places = range(extent)[obj]
+        obj = [places[0]] if len(places) == 1 else obj  # before one place any number of values may go
     kind, places, attributes = _places(obj, arr, "insert")
     if _numpy.isscalar(values):
         attributes["val"] = values
@@ -149,7 +154,23 @@ def unravel_index(indices, shape, order="C"):
         For an index out of range in an array, which is waited for.
     """
     if not is_symbol(indices):
-        return call_on_host(_numpy.unravel_index, (indices, shape), {"order": order})
+        found = call_on_host(_numpy.unravel_index, (indices, shape), {"order": order})
+        return (
+            tuple(operand(one, "int64", indices) for one in found) if isinstance(indices, NDArray) else found
+        )
     if order != "C":
         raise NotImplementedError("unravel_index: only order='C', row-major, is there")
     return _unravel_index(indices, shape=shape)
+
+
+def diag_indices_from(arr):
+    """Places of the main diagonal of ``arr``: a tuple with an array for each axis, of a symbol a symbol with
+    a row for each.
+
+    Raises
+    ------
+    ValueError
+        Unless there are two or more dimensions, of one extent.
+    """
+    found = _diag_indices_from(operand(arr))
+    return found if is_symbol(arr) else tuple(found)

@@ -40,9 +40,14 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 
 def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
-    """An array of one value with the shape of ``a``, and its dtype and device where none are given."""
-    if ctx is not None and ctx != a.ctx:
+    """An array of one value with the shape of ``a``, and its dtype and device where none are given.
+
+    A symbol's is where its array will be, whatever ``ctx`` says.
+    """
+    if ctx is not None and not is_symbol(a) and ctx != a.ctx:
         a = _np().empty(a.shape, dtype=a._dtype_name, ctx=ctx)
+    if isinstance(fill_value, (bool, _numpy.bool_)):
+        fill_value = int(fill_value)
     return _full_like(a, fill_value, dtype=dtype, order=order, out=out)
 
 

@@ -21,7 +21,6 @@ _NAMES = [
     "corrcoef",
     "correlate",
     "cov",
-    "diag_indices_from",
     "digitize",
     "divmod",
     "extract",

@@ -1,12 +1,73 @@
-"""Functions of ``np.linalg``: from the catalogue, and those that NumPy computes on the host (``host``)."""
+"""Functions of ``np.linalg``, of arrays or symbols; and those that NumPy computes on the host (``host``)."""
 
 import numpy as _numpy
 
+from .. import _core
 from .._catalogue import populate as _populate
+from ._operands import is_symbol as _is_symbol
 from .host import on_host as _on_host
 
 _ON_HOST = ["cond", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "qr"]
 
-__all__ = [*_populate(globals(), "np.linalg"), *_ON_HOST]
+__all__ = ["pinv", "svd", "tensorsolve", *_populate(globals(), "np.linalg"), *_ON_HOST]
+
+_pinv = _core.function("_npi_pinv", True)
+_pinv_number = _core.function("_npi_pinv_scalar_rcond", True)
+_svd = _core.function("_npi_svd", True)
+_tensorsolve = _core.function("_npi_tensorsolve", True)
 
 globals().update({name: _on_host(getattr(_numpy.linalg, name)) for name in _ON_HOST})
+
+
+def pinv(a, rcond=1e-15, hermitian=False):
+    """Moore-Penrose pseudo-inverses of the matrices ``a`` (..., m, n), as (..., n, m).
+
+    Parameters
+    ----------
+    rcond : float or ndarray
+        Singular values up to this share of the largest one are taken for 0; an array has one for each matrix.
+
+    Raises
+    ------
+    NotImplementedError
+        For ``hermitian=True``.
+    MXNetError
+        For arrays without matrices, and for float16.
+    """
+    if hermitian:
+        raise NotImplementedError("linalg.pinv: hermitian=True is not there; leave it away")
+    if _numpy.isscalar(rcond):
+        return _pinv_number(a, rcond=rcond, hermitian=False)
+    return _pinv(a, rcond, hermitian=False)
+
+
+def svd(a):
+    """Singular values and vectors of the matrices ``a`` (..., m, n), m <= n: a = ut @ diag(l) @ v.
+
+    Gives ut (..., m, m), l (..., m), in descending order, and v (..., m, n). In each row of v the element
+    that is farthest from 0 is positive. The gradient needs singular values that differ, and are not 0, where
+    it comes from ut or v.
+
+    Raises
+    ------
+    MXNetError
+        For more rows than columns, and for dtypes other than float32 and float64.
+    """
+    parts = _svd(a)
+    return parts if _is_symbol(parts) else tuple(parts)
+
+
+def tensorsolve(a, b, axes=None):
+    """The x of ``tensordot(a, x, x.ndim) = b``.
+
+    Parameters
+    ----------
+    a : ndarray
+        Of shape ``b.shape + x.shape``, after ``axes`` were moved to its end.
+
+    Raises
+    ------
+    MXNetError
+        For other shapes, for float16 and, when the result is waited for, where there is no one solution.
+    """
+    return _tensorsolve(a, b) if axes is None else _tensorsolve(a, b, a_axes=axes)

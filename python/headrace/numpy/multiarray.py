@@ -8,6 +8,7 @@ from .. import _core
 from ..base import ArrayNotImplementedError, ArrayTypeError, MXNetError
 from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
+from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 
 __all__ = ["ndarray", "array", "empty"]
 
@@ -122,7 +123,15 @@ class ndarray(NDArray):
         return NDArray.astype(self, dtype, copy)
 
     def copy(self, order="C"):
-        """A copy with memory of its own, on the same device, whatever ``order`` says."""
+        """A copy with memory of its own, on the same device.
+
+        Raises
+        ------
+        NotImplementedError
+            For an ``order`` other than 'C'.
+        """
+        if order != "C":
+            raise ArrayNotImplementedError(f"copy: only order='C', row-major, is there, got {order!r}")
         return self._copy()
 
     def sort(self, axis=-1, kind=None, order=None):
@@ -282,3 +291,8 @@ def empty(shape, dtype=None, order="C", ctx=None):
         raise NotImplementedError(f"empty: only order='C' is there, got {order!r}")
     ctx = ctx if ctx is not None else current_context()
     return _core.empty(shape, dtype or "float32", ctx.device_typeid, ctx.device_id, True)
+
+
+def from_dlpack(x):
+    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    return _nd_from_dlpack(x).as_np_ndarray()

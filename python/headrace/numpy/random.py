@@ -200,14 +200,11 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
     ------
     ValueError
         When more entries are wanted than there are and ``replace`` is False, or ``p`` does not fit.
-    TypeError
-        For a symbol ``a``, whose length is not known; take picks its entries by chosen indices.
     """
     if _is_symbol(a):
-        raise TypeError(
-            "choice: the number of entries of a symbol is not known while a graph is built; choose indices "
-            "of a number and take them"
-        )
+        operands = (a,) if p is None else (a, p)
+        indices = _choice(*operands, a=None, size=_size_of(size) or (), replace=replace)
+        return _np().take(a, indices, axis=0)
     count = a if hasattr(a, "__index__") and not isinstance(a, ndarray) else len(a)
     probabilities = () if p is None else (_operand(p, "float64"),)
     is_range = count is a
@@ -219,7 +216,7 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
         ctx=ctx,
         out=out if is_range else None,
     )
-    return indices if is_range else _operand(a).take(indices, out=out)
+    return indices if is_range else _np().take(_operand(a), indices, axis=0, out=out)
 
 
 def shuffle(x):

@@ -1,7 +1,5 @@
 """np functions of what arrays have and symbols do not: values, shapes, memory of their own."""
 
-import math
-
 import numpy as _numpy
 
 from .. import _core
@@ -30,7 +28,6 @@ __all__ = [
     "meshgrid",
     "ndim",
     "nonzero",
-    "resize",
     "result_type",
     "shape",
     "shares_memory",
@@ -82,8 +79,8 @@ def result_type(*arrays_and_dtypes):
 
 
 def may_share_memory(a, b, max_work=None):
-    """Whether two arrays are views of the same storage."""
-    return _core.share_storage(a, b)
+    """Whether two arrays are views of one storage, and the stretches of it that they lie in overlap."""
+    return _core.may_share_memory(a, b)
 
 
 shares_memory = may_share_memory
@@ -195,16 +192,6 @@ def broadcast_arrays(*args):
     arrays = [operand(a) for a in args]
     shape = _numpy.broadcast_shapes(*(a.shape for a in arrays))
     return [_np().broadcast_to(a, shape) for a in arrays]
-
-
-def resize(a, new_shape):
-    """The elements of ``a`` in order, again and again, in a new shape."""
-    a = operand(a)
-    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
-    count = math.prod(shape)
-    if a.size == 0 or count == 0:
-        return _np().zeros(shape, dtype=a.dtype)
-    return _np().tile(a.ravel(), -(-count // a.size))[:count].reshape(shape)
 
 
 def _neighbours(a, axis):

@@ -5,12 +5,12 @@ import sys
 from .. import _core
 from .._catalogue import populate as _populate
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus  # noqa: F401
-from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
 from ..ndarray.ndarray import from_numpy as _nd_from_numpy
 from ..ndarray.ndarray import to_dlpack_for_read, to_dlpack_for_write  # noqa: F401
 from .._semantics import is_np_array, is_np_shape, reset_np, set_np, use_np  # noqa: F401
 from .. import ndarray as _nd
 from .. import numpy as _np
+from ..numpy.multiarray import from_dlpack
 from . import image, random
 from .utils import load, save
 
@@ -19,11 +19,6 @@ seed = random.seed
 _nd.np, _nd.npx = _np, sys.modules[__name__]  # what `F` has in a hybrid block
 
 waitall = _core.wait_all
-
-
-def from_dlpack(capsule):
-    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
-    return _nd_from_dlpack(capsule).as_np_ndarray()
 
 
 def from_numpy(array, zero_copy=True):

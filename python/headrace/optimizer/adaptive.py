@@ -3,7 +3,8 @@
 import math
 
 from .. import ndarray as nd
-from .._arrays import NpArray, zeros_like
+from .._arrays import NpArray, state_like
+from ..base import ArrayValueError
 from .base import Optimizer, register
 
 __all__ = [
@@ -47,16 +48,27 @@ class ArrayOptimizer(Optimizer):
     def create_state(self, index, weight):
         if self._state_arrays == 0:
             return None
-        arrays = tuple(zeros_like(weight) for _ in range(self._state_arrays))
+        arrays = tuple(state_like(weight) for _ in range(self._state_arrays))
         return arrays[0] if self._state_arrays == 1 else arrays
 
     def update(self, index, weight, grad, state):
         self._update_count(index)
         lr, wd = self._get_lr(index), self._get_wd(index)
+        if grad.stype == "row_sparse" and self._update_rows(weight, grad, state, lr, wd):
+            return
         w, g, state = plain(weight), plain(grad) * self.rescale_grad, plain(state)
         if self._decays_gradient:
             g = g + wd * w
         self._apply(w, self._clip(g), state, lr, wd, self._index_update_count[index], index)
+
+    def _update_rows(self, weight, grad, state, lr, wd):
+        """Updates by a row_sparse gradient; False, and nothing is done, when the rule knows no way to."""
+        return False
+
+    def _scales(self):
+        """What update operators are told of the gradient."""
+        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
+        return {"rescale_grad": self.rescale_grad, "clip_gradient": clip}
 
     def _clip(self, g):
         return g if self.clip_gradient is None else nd.clip(g, -self.clip_gradient, self.clip_gradient)
@@ -67,7 +79,10 @@ class ArrayOptimizer(Optimizer):
 
 @register
 class AdaGrad(ArrayOptimizer):
-    """`h += g^2; w -= lr (g / sqrt(h + eps) + wd w)`."""
+    """`h += g^2; w -= lr (g / sqrt(h + eps) + wd w)`.
+
+    Rows that a row_sparse gradient does not store stay as they are; `wd` must then be 0.
+    """
 
     _state_arrays = 1
     _decays_gradient = False
@@ -75,6 +90,21 @@ class AdaGrad(ArrayOptimizer):
     def __init__(self, eps=1e-7, **kwargs):
         super().__init__(**kwargs)
         self.float_stable_eps = eps
+
+    def _update_rows(self, weight, grad, state, lr, wd):
+        if wd != 0:
+            raise ArrayValueError(f"AdaGrad: row_sparse gradients go without weight decay, got wd={wd}")
+        nd.sparse.adagrad_update(
+            weight,
+            grad,
+            state,
+            out=weight,
+            lr=lr,
+            wd=wd,
+            epsilon=self.float_stable_eps,
+            **self._scales(),
+        )
+        return True
 
     def _apply(self, w, g, state, lr, wd, t, index):
         state += nd.square(g)
@@ -106,7 +136,7 @@ class RMSProp(ArrayOptimizer):
         self.clip_weights = clip_weights
 
     def create_state(self, index, weight):
-        return tuple(zeros_like(weight) for _ in range(3 if self.centered else 1))
+        return tuple(state_like(weight) for _ in range(3 if self.centered else 1))
 
     def _apply(self, w, g, state, lr, wd, t, index):
         decay(state[0], self.gamma1, nd.square(g))
@@ -144,7 +174,10 @@ class AdaDelta(ArrayOptimizer):
 
 @register
 class Ftrl(ArrayOptimizer):
-    """Follow the regularised leader: weights whose |z| is at most `lamda1` are zero."""
+    """Follow the regularised leader: weights whose |z| is at most `lamda1` are zero.
+
+    Rows of a row_sparse weight that a row_sparse gradient does not store stay as they are.
+    """
 
     _state_arrays = 2
     _decays_gradient = False
@@ -153,6 +186,22 @@ class Ftrl(ArrayOptimizer):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.lamda1 = lamda1
         self.beta = beta
+
+    def _update_rows(self, weight, grad, state, lr, wd):
+        z, n = state
+        nd.ftrl_update(
+            weight,
+            grad,
+            z,
+            n,
+            out=weight,
+            lr=lr,
+            wd=wd,
+            lamda1=self.lamda1,
+            beta=self.beta,
+            **self._scales(),
+        )
+        return True
 
     def _apply(self, w, g, state, lr, wd, t, index):
         z, n = state
@@ -198,7 +247,7 @@ class Signum(ArrayOptimizer):
         self.wd_lh = wd_lh
 
     def create_state(self, index, weight):
-        return None if self.momentum == 0.0 else zeros_like(weight)
+        return None if self.momentum == 0.0 else state_like(weight)
 
     def _apply(self, w, g, state, lr, wd, t, index):
         if state is None:
@@ -268,7 +317,7 @@ class DCASGD(ArrayOptimizer):
         self.lamda = lamda
 
     def create_state(self, index, weight):
-        return None if self.momentum == 0.0 else zeros_like(weight), weight.copy()
+        return None if self.momentum == 0.0 else state_like(weight), weight.copy()
 
     def _apply(self, w, g, state, lr, wd, t, index):
         momentum, previous = state

@@ -1,5 +1,6 @@
 """Optimizer: the base class of update rules, and their registry."""
 
+import inspect
 import warnings
 
 import numpy as np
@@ -8,6 +9,20 @@ __all__ = ["Optimizer", "create", "register"]
 
 
 _HALF_TYPES = ("float16", "bfloat16")
+
+
+def _options_of(klass):
+    """The names of the arguments that an optimizer class takes, its own before those of its bases."""
+    options = {}
+    for base in klass.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        _, *parameters = inspect.signature(base.__init__).parameters.values()
+        passes_on = any(one.kind == one.VAR_KEYWORD for one in parameters)
+        options.update((one.name, None) for one in parameters if one.kind != one.VAR_KEYWORD)
+        if not passes_on:
+            break
+    return list(options)
 
 
 class Optimizer:
@@ -107,7 +122,16 @@ class Optimizer:
             raise ValueError(
                 f"Cannot find optimizer {name}; known: {', '.join(sorted(Optimizer.opt_registry))}"
             )
-        return klass(**kwargs)
+        try:
+            return klass(**kwargs)
+        except TypeError:
+            options = _options_of(klass)
+            unknown = [option for option in kwargs if option not in options]
+            if not unknown:
+                raise
+            raise TypeError(
+                f"Optimizer {name} has no option {', '.join(unknown)}; it has {', '.join(options)}"
+            ) from None
 
     @property
     def learning_rate(self):

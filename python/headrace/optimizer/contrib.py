@@ -11,7 +11,8 @@ __all__ = ["GroupAdaGrad"]
 class GroupAdaGrad(ArrayOptimizer):
     """AdaGrad with one rate for each row: `h += mean(g^2)` over the columns, `w -= lr g / sqrt(h + eps)`.
 
-    For weights of two dimensions, without weight decay. AssertionError: other weights, or weight decay.
+    For weights of two dimensions, without weight decay. Rows that a row_sparse gradient does not store stay
+    as they are. AssertionError: other weights, or weight decay.
     """
 
     _decays_gradient = False
@@ -25,9 +26,18 @@ class GroupAdaGrad(ArrayOptimizer):
             f"GroupAdaGrad: expected a weight of two dimensions, got shape {weight.shape} for parameter "
             f"{index}"
         )
-        return nd.zeros((weight.shape[0], 1), ctx=weight.ctx)
+        return nd.zeros((weight.shape[0], 1), ctx=weight.ctx, stype=weight.stype)
+
+    def update(self, index, weight, grad, state):
+        wd = self._get_wd(index)
+        assert wd == 0, f"Weight decay is not supported for GroupAdaGrad, got {wd} for parameter {index}"
+        super().update(index, weight, grad, state)
+
+    def _update_rows(self, weight, grad, state, lr, wd):
+        scales = {"epsilon": self.float_stable_eps, **self._scales()}
+        nd.contrib.group_adagrad_update(weight, grad, state, out=weight, lr=lr, **scales)
+        return True
 
     def _apply(self, w, g, state, lr, wd, t, index):
-        assert wd == 0, f"Weight decay is not supported for GroupAdaGrad, got {wd} for parameter {index}"
         state += nd.square(g).mean(axis=1, keepdims=True)
         w -= lr * g / nd.sqrt(state + self.float_stable_eps)

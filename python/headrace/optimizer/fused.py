@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from .. import _core
-from .._arrays import zeros_like
+from .._arrays import state_like, zeros_like
 from .base import Optimizer, register
 
 __all__ = ["NAG", "SGD", "Adam", "ccSGD"]
@@ -95,6 +95,7 @@ class _MomentumOptimizer(FusedOptimizer):
     """A rule with an optional momentum; multi_precision states are (momentum or None, float32 copy)."""
 
     _updates_masters = True
+    lazy_update = True
     _plain_operation = "sgd_update"
     _momentum_operation = ""
 
@@ -103,7 +104,9 @@ class _MomentumOptimizer(FusedOptimizer):
         self.momentum = momentum
 
     def create_state(self, index, weight):
-        return None if self.momentum == 0.0 else zeros_like(weight)
+        if self.momentum == 0.0:
+            return None
+        return state_like(weight) if self.lazy_update else zeros_like(weight)
 
     def create_state_multi_precision(self, index, weight):
         if self._needs_master(weight):
@@ -116,13 +119,16 @@ class _MomentumOptimizer(FusedOptimizer):
 
     def _operation(self):
         if self.momentum == 0.0:
-            return self._plain_operation, {}
-        return self._momentum_operation, {"momentum": self.momentum}
+            return self._plain_operation, {"lazy_update": self.lazy_update}
+        return self._momentum_operation, {"momentum": self.momentum, "lazy_update": self.lazy_update}
 
 
 @register
 class SGD(_MomentumOptimizer):
-    """`m = momentum m - lr (g + wd w); w += m`, `g = clip(rescale_grad grad)`; momentum 0 keeps no state."""
+    """`m = momentum m - lr (g + wd w); w += m`, `g = clip(rescale_grad grad)`; momentum 0 keeps no state.
+
+    With `lazy_update`, rows that a row_sparse gradient does not store stay as they are, with their momentum.
+    """
 
     _momentum_operation = "sgd_mom_update"
 
@@ -147,7 +153,8 @@ class NAG(_MomentumOptimizer):
 class Adam(FusedOptimizer):
     """`g = clip(rescale_grad grad + wd w)`, means m of g and v of g^2; `w -= lr_t m / (sqrt(v) + epsilon)`.
 
-    `lr_t` corrects for the zeros that m and v start from.
+    `lr_t` corrects for the zeros that m and v start from. With `lazy_update`, rows that a row_sparse gradient
+    does not store stay as they are, with their means.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
@@ -158,13 +165,15 @@ class Adam(FusedOptimizer):
         self.lazy_update = lazy_update
 
     def create_state(self, index, weight):
-        return zeros_like(weight), zeros_like(weight)
+        make = state_like if self.lazy_update else zeros_like
+        return make(weight), make(weight)
 
     def _arrays(self, state):
         return state
 
     def _operation(self):
-        return "adam_update", {"beta1": self.beta1, "beta2": self.beta2, "epsilon": self.epsilon}
+        betas = {"beta1": self.beta1, "beta2": self.beta2}
+        return "adam_update", {**betas, "epsilon": self.epsilon, "lazy_update": self.lazy_update}
 
     def _rates(self, indices):
         counts, corrections = self._index_update_count, {}

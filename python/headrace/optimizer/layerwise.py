@@ -3,7 +3,7 @@
 import math
 
 from .. import ndarray as nd
-from .._arrays import zeros_like
+from .._arrays import state_like, zeros_like
 from .adaptive import ArrayOptimizer, decay, plain
 from .base import Optimizer, register
 
@@ -59,6 +59,15 @@ class LAMB(ArrayOptimizer):
         w -= lr * ratio.reshape((1,) * len(w.shape)) * step
 
 
+def _step_rows(w, g, state, lr, wd, momentum, is_lazy):
+    """A step of SGD by a row_sparse gradient; `lr` is a number or an array of one."""
+    options = {"lr": lr.asscalar() if isinstance(lr, nd.NDArray) else lr, "wd": wd, "lazy_update": is_lazy}
+    if state is None:
+        nd.sgd_update(w, g, out=w, **options)
+    else:
+        nd.sgd_mom_update(w, g, state, out=w, momentum=momentum, **options)
+
+
 @register
 class LARS(ArrayOptimizer):
     """SGD whose rate is scaled per array by `eta` times the norm of the weight over that of its gradient.
@@ -81,7 +90,9 @@ class LARS(ArrayOptimizer):
         self._rated_update = None  # the update that cur_lr is the rate of
 
     def create_state(self, index, weight):
-        return None if self.momentum == 0.0 else zeros_like(weight)
+        if self.momentum == 0.0:
+            return None
+        return state_like(weight) if self.lazy_update else zeros_like(weight)
 
     def update(self, index, weight, grad, state):
         self._update_count(index)
@@ -93,11 +104,15 @@ class LARS(ArrayOptimizer):
         lr, wd = self._get_lr(index), self._get_wd(index)
         if not self.idx2name.get(index, "").endswith(("gamma", "beta", "bias")):
             lr = lr * self._trust(w, g, wd).reshape((1,) * len(w.shape))
-        step = lr * (self._clip(g) + wd * w)
+        g = self._clip(g)
+        momentum = self.momentum * (base / self.last_lr if self.momentum_correction else 1.0)
+        if g.stype == "row_sparse":
+            _step_rows(w, g, state, lr, wd, momentum, self.lazy_update)
+            return
+        step = lr * (g + wd * w)
         if state is None:
             w -= step
             return
-        momentum = self.momentum * (base / self.last_lr if self.momentum_correction else 1.0)
         state[:] = momentum * state - step
         w += state
 
@@ -146,7 +161,7 @@ class LBSGD(Optimizer):
         self.cumgrads = {}  # (index, context) to (sum of gradients or None, number of them so far)
 
     def create_state(self, index, weight):
-        return None if self.momentum == 0.0 else zeros_like(weight)
+        return None if self.momentum == 0.0 else state_like(weight)
 
     def update(self, index, weight, grad, state):
         lr, wd = self._get_lr(index), self._get_wd(index)
@@ -165,6 +180,9 @@ class LBSGD(Optimizer):
         g = g * self.rescale_grad
         if self.clip_gradient:
             g = nd.clip(g, -self.clip_gradient, self.clip_gradient)
+        if g.stype == "row_sparse":
+            _step_rows(w, g, state, lr, wd, self.momentum, True)
+            return
         step = lr * (g + wd * w)
         if state is None:
             w -= step

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import lr_scheduler
 from .._arrays import NDArray, NpArray
+from ..ndarray import sparse
 from .base import Optimizer
 
 _PACKAGES = ("mxnet.", "headrace.")
@@ -41,6 +42,14 @@ def _empty_nd(*_):
     return NDArray.__new__(NDArray)
 
 
+def _empty_csr(*_):
+    return sparse.CSRNDArray.__new__(sparse.CSRNDArray)
+
+
+def _empty_rows(*_):
+    return sparse.RowSparseNDArray.__new__(sparse.RowSparseNDArray)
+
+
 def _empty_np(*_):
     return NpArray.__new__(NpArray)
 
@@ -65,7 +74,13 @@ _NUMPY_MAKERS = {
 }
 # MXNet makes an array by calling its class with None, we by calling a function with the class and None; both
 # then give it the state {"handle": record}.
-_ARRAY_MAKERS = {"NDArray": _empty_nd, "ndarray": _empty_np, "_from_record": lambda make, _: make()}
+_ARRAY_MAKERS = {
+    "NDArray": _empty_nd,
+    "ndarray": _empty_np,
+    "CSRNDArray": _empty_csr,
+    "RowSparseNDArray": _empty_rows,
+    "_from_record": lambda make, _: make(),
+}
 
 
 class _StateUnpickler(pickle.Unpickler):

@@ -106,12 +106,14 @@ def composed(function):
 
 
 def composed_namespace(module, prefix):
-    """An object whose attributes are a module's functions of arrays or symbols, and the operators under a
-    path, as functions that give symbols.
+    """An object whose attributes are the functions of arrays or symbols that a module defines, and the
+    operators under a path, as functions that give symbols.
     """
     own = {
         name: composed(function)
         for name, function in vars(module).items()
-        if name in module.__all__ and isinstance(function, types.FunctionType)
+        if name in module.__all__
+        and isinstance(function, types.FunctionType)
+        and function.__module__ == module.__name__
     }
     return types.SimpleNamespace(**{**functions(prefix), **own})

@@ -126,12 +126,15 @@ def foreach(body, data, init_states, name="foreach"):
 
 
 def _union(bodies):
-    """(inputs of all bodies without repetition, for each body where its inputs stand among them)."""
+    """(inputs of all bodies without repetition, for each body where its inputs stand among them).
+
+    What stands for a loop variable, which changes, is not the same input as its first value.
+    """
     inputs, places, locations = [], {}, []
     for body in bodies:
         own = []
-        for source in body.sources:
-            key = source.list_outputs()[0]
+        for name, source in zip(body.inputs, body.sources):
+            key = (name in body.variables, source.list_outputs()[0])
             if key not in places:
                 places[key] = len(inputs)
                 inputs.append(source)

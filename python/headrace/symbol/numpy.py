@@ -2,6 +2,7 @@
 
 from ..numpy import _internal as _internal
 from ..numpy import differences, functions, parts, products, statistics
+from ..numpy import linalg as _linalg
 from ..numpy import random as _random
 from . import calls
 from .calls import apply
@@ -71,6 +72,6 @@ _names = {**calls.functions("np"), **_functions}
 globals().update(_names)
 __all__ += _names
 
-linalg = calls.namespace("np.linalg")
+linalg = calls.composed_namespace(_linalg, "np.linalg")
 random = calls.composed_namespace(_random, "np.random")
 __all__ += ["linalg", "random"]

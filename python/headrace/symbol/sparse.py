@@ -1,4 +1,4 @@
-"""`sym.sparse`: the operators of `nd.sparse` on symbols. In a graph all arrays are dense."""
+"""`sym.sparse`: the operators of `nd.sparse` on symbols. Graphs of sparse arrays run operator by operator."""
 
 from ..ndarray.sparse import SHOWN
 from . import calls

@@ -263,10 +263,13 @@ class Symbol(Arithmetic, WithoutValues):
 
     def simple_bind(self, ctx=None, grad_req="write", type_dict=None, stype_dict=None, group2ctx=None,
                     shared_arg_names=None, shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
-        """An Executor with arrays made for the shapes given by name. RuntimeError: a shape stays unknown."""
+        """An Executor with arrays made for the shapes given by name, stored as `stype_dict` says or their
+        variables, and gradients stored as backward gives them; those of variables with an attribute
+        `ctx_group` on the CPU context that `group2ctx` says. RuntimeError: a shape stays unknown.
+        """
         from ..executor import simple_bind
 
-        return simple_bind(self, ctx, grad_req, type_dict, kwargs)
+        return simple_bind(self, ctx, grad_req, type_dict, kwargs, stype_dict=stype_dict, group2ctx=group2ctx)
 
     def grad(self, wrt):
         """NotImplementedError, always: a symbol's gradients are computed by its executor."""

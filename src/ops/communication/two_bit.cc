@@ -7,6 +7,7 @@
 #include "backend/cpu/parallel.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 
 namespace headrace {
@@ -84,6 +85,7 @@ OpDef quantize() {
               "what was given is taken off the residual. Raises TypeError unless both hold float32, ValueError unless "
               "their shapes are equal.",
        .inputs = {"data", "residual"},
+       .result_dtype = result_dtypes::always(DType::kUint8),
        .infer =
            [](Infer& infer, const QuantizeAttrs& a) {
              require_threshold(infer, a.threshold);
@@ -106,6 +108,7 @@ OpDef dequantize() {
       {.name = "_two_bit_dequantize",
        .doc = "The float32 array of that shape that _two_bit_quantize packed. Raises ValueError for a packed form of "
               "another size.",
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& infer, const DequantizeAttrs& a) {
              require_threshold(infer, a.threshold);

@@ -106,6 +106,11 @@ std::vector<OpDef> custom_operators() {
            },
        .input_count = [](const CustomAttrs& a) { return a.property().array_count(); },
        .complete = complete,
+       .result_dtype =
+           [](std::span<const DType> inputs, const CustomAttrs& a, size_t k) {
+             const size_t count = a.property().names().inputs.size();
+             return a.property().dtypes(inputs.first(count)).at(count + k);
+           },
        .compose = run,
        .unsampled = "what it does is in the program",
        .open =

@@ -143,6 +143,16 @@ Shape data_shape(const Window& w, const Shape& out) {
   return data;
 }
 
+// Of the result of data of which extents may be unknown; those that leave no room for a window are, too.
+Shape open_result(const Window& w, const Shape& data, int64_t filters) {
+  Shape shape{data[0], filters};
+  for (size_t k = 0; k < w.spatial(); ++k) {
+    const int64_t room = data[k + 2] + 2 * w.pad[k] - w.span(k);
+    shape.push_back(data[k + 2] == -1 || room < 0 ? -1 : room / w.stride[k] + 1);
+  }
+  return shape;
+}
+
 }  // namespace
 
 // The shapes of weight and bias follow from that of data, some of data from that of the result.
@@ -151,9 +161,10 @@ void complete_convolution(Completion& c, const ConvolutionAttrs& a) {
   if (c.has_output_rank() && c.output().size() == w.spatial() + 2)
     c.set(0, as_user_sees(data_shape(w, channels_second(c.output(), w.channels_last)), w.channels_last));
   if (c.has_rank(0)) require_rank(c.name(), w, c.shape(0));
-  const int64_t channels = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last)[1] : -1;
-  c.set(1, as_user_sees(weight_shape(w, a.num_filter, channels), w.channels_last));
+  const Shape data = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last) : Shape(w.spatial() + 2, -1);
+  c.set(1, as_user_sees(weight_shape(w, a.num_filter, data[1]), w.channels_last));
   if (!a.no_bias) c.set(2, Shape{a.num_filter});
+  c.set_output(0, as_user_sees(open_result(w, data, a.num_filter), w.channels_last));
 }
 
 void set_weight_gradient(Gradient& g, const Window& w, const Layout& layout, const NDArray& data, const NDArray& out) {

@@ -89,9 +89,14 @@ void deconvolution_back(Gradient& g, const DeconvolutionAttrs& a) {
 void complete_deconvolution(Completion& c, const DeconvolutionAttrs& a) {
   const Window w = window_of(c.name(), a);
   if (c.has_rank(0)) require_rank(c.name(), w, c.shape(0));
-  const int64_t channels = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last)[1] : -1;
-  c.set(1, as_user_sees(weight_shape(w, channels, a.num_filter), w.channels_last));
+  const Shape data = c.has_rank(0) ? channels_second(c.shape(0), w.channels_last) : Shape(w.spatial() + 2, -1);
+  c.set(1, as_user_sees(weight_shape(w, data[1], a.num_filter), w.channels_last));
   if (!a.no_bias) c.set(2, Shape{a.num_filter});
+  const bool is_sized = std::count(data.begin() + 2, data.end(), -1) == 0;
+  Shape result = is_sized ? transposed(c.name(), a, data).result : Shape(data.size(), -1);
+  result[0] = data[0];
+  result[1] = a.num_filter;
+  c.set_output(0, as_user_sees(result, w.channels_last));
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void fill_eye(const Tensor& output, int64_t k) {
   fill(output, int64_t{0});
   if (output.size == 0) return;
   int64_t rows = output.shape[0], columns = output.shape[1];
+  k = std::clamp(k, -rows, columns);  // those further away lie outside, too
   dispatch(output.dtype, [&]<class T>() {
     for (int64_t row = std::max<int64_t>(0, -k); row < rows && row + k < columns; ++row)
       output.as<T>()[row * columns + row + k] = numeric_cast<T>(1.0);

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/image/codec.h"
 
@@ -73,6 +74,7 @@ OpDef imdecode() {
               "asynchronously. Raises MXNetError for other files, TypeError for other dtypes; where the pixels are "
               "damaged, when they are read.",
        .inputs = {"buf"},
+       .result_dtype = result_dtypes::always(DType::kUint8),
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& file = in[0];
          check(a.flag == 0 || a.flag == 1, ErrorKind::kValue, "imdecode: flag must be 0 (grey) or 1 (colours), got {}",

@@ -1,7 +1,10 @@
 // Images as data sets hold them, and as networks take them.
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -13,6 +16,7 @@ OpDef to_tensor() {
        .python = {"nd.image.to_tensor", "npx.image.to_tensor"},
        .doc = "Images (height, width, channels), or a batch of them, with values in [0, 255], as float32 with channels "
               "before height and width and values in [0, 1]. Raises MXNetError for another number of dimensions.",
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          const size_t ndim = in[0].ndim();
          check(ndim == 3 || ndim == 4, ErrorKind::kRuntime,
@@ -68,8 +72,52 @@ OpDef normalize() {
        .samples = {uniform({3, 2, 2}), Sample({uniform({2, 1, 2, 3})}, make_attrs(A{.mean = {0.5}, .std = {0.25}}))}});
 }
 
+struct CutAttrs {
+  int64_t x = 0, y = 0, width = 1, height = 1;
+  static constexpr auto kFields =
+      fields(field(&CutAttrs::x, "x", "First column that is kept.").required().between(0, kMostInt),
+             field(&CutAttrs::y, "y", "First row that is kept.").required().between(0, kMostInt),
+             field(&CutAttrs::width, "width", "Number of columns.").required().between(1, kMostInt),
+             field(&CutAttrs::height, "height", "Number of rows.").required().between(1, kMostInt));
+};
+
+std::vector<NDArray> cut(std::span<const NDArray> in, const CutAttrs& a) {
+  const Shape& shape = in[0].shape();
+  const size_t ndim = shape.size();
+  check((ndim == 3 || ndim == 4) && (shape[ndim - 1] == 1 || shape[ndim - 1] == 3), ErrorKind::kRuntime,
+        "crop: expected (height, width, channels) with 1 or 3 channels, or a batch of such images, got shape {}",
+        to_string(shape));
+  const int64_t rows = shape[ndim - 3], columns = shape[ndim - 2];
+  check(std::min(a.x, a.y) >= 0 && std::min(a.width, a.height) > 0 &&
+            std::max({a.x, a.y, a.width, a.height}) <= std::max(rows, columns),
+        ErrorKind::kRuntime,
+        "crop: x, y, width and height must name a part of {} rows and {} columns, got {}, {}, {}, {}", rows, columns,
+        a.x, a.y, a.width, a.height);
+  check(a.x + a.width <= columns && a.y + a.height <= rows, ErrorKind::kRuntime,
+        "crop: x + width and y + height must be at most {} and {}, got {} and {}", columns, rows, a.x + a.width,
+        a.y + a.height);
+  OptionalInts begin{a.y, a.x, 0}, end{a.y + a.height, a.x + a.width, shape[ndim - 1]};
+  if (ndim == 4) {
+    begin.insert(begin.begin(), 0);
+    end.insert(end.begin(), shape[0]);
+  }
+  return {call("slice", {in[0]}, {{"begin", begin}, {"end", end}})};
+}
+
+OpDef crop() {
+  using A = CutAttrs;
+  return general<A>({.name = "_image_crop",
+                     .aliases = {"_npx__image_crop"},
+                     .python = {"nd.image.crop", "npx.image.crop"},
+                     .doc = "A part of images (height, width, channels), or of a batch of them. Raises MXNetError for "
+                            "another number of dimensions, of channels than 1 or 3, or a part that is not inside.",
+                     .compose = cut,
+                     .samples = {Sample({uniform({4, 3, 3})}, make_attrs(A{.x = 1, .y = 2, .width = 2, .height = 2})),
+                                 Sample({uniform({2, 3, 3, 1})}, make_attrs(A{.y = 1, .width = 3}))}});
+}
+
 }  // namespace
 
-std::vector<OpDef> image_operators() { return {to_tensor(), normalize()}; }
+std::vector<OpDef> image_operators() { return {to_tensor(), normalize(), crop()}; }
 
 }  // namespace headrace

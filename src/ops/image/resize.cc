@@ -230,8 +230,15 @@ OpDef upsampling() {
        .input_count = [](const A& a) { return static_cast<size_t>(a.sample_type == "bilinear" ? 2 : a.num_args); },
        .complete =
            [](Completion& c, const A& a) {
-             if (a.sample_type != "bilinear" || !c.is_known(0) || c.shape(0).size() != 4) return;
-             c.set(1, Shape{c.shape(0)[1], 1, bilinear_kernel(a), bilinear_kernel(a)});
+             if (!c.has_rank(0) || c.shape(0).size() != 4) return;
+             const Shape& data = c.shape(0);
+             const auto enlarged = [&](int64_t extent) {
+               return extent == -1 ? -1 : multiply_extents(extent, a.scale, c.name());
+             };
+             const bool is_bilinear = a.sample_type == "bilinear";
+             if (is_bilinear) c.set(1, Shape{data[1], 1, bilinear_kernel(a), bilinear_kernel(a)});
+             const int64_t channels = is_bilinear || c.input_count() == 1 ? data[1] : -1;
+             c.set_output(0, Shape{data[0], channels, enlarged(data[2]), enlarged(data[3])});
            },
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          check(!in.empty(), ErrorKind::kType, "UpSampling: at least one array is needed");

@@ -7,6 +7,7 @@
 #include "op/formula/numeric_cast.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -66,6 +67,7 @@ OpDef nonzero() {
                          "row-major order. Waits "
                          "for the array.",
                   .inputs = {"x"},
+                  .result_dtype = result_dtypes::always(DType::kInt64),
                   .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                     const Shape& shape = in[0].shape();
                     const Strides strides = contiguous_strides(shape);
@@ -134,6 +136,17 @@ OpDef assign_scalar() {
                    Sample({uniform({2, 3, 2}), mask_of({3})}, make_attrs(AssignScalarAttrs{.start_axis = 1}))}});
 }
 
+// A single truth value chooses along an axis of its own.
+NDArray assigned_by_one(const NDArray& data, const NDArray& mask, const NDArray& value, int64_t start_axis) {
+  Shape wide = data.shape();
+  wide.insert(static_cast<size_t>(start_axis), 1);
+  const NDArray assigned =
+      call("_npi_boolean_mask_assign_tensor",
+           {call("_reshape_to", {data}, {{"shape", wide}}), call("_reshape_to", {mask}, {{"shape", Shape{1}}}), value},
+           {{"start_axis", start_axis}});
+  return call("_reshape_to", {assigned}, {{"shape", data.shape()}});
+}
+
 OpDef assign_tensor() {
   return general<AssignTensorAttrs>(
       {.name = "_npi_boolean_mask_assign_tensor",
@@ -144,6 +157,7 @@ OpDef assign_tensor() {
        .compose = [](std::span<const NDArray> in, const AssignTensorAttrs& a) -> std::vector<NDArray> {
          const NDArray& data = in[0];
          const NDArray mask = aligned_mask("boolean_mask_assign_tensor", data, in[1], a.start_axis);
+         if (in[1].ndim() == 0) return {assigned_by_one(data, in[1], in[2], a.start_axis)};
          const Shape& shape = in[1].shape();
          const Strides strides = contiguous_strides(shape);
          const std::vector<int64_t> chosen = nonzero_positions(in[1]);
@@ -166,7 +180,8 @@ OpDef assign_tensor() {
        },
        .samples = {Sample({uniform({2, 3}), mask_of({2, 3}), uniform({1})}),
                    Sample({uniform({2, 3, 2}), mask_of({3}), uniform({2, 1, 2})},
-                          make_attrs(AssignTensorAttrs{.start_axis = 1}))}});
+                          make_attrs(AssignTensorAttrs{.start_axis = 1})),
+                   Sample({uniform({2, 3}), mask_of({}), uniform({1, 2, 3})})}});
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/index/indices.h"
 
@@ -43,6 +44,13 @@ OpDef one_hot() {
                                       "(depth,). An index out of range gives "
                                       "a row of off_value. Raises ValueError for a negative depth.",
                                .inputs = {"indices"},
+                               .complete =
+                                   [](Completion& c, const OneHotAttrs& a) {
+                                     if (!c.has_rank(0)) return;
+                                     Shape result = c.shape(0);
+                                     result.push_back(a.depth);
+                                     c.set_output(0, result);
+                                   },
                                .infer =
                                    [](Infer& i, const OneHotAttrs& a) {
                                      i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}",
@@ -67,6 +75,25 @@ OpDef one_hot() {
                                .zero_gradient = true,
                                .saves_inputs = kNothing,
                                .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
+}
+
+OpDef fill_element() {
+  return general({.name = "fill_element_0index",
+                  .python = {"nd.fill_element_0index"},
+                  .doc = "A copy of lhs, of two axes, in which element rhs[i] of row i is mhs[i]. Raises ValueError "
+                         "for other shapes.",
+                  .inputs = {"lhs", "mhs", "rhs"},
+                  .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+                    const Shape& shape = in[0].shape();
+                    check(shape.size() == 2 && in[1].shape() == Shape{shape[0]} && in[2].shape() == Shape{shape[0]},
+                          ErrorKind::kValue,
+                          "fill_element_0index: expected shapes (n, m), (n,) and (n,), got {}, {} and {}",
+                          to_string(shape), to_string(in[1].shape()), to_string(in[2].shape()));
+                    const NDArray places = call("one_hot", {in[2]}, {{"depth", shape[1]}});
+                    const NDArray column = call("_reshape_to", {in[1]}, {{"shape", Shape{shape[0], 1}}});
+                    return {call("_npi_where", {places, cast_to(column, in[0].dtype()), in[0]})};
+                  },
+                  .samples = {Sample({uniform({3, 4}), uniform({3}), integers({3}, 0, 4, DType::kFloat32)})}});
 }
 
 OpDef index_copy() {
@@ -172,11 +199,11 @@ OpDef unravel() {
        .aliases = {"unravel_index"},
        .python = {"nd.unravel_index"},
        .doc = "Coordinates from flat row-major indices: data (...) gives (dimensions, ...). The first coordinate takes "
-              "what "
-              "is out of range. Raises ValueError for a shape with an extent of 0.",
+              "what is out of range, so its extent may be any, as -1. Raises ValueError for another extent of 0.",
        .infer =
            [](Infer& i, const GridAttrs& a) {
-             i.require(std::ranges::all_of(a.shape, [](int64_t extent) { return extent > 0; }), ErrorKind::kValue,
+             const auto counted = std::span(a.shape.begin(), a.shape.end()).subspan(a.shape.empty() ? 0 : 1);
+             i.require(std::ranges::all_of(counted, [](int64_t extent) { return extent > 0; }), ErrorKind::kValue,
                        "there are no coordinates in shape {}", to_string(a.shape));
              Shape result = i.shape(0);
              result.insert(0, static_cast<int64_t>(a.shape.size()));
@@ -190,7 +217,7 @@ OpDef unravel() {
              for (size_t d = a.shape.size(); d-- > 0;) {
                for (size_t i = 0; i < n; ++i) {
                  to[d * n + i] = d == 0 ? rest[i] : rest[i] % a.shape[d];
-                 rest[i] /= a.shape[d];
+                 if (d > 0) rest[i] /= a.shape[d];
                }
              }
              store_integers(to, c.output(0));
@@ -212,6 +239,7 @@ OpDef index_array() {
        .doc = "The coordinates of every element, as int64: shape data.shape + (number of axes,). Raises ValueError for "
               "an axis "
               "out of range.",
+       .result_dtype = result_dtypes::always(DType::kInt64),
        .infer =
            [](Infer& i, const IndexArrayAttrs& a) {
              Shape result = i.shape(0);
@@ -244,7 +272,7 @@ OpDef index_array() {
 }  // namespace
 
 std::vector<OpDef> one_hot_operators() {
-  return {one_hot(), index_copy(), batch_take(), ravel(), unravel(), index_array()};
+  return {one_hot(), fill_element(), index_copy(), batch_take(), ravel(), unravel(), index_array()};
 }
 
 }  // namespace headrace

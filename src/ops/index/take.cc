@@ -1,23 +1,17 @@
 // take, Embedding, pick and batch_take: slices and elements along one axis.
+#include "ops/index/take.h"
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/index/indices.h"
+#include "ops/sparse/sparse_take.h"
 
 namespace headrace {
 namespace {
-
-struct TakeAttrs {
-  int64_t axis = 0;
-  std::string mode = "clip";
-  static constexpr auto kFields = fields(
-      field(&TakeAttrs::axis, "axis", "Axis that the indices count along; negative counts from the end."),
-      field(&TakeAttrs::mode, "mode", "Indices out of range: clip to the ends, wrap around, or raise IndexError.")
-          .one_of("raise|wrap|clip"));
-};
 
 struct NumpyTakeAttrs {
   std::optional<int64_t> axis = {};
@@ -26,16 +20,6 @@ struct NumpyTakeAttrs {
       field(&NumpyTakeAttrs::axis, "axis", "Axis that the indices count along; None: the flattened array."),
       field(&NumpyTakeAttrs::mode, "mode", "Indices out of range: clip to the ends, wrap around, or raise IndexError.")
           .one_of("raise|wrap|clip"));
-};
-
-struct BackwardTakeAttrs {
-  int64_t axis = 0;
-  std::string mode = "clip";
-  Shape shape;
-  static constexpr auto kFields =
-      fields(field(&BackwardTakeAttrs::axis, "axis", "Axis that the indices count along."),
-             field(&BackwardTakeAttrs::mode, "mode", "Treatment of indices out of range.").one_of("raise|wrap|clip"),
-             field(&BackwardTakeAttrs::shape, "shape", "Shape of the result.").required());
 };
 
 void infer_take(Infer& i, const TakeAttrs& a) {
@@ -78,10 +62,21 @@ OpDef take() {
            "of "
            "a with `axis` replaced by the shape of indices.\n\n"
            "Raises ValueError for an axis out of range; with mode='raise' IndexError, when the result is read, for an "
-           "index out of range. The gradient of `a` sums what was taken from each slice.",
+           "index out of range. The gradient of `a` sums what was taken from each slice. Rows of a csr matrix are one.",
        .inputs = {"a", "indices"},
+       .complete =
+           [](Completion& c, const TakeAttrs& a) {
+             if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).empty()) return;
+             const Shape &from = c.shape(0), &indices = c.shape(1);
+             const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(from.size()), c.name()));
+             Shape result(from.begin(), from.begin() + axis);
+             for (int64_t extent : indices) result.push_back(extent);
+             for (size_t k = axis + 1; k < from.size(); ++k) result.push_back(from[k]);
+             c.set_output(0, result);
+           },
        .infer = infer_take,
        .kernel = take_kernel,
+       .storage_forms = sparse_take_forms(),
        .gradient = take_gradient,
        .saves_inputs = 1u << 1,
        .samples = {Sample({uniform({4, 3}), integers({2, 2}, 0, 4)}),
@@ -133,6 +128,8 @@ OpDef backward_take() {
              scatter_add_slices(c.input(0), c.output(0), space,
                                 read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));
            },
+       .storage_forms = sparse_take_back_forms(),
+       .makes_sparse = true,
        .gradient =
            [](Gradient& g, const BackwardTakeAttrs& a) {
              if (g.wants(0))
@@ -153,7 +150,8 @@ struct EmbeddingAttrs {
       field(&EmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.").required().between(1, kMostInt),
       field(&EmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required().between(1, kMostInt),
       field(&EmbeddingAttrs::dtype, "dtype", "dtype of the table."),
-      field(&EmbeddingAttrs::sparse_grad, "sparse_grad", "Accepted for compatibility: the gradient is dense."));
+      field(&EmbeddingAttrs::sparse_grad, "sparse_grad",
+            "Whether the gradient of the table is row_sparse. An index out of range is then an error in backward."));
 };
 
 OpDef embedding() {
@@ -163,13 +161,25 @@ OpDef embedding() {
        .python = {"nd.Embedding", "npx.embedding"},
        .doc = "Rows of a table: weight[data[...]], of shape data.shape + (output_dim,). Indices out of range are "
               "clipped to "
-              "the ends. The gradient of `weight` sums the rows that each index took.\n\n"
-              "Raises ValueError unless weight has shape (input_dim, output_dim).",
+              "the ends. The gradient of `weight` sums the rows that each index took; with sparse_grad it stores these "
+              "rows alone.\n\n"
+              "Raises ValueError unless weight has shape (input_dim, output_dim); with sparse_grad or a row_sparse "
+              "weight IndexError, where the gradient or result is read, for an index out of range.",
        .inputs = {"data", "weight"},
        .complete =
            [](Completion& c, const EmbeddingAttrs& a) {
              c.set(1, Shape{a.input_dim, a.output_dim});
+             if (c.has_rank(0)) {
+               Shape result = c.shape(0);
+               result.push_back(a.output_dim);
+               c.set_output(0, result);
+             }
+             if (!c.has_output_rank() || c.output().empty()) return;
+             Shape data = c.output();
+             data.pop_back();
+             c.set(0, data);
            },
+       .result_dtype = result_dtypes::like_input(1),
        .infer =
            [](Infer& i, const EmbeddingAttrs& a) {
              i.require(i.shape(1) == Shape{a.input_dim, a.output_dim}, ErrorKind::kValue,
@@ -186,15 +196,49 @@ OpDef embedding() {
                            read_indices(c.name(), c.input(0), a.input_dim, IndexMode::kClip, 0),
                            static_cast<int64_t>(item_size(c.input(1).dtype)));
            },
+       .storage_forms = sparse_embedding_forms(),
        .gradient =
-           [](Gradient& g, const EmbeddingAttrs&) {
-             if (g.wants(1))
-               g.set(1, call(find_op("_backward_take"), make_attrs(BackwardTakeAttrs{0, "clip", g.input(1).shape()}),
-                             {g.head(), g.input(0)}));
+           [](Gradient& g, const EmbeddingAttrs& a) {
+             if (!g.wants(1)) return;
+             const NDArray inputs[2] = {g.head(), g.input(0)};
+             g.set(1, find_op("_backward_take"),
+                   make_attrs(BackwardTakeAttrs{0, "clip", g.input(1).shape(), a.sparse_grad}), inputs);
            },
        .saves_inputs = 1,
        .samples = {Sample({integers({2, 3}, 0, 5), uniform({5, 4})},
                           make_attrs(EmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
+}
+
+struct SparseEmbeddingAttrs {
+  int64_t input_dim = 0, output_dim = 0;
+  DType dtype = DType::kFloat32;
+  bool deterministic = false;
+  static constexpr auto kFields = fields(
+      field(&SparseEmbeddingAttrs::input_dim, "input_dim", "Number of rows of the table.")
+          .required()
+          .between(1, kMostInt),
+      field(&SparseEmbeddingAttrs::output_dim, "output_dim", "Length of each row.").required().between(1, kMostInt),
+      field(&SparseEmbeddingAttrs::dtype, "dtype", "dtype of the table."),
+      field(&SparseEmbeddingAttrs::deterministic, "deterministic", "Of no effect: the gradient always is."));
+};
+
+OpDef sparse_embedding() {
+  return general<SparseEmbeddingAttrs>(
+      {.name = "_contrib_SparseEmbedding",
+       .python = {"nd.contrib.SparseEmbedding"},
+       .doc = "Embedding with sparse_grad: rows of a table whose gradient is row_sparse. Raises as Embedding.",
+       .inputs = {"data", "weight"},
+       .complete =
+           [](Completion& c, const SparseEmbeddingAttrs& a) {
+             c.set(1, Shape{a.input_dim, a.output_dim});
+           },
+       .result_dtype = result_dtypes::like_input(1),
+       .compose = [](std::span<const NDArray> in, const SparseEmbeddingAttrs& a) -> std::vector<NDArray> {
+         return {call(find_op("Embedding"), make_attrs(EmbeddingAttrs{a.input_dim, a.output_dim, a.dtype, true}),
+                      {in[0], in[1]})};
+       },
+       .samples = {Sample({integers({2, 3}, 0, 5), uniform({5, 4})},
+                          make_attrs(SparseEmbeddingAttrs{.input_dim = 5, .output_dim = 4}))}});
 }
 
 // --- pick ------------------------------------------------------------------------------------------------------------
@@ -354,7 +398,7 @@ OpDef backward_pick() {
 }  // namespace
 
 std::vector<OpDef> take_operators() {
-  return {take(), numpy_take(), backward_take(), embedding(), pick(), backward_pick()};
+  return {take(), numpy_take(), backward_take(), embedding(), sparse_embedding(), pick(), backward_pick()};
 }
 
 }  // namespace headrace

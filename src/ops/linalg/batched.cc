@@ -7,6 +7,7 @@
 #include "op/rule.h"
 #include "ops/linalg/dot.h"
 #include "ops/linalg/matrix.h"
+#include "ops/linalg/stacks.h"
 
 namespace headrace {
 namespace {
@@ -76,6 +77,28 @@ OpDef batched_product() {
   });
 }
 
+// What is known of one input or of the result holds for the others.
+void complete_batch_dot(Completion& c, const DotAttrs& at) {
+  if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).size() < 2 || c.shape(0).size() != c.shape(1).size()) return;
+  const size_t last = c.shape(0).size() - 1;
+  const auto side = [&](size_t input, bool transposed, bool rows) {
+    return c.shape(input)[rows != transposed ? last - 1 : last];
+  };
+  Shape a(last + 1, -1), b(last + 1, -1);
+  for (size_t k = 0; k + 1 < last; ++k) {
+    a[k] = c.shape(1)[k];
+    b[k] = c.shape(0)[k];
+  }
+  a[at.transpose_a ? last - 1 : last] = side(1, at.transpose_b, true);
+  b[at.transpose_b ? last : last - 1] = side(0, at.transpose_a, false);
+  c.set(0, a);
+  c.set(1, b);
+  Shape result = c.shape(0);
+  result[last - 1] = side(0, at.transpose_a, true);
+  result[last] = side(1, at.transpose_b, false);
+  c.set_output(0, result);
+}
+
 OpDef batch_dot() {
   return general<DotAttrs>({
       .name = "batch_dot",
@@ -87,6 +110,7 @@ Shapes (..., m, k) and (..., k, n) give (..., m, n); transpose_a and transpose_b
 Raises MXNetError when shapes or dtypes do not fit.)",
       .inputs = {"lhs", "rhs"},
       .np_inputs = {"a", "b"},
+      .complete = complete_batch_dot,
       .infer = [](Infer& i, const DotAttrs& a) { infer_batched(i, a, false); },
       .kernel = run_batched,
       .gradient = batched_back,
@@ -163,10 +187,6 @@ struct SyrkAttrs {
                                          field(&SyrkAttrs::alpha, "alpha", "Factor of the product."));
 };
 
-NDArray scaled(const NDArray& array, double factor) {
-  return factor == 1 ? array : call("_mul_scalar", {array}, {{"scalar", factor}});
-}
-
 // Matrix rows lie along `axis`: brought next to the last axis, and back afterwards.
 NDArray with_rows(const NDArray& array, int64_t axis, bool back) {
   int64_t ndim = static_cast<int64_t>(array.ndim()), rows = normalize_axis(axis, ndim, "linalg.gemm");
@@ -180,6 +200,19 @@ NDArray gemm2(const NDArray& a, const NDArray& b, bool ta, bool tb, double alpha
   NDArray result = call("batch_dot", {with_rows(a, axis, false), with_rows(b, axis, false)},
                         {{"transpose_a", ta}, {"transpose_b", tb}});
   return scaled(with_rows(result, axis, true), alpha);
+}
+
+// The third input has the shape of the product.
+void complete_gemm(Completion& c, const GemmAttrs& at) {
+  if (!c.is_known(0) || !c.is_known(1) || c.shape(0).size() != c.shape(1).size()) return;
+  const Shape &a = c.shape(0), &b = c.shape(1);
+  const auto ndim = static_cast<int64_t>(a.size()), rows = at.axis < 0 ? at.axis + ndim : at.axis;
+  if (rows < 0 || rows >= ndim - 1) return;
+  const auto row = static_cast<size_t>(rows);
+  Shape shape = a;
+  shape[row] = at.transpose_a ? a.back() : a[row];
+  shape.back() = at.transpose_b ? b[row] : b.back();
+  c.set(2, shape);
 }
 
 OpDef linalg_gemm2() {
@@ -203,6 +236,7 @@ OpDef linalg_gemm() {
       .python = {"nd.linalg.gemm", "nd.linalg_gemm"},
       .doc = "alpha * op(A) op(B) + beta * C for the matrices in the last two axes.",
       .inputs = {"A", "B", "C"},
+      .complete = complete_gemm,
       .compose = [](std::span<const NDArray> in, const GemmAttrs& a) -> std::vector<NDArray> {
         NDArray product = gemm2(in[0], in[1], a.transpose_a, a.transpose_b, a.alpha, a.axis);
         return {call("elemwise_add", {product, scaled(in[2], a.beta)})};

@@ -51,6 +51,22 @@ void infer_dot(Infer& i, const DotAttrs& a) {
   set_gemm_cost(i, 1, c.m, c.n, c.k);
 }
 
+// The contracted extents are one; the others make the result.
+void complete_dot(Completion& c, const DotAttrs& a) {
+  if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).empty() || c.shape(1).empty()) return;
+  const size_t left = a.transpose_a ? 0 : c.shape(0).size() - 1, right = a.transpose_b ? c.shape(1).size() - 1 : 0;
+  Shape lhs(c.shape(0).size(), -1), rhs(c.shape(1).size(), -1);
+  lhs[left] = c.shape(1)[right];
+  rhs[right] = c.shape(0)[left];
+  c.set(0, lhs);
+  c.set(1, rhs);
+  Shape result = c.shape(0);
+  result.erase(left);
+  for (size_t k = 0; k < rhs.size(); ++k)
+    if (k != right) result.push_back(c.shape(1)[k]);
+  c.set_output(0, result.empty() ? Shape{1} : result);
+}
+
 void run_dot(KernelContext& context, const DotAttrs& at) {
   const Tensor &a = context.input(0), &b = context.input(1), &c = context.output(0);
   size_t a_last = a.shape.size() - 1, b_last = b.shape.size() - 1;
@@ -65,8 +81,9 @@ void run_dot(KernelContext& context, const DotAttrs& at) {
 
 // The gradient of the dense factor is a product with the transposed csr matrix, stored as who wants it has room for.
 void csr_dot_back(Gradient& g, const DotAttrs& a) {
-  const NDArray &lhs = g.input(0), rhs = dense(g.input(1)), head = dense(g.head());
+  const NDArray &lhs = g.input(0), head = dense(g.head());
   if (g.wants(0)) {
+    const NDArray rhs = dense(g.input(1));
     const DotAttrs of_matrix{.transpose_b = true};
     const int64_t n = rhs.shape()[0] == 0 ? 0 : rhs.size() / rhs.shape()[0];
     const NDArray rows = matrix_of(rhs, rhs.shape()[0], n), heads = matrix_of(head, head.shape()[0], n);
@@ -116,6 +133,7 @@ Shapes (a..., k) and (k, b...) give (a..., b...); two vectors give shape (1,). W
 transpose_b rhs is (b..., k). A csr matrix times a dense array is dense; with transpose_a it is row_sparse, unless
 forward_stype says 'default'. A dense matrix times a csr matrix is csr, likewise. Both arrays hold one dtype. Raises MXNetError when the contracted extents differ.)",
       .inputs = {"lhs", "rhs"},
+      .complete = complete_dot,
       .infer = infer_dot,
       .kernel = run_dot,
       .storage_forms = sparse_dot_forms(),

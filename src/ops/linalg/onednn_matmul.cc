@@ -39,7 +39,8 @@ onednn::Key key_of(const Gemm& g, int threads, bool any_layout) {
   return key;
 }
 
-// A stride of an axis of extent 1 never matters; oneDNN prefers the packed one.
+// A stride of an axis of extent 1 never matters; oneDNN prefers the packed one. Empty for strides that it does not
+// know, as those of a stack whose matrices lie between each other.
 memory::desc describe(const Gemm& g, const MatrixStack& matrix, int64_t rows, int64_t columns) {
   memory::dims dims, strides;
   for (size_t i = 0; i < g.batch.size(); ++i) {
@@ -51,12 +52,13 @@ memory::desc describe(const Gemm& g, const MatrixStack& matrix, int64_t rows, in
   bool by_columns = matrix.row_stride == 1 && (matrix.column_stride != 1 || rows > 1);
   strides.push_back(by_columns ? 1 : (rows == 1 ? columns : matrix.row_stride));
   strides.push_back(by_columns ? (columns == 1 ? rows : matrix.column_stride) : 1);
-  return {dims, onednn::type_of(g.dtype), strides};
+  return {dims, onednn::type_of(g.dtype), strides, true};
 }
 
 // Null when oneDNN has no implementation. `any_layout`: b is taken in the layout that oneDNN likes best.
 std::unique_ptr<Matmul> make_matmul(const Gemm& g, bool any_layout) {
   const memory::desc a = describe(g, g.a, g.m, g.k), given = describe(g, g.b, g.k, g.n);
+  if (!a || !given) return nullptr;
   const memory::desc b =
       any_layout ? memory::desc(given.get_dims(), given.get_data_type(), memory::format_tag::any) : given;
   memory::desc bias;

@@ -4,6 +4,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/random/philox_fill.h"
@@ -63,6 +64,7 @@ OpDef dropout_mask() {
   return general<DropoutAttrs>({
       .name = "_dropout_mask",
       .doc = "The mask of a dropout: uint8, 1 where an element is kept.",
+      .result_dtype = result_dtypes::always(DType::kUint8),
       .infer =
           [](Infer& i, const DropoutAttrs& a) {
             Shape shape = mask_shape(i.shape(0), a.axes, i.name());
@@ -100,6 +102,7 @@ OpDef dropout() {
 Only while training (autograd.record() or train_mode()), unless mode='always'; otherwise, and for p=0, the result is the
 input itself. With axes, elements along these axes share one choice. Raises ValueError unless 0 <= p <= 1.)",
       .counted_outputs = always(2),
+      .complete = keep_shape,
       .compose = [](std::span<const NDArray> in, const DropoutAttrs& a) -> std::vector<NDArray> {
         check(a.p >= 0 && a.p <= 1, ErrorKind::kValue, "Dropout: p must be in [0, 1], got {}", a.p);
         check(is_floating(in[0].dtype()), ErrorKind::kType, "Dropout: a float array is needed, got {}",

@@ -4,6 +4,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/open_extents.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
 #include "ops/linalg/matrix.h"
@@ -91,6 +92,22 @@ std::shared_ptr<const OpDef> with_epilogue(const Attrs& attrs, const Fusion& s) 
   return std::make_shared<const OpDef>(std::move(op));
 }
 
+void complete_fully_connected(Completion& c, const FullyConnectedAttrs& a) {
+  const bool has_data = c.has_rank(0) && !c.shape(0).empty();
+  const Shape data = has_data ? c.shape(0) : Shape{-1, -1};
+  const size_t rows = row_axes(data, a.flatten);
+  c.set(1, Shape{a.num_hidden, open_product({data.data() + rows, data.size() - rows})});
+  c.set(2, Shape{a.num_hidden});
+  if (!has_data) return;
+  Shape result(data.begin(), data.begin() + rows);
+  result.push_back(a.num_hidden);
+  c.set_output(0, result);
+  if (!c.has_output_rank() || c.output().size() != rows + 1) return;
+  Shape from_result(data.size(), -1);
+  for (size_t k = 0; k < rows; ++k) from_result[k] = c.output()[k];
+  c.set(0, from_result);
+}
+
 void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
   const NDArray &data = g.input(0), &weight = g.input(1);
   NDArray head = matrix_of(g.head(), -1, a.num_hidden);
@@ -118,22 +135,7 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .np_inputs = {"x", "weight", "bias"},
       .optional_inputs = 1,
       .input_count = [](const FullyConnectedAttrs& a) -> size_t { return a.no_bias ? 2 : 3; },
-      .complete =
-          [](Completion& c, const FullyConnectedAttrs& a) {
-            int64_t columns = -1;
-            if (c.is_known(0) && !c.shape(0).empty()) {
-              const Shape& data = c.shape(0);
-              columns = 1;
-              for (size_t k = row_axes(data, a.flatten); k < data.size(); ++k) columns *= data[k];
-            }
-            c.set(1, Shape{a.num_hidden, columns});
-            c.set(2, Shape{a.num_hidden});
-            if (c.has_rank(0) && !c.shape(0).empty() && c.has_output_rank() && !c.output().empty()) {
-              Shape data(c.shape(0).size(), -1);
-              data[0] = c.output()[0];
-              if (data.size() > 1 || a.flatten) c.set(0, data);
-            }
-          },
+      .complete = complete_fully_connected,
       .infer = infer_fully_connected,
       .kernel = run_fully_connected,
       .gradient = fully_connected_back,

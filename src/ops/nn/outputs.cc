@@ -68,6 +68,14 @@ std::vector<Shape> label_shapes(const SoftmaxOutputAttrs& a, const Shape& data) 
   return {flat_shape(without), without, single, data};
 }
 
+// Of classes, unless its rank is known and is another.
+Shape likely_label(const Completion& c, const SoftmaxOutputAttrs& a) {
+  const std::vector<Shape> fitting = label_shapes(a, c.shape(0));
+  const auto found = std::ranges::find_if(
+      fitting, [&](const Shape& shape) { return c.has_rank(1) && shape.size() == c.shape(1).size(); });
+  return found == fitting.end() ? fitting[0] : *found;
+}
+
 void check_softmax_output(std::span<const NDArray> in, const SoftmaxOutputAttrs& a) {
   const Shape &data = in[0].shape(), &label = in[1].shape();
   const size_t least = a.preserve_shape && !a.multi_output ? 1 : 2;
@@ -187,7 +195,8 @@ fit.)",
        .inputs = {"data", "label"},
        .complete =
            [](Completion& c, const A& a) {
-             if (c.is_known(0) && !c.is_known(1) && !c.shape(0).empty()) c.set(1, label_shapes(a, c.shape(0))[0]);
+             c.set_equal(0);
+             if (c.is_known(0) && !c.is_known(1) && !c.shape(0).empty()) c.set(1, likely_label(c, a));
            },
        .compose = softmax_output,
        .gradient = softmax_output_gradient,

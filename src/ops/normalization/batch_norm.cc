@@ -264,7 +264,8 @@ std::vector<NDArray> batch_norm(std::span<const NDArray> in, const A& a, int64_t
 }
 
 void complete(Completion& c, int64_t axis) {
-  if (!c.is_known(0)) return;
+  c.set_equal(0);
+  if (!c.has_rank(0)) return;
   const Shape& shape = c.shape(0);
   const int64_t channels =
       shape[static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(shape.size()), c.name()))];

@@ -132,6 +132,7 @@ OpDef group_norm() {
        .complete =
            [](Completion& c, const A& a) {
              for (size_t k : {1, 2}) c.set(k, Shape{a.num_groups});
+             c.set_equal(0);
            },
        .compose =
            [](std::span<const NDArray> in, const A& a) {
@@ -160,7 +161,8 @@ OpDef instance_norm() {
        .counted_outputs = always(3),
        .complete =
            [](Completion& c, const A&) {
-             if (!c.is_known(0) || c.shape(0).size() < 2) return;
+             c.set_equal(0);
+             if (!c.has_rank(0) || c.shape(0).size() < 2) return;
              for (size_t k : {1, 2}) c.set(k, Shape{c.shape(0)[1]});
            },
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {

@@ -48,6 +48,7 @@ OpDef l2() {
                          "x / sqrt(sum(x^2) + eps), the sum being over the vector that `mode` says. Raises MXNetError "
                          "for too few dimensions.",
                      .counted_outputs = always(2),
+                     .complete = keep_shape,
                      .compose = l2_normalization,
                      .samples = {uniform({2, 3, 2}), Sample({uniform({2, 3, 2})}, make_attrs(A{.mode = "channel"})),
                                  Sample({uniform({2, 3, 2})}, make_attrs(A{.mode = "spatial"}))}});
@@ -117,6 +118,7 @@ OpDef lrn() {
            "Local response normalisation: x / (knorm + alpha / nsize * s)^beta, s being the sum of the squares of the "
            "nsize channels (axis 1) around each, nsize - 1 for an even one. Raises ValueError for an nsize below 1.",
        .counted_outputs = always(2),
+       .complete = keep_shape,
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& x = in[0];
          check(a.nsize > 0, ErrorKind::kValue, "LRN: nsize must be positive, got {}", a.nsize);

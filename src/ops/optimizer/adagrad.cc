@@ -28,6 +28,7 @@ OpDef adagrad() {
                           "Rows that a row_sparse gradient does not store stay as they are.",
                           {"weight", "grad", "history"}, {2});
   spec.op.python = {"nd.sparse.adagrad_update"};
+  spec.op.storage_forms = row_update_forms(3, LazyWhere::kAlike);
   spec.formula = [](Expr w, Expr grad, Expr history, Expr lr, Expr epsilon, Expr, Expr rescale,
                     Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad, clip), sum = history + g * g;
@@ -88,11 +89,13 @@ OpDef group_adagrad() {
        .python = {"nd.contrib.group_adagrad_update"},
        .doc =
            "g = clip(rescale_grad * grad); history += the mean of g^2 in each row; weight -= lr * g / sqrt(history + "
-           "epsilon). Gives the new weight; history, one number for each row, is changed in place. Raises "
+           "epsilon). Gives the new weight; history, one number for each row, is changed in place. Rows that a "
+           "row_sparse gradient does not store stay as they are. Raises "
            "MXNetError for arrays that do not fit.",
        .inputs = {"weight", "grad", "history"},
        .infer = infer_group,
        .kernel = update_groups,
+       .storage_forms = row_update_forms(3, LazyWhere::kAlike),
        .mutates = 0b100,
        .samples = {Sample({uniform({3, 2}), uniform({3, 2}), uniform({3, 1}, 0.5, 1.5)})}});
 }

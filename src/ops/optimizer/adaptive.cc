@@ -28,6 +28,7 @@ OpDef adam() {
                   "g = clip(rescale_grad * grad + wd * weight); mean and var are the decaying means of g and g^2; "
                   "weight -= lr * mean / (sqrt(var) + epsilon).",
                   {"weight", "grad", "mean", "var"}, {2, 3});
+  spec.op.storage_forms = row_update_forms(4, LazyWhere::kAlike, [](const AdamAttrs& a) { return a.lazy_update; });
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr lr, Expr beta1, Expr beta2, Expr epsilon, Expr wd,
                     Expr rescale, Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad + wd * w, clip);
@@ -66,6 +67,7 @@ constexpr char kAdamWDoc[] =
 OpDef adamw() {
   auto spec = update_spec("_adamw_update", kAdamWDoc, {"weight", "grad", "mean", "var", "rescale_grad"}, {1, 2, 3});
   spec.equal_shapes = false;
+  spec.op.storage_forms = {};
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr rescale, Expr lr, Expr eta, Expr beta1, Expr beta2,
                     Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
@@ -79,6 +81,7 @@ OpDef mp_adamw() {
   auto spec = update_spec("_mp_adamw_update", "_adamw_update on the master copy weight32; the gradient stays.",
                           {"weight", "grad", "mean", "var", "weight32", "rescale_grad"}, {2, 3, 4});
   spec.equal_shapes = false;
+  spec.op.storage_forms = {};
   spec.formula = [](Expr, Expr grad, Expr mean, Expr var, Expr w, Expr rescale, Expr lr, Expr eta, Expr beta1,
                     Expr beta2, Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
@@ -157,6 +160,7 @@ OpDef ftrl() {
                           "Follow the regularised leader: z += g - (sqrt(n + g^2) - sqrt(n)) * weight / lr; n += g^2; "
                           "weight = (sign(z) * lamda1 - z) / ((beta + sqrt(n)) / lr + wd) where |z| > lamda1, else 0.",
                           {"weight", "grad", "z", "n"}, {2, 3});
+  spec.op.storage_forms = row_update_forms(4, LazyWhere::kAllSparse);
   spec.formula = [](Expr w, Expr grad, Expr z, Expr n, Expr lr, Expr lamda1, Expr beta, Expr wd, Expr rescale,
                     Expr clip) -> std::vector<Expr> {
     Expr g = clipped(rescale * grad, clip), total = n + g * g;
@@ -265,6 +269,7 @@ OpDef lamb_step() {
                   "arrays of one element. The ratio is 1 where a norm is 0.",
                   {"weight", "g", "r1", "r2"}, {});
   spec.equal_shapes = false;
+  spec.op.storage_forms = {};
   spec.formula = [](Expr w, Expr g, Expr r1, Expr r2, Expr lr, Expr lower, Expr upper) {
     return w - lamb_step_of(g, r1, r2, lr, lower, upper);
   };
@@ -277,6 +282,7 @@ OpDef mp_lamb_step() {
       update_spec("mp_lamb_update_phase2", "lamb_update_phase2 from the master copy weight32, which stays as it is.",
                   {"weight", "g", "r1", "r2", "weight32"}, {});
   spec.equal_shapes = false;
+  spec.op.storage_forms = {};
   spec.formula = [](Expr, Expr g, Expr r1, Expr r2, Expr w, Expr lr, Expr lower, Expr upper) {
     return w - lamb_step_of(g, r1, r2, lr, lower, upper);
   };

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "ops/optimizer/update.h"
 
 namespace headrace {
@@ -122,6 +123,7 @@ std::vector<OpDef> multi_update_operators() {
       general<FiniteAttrs>({.name = "all_finite",
                             .python = {"nd.all_finite"},
                             .doc = kFiniteDoc,
+                            .result_dtype = result_dtypes::always(DType::kFloat32),
                             .compose = [](std::span<const NDArray> in, const FiniteAttrs&) { return all_finite(in); },
                             .samples = {uniform({2, 3}), values({1, kInf})}}));
   operators.push_back(general<MultiFiniteAttrs>(
@@ -130,6 +132,7 @@ std::vector<OpDef> multi_update_operators() {
        .doc = kFiniteDoc,
        .variadic = true,
        .array_names = {.inputs = "array_"},
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .compose = [](std::span<const NDArray> in, const MultiFiniteAttrs&) { return all_finite(in); },
        .samples = {Sample({uniform({2, 3}), values({1, kNan})})}}));
   return operators;

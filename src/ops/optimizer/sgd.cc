@@ -58,6 +58,7 @@ std::vector<Expr> nesterov_step(Expr w, Expr g, Expr m, Expr lr, Expr momentum, 
 OpDef sgd() {
   auto spec =
       update_spec("sgd_update", "weight - lr * (clip(rescale_grad * grad) + wd * weight).", {"weight", "grad"}, {});
+  spec.op.storage_forms = row_update_forms(2, LazyWhere::kAlike, [](const SgdAttrs& a) { return a.lazy_update; });
   spec.formula = [](Expr w, Expr g, Expr lr, Expr wd, Expr rescale, Expr clip) {
     return sgd_step(w, g, lr, wd, rescale, clip);
   };
@@ -76,8 +77,9 @@ OpDef mp_sgd() {
 
 using MomentumStep = std::vector<Expr> (*)(Expr, Expr, Expr, Expr, Expr, Expr, Expr, Expr);
 
-OpDef with_momentum(const char* name, const char* doc, MomentumStep step) {
+OpDef with_momentum(const char* name, const char* doc, MomentumStep step, LazyWhere where) {
   auto spec = update_spec(name, doc, {"weight", "grad", "mom"}, {2});
+  spec.op.storage_forms = row_update_forms(3, where, [](const MomentumAttrs& a) { return a.lazy_update; });
   spec.formula = [step](Expr w, Expr g, Expr m, Expr lr, Expr momentum, Expr wd, Expr rescale, Expr clip) {
     return step(w, g, m, lr, momentum, wd, rescale, clip);
   };
@@ -123,10 +125,10 @@ std::vector<OpDef> sgd_operators() {
   const char* nesterov_doc = "Nesterov's momentum: the step is taken from where the momentum leads.";
   operators.push_back(sgd());
   operators.push_back(mp_sgd());
-  operators.push_back(with_momentum("sgd_mom_update", momentum_doc, momentum_step));
+  operators.push_back(with_momentum("sgd_mom_update", momentum_doc, momentum_step, LazyWhere::kAlike));
   operators.push_back(
       mp_with_momentum("mp_sgd_mom_update", "sgd_mom_update on the master copy weight32.", momentum_step));
-  operators.push_back(with_momentum("nag_mom_update", nesterov_doc, nesterov_step));
+  operators.push_back(with_momentum("nag_mom_update", nesterov_doc, nesterov_step, LazyWhere::kNowhere));
   operators.push_back(
       mp_with_momentum("mp_nag_mom_update", "nag_mom_update on the master copy weight32.", nesterov_step));
   operators.push_back(sign_sgd());

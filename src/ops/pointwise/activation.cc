@@ -114,8 +114,14 @@ struct LeakyReluAttrs {
              field(&LeakyReluAttrs::upper_bound, "upper_bound", "Of rrelu: largest slope."));
 };
 
-// gamma with one number per channel, shaped so that it meets axis 1 of the data.
+// gamma with one number per channel, shaped so that it meets axis 1 of the data, or per sample and channel, so that it
+// meets the first two axes.
 NDArray channel_column(const NDArray& data, const NDArray& gamma) {
+  if (gamma.ndim() == 2 && data.ndim() > 2) {
+    Shape shape(data.ndim(), 1);
+    std::ranges::copy(gamma.shape(), shape.begin());
+    return call("_reshape_to", {gamma}, {{"shape", shape}});
+  }
   if (gamma.ndim() != 1 || data.ndim() < 2 || gamma.size() == 1) return gamma;
   check(gamma.size() == data.shape()[1], ErrorKind::kValue,
         "LeakyReLU: gamma has {} numbers, but axis 1 of the data has extent {}", gamma.size(), data.shape()[1]);
@@ -151,7 +157,9 @@ OpDef leaky_relu() {
        .input_count = [](const A& a) -> size_t { return a.act_type == "prelu" ? 2 : 1; },
        .complete =
            [](Completion& c, const A& a) {
-             if (a.act_type != "prelu" || !c.is_known(0) || c.is_known(1)) return;
+             c.set_equal(0);
+             const bool has_other_rank = c.has_rank(1) && c.shape(1).size() != 1;
+             if (a.act_type != "prelu" || !c.has_rank(0) || c.is_known(1) || has_other_rank) return;
              const Shape& data = c.shape(0);
              c.set(1, data.empty() ? Shape{1} : Shape{data[data.size() > 1 ? 1 : 0]});
            },
@@ -171,7 +179,8 @@ OpDef leaky_relu() {
        .samples = {Sample({uniform({2, 3})}), Sample({uniform({2, 3})}, make_attrs(A{.act_type = "elu"})),
                    Sample({values({-2, -1, 1})}, make_attrs(A{.act_type = "selu"})),
                    Sample({uniform({2, 3})}, make_attrs(A{.act_type = "gelu"})),
-                   Sample({uniform({2, 3, 2}), uniform({3}, 0, 1)}, make_attrs(A{.act_type = "prelu"}))}});
+                   Sample({uniform({2, 3, 2}), uniform({3}, 0, 1)}, make_attrs(A{.act_type = "prelu"})),
+                   Sample({uniform({2, 3, 2, 2}), uniform({2, 3}, 0, 1)}, make_attrs(A{.act_type = "prelu"}))}});
 }
 
 // --- with numbers ----------------------------------------------------------------------------------------------------

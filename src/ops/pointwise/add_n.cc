@@ -8,6 +8,7 @@
 #include "op/kernel.h"
 #include "op/pointwise.h"
 #include "op/rule.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 namespace {
@@ -53,10 +54,12 @@ OpDef add_n() {
       {.name = "add_n",
        .aliases = {"ElementWiseSum"},
        .python = {"nd.add_n", "nd.ElementWiseSum", "npx.add_n"},
-       .doc = "Sum of all arrays, which have one shape and one dtype. Raises ValueError when they differ or there are "
+       .doc = "Sum of all arrays, which have one shape and one dtype; of row_sparse arrays row_sparse. Raises "
+              "ValueError when they differ or there are "
               "none.",
        .inputs = {"args"},
        .variadic = true,
+       .complete = [](Completion& c, const CountAttrs&) { c.set_all_equal(); },
        .infer =
            [](Infer& infer, const CountAttrs&) {
              infer.require(infer.input_count() > 0, ErrorKind::kValue, "at least one array is needed");
@@ -71,6 +74,7 @@ OpDef add_n() {
              infer.output(infer.shape(0), infer.dtype(0));
            },
        .kernel = add_kernel,
+       .storage_forms = added_row_forms(),
        .gradient =
            [](Gradient& g, const CountAttrs&) {
              for (size_t i = 0; i < g.input_count(); ++i)

@@ -5,6 +5,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -62,29 +63,37 @@ struct MulticastAttrs {
       field(&MulticastAttrs::cast_narrow, "cast_narrow", "To the narrowest dtype instead of the widest."));
 };
 
+DType common_dtype(std::span<const DType> inputs, const MulticastAttrs& a) {
+  DType dtype = inputs[0];
+  for (DType one : inputs)
+    if ((item_size(one) < item_size(dtype)) == a.cast_narrow) dtype = one;
+  return dtype;
+}
+
 OpDef multicast() {
   using A = MulticastAttrs;
-  return general<A>({.name = "amp_multicast",
-                     .python = {"nd.amp_multicast"},
-                     .doc =
-                         "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
-                         "num_outputs arrays.",
-                     .variadic = true,
-                     .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
-                     .array_names = {.inputs = "data_"},
-                     .compose =
-                         [](std::span<const NDArray> in, const A& a) {
-                           check(!in.empty() && static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
-                                 "amp_multicast: num_outputs is {}, but there are {} arrays; give one or more",
-                                 a.num_outputs, in.size());
-                           DType dtype = in[0].dtype();
-                           for (const NDArray& one : in)
-                             if ((item_size(one.dtype()) < item_size(dtype)) == a.cast_narrow) dtype = one.dtype();
-                           std::vector<NDArray> results;
-                           for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
-                           return results;
-                         },
-                     .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
+  return general<A>(
+      {.name = "amp_multicast",
+       .python = {"nd.amp_multicast"},
+       .doc = "All arrays cast to the widest floating dtype among them. Raises ValueError unless there are "
+              "num_outputs arrays.",
+       .variadic = true,
+       .output_count = [](const A& a) { return static_cast<size_t>(a.num_outputs); },
+       .array_names = {.inputs = "data_"},
+       .result_dtype = [](std::span<const DType> inputs, const A& a, size_t) { return common_dtype(inputs, a); },
+       .compose =
+           [](std::span<const NDArray> in, const A& a) {
+             check(!in.empty() && static_cast<int64_t>(in.size()) == a.num_outputs, ErrorKind::kValue,
+                   "amp_multicast: num_outputs is {}, but there are {} arrays; give one or more", a.num_outputs,
+                   in.size());
+             std::vector<DType> dtypes;
+             for (const NDArray& one : in) dtypes.push_back(one.dtype());
+             const DType dtype = common_dtype(dtypes, a);
+             std::vector<NDArray> results;
+             for (const NDArray& one : in) results.push_back(cast_to(one, dtype));
+             return results;
+           },
+       .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
 }
 
 }  // namespace

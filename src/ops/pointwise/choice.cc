@@ -6,6 +6,8 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
+#include "op/rule.h"
 #include "op/spelling.h"
 
 namespace headrace {
@@ -34,6 +36,12 @@ OpDef nd_where() {
        .doc = "x where the condition is not zero, y elsewhere. x and y have one shape; the condition has it too, or is "
               "a vector that chooses along the first axis. Raises ValueError for other shapes.",
        .inputs = {"condition", "x", "y"},
+       .complete =
+           [](Completion& c, const NoAttrs&) {
+             c.set_equal(1);
+             c.set_equal(2);
+           },
+       .result_dtype = result_dtypes::like_input(1),
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          NDArray condition = in[0];
          const Shape& shape = in[1].shape();
@@ -141,6 +149,8 @@ OpDef optional_clip(std::string name, std::vector<std::string> python) {
        .python = std::move(python),
        .doc = fmt::format("{} Raises ValueError when both bounds are None.", kClipDoc),
        .np_inputs = {"a"},
+       .complete = keep_shape,
+       .result_dtype = result_dtypes::counting,
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          check(a.low || a.high, ErrorKind::kValue, "clip: one of the bounds must be given");
          if (a.low && a.high) return {call("clip", {in[0]}, {{"a_min", *a.low}, {"a_max", *a.high}})};
@@ -200,6 +210,7 @@ OpDef nan_to_num() {
        .python = {"np.nan_to_num"},
        .doc = "NaN and the infinities replaced by numbers; other elements and all integers stay.",
        .np_inputs = {"x"},
+       .complete = keep_shape,
        .compose = [](std::span<const NDArray> in, const NanToNumAttrs& a) -> std::vector<NDArray> {
          DType dtype = in[0].dtype();
          if (!is_floating(dtype)) return {a.copy ? call("_copy", {in[0]}) : in[0]};

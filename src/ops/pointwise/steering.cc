@@ -6,6 +6,8 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
+#include "op/result_dtype.h"
+#include "op/rule.h"
 
 namespace headrace {
 namespace {
@@ -110,6 +112,8 @@ OpDef divided_by_root() {
   return general<NoAttrs>({.name = "_contrib_div_sqrt_dim",
                            .python = {"nd.contrib.div_sqrt_dim"},
                            .doc = "x / sqrt(d), d being the last extent: attention scores of unit variance.",
+                           .complete = keep_shape,
+                           .result_dtype = result_dtypes::counting,
                            .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                              check(in[0].ndim() > 0, ErrorKind::kValue, "div_sqrt_dim: the array needs an axis");
                              double root = std::sqrt(static_cast<double>(in[0].shape().back()));

@@ -29,6 +29,11 @@ int64_t windows_along(const PoolingAttrs& a, int64_t extent, int64_t kernel, int
   return (padded - kernel + (a.pooling_convention == "full" ? up : 0)) / stride + 1;
 }
 
+// Numbers beyond those of the spatial axes are passed over, as in MXNet.
+Shape first_numbers(const Shape& given, size_t spatial) {
+  return given.size() <= spatial ? given : Shape(given.begin(), given.begin() + static_cast<ptrdiff_t>(spatial));
+}
+
 // `data` has channels second.
 Pooled pooled(const char* name, const PoolingAttrs& a, const Shape& data) {
   const size_t spatial = data.size() - 2;
@@ -55,8 +60,11 @@ Pooled pooled(const char* name, const PoolingAttrs& a, const Shape& data) {
         "{}: kernel must have {} numbers for data of shape {}, one per spatial axis, got {}", name, spatial,
         to_string(data), to_string(a.kernel));
   p.window.kernel = per_axis(name, "kernel", a.kernel, spatial, 1, 1);
-  p.window.stride = per_axis(name, "stride", a.stride, spatial, 1, 1);
-  p.window.pad = per_axis(name, "pad", a.pad, spatial, 0, 0);
+  p.window.stride = per_axis(name, "stride", first_numbers(a.stride, spatial), spatial, 1, 1);
+  p.window.pad = per_axis(name, "pad", first_numbers(a.pad, spatial), spatial, 0, 0);
+  check(a.pooling_convention != "same" || std::ranges::count(p.window.pad, 0) == static_cast<int64_t>(spatial),
+        ErrorKind::kRuntime, "{}: pooling_convention 'same' pads as it needs to; leave pad {} away", name,
+        to_string(a.pad));
   for (size_t k = 0; k < spatial; ++k) {
     const int64_t kernel = p.window.kernel[k], pad = p.window.pad[k], extent = data[k + 2];
     check(
@@ -91,6 +99,33 @@ double cost_of(const Infer& i) {
 void infer_pooling(Infer& i, const PoolingAttrs& a) {
   output_image(i, pooled(i.name(), a, data_shape(i, 0, a)).result, i.dtype(0), channels_last(a));
   i.cost(cost_of(i));
+}
+
+void complete_pooling(Completion& c, const PoolingAttrs& a) {
+  const bool last = channels_last(a);
+  if (c.has_output_rank() && c.output().size() >= 3) {
+    Shape data = channels_second(c.output(), last);
+    std::fill(data.begin() + 2, data.end(), -1);
+    c.set(0, as_user_sees(data, last));
+  }
+  if (!c.has_rank(0) || c.shape(0).size() < 3 || c.shape(0).size() > 5) return;
+  const Shape data = channels_second(c.shape(0), last);
+  const size_t spatial = data.size() - 2;
+  Shape result(data.begin(), data.begin() + 2);
+  if (a.global_pool) {
+    for (size_t k = 0; k < spatial; ++k) result.push_back(1);
+    return c.set_output(0, as_user_sees(result, last));
+  }
+  if (a.kernel.size() != spatial) return;
+  const Shape kernel = per_axis(c.name(), "kernel", a.kernel, spatial, 1, 1),
+              stride = per_axis(c.name(), "stride", a.stride, spatial, 1, 1),
+              pad = per_axis(c.name(), "pad", a.pad, spatial, 0, 0);
+  for (size_t k = 0; k < spatial; ++k) {
+    const int64_t extent = data[k + 2];
+    const bool has_room = extent > 0 && kernel[k] <= extent + 2 * pad[k];
+    result.push_back(has_room ? windows_along(a, extent, kernel[k], stride[k], pad[k]) : -1);
+  }
+  c.set_output(0, as_user_sees(result, last));
 }
 
 // Of the gradient and the tangent: (gradient or change, data).
@@ -155,6 +190,7 @@ Of equal maxima the first takes the gradient. The Lp norm is (sum of x^p)^(1/p),
 it. An average counts the padding (count_include_pad) but never what lies beyond it.
 Raises MXNetError when attributes and shapes do not fit.)",
       .counted_outputs = counted_outputs,
+      .complete = complete_pooling,
       .infer = infer_pooling,
       .kernel = run_pooling,
       .gradient =

@@ -4,6 +4,7 @@
 #include "op/expect.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {
@@ -100,6 +101,8 @@ void add(KernelContext& c, const SumAttrs& a) {
   write_range(c, low, high);
 }
 
+DType common_dtype(DType a, DType b) { return a == b ? a : DType::kInt8; }
+
 OpDef quantized_add() {
   return general<SumAttrs>(
       {.name = "_contrib_quantized_elemwise_add",
@@ -111,11 +114,14 @@ OpDef quantized_add() {
        .outputs = 3,
        .array_names = result_names(),
        .complete = complete_pair,
+       .result_dtype =
+           [](std::span<const DType> inputs, const SumAttrs& a, size_t k) {
+             return k > 0 ? DType::kFloat32 : a.is_calibrated() ? common_dtype(inputs[0], inputs[1]) : DType::kInt32;
+           },
        .infer =
            [](Infer& i, const SumAttrs& a) {
              expect_pair(i);
-             const DType common = i.dtype(0) == i.dtype(1) ? i.dtype(0) : DType::kInt8;
-             quantized_outputs(i, i.shape(0), a.is_calibrated() ? common : DType::kInt32);
+             quantized_outputs(i, i.shape(0), a.is_calibrated() ? common_dtype(i.dtype(0), i.dtype(1)) : DType::kInt32);
            },
        .kernel = add,
        .samples = {Sample(pair_sample()),
@@ -141,6 +147,11 @@ void multiply(KernelContext& c, const ProductAttrs& a) {
   if (!a.enable_float_output) write_range(c, low, high);
 }
 
+DType product_dtype(const ProductAttrs& a) {
+  if (a.enable_float_output) return DType::kFloat32;
+  return a.is_calibrated() ? DType::kInt8 : DType::kInt32;
+}
+
 OpDef quantized_multiply() {
   return general<ProductAttrs>(
       {.name = "_contrib_quantized_elemwise_mul",
@@ -152,12 +163,14 @@ OpDef quantized_multiply() {
        .output_count = [](const ProductAttrs& a) -> size_t { return a.enable_float_output ? 1 : 3; },
        .array_names = result_names(),
        .complete = complete_pair,
+       .result_dtype = [](std::span<const DType>, const ProductAttrs& a,
+                          size_t k) { return k > 0 ? DType::kFloat32 : product_dtype(a); },
        .infer =
            [](Infer& i, const ProductAttrs& a) {
              expect_pair(i);
              for (size_t k : {0, 1}) expect_type(i, k, i.shape(0), DType::kInt8);
-             if (a.enable_float_output) return i.output(i.shape(0), DType::kFloat32);
-             quantized_outputs(i, i.shape(0), a.is_calibrated() ? DType::kInt8 : DType::kInt32);
+             if (a.enable_float_output) return i.output(i.shape(0), product_dtype(a));
+             quantized_outputs(i, i.shape(0), product_dtype(a));
            },
        .kernel = multiply,
        .zero_gradient = true,
@@ -187,6 +200,7 @@ OpDef quantized_activation() {
        .outputs = 3,
        .array_names = result_names(),
        .complete = ends_from(1),
+       .result_dtype = dtypes_of_inputs,
        .compose = [](Arrays in, const ActivationAttrs&) -> std::vector<NDArray> {
          check_one(in, "quantized_act");
          return {call("relu", {in[0]}), copied(in[1]), copied(in[2])};
@@ -203,6 +217,7 @@ OpDef quantized_flatten() {
                   .inputs = kOne,
                   .outputs = 3,
                   .complete = ends_from(1),
+                  .result_dtype = dtypes_of_inputs,
                   .compose = [](Arrays in, const NoAttrs&) -> std::vector<NDArray> {
                     check_one(in, "quantized_flatten");
                     return {call("Flatten", {in[0]}), copied(in[1]), copied(in[2])};
@@ -235,6 +250,7 @@ OpDef quantized_embedding() {
              c.set(1, Shape{a.input_dim, a.output_dim});
              for (size_t k : {2, 3}) c.set(k, Shape{1});
            },
+       .result_dtype = [](std::span<const DType> inputs, const EmbeddingAttrs&, size_t k) { return inputs[k + 1]; },
        .compose = [](Arrays in, const EmbeddingAttrs& a) -> std::vector<NDArray> {
          check(in[1].dtype() == DType::kInt8, ErrorKind::kRuntime, "quantized_embedding: weight must hold int8, got {}",
                dtype_name(in[1].dtype()));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "op/expect.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "ops/convolution/convolution.h"
 #include "ops/linalg/gemm.h"
 #include "ops/pooling/pooling.h"
@@ -118,6 +119,7 @@ OpDef quantized_dense() {
              if (!a.no_bias) c.set(2, Shape{a.num_hidden});
              for (size_t k = a.no_bias ? 2 : 3; k < c.input_count(); ++k) c.set(k, Shape{1});
            },
+       .result_dtype = quantized_dtypes(DType::kInt32),
        .infer = infer_dense,
        .kernel = dense,
        .samples = {Sample(ends({bytes({2, 3}), bytes({4, 3}), bytes({4})}), make_attrs(DenseAttrs{.num_hidden = 4})),
@@ -199,6 +201,7 @@ OpDef quantized_convolution() {
              if (!a.no_bias) c.set(2, Shape{a.num_filter});
              for (size_t k = a.no_bias ? 2 : 3; k < c.input_count(); ++k) c.set(k, Shape{1});
            },
+       .result_dtype = quantized_dtypes(DType::kInt32),
        .compose = convolve,
        .samples = {sample(false), sample(true)}});
 }
@@ -213,6 +216,7 @@ OpDef quantized_pooling() {
        .outputs = 3,
        .array_names = result_names(),
        .complete = ends_from(1),
+       .result_dtype = dtypes_of_inputs,
        .compose = [](Arrays in, const PoolingAttrs& a) -> std::vector<NDArray> {
          const DType dtype = in[0].dtype();
          check(dtype == DType::kInt8 || dtype == DType::kUint8, ErrorKind::kRuntime,
@@ -243,17 +247,22 @@ std::pair<int64_t, int64_t> split_at(const Shape& shape, int64_t dim) {
   return {product(shape.begin(), shape.begin() + dim), product(shape.begin() + dim, shape.end())};
 }
 
+// uint8 where all are.
+DType joined_dtype(std::span<const DType> data) {
+  return std::ranges::count(data, DType::kUint8) == std::ssize(data) ? DType::kUint8 : DType::kInt8;
+}
+
 void infer_concat(Infer& i, const ConcatAttrs& a) {
   const size_t count = i.input_count() / 3;
   i.require(count > 0 && i.input_count() == 3 * count, ErrorKind::kType,
             "arrays and then two ends of a range for each are needed, got {} arrays", i.input_count());
   Shape shape = i.shape(0);
   const auto dim = static_cast<size_t>(normalize_axis(a.dim, static_cast<int64_t>(shape.size()), i.name()));
-  DType dtype = DType::kUint8;
+  std::vector<DType> dtypes;
   shape[dim] = 0;
   for (size_t k = 0; k < count; ++k) {
     expect_quantized(i, k);
-    if (i.dtype(k) == DType::kInt8) dtype = DType::kInt8;
+    dtypes.push_back(i.dtype(k));
     Shape fitting = shape;
     const bool is_matrix = i.shape(k).size() == shape.size();
     if (is_matrix) fitting[dim] = i.shape(k)[dim];
@@ -262,7 +271,7 @@ void infer_concat(Infer& i, const ConcatAttrs& a) {
     shape[dim] += i.shape(k)[dim];
   }
   expect_numbers(i, count);
-  quantized_outputs(i, shape, dtype);
+  quantized_outputs(i, shape, joined_dtype(dtypes));
 }
 
 void concat(KernelContext& c, const ConcatAttrs& a) {
@@ -304,12 +313,16 @@ OpDef quantized_concat() {
        .outputs = 3,
        .array_names = result_names(),
        .complete = [](Completion& c, const Attrs& a) { ends_from(c.input_count() / 3)(c, a); },
+       .result_dtype =
+           [](std::span<const DType> inputs, const ConcatAttrs&, size_t k) {
+             return k == 0 ? joined_dtype(inputs.first(inputs.size() / 3)) : DType::kFloat32;
+           },
        .infer = infer_concat,
        .kernel = concat,
        .zero_gradient = true,
-       .samples = {
-           Sample({bytes({2, 3}), bytes({2, 1}, DType::kUint8), values({-1}), values({1}), values({0}), values({2})},
-                  make_attrs(ConcatAttrs{.num_args = 2}))}});
+       .samples = {Sample(
+           {bytes({2, 3}), bytes({2, 1}, DType::kUint8), values({-1}), values({1}), values({0}), values({2})},
+           make_attrs(ConcatAttrs{.num_args = 2}))}});
 }
 
 struct NormAttrs {
@@ -382,6 +395,7 @@ OpDef quantized_norm() {
              }
              for (size_t k : {kMin, kMax}) c.set(k, Shape{1});
            },
+       .result_dtype = quantized_dtypes(DType::kInt8),
        .infer = infer_norm,
        .kernel = normalize,
        .zero_gradient = true,

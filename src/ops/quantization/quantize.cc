@@ -1,6 +1,7 @@
 // From floats to int8 and uint8 and back.
 
 #include "op/expect.h"
+#include "op/result_dtype.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {
@@ -59,6 +60,8 @@ OpDef quantize() {
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
        .complete = ends_from(1),
+       .result_dtype = [](std::span<const DType>, const QuantizeAttrs& a,
+                          size_t k) { return k == 0 ? parse_dtype(a.out_type) : DType::kFloat32; },
        .infer =
            [](Infer& i, const QuantizeAttrs& a) {
              expect_type(i, 0, i.shape(0), DType::kFloat32);
@@ -104,6 +107,8 @@ OpDef quantize_v2() {
            "float32 data as int8 or uint8, and the two ends of its range, given or found: the larger of their absolute "
            "values is 127.5, or 255.5. int8 and uint8 data pass. Raises MXNetError for other dtypes.",
        .outputs = 3,
+       .result_dtype = [](std::span<const DType>, const QuantizeV2Attrs& a,
+                          size_t k) { return k == 0 ? a.dtype() : DType::kFloat32; },
        .infer =
            [](Infer& i, const QuantizeV2Attrs& a) {
              if (i.dtype(0) != DType::kFloat32) expect_quantized(i, 0);
@@ -124,6 +129,7 @@ OpDef dequantize() {
            "MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
        .complete = ends_from(1),
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& i, const DequantizeAttrs&) {
              expect_quantized(i, 0);
@@ -148,6 +154,8 @@ OpDef requantize() {
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
        .complete = ends_from(1),
+       .result_dtype = [](std::span<const DType>, const QuantizeV2Attrs& a,
+                          size_t k) { return k == 0 ? a.dtype() : DType::kFloat32; },
        .infer =
            [](Infer& i, const QuantizeV2Attrs& a) {
              expect_type(i, 0, i.shape(0), DType::kInt32);
@@ -188,6 +196,7 @@ OpDef quantize_asym() {
               "shift. int8 data are shifted by 128, uint8 data pass. Raises MXNetError for other dtypes.",
        .outputs = 3,
        .array_names = {.outputs = {"output", "scale", "shift"}},
+       .result_dtype = quantized_dtypes(DType::kUint8),
        .infer =
            [](Infer& i, const AsymmetricAttrs&) {
              if (i.dtype(0) != DType::kFloat32) expect_quantized(i, 0);

@@ -54,6 +54,12 @@ inline auto ends_from(size_t first) {
     for (size_t k = first; k < c.input_count(); ++k) c.set(k, Shape{1});
   };
 }
+// Of the results: data, then the ends of their range.
+inline auto quantized_dtypes(DType dtype) {
+  return [dtype](std::span<const DType>, const Attrs&, size_t k) { return k == 0 ? dtype : DType::kFloat32; };
+}
+// The same where all three are as the first inputs.
+inline DType dtypes_of_inputs(std::span<const DType> inputs, const Attrs&, size_t k) { return inputs[k]; }
 // States the results of a quantized operator: data, minimum, maximum.
 void quantized_outputs(Infer& i, const Shape& shape, DType dtype);
 void write_range(const KernelContext& c, float low, float high);

@@ -5,8 +5,10 @@
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/random/distributions.h"
+#include "ops/random/draw_gradient.h"
 
 namespace headrace {
 namespace {
@@ -145,13 +147,17 @@ OpDef draw() {
       .name = "_draw",
       .doc =
           R"(Samples of a distribution. Parameters are numbers, or arrays of one shape; then the result has that shape
-followed by `shape`, with as many samples for each set of parameters.)",
+followed by `shape`, with as many samples for each set of parameters. np's samples are differentiated by their
+parameters, as in MXNet.)",
       .inputs = {"arrays"},
       .variadic = true,
       .infer = infer_draw,
       .kernel = run_draw,
-      .zero_gradient = true,
-      .saves_inputs = kNothing,
+      .gradient =
+          [](Gradient& g, const DrawAttrs& a) {
+            if (a.sequential) gradient_of_draw(g, distribution_named(a.distribution).kind);
+          },
+      .saves_outputs = 1,
       .is_random = true,
       .samples = draw_samples(),
   });
@@ -257,6 +263,7 @@ OpDef by_arrays(const char* distribution, std::vector<std::string> parameters) {
 
 The result has the shape of the parameters followed by `shape`. A parameter out of range is an MXNetError of the result.)",
       .inputs = std::move(parameters),
+      .result_dtype = result_dtypes::floating,
       .compose = [distribution](std::span<const NDArray> in, const SampleAttrs& a) -> std::vector<NDArray> {
         static const OpDef& op = find_op("_draw");
         DType natural = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;

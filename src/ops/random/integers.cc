@@ -1,7 +1,8 @@
-// Random integers, permutations and choices.
+// Random integers, permutations, choices and candidates.
 
 #include <cstring>
 #include <numeric>
+#include <unordered_set>
 
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
@@ -9,6 +10,7 @@
 #include "op/expect.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/random/sampling.h"
@@ -56,6 +58,8 @@ OpDef randint() {
       .python = {"nd.random_randint"},
       .doc = "Integers uniform in [low, high). Raises ValueError unless low < high.",
       .inputs = {},
+      .result_dtype = [](std::span<const DType>, const RandintAttrs& a,
+                         size_t) { return a.dtype.value_or(DType::kInt32); },
       .infer = infer_randint,
       .kernel =
           [](KernelContext& c, const RandintAttrs& a) {
@@ -141,17 +145,20 @@ OpDef shuffle() {
 // --- choice ----------------------------------------------------------------------------------------------------------
 
 struct ChoiceAttrs {
-  int64_t a = 0;
+  std::optional<int64_t> a = {};
   Shape size = {};
   bool replace = true;
   std::optional<std::string> ctx = {};
   bool weighted = false;
   static constexpr auto kFields = fields(
-      field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1.").required(),
+      field(&ChoiceAttrs::a, "a", "Indices are drawn from 0 to a-1; None: of the first axis of the first input."),
       field(&ChoiceAttrs::size, "size", "Shape of the result."),
       field(&ChoiceAttrs::replace, "replace", "Whether an index may be drawn again."),
       field(&ChoiceAttrs::ctx, "ctx", "Device of the result; None: the current one."),
       field(&ChoiceAttrs::weighted, "weighted", "Whether there are probabilities; follows from the call.").of_files());
+  // The input that holds probabilities, if there is one.
+  size_t weights() const { return a ? 0 : 1; }
+  bool is_weighted(size_t inputs) const { return inputs > weights(); }
 };
 
 // Indices without replacement, by weights: the largest of log(u) / w.
@@ -170,19 +177,21 @@ std::vector<int64_t> weighted_order(Stream& stream, const std::vector<double>& w
 void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   const Tensor& out = c.output(0);
   auto* indices = out.as<int64_t>();
-  if (c.input_count() == 0) {
+  const int64_t choices = a.a ? *a.a : c.input(0).shape[0];
+  if (!a.is_weighted(c.input_count())) {
     if (!a.replace) {
-      std::vector<int64_t> order = permutation(c, a.a, out.size);
+      std::vector<int64_t> order = permutation(c, choices, out.size);
       std::copy(order.begin(), order.end(), indices);
       return;
     }
     for_each_sample(c, Streams::kSequential, out.size, 10,
-                    [&](auto& stream, int64_t i) { indices[i] = below(stream, a.a); });
+                    [&](auto& stream, int64_t i) { indices[i] = below(stream, choices); });
     return;
   }
-  std::vector<double> weights(static_cast<size_t>(a.a));
-  dispatch(c.input(0).dtype, [&]<class T>() {
-    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(c.input(0).as<T>()[i]);
+  std::vector<double> weights(static_cast<size_t>(choices));
+  const Tensor& given = c.input(a.weights());
+  dispatch(given.dtype, [&]<class T>() {
+    for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(given.as<T>()[i]);
   });
   int64_t usable = std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
   check(std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; }) && usable > 0, ErrorKind::kValue,
@@ -200,26 +209,32 @@ void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
     double u = uniform01<double>(stream) * weights.back();
     auto found = std::upper_bound(weights.begin(), weights.end(), u);
-    indices[i] = std::min<int64_t>(found - weights.begin(), a.a - 1);
+    indices[i] = std::min<int64_t>(found - weights.begin(), choices - 1);
   });
 }
 
 OpDef choice() {
   return general<ChoiceAttrs>({
       .name = "_npi_choice",
-      .doc = "Indices drawn with or without replacement, uniformly or with given probabilities.",
-      .inputs = {"p"},
-      .optional_inputs = 1,
+      .doc =
+          "Indices drawn with or without replacement, uniformly or with given probabilities. Inputs are the array to "
+          "choose from, where a is None, and the probabilities.",
+      .inputs = {"input1", "input2"},
+      .optional_inputs = 2,
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer =
           [](Infer& i, const ChoiceAttrs& a) {
             expect_extents(i, a.size);
             const int64_t count = element_count(a.size);
-            i.require(a.a > 0, ErrorKind::kValue, "a must be positive, got {}", a.a);
-            i.require(a.replace || count <= a.a, ErrorKind::kValue,
-                      "{} different values cannot be drawn from {}; use replace=True", count, a.a);
-            if (i.input_count() > 0)
-              i.require(i.shape(0) == Shape{a.a}, ErrorKind::kValue, "p must have shape ({},), got {}", a.a,
-                        to_string(i.shape(0)));
+            i.require(a.a || (i.input_count() > 0 && !i.shape(0).empty()), ErrorKind::kValue,
+                      "give a number a, or an array with an axis to choose along");
+            const int64_t choices = a.a ? *a.a : i.shape(0)[0];
+            i.require(choices > 0, ErrorKind::kValue, "a must be positive, got {}", choices);
+            i.require(a.replace || count <= choices, ErrorKind::kValue,
+                      "{} different values cannot be drawn from {}; use replace=True", count, choices);
+            if (a.is_weighted(i.input_count()))
+              i.require(i.shape(a.weights()) == Shape{choices}, ErrorKind::kValue, "p must have shape ({},), got {}",
+                        choices, to_string(i.shape(a.weights())));
             i.output(a.size, DType::kInt64);
             if (a.ctx) i.device(parse_device(*a.ctx));
             generators().draw(i, Streams::kSequential);
@@ -228,8 +243,9 @@ OpDef choice() {
       .spelling =
           [](const ChoiceAttrs& a, size_t inputs) {
             return placed(
-                {"_npi_choice", {{"a", a.a}, {"size", a.size}, {"replace", a.replace}, {"weighted", inputs > 0}}}, {},
-                a.ctx);
+                {"_npi_choice",
+                 {{"a", or_none(a.a)}, {"size", a.size}, {"replace", a.replace}, {"weighted", a.is_weighted(inputs)}}},
+                {}, a.ctx);
           },
       .zero_gradient = true,
       .saves_inputs = kNothing,
@@ -237,12 +253,67 @@ OpDef choice() {
       .samples = {Sample({}, make_attrs(ChoiceAttrs{.a = 50, .size = {2, 3}})),
                   Sample({}, make_attrs(ChoiceAttrs{.a = 20, .size = {6}, .replace = false})),
                   Sample({uniform({9}, 0.1, 1)}, make_attrs(ChoiceAttrs{.a = 9, .size = {8}})),
+                  Sample({uniform({9, 2})}, make_attrs(ChoiceAttrs{.size = {4, 2}})),
+                  Sample({uniform({9}), uniform({9}, 0.1, 1)}, make_attrs(ChoiceAttrs{.size = {4}})),
                   Sample({uniform({9}, 0.1, 1)}, make_attrs(ChoiceAttrs{.a = 9, .size = {8}, .replace = false}))},
+  });
+}
+
+// --- candidates ------------------------------------------------------------------------------------------------------
+
+struct CandidateAttrs {
+  int64_t range_max = 0;
+  Shape shape = {};
+  static constexpr auto kFields =
+      fields(field(&CandidateAttrs::range_max, "range_max", "Number of classes.").required(),
+             field(&CandidateAttrs::shape, "shape", "Rows, and how many different classes each has.").required());
+};
+
+void infer_candidates(Infer& i, const CandidateAttrs& a) {
+  i.require(a.shape.size() == 2, ErrorKind::kValue, "shape must be (rows, classes of each), got {}",
+            to_string(a.shape));
+  expect_extents(i, a.shape);
+  i.require(a.shape[1] <= a.range_max, ErrorKind::kValue, "{} different classes cannot be drawn from {}", a.shape[1],
+            a.range_max);
+  i.output(a.shape, DType::kInt64);
+  i.output({a.shape[0]}, DType::kInt64);
+  generators().draw(i, Streams::kSequential);
+}
+
+void run_candidates(KernelContext& c, const CandidateAttrs& a) {
+  const double range = std::log(static_cast<double>(a.range_max));
+  auto *classes = c.output(0).as<int64_t>(), *tries = c.output(1).as<int64_t>();
+  with_stream(c, [&](auto& stream) {
+    for (int64_t row = 0; row < a.shape[0]; ++row, classes += a.shape[1]) {
+      std::unordered_set<int64_t> seen;
+      for (tries[row] = 0; static_cast<int64_t>(seen.size()) < a.shape[1]; ++tries[row]) {
+        const int64_t drawn = std::lround(std::exp(uniform01<double>(stream) * range)) - 1;
+        if (seen.insert(drawn).second) classes[seen.size() - 1] = drawn;
+      }
+    }
+  });
+}
+
+OpDef candidates() {
+  return general<CandidateAttrs>({
+      .name = "_sample_unique_zipfian",
+      .doc =
+          "Different classes for each row, class k with a probability of about log((k + 2) / (k + 1)), in the order in "
+          "which they were drawn, and how many draws each row took: int64. Raises ValueError for more classes than "
+          "there are.",
+      .inputs = {},
+      .outputs = 2,
+      .result_dtype = result_dtypes::always(DType::kInt64),
+      .infer = infer_candidates,
+      .kernel = run_candidates,
+      .zero_gradient = true,
+      .is_random = true,
+      .samples = {Sample({}, make_attrs(CandidateAttrs{50, {2, 9}}))},
   });
 }
 
 }  // namespace
 
-std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice()}; }
+std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice(), candidates()}; }
 
 }  // namespace headrace

@@ -1,6 +1,8 @@
 // nd random numbers in the shape of an array: _random_uniform_like and its siblings.
 
 #include "op/invoke.h"
+#include "op/result_dtype.h"
+#include "op/rule.h"
 
 namespace headrace {
 namespace {
@@ -64,6 +66,8 @@ OpDef like(const std::string& distribution, const char* what, A sample = {}) {
                      .python = {"nd.random." + distribution + "_like"},
                      .doc = std::string("Samples of the ") + what +
                             " in the shape of `data`, and in its dtype if that is floating, else float32.",
+                     .complete = keep_shape,
+                     .result_dtype = result_dtypes::floating,
                      .compose = [by_shape](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
                        const OpDef& op = find_op(by_shape);
                        return {call(op, in_the_type_of(op, in[0], schema_of<A>(), &a), {})};

@@ -11,6 +11,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/random/sampling.h"
 
@@ -151,6 +152,8 @@ data of shape (..., k) gives shape data.shape[:-1] + shape. With get_prob=True a
 of each draw; it can be differentiated with respect to data. A negative probability is an MXNetError of the result.)",
       .outputs = 0,
       .output_count = [](const MultinomialAttrs& a) -> size_t { return a.get_prob ? 2 : 1; },
+      .result_dtype = [](std::span<const DType> inputs, const MultinomialAttrs& a,
+                         size_t k) { return k == 0 ? a.dtype : inputs[0]; },
       .infer = infer_multinomial,
       .kernel = run_multinomial,
       .gradient =
@@ -170,6 +173,7 @@ OpDef np_multinomial() {
       .name = "_npi_multinomial",
       .doc = "How often each category comes up in n experiments with probabilities pvals.",
       .inputs = {"pvals"},
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer =
           [](Infer& i, const CountsAttrs& a) {
             i.require(i.shape(0).size() == 1, ErrorKind::kValue, "pvals must have one axis, got shape {}",

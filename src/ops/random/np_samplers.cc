@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 
 namespace headrace {
 namespace {
@@ -246,6 +247,7 @@ OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Dra
        .doc = doc,
        .inputs = parameters == 2 ? std::vector<std::string>{"input1", "input2"} : std::vector<std::string>{"input1"},
        .optional_inputs = parameters,
+       .result_dtype = result_dtypes::asked_or(DType::kFloat32),
        .compose = [name, draw, size](Arrays in, const A& a) -> std::vector<NDArray> {
          return {draw(Draw(name, in, a, size))};
        },
@@ -257,6 +259,17 @@ OpDef sampler(const char* name, const char* doc, std::function<NDArray(const Dra
 template <class A>
 OpDef sampler(const char* name, const char* doc, const char* distribution) {
   return sampler<A>(name, doc, [distribution](const Draw& d) { return drawn(d, distribution); });
+}
+
+OpDef poisson() {
+  OpDef op = sampler<PoissonAttrs>("_np_poisson", "Samples of the Poisson distribution with mean lam, as int64.",
+                                   [](const Draw& d) {
+                                     Draw integers = d;
+                                     integers.dtype = DType::kInt64;
+                                     return drawn(integers, "poisson");
+                                   });
+  op.result_dtype = result_dtypes::always(DType::kInt64);
+  return op;
 }
 
 OpDef bernoulli() {
@@ -303,12 +316,7 @@ std::vector<OpDef> np_sampler_operators() {
       sampler<ShapeAttrs>("_npi_pareto", "Samples of the Pareto II (Lomax) distribution with shape a.", "pareto"),
       sampler<ShapeAttrs>("_npi_powerd", "Samples on [0, 1] with density a * x**(a - 1).", "power"),
       sampler<NormalAttrs>("_np_laplace", "Samples of the Laplace distribution.", "laplace"),
-      sampler<PoissonAttrs>("_np_poisson", "Samples of the Poisson distribution with mean lam, as int64.",
-                            [](const Draw& d) {
-                              Draw integers = d;
-                              integers.dtype = DType::kInt64;
-                              return drawn(integers, "poisson");
-                            }),
+      poisson(),
       bernoulli(),
   };
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/reduce/reduce.h"
@@ -28,14 +29,23 @@ struct NumpyArgReduceAttrs {
 };
 
 template <class A, bool legacy>
+Shape result_shape(const char* name, const Shape& shape, const A& a) {
+  const AxisSet axes = a.axis ? axis_set(name, {*a.axis}, shape.size()) : all_axes(shape.size());
+  const Shape result = without_axes(shape, axes, a.keepdims);
+  return legacy ? legacy_shape(result) : result;
+}
+
+template <class A, bool legacy>
+void complete(Completion& c, const A& a) {
+  if (c.has_rank(0)) c.set_output(0, result_shape<A, legacy>(c.name(), c.shape(0), a));
+}
+
+template <class A, bool legacy>
 void infer(Infer& i, const A& a) {
   const Shape& shape = i.shape(0);
-  AxisSet axes = all_axes(shape.size());
-  if (a.axis) axes = axis_set(i.name(), {*a.axis}, shape.size());
-  Shape result = without_axes(shape, axes, a.keepdims);
-  if (legacy) result = legacy_shape(result);
+  const Shape result = result_shape<A, legacy>(i.name(), shape, a);
   i.require(
-      reduced_count(shape, axes) > 0 || element_count(result) == 0, ErrorKind::kValue,
+      i.size(0) > 0 || element_count(result) == 0, ErrorKind::kValue,
       "an empty sequence has no largest or smallest element: shape {}; give an array with elements along the axis",
       to_string(shape));
   i.output(result, legacy ? DType::kFloat32 : DType::kInt64);
@@ -47,7 +57,8 @@ std::function<void(KernelContext&, const A&)> kernel(bool largest) {
   return [largest](KernelContext& c, const A& a) {
     const Shape& shape = c.input(0).shape;
     AxisSpace space{1, c.input(0).size, 1};
-    if (a.axis) space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
+    if (a.axis && !shape.empty())
+      space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
     arg_reduce(c.input(0), space, largest, c.output(0));
   };
 }
@@ -60,6 +71,8 @@ OpDef legacy(const char* name, bool largest) {
                           "Without an axis the array is flattened and the result has shape (1,). Raises ValueError for "
                           "an axis out of range or an empty array.",
                           largest ? "largest" : "smallest"),
+       .complete = complete<ArgReduceAttrs, true>,
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer = infer<ArgReduceAttrs, true>,
        .kernel = kernel<ArgReduceAttrs>(largest),
        .zero_gradient = true,
@@ -78,6 +91,8 @@ OpDef numpy(const char* name, bool largest) {
                        "of range or an empty array.",
                        largest ? "largest" : "smallest"),
        .inputs = {"a"},
+       .complete = complete<NumpyArgReduceAttrs, false>,
+       .result_dtype = result_dtypes::always(DType::kInt64),
        .infer = infer<NumpyArgReduceAttrs, false>,
        .kernel = kernel<NumpyArgReduceAttrs>(largest),
        .spelling =
@@ -96,6 +111,7 @@ OpDef argmax_channel() {
        .doc =
            "Position of the largest element along axis 1 of an array (batch, channels, ...), as float32: shape (batch, "
            "...). Raises ValueError for an array of fewer than two dimensions.",
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& i, const NoAttrs&) {
              i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",

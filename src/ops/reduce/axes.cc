@@ -8,6 +8,7 @@ namespace headrace {
 AxisSet axis_set(const char* operation, const Shape& axis, size_t ndim) {
   AxisSet axes = 0;
   for (int64_t a : axis) {
+    if (ndim == 0 && (a == 0 || a == -1)) continue;  // of a number, as NumPy has it
     const AxisSet bit = AxisSet{1} << normalize_axis(a, static_cast<int64_t>(ndim), operation);
     check((axes & bit) == 0, ErrorKind::kValue, "{}: axis {} is named twice in {}; name each axis once", operation, a,
           to_string(axis));

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "op/formula/transfer.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 
 namespace headrace {
@@ -55,6 +56,7 @@ std::vector<OpDef> check_operators() {
        .doc = "1 where |a - b| <= atol + rtol * |b| for all elements, else 0: a uint8 of shape (). Raises MXNetError "
               "unless a and b have one shape and dtype.",
        .inputs = {"a", "b"},
+       .result_dtype = result_dtypes::always(DType::kUint8),
        .infer =
            [](Infer& i, const CloseAttrs&) {
              i.require(i.shape(0) == i.shape(1) && i.dtype(0) == i.dtype(1), ErrorKind::kRuntime,

@@ -1,6 +1,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/reduce/scan.h"
 
@@ -55,6 +56,7 @@ OpDef cumsum(const char* name, std::vector<std::string> python, const char* inpu
               "Raises "
               "ValueError for an axis out of range.",
        .inputs = {input},
+       .result_dtype = result_dtypes::counting,
        .compose = [](std::span<const NDArray> in, const CumsumAttrs& a) -> std::vector<NDArray> {
          const bool counts = !a.dtype && in[0].dtype() == DType::kBool;
          NDArray x = a.dtype || counts ? cast_to(in[0], a.dtype.value_or(DType::kInt64)) : in[0];

@@ -102,7 +102,8 @@ OpDef layer_norm() {
        .array_names = {.outputs = {"output", "mean", "std"}},
        .complete =
            [](Completion& c, const LayerNormAttrs& a) {
-             if (!c.is_known(0)) return;
+             c.set_equal(0);
+             if (!c.has_rank(0)) return;
              const Shape& shape = c.shape(0);
              const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
              for (size_t k : {1, 2}) c.set(k, Shape{shape[static_cast<size_t>(axis)]});

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
 
@@ -15,8 +16,8 @@ struct NumpyNormAttrs {
   bool keepdims = false;
   static constexpr auto kFields =
       fields(field(&NumpyNormAttrs::ord, "ord",
-                   "None: root of the sum of squares; a number or inf for vectors; 1, -1, inf, -inf or "
-                   "'fro' for matrices."),
+                   "None: root of the sum of squares; a number or inf for vectors; 1, -1, 2, -2, inf, -inf, "
+                   "'fro' or 'nuc' for matrices."),
              field(&NumpyNormAttrs::axis, "axis",
                    "An axis: norms of vectors; two axes: norms of matrices; None: of the whole array."),
              field(&NumpyNormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
@@ -47,15 +48,33 @@ NDArray vector_norm(const NDArray& x, const std::string& ord, const Shape& axis,
   return call("_power_scalar", {sum}, {{"scalar", 1 / p}});
 }
 
+// The largest or smallest singular value (ord 2, -2), or the sum of all (nuc), of the matrices in two axes.
+NDArray norm_by_singular_values(const NDArray& x, const std::string& ord, int64_t row, int64_t column, bool keepdims) {
+  const bool tall = x.shape()[static_cast<size_t>(row)] > x.shape()[static_cast<size_t>(column)];
+  const NDArray matrices =
+      call("_np_moveaxis", {x},
+           {{"source", tall ? Shape{column, row} : Shape{row, column}}, {"destination", Shape{-2, -1}}});
+  static const OpDef& svd = find_op("_npi_svd");
+  const NDArray inputs[] = {item_size(x.dtype()) == 2 ? cast_to(matrices, DType::kFloat32) : matrices};
+  const NDArray values = invoke_all(svd, svd.default_attrs, inputs)[1];
+  const NDArray norm = cast_to(reduce(ord == "nuc" ? "_np_sum"
+                                      : ord == "2" ? "_np_max"
+                                                   : "_np_min",
+                                      values, {-1}, false),
+                               x.dtype());
+  if (!keepdims) return norm;
+  Shape shape = x.shape();
+  shape[static_cast<size_t>(row)] = shape[static_cast<size_t>(column)] = 1;
+  return call("_reshape_to", {norm}, {{"shape", shape}});
+}
+
 // Axes are not negative.
 NDArray matrix_norm(const NDArray& x, const std::string& ord, int64_t row, int64_t column, bool keepdims) {
   if (ord == "fro" || ord == "f") return euclidean_norm(x, {row, column}, keepdims);
-  check(ord != "nuc" && ord != "2" && ord != "-2", ErrorKind::kNotImplemented,
-        "linalg.norm: ord {} of matrices needs singular values, which are not there yet; use 1, -1, inf, -inf or 'fro'",
-        ord);
+  if (ord == "nuc" || ord == "2" || ord == "-2") return norm_by_singular_values(x, ord, row, column, keepdims);
   const bool by_column = ord == "1" || ord == "-1", by_row = ord == "inf" || ord == "-inf";
   check(by_column || by_row, ErrorKind::kValue,
-        "linalg.norm: ord '{}' is not a norm of matrices; use 1, -1, inf, -inf, 'fro' or None", ord);
+        "linalg.norm: ord '{}' is not a norm of matrices; use 1, -1, 2, -2, inf, -inf, 'fro', 'nuc' or None", ord);
   const int64_t summed = by_column ? row : column, compared = by_column ? column : row;
   NDArray sums = reduce("_np_sum", call("abs", {x}), {summed}, true);
   NDArray extreme = reduce(ord[0] == '-' ? "_np_min" : "_np_max", sums, {compared}, true);
@@ -120,9 +139,10 @@ OpDef flagged_norm() {
       {.name = "_npi_norm",
        .doc =
            "np.linalg.norm as MXNet's symbols write it. Raises ValueError for an `ord` that is no norm of what `axis` "
-           "names, and NotImplementedError for norms of matrices by singular values.",
+           "names.",
        .counted_outputs = always(4),
        .array_names = {.numbers_counted = true},
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const FlaggedNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const Shape axes = axes_of(a, static_cast<int64_t>(x.ndim()));
@@ -173,11 +193,10 @@ OpDef numpy_norm() {
   return general<NumpyNormAttrs>(
       {.name = "_np_linalg_norm",
        .python = {"np.linalg.norm"},
-       .doc =
-           "Norm of vectors or matrices. The gradient of the Euclidean norm at 0 is NaN.\n\n"
-           "Raises ValueError for an `ord` that is no norm of what `axis` names, and NotImplementedError for norms of "
-           "matrices by singular values.",
+       .doc = "Norm of vectors or matrices. The gradient of the Euclidean norm at 0 is NaN.\n\n"
+              "Raises ValueError for an `ord` that is no norm of what `axis` names.",
        .inputs = {"x"},
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const NumpyNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
          const auto ndim = static_cast<int64_t>(x.ndim());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
 
@@ -24,6 +25,8 @@ OpDef quantifier(const char* name, std::vector<std::string> aliases, const char*
               .zero_gradient = true,
               .saves_inputs = kNothing,
               .samples = {integers({2, 3}, 0, 2)}};
+  complete_reduction<NumpyReduceAttrs>(parts);
+  parts.result_dtype = result_dtypes::always(DType::kBool);
   parts.infer = [](Infer& i, const NumpyReduceAttrs& a) {
     i.output(a.result_shape(i.shape(0), a.axes(i.name(), i.shape(0).size())), DType::kBool);
     i.cost(streaming_cost(i));

@@ -2,9 +2,12 @@
 #include <cmath>
 
 #include "op/gradient.h"
+#include "op/invoke_stored.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 namespace {
@@ -33,10 +36,13 @@ struct NormAttrs {
              field(&NormAttrs::out_dtype, "out_dtype", "dtype of the result; None: that of the input."),
              field(&NormAttrs::keepdims, "keepdims", "Keep reduced axes with length 1."));
   AxisSet axes(const char* op, size_t ndim) const { return legacy_axes(op, axis, false, ndim); }
+  Shape result_shape(const Shape& shape, AxisSet set) const { return legacy_shape(without_axes(shape, set, keepdims)); }
   std::optional<double> start() const { return {}; }
 };
 
 const Reduction& reduction_of(const NormAttrs& a) { return a.ord == 1 ? absolute_sum() : euclidean(); }
+
+bool is_of_all(const NormAttrs& a) { return (!a.axis || a.axis->empty()) && !a.keepdims; }
 
 OpDef norm() {
   OpDef op = general<NormAttrs>(
@@ -46,17 +52,25 @@ OpDef norm() {
               "gradient of "
               "the Euclidean norm at 0 is NaN.\n\n"
               "Raises ValueError for an `ord` other than 1 and 2 or an axis out of range.",
+       .complete =
+           [](Completion& c, const NormAttrs& a) {
+             if (c.has_rank(0)) c.set_output(0, a.result_shape(c.shape(0), a.axes(c.name(), c.shape(0).size())));
+           },
+       .result_dtype = [](std::span<const DType> inputs, const NormAttrs& a,
+                          size_t) { return a.out_dtype.value_or(inputs[0]); },
        .infer =
            [](Infer& i, const NormAttrs& a) {
              i.require(a.ord == 1 || a.ord == 2, ErrorKind::kValue, "ord must be 1 or 2, got {}", a.ord);
-             const Shape result = without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims);
-             i.output(legacy_shape(result), a.out_dtype.value_or(i.dtype(0)));
+             i.output(a.result_shape(i.shape(0), a.axes(i.name(), i.shape(0).size())),
+                      a.out_dtype.value_or(i.dtype(0)));
              i.cost(streaming_cost(i));
            },
        .kernel =
            [](KernelContext& c, const NormAttrs& a) {
              reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0));
            },
+       .storage_forms = {{{StorageKind::kRowSparse}, {StorageKind::kDense}, reduce_all_rows, is_of_all},
+                         {{StorageKind::kCsr}, {StorageKind::kDense}, reduce_all_rows, is_of_all}},
        .gradient =
            [](Gradient& g, const NormAttrs& a) {
              elementwise_gradient<NormAttrs>(a.ord == 1 ? "_norm1_gradient" : "_norm2_gradient")(g, a);
@@ -69,12 +83,26 @@ OpDef norm() {
   return op;
 }
 
+// Of sums over all of each row; others are taken of dense copies.
+void square_sum_back(Gradient& g, const LegacyReduceAttrs& a) {
+  const NDArray& data = g.input(0);
+  if (data.storage_kind() == StorageKind::kDense && g.output().storage_kind() == StorageKind::kDense)
+    return elementwise_gradient<LegacyReduceAttrs>("_square_sum_gradient")(g, a);
+  if (data.ndim() == 2 && g.output().size() == data.shape()[0] && a.axis && a.axis->front() == 1)
+    return g.set(0, call("_mul_scalar", {call("_scale_rows", {data, g.head()})}, {{"scalar", 2.0}}));
+  const AxisSet axes = a.axes(g.op().name.c_str(), data.shape().size());
+  g.set(0, call("_square_sum_gradient", {dense(data), dense(data), spread(dense(g.head()), data.shape(), axes)}));
+}
+
 OpDef square_sum(const char* name) {
   return reduction_operator<LegacyReduceAttrs>(
       square_sum_reduction(), keeps_dtype<LegacyReduceAttrs>,
       {.name = name,
-       .doc = "Sum of squares along `axis`. Raises ValueError for an axis out of range.",
-       .gradient = elementwise_gradient<LegacyReduceAttrs>("_square_sum_gradient"),
+       .python = {std::string("nd._internal.") + name},
+       .doc = "Sum of squares along `axis`: of a row_sparse array along rows that are kept by keepdims, row_sparse. "
+              "Raises ValueError for an axis out of range.",
+       .storage_forms = reduced_row_forms(),
+       .gradient = square_sum_back,
        .saves_outputs = 1,
        .samples = {uniform({2, 3, 4})}});
 }
@@ -93,6 +121,7 @@ OpDef multi_sum_sq() {
               "num_arrays arrays are given.",
        .variadic = true,
        .array_names = {.inputs = "array_"},
+       .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& i, const MultiSumSqAttrs& a) {
              i.require(static_cast<int64_t>(i.input_count()) == a.num_arrays, ErrorKind::kValue,

@@ -106,10 +106,20 @@ void allow_fusion(OpDef& op, F reduction_of) {
   };
 }
 
+// The extents that a reduction keeps may be known before the others.
+template <class A>
+void complete_reduction(OpDef& parts) {
+  parts.complete = [](Completion& c, const A& a) {
+    if (c.has_rank(0)) c.set_output(0, a.result_shape(c.shape(0), a.axes(c.name(), c.shape(0).size())));
+  };
+}
+
 // Completes `parts` with the rule and kernel of `reduction`. Extremes of nothing are an error.
 template <class A>
 OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&), OpDef parts) {
   const bool has_identity = reduction->combine() == Combine::kSum || reduction->combine() == Combine::kProd;
+  complete_reduction<A>(parts);
+  parts.result_dtype = [dtype](std::span<const DType> inputs, const A& a, size_t) { return dtype(inputs[0], a); };
   parts.infer = [dtype, has_identity](Infer& i, const A& a) {
     const AxisSet axes = a.axes(i.name(), i.shape(0).size());
     const Shape result = a.result_shape(i.shape(0), axes);

@@ -7,6 +7,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 
 namespace headrace {
@@ -62,6 +63,8 @@ OpDef forward(SoftmaxKind kind, OpDef parts, const char* backward) {
   parts.inputs = {"data", "length"};
   parts.optional_inputs = 1;
   parts.input_count = [](const SoftmaxAttrs& a) -> size_t { return a.use_length ? 2 : 1; };
+  parts.complete = keep_shape;
+  parts.result_dtype = result_dtypes::floating;
   parts.infer = infer;
   parts.kernel = [kind](KernelContext& c, const SoftmaxAttrs& a) {
     softmax_forward(c, kind, a.axis, softmax_scale(a, negate));
@@ -167,6 +170,8 @@ OpDef softmax_activation() {
        .python = {"nd.SoftmaxActivation"},
        .doc = "Softmax over the last axis, or over the channels (axis 1). Raises ValueError for fewer than two "
               "dimensions.",
+       .complete = keep_shape,
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const ActivationAttrs& a) -> std::vector<NDArray> {
          check(in[0].ndim() >= 2, ErrorKind::kValue,
                "SoftmaxActivation: expected two or more dimensions, got shape {}; use softmax",
@@ -183,6 +188,7 @@ OpDef softmax_cross_entropy() {
        .doc = "Sum over the batch of -log softmax(data)[label]: data (batch, classes), label (batch,), result (1,). "
               "Raises ValueError for other shapes; IndexError, when the result is read, for a label that is no class.",
        .inputs = {"data", "label"},
+       .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
          const Shape &data = in[0].shape(), &label = in[1].shape();
          check(data.size() == 2 && label.size() == 1 && label[0] == data[0], ErrorKind::kValue,

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -82,6 +83,7 @@ OpDef average_operator() {
        .optional_inputs = 1,
        .output_count = [](const AverageAttrs& a) { return size_t{a.returned ? 2u : 1u}; },
        .input_count = [](const AverageAttrs& a) { return size_t{a.weighted ? 2u : 1u}; },
+       .result_dtype = result_dtypes::floating,
        .compose = average,
        .samples = {Sample({uniform({2, 3}), uniform({2, 3}, 1, 2)}),
                    Sample({uniform({2, 3}), uniform({3}, 1, 2)}, make_attrs(AverageAttrs{.axis = Shape{1}})),
@@ -185,6 +187,7 @@ std::vector<NDArray> ranked(const Ranking& ranking, Arrays in, const PercentileA
 OpDef ranking_operator(const Ranking& ranking, OpDef op) {
   op.inputs = {"a", "q"};
   op.optional_inputs = 1;
+  op.result_dtype = result_dtypes::floating;
   op.compose = [&ranking](Arrays in, const PercentileAttrs& a) { return ranked(ranking, in, a); };
   op.samples = {
       Sample({uniform({2, 3})}, make_attrs(PercentileAttrs{.q_scalar = 0.3 * ranking.most})),

@@ -2,6 +2,7 @@
 #include "op/gradient.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
+#include "ops/sparse/row_forms.h"
 
 namespace headrace {
 
@@ -59,6 +60,7 @@ OpDef legacy_sum() {
        .aliases = {"sum_axis"},
        .python = {"nd.sum", "nd.sum_axis", "NDArray.sum"},
        .doc = std::string("Sum of elements. A sum over all axes has shape (1,).") + kAxisNote,
+       .storage_forms = summed_matrix_forms(),
        .gradient = sum_gradient<LegacyReduceAttrs>,
        .saves_inputs = kNothing,
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{1}}))}});

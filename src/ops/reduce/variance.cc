@@ -84,13 +84,15 @@ OpDef distance_gradient() {
        .formula = [](Expr x, Expr mean, Expr dy, Expr scale) { return scale * dy * (x - mean); }});
 }
 
-// scale * head * (x - mean(x)), head lacking the reduced axes.
-NDArray around_mean(const NDArray& x, const NDArray& head, AxisSet axes, double scale) {
+// scale * head * (x - mean(x)) in the dtype of x, head lacking the reduced axes.
+NDArray around_mean(const NDArray& data, const NDArray& head, AxisSet axes, double scale) {
+  const NDArray x = is_floating(data.dtype()) ? data : cast_to(data, DType::kFloat32);
   Shape axis;
   for (size_t d = 0; d < x.ndim(); ++d)
     if ((axes >> d) & 1) axis.push_back(static_cast<int64_t>(d));
   NDArray mean = call("_npi_mean", {x}, {{"axis", axis}, {"keepdims", true}});
-  return call("_variance_gradient", {x, mean, spread(cast_to(head, x.dtype()), x.shape(), axes)}, {{"scale", scale}});
+  const NDArray spread_head = spread(cast_to(head, x.dtype()), x.shape(), axes);
+  return cast_to(call("_variance_gradient", {x, mean, spread_head}, {{"scale", scale}}), data.dtype());
 }
 
 template <bool root>
@@ -106,6 +108,11 @@ OpDef variance(const char* name, const char* python, const char* what) {
        .inputs = {"a"},
        .counted_outputs = always(2),
        .array_names = {.outputs = {python}},
+       .complete =
+           [](Completion& c, const VarianceAttrs& a) {
+             if (c.has_rank(0))
+               c.set_output(0, without_axes(c.shape(0), a.axes(c.name(), c.shape(0).size()), a.keepdims));
+           },
        .infer =
            [](Infer& i, const VarianceAttrs& a) {
              i.output(without_axes(i.shape(0), a.axes(i.name(), i.shape(0).size()), a.keepdims),

@@ -275,14 +275,18 @@ std::vector<NDArray> compose(std::span<const NDArray> in, const RnnAttrs& a) {
 }
 
 void complete(Completion& c, const RnnAttrs& a) {
-  if (!c.is_known(0) || c.shape(0).size() != 3) return;
   check_attrs(a);
-  const Shape& data = c.shape(0);
+  if (c.has_rank(2) && c.shape(2).size() == 3) c.set(0, {-1, c.shape(2)[1], -1});
+  if (!c.has_rank(0) || c.shape(0).size() != 3) return;
+  const Shape data = c.shape(0);
   const Sizes s(a, data[2]);
-  c.set(1, {s.parameters()});
+  if (data[2] != -1) c.set(1, {s.parameters()});
   c.set(2, s.states(data[1], s.output));
   if (is_lstm(a)) c.set(3, s.states(data[1], s.state));
   if (a.use_sequence_length) c.set(base_inputs(a), {data[1]});
+  c.set_output(0, {data[0], data[1], s.directions * s.output});
+  c.set_output(1, s.states(data[1], s.output));
+  if (is_lstm(a)) c.set_output(2, s.states(data[1], s.state));
 }
 
 Sample sample_of(const RnnAttrs& a) {

@@ -177,8 +177,9 @@ Raises ValueError when an extent is neither 1 nor the one wanted.)",
       .compose = [](std::span<const NDArray> in, const BroadcastLikeAttrs& a) -> std::vector<NDArray> {
         Shape shape = in[1].shape();
         if (a.lhs_axes || a.rhs_axes) {
-          check(a.lhs_axes && a.rhs_axes && a.lhs_axes->size() == a.rhs_axes->size(), ErrorKind::kValue,
-                "broadcast_like: lhs_axes and rhs_axes must be given together and equally long");
+          check(a.lhs_axes && a.rhs_axes && !a.lhs_axes->empty() && a.lhs_axes->size() == a.rhs_axes->size(),
+                ErrorKind::kValue,
+                "broadcast_like: lhs_axes and rhs_axes must be given together, equally long and not empty");
           Shape to = normalize_axes(*a.lhs_axes, in[0].ndim(), "broadcast_like");
           Shape from = normalize_axes(*a.rhs_axes, in[1].ndim(), "broadcast_like");
           shape = in[0].shape();

@@ -9,6 +9,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "ops/shape/geometry.h"
 
@@ -162,6 +163,33 @@ OpDef np_diagflat() {
   });
 }
 
+OpDef diagonal_places() {
+  return general({.name = "_npi_diag_indices_from",
+                  .doc = "Where the elements of the main diagonal are: int64 of shape (dimensions, extent). Raises "
+                         "ValueError unless there are two or more dimensions, of one extent.",
+                  .inputs = {"arr"},
+                  .result_dtype = result_dtypes::always(DType::kInt64),
+                  .infer =
+                      [](Infer& i, const NoAttrs&) {
+                        const Shape& shape = i.shape(0);
+                        const bool is_square = shape.size() >= 2 && std::ranges::all_of(shape, [&](int64_t extent) {
+                                                 return extent == shape[0];
+                                               });
+                        i.require(is_square, ErrorKind::kValue,
+                                  "expected two or more dimensions of one extent, got shape {}", to_string(shape));
+                        i.output({static_cast<int64_t>(shape.size()), shape[0]}, DType::kInt64);
+                      },
+                  .kernel =
+                      [](KernelContext& c, const NoAttrs&) {
+                        const Tensor& out = c.output(0);
+                        for (int64_t i = 0; i < out.size; ++i) out.as<int64_t>()[i] = i % out.shape[1];
+                      },
+                  .zero_gradient = true,
+                  .saves_inputs = kNothing,
+                  .strided_inputs = true,
+                  .samples = {uniform({3, 3}), uniform({2, 2, 2})}});
+}
+
 OpDef trace() {
   return general<DiagonalAttrs>({
       .name = "_np_trace",
@@ -220,8 +248,8 @@ OpDef triangle() {
 }  // namespace
 
 std::vector<OpDef> diagonal_operators() {
-  return {diagonal(), diagonal_scatter(), nd_diag(),        np_diag(), np_diagflat(),
-          trace(),    triangle<true>(),   triangle<false>()};
+  return {diagonal(), diagonal_scatter(), nd_diag(),        np_diag(),        np_diagflat(),
+          trace(),    diagonal_places(),  triangle<true>(), triangle<false>()};
 }
 
 }  // namespace headrace

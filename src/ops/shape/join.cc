@@ -133,10 +133,31 @@ void complete_join(Completion& c, int64_t axis) {
     sum += std::max<int64_t>(extent, 0);
     if (extent == -1) ++unknown, which = i;
   }
+  if (unknown == 0) {
+    Shape result(known->size(), -1);
+    result[at] = sum;
+    c.set_output(0, result);
+  }
   if (!c.has_output_rank() || c.output()[at] == -1 || unknown != 1) return;
   Shape rest(known->size(), -1);
   rest[at] = c.output()[at] - sum;
   if (rest[at] >= 0) c.set(which, rest);
+}
+
+void complete_stack(Completion& c, int64_t axis) {
+  Shape one;
+  if (c.has_output_rank() && !c.output().empty()) {
+    one = c.output();
+    one.erase(static_cast<size_t>(normalize_axis(axis, static_cast<int64_t>(one.size()), c.name())));
+    for (size_t i = 0; i < c.input_count(); ++i) c.set(i, one);
+  }
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    if (!c.has_rank(i)) continue;
+    one = c.shape(i);
+    const auto ndim = static_cast<int64_t>(one.size()) + 1;
+    one.insert(static_cast<size_t>(normalize_axis(axis, ndim, c.name())), static_cast<int64_t>(c.input_count()));
+    c.set_output(0, one);
+  }
 }
 
 OpDef concat() {
@@ -191,6 +212,10 @@ Raises ValueError for shapes that do not fit.)",
       .variadic = true,
       .list_input = true,
       .array_names = {.inputs = "data", .outputs = {"out"}},
+      .complete =
+          [](Completion& c, const ConcatenateAttrs& a) {
+            if (a.axis) complete_join(c, *a.axis);
+          },
       .compose =
           [](std::span<const NDArray> in, const ConcatenateAttrs& a) {
             return a.axis ? concat_along(in, *a.axis) : concat_along(flattened(in), 0);
@@ -208,6 +233,7 @@ OpDef stack() {
       .inputs = {kNp ? "arrays" : "data"},
       .variadic = true,
       .list_input = kNp,
+      .complete = [](Completion& c, const StackAttrs& a) { complete_stack(c, a.axis); },
       .infer = [](Infer& i, const StackAttrs& a) { infer_join(i, a.axis, true); },
       .kernel = [](KernelContext& c, const StackAttrs& a) { run_join(c, a.axis, true); },
       .gradient = [](Gradient& g, const StackAttrs& a) { stack_back(g, a.axis); },

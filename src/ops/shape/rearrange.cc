@@ -1,9 +1,11 @@
-// Operators put together from views: rolls, quarter turns, blocks to depth and back, and the shape itself as an array.
+// Operators put together from views: rolls, quarter turns, blocks to depth and back, elements in another number,
+// and the shape itself as an array.
 
 #include "base/check.h"
 #include "base/function_ref.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
@@ -180,6 +182,7 @@ OpDef shape_array() {
       .aliases = {"_npx_shape_array"},
       .python = {"nd.shape_array", "npx.shape_array", "NDArray.shape_array"},
       .doc = "The extents of the array, as an int64 vector.",
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = [](Infer& i,
                   const NoAttrs&) { i.output(Shape{static_cast<int64_t>(i.shape(0).size())}, DType::kInt64); },
       .kernel =
@@ -198,6 +201,7 @@ OpDef size_array() {
       .name = "size_array",
       .python = {"nd.size_array", "NDArray.size_array"},
       .doc = "The number of elements of the array, as an int64 vector of one element.",
+      .result_dtype = result_dtypes::always(DType::kInt64),
       .infer = [](Infer& i, const NoAttrs&) { i.output(Shape{1}, DType::kInt64); },
       .kernel = [](KernelContext& c, const NoAttrs&) { *c.output(0).as<int64_t>() = c.input(0).size; },
       .zero_gradient = true,
@@ -205,6 +209,34 @@ OpDef size_array() {
       .strided_inputs = true,
       .samples = {uniform({2, 3})},
   });
+}
+
+// --- resize ----------------------------------------------------------------------------------------------------------
+
+struct ResizeAttrs {
+  Shape new_shape;
+  static constexpr auto kFields = fields(field(&ResizeAttrs::new_shape, "new_shape", "Of the result.").required());
+};
+
+OpDef resize() {
+  return general<ResizeAttrs>(
+      {.name = "_npi_resize_fallback",
+       .python = {"np.resize"},
+       .doc = "The elements in order, again and again, in a new shape; zeros where there are none.",
+       .inputs = {"a"},
+       .compose = [](std::span<const NDArray> in, const ResizeAttrs& a) -> std::vector<NDArray> {
+         const NDArray& array = in[0];
+         const int64_t wanted = element_count(a.new_shape), given = array.size();
+         if (wanted == 0 || given == 0) return {full(a.new_shape, 0, array.dtype(), array.device())};
+         const Shape times{(wanted + given - 1) / given};
+         const NDArray repeated = call("tile", {reshape(array, {given})}, {{"reps", times}});
+         const NDArray enough =
+             call("slice_axis", {repeated}, {{"axis", int64_t{0}}, {"begin", int64_t{0}}, {"end", wanted}});
+         return {reshape(enough, a.new_shape)};
+       },
+       .samples = {Sample({uniform({2, 3})}, make_attrs(ResizeAttrs{{2, 5}})),
+                   Sample({uniform({2, 3})}, make_attrs(ResizeAttrs{{4}})),
+                   Sample({uniform({2, 0})}, make_attrs(ResizeAttrs{{4}}))}});
 }
 
 }  // namespace
@@ -217,7 +249,8 @@ std::vector<OpDef> rearrange_operators() {
           depth_to_space(),
           space_to_depth(),
           shape_array(),
-          size_array()};
+          size_array(),
+          resize()};
 }
 
 }  // namespace headrace

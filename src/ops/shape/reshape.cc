@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/open_extents.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
@@ -82,6 +83,13 @@ void complete_extent(Completion& c) {
   c.set(0, in);
 }
 
+// The result is the input under `shape`, a function of the input's.
+template <class F>
+void complete_reshape(Completion& c, F shape) {
+  if (c.has_rank(0)) c.set_output(0, shape(c.shape(0)));
+  complete_extent(c);
+}
+
 bool has_no_codes(const Shape& shape) {
   return !shape.empty() && std::ranges::all_of(shape, [](int64_t extent) { return extent > 0; });
 }
@@ -100,6 +108,11 @@ Shape deprecated_target(const Shape& in, const ReshapeAttrs& a) {
   for (int64_t& extent : codes)
     if (extent == 0) extent = -1;
   return codes;
+}
+
+Shape nd_shape(const Shape& in, const ReshapeAttrs& a, const char* name) {
+  const Shape codes = a.shape.empty() && !a.target_shape.empty() ? deprecated_target(in, a) : a.shape;
+  return resolve_nd_reshape(in, codes, a.reverse, name);
 }
 
 OpDef reshape_to() {
@@ -131,12 +144,11 @@ Raises ValueError when the new shape is smaller and MXNetError when it does not 
        .complete =
            [](Completion& c, const ReshapeAttrs& a) {
              if (has_no_codes(a.shape)) c.set_output(0, a.shape);
-             complete_extent(c);
+             complete_reshape(c, [&](const Shape& in) { return nd_shape(in, a, c.name()); });
            },
        .samples = {{{uniform({2, 3, 4})}, make_attrs(ReshapeAttrs{.shape = {-3, -4, 2, -1}})}}},
       [](const char* name, const Geometry& in, Geometry& out, const ReshapeAttrs& a) {
-        Shape codes = a.shape.empty() && !a.target_shape.empty() ? deprecated_target(in.shape, a) : a.shape;
-        return reshaped(in, resolve_nd_reshape(in.shape, codes, a.reverse, name), out);
+        return reshaped(in, nd_shape(in.shape, a, name), out);
       });
 }
 
@@ -153,7 +165,7 @@ fit otherwise.)",
        .complete =
            [](Completion& c, const NpReshapeAttrs& a) {
              if (has_no_codes(a.newshape)) c.set_output(0, a.newshape);
-             complete_extent(c);
+             complete_reshape(c, [&](const Shape& in) { return resolve_np_reshape(in, a.newshape, c.name()); });
            },
        .samples = {{{uniform({2, 3, 4})}, make_attrs(NpReshapeAttrs{.newshape = {4, -1}})}}},
       [](const char* name, const Geometry& in, Geometry& out, const NpReshapeAttrs& a) {
@@ -171,6 +183,11 @@ Codes: -1 is inferred; -2 copies an extent; -3 drops an axis of extent 1; -4 cop
 two extents; -6 splits one extent into the next two numbers. With reverse=True codes are matched from the last axis.
 Raises ValueError when the new shape is smaller and MXNetError when it does not fit otherwise.)",
        .inputs = {"a"},
+       .complete =
+           [](Completion& c, const NpxReshapeAttrs& a) {
+             complete_reshape(
+                 c, [&](const Shape& in) { return resolve_npx_reshape(in, a.newshape, a.reverse, c.name()); });
+           },
        .samples = {{{uniform({2, 3, 4})}, make_attrs(NpxReshapeAttrs{.newshape = {-5, -2}})}}},
       [](const char* name, const Geometry& in, Geometry& out, const NpxReshapeAttrs& a) {
         return reshaped(in, resolve_npx_reshape(in.shape, a.newshape, a.reverse, name), out);
@@ -183,6 +200,13 @@ OpDef flatten() {
        .aliases = {"flatten", "_npx_batch_flatten"},
        .python = {"nd.flatten", "nd.Flatten", "npx.batch_flatten", "NDArray.flatten"},
        .doc = "All axes but the first become one: (d0, d1, ..., dn) gives (d0, d1*...*dn).",
+       .complete =
+           [](Completion& c, const NoAttrs&) {
+             if (c.has_rank(0) && c.shape(0).empty()) return;
+             complete_reshape(c, [](const Shape& in) {
+               return Shape{in[0], open_product({in.data() + 1, in.size() - 1})};
+             });
+           },
        .samples = {uniform({2, 3, 4}), uniform({5})}},
       [](const char* name, const Geometry& in, Geometry& out, const NoAttrs&) {
         check(!in.shape.empty(), ErrorKind::kRuntime, "{}: the array needs at least one axis, got shape ()", name);
@@ -229,6 +253,12 @@ OpDef expand_dims() {
        .np_inputs = {"a"},
        .complete =
            [](Completion& c, const AxisAttrs& a) {
+             if (c.has_rank(0)) {
+               Shape out = c.shape(0);
+               const auto ndim = static_cast<int64_t>(out.size()) + 1;
+               out.insert(static_cast<size_t>(normalize_axis(a.axis, ndim, c.name())), 1);
+               c.set_output(0, out);
+             }
              if (!c.has_output_rank() || c.output().empty()) return;
              Shape in = c.output();
              in.erase(static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(in.size()), c.name())));
@@ -246,7 +276,8 @@ OpDef expand_dims() {
 
 Geometry squeezed(const char* name, const Geometry& in, const std::optional<Shape>& axis) {
   Shape drop;
-  if (axis) {
+  const bool is_number = in.shape.empty() && axis && (*axis == Shape{0} || *axis == Shape{-1});  // as in NumPy
+  if (axis && !is_number) {
     drop = normalize_axes(*axis, in.shape.size(), name);
     for (int64_t d : drop)
       check(in.shape[static_cast<size_t>(d)] == 1, ErrorKind::kRuntime,

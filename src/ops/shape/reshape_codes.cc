@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "op/open_extents.h"
 
 namespace headrace {
 namespace {
@@ -90,20 +91,20 @@ class Resolver {
         out_.push_back(1);
         break;
       case Code::kCopy:
-        out_.push_back(next());
+        copy();
         break;
       case Code::kDropOne: {
         int64_t extent = next();
-        check(extent == 1, ErrorKind::kRuntime, "{}: code -3 drops an axis of extent 1, but it is {} in {}", operation_,
-              extent, to_string(in_));
+        check(extent == 1 || extent == -1, ErrorKind::kRuntime,
+              "{}: code -3 drops an axis of extent 1, but it is {} in {}", operation_, extent, to_string(in_));
         break;
       }
       case Code::kCopyRest:
-        while (position_ < in_.size()) out_.push_back(next());
+        while (position_ < in_.size()) copy();
         break;
       case Code::kMerge: {
-        int64_t first = next();
-        out_.push_back(first * next());
+        const int64_t pair[] = {next(), next()};
+        out_.push_back(open_product(pair));
         break;
       }
       case Code::kSplit:
@@ -112,9 +113,11 @@ class Resolver {
     }
   }
 
-  Shape finish(int64_t size) {
-    if (infer_at_ >= 0) {
-      int64_t known = element_count(out_);
+  Shape finish() {
+    if (infer_at_ >= 0 && is_open(in_)) {
+      out_[static_cast<size_t>(infer_at_)] = inferred_beside_open();
+    } else if (infer_at_ >= 0) {
+      const int64_t size = element_count(in_), known = element_count(out_);
       check(known > 0 && size % known == 0, ErrorKind::kRuntime,
             "{}: cannot infer the extent -1: {} elements do not divide into shape {}", operation_, size,
             to_string(codes_));
@@ -125,6 +128,23 @@ class Resolver {
   }
 
  private:
+  void copy() {
+    out_.push_back(next());
+    open_copies_ += out_.back() == -1;
+  }
+
+  // What is not known and stands on both sides does not count; -1 where something else is not known.
+  int64_t inferred_beside_open() const {
+    if (std::ranges::count(in_, -1) != open_copies_) return -1;
+    const auto known = [](const Shape& shape) {
+      Shape all = shape;
+      std::ranges::replace(all, int64_t{-1}, int64_t{1});
+      return element_count(all);
+    };
+    const int64_t from = known(in_), to = known(out_);
+    return to > 0 && from % to == 0 ? from / to : -1;
+  }
+
   int64_t next() {
     check(position_ < in_.size(), ErrorKind::kRuntime, "{}: shape {} refers to more axes than the input {} has",
           operation_, to_string(codes_), to_string(in_));
@@ -135,10 +155,10 @@ class Resolver {
     int64_t extent = next(), left = item.left, right = item.right;
     check(left > 0 || right > 0, ErrorKind::kRuntime, "{}: at most one extent of a split may be -1 in {}", operation_,
           to_string(codes_));
-    if (left < 0) left = extent / right;
-    if (right < 0) right = extent / left;
-    check(left * right == extent, ErrorKind::kRuntime, "{}: {} cannot be split into {} x {}", operation_, extent, left,
-          right);
+    if (left < 0) left = extent == -1 ? -1 : extent / right;
+    if (right < 0) right = extent == -1 ? -1 : extent / left;
+    check(extent == -1 || left * right == extent, ErrorKind::kRuntime, "{}: {} cannot be split into {} x {}",
+          operation_, extent, left, right);
     out_.push_back(reverse_ ? right : left);
     out_.push_back(reverse_ ? left : right);
   }
@@ -149,6 +169,7 @@ class Resolver {
   const char* operation_;
   size_t position_ = 0;
   int64_t infer_at_ = -1;
+  int64_t open_copies_ = 0;  // of extents that are not known
   Shape out_;
 };
 
@@ -171,8 +192,8 @@ Shape resolve(const Shape& in, const Shape& codes, bool reverse, Code (*meaning)
   }
   Resolver resolver(std::move(axes), codes, reverse, operation);
   for (const Item& item : items) resolver.apply(item);
-  Shape result = resolver.finish(element_count(in));
-  check_size(in, result, codes, operation);
+  Shape result = resolver.finish();
+  if (!is_open(in) && !is_open(result)) check_size(in, result, codes, operation);
   return result;
 }
 

@@ -1,5 +1,5 @@
 // MXNet's shape codes. Each function gives the plain shape that codes mean for an input shape and raises, naming the
-// operation, when they do not fit it.
+// operation, when they do not fit it. Extents of the input that are not known (-1) leave others of the result unknown.
 #pragma once
 
 #include <vector>

@@ -132,8 +132,20 @@ void slice_matrix(SparseContext& c, const SliceAttrs& a) {
   slice_csr(c, ranges[0], ranges[1]);
 }
 
+// Of an axis whose extent is not known nothing follows.
+template <class A>
+void complete_slice(Completion& c, const A& a) {
+  if (!c.has_rank(0)) return;
+  Shape known = c.shape(0), result;
+  std::ranges::replace(known, int64_t{-1}, int64_t{0});
+  const Ranges ranges = ranges_of(a, known, c.name());
+  for (size_t i = 0; i < ranges.size(); ++i) result.push_back(c.shape(0)[i] == -1 ? -1 : ranges[i].count);
+  c.set_output(0, result);
+}
+
 template <class A>
 OpDef slicing(OpDef g) {
+  g.complete = complete_slice<A>;
   g.gradient = [name = g.name](Gradient& d, const A& a) {
     const Shape& shape = d.input(0).shape();
     d.set(0, call("_basic_index_scatter", {d.head()},

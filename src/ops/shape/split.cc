@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
+#include "op/rule.h"
 #include "op/trace.h"
 #include "ops/shape/geometry.h"
 
@@ -101,6 +102,12 @@ size_t count_of(const SplitAttrs& a) {
 size_t count_of(const HsplitAttrs& a) { return count_of(as_split(a, 2)); }
 
 template <class A>
+size_t cut_axis(const A& a, size_t ndim, const char* name) {
+  return static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(ndim), name));
+}
+size_t cut_axis(const HsplitAttrs& a, size_t ndim, const char* name) { return cut_axis(as_split(a, ndim), ndim, name); }
+
+template <class A>
 std::vector<NDArray> split(const NDArray& array, const A& a, const char* name) {
   Parts parts = parts_of(a, array.shape(), name);
   Geometry whole{array.shape(), array.strides(), array.view()->offset()};
@@ -141,9 +148,31 @@ void join_back(Gradient& g, const Parts& parts) {
   g.set(0, invoke_all(concat, attrs_of(concat, {{"dim", parts.axis}}), heads)[0]);
 }
 
+// Where the extent that is cut is not known, those of the parts are not either.
+template <class A>
+void complete_split(Completion& c, const A& a) {
+  for (size_t k = 0; !a.squeeze_axis && k < count_of(a); ++k) {
+    if (!c.has_output_rank(k)) continue;
+    Shape in = c.output(k);
+    in[cut_axis(a, in.size(), c.name())] = -1;
+    c.set(0, in);
+  }
+  if (!c.has_rank(0)) return;
+  const Shape& in = c.shape(0);
+  const size_t axis = cut_axis(a, in.size(), c.name());
+  const Shape edges = in[axis] == -1 ? Shape{} : parts_of(a, in, c.name()).edges;
+  for (size_t k = 0; k < count_of(a); ++k) {
+    Shape part = in;
+    if (!edges.empty()) part[axis] = edges[k + 1] - edges[k];
+    if (a.squeeze_axis) part.erase(axis);
+    c.set_output(k, part);
+  }
+}
+
 template <class A>
 OpDef splitting(OpDef g) {
   const std::string name = g.name;
+  g.complete = complete_split<A>;
   g.outputs = 0;
   g.output_count = [](const A& a) { return count_of(a); };
   g.compose = [name](std::span<const NDArray> in, const A& a) { return split(in[0], a, name.c_str()); };

@@ -115,6 +115,12 @@ OpDef transposing(OpDef g) {
     d.set(0, call("transpose", {d.head()}, {{"axes", back}}));
   };
   g.complete = [](Completion& c, const A& a) {
+    if (c.has_rank(0)) {
+      const Shape& in = c.shape(0);
+      Shape out;
+      for (int64_t axis : order_of(a, in.size(), c.name())) out.push_back(in[static_cast<size_t>(axis)]);
+      c.set_output(0, out);
+    }
     if (!c.has_output_rank()) return;
     const Shape& out = c.output();
     const Shape order = order_of(a, out.size(), c.name());

@@ -3,6 +3,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/sort/ordering.h"
@@ -161,6 +162,7 @@ OpDef numpy_argsort() {
        .doc = "The positions that sort along `axis`, as int64; equal values keep their order, NaN comes last. Raises "
               "ValueError for an axis out of range.",
        .inputs = {"a"},
+       .result_dtype = result_dtypes::always(DType::kInt64),
        .compose = [](std::span<const NDArray> in, const NumpySortAttrs& a) -> std::vector<NDArray> {
          check_order(a, "argsort");
          return {call(find_op("argsort"), make_attrs(ArgsortAttrs{a.axis, true, DType::kInt64}), {in[0]})};
@@ -215,6 +217,8 @@ OpDef topk() {
          return a.ret_typ == "value" || a.ret_typ == "both" ? 2 : 1;
        },
        .array_names = {.numbers_counted = true},
+       .result_dtype = [](std::span<const DType> inputs, const TopkAttrs& a,
+                          size_t k) { return a.ret_typ == "indices" || k == 1 ? a.dtype : inputs[0]; },
        .infer = infer_topk,
        .kernel = topk_kernel,
        .gradient =

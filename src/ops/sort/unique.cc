@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "op/formula/transfer.h"
 #include "op/invoke.h"
+#include "op/result_dtype.h"
 #include "op/spelling.h"
 
 namespace headrace {
@@ -88,6 +89,8 @@ OpDef unique() {
        .output_count = [](const UniqueAttrs& a) -> size_t {
          return 1 + size_t{a.return_index} + size_t{a.return_inverse} + size_t{a.return_counts};
        },
+       .result_dtype = [](std::span<const DType> inputs, const UniqueAttrs&,
+                          size_t k) { return k == 0 ? inputs[0] : DType::kInt64; },
        .compose = [](std::span<const NDArray> in, const UniqueAttrs& a) -> std::vector<NDArray> {
          const auto ndim = static_cast<int64_t>(in[0].ndim());
          const int64_t axis = a.axis ? normalize_axis(*a.axis, ndim, "unique") : 0;
@@ -101,7 +104,10 @@ OpDef unique() {
          if (a.return_counts) results.push_back(int64_vector(groups.counts, device));
          return results;
        },
-       .samples = {values({3, 1, 3, 2})}});
+       .samples = {values({3, 1, 3, 2}),
+                   Sample(
+                       {values({3, 1, 3, 2})},
+                       make_attrs(UniqueAttrs{.return_index = true, .return_inverse = true, .return_counts = true}))}});
 }
 
 // --- counting --------------------------------------------------------------------------------------------------------
@@ -125,6 +131,8 @@ OpDef bincount() {
            "Waits for the arrays. Raises ValueError for negative or non-integer values, or weights of another shape.",
        .inputs = {"x", "weights"},
        .optional_inputs = 1,
+       .result_dtype = [](std::span<const DType> inputs, const BincountAttrs&,
+                          size_t) { return inputs.size() == 2 ? inputs[1] : DType::kInt32; },
        .compose = [](std::span<const NDArray> in, const BincountAttrs& a) -> std::vector<NDArray> {
          check(!is_floating(in[0].dtype()) && in[0].ndim() == 1, ErrorKind::kValue,
                "bincount: expected integers of one dimension, got {} of shape {}", dtype_name(in[0].dtype()),
@@ -152,7 +160,8 @@ OpDef bincount() {
            [](const BincountAttrs& a, size_t inputs) {
              return Spelling{"_npi_bincount", {{"minlength", a.minlength}, {"has_weights", inputs > 1}}};
            },
-       .samples = {values({1, 1, 3}, DType::kInt32)}});
+       .zero_gradient = true,
+       .samples = {values({1, 1, 3}, DType::kInt64), Sample({values({1, 1, 3}, DType::kInt32), uniform({3})})}});
 }
 
 struct HistogramAttrs {
@@ -202,6 +211,8 @@ OpDef histogram() {
        .inputs = {"data", "bins"},
        .optional_inputs = 1,
        .outputs = 2,
+       .result_dtype = [](std::span<const DType> inputs, const Attrs& a,
+                          size_t k) { return k == 0 ? DType::kInt64 : result_dtypes::floating(inputs, a, k); },
        .compose = [](std::span<const NDArray> in, const HistogramAttrs& a) -> std::vector<NDArray> {
          const std::vector<double> x = values_of<double>(in[0], ComputeType::kFloat64);
          const std::vector<double> edges = bin_edges(in, a, x);
@@ -217,8 +228,8 @@ OpDef histogram() {
          const DType dtype = is_floating(in[0].dtype()) ? in[0].dtype() : DType::kFloat32;
          return {int64_vector(counts, device), cast_to(bounds, dtype)};
        },
-       .samples = {
-           Sample({values({0.1, 0.5, 2.5})}, make_attrs(HistogramAttrs{.bin_cnt = 3, .range = Doubles{0, 3}}))}});
+       .samples = {Sample({values({0.1, 0.5, 2.5})},
+                          make_attrs(HistogramAttrs{.bin_cnt = 3, .range = Doubles{0, 3}}))}});
 }
 
 }  // namespace

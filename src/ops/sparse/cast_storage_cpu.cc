@@ -99,7 +99,7 @@ std::vector<OpDef> cast_storage_operators() {
            R"(The same elements, stored in another way: 'default' (dense), 'row_sparse' (the rows that are not zero) or 'csr'
 (the elements of a matrix that are not zero).
 
-The gradient passes unchanged. In a graph all arrays are dense. Raises ValueError for another name, and for a csr array of
+The gradient passes unchanged. In a compiled graph all arrays are dense. Raises ValueError for another name, and for a csr array of
 other than two axes.)",
        .infer =
            [](Infer& i, const CastStorageAttrs& a) {

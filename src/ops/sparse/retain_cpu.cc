@@ -28,27 +28,27 @@ std::vector<int64_t> chosen(const void* data, DType dtype, int64_t count) {
   return numbers;
 }
 
-// Copies the stored rows at these positions.
-void keep_rows(SparseContext& c, const std::vector<int64_t>& positions) {
-  const SparseParts& from = c.parts(0);
-  SparseParts kept = c.make(0, static_cast<int64_t>(positions.size()));
-  const size_t row = static_cast<size_t>(row_size(c.output().shape())) * item_size(c.output().dtype());
-  for (size_t i = 0; i < positions.size(); ++i) {
-    kept.index()[i] = from.index()[positions[i]];
-    std::memcpy(kept.values_as<char>() + i * row, from.values_as<char>() + static_cast<size_t>(positions[i]) * row,
-                row);
-  }
-  c.set(0, std::move(kept));
-}
-
 void retain_rows(SparseContext& c, const NoAttrs&) {
   const View& indices = c.input(1);
-  const std::vector<int64_t> rows = chosen(indices.data(), indices.dtype(), indices.size());
+  const int64_t extent = c.output().shape()[0];
+  std::vector<int64_t> rows = chosen(indices.data(), indices.dtype(), indices.size());
+  std::erase_if(rows, [extent](int64_t row) { return row < 0 || row >= extent; });
   const SparseParts& from = c.parts(0);
-  std::vector<int64_t> positions;
-  for (int64_t i = 0; i < from.count(); ++i)
-    if (std::ranges::binary_search(rows, from.index()[i])) positions.push_back(i);
-  keep_rows(c, positions);
+  const int64_t* const first = from.index();
+  const int64_t* const last = first + from.count();
+  SparseParts kept = c.make(0, static_cast<int64_t>(rows.size()));
+  std::ranges::copy(rows, kept.index());
+  const size_t row = static_cast<size_t>(row_size(c.output().shape())) * item_size(c.output().dtype());
+  char* to = kept.values_as<char>();
+  for (int64_t number : rows) {
+    const int64_t* const found = std::lower_bound(first, last, number);
+    if (found != last && *found == number)
+      std::memcpy(to, from.values_as<char>() + static_cast<size_t>(found - first) * row, row);
+    else
+      std::memset(to, 0, row);
+    to += row;
+  }
+  c.set(0, std::move(kept));
 }
 
 void retain_dense(KernelContext& c, const NoAttrs&) {
@@ -63,27 +63,28 @@ void retain_dense(KernelContext& c, const NoAttrs&) {
 }  // namespace
 
 std::vector<OpDef> retain_operators() {
-  return {general({.name = "_sparse_retain",
-                   .python = {"nd.sparse_retain"},
-                   .doc = R"(The rows of a row_sparse array whose numbers are in indices; all others are zero.
+  return {general(
+      {.name = "_sparse_retain",
+       .python = {"nd.sparse_retain"},
+       .doc = R"(The rows of a row_sparse array whose numbers are in indices, those of zeros too; all others are zero.
 
 Raises ValueError unless data has an axis and indices have one.)",
-                   .inputs = {"data", "indices"},
-                   .infer =
-                       [](Infer& i, const NoAttrs&) {
-                         i.require(!i.shape(0).empty() && i.shape(1).size() == 1, ErrorKind::kValue,
-                                   "expected data of at least one axis and indices of one, got shapes {} and {}",
-                                   to_string(i.shape(0)), to_string(i.shape(1)));
-                         i.output(i.shape(0), i.dtype(0));
-                       },
-                   .kernel = retain_dense,
-                   .storage_forms = {{{kRowSparse, kDense}, {kRowSparse}, retain_rows}},
-                   .gradient =
-                       [](Gradient& g, const NoAttrs&) {
-                         g.set(0, call(g.op(), g.attrs(), {g.head(), g.input(1)}));
-                       },
-                   .saves_inputs = 0b10,
-                   .samples = {std::vector{uniform({4, 2}), values({3, 1}, DType::kInt64)}}})};
+       .inputs = {"data", "indices"},
+       .infer =
+           [](Infer& i, const NoAttrs&) {
+             i.require(!i.shape(0).empty() && i.shape(1).size() == 1, ErrorKind::kValue,
+                       "expected data of at least one axis and indices of one, got shapes {} and {}",
+                       to_string(i.shape(0)), to_string(i.shape(1)));
+             i.output(i.shape(0), i.dtype(0));
+           },
+       .kernel = retain_dense,
+       .storage_forms = {{{kRowSparse, kDense}, {kRowSparse}, retain_rows}},
+       .gradient =
+           [](Gradient& g, const NoAttrs&) {
+             g.set(0, call(g.op(), g.attrs(), {g.head(), g.input(1)}));
+           },
+       .saves_inputs = 0b10,
+       .samples = {std::vector{uniform({4, 2}), values({3, 1}, DType::kInt64)}}})};
 }
 
 void slice_csr(SparseContext& c, const SliceRange& rows, const SliceRange& columns) {

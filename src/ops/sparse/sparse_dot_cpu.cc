@@ -23,74 +23,101 @@ constexpr double kNsPerProduct = 0.3;
 
 double cost_of(const SparseParts& csr, int64_t n) { return kNsPerProduct * static_cast<double>(csr.count() * n); }
 
-// to[j] = sum over the elements of each row of value * dense[column][j], for j in [begin, end).
+// The other factor, by rows: dense, or row_sparse, which has no row of zeros.
 template <class T>
-void rows_times_dense(const SparseParts& csr, const T* dense, int64_t n, int64_t first, int64_t last, T* to) {
+struct RowFactor {
+  RowFactor(const SparseContext& c, size_t input) : width(row_size(c.input(input).shape())) {
+    if (kind_of(c.input(input)) == kDense) {
+      values = SparseContext::data<T>(c.input(input));
+      return;
+    }
+    const SparseParts& parts = c.parts(input);
+    values = parts.values_as<T>();
+    if (parts.count() == c.input(input).shape()[0]) return;
+    first = parts.index();
+    last = first + parts.count();
+  }
+  // Null: all zero.
+  const T* row(int64_t number) const {
+    if (!first) return values + number * width;
+    const int64_t* const found = std::lower_bound(first, last, number);
+    return found != last && *found == number ? values + (found - first) * width : nullptr;
+  }
+
+  const T* values = nullptr;
+  int64_t width;
+  const int64_t *first = nullptr, *last = nullptr;  // the numbers of the rows, unless all are there
+};
+
+// to[r] = sum over the elements of row r of value * factor[column].
+template <class T>
+void rows_times_factor(const SparseParts& csr, const RowFactor<T>& factor, int64_t begin, int64_t end, T* to) {
+  const int64_t n = factor.width;
   std::vector<Sum<T>> sums(static_cast<size_t>(n));
-  for (int64_t r = first; r < last; ++r) {
+  for (int64_t r = begin; r < end; ++r) {
     std::ranges::fill(sums, Sum<T>{});
     for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i) {
       const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
-      const T* const row = dense + csr.index()[i] * n;
-      for (int64_t j = 0; j < n; ++j) sums[static_cast<size_t>(j)] += value * static_cast<Sum<T>>(row[j]);
+      const T* const row = factor.row(csr.index()[i]);
+      for (int64_t j = 0; row && j < n; ++j) sums[static_cast<size_t>(j)] += value * static_cast<Sum<T>>(row[j]);
     }
     for (int64_t j = 0; j < n; ++j) to[r * n + j] = static_cast<T>(sums[static_cast<size_t>(j)]);
   }
 }
 
-void csr_times_dense(SparseContext& c, const DotAttrs&) {
+void csr_times_rows(SparseContext& c, const DotAttrs&) {
   const SparseParts& csr = c.parts(0);
-  const View &dense = c.input(1), &to = c.output();
-  const int64_t rows = c.input(0).shape()[0], n = row_size(dense.shape());
-  dispatch(to.dtype(), [&]<class T>() {
-    parallel_for(rows, 1, cost_of(csr, n), [&](int64_t first, int64_t last) {
-      rows_times_dense(csr, SparseContext::data<T>(dense), n, first, last, SparseContext::data<T>(to));
+  dispatch(c.output().dtype(), [&]<class T>() {
+    const RowFactor<T> factor(c, 1);
+    parallel_for(c.input(0).shape()[0], 1, cost_of(csr, factor.width), [&](int64_t begin, int64_t end) {
+      rows_times_factor(csr, factor, begin, end, SparseContext::data<T>(c.output()));
     });
   });
 }
 
-// Adds value * dense[row] to the row place_of(column) of the result, for each element of the csr matrix. Threads share
-// the columns of the dense matrix, so the order of the sums does not depend on how many there are.
+// Adds value * factor[row] to the row place_of(column) of the result, for each element of the csr matrix. Threads share
+// the columns of the factor, so the order of the sums does not depend on how many there are.
 template <class T, class Place>
-void scatter_products(const SparseParts& csr, int64_t rows, const T* dense, int64_t n, int64_t result_rows, T* to,
+void scatter_products(const SparseParts& csr, int64_t rows, const RowFactor<T>& factor, int64_t result_rows, T* to,
                       const Place& place_of) {
+  const int64_t n = factor.width;
   parallel_for(n, 16, cost_of(csr, n), [&](int64_t begin, int64_t end) {
     const int64_t width = end - begin;
     std::vector<Sum<T>> sums(static_cast<size_t>(result_rows * width));
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t i = csr.row_begin()[r]; i < csr.row_begin()[r + 1]; ++i) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* const row = factor.row(r);
+      for (int64_t i = csr.row_begin()[r]; row && i < csr.row_begin()[r + 1]; ++i) {
         const auto value = static_cast<Sum<T>>(csr.values_as<T>()[i]);
-        Sum<T>* const sum = sums.data() + place_of(csr.index()[i]) * width;
-        for (int64_t j = 0; j < width; ++j) sum[j] += value * static_cast<Sum<T>>(dense[r * n + begin + j]);
+        Sum<T>* const sum = sums.data() + place_of(i) * width;
+        for (int64_t j = 0; j < width; ++j) sum[j] += value * static_cast<Sum<T>>(row[begin + j]);
       }
+    }
     for (int64_t k = 0; k < result_rows; ++k)
       for (int64_t j = 0; j < width; ++j)
         to[k * n + begin + j] = static_cast<T>(sums[static_cast<size_t>(k * width + j)]);
   });
 }
 
-void transposed_csr_times_dense(SparseContext& c, const DotAttrs&) {
+void transposed_csr_times_rows(SparseContext& c, const DotAttrs&) {
   const SparseParts& csr = c.parts(0);
-  const View &dense = c.input(1), &to = c.output();
+  const View& to = c.output();
   dispatch(to.dtype(), [&]<class T>() {
-    scatter_products(csr, c.input(0).shape()[0], SparseContext::data<T>(dense), row_size(dense.shape()), to.shape()[0],
-                     SparseContext::data<T>(to), [](int64_t column) { return column; });
+    scatter_products(csr, c.input(0).shape()[0], RowFactor<T>(c, 1), to.shape()[0], SparseContext::data<T>(to),
+                     [&](int64_t i) { return csr.index()[i]; });
   });
 }
 
-void transposed_csr_times_dense_by_rows(SparseContext& c, const DotAttrs&) {
+void transposed_csr_times_rows_by_rows(SparseContext& c, const DotAttrs&) {
   const SparseParts& csr = c.parts(0);
-  const View& dense = c.input(1);
-  std::vector<int64_t> columns(csr.index(), csr.index() + csr.count());
+  std::vector<int64_t> places(csr.index(), csr.index() + csr.count()), columns = places;
   std::ranges::sort(columns);
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
   SparseParts result = c.make(0, static_cast<int64_t>(columns.size()));
   std::ranges::copy(columns, result.index());
-  std::vector<int64_t> place(static_cast<size_t>(c.output().shape()[0]));
-  for (size_t i = 0; i < columns.size(); ++i) place[static_cast<size_t>(columns[i])] = static_cast<int64_t>(i);
+  for (int64_t& place : places) place = std::ranges::lower_bound(columns, place) - columns.begin();
   dispatch(c.output().dtype(), [&]<class T>() {
-    scatter_products(csr, c.input(0).shape()[0], SparseContext::data<T>(dense), row_size(dense.shape()), result.count(),
-                     result.values_as<T>(), [&](int64_t column) { return place[static_cast<size_t>(column)]; });
+    scatter_products(csr, c.input(0).shape()[0], RowFactor<T>(c, 1), result.count(), result.values_as<T>(),
+                     [&](int64_t i) { return places[static_cast<size_t>(i)]; });
   });
   c.set(0, std::move(result));
 }
@@ -152,10 +179,12 @@ bool is_dense_wanted(const DotAttrs& a) { return is_transposed(a) && a.forward_s
 }  // namespace
 
 std::vector<StorageForm> sparse_dot_forms() {
-  return {{{kCsr, kDense}, {kDense}, csr_times_dense, is_plain},
-          {{kCsr, kDense}, {kDense}, transposed_csr_times_dense, is_dense_wanted},
-          {{kCsr, kDense}, {kRowSparse}, transposed_csr_times_dense_by_rows, is_transposed},
-          {{kCsr, kDense}, {kDense}, transposed_csr_times_dense, is_transposed},
+  return {{{kCsr, kDense}, {kDense}, csr_times_rows, is_plain},
+          {{kCsr, kRowSparse}, {kDense}, csr_times_rows, is_plain},
+          {{kCsr, kDense}, {kDense}, transposed_csr_times_rows, is_dense_wanted},
+          {{kCsr, kDense}, {kRowSparse}, transposed_csr_times_rows_by_rows, is_transposed},
+          {{kCsr, kRowSparse}, {kRowSparse}, transposed_csr_times_rows_by_rows, is_transposed},
+          {{kCsr, kDense}, {kDense}, transposed_csr_times_rows, is_transposed},
           {{kDense, kCsr}, {kDense}, dense_times_csr_as_dense, is_plain_and_dense},
           {{kDense, kCsr}, {kCsr}, dense_times_csr_as_csr, is_plain},
           {{kDense, kCsr}, {kDense}, dense_times_csr_as_dense, is_plain}};

@@ -1,6 +1,7 @@
 // How many elements a csr matrix stores.
 
 #include "op/kernel.h"
+#include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/sparse_context.h"
 
@@ -47,6 +48,7 @@ std::vector<OpDef> stored_count_operators() {
        .doc =
            "The number of stored elements of a csr matrix, explicit zeros among them, as int64: of the whole as shape "
            "(1,), of each column or of each row. Raises MXNetError for other arrays.",
+       .result_dtype = result_dtypes::always(DType::kInt64),
        .infer = infer,
        .kernel = refuse_dense,
        .storage_forms = {{{StorageKind::kCsr}, {StorageKind::kDense}, count_stored}},

@@ -24,8 +24,10 @@ TEST(Coordinates, FlatIndicesOfHugeCoordinatesWrapAround) {
 
 TEST(Coordinates, ShapesWithoutCoordinatesAreRefused) {
   const NDArray x = integers({INT64_MIN}, {1});
-  for (const Shape& shape : {Shape{-1, -1}, Shape{0}})
+  for (const Shape& shape : {Shape{-1, -1}, Shape{2, 0}})
     EXPECT_THROW(call("_unravel_index", {x}, {{"shape", shape}}).wait_to_read(), Error);
+  for (const Shape& shape : {Shape{-1}, Shape{0}})  // the first coordinate takes all
+    EXPECT_EQ(call("_unravel_index", {x}, {{"shape", shape}}).to_vector<int64_t>(), x.to_vector<int64_t>());
 }
 
 }  // namespace

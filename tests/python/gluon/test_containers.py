@@ -135,11 +135,23 @@ def test_pixel_shuffle(array, kind, factor, shape):
     close(getattr(contrib, kind)(factor)(array(x)), shuffled(x, factors))
 
 
-def test_sparse_embedding(array):
+def test_sparse_embedding():
     layer = contrib.SparseEmbedding(4, 3)
-    layer.initialize()
-    close(layer(array(numpy.array([1.0, 3.0]))), layer.weight.data().asnumpy()[[1, 3]])
+    layer.initialize(hr.init.One())
+    trainer = hr.gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 1})
+    x = nd.array([1, 3, 3])
+    with hr.autograd.record():
+        out = layer(x)
+    out.backward()
+    assert out.asnumpy().tolist() == [[1, 1, 1]] * 3
+    assert layer.weight.grad().indices.asnumpy().tolist() == [1, 3]
+    trainer.step(1)
+    weight = layer.weight.row_sparse_data(nd.arange(4))
+    assert weight.stype == "row_sparse"
+    assert weight.asnumpy()[:, 0].tolist() == [1, 0, 1, -1]
     assert repr(layer) == "SparseEmbedding(4 -> 3, float32)"
+    with pytest.raises(RuntimeError, match="row_sparse_data"):
+        layer.weight.data()
 
 
 def test_sync_batch_norm_of_several_devices():
@@ -151,3 +163,10 @@ def test_sync_batch_norm_of_several_devices():
 def test_identity_is_the_input():
     x = nd.ones((2,))
     assert contrib.Identity()(x) is x
+
+
+def test_a_plain_block_says_what_to_do_for_a_plan():
+    net = nn.Sequential()
+    net.add(nn.Dense(2))
+    with pytest.raises(RuntimeError, match="HybridSequential.*hybridize"):
+        net.explain(nd.ones((1, 2)))

@@ -209,3 +209,9 @@ def test_parameters_inside_bodies_are_completed():
     net.hybridize()
     assert net(nd.zeros(1), nd.ones((2, 5))).shape == (3, 2, 4)
     assert net.inner.weight.shape == (4, 5)
+
+
+def test_first_values_of_loop_variables_stay_what_they_are():
+    start = sym.var("x") * 1
+    out, _ = sym.contrib.while_loop(lambda v: v < 100, lambda v: (v, v + start), [start], max_iterations=4)
+    assert out.eval(x=nd.array([1.0]))[0].asnumpy().ravel().tolist() == [1, 2, 3, 4]

@@ -211,3 +211,27 @@ def test_np(np_mode, tmp_path):
     assert type(loaded(x)) is np.ndarray
     assert (loaded(x) == y).all()
     assert npx.is_np_array()
+
+
+def test_files_leave_out_what_all_names_begin_with(tmp_path):
+    class Net(gluon.HybridBlock):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope():
+                inner = nn.HybridSequential()
+                with inner.name_scope():
+                    inner.add(nn.Dense(3, in_units=2), nn.Dense(2, in_units=3))
+                data = sym.var("data")
+                self.inner = gluon.SymbolBlock(inner(data), data, params=inner.collect_params())
+
+        def hybrid_forward(self, F, x):
+            return self.inner(x)
+
+    first, second = Net(), Net()
+    first.initialize()
+    first.save_parameters(str(tmp_path / "weights"))
+    names = ["inner.0_weight", "inner.0_bias", "inner.1_weight", "inner.1_bias"]
+    assert list(nd.load(str(tmp_path / "weights"))) == names
+    second.load_parameters(str(tmp_path / "weights"))
+    x = nd.ones((1, 2))
+    assert (first(x) == second(x)).asnumpy().all()

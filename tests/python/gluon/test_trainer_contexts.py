@@ -149,6 +149,19 @@ class TestWhoUpdates:
         backward(param)
         trainer.step(1)
         assert trainer._kvstore is None and values(param) == [[0, 0]]
+        assert trainer._update_on_kvstore is None
+
+    def test_new_values_of_parameters_are_not_those_of_the_store(self):
+        param = parameter(count=2)
+        trainer = Trainer([param], "sgd", {"learning_rate": 1}, "local", update_on_kvstore=True)
+        backward(param)
+        trainer.step(1)
+        assert trainer._kvstore.type == "local" and trainer._kv_initialized
+        param.set_data(nd.full(param.shape, 5))
+        assert trainer._kvstore is None and not trainer._kv_initialized
+        backward(param)
+        trainer.step(1)
+        assert trainer._kvstore.type == "local" and values(param) == [[2, 2]] * 2
 
     def test_one_context_and_a_store_of_ones_own(self):
         param, store = parameter(count=1), kv.create("local")

@@ -157,8 +157,6 @@ def test_csv_iter_errors(tables, tmp_path):
     (tmp_path / "data.csv").write_text("1,x,2\n")
     with pytest.raises(mx.MXNetError, match="row 0: could not convert"):
         mx.io.CSVIter(**tables)
-    with pytest.raises(mx.MXNetError, match="sparse"):
-        mx.io.LibSVMIter(data_libsvm="x", data_shape=(3,), batch_size=1)
 
 
 @pytest.fixture

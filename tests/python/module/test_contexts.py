@@ -140,3 +140,27 @@ def test_borrowed_optimizers_share_the_store(symbol, bound, batch_of):
         train(module, batch_of(size), 1)
         assert_close(params(owner), params(other), rtol=0)
     assert owner._optimizer.num_update == 3
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_groups_of_variables_have_contexts_of_their_own(as_list):
+    with mx.AttrScope(ctx_group="first"):
+        a = mx.sym.var("a") * 2
+    with mx.AttrScope(ctx_group="second"):
+        b = mx.sym.var("b")
+    places = {"first": mx.cpu(1), "second": mx.cpu(2)}
+    bound = (a + b).simple_bind(mx.cpu(0), group2ctx=places, a=(2, 3), b=(2, 3))
+    assert [one.context for one in bound.arg_arrays] == [mx.cpu(1), mx.cpu(2)]
+    assert bound.reshape(a=(4, 3), b=(4, 3)).arg_arrays[1].context == mx.cpu(2)
+    groups = [places, places] if as_list else {"first": mx.cpu(1), "second": [mx.cpu(2), mx.cpu(2)]}
+    module = mx.mod.Module(a + b, ["a", "b"], None, context=[mx.cpu(0), mx.cpu(3)], group2ctxs=groups)
+    module.bind([("a", (2, 3)), ("b", (2, 3))], inputs_need_grad=True)
+    module.init_params()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3)), mx.nd.ones((2, 3))]), is_train=True)
+    module.backward([mx.nd.ones((2, 3))])
+    assert module.get_outputs()[0].asnumpy().tolist() == [[3] * 3] * 2
+    assert module.get_input_grads()[0].asnumpy().tolist() == [[2] * 3] * 2
+    parts = module.get_input_grads(merge_multi_context=False)
+    assert [[one.context for one in part] for part in parts] == [[mx.cpu(1)] * 2, [mx.cpu(2)] * 2]
+    with pytest.raises(AssertionError, match="length of group2ctxs"):
+        mx.mod.Module(a + b, ["a", "b"], None, context=[mx.cpu(0)], group2ctxs=[places, places])

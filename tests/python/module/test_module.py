@@ -426,3 +426,14 @@ def test_parameters_set_before_bind(symbol, bound, tmp_path):
     assert_same(module.get_params()[0], arg_params)
     module.init_optimizer("device", "sgd", {"momentum": 0.9, "learning_rate": 0.1})
     assert module._preload_opt_states is None
+
+
+def test_reshape_keeps_monitors_and_there_may_be_no_input_gradients():
+    symbol = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, flatten=False, name="fc")
+    module = mx.mod.Module(symbol, label_names=None)
+    module.bind([("data", (1, 3, 4))], inputs_need_grad=True, grad_req="null")
+    module.init_params()
+    seen = []
+    module._exec_group.execs[0].set_monitor_callback(lambda name, array: seen.append(name))
+    module.forward(mx.io.DataBatch([mx.nd.ones((1, 5, 4))]), is_train=False)
+    assert seen == [b"fc_output"] and module.get_input_grads() == [None]

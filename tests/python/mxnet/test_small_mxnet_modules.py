@@ -105,3 +105,19 @@ def test_metrics_for_tensorboard(monkeypatch, caplog):
     assert "pip install mxboard" in caplog.text
     with pytest.raises(RuntimeError, match="install it"):
         missing(param)
+
+
+def test_names_that_answer_protocols_of_numpy():
+    from headrace.mxnet import numpy_dispatch_protocol as protocol
+
+    for name in protocol._NUMPY_ARRAY_UFUNC_LIST:
+        assert callable(getattr(mx.np, name))
+    assert {"concatenate", "linalg.norm"} <= set(protocol._NUMPY_ARRAY_FUNCTION_LIST)
+
+    @protocol.with_array_function_protocol
+    def fails():
+        raise ValueError("why")
+
+    with pytest.raises(RuntimeError, match="fails with NumPy array function protocol failed .* why"):
+        fails()
+    assert protocol.with_array_ufunc_protocol(lambda: 3)() is None

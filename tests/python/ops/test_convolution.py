@@ -319,7 +319,7 @@ GOOD = {"data": (2, 4, 6, 6), "weight": (8, 4, 3, 3), "kernel": (3, 3), "num_fil
         ({"kernel": ()}, "kernel must have 1, 2 or 3 numbers"),
         ({"num_group": 3}, "must be multiples of num_group=3, got 4 channels and num_filter=8"),
         ({"num_group": 0}, "num_group must be positive"),
-        ({"num_filter": 0}, "num_filter must be positive"),
+        ({"num_filter": 0}, "num_filter must be from 1"),
         ({"weight": (8, 3, 3, 3)}, r"expected weight of shape \(8, 4, 3, 3\).*got \(8, 3, 3, 3\)"),
         ({"layout": "NCW"}, "layout NCW is for 1 spatial axes.*expected NCHW or NHWC"),
         ({"dtype": "int32"}, "expected floats, got int32; convert with astype"),

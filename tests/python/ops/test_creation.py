@@ -97,6 +97,8 @@ def test_eye(rows, columns, k):
     assert np.eye(rows, columns, k).asnumpy().tolist() == numpy.eye(rows, columns, k).tolist()
     assert nd.eye(3, 0, 1).asnumpy().tolist() == numpy.eye(3, k=1).tolist()
     assert np.identity(3, dtype="int32").asnumpy().tolist() == numpy.identity(3).tolist()
+    for beyond in (-(2**63), 2**63 - 1):
+        assert nd.eye(3, k=beyond).asnumpy().tolist() == numpy.zeros((3, 3)).tolist()
 
 
 def test_indices():

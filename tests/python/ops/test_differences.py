@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import autograd, cpu, np
+from headrace import autograd, cpu, np, sym
 
 RNG = numpy.random.RandomState(3)
 
@@ -112,3 +112,33 @@ def test_older_names():
     check(np.product(a, axis=1), numpy.prod(x, axis=1))
     assert np.alltrue(a < 2).item() and not np.sometrue(a > 2).item()
     assert np.in1d(np.array([1, 2, 3]), np.array([3, 1])).asnumpy().tolist() == [True, False, True]
+
+
+def test_places_of_the_diagonal():
+    for shape in ((2, 2), (4, 4, 4)):
+        places = np.diag_indices_from(np.zeros(shape))
+        assert isinstance(places, tuple)
+        check(np.stack(places), numpy.stack(numpy.diag_indices_from(numpy.zeros(shape))))
+        (rows,) = sym.np.diag_indices_from(sym.var("x")).eval(x=np.zeros(shape))
+        check(rows, numpy.stack(numpy.diag_indices_from(numpy.zeros(shape))))
+    for shape in ((3,), (2, 3)):
+        with pytest.raises(ValueError, match="one extent"):
+            np.diag_indices_from(np.zeros(shape))
+
+
+def test_resize_of_a_symbol():
+    (found,) = sym.np.resize(sym.var("x"), (2, 2)).eval(x=np.array([1, 2, 3]))
+    assert found.tolist() == [[1, 2], [3, 1]]
+    assert gradient_of(lambda x: np.resize(x, (5,)), [1, 2, 3]).tolist() == [2, 2, 1]
+
+
+def test_coordinates_of_one_place():
+    row, column = np.unravel_index(np.array(7, dtype="int32"), (3, 4))
+    assert isinstance(row, np.ndarray) and (row.item(), column.item()) == (1, 3)
+    assert np.unravel_index(7, (3, 4)) == (1, 3)
+
+
+def test_any_number_of_values_goes_before_one_place():
+    x = numpy.arange(5.0)
+    for places in (slice(1, 2), slice(-1, None), slice(None, None, 5), slice(0, 4, 2)):
+        check(np.insert(np.array(x), places, np.array([7, 8])), numpy.insert(x, places, [7, 8]))

@@ -232,3 +232,39 @@ def test_index_copy():
     same(nd.contrib.index_copy(nd.array(old), index, nd.array(new)), expected)
     with pytest.raises(IndexError, match="index 9"):
         nd.contrib.index_copy(nd.array(old), nd.array([9, 1], dtype="int64"), nd.array(new)).asnumpy()
+
+
+def test_the_first_extent_of_coordinates_may_be_unknown():
+    flat = numpy.array([22, 41, 37])
+    rows = nd.unravel_index(nd.array(flat), shape=(-1, 6))
+    assert rows.asnumpy().tolist() == [[3, 6, 6], [4, 5, 1]]
+    assert nd.ravel_multi_index(rows, shape=(-1, 6)).asnumpy().tolist() == flat.tolist()
+    with pytest.raises(ValueError, match="no coordinates"):
+        nd.unravel_index(nd.array(flat), shape=(2, 0)).wait_to_read()
+
+
+def test_one_element_of_each_row_is_filled():
+    x = nd.array([[1, 2, 3], [4, 5, 6]])
+    filled = nd.fill_element_0index(x, nd.array([7, 8]), nd.array([2, 0]))
+    assert filled.asnumpy().tolist() == [[1, 2, 7], [8, 5, 6]] and x[0, 2].asscalar() == 3
+    with pytest.raises(ValueError, match="expected shapes"):
+        nd.fill_element_0index(x, nd.array([7]), nd.array([2, 0]))
+
+
+def test_slices_are_assigned_by_methods():
+    x = nd.zeros((2, 3))
+    assert x.slice_assign_scalar(2, (0, 1), (1, 3), (None, None)) is x
+    assert x.slice_assign(nd.ones((1, 3)), (1, None), (2, None), (None, None)) is x
+    assert x.asnumpy().tolist() == [[0, 2, 2], [1, 1, 1]]
+    assert [part.shape for part in x.split_v2(3, axis=1, squeeze_axis=True)] == [(2,)] * 3
+    assert [part.tolist() for part in np.array([[0, 1], [1, 0]]).nonzero()] == [[0, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("truth", [False, True])
+def test_values_chosen_by_a_single_truth(truth):
+    assign = np._internal.boolean_mask_assign_tensor
+    mask = np.array(truth, dtype="bool")
+    assert assign(np.array(3.0), mask, np.array([7.0])).tolist() == (7 if truth else 3)
+    x = np.array([[1.0, 2], [3, 4]])
+    filled = assign(x, mask, np.array([[[5.0], [6]]]), start_axis=0)
+    assert filled.tolist() == ([[5, 5], [6, 6]] if truth else x.tolist())

@@ -273,6 +273,8 @@ def test_leaky_relu_forms():
     x = nd.array([[-1.0, 2], [-3, 4]])
     assert nd.LeakyReLU(x, slope=0.5).asnumpy().tolist() == [[-0.5, 2], [-1.5, 4]]
     close(nd.LeakyReLU(x, nd.array([0.1, 0.2]), act_type="prelu"), [[-0.1, 2], [-0.3, 4]])
+    images, slopes = nd.full((2, 2, 1, 3), -1), nd.array([[0.1, 0.2], [0.3, 0.4]])
+    close(nd.LeakyReLU(images, slopes, act_type="prelu")[:, :, 0, 2], [[-0.1, -0.2], [-0.3, -0.4]])
     close(nd.LeakyReLU(x, act_type="gelu"), [[-0.158655, 1.9545], [-0.00405, 3.999873]], atol=1e-5)
     close(nd.LeakyReLU(x, act_type="rrelu"), [[-0.2295, 2], [-0.6885, 4]])
     with autograd.train_mode():

@@ -291,3 +291,11 @@ def test_the_largest_of_nothing_is_the_least_number(dtype):
     least = least or numpy.finfo(dtype).min
     assert got[0, 0, :3, :3].tolist() == [[1, 1, 1]] * 3
     assert got[0, 0, 3].tolist() == [least] * 4
+
+
+def test_numbers_beyond_the_spatial_axes_are_passed_over():
+    x = nd.array(values(1, 1, 10))
+    assert nd.Pooling(x, kernel=2, stride=(2, 7), pad=(0, 0, 0), pooling_convention="same").shape == (1, 1, 5)
+    assert nd.Pooling(x, kernel=2, pad=(1, 5)).shape == (1, 1, 11)
+    with pytest.raises(MXNetError, match="pads as it needs to"):
+        nd.Pooling(x, kernel=2, pad=2, pooling_convention="same")

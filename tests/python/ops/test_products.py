@@ -31,6 +31,11 @@ CASES = {
     "einsum": (lambda m, a, b: m.einsum("bij,bkj->kbi", a, b), (2, 3, 4), (2, 5, 4)),
     "einsum with an ellipsis": (lambda m, a, b: m.einsum("...ij,jk", a, b), (2, 2, 3, 4), (4, 2)),
     "einsum with a diagonal": (lambda m, a, b: m.einsum("iij,j->i", a, b), (3, 3, 4), (4,)),
+    "einsum of matrices between each other": (
+        lambda m, a, b: m.einsum("abce,fgdb->aebcfgd", a, b),
+        (2, 3, 4, 2),
+        (2, 5, 6, 3),
+    ),
     "einsum that repeats": (lambda m, a, b: m.einsum("ij,ij->j", a, b), (3, 4), (1, 4)),
     "einsum that only sums": (lambda m, a, b: m.einsum("ij,k->i", a, b), (3, 4), (2,)),
 }

@@ -244,3 +244,49 @@ def test_multivariate_normal_passes_gradients_to_the_mean():
 def test_multivariate_normal_refuses(mean, covariance, message):
     with pytest.raises(ValueError, match=message):
         np.random.multivariate_normal(np.array(mean), np.array(covariance))
+
+
+SLOPES = {
+    "gumbel": lambda x, loc, scale: (1, (x - loc) / scale),
+    "laplace": lambda x, loc, scale: (1, (x - loc) / scale),
+    "logistic": lambda x, loc, scale: (1, (x - loc) / scale),
+    "rayleigh": lambda x, scale: (x / scale,),
+    "pareto": lambda x, a: (-(1 + x) * numpy.log(1 + x) / a,),
+    "weibull": lambda x, a: (-x * numpy.log(x) / a,),
+    "power": lambda x, a: (0,),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_samples_move_with_their_parameters(name):
+    slopes = SLOPES[name]
+    count = slopes.__code__.co_argcount - 1
+    parameters = [np.array([1.0, 1.5, 2.0]) + k for k in range(count)]
+    for one in parameters:
+        one.attach_grad()
+    with autograd.record():
+        x = getattr(np.random, name)(*parameters, size=(4, 3))
+    x.backward(np.full((4, 3), 2.0))
+    expected = slopes(x.asnumpy(), *(one.asnumpy() for one in parameters))
+    for one, slope in zip(parameters, expected):
+        numpy.testing.assert_allclose(one.grad.asnumpy(), (2 * slope * numpy.ones((4, 3))).sum(0), 1e-4)
+
+
+def test_a_scale_of_zero_has_a_finite_gradient():
+    scale = np.zeros(3)
+    scale.attach_grad()
+    with autograd.record():
+        x = np.random.gumbel(np.ones(3), scale) + np.random.rayleigh(scale)
+    x.backward()
+    assert numpy.isfinite(scale.grad.asnumpy()).all()
+
+
+def test_candidates_of_a_sampled_loss():
+    classes, tries = nd._internal._sample_unique_zipfian(1000, shape=(3, 40))
+    assert classes.shape == (3, 40) and classes.dtype == tries.dtype == numpy.int64
+    for row, count in zip(classes.asnumpy(), tries.asnumpy()):
+        assert len(set(row)) == 40 <= count and row.min() >= 0 and row.max() < 1000
+    many, _ = nd._internal._sample_unique_zipfian(10**6, shape=(5000, 1))
+    assert abs((many.asnumpy() == 0).mean() - math.log(1.5) / math.log(10**6)) < 0.02
+    with pytest.raises(ValueError, match="different classes cannot be drawn"):
+        nd._internal._sample_unique_zipfian(3, shape=(1, 4))

@@ -1,5 +1,7 @@
 """Reductions, softmax, running sums and layer normalisation, against NumPy and finite differences."""
 
+import itertools
+
 import numpy
 import pytest
 
@@ -135,6 +137,28 @@ def test_arg_reductions(shape, axis, dtype):
     x = RNG.randint(0, 100, shape).astype(dtype)
     assert (np.argmax(np.array(x), axis=axis).asnumpy() == x.argmax(axis)).all()
     assert (np.argmin(np.array(x), axis=axis).asnumpy() == x.argmin(axis)).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "mean", "max", "min", "argmax", "argmin", "std", "any", "squeeze"]
+)
+def test_a_number_may_be_reduced_over_its_axis(name):
+    number = np.array(3.0)
+    for axis in (0, -1):
+        found = getattr(np, name)(number, axis=axis)
+        assert found.shape == () and found.item() == getattr(numpy, name)(numpy.float32(3))
+    for axis in (1, -2):
+        with pytest.raises(ValueError, match="axis"):
+            getattr(np, name)(number, axis=axis)
+
+
+def test_gradient_of_the_variance_of_integers():
+    x = np.array([[1, 2, 6]], dtype="int32")
+    x.attach_grad()
+    with autograd.record():
+        y = np.var(x, dtype="float32")
+    y.backward(np.array(3.0))
+    assert x.grad.dtype == numpy.int32 and x.grad.tolist() == [[-4, -2, 6]]
 
 
 def test_wrong_axes():
@@ -307,14 +331,16 @@ def test_layer_norm_refuses():
 
 def test_norms():
     x = RNG.uniform(-2, 2, (3, 4)).astype("float32")
-    for order in (None, "fro", 1, -1, numpy.inf, -numpy.inf):
+    for order in (None, "fro", "nuc", 1, -1, 2, -2, numpy.inf, -numpy.inf):
         check(np.linalg.norm(np.array(x), ord=order), numpy.linalg.norm(x, ord=order))
     for order in (None, 0, 1, 2, 3, numpy.inf):
         check(np.linalg.norm(np.array(x), ord=order, axis=1), numpy.linalg.norm(x, ord=order, axis=1))
     with pytest.raises(ValueError, match="not a norm"):
         np.linalg.norm(np.array(x), ord="abc")
-    with pytest.raises(NotImplementedError, match="singular values"):
-        np.linalg.norm(np.array(x), ord=2)
+    stack = RNG.uniform(-2, 2, (3, 4, 2)).astype("float32")
+    for order, axis, keepdims in itertools.product(("nuc", 2, -2), ((0, 1), (2, 0), (-1, -2)), (False, True)):
+        expected = numpy.linalg.norm(stack, ord=order, axis=axis, keepdims=keepdims)
+        check(np.linalg.norm(np.array(stack), ord=order, axis=axis, keepdims=keepdims), expected)
 
 
 def test_statistics():

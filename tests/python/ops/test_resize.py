@@ -120,7 +120,7 @@ def test_images_for_networks(shape):
 def test_what_does_not_fit_is_refused_at_once():
     with pytest.raises(MXNetError, match="4 dimensions"):
         nd.contrib.BilinearResize2D(nd.ones((3, 4, 5)), height=2, width=2)
-    with pytest.raises(ValueError, match="must be positive, got"):
+    with pytest.raises(ValueError, match="must be from 1"):
         nd.contrib.BilinearResize2D(nd.ones((1, 3, 4, 5)), height=0, width=2)
     with pytest.raises(ValueError, match="1 or 2 numbers"):
         nd.contrib.AdaptiveAvgPooling2D(nd.ones((1, 3, 4, 5)), output_size=(1, 2, 3))
@@ -134,3 +134,14 @@ def test_what_does_not_fit_is_refused_at_once():
         nd.image.normalize(nd.ones((2, 2, 2)))
     with pytest.raises(ValueError, match="mean must have 1 or 3 numbers, got 2"):
         nd.image.normalize(nd.ones((3, 2, 2)), mean=(1, 2))
+
+
+def test_parts_of_images():
+    x = RNG.rand(2, 5, 6, 3)
+    for image, crop in ((nd.array(x), nd.image.crop), (np.array(x), npx.image.crop)):
+        got = crop(image, x=1, y=2, width=4, height=3)
+        numpy.testing.assert_array_equal(got.asnumpy(), image.asnumpy()[:, 2:5, 1:5])
+        numpy.testing.assert_array_equal(crop(image[0], 1, 2, 4, 3).asnumpy(), got.asnumpy()[0])
+    for part in ((3, 0, 4, 1), (0, 3, 1, 3)):
+        with pytest.raises(MXNetError, match="at most 6 and 5"):
+            nd.image.crop(nd.array(x), *part)

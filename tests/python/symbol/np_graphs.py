@@ -16,6 +16,8 @@ ARRAYS = {
     "q": numpy.array([10, 45], dtype="float32"),
     "i": numpy.array([1, 0], dtype="int64"),
     "c": numpy.sin(numpy.arange(12) * 1.5).astype("float32").reshape(1, 3, 4),
+    "s": numpy.array([[4, 1, -2], [1, 3, 0.5], [-2, 0.5, 6]], dtype="float32"),
+    "t": numpy.sin(numpy.arange(36) ** 2 * 0.7).astype("float32").reshape(3, 2, 2, 3),
 }
 
 # F is sym.np, X is sym.npx.
@@ -29,6 +31,24 @@ F.linalg.norm(a, ord='inf', axis=(0, 1), keepdims=True)
 F.linalg.norm(a, ord='-inf', axis=0)
 F.linalg.norm(v, ord=2)
 F.linalg.norm(a, ord='fro')
+F.linalg.norm(s, ord=2, axis=(0, 1))
+F.linalg.norm(c, ord='nuc', axis=(1, 2))
+F.linalg.svd(a)
+F.linalg.pinv(a)
+F.linalg.pinv(c, rcond=0.5)
+F.linalg.cholesky(s)
+F.linalg.inv(s)
+F.linalg.det(s)
+F.linalg.slogdet(s)
+F.linalg.solve(s, F.ones((3, 2)))
+F.linalg.tensorinv(t)
+F.linalg.tensorsolve(t, F.ones((3, 2)))
+F.linalg.tensorsolve(t, F.ones((2, 3)), axes=(0, 2))
+F.linalg.eigvalsh(s)
+F.linalg.eigvalsh(s, UPLO='U')
+F.linalg.eigh(s)
+F.linalg.eigvals(F.tril(s))
+F.linalg.eig(F.tril(s))
 F.argsort(a)
 F.argsort(a, axis=0)
 a.argsort(axis=None)

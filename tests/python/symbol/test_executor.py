@@ -127,8 +127,9 @@ def test_backward_needs_gradients_unless_below_a_loss(product, loss, out_grads, 
         assert bound[name].grad_dict["weight"].asnumpy().tolist() == [3, 3]
     bound["swapped"].backward(nd.ones((2,)))
     assert bound["swapped"].grad_dict["weight"].asnumpy().tolist() == [6, 6]
-    with pytest.raises(ValueError, match="2 out_grads for 1 outputs"):
-        bound["plain"].backward([nd.ones((2,))] * 2)
+    bound["plain"].backward([nd.ones((2,))] * 2)
+    assert bound["plain"].grad_dict["weight"].asnumpy().tolist() == [3, 3]
+    bound["stopped"].backward([None, nd.ones((7, 7))])
 
 
 def test_backward_without_gradients_asked_for(product):
@@ -253,7 +254,7 @@ def test_monitor_callback(layer):
     executor.set_monitor_callback(lambda name, array: seen.append(name.decode()), monitor_all=True)
     executor.forward(is_train=True)
     inputs = ["data", "fc_data", "fc_weight", "fc_weight", "fc_bias", "fc_bias"]
-    assert seen == [*inputs, "fc_output", "act_data", "act_output"]
+    assert seen == [*inputs, "fc_output", "act_input0", "act_output"]
     executor.set_monitor_callback(None)
     executor.forward()
     assert len(seen) == 9
@@ -281,3 +282,20 @@ def test_slices_of_one_input():
     assert executor.forward(is_train=True, data=nd.array([[1, 2], [3, 4]]))[0].asnumpy().tolist() == [2, 12]
     executor.backward(nd.ones((2,)))
     assert executor.grad_dict["data"].asnumpy().tolist() == [[2, 1], [4, 3]]
+
+
+def test_outputs_that_no_gradient_reaches():
+    x, y = sym.var("x"), sym.var("y")
+    step = sym.contrib.while_loop(
+        lambda i, s: i < 3, lambda i, s: (s, [i + 1, s * y]), [x, sym.ones((1,))], 3
+    )
+    count, product = step[1]
+    arrays = {"x": nd.zeros((1,)), "y": nd.array([2.0])}
+    both = sym.Group([count, product]).bind(mx.cpu(), arrays, {"y": nd.ones((1,))})
+    both.forward(is_train=True)
+    both.backward([nd.ones((1,)), nd.full((1,), 3)])
+    assert both.grad_dict["y"].asnumpy().tolist() == [36]
+    alone = (count * sym.BlockGrad(y)).bind(mx.cpu(), arrays, {"y": nd.ones((1,))})
+    alone.forward(is_train=True)
+    alone.backward([nd.ones((1,))])
+    assert alone.grad_dict["y"].asnumpy().tolist() == [0]

@@ -116,7 +116,7 @@ def test_np_shapes_say_unknown_with_minus_one():
 
 def test_dtypes_that_contradict():
     both = sym.var("a") + sym.var("b")
-    with pytest.raises(mx.MXNetError, match="float64, float32"):
+    with pytest.raises(mx.MXNetError, match="float64 and float32"):
         both.infer_type(a="float64", b="float32")
     assert both.infer_type(a="float64", b="float64")[1] == [numpy.float64]
 

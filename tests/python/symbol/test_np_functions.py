@@ -82,8 +82,6 @@ def test_what_needs_a_shape_or_values_is_refused():
         sym.np.histogram(x)
     with pytest.raises(NotImplementedError, match="density"):
         sym.np.histogram(x, 2, (0, 1), density=True)
-    with pytest.raises(TypeError, match="number of entries"):
-        sym.np.random.choice(x, 3)
     with pytest.raises(NotImplementedError, match="number of variates"):
         sym.np.random.multivariate_normal(x, x)
 
@@ -152,6 +150,28 @@ def test_choice_with_probabilities():
     assert sym.load_json(chosen.tojson()).tojson() == chosen.tojson()
     (found,) = chosen.eval(p=np.array([0, 1, 0], dtype="float64"))
     assert found.asnumpy().tolist() == [[1] * 5] * 2
+
+
+@pytest.mark.parametrize("weights", [None, [0.5, 0, 0.25, 0, 0.25]])
+def test_choice_among_the_entries_of_a_symbol(weights):
+    p = None if weights is None else sym.var("p")
+    chosen = sym.np.random.choice(sym.var("x"), (3,), replace=False, p=p)
+    assert sym.load_json(chosen.tojson()).tojson() == chosen.tojson()
+    x = np.array([[10, 0], [20, 0], [30, 0], [40, 0], [50, 0]])
+    arrays = {} if p is None else {"p": np.array(weights)}
+    (found,) = chosen.eval(x=x, **arrays)
+    assert found.shape == (3, 2)
+    entries = set(found[:, 0].asnumpy().tolist())
+    assert len(entries) == 3 and entries <= {10, 20, 30, 40, 50} and (p is None or entries == {10, 30, 50})
+    with pytest.raises(ValueError, match="replace=True"):
+        sym.np.random.choice(sym.var("x"), 6, replace=False).eval(x=x)
+    with pytest.raises(ValueError, match="array with an axis"):
+        sym.np.random.choice(sym.var("x"), 6).eval(x=np.array(1.0))
+
+
+def test_full_like_of_a_symbol_takes_a_context():
+    (found,) = sym.np.full_like(sym.var("x"), True, dtype="int32", ctx=mx.cpu(0)).eval(x=np.ones((2,)))
+    assert found.tolist() == [1, 1] and found.dtype == numpy.int32
 
 
 def test_shuffle_and_multinomial():

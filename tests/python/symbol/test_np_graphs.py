@@ -18,10 +18,13 @@ listed, made_by, nodes_of, values_of = (
 )
 OF_MXNET = json.loads((HERE / "np_graphs.json").read_text())
 
-# Files say the same in other words: one bound; the sums of the matrix norms keep their axes until the end.
+# Files say the same in other words: one bound; the sums of the matrix norms keep their axes until the end;
+# determinants go by another of their names.
 OTHER_OPERATORS = {
     "F.clip(a, None, 0.5)": ["_npi_minimum_scalar"],
     "F.dsplit(c, (1,))": ["_split_v2"],
+    "F.linalg.det(s)": ["_npi_det"],
+    "F.linalg.slogdet(s)": ["_npi_slogdet"],
     "F.linalg.norm(a, ord=1, axis=(1, 0))": ["_npi_absolute", "_np_sum", "_np_max", "_np_squeeze"],
 }
 # Of a chi-square distribution, which MXNet's symbols scale by 1/2 in place of 2.
@@ -131,5 +134,3 @@ def test_what_a_file_may_say_wrongly():
         loaded("_npi_percentile", {"q_scalar": "101"})
     with pytest.raises(IndexError, match="out of bounds"):
         loaded("_npi_delete", {"int_ind": "3", "axis": "1"})
-    with pytest.raises(NotImplementedError, match="singular values"):
-        loaded("_npi_norm", {"ord": "2", "axis": "(0, 1)", "flag": "0"})

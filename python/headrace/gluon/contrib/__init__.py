@@ -1,5 +1,5 @@
 """Additions to Gluon that MXNet keeps under `gluon.contrib`."""
 
-from . import data, estimator, nn, rnn
+from . import cnn, data, estimator, nn, rnn
 
-__all__ = ["data", "estimator", "nn", "rnn"]
+__all__ = ["cnn", "data", "estimator", "nn", "rnn"]

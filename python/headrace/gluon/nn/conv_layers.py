@@ -16,6 +16,23 @@ def spread(value, axes, what):
     return tuple(value)
 
 
+def convolution_text(layer, kwargs, weight, bias):
+    """What a convolutional layer looks like; `kwargs` are the arguments of its operator."""
+    outer, inner = weight.shape[:2]
+    kernel = kwargs["kernel"]
+    parts = [f"{inner or None} -> {outer}", f"kernel_size={kernel}", f"stride={kwargs['stride']}"]
+    for name, key, usual in (("padding", "pad", 0), ("dilation", "dilate", 1)):
+        if kwargs[key] != (usual,) * len(kernel):
+            parts.append(f"{name}={kwargs[key]}")
+    if kwargs["num_group"] != 1:
+        parts.append(f"groups={kwargs['num_group']}")
+    if bias is None:
+        parts.append("bias=False")
+    if layer.act is not None:
+        parts.append(repr(layer.act))
+    return f"{type(layer).__name__}({', '.join(parts)})"
+
+
 class _Conv(HybridBlock):
     """What convolutions share. `_layouts` are a subclass's layouts, its usual one first.
 
@@ -92,20 +109,7 @@ class _Conv(HybridBlock):
         return out if self.act is None else self.act(out)
 
     def __repr__(self):
-        outer, inner = self.weight.shape[:2]
-        kwargs = self._kwargs
-        kernel = kwargs["kernel"]
-        parts = [f"{inner or None} -> {outer}", f"kernel_size={kernel}", f"stride={kwargs['stride']}"]
-        for name, key, usual in (("padding", "pad", 0), ("dilation", "dilate", 1)):
-            if kwargs[key] != (usual,) * len(kernel):
-                parts.append(f"{name}={kwargs[key]}")
-        if kwargs["num_group"] != 1:
-            parts.append(f"groups={kwargs['num_group']}")
-        if self.bias is None:
-            parts.append("bias=False")
-        if self.act is not None:
-            parts.append(repr(self.act))
-        return f"{type(self).__name__}({', '.join(parts)})"
+        return convolution_text(self, self._kwargs, self.weight, self.bias)
 
 
 class Conv1D(_Conv):

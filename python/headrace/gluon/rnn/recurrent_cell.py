@@ -1,5 +1,7 @@
 """What all cells share: states to begin with, one step, and many steps."""
 
+import inspect
+
 from ... import _arrays as arrays
 from ... import ndarray as nd
 from ... import symbol
@@ -111,7 +113,7 @@ class RecurrentCell(Block):
 
     def _check_inputs(self, args):
         super()._check_inputs(args)
-        if type(self).state_info is RecurrentCell.state_info:
+        if inspect.unwrap(type(self).state_info) is RecurrentCell.state_info:
             return
         expected = len(self.state_info())
         states = args[1] if len(args) > 1 else None

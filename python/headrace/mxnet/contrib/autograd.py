@@ -8,6 +8,7 @@ from ...autograd import mark_variables
 from ...ndarray import NDArray, zeros_like
 
 __all__ = [
+    "NDArray",  # programs take it from here
     "TrainingStateScope",
     "backward",
     "compute_gradient",

@@ -1,12 +1,13 @@
-"""Containers of parallel blocks, sub-pixel shuffles and variants of embedding and batch normalization."""
+"""Containers of parallel blocks, sub-pixel shuffles and a sparse embedding, batch normalization."""
 
 import math
 
 from .... import ndarray as nd
 from ...._semantics import is_np_array
 from ....base import MXNetError
+from ...block import Block
 from ...hybrid_block import HybridBlock
-from ...nn import BatchNorm, Embedding, HybridSequential, Sequential
+from ...nn import BatchNorm, HybridSequential, Sequential
 from ...nn.conv_layers import spread
 from ...nn.norm_layers import described
 
@@ -55,11 +56,33 @@ class Identity(HybridBlock):
         return x
 
 
-class SparseEmbedding(Embedding):
-    """Embedding with `sparse_grad`: its gradient is dense and has the same values."""
+class SparseEmbedding(Block):
+    """Embedding whose table is row_sparse, as its gradient: each call takes the rows that it needs from the
+    store of the table's Trainer (RuntimeError: there is none).
+    """
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
-        super().__init__(input_dim, output_dim, dtype, weight_initializer, sparse_grad=True, **kwargs)
+        super().__init__(**kwargs)
+        self._kwargs = {
+            "input_dim": input_dim,
+            "output_dim": output_dim,
+            "dtype": dtype,
+            "sparse_grad": True,
+        }
+        self.weight = self.params.get(
+            "weight",
+            shape=(input_dim, output_dim),
+            init=weight_initializer,
+            dtype=dtype,
+            grad_stype="row_sparse",
+            stype="row_sparse",
+        )
+
+    def forward(self, x):
+        return nd.Embedding(x, self.weight.row_sparse_data(x), name="fwd", **self._kwargs)
+
+    def __repr__(self):
+        return "{}({input_dim} -> {output_dim}, {dtype})".format(type(self).__name__, **self._kwargs)
 
 
 class SyncBatchNorm(BatchNorm):

@@ -1,0 +1,28 @@
+// What the windows of a convolution see when each of their elements is moved by an offset of its own.
+#pragma once
+
+#include "op/op_def.h"
+
+namespace headrace {
+
+// Of windows over images (height, width). Every attribute has two numbers.
+struct DeformableWindow {
+  Shape kernel, stride, dilate, pad;
+  int64_t groups = 1;  // of channels that are moved together
+  static constexpr auto kFields = fields(
+      field(&DeformableWindow::kernel, "kernel", "Extent of the window.").required(),
+      field(&DeformableWindow::stride, "stride", "Step of the window.").required(),
+      field(&DeformableWindow::dilate, "dilate", "Step between the window's elements.").required(),
+      field(&DeformableWindow::pad, "pad", "Rows and columns around the images.").required(),
+      field(&DeformableWindow::groups, "groups", "Groups of channels with offsets of their own.").between(1, kMostInt));
+
+  int64_t elements() const { return element_count(kernel); }
+};
+
+// Rows and columns of windows over images of these extents. Raises MXNetError where none fits.
+Shape deformable_windows(const char* name, const DeformableWindow& window, int64_t height, int64_t width);
+
+// _deformable_columns and its gradient.
+std::vector<OpDef> deformable_column_operators();
+
+}  // namespace headrace
