@@ -1,0 +1,33 @@
+"""Reads the file of a model."""
+
+import os
+
+from .....base import MXNetError
+from ....onnx._package import import_onnx
+
+
+def read_model(model_file, user):
+    """The model of a file, checked.
+
+    FileNotFoundError: there is no such file. MXNetError: it is no ONNX model, or a broken one.
+    """
+    onnx = import_onnx(user)
+    if not os.path.isfile(model_file):
+        raise FileNotFoundError(f"{user}: there is no file {model_file}")
+    try:
+        model = onnx.load_model(model_file)
+        onnx.checker.check_model(model)
+    except Exception as error:  # protobuf, onnx and the reader of external data have no class in common
+        raise MXNetError(f"{user}: {model_file} is no valid ONNX model: {first_line(error)}") from error
+    return model
+
+
+def first_line(error):
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def opset_of(model):
+    """The version of the operators of ONNX itself."""
+    versions = [each.version for each in model.opset_import if each.domain in ("", "ai.onnx")]
+    return max(versions, default=1)
