@@ -26,6 +26,7 @@ POINTWISE += [
     "floor",
     "ceil",
     "rint",
+    "round",
 ]
 POINTWISE += ["reciprocal", "negative", "square", "rsqrt", "log2", "log10", "log1p", "expm1", "BlockGrad"]
 POINTWISE += ["identity", "MakeLoss", "hard_sigmoid", "logical_not", "zeros_like", "ones_like", "shape_array"]

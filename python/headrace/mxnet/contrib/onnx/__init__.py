@@ -1,4 +1,4 @@
-"""Reads ONNX models as symbols or Gluon blocks, with the package `onnx`; export_model is that of `mx.onnx`."""
+"""Reads ONNX models as symbols or Gluon blocks, with the package `onnx`; export_model is `mx.onnx`'s."""
 
 from ...onnx import export_model
 from . import onnx2mx

@@ -13,12 +13,16 @@ RANDOM = {"Bernoulli", "Multinomial", "RandomNormalLike", "RandomUniformLike", "
 
 
 class Folding:
-    """`constants`: arrays by name; `shapes`: tuples of sizes by name, None where a size may be any."""
+    """What is known of tensors, by name.
+
+    `constants`: arrays; `shapes`: tuples of sizes, None where a size may be any; `types`: ONNX's numbers.
+    """
 
     def __init__(self, onnx, graph, opset):
         self.onnx, self.opset = onnx, opset
         self.constants = {tensor.name: self._array(tensor) for tensor in graph.initializer}
         self.shapes = {name: array.shape for name, array in self.constants.items()}
+        self.types = {tensor.name: tensor.data_type for tensor in graph.initializer}
         self._infer(graph)
 
     def _array(self, tensor):
@@ -39,6 +43,7 @@ class Folding:
             graph = model.graph
         for value in (*graph.input, *graph.output, *graph.value_info):
             kind = value.type.tensor_type
+            self.types[value.name] = kind.elem_type
             if kind.HasField("shape") and value.name not in self.shapes:
                 self.shapes[value.name] = tuple(
                     size.dim_value if size.HasField("dim_value") else None for size in kind.shape.dim

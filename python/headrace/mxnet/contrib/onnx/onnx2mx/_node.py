@@ -69,6 +69,10 @@ class Node:
         """The number of axes of an input."""
         return len(self.shape(index))
 
+    def type(self, index=0):
+        """ONNX's number of an input's type; 0 where it is unknown."""
+        return self._graph.types.get(self._input_name(index), 0)
+
     def output_shape(self, index=0):
         """The shape of an output, None where a size may be any; None where nothing is known of it."""
         return self._graph.shapes.get(self._proto.output[index])

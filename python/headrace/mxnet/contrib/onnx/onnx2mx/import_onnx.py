@@ -24,7 +24,7 @@ class GraphProto:
     def __init__(self):
         self.arg_dict, self.aux_dict, self.model_metadata = {}, {}, {}
         self.opset_version = 0
-        self.constants, self.shapes = {}, {}
+        self.constants, self.shapes, self.types = {}, {}, {}
         self._values, self._names = {}, set()
 
     def from_onnx(self, graph, opset_version):
@@ -33,7 +33,7 @@ class GraphProto:
         self.opset_version = opset_version
         self.model_metadata = self.get_graph_metadata(graph)
         folding = Folding(onnx, graph, opset_version)
-        self.constants, self.shapes = folding.constants, folding.shapes
+        self.constants, self.shapes, self.types = folding.constants, folding.shapes, folding.types
         for name, _, _ in self.model_metadata["input_tensor_data"]:
             self._values[name] = symbol.var(name)
             self._names.add(name)
@@ -80,6 +80,8 @@ class GraphProto:
                     f"import_model: nothing gives the tensor {name}, which a node or the model reads"
                 )
             array = self.constants[name]
+            if array.dtype.kind not in "biuf":
+                raise MXNetError(f"import_model: the constant {name} holds {array.dtype}; expected numbers")
             dtype = "float32" if array.dtype == bool else array.dtype
             self._values[name] = symbol.var(name, shape=array.shape or (1,), dtype=np.dtype(dtype))
             self._names.add(name)

@@ -38,7 +38,6 @@ SAME = {
     "erf": "Erf",
     "floor": "Floor",
     "ceil": "Ceil",
-    "rint": "Round",
     "reciprocal": "Reciprocal",
     "add_n": "Sum",
     "elemwise_add": "Add",
@@ -133,6 +132,17 @@ def modulo(g, node):
 @translates("square")
 def square(g, node):
     return g.add("Mul", [node.inputs[0]] * 2)
+
+
+@translates("rint", "round")
+def rounded(g, node):
+    half = g.constant(0.5, node.dtypes[0])
+    down = g.add("Ceil", [g.add("Sub", [*node.inputs, half])])
+    if node.operator == "rint":
+        return down
+    # Halves go away from zero.
+    up = g.add("Floor", [g.add("Add", [*node.inputs, half])])
+    return g.add("Where", [g.add("Less", [*node.inputs, g.constant(0, node.dtypes[0])]), down, up])
 
 
 @translates("rsqrt")

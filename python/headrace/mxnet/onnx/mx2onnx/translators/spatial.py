@@ -48,7 +48,10 @@ def pooling(g, node):
     node.refuse("pooling_convention", "valid", "full")
     pool_type = node.get("pool_type", "max")
     kind = KINDS[pool_type]
-    options = {"p": int(node.get("p_value", 2))} if pool_type == "lp" else {}
+    if pool_type == "lp":
+        # Of odd powers, ONNX takes absolute values and MXNet does not.
+        node.refuse("p_value", 2)
+    options = {"p": 2} if pool_type == "lp" else {}
     if node.get("global_pool", False):
         result, area = g.add(f"Global{kind}Pool", node.inputs, **options), math.prod(node.shapes[0][2:])
     else:
@@ -70,6 +73,10 @@ def lengthen(node, options):
         for (kernel, stride, pad), size, out in zip(sizes, node.shapes[0][2:], node.out_shapes[0][2:])
     ]
     if node.get("pool_type", "max") != "max":
+        if any(e >= k for e, k in zip(excess, options["kernel_shape"])):
+            raise node.error(
+                "pooling_convention=full with a window in the padding has no translation to ONNX"
+            )
         options["ceil_mode"] = int(any(e > 0 for e in excess))
         return
     before = options["pads"][: len(excess)]

@@ -81,11 +81,9 @@ def gather_elements(node):
 def one_hot(node):
     depth = int(np.ravel(node.constant(1))[0])
     off, on = np.ravel(node.constant(2)).tolist()
-    rows = node.op(
-        "broadcast_mod",
-        node.op("Cast", node.input(), dtype="float32"),
-        node.parameter([np.float32(depth)], "depth"),
-    )
+    rows = node.op("Cast", node.input(), dtype="float32")
+    below = node.op("_mul_scalar", node.op("_lesser_scalar", rows, scalar=0), scalar=depth)
+    rows = node.op("broadcast_add", rows, below)
     axis, rank = node.get("axis", -1), node.rank()
     hot = node.op("one_hot", rows, depth=depth, on_value=on, off_value=off)
     order = list(range(rank))
@@ -111,3 +109,9 @@ def padded(node, make, data, pairs, value=0.0, mode="constant"):
     if any(width < 0 for pair in pairs for width in pair):
         raise node.error(f"expected widths of padding >= 0, got {pairs}")
     return make("_npi_pad", data, pad_width=tuple(pairs), mode=mode, constant_value=value)
+
+
+@translates("Trilu")
+def triangle(node):
+    kind = "_npi_triu" if node.get("upper", 1) else "_npi_tril"
+    return node.out(kind, node.input(), k=int(node.setting("k", 1, [0])[0]))

@@ -98,7 +98,7 @@ def lp_normalization(node):
     node.refuse("p", 1, 2)
     data, axis = node.input(), node.axis(default=-1)
     size = node.op("norm", data, ord=node.get("p", 2), axis=(axis,), keepdims=True)
-    return node.out("broadcast_div", data, size)
+    return node.out("broadcast_div", data, node.op("_maximum_scalar", size, scalar=1e-12))
 
 
 @translates("Softmax", "LogSoftmax", "Hardmax")

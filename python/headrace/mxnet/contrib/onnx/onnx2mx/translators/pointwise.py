@@ -16,7 +16,6 @@ UNARY = {
     "Reciprocal": "reciprocal",
     "Floor": "floor",
     "Ceil": "ceil",
-    "Round": "rint",
     "Sign": "sign",
     "Erf": "erf",
     "Sin": "sin",
@@ -72,7 +71,17 @@ def binary(node):
         # Before opset 7, the second operand's axes began at this one.
         trailing = node.rank(0) - node.axis() - node.rank(1)
         rhs = node.op("Reshape", rhs, shape=(-2, *[1] * trailing)) if trailing else rhs
+    if node.operator == "Pow" and node.type(0) != node.type(1) and node.type(0):
+        rhs = node.op("Cast", rhs, dtype=type_name(node, node.type(0)))
     return node.out(BINARY[node.operator], lhs, rhs)
+
+
+def type_name(node, number):
+    """MXNet's name of a type of ONNX."""
+    name = np.dtype(node.onnx.helper.tensor_dtype_to_np_dtype(number)).name
+    if name not in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64"):
+        raise node.error(f"expected a type of MXNet, got {name}")
+    return name
 
 
 @translates(*MANY)
@@ -103,22 +112,31 @@ def special(node):
 
 @translates("Cast", "CastLike")
 def cast(node):
-    if node.operator == "CastLike":
-        raise node.error("this operator has no translation to MXNet")
-    to = node.get("to")
+    to = node.get("to") or node.type(1)
     if to == node.onnx.TensorProto.BOOL:
         return node.truth(node.op("_not_equal_scalar", node.input(), scalar=0))
-    dtype = np.dtype(node.onnx.helper.tensor_dtype_to_np_dtype(to))
-    if dtype.name not in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64"):
-        raise node.error(f"expected a type of MXNet, got {dtype}")
-    return node.out("Cast", node.input(), dtype=dtype.name)
+    return node.out("Cast", node.input(), dtype=type_name(node, to))
 
 
 @translates("Clip")
 def clip(node):
-    limits = (node.setting(key, i + 1) for i, key in enumerate(("min", "max")))
-    low, high = (float(given[0]) if given else default for given, default in zip(limits, (-np.inf, np.inf)))
-    return node.out("clip", node.input(), a_min=low, a_max=high)
+    low, high = (node.setting(key, i + 1) for i, key in enumerate(("min", "max")))
+    if low and high:
+        return node.out("clip", node.input(), a_min=float(low[0]), a_max=float(high[0]))
+    if low:
+        return node.out("_maximum_scalar", node.input(), scalar=float(low[0]))
+    if high:
+        return node.out("_minimum_scalar", node.input(), scalar=float(high[0]))
+    return node.out("_copy", node.input())
+
+
+@translates("Round")
+def round_(node):
+    """Halves to even numbers; those of MXNet's rint go down."""
+    down = node.op("rint", node.input())
+    half = node.op("_equal_scalar", node.op("elemwise_sub", node.input(), down), scalar=0.5)
+    odd = node.op("_mod_scalar", down, scalar=2)
+    return node.out("elemwise_add", down, node.op("elemwise_mul", half, odd))
 
 
 @translates("Where")
@@ -144,9 +162,10 @@ def leaky(node):
         kind, slope = kinds[node.operator]
         return node.out("LeakyReLU", node.input(), act_type=kind, slope=node.get("alpha", slope))
     if node.operator == "PRelu":
-        below = node.op(
-            "broadcast_mul", node.op("clip", node.input(), a_min=-np.inf, a_max=0.0), node.input(1)
-        )
+        slope = node.input(1)
+        if node.opset < 7 and node.rank() > 2:
+            slope = node.op("Reshape", slope, shape=(-1, *[1] * (node.rank() - 2)))
+        below = node.op("broadcast_mul", node.op("_minimum_scalar", node.input(), scalar=0), slope)
         return node.out("broadcast_add", node.op("relu", node.input()), below)
     alpha, gamma = node.get("alpha", 1.67326319217681884765625), node.get("gamma", 1.05070102214813232421875)
     unit = node.op("LeakyReLU", node.input(), act_type="elu", slope=alpha)

@@ -121,6 +121,7 @@ def size(node):
 def depth(node):
     block, data = node.get("blocksize"), node.input()
     if node.operator == "SpaceToDepth":
+        node.refuse("mode", "DCR")
         return node.out("space_to_depth", data, block_size=block)
     if node.get("mode", "DCR") == "DCR":
         return node.out("depth_to_space", data, block_size=block)

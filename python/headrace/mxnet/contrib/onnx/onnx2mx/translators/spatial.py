@@ -79,7 +79,9 @@ def deconvolution(node):
     if wanted or node.get("auto_pad", "NOTSET").startswith("SAME"):
         wanted = wanted or [size * s for size, s in zip(node.shape()[2:], window.strides)]
         upper = node.get("auto_pad") != "SAME_LOWER"
-        window.pads = [cut(full - size, upper) for full, size in zip(whole, wanted[-len(whole) :])]
+        excess = [full - size for full, size in zip(whole, wanted[-len(whole) :])]
+        window.pads = [cut(max(total, 0), upper) for total in excess]
+        added = tuple(a + max(-total, 0) for a, total in zip(added, excess))
     pads = window.pads
     options = {"pad": tuple(before for before, _ in pads)} if window.even else {}
     result = (node.out if window.even else node.op)(
@@ -102,8 +104,6 @@ def deconvolution(node):
 
 def cut(total, upper):
     """What to cut off before and after, of the whole of a transposed convolution."""
-    if total < 0:
-        return (0, 0)
     return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
 
 
@@ -118,16 +118,28 @@ def pooling(node):
         options["pooling_convention"] = "full"
     if kind == "lp":
         options["p_value"] = node.get("p", 2)
+        node.refuse("p", 1, 2, 3)
     counted = bool(node.get("count_include_pad", 0))
     data, pad = window.applied(node, LOWEST if kind == "max" else 0.0)
-    if kind != "avg" or window.even:
-        return node.out("Pooling", data, pad=pad, count_include_pad=counted, **options)
-    if counted:
-        return node.out("Pooling", data, pad=pad, count_include_pad=True, **options)
+    if kind == "lp":
+        data = node.op("abs", data)
+    if kind != "avg" or window.even or counted:
+        options.update(pad=pad, count_include_pad=counted)
+        if node.get("ceil_mode", 0):
+            return within(node, node.op("Pooling", data, **options))
+        return node.out("Pooling", data, **options)
     # The share of each window that is not padding.
     inside = padded(node, node.op, node.op("ones_like", node.input()), [(0, 0), (0, 0), *window.pads])
     shares = [node.op("Pooling", part, pad=pad, count_include_pad=True, **options) for part in (data, inside)]
     return node.out("broadcast_div", *shares)
+
+
+def within(node, result):
+    """Without the windows that begin in the padding behind the data, which ONNX does not count."""
+    shape = node.output_shape()
+    if shape is None or None in shape[2:]:
+        return node.out("_copy", result)
+    return node.out("slice", result, begin=(None,) * len(shape), end=(None, None, *shape[2:]))
 
 
 @translates("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool")
@@ -135,7 +147,8 @@ def global_pooling(node):
     kind = {"GlobalMaxPool": "max", "GlobalAveragePool": "avg", "GlobalLpPool": "lp"}[node.operator]
     options = {"p_value": node.get("p", 2)} if kind == "lp" else {}
     kernel = (1,) * (node.rank() - 2)
-    return node.out("Pooling", node.input(), kernel=kernel, global_pool=True, pool_type=kind, **options)
+    data = node.op("abs", node.input()) if kind == "lp" else node.input()
+    return node.out("Pooling", data, kernel=kernel, global_pool=True, pool_type=kind, **options)
 
 
 @translates("Upsample", "Resize")
@@ -146,12 +159,20 @@ def resize(node):
     if wanted[:2] != shape[:2]:
         raise node.error(f"expected a change of height and width alone, got {shape} and {wanted}")
     node.refuse("mode", "nearest", "linear", "bilinear")
+    node.refuse("antialias", 0)
     old = node.operator == "Upsample" or node.opset < 11
     place = "asymmetric" if old else node.get("coordinate_transformation_mode", "half_pixel")
     scales = [b / a for a, b in zip(shape[2:], wanted[2:])]
+    given = node.setting("scales", 1 if old else 2)
+    if given and len(given) == 4:
+        scales = given[2:]
     if node.get("mode", "nearest") == "nearest":
         rounding = "floor" if old else node.get("nearest_mode", "round_prefer_floor")
         return nearest(node, shape, wanted, scales, (place, rounding))
+    if any(abs(scale * a - b) > 1e-3 for scale, a, b in zip(scales, shape[2:], wanted[2:])):
+        raise node.error(
+            f"mode=linear with scales={scales} has no translation to MXNet; expected whole sizes"
+        )
     aligned = place == "align_corners"
     if not aligned and (place not in ("half_pixel", "pytorch_half_pixel") or min(wanted[2:]) == 1):
         raise node.error(
