@@ -1,10 +1,11 @@
-"""Exports symbols, runs them in onnxruntime, and compares the numbers."""
+"""Exports symbols, runs them in onnxruntime, imports them again, and compares the numbers."""
 
 import numpy as np
 import pytest
 
 import headrace as mx
 from headrace.mxnet import onnx as mx_onnx
+from headrace.mxnet.contrib import onnx as contrib_onnx
 
 
 class Models:
@@ -49,8 +50,16 @@ class Models:
             assert ours.dtype == theirs.dtype
             np.testing.assert_allclose(theirs, ours, rtol=tolerance, atol=tolerance)
 
-    def check(self, sym, tolerance=1e-5, dynamic=False, **inputs):
-        """The symbol's outputs here and in onnxruntime are the same numbers; returns the model's path."""
+    def imported(self, path, **inputs):
+        """The outputs of the symbol that the model is imported as."""
+        sym, args, aux = contrib_onnx.import_model(path)
+        return self.forward(sym, {**args, **aux}, inputs)
+
+    def check(self, sym, tolerance=1e-5, dynamic=False, back=True, **inputs):
+        """The symbol's outputs here and in onnxruntime are the same, and those after an import if `back`.
+
+        Returns the model's path.
+        """
         params = self.params(sym, inputs)
         order = [name for name in sym.list_inputs() if name in inputs]
         path = mx_onnx.export_model(
@@ -62,7 +71,10 @@ class Models:
             run_shape_inference=True,
             dynamic=dynamic,
         )
-        self.same(self.forward(sym, params, inputs), self.run(path, **inputs), tolerance)
+        want = self.forward(sym, params, inputs)
+        self.same(want, self.run(path, **inputs), tolerance)
+        if back:
+            self.same(want, self.imported(path, **inputs), tolerance)
         return path
 
 

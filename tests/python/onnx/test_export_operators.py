@@ -206,7 +206,7 @@ def test_broadcast(models, name):
 def test_graphs(models, name, dynamic):
     if dynamic and name in FIXED:
         pytest.skip("takes sizes from the shapes given")
-    models.check(GRAPHS[name], dynamic=dynamic, x=MATRIX)
+    models.check(GRAPHS[name], dynamic=dynamic, back=not dynamic, x=MATRIX)
 
 
 @pytest.mark.parametrize("name", IMAGES)

@@ -45,9 +45,10 @@ class Node:
         if not self.has(index):
             return default
         name = self._input_name(index)
-        if name not in self._graph.constants:
+        value = self._graph.computed(name)
+        if value is None:
             raise self.error(f"expected its input {name} to be a constant")
-        return self._graph.constants[name]
+        return value
 
     def setting(self, key, index, default=None):
         """What was an attribute once and is a constant input now, as a list of numbers."""
@@ -68,6 +69,11 @@ class Node:
     def rank(self, index=0):
         """The number of axes of an input."""
         return len(self.shape(index))
+
+    def ranks(self, *indices):
+        """The numbers of axes of inputs, None where they are unknown."""
+        shapes = [self._graph.shapes.get(self._input_name(i)) for i in indices]
+        return [None if shape is None else len(shape) for shape in shapes]
 
     def type(self, index=0):
         """ONNX's number of an input's type; 0 where it is unknown."""

@@ -26,6 +26,7 @@ class GraphProto:
         self.opset_version = 0
         self.constants, self.shapes, self.types = {}, {}, {}
         self._values, self._names = {}, set()
+        self.computed = self.constants.get
 
     def from_onnx(self, graph, opset_version):
         """(sym, arg_params, aux_params) of an onnx.GraphProto."""
@@ -33,12 +34,13 @@ class GraphProto:
         self.opset_version = opset_version
         self.model_metadata = self.get_graph_metadata(graph)
         folding = Folding(onnx, graph, opset_version)
+        self.computed = folding.computed
         self.constants, self.shapes, self.types = folding.constants, folding.shapes, folding.types
         for name, _, _ in self.model_metadata["input_tensor_data"]:
             self._values[name] = symbol.var(name)
             self._names.add(name)
         for proto in graph.node:
-            if not folding.fold(proto):
+            if not folding.is_constant(proto):
                 self._translate(onnx, proto)
         outputs = [self.value(output.name) for output in graph.output]
         sym = outputs[0] if len(outputs) == 1 else symbol.Group(outputs)

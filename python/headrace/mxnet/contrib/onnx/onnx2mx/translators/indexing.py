@@ -59,9 +59,15 @@ def gather(node):
 
 @translates("GatherND")
 def gather_nd(node):
-    node.refuse("batch_dims", 0)
-    rank = node.rank(1)
-    places = node.op("transpose", node.input(1), axes=(rank - 1, *range(rank - 1)))
+    rank, batch, places = node.rank(1), node.get("batch_dims", 0), node.input(1)
+    if batch:
+        # Each place begins with its own place in the batch.
+        shape = node.shape(1, known=True)[:-1]
+        own = np.stack(np.indices(shape)[:batch], axis=-1)
+        places = node.op(
+            "Concat", node.parameter(own, "batch"), node.op("Cast", places, dtype="int64"), dim=rank - 1
+        )
+    places = node.op("transpose", places, axes=(rank - 1, *range(rank - 1)))
     return node.out("gather_nd", node.input(), places)
 
 

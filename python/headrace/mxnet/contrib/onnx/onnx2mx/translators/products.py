@@ -5,7 +5,7 @@ from .._registry import translates
 
 @translates("MatMul")
 def matmul(node):
-    if node.rank(0) == node.rank(1) == 1:
+    if node.ranks(0, 1) == [1, 1]:
         return node.out("dot", *node.inputs())
     return node.out("_npi_matmul", *node.inputs())
 
