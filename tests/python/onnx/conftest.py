@@ -40,7 +40,7 @@ class Models:
         """The symbol's outputs here."""
         given = {name: mx.nd.array(value, dtype=value.dtype) for name, value in inputs.items()}
         args = {name: {**params, **given}[name] for name in sym.list_arguments()}
-        aux = {name: params[name] for name in sym.list_auxiliary_states()}
+        aux = {name: {**params, **given}[name] for name in sym.list_auxiliary_states()}
         return [out.asnumpy() for out in sym.bind(mx.cpu(), args, aux_states=aux).forward(is_train=False)]
 
     def same(self, want, got, tolerance):

@@ -31,7 +31,10 @@ ZOO = {
 
 
 def exported(models, net, *data, tolerance=1e-4, **options):
-    """Exports a block by its files, and compares its outputs for arrays of NumPy (or lists of them)."""
+    """Exports a block by its files, and compares its outputs for arrays of NumPy (or lists of them).
+
+    Without options, those of the model when it is imported, too.
+    """
     given = [
         mx.nd.array(v, dtype=v.dtype) if not isinstance(v, list) else list(map(mx.nd.array, v)) for v in data
     ]
@@ -44,7 +47,10 @@ def exported(models, net, *data, tolerance=1e-4, **options):
         *files, [v.shape for v in data], [v.dtype for v in data], onnx_file_path=models.file(), **options
     )
     names = ["data"] if len(data) == 1 else [f"data{i}" for i in range(len(data))]
-    models.same(want, models.run(path, **dict(zip(names, data))), tolerance)
+    inputs = dict(zip(names, data))
+    models.same(want, models.run(path, **inputs), tolerance)
+    if not options:
+        models.same(want, models.imported(path, **inputs), tolerance)
     return path
 
 

@@ -7,7 +7,7 @@ from ....onnx._package import import_onnx
 
 
 def read_model(model_file, user):
-    """The model of a file, checked.
+    """The model of a file. What its graph says is not checked here.
 
     FileNotFoundError: there is no such file. MXNetError: it is no ONNX model, or a broken one.
     """
@@ -16,9 +16,10 @@ def read_model(model_file, user):
         raise FileNotFoundError(f"{user}: there is no file {model_file}")
     try:
         model = onnx.load_model(model_file)
-        onnx.checker.check_model(model)
     except Exception as error:  # protobuf, onnx and the reader of external data have no class in common
         raise MXNetError(f"{user}: {model_file} is no valid ONNX model: {first_line(error)}") from error
+    if not model.graph.output:
+        raise MXNetError(f"{user}: {model_file} is no valid ONNX model: its graph has no outputs")
     return model
 
 
