@@ -79,6 +79,15 @@ class Node:
         """ONNX's number of an input's type; 0 where it is unknown."""
         return self._graph.types.get(self._input_name(index), 0)
 
+    def sizes(self, index):
+        """A list of numbers and Sizes that an input is; None where nothing is known of it."""
+        vector = self._graph.sizes.vectors.get(self._input_name(index))
+        return None if vector is None else vector.tolist()
+
+    def is_own(self, size, axis):
+        """Whether a Size is that of the first input along an axis."""
+        return tuple(size) == (self._input_name(0), axis)
+
     def output_shape(self, index=0):
         """The shape of an output, None where a size may be any; None where nothing is known of it."""
         return self._graph.shapes.get(self._proto.output[index])

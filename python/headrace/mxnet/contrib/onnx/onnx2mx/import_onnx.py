@@ -9,6 +9,7 @@ from .....gluon import SymbolBlock
 from ....onnx._package import import_onnx
 from ._folding import Folding
 from ._node import Node
+from ._sizes import Sizes
 from .translators import TRANSLATORS
 
 __all__ = ["GraphProto"]
@@ -26,7 +27,7 @@ class GraphProto:
         self.opset_version = 0
         self.constants, self.shapes, self.types = {}, {}, {}
         self._values, self._names = {}, set()
-        self.computed = self.constants.get
+        self.computed, self.sizes = self.constants.get, Sizes({}, {})
 
     def from_onnx(self, graph, opset_version):
         """(sym, arg_params, aux_params) of an onnx.GraphProto."""
@@ -39,6 +40,7 @@ class GraphProto:
         for name, _, _ in self.model_metadata["input_tensor_data"]:
             self._values[name] = symbol.var(name)
             self._names.add(name)
+        self.sizes = Sizes(self.constants, self.shapes)
         for proto in graph.node:
             if not folding.is_constant(proto):
                 self._translate(onnx, proto)
@@ -60,6 +62,7 @@ class GraphProto:
     def _translate(self, onnx, proto):
         """Enters the symbols of a node's outputs, or the error that whoever reads them gets."""
         node = Node(onnx, self, proto)
+        self.sizes.follow(proto, node.attrs)
         outputs = list(proto.output)
         try:
             if proto.domain not in ("", "ai.onnx") or proto.op_type not in TRANSLATORS:

@@ -4,6 +4,7 @@ import math
 
 from ......base import MXNetError
 from .._registry import translates
+from .._sizes import Size
 
 
 @translates("Reshape")
@@ -18,12 +19,22 @@ def target(node):
         if node.get("allowzero", 0) and 0 in sizes:
             raise node.error(f"allowzero with {sizes} has no translation to MXNet")
     except MXNetError:
-        # The sizes come from the model's inputs; one may be unknown.
-        sizes = list(node.output_shape() or [None, None])
-        if sizes.count(None) > 1:
+        # The sizes are those of tensors whose sizes may be any.
+        sizes = [
+            as_before(node, size, i)
+            for i, size in enumerate(node.sizes(1) or node.output_shape() or [None] * 2)
+        ]
+        if sizes.count(None) > 1 or None in sizes and -1 in sizes:
             raise
         sizes = [-1 if size is None else size for size in sizes]
     return tuple(int(size) for size in sizes) or (1,)
+
+
+def as_before(node, size, place):
+    """A size as a number: 0 where it is the input's in this place, None where it is not known."""
+    if isinstance(size, Size):
+        return 0 if node.is_own(size, place) else None
+    return size
 
 
 @translates("Flatten")
