@@ -16,7 +16,10 @@ class Node:
         self.attrs = {a.name: self._attribute(a) for a in proto.attribute}
 
     def _attribute(self, attribute):
-        value = self.onnx.helper.get_attribute_value(attribute)
+        try:
+            value = self.onnx.helper.get_attribute_value(attribute)
+        except (TypeError, ValueError) as error:
+            raise self.error(f"the attribute {attribute.name} cannot be read: {error}") from error
         return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def get(self, key, default=None):

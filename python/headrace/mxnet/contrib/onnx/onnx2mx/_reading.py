@@ -20,7 +20,20 @@ def read_model(model_file, user):
         raise MXNetError(f"{user}: {model_file} is no valid ONNX model: {first_line(error)}") from error
     if not model.graph.output:
         raise MXNetError(f"{user}: {model_file} is no valid ONNX model: its graph has no outputs")
+    for name in names_in(model.graph):
+        # What is no text in UTF-8 comes as bytes.
+        if not isinstance(name, str):
+            raise MXNetError(f"{user}: {model_file} is no valid ONNX model: the name {name!r} is no text")
     return model
+
+
+def names_in(graph):
+    """All names in a graph."""
+    for values in (graph.input, graph.output, graph.initializer, graph.value_info):
+        yield from (value.name for value in values)
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
 
 
 def first_line(error):

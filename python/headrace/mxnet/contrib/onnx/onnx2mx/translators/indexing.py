@@ -11,13 +11,11 @@ def slice_(node):
     starts, ends = node.setting("starts", 1), node.setting("ends", 2)
     axes = node.setting("axes", 3, range(len(starts)))
     steps = node.setting("steps", 4, [1] * len(starts))
-    data, names = node.input(), [node.op] * (len(starts) - 1) + [node.out]
+    data, makers = node.input(), [node.op] * (len(starts) - 1) + [node.out]
     if min(axes) < 0:
         axes = [axis % node.rank() for axis in axes]
-    for make, begin, end, axis, step in zip(names, starts, ends, axes, steps):
-        size = None
-        if node.has(0) and step < 0:
-            size = node.shape()[axis]
+    for make, begin, end, axis, step in zip(makers, starts, ends, axes, steps):
+        size = node.shape()[axis] if step < 0 else None
         bounds = {"begin": bound(begin, step, size, True), "end": bound(end, step, size, False)}
         skipped = [None] * axis
         data = make("slice", data, **{key: (*skipped, v) for key, v in bounds.items()}, step=(*skipped, step))

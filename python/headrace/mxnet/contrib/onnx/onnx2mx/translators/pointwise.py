@@ -89,8 +89,11 @@ def many(node):
     first, *others = node.inputs()
     if not others:
         return node.out("_copy", first)
+    *others, last = others
     result = functools.reduce(lambda a, b: node.op(MANY[node.operator], a, b), others, first)
-    return node.out("_mul_scalar", result, scalar=1 / (1 + len(others)) if node.operator == "Mean" else 1)
+    if node.operator != "Mean":
+        return node.out(MANY[node.operator], result, last)
+    return node.out("_div_scalar", node.op(MANY["Mean"], result, last), scalar=len(others) + 2)
 
 
 @translates(*TRUTHS)

@@ -16,8 +16,6 @@ def target(node):
     """Sizes for MXNet's Reshape, whose 0 and -1 are those of ONNX."""
     try:
         sizes = node.setting("shape", 1)
-        if node.get("allowzero", 0) and 0 in sizes:
-            raise node.error(f"allowzero with {sizes} has no translation to MXNet")
     except MXNetError:
         # The sizes are those of tensors whose sizes may be any.
         sizes = [
@@ -26,7 +24,9 @@ def target(node):
         ]
         if sizes.count(None) > 1 or None in sizes and -1 in sizes:
             raise
-        sizes = [-1 if size is None else size for size in sizes]
+        return tuple(-1 if size is None else size for size in sizes)
+    if node.get("allowzero", 0) and 0 in sizes:
+        raise node.error(f"allowzero with {sizes} has no translation to MXNet")
     return tuple(int(size) for size in sizes) or (1,)
 
 
@@ -69,12 +69,12 @@ def unsqueeze(node):
     if min(axes) < 0:
         rank = node.rank() + len(axes)
         axes = [axis % rank for axis in axes]
-    data, *rest = node.input(), *sorted(axes)
-    if node.has(0) and node.rank() == 0:
+    data, axes = node.input(), sorted(axes)
+    if node.ranks(0) == [0]:
         return node.out("Reshape", data, shape=(1,) * len(axes))
-    for axis in rest[:-1]:
+    for axis in axes[:-1]:
         data = node.op("expand_dims", data, axis=axis)
-    return node.out("expand_dims", data, axis=rest[-1])
+    return node.out("expand_dims", data, axis=axes[-1])
 
 
 @translates("Concat")
