@@ -109,3 +109,16 @@ def test_cases_of_onnx(models):
 def numbers(value):
     value = value.astype("float32") if value.dtype == bool else value
     return value.reshape(value.shape or (1,))
+
+
+@pytest.mark.parametrize("name", ["densenet121", "shufflenet", "squeezenet"])
+def test_networks_of_other_frameworks(models, name):
+    """Their weights are all the same number, made by the model itself."""
+    import onnx
+
+    file = pathlib.Path(onnx.__file__).parent / f"backend/test/data/light/light_{name}.onnx"
+    if not file.exists():
+        pytest.skip("this version of onnx brings no models")
+    ((data, shape, _),) = contrib_onnx.get_model_metadata(str(file))["input_tensor_data"]
+    image = np.random.default_rng(1).uniform(0, 1, shape).astype("float32")
+    models.same(models.run(str(file), **{data: image}), models.imported(str(file), **{data: image}), 1e-4)
