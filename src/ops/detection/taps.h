@@ -85,7 +85,7 @@ Taps<T> taps_of(const char* name, const RegionShapes& s, int64_t image, const Re
         ratio > 0 ? static_cast<double>(ratio) : std::ceil(reach.size[axis] / static_cast<T>(cells[axis]));
     check(wanted <= kMostSamples, ErrorKind::kValue, "{}: a region of {} elements along an axis takes too many samples",
           name, static_cast<double>(reach.size[axis]));
-    samples[axis] = static_cast<int64_t>(wanted);
+    samples[axis] = static_cast<int64_t>(std::max(wanted, 0.0));  // of a region turned inside out: none
   }
   check(static_cast<double>(samples[0] * samples[1]) * static_cast<double>(s.cells()) <= kMostSamples,
         ErrorKind::kValue, "{}: a region takes more than {} samples", name, kMostSamples);

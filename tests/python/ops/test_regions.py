@@ -231,3 +231,11 @@ def test_mask_targets_are_the_masks_under_the_regions(aligned, ratio):
 def test_mask_targets_refuse_another_number_of_regions():
     with pytest.raises(MXNetError, match="num_rois is 2"):
         mask_targets(num_rois=2)
+
+
+def test_mask_targets_of_regions_turned_inside_out_are_zero():
+    form = {"num_rois": 1, "num_classes": 1, "mask_size": (2, 2), "aligned": True, "sample_ratio": -1}
+    targets, _ = nd.contrib.mrcnn_mask_target(
+        nd.array([[[3, 3, -1e30, 1]]]), nd.ones((1, 1, 4, 4)), nd.zeros((1, 1)), nd.zeros((1, 1)), **form
+    )
+    assert not targets.asnumpy().any()
