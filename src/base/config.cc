@@ -13,7 +13,6 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/config_report.h"
 
 namespace headrace {
 namespace {
@@ -64,14 +63,6 @@ void parse_clock(const char* name, std::string_view text, Config& config) {
   config.sim_virtual_clock = text == "virtual";
 }
 
-// Beside Config, because only the simulator asks for it.
-bool wants_report = true;
-
-void parse_report(const char* name, std::string_view text, Config&) {
-  check(text == "0" || text == "1", ErrorKind::kValue, "{}: expected 0 or 1, got '{}'.", name, text);
-  wants_report = text == "1";
-}
-
 void parse_log_level(const char* name, std::string_view text, Config& config) {
   check(text == "error" || text == "warn" || text == "info" || text == "debug", ErrorKind::kValue,
         "{}: expected error, warn, info or debug, got '{}'.", name, text);
@@ -115,7 +106,7 @@ constexpr Entry kTable[] = {
      parse_clock},
     {{"HEADRACE_REPORT", "1",
       "whether a program prints what it took, and why, at its end when HEADRACE_SIM_CLOCK is virtual; 0 or 1"},
-     parse_report},
+     parse_flag<&Config::sim_report>},
     {{"HEADRACE_SIM_MEMORY", "0", "memory of each simulated GPU, in bytes or as in 4GB; 0: 16 GiB"},
      parse_size<&Config::sim_memory>},
     {{"HEADRACE_SIM_STRICT", "0",
@@ -141,11 +132,6 @@ constexpr auto kVariables = [] {
 }();
 
 }  // namespace
-
-bool report_at_exit() {
-  config();
-  return wants_report;
-}
 
 Config parse_config() {
   Config result;

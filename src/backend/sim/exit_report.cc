@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "backend/sim/sim_machine.h"
-#include "base/config_report.h"
+#include "base/config.h"
 
 namespace headrace {
 namespace {
@@ -32,7 +32,7 @@ void print_report() {
 }  // namespace
 
 void print_report_at_exit() {
-  if (!report_at_exit()) return;
+  if (!config().sim_report) return;
   owner = getpid();
   std::atexit(print_report);
 }
