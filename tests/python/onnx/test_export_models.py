@@ -232,3 +232,10 @@ def test_regions(models):
         y=rois * np.array([1, 2, 2, 2, 2], "float32"),
     )
     models.check(mx.sym.ROIPooling(X, Y, pooled_size=(2, 2), spatial_scale=1.0), x=image, y=rois)
+
+
+def test_regions_of_no_image(models):
+    image = RANDOM.uniform(-1, 1, (2, 3, 12, 12)).astype("float32")
+    rois = np.array([[0, 1, 1, 9, 8], [-1, 0, 2, 5, 7]], "float32")
+    sym = contrib.ROIAlign(X, Y, pooled_size=(2, 2), spatial_scale=1.0, sample_ratio=2)
+    models.check(sym, x=image, y=rois)

@@ -99,6 +99,7 @@ GRAPHS = {
     ),
     "reshape_like": mx.sym.reshape_like(mx.sym.reshape(X, shape=(-1,)), X),
     "reshape_like_part": mx.sym.reshape_like(X, X, lhs_begin=0, lhs_end=2, rhs_begin=0, rhs_end=2),
+    "reshape_like_back": mx.sym.reshape_like(X, X, lhs_begin=-2, lhs_end=3, rhs_begin=-2, rhs_end=3),
     "slice_axis": mx.sym.slice_axis(X, axis=-1, begin=1, end=None),
     "slice": mx.sym.slice(X, begin=(None, 3, 4), end=(None, 0, None), step=(1, -1, -2)),
     "slice_begin": mx.sym.slice(X, begin=(0, 1), end=(1, 3)),
@@ -231,6 +232,11 @@ def test_sequences_of_several_lengths(models):
         mx.sym.SequenceMask(mx.sym.swapaxes(X, dim1=0, dim2=1), Y, axis=1, **options),
     ):
         models.check(sym, x=SIGNED, y=lengths)
+
+
+def test_remainders_of_zero(models):
+    divisors = np.array([[0, 2, -3, 0, 4]] * 3, "int32")
+    models.check(mx.sym.broadcast_mod(X, Y), x=(SIGNED * 9).astype("int32"), y=divisors)
 
 
 def test_softmax_with_lengths(models):

@@ -105,12 +105,15 @@ def roi_align(g, node):
     data, rois = node.inputs
     height, width = node.get("pooled_size")
     numbers = g.cast(g.add("Gather", [rois, g.integer(0)], axis=1), "int64")
-    return g.add(
+    result = g.add(
         "RoiAlign",
-        [data, g.slice(rois, 1, 1, 5), numbers],
+        [data, g.slice(rois, 1, 1, 5), g.add("Max", [numbers, g.integer(0)])],
         mode="avg",
         output_height=height,
         output_width=width,
         sampling_ratio=max(int(node.get("sample_ratio", -1)), 0),
         spatial_scale=float(node.get("spatial_scale")),
     )
+    # A region of image -1 is none, and gives zeros.
+    absent = g.unsqueeze(g.add("Less", [numbers, g.integer(0)]), 1, 2, 3)
+    return g.add("Where", [absent, g.constant(0, node.dtypes[0]), result])

@@ -122,11 +122,17 @@ def logical_not(g, node):
 
 @translates("broadcast_mod")
 def modulo(g, node):
+    """The sign is the divisor's; of a divisor of 0, the remainder is 0."""
     lhs, rhs = node.inputs
-    if node.dtypes[0].kind != "f":
-        return g.add("Mod", node.inputs)
-    # The sign is the divisor's, which ONNX has for integers only.
-    return g.add("Sub", [lhs, g.add("Mul", [rhs, g.add("Floor", [g.add("Div", [lhs, rhs])])])])
+    zero, one = (g.constant(value, node.dtypes[0]) for value in (0, 1))
+    none = g.add("Equal", [rhs, zero])
+    divisor = g.add("Where", [none, one, rhs])
+    if node.dtypes[0].kind == "f":
+        whole = g.add("Floor", [g.add("Div", [lhs, divisor])])
+        result = g.add("Sub", [lhs, g.add("Mul", [divisor, whole])])
+    else:
+        result = g.add("Mod", [lhs, divisor])
+    return g.add("Where", [none, zero, result])
 
 
 @translates("square")

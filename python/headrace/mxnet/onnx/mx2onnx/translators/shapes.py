@@ -82,8 +82,10 @@ def reshape(g, node):
 @translates("reshape_like")
 def reshape_like(g, node):
     rank, other = node.rank, len(node.shapes[1])
-    begin, end = int(node.get("lhs_begin", 0)) % (rank + 1), int(node.get("lhs_end", rank)) % (rank + 1)
-    first, last = int(node.get("rhs_begin", 0)) % (other + 1), int(node.get("rhs_end", other)) % (other + 1)
+    begin, end = (int(node.get(*key)) for key in (("lhs_begin", 0), ("lhs_end", rank)))
+    first, last = (int(node.get(*key)) for key in (("rhs_begin", 0), ("rhs_end", other)))
+    begin, end = (place + rank if place < 0 else place for place in (begin, end))
+    first, last = (place + other if place < 0 else place for place in (first, last))
     own, like = g.shape(node), g.shape(node, 1)
     parts = [(own, 0, begin), (like, first, last), (own, end, rank)]
     sizes = g.concat([g.slice(name, 0, a, b) for name, a, b in parts if a < b])
