@@ -171,8 +171,9 @@ HWY_INLINE V cos_of(D d, V x) {
   using T = hn::TFromD<D>;
   const auto beyond = beyond_reduction(d, x);
   const V inside = hn::IfThenZeroElse(beyond, x);
+  const V y = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Set(d, 1), hn::Cos(d, inside));  // not a last bit less
   return patch(
-      d, beyond, hn::Cos(d, inside), [](T a, T) { return std::cos(a); }, x, x);
+      d, beyond, y, [](T a, T) { return std::cos(a); }, x, x);
 }
 
 template <class D, class V>

@@ -81,6 +81,11 @@ def test_unary_function_is_numpys(name, dtype):
         close(result, UNARY[name](x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_cosine_of_zero_is_one(dtype):
+    assert np.cos(np.array([0.0, -0.0], dtype=dtype)).asnumpy().tolist() == [1, 1]
+
+
 @pytest.mark.parametrize(
     "name, reference", [("erf", math.erf), ("gamma", math.gamma), ("gammaln", math.lgamma)]
 )
