@@ -12,12 +12,8 @@ import struct
 
 import numpy as np
 
+from . import _core
 from .base import MXNetError
-
-try:
-    import cv2
-except ImportError:
-    cv2 = None
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
 
@@ -252,29 +248,48 @@ def unpack(s):
 
 
 def pack_img(header, img, quality=95, img_fmt=".jpg"):
-    """A record of an image, an array (height, width, channels) in OpenCV's order of channels.
+    """A record of an image, a NumPy array in OpenCV's order of channels.
 
-    `quality`: of JPEG 1 to 100, of PNG its compression, 0 to 9. AssertionError: cv2 is not installed, or
-    cannot encode the image.
+    Parameters
+    ----------
+    header : IRHeader or tuple
+        See `pack`.
+    img : array
+        (height, width), or (height, width, channels) with 1, 3 (blue, green, red) or 4 channels (and alpha,
+        which JPEG leaves away): uint8, for PNG uint16, too. Others are rounded and brought to uint8.
+    quality : int
+        Of JPEG 0 to 100, of PNG its compression, 0 to 9; numbers outside are brought there.
+    img_fmt : str
+        '.jpg', '.jpeg' or '.png'. Files of other kinds are made elsewhere, and `pack` makes records of them.
+
+    Raises
+    ------
+    ValueError
+        Another shape or format.
     """
-    _require_cv2("pack_img")
-    kinds = {
-        ".jpg": cv2.IMWRITE_JPEG_QUALITY,
-        ".jpeg": cv2.IMWRITE_JPEG_QUALITY,
-        ".png": cv2.IMWRITE_PNG_COMPRESSION,
-    }
-    kind = kinds.get(img_fmt.lower())
-    is_encoded, data = cv2.imencode(img_fmt, img, None if kind is None else [kind, quality])
-    assert is_encoded, "pack_img: failed to encode image"
-    return pack(header, data.tobytes())
+    is_png = img_fmt.lower() == ".png"
+    if not is_png and img_fmt.lower() not in (".jpg", ".jpeg"):
+        raise ValueError(f"pack_img: img_fmt must be .jpg, .jpeg or .png, got {img_fmt!r}; see pack")
+    pixels = np.asarray(img)
+    if pixels.ndim not in (2, 3):
+        raise ValueError(
+            f"pack_img: an image (height, width) or (height, width, channels) is needed, got {pixels.shape}"
+        )
+    if pixels.dtype != np.uint8 and not (is_png and pixels.dtype == np.uint16):
+        pixels = np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+    shape = pixels.shape if pixels.ndim == 3 else (*pixels.shape, 1)
+    encode = _core.encode_png if is_png else _core.encode_jpeg
+    return pack(header, encode(pixels.tobytes(), *shape, 8 * pixels.itemsize, int(quality)))
 
 
 def unpack_img(s, iscolor=-1):
-    """The header and the image of a record of `pack_img`. AssertionError: cv2 is not installed."""
-    _require_cv2("unpack_img")
-    header, data = unpack(s)
-    return header, cv2.imdecode(np.frombuffer(data, np.uint8), iscolor)
+    """The header of a record of `pack_img`, and its image: a NumPy array in OpenCV's order of channels.
 
-
-def _require_cv2(function):
-    assert cv2 is not None, f"{function}: the module cv2 is needed; install opencv-python"
+    `iscolor`: 1: uint8 (height, width, 3); 0: grey, (height, width); -1: as the file stores it, perhaps with
+    alpha, with 16 bits, and not turned as a camera asks. MXNetError: the image is no JPEG or PNG file, or
+    damaged. ValueError: the record is too short, or `iscolor` another number.
+    """
+    header, file = unpack(s)
+    pixels, height, width, channels, bits = _core.decode_image(bytes(file), iscolor)
+    shape = (height, width) if channels == 1 else (height, width, channels)
+    return header, np.frombuffer(pixels, np.uint16 if bits == 16 else np.uint8).reshape(shape)

@@ -15,6 +15,7 @@ void bind_engine(nanobind::module_& m);
 void bind_profiler(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
+void bind_images(nanobind::module_& m);
 void bind_dlpack(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
 void bind_backward(nanobind::module_& m);

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
   bind_profiler(m);
   bind_random(m);
   bind_files(m);
+  bind_images(m);
   bind_dlpack(m);
   bind_memory(m);
   bind_backward(m);

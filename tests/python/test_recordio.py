@@ -1,5 +1,6 @@
 """RecordIO: the bytes that MXNet writes, keys, damaged files, other processes, images' headers."""
 
+import contextlib
 import multiprocessing
 import pickle
 
@@ -8,6 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace import recordio
+from headrace.base import MXNetError
 
 MAGIC = bytes.fromhex("0a23d7ce")
 GOLDEN = [
@@ -153,16 +155,95 @@ def test_headers():
             recordio.unpack(record)
 
 
-def test_images_need_opencv():
-    image = np.arange(48, dtype="uint8").reshape(4, 4, 3)
-    if recordio.cv2 is None:
-        with pytest.raises(AssertionError, match="the module cv2 is needed"):
-            recordio.pack_img((0, 1, 2, 3), image)
-        with pytest.raises(AssertionError, match="the module cv2 is needed"):
-            recordio.unpack_img(recordio.pack((0, 1, 2, 3), b""))
-        return
-    header, again = recordio.unpack_img(recordio.pack_img((0, 1, 2, 3), image, 3, ".png"))
-    assert header.label == 1 and (again == image).all()
+def picture(height=21, width=34, channels=3):
+    """A smooth image with another slope in each channel."""
+    y, x, c = np.ogrid[:height, :width, :channels]
+    return (10 + 3 * x * (c + 1) // 2 + 4 * y * (3 - c) // 3).astype(np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(5, 7), (5, 7, 1), (1, 1, 3), (33, 20, 3), (6, 9, 4)], ids=str)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_png_keeps_every_bit(shape, dtype):
+    image = np.random.RandomState(3).randint(0, np.iinfo(dtype).max + 1, shape).astype(dtype)
+    for level in (0, 3, 9, 95):
+        header, again = recordio.unpack_img(recordio.pack_img((0, 5, 6, 7), image, level, ".PNG"))
+        assert header == (0, 5, 6, 7) and again.dtype == dtype and again.flags.writeable
+        np.testing.assert_array_equal(again, image[..., 0] if shape[-1] == 1 else image)
+
+
+def test_jpeg_is_near_the_image():
+    record = recordio.pack_img((0, [1, 2], 3, 4), picture())
+    header, again = recordio.unpack_img(record)
+    assert header.label.tolist() == [1, 2] and again.shape == (21, 34, 3) and again.dtype == np.uint8
+    assert abs(again.astype(int) - picture()).mean() < 3
+    assert len(recordio.pack_img((0, 1, 2, 3), picture(), quality=10)) < len(record)
+    _, gray = recordio.unpack_img(recordio.pack_img((0, 1, 2, 3), picture()[..., 0], 100, ".jpeg"))
+    assert gray.shape == (21, 34) and abs(gray.astype(int) - picture()[..., 0]).max() <= 2
+
+
+def test_jpeg_has_the_markers_of_baseline_files():
+    file = recordio.unpack(recordio.pack_img((0, 1, 2, 3), picture(), 95))[1]
+    frame = file.index(b"\xff\xc0")
+    assert file[:4] == b"\xff\xd8\xff\xe0" and file[6:10] == b"JFIF" and file[-2:] == b"\xff\xd9"
+    assert file[frame + 5 : frame + 9] == bytes([0, 21, 0, 34])  # height and width
+    assert file[frame + 11] == 0x22  # two by two luma blocks to one of each colour
+
+
+def test_colours_of_records_are_asked_for():
+    alpha = np.dstack([picture(), np.full((21, 34), 9, np.uint8)])
+    record = recordio.pack_img((0, 1, 2, 3), alpha, 1, ".png")
+    assert recordio.unpack_img(record)[1].shape == (21, 34, 4)
+    np.testing.assert_array_equal(recordio.unpack_img(record, 1)[1], picture())
+    gray = recordio.unpack_img(record, iscolor=0)[1]
+    assert gray.shape == (21, 34)
+    assert abs(gray - picture() @ np.array([0.114, 0.587, 0.299])).max() < 1.01
+    np.testing.assert_array_equal(
+        hr.image.imdecode(recordio.unpack(record)[1]).asnumpy(), picture()[..., ::-1]
+    )
+
+
+def test_other_dtypes_are_rounded_and_cut():
+    image = np.array([[-3.0, 0.5, 1.5], [254.4, 255.5, 1000.0]])
+    again = recordio.unpack_img(recordio.pack_img((0, 1, 2, 3), image, 3, ".png"))[1]
+    assert again.tolist() == [[0, 0, 2], [254, 255, 255]]
+
+
+@pytest.mark.parametrize(
+    "shape", [(4,), (2, 3, 4, 3), (4, 4, 2), (4, 4, 5), (0, 4, 3), (4, 0), (4, 4, 0)], ids=str
+)
+@pytest.mark.parametrize("kind", [".jpg", ".png"])
+def test_what_is_no_picture_is_refused(shape, kind):
+    with pytest.raises(ValueError, match="encode|pack_img"):
+        recordio.pack_img((0, 1, 2, 3), np.zeros(shape, np.uint8), img_fmt=kind)
+
+
+def test_other_formats_are_refused():
+    with pytest.raises(ValueError, match=r"img_fmt must be \.jpg, \.jpeg or \.png, got '\.bmp'"):
+        recordio.pack_img((0, 1, 2, 3), picture(), img_fmt=".bmp")
+    with pytest.raises(ValueError, match="1 to 65500 pixels"):
+        recordio.pack_img((0, 1, 2, 3), np.zeros((1, 65501), np.uint8))
+    with pytest.raises(ValueError, match="iscolor"):
+        recordio.unpack_img(recordio.pack_img((0, 1, 2, 3), picture()), 7)
+
+
+@pytest.mark.parametrize("kind", [".jpg", ".png"])
+def test_damaged_images_in_records_end_in_errors(kind):
+    record = recordio.pack_img((0, 1, 2, 3), picture(), 5, kind)
+    for end in range(24, len(record) - 40, 7):
+        for iscolor in (-1, 0, 1):
+            try:
+                recordio.unpack_img(record[:end], iscolor)
+            except MXNetError as error:
+                assert "Decoding failed" in str(error)
+            else:
+                assert kind == ".jpg"  # the part that is there can be seen
+    random = np.random.RandomState(0)
+    for _ in range(200):
+        bent = bytearray(record)
+        for place in random.randint(24, len(record), 3):
+            bent[place] = random.randint(256)
+        with contextlib.suppress(MXNetError):
+            recordio.unpack_img(bytes(bent))
 
 
 def test_a_data_set_of_records(tmp_path):

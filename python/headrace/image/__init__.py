@@ -1,4 +1,7 @@
-"""Images: reading, resizing and cropping them, augmenters, and iterators over files and records of images."""
+"""Images: reading, resizing and cropping them, augmenters, and iterators over files and records of images.
+
+For detection there are augmenters that change boxes with images, and an iterator over both, `ImageDetIter`.
+"""
 
 from .files import imdecode, imread
 from .geometry import (
@@ -35,4 +38,17 @@ from .augmenters import (
     color_normalize,
 )
 from .iterator import ImageIter
+from . import detection
+from . import detection as det
+from .detection import (
+    CreateDetAugmenter,
+    CreateMultiRandCropAugmenter,
+    DetAugmenter,
+    DetBorrowAug,
+    DetHorizontalFlipAug,
+    DetRandomCropAug,
+    DetRandomPadAug,
+    DetRandomSelectAug,
+    ImageDetIter,
+)
 from .rotation import imrotate, random_rotate

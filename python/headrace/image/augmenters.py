@@ -13,6 +13,7 @@ from .. import ndarray as nd
 from ..ndarray import NDArray
 from . import geometry
 
+IMAGENET_MEAN, IMAGENET_STD = [123.68, 116.28, 103.53], [58.395, 57.12, 57.375]  # red, green, blue
 _LUMINANCE = [[[0.299, 0.587, 0.114]]]
 # Principal components of the colours of ImageNet: eigenvalues, and a column for each eigenvector.
 _COLOR_AXES = (
@@ -41,8 +42,8 @@ def color_normalize(src, mean, std=None):
     return src
 
 
-class Augmenter:
-    """What changes an image. `kwargs`: what `dumps` writes."""
+class Described:
+    """What can be written as a text. `kwargs`: what `dumps` writes."""
 
     def __init__(self, **kwargs):
         self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
@@ -50,6 +51,10 @@ class Augmenter:
     def dumps(self):
         """The augmenter as a text in JSON: its name in small letters, and what it was made with."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+
+class Augmenter(Described):
+    """What changes an image. `kwargs`: what `dumps` writes."""
 
     def __call__(self, src):
         """The image that comes out; `src` may be changed."""
@@ -315,7 +320,12 @@ def CreateAugmenter(
         made.append((RandomCropAug if rand_crop else CenterCropAug)(size, inter_method))
     if rand_mirror:
         made.append(HorizontalFlipAug(0.5))
-    made.append(CastAug())
+    return made + color_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std)
+
+
+def color_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std):
+    """What follows when images have their size: float32, and other colours. See `CreateAugmenter`."""
+    made = [CastAug()]
     if brightness or contrast or saturation:
         made.append(ColorJitterAug(brightness, contrast, saturation))
     if hue:
@@ -324,8 +334,8 @@ def CreateAugmenter(
         made.append(LightingAug(pca_noise, numpy.array(_COLOR_AXES[0]), numpy.array(_COLOR_AXES[1])))
     if rand_gray > 0:
         made.append(RandomGrayAug(rand_gray))
-    mean = _statistic("mean", mean, [123.68, 116.28, 103.53])
-    std = _statistic("std", std, [58.395, 57.12, 57.375])
+    mean = _statistic("mean", mean, IMAGENET_MEAN)
+    std = _statistic("std", std, IMAGENET_STD)
     if mean is not None or std is not None:
         made.append(ColorNormalizeAug(mean, std))
     return made

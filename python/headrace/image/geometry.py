@@ -57,9 +57,12 @@ def scale_down(src_size, size):
 def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=None):  # noqa: A002
     """The image with a border of so many pixels.
 
-    `type`: 0 `value`, or one of `values` for each channel; 1 the edge repeated, 2 mirrored with its edge
-    (cba|abc), 3 the other side, 4 mirrored at its edge (cb|abc). ValueError: another type.
+    `type`: 0 `value`, or one of `values` for each channel, one number being that of all; 1 the edge repeated,
+    2 mirrored with its edge (cba|abc), 3 the other side, 4 mirrored at its edge (cb|abc). ValueError: another
+    type.
     """
+    if isinstance(values, numbers.Number):
+        value, values = values, ()
     type &= ~_ISOLATED
     if type not in range(len(_BORDERS)):
         raise ValueError(f"copyMakeBorder: type must be from 0 to 4, got {type}")

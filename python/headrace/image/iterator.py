@@ -238,6 +238,9 @@ class ImageIter(DataIter):
                 raise
         return row
 
+    def _blank_labels(self):
+        return arrays.zeros(self.provide_label[0][1], None, "float32")
+
     def _take_cached(self):
         batch = self._cache_data, self._cache_label, self._cache_idx
         self._cache_data = self._cache_label = self._cache_idx = None
@@ -250,7 +253,7 @@ class ImageIter(DataIter):
             data, label, rows = self._take_cached()
         else:
             data = arrays.zeros((self.batch_size, *self.data_shape), None, "float32")
-            label = arrays.zeros(self.provide_label[0][1], None, "float32")
+            label = self._blank_labels()
             rows = self._batchify(data, label)
         pad = self.batch_size - rows
         if pad:

@@ -40,6 +40,13 @@ Stored stored_of(const Handle& handle, Bytes file) {
   return stored;
 }
 
+Color resolved(Color color, const Stored& stored) {
+  if (color != Color::kStored) return color;
+  return stored.colorspace == TJCS_GRAY ? Color::kGray : Color::kBgr;
+}
+
+int turn_of(Bytes file, Color color) { return color == Color::kStored ? 1 : orientation_of(file); }
+
 void read_pixels(const Handle& handle, Bytes file, const Stored& stored, TJPF format, unsigned char* pixels) {
   // A warning, of a file that ends early for example, leaves an image that can be used, as other readers do.
   if (tjDecompress2(handle.get(), file.data(), file.size(), pixels, stored.width, 0, stored.height, format,
@@ -68,16 +75,18 @@ void from_inks(const std::vector<unsigned char>& inks, Color color, unsigned cha
 
 bool is_jpeg(Bytes file) noexcept { return file.size() >= 3 && file[0] == 0xFF && file[1] == 0xD8 && file[2] == 0xFF; }
 
-Header read_jpeg_header(Bytes file) {
+Header read_jpeg_header(Bytes file, Color color) {
   const Stored stored = stored_of(make_handle(), file);
-  if (orientation_of(file) >= 5) return {stored.width, stored.height};
-  return {stored.height, stored.width};
+  const int64_t channels = channels_of(resolved(color, stored));
+  if (turn_of(file, color) >= 5) return {stored.width, stored.height, channels};
+  return {stored.height, stored.width, channels};
 }
 
-void decode_jpeg(Bytes file, Color color, unsigned char* pixels) {
+void decode_jpeg(Bytes file, Color asked, unsigned char* pixels) {
   const Handle handle = make_handle();
   const Stored stored = stored_of(handle, file);
-  const int orientation = orientation_of(file);
+  const Color color = resolved(asked, stored);
+  const int orientation = turn_of(file, asked);
   const auto count = static_cast<size_t>(stored.width) * static_cast<size_t>(stored.height);
   std::vector<unsigned char> turned(orientation == 1 ? 0 : count * static_cast<size_t>(channels_of(color)));
   unsigned char* const to = orientation == 1 ? pixels : turned.data();

@@ -6,7 +6,7 @@
 namespace headrace::codec {
 
 bool is_jpeg(Bytes file) noexcept;
-Header read_jpeg_header(Bytes file);
+Header read_jpeg_header(Bytes file, Color color);
 void decode_jpeg(Bytes file, Color color, unsigned char* pixels);
 
 }  // namespace headrace::codec

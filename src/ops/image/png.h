@@ -6,7 +6,7 @@
 namespace headrace::codec {
 
 bool is_png(Bytes file) noexcept;
-Header read_png_header(Bytes file);
+Header read_png_header(Bytes file, Color color);
 void decode_png(Bytes file, Color color, unsigned char* pixels);
 
 }  // namespace headrace::codec

@@ -1,0 +1,47 @@
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "base/check.h"
+#include "ops/image/codec.h"
+
+namespace headrace::codec {
+namespace {
+
+constexpr int64_t kMostSide = 65500;  // libjpeg's
+
+struct Destroy {
+  void operator()(void* handle) const noexcept { tjDestroy(handle); }
+};
+
+struct Free {
+  void operator()(unsigned char* bytes) const noexcept { tjFree(bytes); }
+};
+
+}  // namespace
+
+std::vector<unsigned char> encode_jpeg(const Picture& picture, int64_t quality) {
+  check(picture.height > 0 && picture.width > 0 && picture.height <= kMostSide && picture.width <= kMostSide,
+        ErrorKind::kValue, "encode: the sides of a JPEG image have 1 to {} pixels, got {} rows and {} columns",
+        kMostSide, picture.height, picture.width);
+  check(picture.channels == 1 || picture.channels == 3 || picture.channels == 4, ErrorKind::kValue,
+        "encode: a JPEG image has 1, 3 or 4 channels, got {}", picture.channels);
+  check(picture.bits == 8, ErrorKind::kValue, "encode: a JPEG image has 8 bits per channel, got {}", picture.bits);
+  const std::unique_ptr<std::remove_pointer_t<tjhandle>, Destroy> handle(tjInitCompress());
+  check(handle != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a JPEG file");
+  const bool is_gray = picture.channels == 1;
+  const TJPF format = is_gray ? TJPF_GRAY : picture.channels == 3 ? TJPF_BGR : TJPF_BGRX;
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;  // NOLINT(google-runtime-int): turbojpeg's type
+  const int result =
+      tjCompress2(handle.get(), picture.pixels.data(), static_cast<int>(picture.width), 0,
+                  static_cast<int>(picture.height), format, &bytes, &size, is_gray ? TJSAMP_GRAY : TJSAMP_420,
+                  static_cast<int>(std::clamp<int64_t>(quality, 1, 100)), TJFLAG_ACCURATEDCT);
+  const std::unique_ptr<unsigned char, Free> owned(bytes);
+  check(result == 0, ErrorKind::kRuntime, "encode: the JPEG file cannot be written: {}", tjGetErrorStr2(handle.get()));
+  return {bytes, bytes + size};
+}
+
+}  // namespace headrace::codec
