@@ -80,6 +80,10 @@ bool wait_for(const NDArray& array, bool for_all) {
 bool wait_to_read(const NDArray& array) { return wait_for(array, false); }
 bool wait_to_write(const NDArray& array) { return wait_for(array, true); }
 
+PyObject* readable(const char* text) {
+  return PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace");
+}
+
 void raise_error(ErrorKind kind, const char* text) {
   static PyObject* table = nullptr;  // headrace.base.error_types: tuple in the order of ErrorKind
   if (!table) {
@@ -88,8 +92,7 @@ void raise_error(ErrorKind kind, const char* text) {
     table = PyObject_GetAttrString(module.get(), "error_types");
     if (!table) return;
   }
-  // Texts may show bytes of others that are no UTF-8.
-  Ref message(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "backslashreplace"));
+  Ref message(readable(text));
   if (message) PyErr_SetObject(PyTuple_GetItem(table, static_cast<Py_ssize_t>(kind)), message.get());
 }
 

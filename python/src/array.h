@@ -56,6 +56,8 @@ bool wait_to_write(const NDArray& array);
 
 // Python error from the C++ exception being handled; returns null for convenience.
 PyObject* set_error() noexcept;
+// A new reference to the text of an error, which may show bytes of others that are no UTF-8.
+PyObject* readable(const char* text);
 // Python error of the kind that `kind` maps to.
 void raise_error(ErrorKind kind, const char* text);
 

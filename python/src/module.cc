@@ -11,6 +11,23 @@
 namespace nb = nanobind;
 using namespace headrace::python;
 
+namespace {
+
+// The first to read the environment. ImportError: it is not as it should be.
+void start_profiler() {
+  try {
+    headrace::profiler::start_if_configured();
+  } catch (const headrace::Error& error) {
+    if (PyObject* const message = readable(error.what())) {
+      PyErr_SetObject(PyExc_ImportError, message);
+      Py_DECREF(message);
+    }
+    throw nb::python_error();
+  }
+}
+
+}  // namespace
+
 NB_MODULE(_core, m) {
   m.doc() = "Arrays, operators, gradients and the engine of Headrace. Use the headrace package, not this module.";
   nb::set_leak_warnings(false);
@@ -37,7 +54,7 @@ NB_MODULE(_core, m) {
   bind_hardware(m);
   bind_kvstore(m);
   bind_sim(m);
-  headrace::profiler::start_if_configured();
+  start_profiler();
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.
   nb::module_::import_("atexit").attr("register")(m.attr("shutdown"));
 }

@@ -1,5 +1,9 @@
 """headrace.runtime tells what this build can do."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from headrace import runtime
@@ -20,3 +24,10 @@ def test_features():
 def test_an_unknown_feature_is_named():
     with pytest.raises(RuntimeError, match="'SORCERY' is unknown, known features are"):
         runtime.Features().is_enabled("sorcery")
+
+
+def test_a_variable_that_is_no_text_is_named_where_the_package_is_imported():
+    environment = {**os.environb, b"HEADRACE_SIM_STRICT": b"\xff\xfe"}
+    done = subprocess.run([sys.executable, "-c", "import headrace"], env=environment, capture_output=True)
+    assert done.returncode == 1
+    assert b"ImportError: HEADRACE_SIM_STRICT: expected 0 or 1, got '\\xff\\xfe'" in done.stderr
