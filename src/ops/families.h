@@ -82,6 +82,7 @@ std::vector<OpDef> decode_operators();
 std::vector<OpDef> image_flip_operators();
 std::vector<OpDef> image_jitter_operators();
 std::vector<OpDef> image_operators();
+std::vector<OpDef> record_operators();
 std::vector<OpDef> resize_operators();
 std::vector<OpDef> scale_operators();
 
@@ -248,6 +249,7 @@ inline constexpr Family kFamilies[] = {
     quantize_operators,
     quantized_element_operators,
     quantized_layer_operators,
+    record_operators,
     resize_operators,
     scale_operators,
     sequence_operators,

@@ -4,6 +4,8 @@ from .base import *  # noqa: F403
 from .base import __all__ as _base
 from .files import *  # noqa: F403
 from .files import __all__ as _files
+from .image_records import *  # noqa: F403
+from .image_records import __all__ as _image_records
 from .libsvm import *  # noqa: F403
 from .libsvm import __all__ as _libsvm
 from .ndarray_iter import *  # noqa: F403
@@ -11,4 +13,4 @@ from .ndarray_iter import __all__ as _ndarray_iter
 from .wrappers import *  # noqa: F403
 from .wrappers import __all__ as _wrappers
 
-__all__ = [*_base, *_files, *_libsvm, *_ndarray_iter, *_wrappers]
+__all__ = [*_base, *_files, *_image_records, *_libsvm, *_ndarray_iter, *_wrappers]

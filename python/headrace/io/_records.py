@@ -1,0 +1,157 @@
+"""Where records lie in a RecordIO file, and what is in image records."""
+
+import os
+import struct
+import weakref
+
+import numpy
+
+from ..base import MXNetError
+from ..recordio import unpack
+
+_MAGIC = 0xCED7230A
+_HEAD = struct.Struct("<II")
+_LENGTH_BITS = 29
+_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)  # which part of a record, in the upper bits of the length word
+_WINDOW = 1 << 20
+
+
+class RecordFile:
+    """The records of a file by number; several threads and processes may read.
+
+    `places`: offsets and lengths, those of parts and their heads included, int64 of shape (records, 2).
+    MXNetError: the file cannot be opened, or is truncated or damaged; it tells at which byte.
+    """
+
+    def __init__(self, path, index_path=""):
+        self.path = os.fspath(path)
+        try:
+            self._file = open(self.path, "rb")  # noqa: SIM115
+        except OSError as error:
+            raise MXNetError(f"'{self.path}' cannot be opened: {error.strerror}") from None
+        weakref.finalize(self, self._file.close)
+        self.size = os.fstat(self._file.fileno()).st_size
+        self.places = self._indexed(index_path) if index_path else self._scanned()
+
+    def __len__(self):
+        return len(self.places)
+
+    def _refuse(self, offset, what):
+        raise MXNetError(
+            f"'{self.path}', record at byte {offset}: {what}; the file is truncated, damaged "
+            "or no RecordIO file"
+        )
+
+    def _scanned(self):
+        """Reads the heads of all parts, not what they hold."""
+        places, offset, begin, window, window_at = [], 0, 0, b"", 0
+        is_open = False
+        while offset < self.size:
+            if not window_at <= offset <= window_at + len(window) - _HEAD.size:
+                window_at, window = offset, os.pread(self._file.fileno(), _WINDOW, offset)
+            if len(window) < _HEAD.size:
+                self._refuse(offset, "the head is not complete")
+            magic, word = _HEAD.unpack_from(window, offset - window_at)
+            part, length = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
+            if magic != _MAGIC:
+                self._refuse(offset, "no record begins here")
+            if part not in ((_MIDDLE, _LAST) if is_open else (_WHOLE, _FIRST)):
+                self._refuse(offset, "parts of a record do not follow each other")
+            if not is_open:
+                begin = offset
+            offset += _HEAD.size + length + -length % 4
+            if offset > self.size:
+                self._refuse(begin, f"it ends at byte {offset}, but the file has {self.size}")
+            is_open = part in (_FIRST, _MIDDLE)
+            if not is_open:
+                places.append((begin, offset - begin))
+        if is_open:
+            self._refuse(begin, "its last part is missing")
+        return numpy.array(places, numpy.int64).reshape(-1, 2)
+
+    def _indexed(self, path):
+        """The places that an index file names, in the order of the file."""
+        offsets = []
+        try:
+            with open(path, encoding="utf-8") as file:
+                for number, line in enumerate(file, 1):
+                    fields = line.split()
+                    if not fields:
+                        continue
+                    if len(fields) != 2 or not fields[1].isdecimal() or int(fields[1]) >= self.size:
+                        raise MXNetError(
+                            f"'{path}', line {number}: expected a key and an offset below the {self.size} "
+                            f"bytes of '{self.path}', got {line.rstrip()!r}"
+                        )
+                    offsets.append(int(fields[1]))
+        except (OSError, UnicodeDecodeError) as error:
+            raise MXNetError(f"the index '{path}' cannot be read: {error}") from None
+        begins = numpy.array(sorted(offsets), numpy.int64)
+        return numpy.stack([begins, numpy.diff(begins, append=self.size)], axis=1)
+
+    def read(self, row):
+        """The bytes of one record."""
+        offset, length = (int(one) for one in self.places[row])
+        span = os.pread(self._file.fileno(), length, offset)
+        parts, at = [], 0
+        while True:
+            if len(span) < at + _HEAD.size:
+                self._refuse(offset, "it ends early")
+            magic, word = _HEAD.unpack_from(span, at)
+            part, size = word >> _LENGTH_BITS, word & ((1 << _LENGTH_BITS) - 1)
+            if magic != _MAGIC or part not in ((_MIDDLE, _LAST) if parts else (_WHOLE, _FIRST)):
+                self._refuse(offset, "no record begins here")
+            at += _HEAD.size
+            if len(span) < at + size:
+                self._refuse(offset, "it ends early")
+            parts.append(span[at : at + size])
+            at += size + -size % 4
+            if part in (_WHOLE, _LAST):
+                return parts[0] if len(parts) == 1 else _HEAD.pack(_MAGIC, 0)[:4].join(parts)
+
+    def image(self, row):
+        """(header, bytes of the image file) of one record."""
+        try:
+            return unpack(self.read(row))
+        except ValueError as error:
+            return self._refuse(int(self.places[row, 0]), str(error))
+
+
+def part_of(records, part_index, num_parts, by_records):
+    """The numbers of the records of one part: neighbours, by their count or by the bytes where they begin.
+
+    MXNetError: there is no such part.
+    """
+    if not 0 <= part_index < num_parts:
+        raise MXNetError(f"part_index must be from 0 to num_parts - 1, got {part_index} of {num_parts}")
+    if by_records:
+        step = -(-len(records) // num_parts)
+        return numpy.arange(len(records))[part_index * step : (part_index + 1) * step]
+    step = -(-records.size // num_parts)
+    step += -step % 4
+    begins = records.places[:, 0]
+    return numpy.flatnonzero((begins >= part_index * step) & (begins < (part_index + 1) * step))
+
+
+def read_list(path, label_width):
+    """Labels by index of a list file: lines of index, labels, path. MXNetError: it is none."""
+    labels = {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                fields = line.split()
+                if not fields:
+                    continue
+                try:
+                    values = [float(one) for one in fields[1 : label_width + 1]]
+                    labels[int(float(fields[0]))] = numpy.array(values, numpy.float32)
+                except ValueError:
+                    values = ()
+                if len(values) != label_width:
+                    raise MXNetError(
+                        f"'{path}', line {number}: expected an index, {label_width} labels and a path "
+                        f"with tabs between, got {line.rstrip()!r}"
+                    )
+    except (OSError, UnicodeDecodeError) as error:
+        raise MXNetError(f"the list '{path}' cannot be read: {error}") from None
+    return labels
