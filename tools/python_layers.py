@@ -33,7 +33,8 @@ ROOMS = (
     # Measuring and looking inside, with arrays and graphs.
     *("hardware", "monitor", "visualization"),
     # Training.
-    *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange", "io", "image", "im2rec", "gluon"),
+    *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange"),
+    *("io", "image", "im2rec", "gluon"),
     # MXNet's training before Gluon.
     *("_checkpoint", "callback", "module", "model"),
     # What programs written for MXNet need besides.
