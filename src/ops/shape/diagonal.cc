@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
 #include "ndarray/strided_copy.h"
+#include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -46,27 +47,41 @@ struct ScatterAttrs {
                                          field(&ScatterAttrs::axis2, "axis2", "Second axis of the matrices."));
 };
 
-// The diagonal as the last axis, after the axes that are not part of the matrices.
-Geometry diagonal_of(const char* name, const Geometry& in, int64_t offset, int64_t axis1, int64_t axis2) {
-  int64_t ndim = static_cast<int64_t>(in.shape.size());
-  check(ndim >= 2, ErrorKind::kValue, "{}: a diagonal needs at least two axes, got shape {}", name,
-        to_string(in.shape));
-  size_t row = static_cast<size_t>(normalize_axis(axis1, ndim, name));
-  size_t column = static_cast<size_t>(normalize_axis(axis2, ndim, name));
+// Where a diagonal lies.
+struct Place {
+  size_t row, column;  // axes of the matrices
+  int64_t offset, length;
+};
+
+Place place_of(const char* name, const Shape& shape, int64_t offset, int64_t axis1, int64_t axis2) {
+  const auto ndim = static_cast<int64_t>(shape.size());
+  check(ndim >= 2, ErrorKind::kValue, "{}: a diagonal needs at least two axes, got shape {}", name, to_string(shape));
+  const auto row = static_cast<size_t>(normalize_axis(axis1, ndim, name));
+  const auto column = static_cast<size_t>(normalize_axis(axis2, ndim, name));
   check(row != column, ErrorKind::kValue, "{}: axis1 and axis2 are both {}", name, axis1);
-  offset = std::clamp(offset, -in.shape[row], in.shape[column]);  // those further away are empty, too
-  int64_t rows = in.shape[row] - std::max<int64_t>(0, -offset),
-          columns = in.shape[column] - std::max<int64_t>(0, offset);
-  int64_t length = std::max<int64_t>(0, std::min(rows, columns));
-  Geometry out{{}, {}, in.offset};
-  if (length > 0) out.offset += offset > 0 ? offset * in.strides[column] : -offset * in.strides[row];
-  for (size_t i = 0; i < in.shape.size(); ++i) {
-    if (i == row || i == column) continue;
-    out.shape.push_back(in.shape[i]);
-    out.strides.push_back(in.strides[i]);
-  }
-  out.shape.push_back(length);
-  out.strides.push_back(in.strides[row] + in.strides[column]);
+  offset = std::clamp(offset, -shape[row], shape[column]);  // those further away are empty, too
+  const int64_t rows = shape[row] - std::max<int64_t>(0, -offset);
+  const int64_t columns = shape[column] - std::max<int64_t>(0, offset);
+  return {row, column, offset, std::max<int64_t>(0, std::min(rows, columns))};
+}
+
+// Of a diagonal: the last axis, after the axes that are not part of the matrices.
+Shape shape_of(const Place& place, const Shape& shape) {
+  Shape result;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (i != place.row && i != place.column) result.push_back(shape[i]);
+  result.push_back(place.length);
+  return result;
+}
+
+Geometry diagonal_of(const char* name, const Geometry& in, int64_t offset, int64_t axis1, int64_t axis2) {
+  const Place place = place_of(name, in.shape, offset, axis1, axis2);
+  Geometry out{shape_of(place, in.shape), {}, in.offset};
+  if (place.length > 0)
+    out.offset += place.offset > 0 ? place.offset * in.strides[place.column] : -place.offset * in.strides[place.row];
+  for (size_t i = 0; i < in.shape.size(); ++i)
+    if (i != place.row && i != place.column) out.strides.push_back(in.strides[i]);
+  out.strides.push_back(in.strides[place.row] + in.strides[place.column]);
   return out;
 }
 
@@ -95,9 +110,10 @@ OpDef diagonal_scatter() {
       .doc = "Zeros of a shape with the input on a diagonal: the transpose of diagonal.",
       .infer =
           [](Infer& i, const ScatterAttrs& a) {
-            Shape place = diagonal_of(i.name(), packed_geometry(a.shape), a.offset, a.axis1, a.axis2).shape;
-            i.require(place == i.shape(0), ErrorKind::kValue, "the diagonal of shape {} has shape {}, got {}",
-                      to_string(a.shape), to_string(place), to_string(i.shape(0)));
+            expect_extents(i, a.shape);
+            const Shape diagonal = shape_of(place_of(i.name(), a.shape, a.offset, a.axis1, a.axis2), a.shape);
+            i.require(diagonal == i.shape(0), ErrorKind::kValue, "the diagonal of shape {} has shape {}, got {}",
+                      to_string(a.shape), to_string(diagonal), to_string(i.shape(0)));
             i.output(a.shape, i.dtype(0));
           },
       .kernel =
