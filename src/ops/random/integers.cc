@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <numeric>
+#include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "backend/cpu/parallel.h"
@@ -170,33 +172,51 @@ int64_t index_below(Stream& stream, int64_t bound) {
   return below(stream, bound);
 }
 
-// `count` different ones of 0..n-1: the ones that are exchanged are the fewer of those wanted and those left.
-template <class Stream>
-std::vector<int64_t> different(Stream& stream, int64_t n, int64_t count) {
-  std::vector<int64_t> indices(static_cast<size_t>(n));
-  std::iota(indices.begin(), indices.end(), int64_t{0});
-  const int64_t exchanged = std::min(count, n - count), kept = n - exchanged;
-  for (int64_t i = 0; i < exchanged; ++i) {
-    const int64_t place = index_below(stream, kept + i + 1);
-    if (place < kept) std::swap(indices[static_cast<size_t>(place)], indices[static_cast<size_t>(kept + i)]);
+// 0, 1, 2 ... some of which have changed places; takes memory for these alone.
+class Numbers {
+ public:
+  int64_t at(int64_t place) const {
+    const auto found = moved_.find(place);
+    return found == moved_.end() ? place : found->second;
   }
-  if (2 * count < n) return {indices.end() - count, indices.end()};
-  return {indices.begin(), indices.begin() + count};
+  void swap(int64_t one, int64_t other) {
+    const int64_t first = at(one), second = at(other);
+    moved_[one] = second;
+    moved_[other] = first;
+  }
+
+ private:
+  std::unordered_map<int64_t, int64_t> moved_;
+};
+
+// Different ones of 0..n-1, as many as there is room for.
+template <class Stream>
+void fill_different(Stream& stream, int64_t n, std::span<int64_t> indices) {
+  const auto count = static_cast<int64_t>(indices.size());
+  Numbers numbers;
+  int64_t first = 0;
+  if constexpr (kAsMxnet<Stream>) {  // what is exchanged are the fewer of those wanted and those left
+    const int64_t exchanged = std::min(count, n - count), kept = n - exchanged;
+    for (int64_t i = 0; i < exchanged; ++i)
+      if (const int64_t place = index_below(stream, kept + i + 1); place < kept) numbers.swap(place, kept + i);
+    if (count < n - count) first = n - count;
+  } else {
+    for (int64_t i = 0; i < count; ++i) numbers.swap(i, i + index_below(stream, n - i));
+  }
+  for (int64_t i = 0; i < count; ++i) indices[static_cast<size_t>(i)] = numbers.at(first + i);
 }
 
-// The same by weights, of which more than `count` are positive or as many: those with the largest keys, each a Gumbel
-// variate and the logarithm of the weight.
+// The same by weights, of which there are enough that are positive: those with the largest keys, each a Gumbel variate
+// and the logarithm of the weight.
 template <class Stream>
-std::vector<int64_t> different(Stream& stream, const std::vector<double>& weights, int64_t count) {
+void fill_different(Stream& stream, const std::vector<double>& weights, std::span<int64_t> indices) {
   using Real = Decider<Stream>;
   std::vector<std::pair<Real, int64_t>> keys;
   for (size_t i = 0; i < weights.size(); ++i)
     keys.emplace_back(-std::log(-std::log(uniform01<Real>(stream))) + std::log(static_cast<Real>(weights[i])),
                       static_cast<int64_t>(i));
   std::ranges::stable_sort(keys, std::greater<>(), &std::pair<Real, int64_t>::first);
-  std::vector<int64_t> indices;
-  for (int64_t i = 0; i < count; ++i) indices.push_back(keys[static_cast<size_t>(i)].second);
-  return indices;
+  for (size_t i = 0; i < indices.size(); ++i) indices[i] = keys[i].second;
 }
 
 std::vector<double> weights_of(const KernelContext& c, const Tensor& given) {
@@ -222,9 +242,8 @@ void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   const Tensor& out = c.output(0);
   const std::span<int64_t> indices(out.as<int64_t>(), static_cast<size_t>(out.size));
   const int64_t choices = a.a ? *a.a : c.input(0).shape[0];
-  const auto fill = [&](const std::vector<int64_t>& chosen) { std::ranges::copy(chosen, indices.begin()); };
   if (!a.is_weighted(c.input_count())) {
-    if (!a.replace) return with_stream(c, [&](auto& stream) { fill(different(stream, choices, out.size)); });
+    if (!a.replace) return with_stream(c, [&](auto& stream) { fill_different(stream, choices, indices); });
     return for_each_sample(c, Streams::kSequential, out.size, 10, [&](auto& stream, int64_t i) {
       indices[static_cast<size_t>(i)] = index_below(stream, choices);
     });
@@ -233,7 +252,7 @@ void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   const int64_t usable = std::ranges::count_if(weights, [](double w) { return w > 0; });
   check(a.replace || usable >= out.size, ErrorKind::kValue,
         "{}: {} different indices are wanted, but only {} have a probability", c.name(), out.size, usable);
-  if (!a.replace) return with_stream(c, [&](auto& stream) { fill(different(stream, weights, out.size)); });
+  if (!a.replace) return with_stream(c, [&](auto& stream) { fill_different(stream, weights, indices); });
   std::partial_sum(weights.begin(), weights.end(), weights.begin());
   for_each_sample(c, Streams::kSequential, out.size, 30,
                   [&](auto& stream, int64_t i) { indices[static_cast<size_t>(i)] = by_sums(stream, weights); });

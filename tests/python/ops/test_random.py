@@ -290,3 +290,18 @@ def test_candidates_of_a_sampled_loss():
     assert abs((many.asnumpy() == 0).mean() - math.log(1.5) / math.log(10**6)) < 0.02
     with pytest.raises(ValueError, match="different classes cannot be drawn"):
         nd._internal._sample_unique_zipfian(3, shape=(1, 4))
+
+
+@pytest.mark.parametrize("generator", ["philox", "mt19937"])
+def test_few_of_very_many_numbers_are_chosen_without_memory_for_all(generator):
+    mx.random.set_generator(generator)
+    try:
+        drawn = np.random.choice(2**61, size=(6,), replace=False).asnumpy()
+    finally:
+        mx.random.set_generator("philox")
+    assert len(set(drawn.tolist())) == 6 and (drawn >= 0).all() and (drawn < 2**61).all()
+
+
+def test_all_numbers_chosen_without_replacement_are_in_random_order():
+    drawn = np.random.choice(1000, size=(1000,), replace=False).asnumpy()
+    assert sorted(drawn.tolist()) == list(range(1000)) and drawn.tolist() != list(range(1000))
