@@ -44,6 +44,7 @@ def passes(images, count=2):
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int8"])
 def test_values(tmp_path, dtype):
     images = io.ImageRecordIter(**write(tmp_path), dtype=dtype, mean_r=100.4, scale=0.5, std_g=2)
+    assert isinstance(images, io.MXDataIter)
     expected = PIXELS.transpose(0, 3, 1, 2).astype("float32")
     if dtype == "float32":
         expected[:, 0] -= numpy.float32(100.4)

@@ -14,7 +14,35 @@ __all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
 
 
 class MXDataIter(DataIter):
-    """Base of the iterators over files: rows of two NumPy arrays, or of what has `take`."""
+    """Base of the iterators over files, whose `iter_next` makes the present batch: `_batch`."""
+
+    _batch = None
+
+    def next(self):
+        """The next DataBatch. StopIteration: there is none until `reset`."""
+        if not self.iter_next():
+            raise StopIteration
+        return self._batch
+
+    def getdata(self):
+        """The data of the present batch."""
+        return self._batch.data[0]
+
+    def getlabel(self):
+        """The labels of the present batch."""
+        return self._batch.label[0]
+
+    def getindex(self):
+        """Numbers of what is in the present batch."""
+        return self._batch.index
+
+    def getpad(self):
+        """How many entries fill the present batch up."""
+        return self._batch.pad
+
+
+class RowsIter(MXDataIter):
+    """Base of iterators over rows of two NumPy arrays, or of what has `take`."""
 
     def __init__(self, data, label, batch_size, dtype=None, data_name="data", label_name="softmax_label"):
         super().__init__(batch_size)
@@ -23,7 +51,6 @@ class MXDataIter(DataIter):
         self.provide_data = [DataDesc(data_name, (batch_size, *data.shape[1:]), self._dtype.type)]
         self.provide_label = [DataDesc(label_name, (batch_size, *label.shape[1:]), self._dtype.type)]
         self._begin = 0
-        self._batch = None
 
     def _rows(self, begin):
         """(numbers of the rows of the batch that begins at `begin`, how many of them fill it up)."""
@@ -51,30 +78,8 @@ class MXDataIter(DataIter):
             return arrays.array(source[rows], dtype=self._dtype)
         return source.take(rows).astype(self._dtype, copy=False)
 
-    def next(self):
-        """The next DataBatch. StopIteration: there is none until `reset`."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._batch
 
-    def getdata(self):
-        """The data of the present batch."""
-        return self._batch.data[0]
-
-    def getlabel(self):
-        """The labels of the present batch."""
-        return self._batch.label[0]
-
-    def getindex(self):
-        """The numbers of the rows in the present batch."""
-        return self._batch.index
-
-    def getpad(self):
-        """How many rows fill the present batch up."""
-        return self._batch.pad
-
-
-class RoundIter(MXDataIter):
+class RoundIter(RowsIter):
     """Fills the last batch from the beginning, and starts the next pass after what was taken."""
 
     _round_batch = True  # False: the last batch keeps rows of the batch before
@@ -164,7 +169,7 @@ def _shuffled(count, seed):
     return order
 
 
-class MNISTIter(MXDataIter):
+class MNISTIter(RowsIter):
     """Images and labels of two idx files, plain or compressed; grey levels divided by 256.
 
     Batches are (batch_size, 1, height, width), or (batch_size, height * width) if `flat`; an incomplete last

@@ -11,7 +11,8 @@ from .. import _core
 from ..base import MXNetError
 from ..ndarray import load, save
 from ._records import RecordFile, part_of, read_list
-from .base import DataBatch, DataDesc, DataIter
+from .base import DataBatch, DataDesc
+from .files import MXDataIter
 
 __all__ = [
     "ImageRecordInt8Iter",
@@ -126,7 +127,7 @@ def _augmentation(name, options):
     }
 
 
-class ImageRecordIter(DataIter):
+class ImageRecordIter(MXDataIter):
     """Batches of images (batch_size, channels, height, width) and labels from a RecordIO file.
 
     Threads of the engine decode and augment `prefetch_buffer` batches ahead; `preprocess_threads`, `ctx`,
@@ -315,28 +316,6 @@ class ImageRecordIter(DataIter):
             self._coming.append(batch)
         self._batch = self._coming.popleft() if self._coming else None
         return self._batch is not None
-
-    def next(self):
-        """The next DataBatch. StopIteration: there is none until `reset`."""
-        if not self.iter_next():
-            raise StopIteration
-        return self._batch
-
-    def getdata(self):
-        """The images of the present batch."""
-        return self._batch.data[0]
-
-    def getlabel(self):
-        """The labels of the present batch."""
-        return self._batch.label[0]
-
-    def getindex(self):
-        """The indices of the images in the present batch, as their records have them."""
-        return self._batch.index
-
-    def getpad(self):
-        """How many images fill the present batch up."""
-        return self._batch.pad
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
