@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <stdexcept>
+
 #include "array.h"
 #include "base/config.h"
 #include "bindings.h"
@@ -13,16 +15,13 @@ using namespace headrace::python;
 
 namespace {
 
-// The first to read the environment. ImportError: it is not as it should be.
+// The first to read the environment. What it raises nanobind turns into an ImportError, whose text has to be UTF-8.
 void start_profiler() {
   try {
     headrace::profiler::start_if_configured();
   } catch (const headrace::Error& error) {
-    if (PyObject* const message = readable(error.what())) {
-      PyErr_SetObject(PyExc_ImportError, message);
-      Py_DECREF(message);
-    }
-    throw nb::python_error();
+    const auto text = nb::steal<nb::str>(readable(error.what()));
+    throw std::runtime_error(text.c_str());
   }
 }
 
