@@ -80,7 +80,7 @@ READERS = {
 class Files(Attack):
     """Mutated and crafted files for every reader."""
 
-    programs = 5000
+    programs = 2500
     taken = 0.05, 0.7
 
     def start(self):

@@ -43,7 +43,7 @@ END = (
 class Lifetimes(Attack):
     """Names, memory and errors of what outlives its graph, and copies of networks that have run."""
 
-    programs = 300
+    programs = 150
 
     def start(self):
         execute("dense(6)(nd.ones((2, 6))).asnumpy()", namespace())
