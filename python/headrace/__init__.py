@@ -5,8 +5,26 @@ program.py`` runs an unmodified MXNet program. Modules are loaded when they are 
 """
 
 import importlib as _importlib
+import os as _os
 
-from ._core import __version__
+
+def _load_core():
+    """Loads the compiled module. Meanwhile OpenBLAS, which comes with it, is told to start no threads: it has
+    no use for them, since the engine's call it. NumPy's own OpenBLAS reads the variable when that is loaded.
+    """
+    name = "OPENBLAS_NUM_THREADS"
+    before = _os.environ.get(name)
+    _os.environ[name] = "1"
+    try:
+        return _importlib.import_module("._core", __name__)
+    finally:
+        if before is None:
+            del _os.environ[name]
+        else:
+            _os.environ[name] = before
+
+
+__version__ = _load_core().__version__
 
 # Attribute to module. The second group holds MXNet's short names.
 _MODULES = {

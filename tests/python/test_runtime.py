@@ -32,3 +32,15 @@ def test_a_variable_that_is_no_text_is_named_where_the_package_is_imported():
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(b"ImportError: HEADRACE_SIM_STRICT: expected 0 or 1, got '\\xff\\xfe'")
+
+
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_importing_starts_no_threads_and_leaves_the_environment(threads):
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    if threads:
+        environment["OPENBLAS_NUM_THREADS"] = threads
+    program = (
+        "import headrace, os; print(len(os.listdir('/proc/self/task')), os.getenv('OPENBLAS_NUM_THREADS'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split() == ["1", str(threads)], done.stderr
