@@ -7,12 +7,9 @@ import weakref
 import numpy
 
 from ..base import MXNetError
-from ..recordio import unpack
+from ..recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MIDDLE, _WHOLE, unpack
 
-_MAGIC = 0xCED7230A
-_HEAD = struct.Struct("<II")
-_LENGTH_BITS = 29
-_WHOLE, _FIRST, _MIDDLE, _LAST = range(4)  # which part of a record, in the upper bits of the length word
+_HEAD = struct.Struct("<4sI")  # the magic number and the word with place and length
 _WINDOW = 1 << 20
 
 
@@ -107,7 +104,7 @@ class RecordFile:
             parts.append(span[at : at + size])
             at += size + -size % 4
             if part in (_WHOLE, _LAST):
-                return parts[0] if len(parts) == 1 else _HEAD.pack(_MAGIC, 0)[:4].join(parts)
+                return parts[0] if len(parts) == 1 else _MAGIC.join(parts)
 
     def image(self, row):
         """(header, bytes of the image file) of one record."""

@@ -38,8 +38,6 @@ class ndarray(NDArray):
         """Not there: np arrays have ``item``."""
         raise AttributeError("np.ndarray has no asscalar(); use item()")
 
-    item = _core.Array._item
-
     def __array_namespace__(self, *, api_version=None):
         """`headrace.array_api`: the functions of the Python array API standard for such arrays.
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 #include "ops/image/scale.h"
+#include "ops/random/sampling.h"
 
 namespace headrace {
 namespace {
@@ -165,38 +167,20 @@ void add_pca_noise(Picture& image, float deviation, Draws& draws) {
 
 }  // namespace
 
-float Draws::unit() {
-  constexpr float kBelowOne = 0x1.fffffep-1F;
-  return std::min(static_cast<float>(engine_()) * 0x1p-32F, kBelowOne);
-}
+float Draws::between(float low, float high) { return uniform01<float>(engine_) * (high - low) + low; }
 
-float Draws::between(float low, float high) { return unit() * (high - low) + low; }
-
-int64_t Draws::below(int64_t count) {
-  const auto step = static_cast<int64_t>(std::mt19937::max() / static_cast<uint64_t>(count));
-  while (true)
-    if (const auto drawn = static_cast<int64_t>(engine_()); drawn < step * count) return drawn / step;
-}
+int64_t Draws::below(int64_t count) { return small_below(engine_, static_cast<uint32_t>(count)); }
 
 float Draws::normal(float deviation) {
-  if (has_saved_) {
-    has_saved_ = false;
-    return saved_ * deviation;
+  if (!saved_) {
+    const auto [first, second] = normal_pair<float>(engine_);
+    saved_ = second;
+    return first * deviation;
   }
-  while (true) {
-    const float x = 2 * unit() - 1, y = 2 * unit() - 1, square = x * x + y * y;
-    if (square > 1 || square == 0) continue;
-    const float factor = std::sqrt(-2 * std::log(square) / square);
-    saved_ = x * factor;
-    has_saved_ = true;
-    return y * factor * deviation;
-  }
+  return *std::exchange(saved_, std::nullopt) * deviation;
 }
 
-bool Draws::coin() {
-  const auto low = static_cast<double>(engine_()), high = static_cast<double>(engine_());
-  return (low + high * 0x1p32) * 0x1p-64 < 0.5;
-}
+bool Draws::coin() { return uniform01<double>(engine_) < 0.5; }
 
 void augment(Picture& image, const RecordAttrs& a, Draws& draws) {
   const bool varies =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -56,21 +57,19 @@ struct RecordAttrs {
       field(&RecordAttrs::has_mean_image, "has_mean_image", "Whether there is a mean image instead of mean."));
 };
 
-// Random numbers from std::mt19937. The distributions are written out where the standard leaves their results open, so
-// that a seed gives the same image everywhere.
+// Random numbers from std::mt19937, by the distributions of ops/random/sampling.h: a seed gives the same image
+// everywhere.
 class Draws {
  public:
   explicit Draws(uint32_t seed) : engine_(seed) {}
   float between(float low, float high);  // uniform
-  int64_t below(int64_t count);          // a whole number from 0 to count - 1
+  int64_t below(int64_t count);          // a whole number from 0 to count - 1; count is below 2^32
   float normal(float deviation);
   bool coin();
 
  private:
-  float unit();
   std::mt19937 engine_;
-  float saved_ = 0;
-  bool has_saved_ = false;
+  std::optional<float> saved_ = {};  // the second of a pair of normals
 };
 
 // The image in the size of `data_shape` (channels, height, width). Raises Error(kRuntime) where it is too small for the

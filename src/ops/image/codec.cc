@@ -11,6 +11,14 @@ constexpr int64_t kMostSide = int64_t{1} << 20, kMostPixels = int64_t{1} << 30;
 
 }  // namespace
 
+void check_picture(const Picture& picture, const char* kind, int64_t most_side) {
+  check(picture.height > 0 && picture.width > 0 && picture.height <= most_side && picture.width <= most_side,
+        ErrorKind::kValue, "encode: the sides of a {} image have 1 to {} pixels, got {} rows and {} columns", kind,
+        most_side, picture.height, picture.width);
+  check(picture.channels == 1 || picture.channels == 3 || picture.channels == 4, ErrorKind::kValue,
+        "encode: a {} image has 1, 3 or 4 channels, got {}", kind, picture.channels);
+}
+
 Header read_header(Bytes file, Color color) {
   check(!file.empty(), ErrorKind::kRuntime, "imdecode: Decoding failed. The file is empty");
   check(is_jpeg(file) || is_png(file), ErrorKind::kRuntime,

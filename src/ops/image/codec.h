@@ -35,6 +35,10 @@ struct Picture {
   int bits = 8;
 };
 
+// Refuses sizes and channels that no file of a kind ("JPEG") holds, with the most pixels that its library writes of one
+// side.
+void check_picture(const Picture& picture, const char* kind, int64_t most_side);
+
 // A JPEG file of a picture of 8 bits; alpha is left away, colours have half the resolution. `quality`: 0 to 100, others
 // are brought there. A PNG file; `level` of compression: 0 to 9, likewise. Both raise Error(kValue) for pictures that
 // such files cannot hold.

@@ -23,11 +23,7 @@ struct Free {
 }  // namespace
 
 std::vector<unsigned char> encode_jpeg(const Picture& picture, int64_t quality) {
-  check(picture.height > 0 && picture.width > 0 && picture.height <= kMostSide && picture.width <= kMostSide,
-        ErrorKind::kValue, "encode: the sides of a JPEG image have 1 to {} pixels, got {} rows and {} columns",
-        kMostSide, picture.height, picture.width);
-  check(picture.channels == 1 || picture.channels == 3 || picture.channels == 4, ErrorKind::kValue,
-        "encode: a JPEG image has 1, 3 or 4 channels, got {}", picture.channels);
+  check_picture(picture, "JPEG", kMostSide);
   check(picture.bits == 8, ErrorKind::kValue, "encode: a JPEG image has 8 bits per channel, got {}", picture.bits);
   const std::unique_ptr<std::remove_pointer_t<tjhandle>, Destroy> handle(tjInitCompress());
   check(handle != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a JPEG file");

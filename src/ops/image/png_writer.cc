@@ -89,11 +89,7 @@ class Writer {
 }  // namespace
 
 std::vector<unsigned char> encode_png(const Picture& picture, int64_t level) {
-  check(picture.height > 0 && picture.width > 0 && picture.height <= kMostSide && picture.width <= kMostSide,
-        ErrorKind::kValue, "encode: the sides of a PNG image have 1 to {} pixels, got {} rows and {} columns",
-        kMostSide, picture.height, picture.width);
-  check(picture.channels == 1 || picture.channels == 3 || picture.channels == 4, ErrorKind::kValue,
-        "encode: a PNG image has 1, 3 or 4 channels, got {}", picture.channels);
+  check_picture(picture, "PNG", kMostSide);
   check(picture.bits == 8 || picture.bits == 16, ErrorKind::kValue,
         "encode: a PNG image has 8 or 16 bits per channel, got {}", picture.bits);
   return Writer().file_of(picture, static_cast<int>(std::clamp<int64_t>(level, 0, 9)));

@@ -115,7 +115,7 @@ std::vector<double> gather_parameters(const KernelContext& c) {
 // One variate of the stream that a generator has: mt19937 gives MXNet's.
 template <class Real, class Stream>
 double variate(Distribution kind, Streams streams, Stream& stream, const double* p) {
-  if constexpr (!std::is_same_v<Stream, std::mt19937>)
+  if constexpr (!kAsMxnet<Stream>)
     return samplers::draw(kind, stream, p);
   else if (streams == Streams::kSequential)
     return samplers::mxnet::draw_sequential(kind, stream, p);

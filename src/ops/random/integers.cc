@@ -155,14 +155,7 @@ struct ChoiceAttrs {
   bool is_weighted(size_t inputs) const { return inputs > weights(); }
 };
 
-// --- choice: how MXNet's words become indices
-// -------------------------------------------------------------------------
-
-// mt19937 gives MXNet's indices, from single words and floats; others have more bits to decide by.
-template <class Stream>
-inline constexpr bool kAsMxnet = std::is_same_v<Stream, std::mt19937>;
-template <class Stream>
-using Decider = std::conditional_t<kAsMxnet<Stream>, float, double>;
+// --- choice: how words become indices --------------------------------------------------------------------------------
 
 template <class Stream>
 int64_t index_below(Stream& stream, int64_t bound) {
@@ -233,8 +226,8 @@ std::vector<double> weights_of(const KernelContext& c, const Tensor& given) {
 // By running sums of weights.
 template <class Stream>
 int64_t by_sums(Stream& stream, const std::vector<double>& sums) {
-  const double total = sums.back(), scale = std::abs(total - 1) < 1e-5 ? 1 : total;
-  const auto found = std::lower_bound(sums.begin(), sums.end(), uniform01<Decider<Stream>>(stream) * scale);
+  const double u = uniform_below_sum<Decider<Stream>>(stream, sums.back());
+  const auto found = std::lower_bound(sums.begin(), sums.end(), u);
   return std::min<int64_t>(found - sums.begin(), static_cast<int64_t>(sums.size()) - 1);
 }
 

@@ -59,8 +59,7 @@ std::vector<double> cumulative(const Tensor& p, const char* name) {
 // precision the uniform is that decides.
 template <class Real, class Stream>
 int64_t category(Stream& stream, const double* sums, int64_t k) {
-  const double total = sums[k - 1], scale = std::abs(total - 1) < 1e-5 ? 1 : total;
-  const double u = uniform01<Real>(stream) * scale;
+  const double u = uniform_below_sum<Real>(stream, sums[k - 1]);
   return std::min<int64_t>(std::upper_bound(sums, sums + k, u) - sums, k - 1);
 }
 
@@ -87,7 +86,7 @@ void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
   if (c.ticket() == kMtTicket)  // MXNet's uniforms and sums are floats
     for (double& sum : sums) sum = static_cast<float>(sum);
   for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
-    using Real = std::conditional_t<std::is_same_v<std::decay_t<decltype(stream)>, std::mt19937>, float, double>;
+    using Real = Decider<std::decay_t<decltype(stream)>>;
     drawn[static_cast<size_t>(i)] = category<Real>(stream, sums.data() + i / draws * k, k);
   });
   dispatch(out.dtype, [&]<class T>() {

@@ -57,6 +57,12 @@ void with_stream(const KernelContext& c, const Use& use) {
 
 // --- variates every distribution is built from -----------------------------------------------------------------------
 
+// mt19937 gives MXNet's numbers, which floats of single words decide; other streams have more bits to decide by.
+template <class Stream>
+inline constexpr bool kAsMxnet = std::is_same_v<Stream, std::mt19937>;
+template <class Stream>
+using Decider = std::conditional_t<kAsMxnet<Stream>, float, double>;
+
 // An integer in [0, bound) from one word, as MXNet's build draws it; the largest words are refused, so that all results
 // are as likely.
 template <class Stream>
@@ -80,6 +86,12 @@ Real uniform01(Stream& stream) {
     double value = (low + high * 0x1p32) * 0x1p-64;
     return value < 1 ? value : std::nextafter(1.0, 0.0);
   }
+}
+
+// Uniform in [0, total), where `total` is what probabilities have together, up to rounding 1, or weights.
+template <class Real, class Stream>
+double uniform_below_sum(Stream& stream, double total) {
+  return uniform01<Real>(stream) * (std::abs(total - 1) < 1e-5 ? 1 : total);
 }
 
 // Marsaglia's polar method: two normals from uniforms.
