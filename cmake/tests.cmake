@@ -78,4 +78,12 @@ endfunction()
 if(NOT HEADRACE_SANITIZE)
   headrace_page_test(adding-an-operator src include)
   headrace_page_test(kvstore include)
+  if(NOT HEADRACE_LAYERS)  # the programs of docs/cpp.md run, too
+    add_test(NAME docs.cpp
+      COMMAND "${Python_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/tools/run_examples.py" "${PROJECT_SOURCE_DIR}/docs/cpp.md"
+        "${CMAKE_CXX_COMPILER}" -std=c++20 -Wall -Wextra -Werror -Wno-missing-field-initializers
+        "-I${PROJECT_SOURCE_DIR}/include" "-I${PROJECT_BINARY_DIR}/include"
+        $<TARGET_FILE:headrace> -Wl,-rpath,$<TARGET_FILE_DIR:headrace>)
+    set_tests_properties(docs.cpp PROPERTIES LABELS fast TIMEOUT 600)
+  endif()
 endif()

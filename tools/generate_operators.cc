@@ -25,6 +25,7 @@ constexpr char kHead[] =
 #include <string>
 #include <vector>
 
+#include "headrace/axes.hpp"
 #include "headrace/invoke.hpp"
 )";
 
@@ -66,6 +67,7 @@ std::string type_of(const FieldInfo& field) {
   static const char* const kTypes[] = {"bool",  "int64_t", "double",       "double", "std::string",
                                        "DType", "Shape",   "OptionalInts", "Doubles"};
   std::string type = kTypes[static_cast<size_t>(field.kind)];
+  if (field.nullable && field.kind == FieldKind::kShape) return "Axes";
   return field.nullable ? "std::optional<" + type + ">" : type;
 }
 

@@ -1,17 +1,19 @@
 """Runs MXNet programs unchanged: after `install()`, `import mxnet` and its submodules resolve to Headrace.
 
-`python -m headrace.mxnet program.py` does the same for a program that was never edited.
+`python -m headrace.mxnet program.py` does the same for a program that was never edited, and
+`%load_ext headrace.mxnet` in a cell of a notebook.
 """
 
 from __future__ import annotations
 
 import sys
 import types
+from typing import Any
 
 from .. import _generator, _semantics
 from . import _alias
 
-__all__ = ["install", "top_module"]
+__all__ = ["install", "load_ipython_extension", "top_module"]
 
 
 def install() -> None:
@@ -31,6 +33,14 @@ def install() -> None:
     _semantics.reset_np()
     sys.modules["mxnet"] = _alias.make_top_module()
     sys.meta_path.insert(0, _alias.Finder())
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """Calls `install()`: what `%load_ext headrace.mxnet` does in Jupyter and IPython.
+
+    Raises RuntimeError as `install()` does; restarting the kernel forgets the other package.
+    """
+    install()
 
 
 def top_module() -> types.ModuleType:

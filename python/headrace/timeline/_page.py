@@ -14,7 +14,19 @@ from ._read import Timeline
 _SCRIPTS = ("format.js", "model.js", "strip.js", "curves.js", "view.js", "panels.js", "app.js")
 
 
-def page(timeline: Timeline, title: str = "timeline") -> str:
+class Page(str):
+    """An HTML document; Jupyter shows it in a frame."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        document = html.escape(self).replace("\n", "&#10;")  # HTML inside of Markdown ends at an empty line
+        return (
+            f'<iframe srcdoc="{document}" style="width: 100%; height: 32em; border: 1px solid #888"></iframe>'
+        )
+
+
+def page(timeline: Timeline, title: str = "timeline") -> Page:
     """The document; `title` is its heading."""
     parts = {
         "TITLE": html.escape(title),
@@ -28,7 +40,7 @@ def page(timeline: Timeline, title: str = "timeline") -> str:
     for piece in rest:
         name, _, after = piece.partition("}}")
         pieces += [parts[name], after]
-    return "".join(pieces)
+    return Page("".join(pieces))
 
 
 def data_of(timeline: Timeline) -> str:

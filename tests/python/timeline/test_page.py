@@ -1,5 +1,6 @@
 """The page and the command that makes it."""
 
+import html
 import json
 import re
 import subprocess
@@ -45,6 +46,13 @@ def test_the_page_needs_nothing_else(write_timeline, events):
     assert "{{" not in page.split('id="data"')[0]
     assert "exp <b>" not in page  # names of a file are data, never markup
     assert json.loads(re.search(r'id="data">(.*?)</script>', page)[1])["names"][2] == "exp <b>"
+
+
+def test_jupyter_shows_the_page_in_a_frame(write_timeline, events):
+    page = timeline.page(timeline.load(write_timeline(events)))
+    frame = page._repr_html_()
+    assert "\n" not in frame
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1]) == page
 
 
 def test_the_command_writes_beside_the_timeline(write_timeline, events, tmp_path):
