@@ -6,6 +6,9 @@ set(bundle_folder "${CMAKE_INSTALL_LIBDIR}/headrace")
 
 set_property(TARGET headrace APPEND PROPERTY INSTALL_RPATH "$ORIGIN/headrace")
 install(TARGETS headrace EXPORT headrace LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+if(HEADRACE_DISTRIBUTED)
+  install(TARGETS headrace_distributed LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+endif()
 install(FILES $<TARGET_SONAME_FILE:DNNL::dnnl> $<TARGET_FILE:TBB::tbb> "${HEADRACE_IMF}" "${HEADRACE_INTLC}"
   $<TARGET_FILE:OpenBLAS::OpenBLAS>
   DESTINATION "${bundle_folder}" COMPONENT cpp)

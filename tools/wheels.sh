@@ -4,7 +4,7 @@
 #
 # auditwheel names the oldest glibc that a wheel runs with, which is at least what this system's own libraries need: build on
 # the oldest system that is to be served. What pip brings stays a dependency (oneDNN, oneTBB, Intel's runtime, OpenBLAS);
-# fmt, Highway, libjpeg-turbo and libpng go into the wheel.
+# fmt, Highway, libjpeg-turbo, libpng and gRPC go into the wheel.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

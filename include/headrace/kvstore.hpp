@@ -115,8 +115,21 @@ class KVStore {
   // ValueError for a threshold that is not positive, a reduction other than sum and mean, and a store that does not
   // compress.
   virtual void set_gradient_compression(const TwoBitCompression& compression) = 0;
-  // Waits until all processes have come here.
+  // Waits until all processes have come here. Raises RuntimeError, naming it, when one has ended.
   virtual void barrier() = 0;
+
+  // Of stores whose arrays lie on servers; those of others do nothing. All wait for the servers.
+  virtual bool has_servers() const noexcept { return false; }
+  // Has every server carry out a command (headrace/distributed.hpp), once, however many ranks send the same.
+  virtual void send_command(int /*head*/, std::string_view /*body*/) {}
+  // The settings of the servers' optimizer for what is pushed from now on: of rank 0, or of any in an asynchronous
+  // store.
+  virtual void send_settings(std::string_view /*body*/) {}
+  // Arrays that are inited from now on lie on one server each, for updaters that look at them as a whole. Raises
+  // RuntimeError when one is split already.
+  virtual void keep_whole() {}
+  // How many processes were lost; they have not ended by themselves.
+  virtual int lost_workers() const noexcept { return 0; }
 
   // init, then pull.
   void broadcast(std::span<const Item> values, std::span<const Item> outs, int priority) {

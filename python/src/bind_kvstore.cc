@@ -5,7 +5,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings.h"
+#include "gil.h"
 #include "headrace/kvstore.hpp"
+#include "updaters.h"
 
 namespace nb = nanobind;
 
@@ -19,6 +21,15 @@ struct Store {
   std::unique_ptr<KVStore> store;
   KVStore* operator->() const { return store.get(); }
 };
+
+// Of a call that may wait for other processes, with arguments that are none of Python's.
+template <class Work>
+void outside_python(const Work& work) {
+  translated([&] {
+    const WithoutGil unlocked;
+    work();
+  });
+}
 
 using Keys = std::vector<Key>;
 
@@ -34,19 +45,6 @@ nb::object python_key(const Key& key) {
   return nb::bytes(text.data(), text.size());
 }
 
-// Calls function(keys, reduced, stored) with lists.
-Updater updater_of(nb::object function) {
-  return [function = std::move(function)](std::span<const Update> updates) {
-    nb::list keys, reduced, stored;
-    for (const Update& update : updates) {
-      keys.append(python_key(update.key));
-      reduced.append(wrapped(update.reduced, false));
-      stored.append(wrapped(update.stored, false));
-    }
-    function(keys, reduced, stored);
-  };
-}
-
 Combine combine_of(nb::object function, bool np) {
   return [function = std::move(function), np](const NDArray& a, const NDArray& b) {
     return array_from(function(wrapped(a, np), wrapped(b, np)));
@@ -55,10 +53,12 @@ Combine combine_of(nb::object function, bool np) {
 
 void bind_calls(nb::class_<Store>& c) {
   c.def("init", [](const Store& s, const Keys& keys, const nb::list& values) {
-    translated([&] { s->init(items_of(keys, values)); });
+    const std::vector<Item> items = items_of(keys, values);
+    outside_python([&] { s->init(items); });
   });
   c.def("replace", [](const Store& s, const Keys& keys, const nb::list& values) {
-    translated([&] { s->replace(items_of(keys, values)); });
+    const std::vector<Item> items = items_of(keys, values);
+    outside_python([&] { s->replace(items); });
   });
   c.def("push", [](const Store& s, const Keys& keys, const nb::list& values, int priority) {
     translated([&] { s->push(items_of(keys, values), priority); });
@@ -75,12 +75,41 @@ void bind_calls(nb::class_<Store>& c) {
           translated([&] {
             std::vector<std::vector<NDArray>> ids;
             for (nb::handle list : row_ids) ids.push_back(arrays_from(list));
-            s->row_sparse_pull(items_of(keys, outs), ids, priority);
+            const std::vector<Item> items = items_of(keys, outs);
+            const WithoutGil unlocked;
+            s->row_sparse_pull(items, ids, priority);
           });
         });
 }
 
+void bind_servers(nb::class_<Store>& c) {
+  c.def_prop_ro("has_servers", [](const Store& s) { return s->has_servers(); });
+  c.def_prop_ro("lost_workers", [](const Store& s) { return s->lost_workers(); });
+  c.def("send_command", [](const Store& s, int head, const nb::bytes& body) {
+    const std::string_view text(body.c_str(), body.size());
+    outside_python([&] { s->send_command(head, text); });
+  });
+  c.def("send_settings", [](const Store& s, const nb::bytes& body) {
+    const std::string_view text(body.c_str(), body.size());
+    outside_python([&] { s->send_settings(text); });
+  });
+  c.def("keep_whole", [](const Store& s) { translated([&] { s->keep_whole(); }); });
+}
+
 }  // namespace
+
+Updater updater_of(nb::object function) {
+  if (function.is_none()) return {};
+  return [function = std::move(function)](std::span<const Update> updates) {
+    nb::list keys, reduced, stored;
+    for (const Update& update : updates) {
+      keys.append(python_key(update.key));
+      reduced.append(wrapped(update.reduced, false));
+      stored.append(wrapped(update.stored, false));
+    }
+    function(keys, reduced, stored);
+  };
+}
 
 void bind_kvstore(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("kvstore", "Key-value stores. Use headrace.kvstore.");
@@ -94,9 +123,7 @@ void bind_kvstore(nb::module_& parent) {
   });
   c.def(
       "set_updater",
-      [](const Store& s, nb::object function) {
-        s->set_updater(function.is_none() ? Updater() : updater_of(std::move(function)));
-      },
+      [](const Store& s, nb::object function) { translated([&] { s->set_updater(updater_of(std::move(function))); }); },
       nb::arg("function").none());
   c.def("set_reduction", [](const Store& s, const std::string& name) { translated([&] { s->set_reduction(name); }); });
   c.def("set_reduction", [](const Store& s, nb::object function, bool np) {
@@ -105,7 +132,8 @@ void bind_kvstore(nb::module_& parent) {
   c.def("set_gradient_compression", [](const Store& s, double threshold) {
     translated([&] { s->set_gradient_compression({.threshold = threshold}); });
   });
-  c.def("barrier", [](const Store& s) { translated([&] { s->barrier(); }); });
+  c.def("barrier", [](const Store& s) { outside_python([&] { s->barrier(); }); });
+  bind_servers(c);
   m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology) {
     return translated([&] { return Store{create(name, {.strategy = strategy, .topology = topology})}; });
   });

@@ -26,6 +26,7 @@ void bind_symbol(nanobind::module_& m);
 void bind_plan(nanobind::module_& parent);
 void bind_hardware(nanobind::module_& parent);
 void bind_kvstore(nanobind::module_& parent);
+void bind_distributed(nanobind::module_& parent);
 void bind_sim(nanobind::module_& parent);
 
 // Calls `body`, turning the library's errors into Python's.

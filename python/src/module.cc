@@ -52,6 +52,7 @@ NB_MODULE(_core, m) {
   bind_plan(m);
   bind_hardware(m);
   bind_kvstore(m);
+  bind_distributed(m);
   bind_sim(m);
   start_profiler();
   // What is queued may need the interpreter, to give back borrowed buffers or to run a custom Function.

@@ -146,7 +146,9 @@ void Trainer::Impl::check_store_may_change() const {
 }
 
 bool Trainer::Impl::decide_who_updates(const kvstore::KVStore& store) const {
-  const bool can = store.is_capable(Capability::kOptimizer), must = store.is_capable(Capability::kAsynchronous);
+  // Rules written here are out of the reach of servers.
+  const bool can = store.is_capable(Capability::kOptimizer) && !store.has_servers();
+  const bool must = store.is_capable(Capability::kAsynchronous);
   const bool wanted = options_.update_on_kvstore.value_or(can);
   check(can || !must, ErrorKind::kValue,
         "Trainer: the store '{}' is asynchronous, so it must update parameters, but is not capable of it; use another "

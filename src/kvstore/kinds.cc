@@ -7,6 +7,7 @@
 #include "base/spin_lock.h"
 #include "engine/runtime.h"
 #include "headrace/communicator.hpp"
+#include "kvstore/distributed_library.h"
 
 namespace headrace::kvstore {
 namespace {
@@ -23,6 +24,13 @@ StorePtr make_local(const std::string& name, const Options& options) {
 
 StorePtr make_device(const std::string& name, const Options& options) {
   return make_store(name, make_device_communicator(options));
+}
+
+StorePtr make_remote(const std::string& name, const Options& options) {
+  check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
+        "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
+  const auto says = [&](std::string_view part) { return name.find(part) != name.npos; };
+  return distributed_library().make_store(name, says("_async"), says("device"));
 }
 
 struct NamedCapability {
@@ -56,6 +64,11 @@ class Registry {
         {"local_allreduce_device", "the same", make_device, on_devices},
         {"nccl", "the same: the library NCCL is not used", make_device, on_devices},
     };
+    std::vector<Capability> remote{Capability::kOptimizer, Capability::kCompression, Capability::kDistributed};
+    add_remote("sums on servers what all workers have pushed",
+               {"dist_sync", "dist", "dist_sync_device", "dist_device_sync", "dist_device"}, remote);
+    remote.push_back(Capability::kAsynchronous);
+    add_remote("updates on servers with each push", {"dist_async", "dist_device_async", "dist_async_device"}, remote);
   }
 
   void add(Kind kind) {
@@ -63,6 +76,13 @@ class Registry {
     check(std::ranges::find(kinds_, kind.name, &Kind::name) == kinds_.end(), ErrorKind::kValue,
           "kvstore register_kind: there is a kind '{}' already", kind.name);
     kinds_.push_back(std::move(kind));
+  }
+
+  // The first of the names is the one to use.
+  void add_remote(const char* meaning, std::initializer_list<const char*> names,
+                  const std::vector<Capability>& capabilities) {
+    for (const char* name : names)
+      kinds_.push_back({name, name == *names.begin() ? meaning : "the same", make_remote, capabilities});
   }
 
   std::vector<Kind> all() {
@@ -82,9 +102,10 @@ Kind find_kind(std::string_view name) {
     if (kind.name == wanted) return kind;
     names.push_back(kind.name);
   }
-  check(wanted.find("dist") == wanted.npos, ErrorKind::kValue,
-        "kvstore create: '{}' is a store beyond one machine, and there is none yet; the kinds of one machine are {}",
-        name, fmt::join(names, ", "));
+  check(wanted.find("p3") == wanted.npos, ErrorKind::kValue,
+        "kvstore create: '{}' is a dist_sync store that sends what is needed first, which every store does here: "
+        "'dist_sync' is its name",
+        name);
   fail(ErrorKind::kValue, "kvstore create: there is no kind '{}'; known are {}", name, fmt::join(names, ", "));
 }
 

@@ -337,7 +337,7 @@ TEST(Kinds, AreFoundByNameInAnyCase) {
   EXPECT_EQ(create("local_allreduce_device")->type(), "local_allreduce_device");
   EXPECT_EQ(create("device")->rank(), 0);
   EXPECT_EQ(create("device")->num_workers(), 1);
-  for (const char* name : {"", "dist_sync", "dist_async", "remote"})
+  for (const char* name : {"", "p3store_dist", "remote"})
     EXPECT_EQ(kind_of([&] { create(name); }), ErrorKind::kValue) << name;
   EXPECT_EQ(kind_of([] { create("device", {.strategy = "magic"}); }), ErrorKind::kValue);
   EXPECT_EQ(kind_of([] { create("device", {.topology = "ethernet:x"}); }), ErrorKind::kValue);

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).parents[2]
     [
         (["fmt"], "libfmt-dev"),
         (["hwy", "libjpeg-turbo"], "libhwy-dev libturbojpeg0-dev libjpeg62-turbo-dev"),
+        (["gRPC"], "libgrpc++-dev protobuf-compiler-grpc"),
     ],
 )
 def test_what_is_missing_is_told(missing, packages, tmp_path):

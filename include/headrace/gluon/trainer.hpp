@@ -28,7 +28,7 @@ struct TrainerOptions {
   // with its own gradients. One device needs no store, unless it is of a distributed kind.
   std::string kvstore = "device";
   // Whether the store updates its copy of the parameters and sends it to the devices. False: it sums gradients, and
-  // each device updates its own parameters. None: the store where it can.
+  // each device updates its own parameters, as with a store that has servers always. None: the store where it can.
   std::optional<bool> update_on_kvstore = {};
   std::optional<kvstore::TwoBitCompression> compression = {};
 };

@@ -1,0 +1,96 @@
+#include "distributed/channel.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.h"
+
+namespace headrace::distributed {
+namespace {
+
+std::string content_of(const std::string& folder, const char* name) {
+  const std::filesystem::path path = std::filesystem::path(folder) / name;
+  std::ifstream file(path, std::ios::binary);
+  check(file.good(), ErrorKind::kOs,
+        "distributed: '{}' cannot be read; HEADRACE_CERTIFICATES names a folder with ca.pem, cert.pem and key.pem",
+        path.string());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The name that every certificate of a job is made for, whatever machine it is used on.
+constexpr const char* kCertifiedName = "headrace";
+
+// An idle connection is asked for a sign of life in good time to know of a loss within the silence.
+int ping_ms(const Job& job) { return std::max(1000, job.silence_ms / 2); }
+
+}  // namespace
+
+std::string address_of(const std::string& host, int port) {
+  return host.find(':') == host.npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms(job));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms(job));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);  // processes of a job begin together
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  if (job.certificates.empty())
+    return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = content_of(job.certificates, "ca.pem");
+  options.pem_cert_chain = content_of(job.certificates, "cert.pem");
+  options.pem_private_key = content_of(job.certificates, "key.pem");
+  arguments.SetSslTargetNameOverride(kCertifiedName);
+  return grpc::CreateCustomChannel(address, grpc::SslCredentials(options), arguments);
+}
+
+std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service) {
+  std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+  if (!job.certificates.empty()) {
+    grpc::SslServerCredentialsOptions options(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+    options.pem_root_certs = content_of(job.certificates, "ca.pem");
+    options.pem_key_cert_pairs.push_back(
+        {content_of(job.certificates, "key.pem"), content_of(job.certificates, "cert.pem")});
+    credentials = grpc::SslServerCredentials(options);
+  }
+  const std::string address = address_of(host, port);
+  grpc::ServerBuilder builder;
+  int chosen = 0;
+  builder.AddListeningPort(address, credentials, &chosen);
+  builder.RegisterService(&service);
+  builder.SetMaxReceiveMessageSize(-1);
+  builder.SetMaxSendMessageSize(-1);
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second job must not share the port
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms(job));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms(job));
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  check(server != nullptr && chosen != 0, ErrorKind::kOs,
+        "distributed: the {} cannot listen at {}; another process has that port, or the machine is not that host",
+        role_name(job.role), address);
+  port = chosen;
+  return server;
+}
+
+std::string text_of(const grpc::Status& status) {
+  const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  return status.error_message() + (unreachable ? " (it cannot be reached: it has ended, or the network is cut)" : "");
+}
+
+void raise_status(const grpc::Status& status, const std::string& what) {
+  const bool is_callers = status.error_code() == grpc::StatusCode::INVALID_ARGUMENT;
+  fail(is_callers ? ErrorKind::kValue : ErrorKind::kRuntime, "{}: {}", what, text_of(status));
+}
+
+}  // namespace headrace::distributed

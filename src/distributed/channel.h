@@ -1,0 +1,27 @@
+// How the processes of a job reach each other: encrypted by the certificates of the job, or not at all.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "distributed/job.h"
+
+namespace headrace::distributed {
+
+// To a process of the job. It connects when it is used. Raises OSError where certificates cannot be read.
+std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& address);
+
+// Serves `service` at `host`; `port` 0 takes a free one and stores it. Raises OSError, naming the address, when it
+// cannot listen there.
+std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, int& port, grpc::Service& service);
+
+std::string address_of(const std::string& host, int port);
+
+// Why a call has failed.
+std::string text_of(const grpc::Status& status);
+// What has become of a call, as the Error that a user sees: `what` says who was asked for what.
+[[noreturn]] void raise_status(const grpc::Status& status, const std::string& what);
+
+}  // namespace headrace::distributed

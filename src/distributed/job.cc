@@ -1,0 +1,78 @@
+#include "distributed/job.h"
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace headrace::distributed {
+namespace {
+
+constexpr const char* kHowToStart =
+    "start the program with `python -m headrace.launch -n 2 python PROGRAM.py`, or as MXNet's launcher does";
+
+std::string text_of(const char* name, std::string otherwise = {}) {
+  const char* const value = std::getenv(name);
+  return value ? value : std::move(otherwise);
+}
+
+int number_of(const char* name, std::optional<int> otherwise, int least, int most) {
+  const std::string text = text_of(name);
+  if (text.empty() && otherwise) return *otherwise;
+  check(!text.empty(), ErrorKind::kValue, "distributed: the environment variable {} is missing; {}", name, kHowToStart);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  check(error == std::errc() && end == text.data() + text.size() && number >= least && number <= most,
+        ErrorKind::kValue, "distributed: {} is a number from {} to {}, got '{}'", name, least, most, text);
+  return number;
+}
+
+}  // namespace
+
+const char* role_name(Role role) noexcept {
+  switch (role) {
+    case Role::kNone:
+      return "";
+    case Role::kWorker:
+      return "worker";
+    case Role::kServer:
+      return "server";
+    case Role::kScheduler:
+      return "scheduler";
+  }
+  return "";
+}
+
+bool is_loopback(const std::string& host) noexcept {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+Job job_of_environment() {
+  constexpr int kMostNodes = 100'000;
+  Job job;
+  job.role = role_of_process();
+  if (job.role == Role::kNone) return job;
+  job.host = text_of("DMLC_PS_ROOT_URI");
+  check(!job.host.empty(), ErrorKind::kValue,
+        "distributed: the environment variable DMLC_PS_ROOT_URI, the address of the scheduler, is missing; {}",
+        kHowToStart);
+  job.port = number_of("DMLC_PS_ROOT_PORT", {}, 1, 65535);
+  job.workers = number_of("DMLC_NUM_WORKER", {}, 1, kMostNodes);
+  job.servers = number_of("DMLC_NUM_SERVER", {}, 0, kMostNodes);
+  job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
+  job.own_host = text_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
+  job.certificates = text_of("HEADRACE_CERTIFICATES");
+  job.silence_ms = 1000 * number_of("PS_HEARTBEAT_TIMEOUT", 20, 0, 86'400);
+  if (job.silence_ms == 0) job.silence_ms = 20'000;  // in MXNet 0 means never
+  const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);
+  check(stays_here || !job.certificates.empty() || text_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
+        "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "
+        "encryption; name the folder of this job's certificates by HEADRACE_CERTIFICATES, or, in a network that you "
+        "trust, set HEADRACE_INSECURE=1",
+        job.host);
+  return job;
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,31 @@
+// Job: what a process is told about the processes that it works with: MXNet's variables (DMLC_ROLE and so on), which
+// `python -m headrace.launch` sets, too.
+#pragma once
+
+#include <string>
+
+#include "headrace/distributed.hpp"
+
+namespace headrace::distributed {
+
+const char* role_name(Role role) noexcept;
+
+struct Job {
+  Role role = Role::kNone;
+  std::string host;  // of the scheduler
+  int port = 0;      // of the scheduler
+  int workers = 0, servers = 0;
+  int rank = -1;             // that a worker asks for; -1: any
+  std::string own_host;      // where others reach this process; empty: as the scheduler's, if that is this machine
+  std::string certificates;  // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
+  int silence_ms = 20'000;   // after which a node that says nothing counts as lost
+};
+
+// From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what
+// is missing or cannot be read; RuntimeError where a job would speak without encryption beyond this machine.
+Job job_of_environment();
+
+// Whether an address means this machine alone.
+bool is_loopback(const std::string& host) noexcept;
+
+}  // namespace headrace::distributed

@@ -1,0 +1,32 @@
+// What libheadrace_distributed.so gives to the library that loads it.
+
+#include "base/check.h"
+#include "distributed/remote_store.h"
+#include "distributed/scheduler.h"
+#include "distributed/server.h"
+#include "kvstore/distributed_library.h"
+
+namespace headrace::distributed {
+namespace {
+
+std::unique_ptr<kvstore::KVStore> make_remote_store(const std::string& type, bool asynchronous, bool on_devices) {
+  return std::make_unique<RemoteStore>(
+      type, asynchronous, on_devices ? kvstore::make_device_communicator() : kvstore::make_host_communicator(),
+      Session::get(type));
+}
+
+void take_part(ServerProgram& program) {
+  const Job job = job_of_environment();
+  if (job.role == Role::kScheduler) return run_scheduler(job);
+  check(job.role == Role::kServer, ErrorKind::kValue, "distributed: this process is no server or scheduler of a job");
+  run_server(job, program);
+}
+
+}  // namespace
+}  // namespace headrace::distributed
+
+extern "C" __attribute__((visibility("default"))) const headrace::kvstore::DistributedLibrary* headrace_distributed() {
+  static constexpr headrace::kvstore::DistributedLibrary library = {
+      .make_store = headrace::distributed::make_remote_store, .serve = headrace::distributed::take_part};
+  return &library;
+}

@@ -1,0 +1,49 @@
+// A node's part in its job: it knows its rank, the servers and who has left, and meets other workers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "distributed/job.h"
+
+namespace headrace::distributed {
+
+// Another node that is not there any more.
+struct Departed {
+  Role role;
+  int rank;
+  bool is_lost;  // it had not said that it ends
+};
+std::string text_of(const Departed& departed);  // "worker 2 was lost"
+
+// Functions that hear of what happens later; called by a thread of the membership, which they must not hold up.
+struct Observer {
+  std::function<void(const Departed&)> departed = [](const Departed&) {};
+  std::function<void(const std::string& why)> ended = [](const std::string&) {};  // empty: no worker is left
+};
+
+class Membership {
+ public:
+  // Joins and waits until all nodes have. `address`: of a server. Raises RuntimeError, naming the address, when the
+  // scheduler does not answer within a minute, or with its reason when it refuses.
+  Membership(const Job& job, const std::string& address, Observer observer);
+  // A worker says that it ends.
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  int rank() const noexcept;
+  const std::vector<std::string>& servers() const noexcept;  // their addresses
+  // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before.
+  void barrier();
+  // Workers that have been lost.
+  int lost_workers() const noexcept;
+
+ private:
+  class Attending;
+  const std::unique_ptr<Attending> attending_;
+};
+
+}  // namespace headrace::distributed

@@ -1,0 +1,91 @@
+// RemoteStore: a worker's store whose arrays lie on servers. Arrays of one push are summed here first; what becomes of
+// them, and of those of other workers, servers do. Pushes and pulls are tasks of the engine.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "distributed/session.h"
+#include "distributed/shards.h"
+#include "engine/var.h"
+#include "headrace/communicator.hpp"
+#include "kvstore/entries.h"
+
+namespace headrace::distributed {
+
+// The array, or a copy, packed and in host memory.
+NDArray on_host(const NDArray& array);
+
+class RemoteStore final : public kvstore::KVStore {
+ public:
+  // `session` outlives the store.
+  RemoteStore(std::string type, bool asynchronous, std::unique_ptr<kvstore::Communicator> devices, Session& session);
+
+  const std::string& type() const noexcept override { return type_; }
+  int rank() const noexcept override { return session_.rank(); }
+  int num_workers() const noexcept override { return session_.workers(); }
+  int lost_workers() const noexcept override { return session_.lost_workers(); }
+  bool is_capable(kvstore::Capability capability) const noexcept override;
+
+  void init(std::span<const kvstore::Item> items) override;
+  void replace(std::span<const kvstore::Item> items) override;
+  void push(std::span<const kvstore::Item> items, int priority) override;
+  void pull(std::span<const kvstore::Item> items, int priority) override;
+  void pushpull(std::span<const kvstore::Item> values, std::span<const kvstore::Item> outs, int priority) override;
+  void row_sparse_pull(std::span<const kvstore::Item> items, std::span<const std::vector<NDArray>> row_ids,
+                       int priority) override;
+
+  // The servers' updaters count: none here.
+  void set_updater(kvstore::Updater updater) override;
+  const kvstore::Updater& updater() const noexcept override { return no_updater_; }
+  void set_reduction(std::string_view name) override;
+  void set_reduction(kvstore::Combine combine) override;
+  void set_gradient_compression(const kvstore::TwoBitCompression& compression) override;
+  void barrier() override { session_.barrier(); }
+
+  bool has_servers() const noexcept override { return true; }
+  void send_command(int head, std::string_view body) override;
+  void send_settings(std::string_view body) override;
+  void keep_whole() override;
+
+ private:
+  // What belongs to a key beside its entry.
+  struct Remote {
+    std::vector<Shard> shards;
+    bool sparse;
+    std::shared_ptr<Var> order = std::make_shared<Var>();  // pulls come after the pushes before them
+    uint64_t pushes = 0;
+  };
+  struct Sending;
+  struct Receiving;
+
+  // --- remote_store.cc: calls and settings ---
+  Remote& remote_of(const kvstore::Part& part) { return remotes_.at(part.key()); }
+  void set_place(const kvstore::Key& key, Place& place) const;
+  void set_place_without_key(Place& place) const;
+  void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
+  // --- remote_transfers.cc: arrays on their way ---
+  NDArray summed(const kvstore::Part& part) const;
+  PushRequest push_request(const kvstore::Part& part, Remote& remote) const;
+  void push_dense(const kvstore::Part& part, NDArray value, int priority);
+  void push_rows(const kvstore::Part& part);
+  NDArray receive(const kvstore::Part& part, int priority);
+  NDArray receive_rows(const kvstore::Part& part, const std::vector<int64_t>* rows);
+
+  const std::string type_;
+  const bool asynchronous_;
+  const std::unique_ptr<kvstore::Communicator> devices_;
+  const kvstore::Updater no_updater_;
+  Session& session_;
+  const uint32_t number_;
+  kvstore::Entries entries_;
+  std::map<kvstore::Key, Remote> remotes_;
+  std::optional<kvstore::TwoBitCompression> compression_;
+  uint64_t settings_ = 0;  // how many were sent
+  bool keeps_whole_ = false;
+};
+
+}  // namespace headrace::distributed

@@ -1,0 +1,266 @@
+// A job whose scheduler, servers and workers are threads of one process.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "distributed/channel.h"
+#include "distributed/remote_store.h"
+#include "distributed/scheduler.h"
+#include "distributed/server.h"
+#include "headrace/error.hpp"
+#include "headrace/sparse.hpp"
+#include "op/invoke.h"
+
+namespace headrace::distributed {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A port that was free a moment ago.
+int free_port() {
+  struct Nothing : Server::CallbackService {
+  } service;
+  int port = 0;
+  serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
+  return port;
+}
+
+// Servers whose optimizer subtracts what is pushed, times its learning rate: the settings, a number as text.
+class Descent final : public ServerProgram {
+ public:
+  void command(int, kvstore::KVStore& store, int head, const std::string& body) override {
+    ++commands;
+    if (body == "fail") throw Error(ErrorKind::kValue, "the server was told to fail");
+    if (head < 0)
+      rate_ = std::stod(body);
+    else
+      store.set_updater([this](std::span<const kvstore::Update> updates) {
+        for (const kvstore::Update& one : updates)
+          copy_into(one.stored,
+                    call("elemwise_sub", {one.stored, call("_mul_scalar", {one.reduced}, {{"scalar", rate_}})}));
+      });
+  }
+
+  std::atomic<int> commands{0};
+
+ private:
+  double rate_ = 1;
+};
+
+class ClusterTest : public testing::Test {
+ protected:
+  using Work = std::function<void(kvstore::KVStore& store)>;
+
+  // Runs `work` in each of the workers with a store of its own.
+  void run(int workers, int servers, bool asynchronous, const Work& work) {
+    Job job{.host = "127.0.0.1",
+            .port = free_port(),
+            .workers = workers,
+            .servers = servers,
+            .own_host = "127.0.0.1",
+            .silence_ms = 20'000};
+    const auto as = [&](Role role, int rank = -1) {
+      Job own = job;
+      own.role = role;
+      own.rank = rank;
+      return own;
+    };
+    std::vector<std::thread> threads;
+    const auto start = [&](auto&& body) {
+      threads.emplace_back([body] {
+        try {
+          body();
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << error.what();
+        }
+      });
+    };
+    start([own = as(Role::kScheduler)] { run_scheduler(own); });
+    for (int i = 0; i < servers; ++i) start([this, own = as(Role::kServer)] { run_server(own, program_); });
+    for (int i = 0; i < workers; ++i)
+      start([&work, asynchronous, own = as(Role::kWorker, i)] {
+        Session session(own);
+        RemoteStore store(asynchronous ? "dist_async" : "dist_sync", asynchronous, kvstore::make_host_communicator(),
+                          session);
+        EXPECT_EQ(store.rank(), own.rank);
+        work(store);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  static NDArray filled(const Shape& shape, double value) { return full(shape, value, DType::kFloat32, {}); }
+  static std::vector<float> pulled(kvstore::KVStore& store, const kvstore::Key& key, const Shape& shape) {
+    const NDArray out = NDArray::empty(shape);
+    store.pull(key, {out});
+    return out.to_vector<float>();
+  }
+
+  Descent program_;
+};
+
+TEST_F(ClusterTest, WorkersSumWhatTheyPush) {
+  run(3, 2, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({2, 3}, store.rank()));  // that of rank 0 counts
+    EXPECT_THAT(pulled(store, "w", {2, 3}), Each(0));
+    for (int round = 1; round <= 5; ++round) {
+      store.push("w", {filled({2, 3}, round), filled({2, 3}, store.rank())});
+      EXPECT_THAT(pulled(store, "w", {2, 3}), Each(3 * round + 3));
+    }
+    store.barrier();
+  });
+}
+
+TEST_F(ClusterTest, LargeArraysLieOnAllServers) {
+  run(2, 3, false, [](kvstore::KVStore& store) {
+    const NDArray ramp = call("_arange", {}, {{"start", 0.0}, {"stop", 1'200'000.0}});
+    store.init(int64_t{4}, ramp);
+    store.push(int64_t{4}, {ramp});
+    std::vector<float> expected = ramp.to_vector<float>();
+    for (float& one : expected) one *= 2;
+    EXPECT_EQ(pulled(store, int64_t{4}, ramp.shape()), expected);
+  });
+}
+
+TEST_F(ClusterTest, RanksMayInitInAnyOrder) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    std::vector<kvstore::Key> keys{"a", "b", "c", "d"};
+    if (store.rank() == 1) std::ranges::reverse(keys);
+    for (const kvstore::Key& key : keys) store.init(key, filled({2}, static_cast<double>(kvstore::to_string(key)[1])));
+    for (const kvstore::Key& key : keys)
+      EXPECT_THAT(pulled(store, key, {2}), Each(static_cast<float>(kvstore::to_string(key)[1])));
+  });
+}
+
+TEST_F(ClusterTest, RowsAreSummed) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    const auto rows = [](std::vector<int64_t> numbers, float value) {
+      const std::vector<float> values(2 * numbers.size(), value);
+      const auto count = static_cast<int64_t>(numbers.size());
+      return sparse::row_sparse(NDArray::from(std::span<const float>(values), {count, 2}),
+                                NDArray::from(std::span<const int64_t>(numbers), {count}), {6, 2});
+    };
+    store.init("e", rows({0, 1, 2, 3, 4, 5}, 0));
+    store.push("e", {rows({1, 4 - store.rank()}, 1)});
+    const NDArray out = sparse::zeros(StorageKind::kRowSparse, {6, 2});
+    const std::vector<NDArray> ids{NDArray::from(std::span<const int64_t>(std::vector<int64_t>{4, 1, 4}), {3})};
+    const kvstore::Item item{"e", {out}};
+    store.row_sparse_pull({&item, 1}, {&ids, 1}, 0);
+    EXPECT_THAT(sparse::indices_of(out).to_vector<int64_t>(), ElementsAre(1, 4));
+    EXPECT_THAT(sparse::values_of(out).to_vector<float>(), ElementsAre(2, 2, 1, 1));
+  });
+}
+
+TEST_F(ClusterTest, ServersUpdateWithTheSettingsOfTheRound) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 100));
+    float expected = 100;
+    for (int round = 1; round <= 6; ++round) {
+      store.send_settings(std::to_string(round));
+      store.push("w", {filled({3}, 1)});
+      expected -= 2.0F * static_cast<float>(round);
+      if (store.rank() == 0 || round % 2) {  // rank 1 runs ahead
+        EXPECT_THAT(pulled(store, "w", {3}), Each(expected)) << store.rank();
+      }
+    }
+    EXPECT_THAT(pulled(store, "w", {3}), Each(expected));
+  });
+  EXPECT_EQ(program_.commands, 2 + 2 * 3);  // each server: the command once; the settings that rounds of it used
+}
+
+TEST_F(ClusterTest, AnAsynchronousPushCountsAtOnce) {
+  run(2, 1, true, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 10));
+    if (store.rank() == 0) {
+      store.push("w", {filled({3}, 1)});
+      store.push("w", {filled({3}, 2)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(7));
+    }
+    store.barrier();
+    EXPECT_THAT(pulled(store, "w", {3}), Each(7));
+  });
+}
+
+TEST_F(ClusterTest, AsynchronousServersMustUpdate) {
+  run(1, 1, true, [](kvstore::KVStore& store) {
+    store.init("w", filled({3}, 10));
+    store.push("w", {filled({3}, 1)});
+    EXPECT_THAT([&] { pulled(store, "w", {3}); },
+                testing::ThrowsMessage<Error>(HasSubstr("call set_optimizer before the first push")));
+  });
+}
+
+TEST_F(ClusterTest, CompressionKeepsWhatItLeavesOut) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    store.set_gradient_compression({.threshold = 0.5});
+    store.init("w", filled({40, 50, 600}, 0));  // on both servers
+    store.push("w", {filled({40, 50, 600}, 0.3)});
+    EXPECT_THAT(pulled(store, "w", {40, 50, 600}), Each(0));
+    store.push("w", {filled({40, 50, 600}, 0.3)});
+    EXPECT_THAT(pulled(store, "w", {40, 50, 600}), Each(1));  // 0.5 of each
+  });
+}
+
+TEST_F(ClusterTest, DifferentShapesAreAnError) {
+  std::atomic<int> errors{0};
+  run(2, 1, false, [&](kvstore::KVStore& store) {
+    try {
+      store.init("w", filled({2 + store.rank()}, 0));
+    } catch (const Error& error) {
+      ++errors;
+      EXPECT_THAT(error.what(), HasSubstr("all ranks init a key alike"));
+      EXPECT_THAT(error.what(), HasSubstr("(2,)"));
+      EXPECT_THAT(error.what(), HasSubstr("(3,)"));
+    }
+  });
+  EXPECT_GE(errors, 1);  // who was first may have left
+}
+
+TEST_F(ClusterTest, WhatAServerRaisesReachesTheWorker) {
+  run(1, 2, false, [](kvstore::KVStore& store) {
+    EXPECT_THAT([&] { store.send_command(1, "fail"); },
+                testing::ThrowsMessage<Error>(HasSubstr("the server was told to fail")));
+    store.init("w", filled({2}, 1));
+    EXPECT_THAT(pulled(store, "w", {2}), Each(1));
+  });
+}
+
+TEST_F(ClusterTest, WhoWaitsForAWorkerThatHasEndedIsTold) {
+  run(3, 1, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({2}, 1));
+    if (store.rank() == 1) return;
+    store.push("w", {filled({2}, 1)});
+    EXPECT_THAT([&] { pulled(store, "w", {2}); },
+                testing::ThrowsMessage<Error>(HasSubstr("key 'w': worker 1 has ended before it pushed to round 0")));
+    EXPECT_THAT([&] { store.barrier(); }, testing::ThrowsMessage<Error>(HasSubstr("has ended")));
+  });
+}
+
+TEST_F(ClusterTest, WhatIsReplacedIsReplacedEverywhere) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({2}, 1));
+    store.replace("w", filled({2}, 5 + store.rank()));
+    EXPECT_THAT(pulled(store, "w", {2}), Each(5));
+  });
+}
+
+TEST_F(ClusterTest, OptimizersThatNeedWholeArraysGetThem) {
+  run(1, 2, false, [](kvstore::KVStore& store) {
+    store.keep_whole();
+    store.init("w", filled({2'000'000}, 1));
+    EXPECT_THAT(pulled(store, "w", {2'000'000}), Each(1));
+  });
+  run(1, 2, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({2'000'000}, 1));
+    EXPECT_THAT([&] { store.keep_whole(); }, testing::ThrowsMessage<Error>(HasSubstr("lies on 2 servers already")));
+  });
+}
+
+}  // namespace
+}  // namespace headrace::distributed
