@@ -35,6 +35,13 @@ def test_digits(name, wanted):
     assert wanted <= accuracy <= 1
 
 
+def test_several_workers():
+    launcher = ["-m", "headrace.launch", "-n", "2", sys.executable, "-m", "headrace.mxnet"]
+    program = EXAMPLES / "mxnet" / "train_workers.py"
+    accuracy = last_number([*launcher, program, "--epochs", 8], r"\[worker 0\] test accuracy")
+    assert 0.85 <= accuracy <= 1
+
+
 def test_module():
     program = EXAMPLES / "mxnet" / "train_mlp_module.py"
     accuracy = last_number(["-m", "headrace.mxnet", program, "--epochs", 4], "test accuracy")

@@ -329,7 +329,8 @@ def test_create_knows_its_kinds():
     assert mx.kvstore is mx.kv
     for name, message in (
         ("local2", "no kind 'local2'; known are local, .* teststore"),
-        ("dist_sync", "beyond one machine"),
+        ("dist_sync", "but this one is alone; start the program with"),
+        ("p3store_dist", "'dist_sync' is its name"),
     ):
         with pytest.raises(ValueError, match=message):
             kv.create(name)

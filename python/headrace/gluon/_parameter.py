@@ -397,8 +397,10 @@ class Parameter:
 
     def set_data(self, data):
         """Writes `data` into every replica. AssertionError: another shape, or neither initialized nor
-        deferred.
+        deferred. RuntimeError: a store of several workers holds and updates the parameter.
         """
+        if self._trainer is not None:
+            self._trainer._check_value_may_change(self)
         self.shape = data.shape
         if self._data is None:
             assert self._deferred_init, f"Parameter '{self.name}' has not been initialized"

@@ -93,6 +93,7 @@ class Trainer:
         self._lists = []  # for each context (indices, gradients, weights) of the parameters with gradients
         self._store = self._exchange = self._update_on_kvstore = None
         self._stored = {}  # what the store holds: index of the parameter to its version
+        self._has_store = False  # or has found that none is needed
         self._distributed = False
 
     def _check_contexts(self):
@@ -175,7 +176,7 @@ class Trainer:
 
     def _has_remote_optimizer(self):
         """Whether other processes update, by copies of the optimizer that do not see its changes."""
-        if not (self._update_on_kvstore and self._distributed):
+        if not (self._update_on_kvstore and self._distributed) or self._store.follows_optimizer:
             return False
         return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
@@ -252,7 +253,8 @@ class Trainer:
         contexts = self._check_contexts()
         is_first = self._version is None
         if is_first or contexts != self._contexts or (self._store is not None and dtypes != self._dtypes):
-            self._check_store_may_change()
+            if not is_first:
+                self._check_store_may_change()
             states = None if is_first else self._active_updaters()[0].get_states()
             self._contexts, self._dtypes = contexts, dtypes
             self._make_store()
@@ -276,7 +278,11 @@ class Trainer:
 
     # What MXNet's trainer has, and programs read or call.
 
-    _init_kvstore = _prepare
+    def _init_kvstore(self):
+        """Makes the store; the first step gives it the parameters."""
+        if not self._has_store:
+            self._contexts = self._check_contexts()
+            self._create_store()
 
     @property
     def _kvstore(self):
@@ -285,7 +291,9 @@ class Trainer:
 
     @property
     def _kv_initialized(self):
-        return self._version == self._version_now() if self._update_on_kvstore else self._version is not None
+        if self._version is None or not self._update_on_kvstore:
+            return self._has_store
+        return self._version == self._version_now()
 
     def _version_now(self):
         return sum([param._version for param in self._params])
@@ -293,15 +301,21 @@ class Trainer:
     @property
     def _params_to_init(self):
         """The parameters that the store does not have yet."""
-        return [] if self._kv_initialized else list(self._params)
+        if self._kv_initialized and (self._store is None or self._version is not None):
+            return []
+        return [param for index, param in enumerate(self._params) if index not in self._stored]
 
     def _check_store_may_change(self):
         if self._distributed:  # other workers know nothing of a change here
             raise RuntimeError("Cannot reset distributed KVStore.")
 
+    def _check_value_may_change(self, param):
+        if self._update_on_kvstore and self._param2idx[param.name] in self._stored:
+            self._check_store_may_change()
+
     def _make_store(self):
         """A new store with all parameters, or what a _row_sparse_pull has begun, completed."""
-        if self._version is not None or not self._stored:
+        if self._version is not None or not self._has_store:
             for index, version in self._stored.items():
                 param = self._params[index]
                 if param.stype != "default" and param._version == version:  # its arrays may lack rows
@@ -311,6 +325,7 @@ class Trainer:
         self._fill_store(self._params)
 
     def _create_store(self):
+        self._has_store = True
         wanted = self._kvstore_params["update_on_kvstore"]
         if self._has_sparse_weights:
             if wanted is False:
@@ -379,9 +394,8 @@ class Trainer:
         """
         if self._version is not None:
             self._prepare()
-        elif not self._stored:
-            self._contexts = self._check_contexts()
-            self._create_store()
+        else:
+            self._init_kvstore()
         if self._version is None:
             self._fill_store(
                 [one for one in self._params if one.stype != "default" and one._data is not None]

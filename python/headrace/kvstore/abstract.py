@@ -27,6 +27,9 @@ class KVStoreBase:
     kv_registry = {}
 
     _updater = None
+    follows_optimizer = (
+        False  # whether changes of the optimizer that was set reach whoever else updates by it
+    )
 
     @staticmethod
     def register(klass):

@@ -6,6 +6,8 @@ from .. import _core
 from ..base import ArrayTypeError, ArrayValueError
 from .abstract import KVStoreBase, TestStore
 from .kvstore import KVStore
+from .remote import RemoteKVStore
+from .server import serve_if_asked
 
 __all__ = ["KVStoreBase", "TestStore", "create", "is_capable", "kinds"]
 
@@ -26,7 +28,9 @@ def create(name="local", strategy=None, topology=None):
     name : str, in any case
         'local': sums in host memory. 'device' and 'nccl': sums between the devices of the arrays, by a
         communication plan; the library NCCL is not used. Or the name of a registered class.
-        'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two.
+        'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two. 'dist_sync',
+        'dist_async': of all workers of a job, on servers; a server or scheduler that makes one serves, and
+        ends when the job is over.
     strategy : str, optional
         For device stores: how they sum, one of `headrace.plan.strategies()`; used between CPU contexts, too.
         Without it the planner takes the fastest, and arrays in host memory are summed there in one pass.
@@ -41,8 +45,8 @@ def create(name="local", strategy=None, topology=None):
     TypeError
         `name` is no str.
     ValueError
-        An unknown name (stores beyond one machine, 'dist_sync' and so on, are not there yet), options that
-        the store does not have, an unknown strategy, a malformed topology.
+        An unknown name, options that the store does not have, an unknown strategy, a malformed topology; a
+        distributed kind in a process that nobody started as a worker of a job.
     OSError
         The topology file cannot be read.
     """
@@ -55,7 +59,10 @@ def create(name="local", strategy=None, topology=None):
                 f"kvstore create: strategy and topology are no options of the store '{name}'"
             )
         return klass()
-    return KVStore(_ask_library(name, lambda: _core.kvstore.create(name, strategy or "", topology or "")))
+    if _ask_library(name, lambda: _core.kvstore.is_capable(name, KVStoreBase.DISTRIBUTED)):
+        serve_if_asked()
+    store = _ask_library(name, lambda: _core.kvstore.create(name, strategy or "", topology or ""))
+    return RemoteKVStore(store) if store.has_servers else KVStore(store)
 
 
 def is_capable(store, capability):

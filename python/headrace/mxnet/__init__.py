@@ -11,6 +11,7 @@ import types
 from typing import Any
 
 from .. import _generator, _semantics
+from ..kvstore.server import serve_if_asked
 from . import _alias
 
 __all__ = ["install", "load_ipython_extension", "top_module"]
@@ -23,11 +24,14 @@ def install() -> None:
     legacy rules until `npx.set_np()`, and random numbers come from MXNet's generator. Calling it again
     changes nothing.
 
+    In a server or scheduler of a job (DMLC_ROLE) it takes part in the job, then ends the process.
+
     Raises RuntimeError if another package named mxnet was imported before.
     """
     if _alias.is_installed():
         return
     _alias.check_not_imported()
+    serve_if_asked()
 
     _generator.set_generator("mt19937")
     _semantics.reset_np()

@@ -6,7 +6,7 @@ NAMES = {
     "headrace.gluon.block": "headrace.mxnet._block_names",
     "headrace.gluon.nn.basic_layers": "headrace.gluon.nn",
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
-    "headrace.kvstore": "headrace.mxnet._kvstore_server",
+    "headrace.kvstore": "headrace.kvstore.server",
     "headrace.ndarray": "headrace.mxnet._cached_op",
     "headrace.module.executor_group": "headrace.mxnet._executor_group",
     "headrace.ndarray.ndarray": "headrace.mxnet._c_names",
@@ -17,7 +17,7 @@ NAMES = {
 MODULES = {
     "headrace.gluon.contrib.data.text": "headrace.mxnet._text_datasets",
     "headrace.io.utils": "headrace.mxnet._io_utils",
-    "headrace.kvstore.kvstore_server": "headrace.mxnet._kvstore_server",
+    "headrace.kvstore.kvstore_server": "headrace.kvstore.server",
     "headrace.image.image": "headrace.image",
     "headrace.ndarray.numpy": "headrace.numpy",
     "headrace.ndarray.numpy_extension": "headrace.numpy_extension",

@@ -47,9 +47,3 @@ def test_there_are_names():
 def test_is_missing(path):
     assert _names.is_public(f"mxnet.{path}")
     assert found(path) is None
-
-
-def test_stores_of_several_machines_are_missing():
-    assert "dist_sync" in TABLE
-    with pytest.raises(ValueError, match="dist_sync"):
-        mx.kv.create("dist_sync")

@@ -14,7 +14,6 @@ import headrace as mx
 from headrace.gluon.model_zoo import model_store
 from headrace.mxnet import _io_utils, _text_datasets
 from headrace.mxnet._cached_op import CachedOp
-from headrace.mxnet._kvstore_server import KVStoreServer
 from headrace.mxnet.contrib.text.vocab import Vocabulary
 from headrace.mxnet.notebook import callback
 
@@ -59,11 +58,6 @@ def test_cached_op():
         product(x)
     with pytest.raises(TypeError, match="b must be an array"):
         product(x, 2)
-
-
-def test_servers_are_refused():
-    with pytest.raises(NotImplementedError, match="start workers alone"):
-        KVStoreServer(mx.kv.create())
 
 
 def test_arrays_of_iterators():

@@ -1,0 +1,129 @@
+"""RemoteKVStore: a store of several workers whose arrays lie on servers."""
+
+import json
+import pickle
+import warnings
+
+from .. import optimizer as _optimizer
+from ..base import ArrayTypeError, MXNetError
+from .kvstore import KVStore
+
+__all__ = ["RemoteKVStore"]
+
+_COUNTERS = ("num_update", "begin_num_update", "aggregate_num", "allow_np_array")  # of what servers do
+_PLAIN = (bool, int, float, str, type(None))
+_LOOK_AT_WHOLE_ARRAYS = ("LAMB", "LARS", "LANS", "LBSGD")  # rules with norms of arrays
+
+# Heads of the commands of workers; others are the program's own.
+SET_OPTIMIZER, SETTINGS = 0, -1
+
+
+class RemoteKVStore(KVStore):
+    """A store that several workers share, whose arrays lie on servers: 'dist_sync', 'dist_async' and so on.
+
+    What the arrays of one push have as their sum goes to the servers. In a synchronous store these sum what
+    all workers have pushed for a key, in the order of their ranks, when the last of them has; in an
+    asynchronous one every push counts at once. The sum, or the push, takes the place of what is stored, or
+    the optimizer of the servers updates that. A pull of a worker knows of all that it has pushed itself.
+
+    Errors of KVStore; MXNetError, too, where a server or a worker that is waited for was lost, naming it.
+    """
+
+    follows_optimizer = True  # what changes in the optimizer here reaches the servers
+
+    def __init__(self, store):
+        super().__init__(store)
+        self._optimizer = None
+        self._settings = None  # that the servers have
+
+    def set_optimizer(self, optimizer):
+        """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
+
+        What is set in it later, such as its learning rate, `rescale_grad` and the factors of parameters,
+        counts from the next push on; in a synchronous store those of rank 0 do. TypeError: not an Optimizer.
+        MXNetError: another worker has given another one.
+        """
+        if not isinstance(optimizer, _optimizer.Optimizer):
+            raise ArrayTypeError(
+                f"kvstore set_optimizer: expected an Optimizer, got {type(optimizer).__name__}"
+            )
+        if any(klass.__name__ in _LOOK_AT_WHOLE_ARRAYS for klass in type(optimizer).__mro__):
+            self._store.keep_whole()
+        self._store.send_command(SET_OPTIMIZER, pickle.dumps(optimizer))
+        self._optimizer = optimizer
+        self._send_settings()
+
+    def set_updater(self, updater):
+        """MXNetError, unless `updater` is None: functions of a worker are out of the servers' reach."""
+        if updater is not None:
+            raise MXNetError(
+                f"kvstore set_updater: a '{self.type}' store updates on its servers, which functions of a "
+                "worker cannot reach; give an optimizer to set_optimizer"
+            )
+
+    def push(self, key, value, priority=0):
+        self._send_settings()
+        super().push(key, value, priority)
+
+    def pushpull(self, key, value, out=None, priority=0):
+        self._send_settings()
+        super().pushpull(key, value, out, priority)
+
+    def _send_settings(self):
+        """Tells the servers what has changed in the optimizer."""
+        if self._optimizer is None:
+            return
+        settings = settings_of(self._optimizer)
+        if settings != self._settings:
+            self._store.send_settings(json.dumps(settings).encode())
+            self._settings = settings
+
+    def save_optimizer_states(self, fname, dump_optimizer=False):
+        """AssertionError: the servers have the states."""
+        raise AssertionError("Cannot save states for distributed training: the servers have them")
+
+    def load_optimizer_states(self, fname):
+        """AssertionError: the servers have the states."""
+        raise AssertionError("Cannot load states for distributed training: the servers have them")
+
+    def get_num_dead_node(self, node_id=6, timeout=60):
+        """How many workers were lost: they are gone, and have not ended by themselves."""
+        return self._store.lost_workers
+
+    num_dead_node = property(get_num_dead_node)
+
+    def _send_command_to_servers(self, head, body):
+        """Has every server call what `serve` was given with the number `head` and the text `body`."""
+        self._store.send_command(int(head), body if isinstance(body, bytes) else str(body).encode())
+
+
+def settings_of(optimizer):
+    """What may change in an optimizer while it is used, in types of JSON: numbers, texts, and the factors on
+    learning rate and weight decay by index or name, as lists of pairs.
+    """
+    plain = {
+        name: value
+        for name, value in vars(optimizer).items()
+        if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _COUNTERS
+    }
+    factors = {
+        name: sorted(
+            {
+                **getattr(optimizer, name),
+                **{index: getattr(param, name) for index, param in optimizer.param_dict.items()},
+            }.items(),
+            key=str,
+        )
+        for name in ("lr_mult", "wd_mult")
+    }
+    return {"plain": plain, **{name: [list(pair) for pair in pairs] for name, pairs in factors.items()}}
+
+
+def use_settings(optimizer, settings):
+    """Sets in `optimizer` what `settings_of` another one gave."""
+    for name, value in settings["plain"].items():
+        if not hasattr(optimizer, name):
+            warnings.warn(f"the optimizer of the servers has no {name}", stacklevel=2)
+        setattr(optimizer, name, value)
+    for name in ("lr_mult", "wd_mult"):
+        setattr(optimizer, name, dict(settings[name]))

@@ -1,0 +1,70 @@
+"""Servers and schedulers of a job."""
+
+import json
+import pickle
+import sys
+
+from .. import _core
+from ..base import MXNetError
+from .kvstore import KVStore
+from .remote import SET_OPTIMIZER, SETTINGS, use_settings
+
+__all__ = ["KVStoreServer", "serve", "serve_if_asked"]
+
+
+class _Served:
+    """The part of a store that a server holds, as KVStore asks for it."""
+
+    def __init__(self, set_updater):
+        self.set_updater = set_updater
+
+
+class KVStoreServer:
+    """A server of a job. `kvstore` is not needed: MXNet's programs give one."""
+
+    def __init__(self, kvstore=None):
+        self.kvstore = kvstore
+        self.handle = None
+        self._stores = {}  # by number: (pickled optimizer, KVStore)
+
+    def run(self):
+        """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
+        serve(self._command)
+
+    def _command(self, number, set_updater, head, body):
+        if head == SET_OPTIMIZER:
+            self._set_optimizer(number, set_updater, body)
+        elif head == SETTINGS:
+            _, store = self._stores[number]
+            use_settings(store.updater.optimizer, json.loads(body))
+        else:
+            print(f"server: unknown command ({head}, {body.decode(errors='replace')})", file=sys.stderr)
+
+    def _set_optimizer(self, number, set_updater, body):
+        if number in self._stores:
+            if self._stores[number][0] == body:
+                return
+            raise MXNetError(
+                "kvstore set_optimizer: another optimizer was given before, here or by another worker, and "
+                "its states would be lost; all workers give one optimizer, once"
+            )
+        store = KVStore(_Served(set_updater))
+        store.set_optimizer(pickle.loads(body))
+        self._stores[number] = body, store
+
+
+def serve(command):
+    """Takes part in the job as a server or scheduler, until no worker is left.
+
+    `command(number, set_updater, head, body)` is called for the commands of workers: `number` is that of the
+    store in the order in which programs make them, `set_updater` takes what `_core.kvstore.Store.set_updater`
+    does, `head` is a number and `body` bytes. MXNetError: the job cannot begin, or has lost its scheduler.
+    """
+    _core.distributed.serve(command)
+
+
+def serve_if_asked():
+    """Where this process is a server or scheduler of a job: takes part in it, then ends the process."""
+    if _core.distributed.role() in ("server", "scheduler"):
+        KVStoreServer().run()
+        sys.exit(0)

@@ -1,0 +1,197 @@
+"""`python -m headrace.launch -n 4 python train.py`: starts a program as several workers that share stores.
+
+Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine. Each line
+that a process prints is shown with its name before it. When a process fails, the others are ended; the status
+is that of the one that failed first.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from ._shell import run_command
+
+__all__ = ["main"]
+
+_SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when a process has failed
+_SECONDS_TO_END = 5  # between asking processes to end and ending them
+
+
+def main(arguments):
+    """Runs a job; gives its exit status."""
+    options = _parser().parse_args(arguments)
+    if not options.command:
+        _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
+    return Job(options).run()
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="python -m headrace.launch",
+        description=__doc__.partition("\n\n")[2],
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS] COMMAND [ARGUMENT...]",
+    )
+    parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
+    parser.add_argument("-s", "--num-servers", type=_at_least(1), default=1, help="servers (1)")
+    parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    parser.add_argument("--launcher", choices=["local"], default="local", help="where processes run: here")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
+    )
+    return parser
+
+
+def _at_least(least):
+    def number(text):
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        return value
+
+    return number
+
+
+class Process:
+    """A process of a job, in a session of its own, whose lines are shown."""
+
+    def __init__(self, name, command, environment):
+        self.name = name
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        self._shower = threading.Thread(target=self._show, daemon=True)
+        self._shower.start()
+
+    def _show(self):
+        for line in self.process.stdout:
+            with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
+                sys.stdout.write(f"[{self.name}] {line.decode(errors='replace').rstrip()}\n")
+                sys.stdout.flush()
+
+    def status(self):
+        """None while it runs; as a shell gives it."""
+        code = self.process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def end(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def reap(self):
+        """Waits for its end and for its last lines. What it has started may hold them back: not for long."""
+        self.process.wait()
+        self._shower.join(timeout=1)
+
+    def fate(self):
+        code = self.process.returncode
+        if code >= 0:
+            return f"{self.name} ended with status {code}"
+        return f"{self.name} was ended by {signal.Signals(-code).name}"
+
+
+class Job:
+    """The processes of one job."""
+
+    def __init__(self, options):
+        self._options = options
+        self._workers, self._helpers = [], []
+
+    def run(self):
+        interrupted = False
+        previous = signal.signal(signal.SIGTERM, _interrupt)
+        try:
+            self._start()
+            failed = self._await_workers()
+            if failed is None:
+                failed = self._await_helpers()
+            else:
+                self._let_others_tell()
+        except KeyboardInterrupt:
+            interrupted, failed = True, None
+        finally:
+            self._end_all(signal.SIGINT if interrupted else signal.SIGTERM)
+            signal.signal(signal.SIGTERM, previous)
+        if interrupted:
+            print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
+            return 128 + signal.SIGINT
+        if failed is not None:
+            print(f"headrace.launch: {failed.fate()}", file=sys.stderr)
+            return failed.status()
+        return 0
+
+    def _start(self):
+        options = self._options
+        environment = {
+            **os.environ,
+            "DMLC_PS_ROOT_URI": "127.0.0.1",
+            "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
+            "DMLC_NUM_WORKER": str(options.num_workers),
+            "DMLC_NUM_SERVER": str(options.num_servers),
+            "PYTHONUNBUFFERED": "1",
+        }
+        serve = [sys.executable, "-m", "headrace.kvstore"]
+        self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        for number in range(options.num_servers):
+            self._helpers.append(Process(f"server {number}", serve, {**environment, "DMLC_ROLE": "server"}))
+        for number in range(options.num_workers):
+            own = {**environment, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": str(number)}
+            try:
+                self._workers.append(Process(f"worker {number}", options.command, own))
+            except OSError as error:
+                raise SystemExit(
+                    f"headrace.launch: {options.command[0]} cannot be started: {error}"
+                ) from None
+
+    def _await_workers(self):
+        """The first process that fails; None: all workers have ended well."""
+        everybody = [*self._workers, *self._helpers]
+        while any(worker.status() is None for worker in self._workers):
+            failed = next((one for one in everybody if one.status()), None)
+            if failed is not None:
+                return failed
+            time.sleep(0.02)
+        return next((one for one in everybody if one.status()), None)
+
+    def _await_helpers(self):
+        """Servers end by themselves when the workers have, unless no worker has made a store."""
+        deadline = time.monotonic() + _SECONDS_TO_END
+        while any(one.status() is None for one in self._helpers) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        return next((one for one in self._helpers if one.status()), None)
+
+    def _let_others_tell(self):
+        deadline = time.monotonic() + _SECONDS_TO_TELL
+        while any(one.status() is None for one in self._workers) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def _end_all(self, number):
+        everybody = [*self._workers, *self._helpers]
+        for one in everybody:
+            if one.status() is None:
+                one.end(number)
+        deadline = time.monotonic() + _SECONDS_TO_END
+        while any(one.status() is None for one in everybody) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        for one in everybody:
+            one.end(signal.SIGKILL)  # also what a process has started and left behind
+            one.reap()
+
+
+def _free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    run_command(main, sys.argv[1:])

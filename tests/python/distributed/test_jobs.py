@@ -1,0 +1,212 @@
+"""Jobs of several processes on this machine, started by `python -m headrace.launch`."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy
+import pytest
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+SECONDS = 120  # that a job may take on a busy machine
+
+
+def launch(*arguments, program, workers=3, servers=2):
+    """The finished process of a job."""
+    command = [sys.executable, "-m", "headrace.launch", "-n", str(workers), "-s", str(servers)]
+    command += [sys.executable, str(PROGRAMS / f"{program}.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+
+
+def lines_of(job):
+    return sorted(line for line in job.stdout.splitlines() if line)
+
+
+def test_workers_share_a_store():
+    job = launch("nothing", program="exchange")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("kvstore", "optimizer", "update_on_kvstore"),
+    [("dist_sync", "sgd", "None"), ("dist_sync_device", "adam", "None"), ("dist_sync", "sgd", "False")],
+)
+def test_workers_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kvstore):
+    program = [sys.executable, str(PROGRAMS / "train.py"), str(tmp_path), "none", optimizer]
+    subprocess.run(program, check=True, timeout=SECONDS)
+    alone = numpy.load(tmp_path / "0.npy")
+    job = launch(str(tmp_path), kvstore, optimizer, update_on_kvstore, program="train")
+    assert job.returncode == 0, job.stdout + job.stderr
+    shared = [numpy.load(tmp_path / f"{rank}.npy") for rank in range(3)]
+    numpy.testing.assert_allclose(shared[0], alone, rtol=1e-4, atol=1e-5)
+    assert (shared[1] == shared[0]).all() and (shared[2] == shared[0]).all()
+
+
+def test_an_asynchronous_store_updates(tmp_path):
+    job = launch(str(tmp_path), "dist_async", "sgd", program="train")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert all(numpy.isfinite(numpy.load(tmp_path / f"{rank}.npy")).all() for rank in range(3))
+    job = launch(str(tmp_path), "dist_async", "sgd", "False", program="train")
+    assert job.returncode == 1
+    assert "Please set update_on_kvstore=True when training in async mode" in job.stdout
+
+
+def test_what_stores_of_workers_refuse():
+    job = launch(program="settings", workers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "[worker 0] all as it should be" in job.stdout
+    assert job.stdout.count("unknown command (7, hello)") == 2  # each server says so
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "how"),
+    [("kill", 128 + signal.SIGKILL, "was lost"), ("exit", 3, "has ended"), ("raise", 1, "has ended")],
+)
+def test_the_others_are_told_who_is_gone(what, status, how):
+    job = launch(what, program="exchange")
+    seen = [line for line in job.stdout.splitlines() if "seen:" in line]
+    assert job.returncode in (status, 3), job.stdout + job.stderr  # who is noticed first
+    assert len(seen) == 2, job.stdout
+    assert all(f"key 'w': worker 1 {how} before it pushed to round 3" in line for line in seen)
+    assert "headrace.launch: worker" in job.stderr
+
+
+def processes_of(job):
+    """{role: process numbers} of what a launcher has started."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int(re.search(r"^PPid:\s*(\d+)", (process / "status").read_text(), re.MULTILINE)[1])
+            role = re.search(rb"DMLC_ROLE=(\w+)", (process / "environ").read_bytes())
+        except OSError:
+            continue  # it has ended meanwhile
+        if parent == job.pid and role:
+            found.setdefault(role[1].decode(), []).append(int(process.name))
+    return found
+
+
+@pytest.mark.parametrize("ends", ["interrupt", "server", "scheduler"])
+def test_a_job_ends_as_a_whole(ends):
+    endless = (
+        "import time; from headrace import kv, nd\ns = kv.create('dist_sync'); s.init(0, nd.ones((2,)))\n"
+    )
+    endless += "print('begun', flush=True); out = nd.zeros((2,))\n"
+    endless += "while True: s.push(0, out); s.pull(0, out=out); out.wait_to_read(); time.sleep(0.01)"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "1", sys.executable, "-c", endless]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        begun = 0
+        while begun < 2:
+            begun += "begun" in job.stdout.readline()
+        processes = processes_of(job)
+        assert {role: len(numbers) for role, numbers in processes.items()} == {
+            "worker": 2,
+            "server": 1,
+            "scheduler": 1,
+        }
+        if ends == "interrupt":
+            job.send_signal(signal.SIGTERM)
+        else:
+            os.kill(processes[ends][0], signal.SIGKILL)
+        out, err = job.communicate(timeout=SECONDS)
+    finally:
+        job.kill()
+    if ends == "interrupt":
+        assert job.returncode == 128 + signal.SIGINT and "interrupted" in err
+    else:
+        assert job.returncode == 128 + signal.SIGKILL
+        assert f"{ends} was lost" in out.replace("server 0", "server") or "cannot be reached" in out
+        assert f"headrace.launch: {ends}" in err and "SIGKILL" in err
+    deadline = time.monotonic() + SECONDS
+    while any(pathlib.Path(f"/proc/{number}").exists() for group in processes.values() for number in group):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
+    """As MXNet's launcher does it: every process runs the program, and DMLC_ROLE says what it is."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import mxnet as mx\n"
+        "kv = mx.kv.create('dist_sync')\n"
+        "kv.init('9', mx.nd.ones((2, 2)))\n"
+        "kv.push('9', mx.nd.ones((2, 2)) * 4)\n"
+        "out = mx.nd.zeros((2, 2))\n"
+        "kv.pull('9', out=out)\n"
+        "print(kv.rank, kv.num_workers, out.asnumpy().sum())\n"
+    )
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    environment = {
+        **os.environ,
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": "2",
+        "DMLC_NUM_SERVER": "1",
+    }
+    command = [sys.executable, "-m", "headrace.mxnet", str(program)]
+    processes = [
+        subprocess.Popen(command, env={**environment, "DMLC_ROLE": role}, stdout=subprocess.PIPE, text=True)
+        for role in ("scheduler", "server", "worker", "worker")
+    ]
+    outputs = [process.communicate(timeout=SECONDS)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0]
+    assert outputs[:2] == ["", ""]
+    assert sorted(outputs[2:]) == ["0 2 32.0\n", "1 2 32.0\n"]
+
+
+def start_alone(code, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+
+class TestErrors:
+    create = "from headrace import kv; kv.create('dist_sync')"
+    job = {
+        "DMLC_ROLE": "worker",
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": "1",
+        "DMLC_NUM_WORKER": "1",
+        "DMLC_NUM_SERVER": "1",
+    }
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"DMLC_ROLE": "boss"}, "DMLC_ROLE is worker, server or scheduler, got 'boss'"),
+            ({"DMLC_PS_ROOT_URI": ""}, "DMLC_PS_ROOT_URI, the address of the scheduler, is missing"),
+            ({"DMLC_PS_ROOT_PORT": "x"}, "DMLC_PS_ROOT_PORT is a number from 1 to 65535, got 'x'"),
+            ({"DMLC_NUM_WORKER": ""}, "DMLC_NUM_WORKER is missing"),
+            ({"DMLC_WORKER_ID": "4"}, "DMLC_WORKER_ID is a number from 0 to 0, got '4'"),
+            ({"DMLC_NUM_SERVER": "0"}, "the job has no servers"),
+            ({"DMLC_PS_ROOT_URI": "10.0.0.1"}, "without encryption"),
+            ({"HEADRACE_CERTIFICATES": "/nowhere"}, "'/nowhere/ca.pem' cannot be read"),
+        ],
+    )
+    def test_of_the_environment(self, changed, message):
+        ended = start_alone(self.create, **{**self.job, **changed})
+        assert ended.returncode == 1 and message in ended.stderr, ended.stderr
+
+    def test_of_commands(self):
+        launcher = [sys.executable, "-m", "headrace.launch"]
+        for arguments, message in (
+            ([], "name a program to run"),
+            (["-n", "0", "true"], "0 is less than 1"),
+            (["/nowhere/program"], "/nowhere/program cannot be started"),
+        ):
+            ended = subprocess.run(launcher + arguments, capture_output=True, text=True, timeout=SECONDS)
+            assert ended.returncode != 0 and message in ended.stderr
+        ended = subprocess.run([sys.executable, "-m", "headrace.kvstore"], capture_output=True, text=True)
+        assert ended.returncode == 2 and "DMLC_ROLE" in ended.stderr
