@@ -41,9 +41,6 @@ std::shared_ptr<grpc::Channel> open_channel(const Job& job, const std::string& a
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);  // processes of a job begin together
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   if (job.certificates.empty())
     return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
   grpc::SslCredentialsOptions options;

@@ -14,7 +14,10 @@
 namespace headrace::distributed {
 namespace {
 
+using Clock = std::chrono::system_clock;  // gRPC's
+
 constexpr std::chrono::seconds kConnectTime{60};
+constexpr std::chrono::milliseconds kPause{50};  // between attempts to connect
 constexpr std::chrono::seconds kLeaveTime{2};
 
 }  // namespace
@@ -68,17 +71,29 @@ class Membership::Attending {
   }
 
  private:
+  // The scheduler may begin later than its nodes. A channel that has failed once would wait for seconds before it tries
+  // again, so each attempt has its own.
   std::shared_ptr<grpc::Channel> connected() const {
     const std::string address = address_of(job_.host, job_.port);
-    std::shared_ptr<grpc::Channel> channel = open_channel(job_, address);
-    const auto deadline = std::chrono::steady_clock::now() + kConnectTime;
-    while (channel->GetState(true) != GRPC_CHANNEL_READY && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));  // WaitForConnected looks once a second
-    check(channel->GetState(false) == GRPC_CHANNEL_READY, ErrorKind::kRuntime,
-          "distributed: the scheduler at {} does not answer within {} seconds; check that it runs, that "
-          "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT name it, and that all nodes have certificates of one job",
-          address, kConnectTime.count());
-    return channel;
+    const auto deadline = Clock::now() + kConnectTime;
+    while (true) {
+      std::shared_ptr<grpc::Channel> channel = open_channel(job_, address);
+      if (connects(*channel, deadline)) return channel;
+      check(Clock::now() < deadline, ErrorKind::kRuntime,
+            "distributed: the scheduler at {} does not answer within {} seconds; check that it runs, that "
+            "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT name it, and that all nodes have certificates of one job",
+            address, kConnectTime.count());
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  static bool connects(grpc::Channel& channel, Clock::time_point deadline) {
+    grpc_connectivity_state state = channel.GetState(true);
+    while (state != GRPC_CHANNEL_READY) {
+      if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel.WaitForStateChange(state, deadline)) return false;
+      state = channel.GetState(true);
+    }
+    return true;
   }
 
   Rank own_rank() const {

@@ -3,8 +3,10 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -21,6 +23,12 @@ def launch(*arguments, program, workers=3, servers=2):
     command = [sys.executable, "-m", "headrace.launch", "-n", str(workers), "-s", str(servers)]
     command += [sys.executable, str(PROGRAMS / f"{program}.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
 
 
 def lines_of(job):
@@ -141,13 +149,10 @@ def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
         "kv.pull('9', out=out)\n"
         "print(kv.rank, kv.num_workers, out.asnumpy().sum())\n"
     )
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
     environment = {
         **os.environ,
         "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_PS_ROOT_PORT": str(free_port()),
         "DMLC_NUM_WORKER": "2",
         "DMLC_NUM_SERVER": "1",
     }
@@ -160,6 +165,70 @@ def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
     assert [process.returncode for process in processes] == [0, 0, 0, 0]
     assert outputs[:2] == ["", ""]
     assert sorted(outputs[2:]) == ["0 2 32.0\n", "1 2 32.0\n"]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A folder with the certificates of a job."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates with")
+    folder = tmp_path_factory.mktemp("certificates")
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    (folder / "extension").write_text("subjectAltName=DNS:headrace\n")
+    for arguments in (
+        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=job"],
+        ["req", *key, "-keyout", "key.pem", "-out", "request", "-subj", "/CN=headrace"],
+        ["x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
+        + ["-out", "cert.pem", "-days", "2", "-extfile", "extension"],
+    ):
+        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def test_processes_with_certificates_work_together(certificates, monkeypatch):
+    monkeypatch.setenv("HEADRACE_CERTIFICATES", str(certificates))
+    job = launch("nothing", program="exchange")
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+
+
+def test_who_has_no_certificate_is_refused(certificates, monkeypatch):
+    port = free_port()
+    for name, value in {
+        **TestErrors.job,
+        "DMLC_ROLE": "scheduler",
+        "DMLC_PS_ROOT_PORT": str(port),
+        "HEADRACE_CERTIFICATES": str(certificates),
+    }.items():
+        monkeypatch.setenv(name, value)
+    scheduler = subprocess.Popen([sys.executable, "-m", "headrace.kvstore"])
+    try:
+        context = ssl.create_default_context(cafile=certificates / "ca.pem")
+        context.set_alpn_protocols(["h2"])
+        assert first_bytes(context, port) == b""
+        context.load_cert_chain(certificates / "cert.pem", certificates / "key.pem")
+        assert first_bytes(context, port)
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+
+
+def first_bytes(context, port):
+    """What a server says to a new connection: nothing, if it refuses it."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            plain = socket.create_connection(("127.0.0.1", port))
+            break
+        except ConnectionRefusedError:  # it has not begun yet
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    plain.settimeout(SECONDS)
+    try:
+        with plain, context.wrap_socket(plain, server_hostname="headrace") as connection:
+            return connection.recv(9)
+    except (ssl.SSLError, ConnectionResetError):
+        return b""
 
 
 def start_alone(code, **variables):
