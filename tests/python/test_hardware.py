@@ -87,7 +87,9 @@ def test_plot(whole_run):
 
 
 def test_plot_of_nothing_is_a_picture():
-    root = ElementTree.fromstring(hardware.svg(hardware.Results()))
+    drawing = hardware.svg(hardware.Results())
+    root = ElementTree.fromstring(drawing)
+    assert drawing._repr_svg_() == drawing  # what Jupyter shows
     assert [label.text for label in root.iter(f"{SVG}text")] == ["No times were measured."]
 
 

@@ -12,7 +12,9 @@ TUTORIALS = sorted(path for path in (ROOT / "docs" / "tutorials").glob("*.md") i
 
 def test_all_are_listed():
     listed = (ROOT / "docs" / "tutorials" / "README.md").read_text(encoding="utf-8")
+    contents = (ROOT / "docs" / "index.rst").read_text(encoding="utf-8").split()
     assert TUTORIALS and all(f"({path.name})" in listed for path in TUTORIALS)
+    assert all(f"tutorials/{path.stem}" in contents for path in TUTORIALS)
 
 
 @pytest.mark.slow

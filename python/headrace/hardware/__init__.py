@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 from .._core import hardware as _hardware
 from . import _plot
 
+Drawing = _plot.Drawing
 Measurement = _hardware.Measurement
 book = _hardware.book
 descriptions = _hardware.descriptions
 table = _hardware.table
 
-__all__ = ["Measurement", "Results", "book", "descriptions", "measure", "svg", "table", "to_json"]
+__all__ = ["Drawing", "Measurement", "Results", "book", "descriptions", "measure", "svg", "table", "to_json"]
 
 
 class Results(list):
@@ -210,8 +211,11 @@ def to_json(results: Results) -> dict[str, Any]:
     }
 
 
-def svg(results: Results) -> str:
-    """The results as SVG: times beside the book's, and the latency curve if caches were measured."""
+def svg(results: Results) -> Drawing:
+    """The results as SVG: times beside the book's, and the latency curve if caches were measured.
+
+    A str, the text of the file; at the end of a cell of Jupyter it is the picture.
+    """
     described = {row["name"]: row for row in descriptions()}
     bars = [
         _plot.Bar(

@@ -20,6 +20,15 @@ _STYLE = (
 )
 
 
+class Drawing(str):
+    """An SVG document; Jupyter shows the picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
 class Bar(NamedTuple):
     """One measured time and what the book has for it; all in seconds."""
 
@@ -90,7 +99,7 @@ def _curve(points: Sequence[tuple[int, float]], top: float) -> Iterator[str]:
     yield f'<polyline points="{path}" class="curve"/>'
 
 
-def draw(bars: Sequence[Bar], curve: Sequence[tuple[int, float]]) -> str:
+def draw(bars: Sequence[Bar], curve: Sequence[tuple[int, float]]) -> Drawing:
     """The picture. Without bars and without at least two points it has only a line saying so."""
     parts: list[str] = []
     top = 20.0
@@ -110,4 +119,4 @@ def draw(bars: Sequence[Bar], curve: Sequence[tuple[int, float]]) -> str:
         f"<style>{_STYLE}</style>",
         '<rect width="100%" height="100%" fill="white"/>',
     ]
-    return "\n".join([*head, *parts, "</svg>", ""])
+    return Drawing("\n".join([*head, *parts, "</svg>", ""]))
