@@ -111,7 +111,7 @@ class Job:
             if failed is None:
                 failed = self._await_helpers()
             else:
-                self._let_others_tell()
+                _await_ends(self._workers, _SECONDS_TO_TELL)
         except KeyboardInterrupt:
             interrupted, failed = True, None
         finally:
@@ -160,27 +160,25 @@ class Job:
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
-        deadline = time.monotonic() + _SECONDS_TO_END
-        while any(one.status() is None for one in self._helpers) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        _await_ends(self._helpers, _SECONDS_TO_END)
         return next((one for one in self._helpers if one.status()), None)
-
-    def _let_others_tell(self):
-        deadline = time.monotonic() + _SECONDS_TO_TELL
-        while any(one.status() is None for one in self._workers) and time.monotonic() < deadline:
-            time.sleep(0.02)
 
     def _end_all(self, number):
         everybody = [*self._workers, *self._helpers]
         for one in everybody:
             if one.status() is None:
                 one.end(number)
-        deadline = time.monotonic() + _SECONDS_TO_END
-        while any(one.status() is None for one in everybody) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        _await_ends(everybody, _SECONDS_TO_END)
         for one in everybody:
             one.end(signal.SIGKILL)  # also what a process has started and left behind
             one.reap()
+
+
+def _await_ends(processes, seconds):
+    """Waits until all of them have ended, at most for so long."""
+    deadline = time.monotonic() + seconds
+    while any(one.status() is None for one in processes) and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _free_port():

@@ -139,29 +139,26 @@ void RemoteStore::set_gradient_compression(const kvstore::TwoBitCompression& com
   compression_ = compression;
 }
 
-void RemoteStore::send_command(int head, std::string_view body) {
+void RemoteStore::send_to_all(CommandRequest request) {
   session_.raise_failure();
-  std::vector<Session::Call<CommandRequest, Empty>> calls(session_.servers());
-  for (size_t i = 0; i < calls.size(); ++i) {
-    calls[i].server = i;
-    set_place_without_key(*calls[i].request.mutable_place());
-    calls[i].request.set_head(head);
-    calls[i].request.set_body(std::string(body));
-  }
+  set_place_without_key(*request.mutable_place());
+  std::vector<Session::Call<CommandRequest, Empty>> calls;
+  for (size_t server = 0; server < session_.servers(); ++server) calls.push_back({server, request});
   session_.exchange(calls);
 }
 
+void RemoteStore::send_command(int head, std::string_view body) {
+  CommandRequest request;
+  request.set_head(head);
+  request.set_body(std::string(body));
+  send_to_all(std::move(request));
+}
+
 void RemoteStore::send_settings(std::string_view body) {
-  session_.raise_failure();
-  std::vector<Session::Call<CommandRequest, Empty>> calls(session_.servers());
-  ++settings_;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    calls[i].server = i;
-    set_place_without_key(*calls[i].request.mutable_place());
-    calls[i].request.set_body(std::string(body));
-    calls[i].request.set_settings(settings_);
-  }
-  session_.exchange(calls);
+  CommandRequest request;
+  request.set_body(std::string(body));
+  request.set_settings(++settings_);
+  send_to_all(std::move(request));
 }
 
 void RemoteStore::keep_whole() {

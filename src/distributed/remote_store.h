@@ -66,6 +66,7 @@ class RemoteStore final : public kvstore::KVStore {
   Remote& remote_of(const kvstore::Part& part) { return remotes_.at(part.key()); }
   void set_place(const kvstore::Key& key, Place& place) const;
   void set_place_without_key(Place& place) const;
+  void send_to_all(CommandRequest request);
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
   // --- remote_transfers.cc: arrays on their way ---
   NDArray summed(const kvstore::Part& part) const;

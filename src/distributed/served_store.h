@@ -24,7 +24,6 @@ class ServedStore {
  public:
   ServedStore(int number, int workers, bool asynchronous, ServerProgram& program);
 
-  int number() const noexcept { return number_; }
   bool is_asynchronous() const noexcept { return asynchronous_; }
 
   // What the requests ask for. An answer may come later, from another call. What is raised is wrong with the request.
