@@ -60,14 +60,30 @@ def make_top_module() -> types.ModuleType:
     return top
 
 
+def _make_horovod() -> types.ModuleType:
+    """A package whose only module is that for MXNet's programs."""
+    package = types.ModuleType("horovod", "Of Horovod, what programs written for MXNet use.")
+    package.__path__ = []
+    return package
+
+
+_HOROVOD = {
+    "horovod": _make_horovod,
+    "horovod.mxnet": lambda: importlib.import_module(f"{__package__}._horovod"),
+}
+
+
 class Finder(importlib.abc.MetaPathFinder):
     """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
-    `_homes` says.
+    `_homes` says; `horovod.mxnet` to `headrace.mxnet._horovod`.
 
     Stands first on sys.meta_path, or modules would be loaded twice.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname in _HOROVOD:
+            module = _HOROVOD[fullname]()
+            return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
         if not fullname.startswith("mxnet."):
             return None
         name = fullname[len("mxnet.") :]
