@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=build/wheels
+from_system=(libmpi.so.40)  # of Open MPI, where it is; what uses it is loaded there alone
 from_pip=(libdnnl.so.3 libtbb.so.12 libimf.so libintlc.so.5 libscipy_openblas.so)
 
 say() { printf '\n== %s\n' "$*"; }
@@ -39,7 +40,7 @@ make_wheel() {
   rm -rf "$work/raw"
   CXX=${CXX:-c++} PATH=$PWD/$env/bin:$PATH $env/bin/python -m pip wheel --quiet --no-build-isolation --no-deps \
     -C build-dir="build/wheel-$tag" -w "$work/raw" .
-  for library in "${from_pip[@]}"; do exclude+=(--exclude "$library"); done
+  for library in "${from_pip[@]}" "${from_system[@]}"; do exclude+=(--exclude "$library"); done
   PATH=$PWD/$env/bin:$PATH $env/bin/auditwheel repair "${exclude[@]}" -w "$work/repaired" "$work"/raw/*.whl
 }
 

@@ -1,4 +1,4 @@
-"""A network learns handwritten digits on several ranks, which sum gradients among themselves by Horovod's calls.
+"""A network learns handwritten digits on several ranks, which sum gradients by the calls of Horovod.
 
 Run it with `python -m headrace.launch --mpi -n 2 python -m headrace.mxnet examples/mxnet/train_horovod.py`.
 """

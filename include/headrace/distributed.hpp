@@ -30,7 +30,8 @@ namespace headrace::distributed {
 // accelerators pass through host memory. The result lies in new memory on the device of the array. Where the values of
 // one rank could not be computed, all ranks have the error. Nothing is recorded: no gradient flows through.
 
-// Raises OSError where a launcher of MPI has started the process and MPI is missing.
+// Raises OSError where a launcher of MPI has started the process and MPI is missing, RuntimeError in a process of a job
+// with servers.
 void init();
 bool is_initialized();
 // After the last exchange; waits for the other ranks. The end of the process does it otherwise.

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "collective/mpi_library.h"
 #include "engine/runtime.h"
+#include "headrace/distributed.hpp"
 
 namespace headrace::collective {
 namespace {
@@ -52,6 +53,10 @@ Group& process_group() {
   if (Group* const known = own.group.load(std::memory_order_acquire)) return *known;
   std::lock_guard guard(own.mutex);
   if (!own.group) {
+    check(distributed::role_of_process() == distributed::Role::kNone, ErrorKind::kRuntime,
+          "distributed: this process works in a job with servers (DMLC_ROLE), whose workers share the stores of "
+          "kv.create('dist_sync'); exchanges are between processes that mpirun or `python -m headrace.launch --mpi` "
+          "starts");
     runtime();
     const auto open = [] { return std::unique_ptr<Wire>(std::make_unique<LoneWire>()); };
     own.group = is_started_by_mpi() ? new Group(mpi_library().open) : new Group(open);

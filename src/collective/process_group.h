@@ -9,7 +9,7 @@
 namespace headrace::collective {
 
 // Joined by the first call, and left when the process ends or by leave_process_group(). Raises OSError where MPI is
-// missing, RuntimeError where it cannot begin or the group was left.
+// missing, RuntimeError where it cannot begin and in a process of a job with servers.
 Group& process_group();
 bool has_process_group() noexcept;
 // After the last call of this process; waits for the other ranks. With a reason: this process fails, and so will the

@@ -150,6 +150,17 @@ def test_programs_of_horovod_run_under_plain_mpirun():
 
 
 class TestErrors:
+    def test_workers_of_servers_are_no_ranks(self):
+        code = "from headrace import distributed; distributed.rank()"
+        job = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "DMLC_ROLE": "worker"},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert job.returncode == 1 and "works in a job with servers" in job.stderr
+
     def test_without_mpirun_the_package_is_named(self, tmp_path):
         job = subprocess.run(
             [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", "true"],
