@@ -93,6 +93,6 @@ OpDef imdecode() {
 
 }  // namespace
 
-std::vector<OpDef> decode_operators() { return {decode_pixels(), imdecode()}; }
+Operators decode_operators() { return {decode_pixels(), imdecode()}; }
 
 }  // namespace headrace

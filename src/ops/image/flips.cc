@@ -79,7 +79,7 @@ OpDef at_random(const std::string& name, const char* doc) {
 
 }  // namespace
 
-std::vector<OpDef> image_flip_operators() {
+Operators image_flip_operators() {
   return {
       in_every_call<Side::kLeftRight>(
           "flip_left_right",

@@ -117,6 +117,6 @@ OpDef crop() {
 
 }  // namespace
 
-std::vector<OpDef> image_operators() { return {to_tensor(), normalize(), crop()}; }
+Operators image_operators() { return {to_tensor(), normalize(), crop()}; }
 
 }  // namespace headrace

@@ -117,7 +117,7 @@ void infer_records(Infer& i, const RecordAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> record_operators() {
+Operators record_operators() {
   using A = RecordAttrs;
   return {general<A>({.name = "_record_images",
                       .doc = "A batch (count, channels, height, width) of the image files that lie one after the other "

@@ -186,8 +186,6 @@ OpDef assign_tensor() {
 
 }  // namespace
 
-std::vector<OpDef> mask_operators() {
-  return {boolean_mask(), nonzero(), masked_assign(), assign_scalar(), assign_tensor()};
-}
+Operators mask_operators() { return {boolean_mask(), nonzero(), masked_assign(), assign_scalar(), assign_tensor()}; }
 
 }  // namespace headrace

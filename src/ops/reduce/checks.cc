@@ -48,8 +48,8 @@ struct ConstraintAttrs {
 
 }  // namespace
 
-std::vector<OpDef> check_operators() {
-  std::vector<OpDef> operators;
+Operators check_operators() {
+  Operators operators;
   operators.push_back(general<CloseAttrs>(
       {.name = "_contrib_allclose",
        .python = {"nd.contrib.allclose"},

@@ -263,7 +263,7 @@ OpDef triangle() {
 
 }  // namespace
 
-std::vector<OpDef> diagonal_operators() {
+Operators diagonal_operators() {
   return {diagonal(), diagonal_scatter(), nd_diag(),        np_diag(),        np_diagflat(),
           trace(),    diagonal_places(),  triangle<true>(), triangle<false>()};
 }

@@ -407,7 +407,7 @@ OpDef atleast(const char* name, const char* python, const char* doc) {
 
 }  // namespace
 
-std::vector<OpDef> reshape_operators() {
+Operators reshape_operators() {
   return {reshape_to(),
           nd_reshape(),
           np_reshape(),
