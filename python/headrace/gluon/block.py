@@ -1,5 +1,6 @@
 """Block: the base class of layers, models and losses."""
 
+import contextlib
 import re
 import warnings
 
@@ -224,9 +225,25 @@ class Block:
         for param in self._params.values():
             param.cast(dtype)
 
+    @contextlib.contextmanager
+    def _called_one_by_one(self):
+        """Within it calls reach every block, as if nothing were hybridized."""
+        compiled = []
+        self.apply(lambda block: compiled.append(block) if block._hides_children else None)
+        try:
+            for block in compiled:
+                block._active = False
+            yield
+        finally:
+            for block in compiled:
+                block._active = True
+
     def summary(self, *inputs):
-        """Runs the block on `inputs` and prints each layer's output shape and number of parameters."""
-        print_summary(self, inputs)
+        """Runs the block on `inputs`, hybridized or not, and prints each layer's output shape and number of
+        parameters.
+        """
+        with self._called_one_by_one():
+            print_summary(self, inputs)
 
     def explain(self, *args):
         """RuntimeError: what a block runs is known of blocks that are compiled alone."""
