@@ -18,9 +18,9 @@ class Monitor:
     compute.
 
     `stat_func` gives an array or a list of arrays (default: the root of the mean square). Noted are the
-    outputs of operators during forward, then arguments and auxiliary states, if `pattern` matches their names
-    from the start; with `monitor_all` the inputs of operators, too: 'fc1_data', and variables also by their
-    own names. Backward is not seen. Such a forward runs twice.
+    outputs of operators during forward, the gradients of their inputs during backward
+    ('fc1_backward_output0'), then arguments and auxiliary states, if `pattern` matches their names from the
+    start; with `monitor_all` the inputs of operators, too: 'fc1_data', and variables also by their own names.
     """
 
     def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):
