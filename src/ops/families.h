@@ -78,7 +78,9 @@ std::vector<OpDef> sensitive_pooling_operators();
 std::vector<OpDef> suppression_operators();
 
 // image/
+std::vector<OpDef> border_operators();
 std::vector<OpDef> decode_operators();
+std::vector<OpDef> detection_record_operators();
 std::vector<OpDef> image_flip_operators();
 std::vector<OpDef> image_jitter_operators();
 std::vector<OpDef> image_operators();
@@ -231,7 +233,9 @@ inline constexpr Family kFamilies[] = {
     rotated_align_operators,
     sensitive_pooling_operators,
     suppression_operators,
+    border_operators,
     decode_operators,
+    detection_record_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,
