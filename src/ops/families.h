@@ -78,7 +78,9 @@ Operators sensitive_pooling_operators();
 Operators suppression_operators();
 
 // image/
+Operators border_operators();
 Operators decode_operators();
+Operators detection_record_operators();
 Operators image_flip_operators();
 Operators image_jitter_operators();
 Operators image_operators();
@@ -231,7 +233,9 @@ inline constexpr Family kFamilies[] = {
     rotated_align_operators,
     sensitive_pooling_operators,
     suppression_operators,
+    border_operators,
     decode_operators,
+    detection_record_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,

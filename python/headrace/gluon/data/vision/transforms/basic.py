@@ -1,5 +1,7 @@
 """Composition of transforms, and the step from pixels to what networks take."""
 
+import random
+
 import numpy
 
 from ....._arrays import NDArray
@@ -50,7 +52,7 @@ class Compose(Block):
 
 
 class RandomApply(Block):
-    """Applies `transforms`, a function or a list of them, with probability `p`."""
+    """Applies `transforms`, a function or a list of them, with probability `p` (by Python's `random`)."""
 
     def __init__(self, transforms, p=0.5):
         super().__init__()
@@ -58,7 +60,7 @@ class RandomApply(Block):
         self.p = p
 
     def forward(self, x):
-        return self.transforms(x) if numpy.random.random() < self.p else x
+        return x if self.p < random.random() else self.transforms(x)
 
 
 class Cast(HybridBlock):
