@@ -1,6 +1,6 @@
 # libheadrace.so: all of src/ but the CUDA plug-in.
 file(GLOB_RECURSE library_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cc")
-list(FILTER library_sources EXCLUDE REGEX "/src/backend/cuda/|_cuda\\.cc$|/src/distributed/")
+list(FILTER library_sources EXCLUDE REGEX "/src/backend/cuda/|_cuda\\.cc$|/src/distributed/|/src/collective/mpi/")
 if(HEADRACE_LAYERS)
   string(REPLACE ";" "|" layers_regex "${HEADRACE_LAYERS}")
   list(FILTER library_sources INCLUDE REGEX "/src/(${layers_regex})/")

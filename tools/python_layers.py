@@ -23,7 +23,7 @@ COMPILED = "headrace._core"
 ROOMS = (
     # Errors, small helpers, and what tells of the compiled module without arrays.
     *("base", "error", "log", "registry", "libinfo", "runtime", "engine", "context", "recordio"),
-    *("_file", "_shell", "launch", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
+    *("_file", "_shell", "_rank", "launch", "_structure", "_semantics", "_signatures", "_generator", "_catalogue"),
     # Looking at machines and at what ran on them.
     *("plan", "sim", "profiler", "timeline", "memory"),
     # Arrays.
@@ -33,7 +33,7 @@ ROOMS = (
     # Measuring and looking inside, with arrays and graphs.
     *("hardware", "monitor", "visualization"),
     # Training.
-    *("lr_scheduler", "optimizer", "initializer", "metric", "kvstore", "_exchange"),
+    *("lr_scheduler", "optimizer", "initializer", "metric", "distributed", "kvstore", "_exchange"),
     *("io", "image", "im2rec", "gluon"),
     # MXNet's training before Gluon.
     *("_checkpoint", "callback", "module", "model"),

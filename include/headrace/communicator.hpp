@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headrace/kvstore.hpp"
 
@@ -63,6 +64,9 @@ class Communicator {
 
   virtual int rank() const noexcept = 0;  // of this process
   virtual int size() const noexcept = 0;  // number of ranks; the same from the first call on
+  // What the collective calls that follow are about: those about different things may be made in another order on each
+  // rank, where the library between the ranks can tell them apart.
+  virtual void set_topic(const std::string& /*topic*/) {}
   // Waits until all ranks have come here.
   virtual void barrier() = 0;
   // Writes what rank 0 has in `value` into that of every rank. Collective.
@@ -80,6 +84,9 @@ class Communicator {
   // Both, `stored` being the result that is broadcast.
   virtual void reduce_and_broadcast(const Reduction& reduction, std::span<const NDArray> values,
                                     std::span<const NDArray> results, const NDArray& stored, Extent extent) = 0;
+  // The row_sparse arrays of all ranks, in host memory, in the order of the ranks. Waits. Collective. Raises
+  // RuntimeError where ranks exchange dense arrays alone.
+  virtual std::vector<NDArray> gather_rows(const NDArray& rows);
   // Whether what is pushed passes links that are worth compressing for.
   virtual bool compresses() const noexcept = 0;
 };

@@ -1,14 +1,65 @@
-// Programs of several processes: what this process is among them, and what a server does. The workers of a job share
-// the stores that kvstore::create("dist_sync") and its like make; servers hold what is stored. docs/distributed.md
-// tells how such programs are started.
+// Programs of several processes. docs/distributed.md tells how they are started.
+//
+// Without servers: processes that mpirun or srun has started, the ranks, exchange arrays, and share the stores that
+// kvstore::create("mpi") makes. A process that nobody has started so is rank 0 of 1.
+//
+// With servers: the workers of a job share the stores that kvstore::create("dist_sync") and its like make; servers hold
+// what is stored.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "headrace/kvstore.hpp"
 
 namespace headrace::distributed {
+
+// --- without servers ---
+//
+// The first call of any of these joins the other ranks, and waits for them. Calls are collective: every rank makes them
+// all, in one order; those that are given a `name` in any order, if those of one name are in one order. What ranks have
+// to agree in (the call, shape, dtype, reduction) and do not, or a rank that has ended, is an error of kind kRuntime on
+// all ranks, now or where a result is read, and of all calls after it. Any thread.
+//
+// Exchanges of arrays return at once and are operations of the engine, which overlap with computing; arrays of
+// accelerators pass through host memory. The result lies in new memory on the device of the array. Where the values of
+// one rank could not be computed, all ranks have the error. Nothing is recorded: no gradient flows through.
+
+// Raises OSError where a launcher of MPI has started the process and MPI is missing.
+void init();
+bool is_initialized();
+// After the last exchange; waits for the other ranks. The end of the process does it otherwise.
+void shutdown();
+// Before the process ends because of an error: calls of the other ranks fail with this text. Those that make none are
+// ended after ten seconds.
+void abandon(const std::string& why);
+
+int rank();
+int size();
+int local_rank();  // among the processes of this machine
+int local_size();
+void barrier();
+
+// Element by element, from rank 0 on: "sum", "mean", "max" or "min". Floats of 16 bits are summed in 32. The bits are
+// the same on all ranks and in every run. Raises ValueError for another name.
+NDArray all_reduce(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
+// The part of all_reduce() that belongs to this rank: as many entries of the first axis as other ranks get.
+NDArray reduce_scatter(const NDArray& array, std::string_view reduction = "sum", std::string_view name = "");
+// The arrays of all ranks one after the other along the first axis, in which alone they may differ. Waits until all
+// ranks have made the call.
+NDArray all_gather(const NDArray& array, std::string_view name = "");
+// What rank `root` has.
+NDArray broadcast(const NDArray& array, int root = 0, std::string_view name = "");
+// The same for bytes; these wait.
+std::vector<std::byte> broadcast_bytes(std::span<const std::byte> bytes, int root = 0);
+std::vector<std::vector<std::byte>> all_gather_bytes(std::span<const std::byte> bytes);
+
+// --- with servers ---
 
 // As the environment variable DMLC_ROLE says.
 enum class Role : uint8_t {

@@ -118,6 +118,10 @@ class KVStore {
   // Waits until all processes have come here. Raises RuntimeError, naming it, when one has ended.
   virtual void barrier() = 0;
 
+  // Each flag becomes the greatest of those of all ranks: which keys somebody pushes, for example. Collective; waits.
+  // Stores with servers leave flags as they are.
+  virtual void agree(std::span<uint8_t> /*flags*/) {}
+
   // Of stores whose arrays lie on servers; those of others do nothing. All wait for the servers.
   virtual bool has_servers() const noexcept { return false; }
   // Has every server carry out a command (headrace/distributed.hpp), once, however many ranks send the same.
@@ -181,5 +185,7 @@ void register_kind(Kind kind);
 std::vector<Kind> kinds();
 // Of a kind, for what has to be known before there is a store. Raises as create() for an unknown name.
 bool is_capable(std::string_view name, Capability capability);
+// Whether create() makes a store of this kind over the ranks of headrace/distributed.hpp, in this process. Likewise.
+bool sums_without_servers(std::string_view name);
 
 }  // namespace headrace::kvstore

@@ -36,6 +36,7 @@ _MODULES = {
         "base",
         "callback",
         "context",
+        "distributed",
         "engine",
         "error",
         "executor",

@@ -1,13 +1,16 @@
 """`python -m headrace.launch -n 4 python train.py`: starts a program as several workers that share stores.
 
-Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine. Each line
-that a process prints is shown with its name before it. When a process fails, the others are ended; the status
-is that of the one that failed first.
+Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine. With
+--mpi it starts the workers alone, by mpirun, and they sum among themselves. Each line that a process prints
+is shown with its name before it. When a process fails, the others are ended; the status is that of the one
+that failed first.
 """
 
 import argparse
 import contextlib
 import os
+import pathlib
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +18,7 @@ import sys
 import threading
 import time
 
+from ._rank import TOLD
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -35,10 +39,12 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
-        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS] COMMAND [ARGUMENT...]",
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] COMMAND [ARGUMENT...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
-    parser.add_argument("-s", "--num-servers", type=_at_least(1), default=1, help="servers (1)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
+    how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument("--launcher", choices=["local"], default="local", help="where processes run: here")
     parser.add_argument(
@@ -58,7 +64,7 @@ def _at_least(least):
 
 
 class Process:
-    """A process of a job, in a session of its own, whose lines are shown."""
+    """A process of a job, in a session of its own, whose lines are shown with its name before them."""
 
     def __init__(self, name, command, environment):
         self.name = name
@@ -71,8 +77,11 @@ class Process:
     def _show(self):
         for line in self.process.stdout:
             with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
-                sys.stdout.write(f"[{self.name}] {line.decode(errors='replace').rstrip()}\n")
+                self.show(line.decode(errors="replace").rstrip())
                 sys.stdout.flush()
+
+    def show(self, line):
+        sys.stdout.write(f"[{self.name}] {line}\n")
 
     def status(self):
         """None while it runs; as a shell gives it."""
@@ -93,6 +102,37 @@ class Process:
         if code >= 0:
             return f"{self.name} ended with status {code}"
         return f"{self.name} was ended by {signal.Signals(-code).name}"
+
+
+class MpiRun(Process):
+    """mpirun, with the ranks that it starts; these name their lines themselves."""
+
+    def __init__(self, options):
+        mpirun = shutil.which("mpirun")
+        if mpirun is None:
+            raise SystemExit(
+                "headrace.launch: there is no mpirun; install Open MPI (Debian: apt install openmpi-bin)"
+            )
+        # More ranks than cores are welcome, and each may use all of them.
+        command = [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(options.num_workers)]
+        if os.geteuid() == 0:
+            command.append("--allow-run-as-root")
+        # -I: modules beside the script do not take the places of Python's.
+        script = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
+        command += [sys.executable, "-I", script, *options.command]
+        self._told = None  # by the first rank that has failed
+        super().__init__("mpirun", command, {**os.environ, "PYTHONUNBUFFERED": "1"})
+
+    def show(self, line):
+        if line.startswith("[worker "):
+            sys.stdout.write(f"{line}\n")
+        elif line.startswith(TOLD):
+            self._told = self._told or line.removeprefix(TOLD)
+        elif line.strip("-"):
+            super().show(line)
+
+    def fate(self):
+        return self._told or super().fate()
 
 
 class Job:
@@ -127,17 +167,21 @@ class Job:
 
     def _start(self):
         options = self._options
+        if options.mpi:
+            self._workers.append(MpiRun(options))
+            return
+        servers = options.num_servers or 1
         environment = {
             **os.environ,
             "DMLC_PS_ROOT_URI": "127.0.0.1",
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),
-            "DMLC_NUM_SERVER": str(options.num_servers),
+            "DMLC_NUM_SERVER": str(servers),
             "PYTHONUNBUFFERED": "1",
         }
         serve = [sys.executable, "-m", "headrace.kvstore"]
         self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
-        for number in range(options.num_servers):
+        for number in range(servers):
             self._helpers.append(Process(f"server {number}", serve, {**environment, "DMLC_ROLE": "server"}))
         for number in range(options.num_workers):
             own = {**environment, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": str(number)}

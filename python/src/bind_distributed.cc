@@ -1,4 +1,4 @@
-// headrace._core.distributed: what a process is in its job, and what servers do.
+// headrace._core.distributed: exchanges between ranks; what a process is in its job, and what servers do.
 
 #include <nanobind/stl/string.h>
 
@@ -31,10 +31,68 @@ class PythonProgram final : public distributed::ServerProgram {
   const nb::object command_;
 };
 
+// Of a call that may wait for other ranks.
+template <class Work>
+auto outside_python(const Work& work) {
+  return translated([&] {
+    const WithoutGil unlocked;
+    return work();
+  });
+}
+
+std::span<const std::byte> bytes_of(const nb::bytes& object) {
+  return {reinterpret_cast<const std::byte*>(object.c_str()), object.size()};
+}
+
+nb::bytes python_bytes(std::span<const std::byte> bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+// `exchange` of an array object, of the class of the object.
+template <class Exchange>
+nb::object exchanged(nb::handle object, const Exchange& exchange) {
+  const NDArray array = array_from(object);
+  return wrapped(outside_python([&] { return exchange(array); }), is_np(object.ptr()));
+}
+
+void bind_exchanges(nb::module_& m) {
+  using namespace distributed;
+  using Text = const std::string&;
+  m.def("init", [] { outside_python([] { init(); }); });
+  m.def("is_initialized", [] { return is_initialized(); });
+  m.def("shutdown", [] { outside_python([] { shutdown(); }); });
+  m.def("abandon", [](Text why) { outside_python([&] { abandon(why); }); });
+  m.def("rank", [] { return outside_python([] { return rank(); }); });
+  m.def("size", [] { return outside_python([] { return size(); }); });
+  m.def("local_rank", [] { return outside_python([] { return local_rank(); }); });
+  m.def("local_size", [] { return outside_python([] { return local_size(); }); });
+  m.def("barrier", [] { outside_python([] { barrier(); }); });
+  m.def("all_reduce", [](nb::handle array, Text reduction, Text name) {
+    return exchanged(array, [&](const NDArray& value) { return all_reduce(value, reduction, name); });
+  });
+  m.def("reduce_scatter", [](nb::handle array, Text reduction, Text name) {
+    return exchanged(array, [&](const NDArray& value) { return reduce_scatter(value, reduction, name); });
+  });
+  m.def("all_gather", [](nb::handle array, Text name) {
+    return exchanged(array, [&](const NDArray& value) { return all_gather(value, name); });
+  });
+  m.def("broadcast", [](nb::handle array, int root, Text name) {
+    return exchanged(array, [&](const NDArray& value) { return broadcast(value, root, name); });
+  });
+  m.def("broadcast_bytes", [](const nb::bytes& own, int root) {
+    return python_bytes(outside_python([&] { return broadcast_bytes(bytes_of(own), root); }));
+  });
+  m.def("all_gather_bytes", [](const nb::bytes& own) {
+    nb::list parts;
+    for (const std::vector<std::byte>& part : outside_python([&] { return all_gather_bytes(bytes_of(own)); }))
+      parts.append(python_bytes(part));
+    return parts;
+  });
+}
+
 }  // namespace
 
 void bind_distributed(nb::module_& parent) {
-  nb::module_ m = parent.def_submodule("distributed", "Programs of several processes. Use headrace.kvstore.");
+  nb::module_ m = parent.def_submodule("distributed", "Programs of several processes. Use headrace.distributed.");
+  bind_exchanges(m);
   m.def("role", [] {
     const auto role = translated([] { return distributed::role_of_process(); });
     constexpr const char* kNames[] = {"", "worker", "server", "scheduler"};

@@ -133,10 +133,20 @@ void bind_kvstore(nb::module_& parent) {
     translated([&] { s->set_gradient_compression({.threshold = threshold}); });
   });
   c.def("barrier", [](const Store& s) { outside_python([&] { s->barrier(); }); });
+  c.def("agree", [](const Store& s, const std::vector<bool>& flags) {
+    std::vector<uint8_t> all(flags.begin(), flags.end());
+    outside_python([&] { s->agree(all); });
+    return std::vector<bool>(all.begin(), all.end());
+  });
   bind_servers(c);
   m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology) {
-    return translated([&] { return Store{create(name, {.strategy = strategy, .topology = topology})}; });
+    return translated([&] {
+      const WithoutGil unlocked;
+      return Store{create(name, {.strategy = strategy, .topology = topology})};
+    });
   });
+  m.def("sums_without_servers",
+        [](const std::string& name) { return translated([&] { return sums_without_servers(name); }); });
   m.def("is_capable", [](const std::string& name, const std::string& capability) {
     return translated([&] { return is_capable(name, capability_of(capability)); });
   });

@@ -67,8 +67,8 @@ class Trainer::Impl {
   }
 
   void prepare();
-  // Whether there is anything to do.
-  bool check_fresh(bool ignore_stale_grad) const;
+  // Finds what a step takes; whether there is anything to do.
+  bool check_fresh(bool ignore_stale_grad);
   void check_updates_here(const char* function) const {
     check(!updates_on_store_, ErrorKind::kRuntime,
           "{} when parameters are updated on kvstore is not supported. Try setting update_on_kvstore to false when "
@@ -107,6 +107,7 @@ class Trainer::Impl {
   std::optional<uint64_t> version_;  // of the parameters when what follows was made
   std::vector<Device> devices_;
   std::unique_ptr<kvstore::KVStore> store_;  // null: nothing is exchanged
+  std::vector<uint8_t> taken_;               // by slot: whether a device of any rank has a fresh gradient
   bool updates_on_store_ = false;
 };
 
@@ -203,19 +204,21 @@ void Trainer::Impl::fit_states() {
 
 // --- steps ---
 
-bool Trainer::Impl::check_fresh(bool ignore_stale_grad) const {
-  bool any = false;
-  for (const Slot& slot : slots_) {
+bool Trainer::Impl::check_fresh(bool ignore_stale_grad) {
+  taken_.assign(slots_.size(), 0);
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const Slot& slot = slots_[i];
     if (!slot.is_trained()) continue;
     for (const NDArray& weight : slot.parameter->list_data()) {
       check(is_fresh(weight) || ignore_stale_grad, ErrorKind::kRuntime,
             "Trainer.step: backward has not written the gradient of parameter '{}' on {} since the last step; is it "
             "part of the loss?",
             slot.name, to_string(weight.device()));
-      any |= is_fresh(weight);
+      if (is_fresh(weight)) taken_[i] = 1;
     }
   }
-  return any;
+  if (ignore_stale_grad && store_) store_->agree(taken_);
+  return std::ranges::any_of(taken_, [](uint8_t taken) { return taken != 0; });
 }
 
 void Trainer::Impl::allreduce() {
@@ -227,7 +230,7 @@ void Trainer::Impl::allreduce() {
     Exchanged one{static_cast<int64_t>(i), slots_[i].parameter->list_grad(), {}};
     for (const NDArray& weight : weights)
       one.outs.push_back(updates_on_store_ ? weight.detach() : one.gradients[one.outs.size()]);
-    if (std::ranges::none_of(weights, is_fresh)) {
+    if (!taken_[i]) {
       stale.push_back(std::move(one));
       continue;
     }
@@ -242,11 +245,12 @@ void Trainer::Impl::allreduce() {
 void Trainer::Impl::update() {
   for (size_t k = 0; !updates_on_store_ && k < devices_.size(); ++k) {
     std::vector<UpdateCall> calls;
-    for (Slot& slot : slots_) {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = slots_[i];
       if (!slot.is_trained()) continue;
       const std::vector<NDArray>& weights = slot.parameter->list_data();
       // With a store replicas stay equal: what one device contributed to, all take.
-      if (store_ ? std::ranges::any_of(weights, is_fresh) : is_fresh(weights[k]))
+      if (store_ ? taken_[i] != 0 : is_fresh(weights[k]))
         calls.push_back(call_for(slot.states[k], weights[k].detach(), slot.parameter->grad(devices_[k])));
     }
     if (!calls.empty()) update_many(*operation_, calls);
@@ -332,6 +336,7 @@ void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
 void Trainer::allreduce_grads() {
   impl_->prepare();
   impl_->check_updates_here("allreduce_grads()");
+  static_cast<void>(impl_->check_fresh(true));
   impl_->allreduce();
 }
 

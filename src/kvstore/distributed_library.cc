@@ -1,34 +1,23 @@
 #include "kvstore/distributed_library.h"
 
-#include <dlfcn.h>
-
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/check.h"
+#include "base/own_library.h"
 
 namespace headrace::kvstore {
 namespace {
 
 constexpr const char* kFile = "libheadrace_distributed.so";
 
-// Beside the library that this is part of.
-std::string place_of_library() {
-  Dl_info own;
-  if (dladdr(reinterpret_cast<const void*>(&distributed_library), &own) == 0) return kFile;
-  return (std::filesystem::path(own.dli_fname).parent_path() / kFile).string();
-}
-
-// It stays: its threads may be inside until the process ends.
 const DistributedLibrary& load() {
-  void* const library = dlopen(place_of_library().c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-  const char* const why = library ? nullptr : dlerror();
-  check(library != nullptr, ErrorKind::kOs,
+  const OwnLibrary loaded = load_own_library(kFile, kDistributedLibraryFunction);
+  check(loaded.symbol != nullptr, ErrorKind::kOs,
         "distributed: stores over several processes are in {}, which cannot be loaded: {}; build Headrace with "
         "HEADRACE_DISTRIBUTED=ON",
-        kFile, why ? why : "no reason was given");
-  const auto get = reinterpret_cast<DistributedLibraryFunction>(dlsym(library, kDistributedLibraryFunction));
-  check(get != nullptr && get()->interface == kDistributedInterface, ErrorKind::kOs,
+        kFile, loaded.why);
+  const auto get = reinterpret_cast<DistributedLibraryFunction>(loaded.symbol);
+  check(get()->interface == kDistributedInterface, ErrorKind::kOs,
         "distributed: {} was built from other sources than this library; build both together", kFile);
   return *get();
 }

@@ -5,14 +5,19 @@
 
 #include "base/check.h"
 #include "base/spin_lock.h"
+#include "collective/mpi_library.h"
+#include "collective/process_group.h"
 #include "engine/runtime.h"
 #include "headrace/communicator.hpp"
+#include "kvstore/collective_communicator.h"
 #include "kvstore/distributed_library.h"
 
 namespace headrace::kvstore {
 namespace {
 
 using StorePtr = std::unique_ptr<KVStore>;
+
+constexpr const char* kCollectiveKind = "mpi";
 
 StorePtr make_local(const std::string& name, const Options& options) {
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
@@ -26,11 +31,27 @@ StorePtr make_device(const std::string& name, const Options& options) {
   return make_store(name, make_device_communicator(options));
 }
 
+StorePtr make_collective(const std::string& name, const Options& options) {
+  return make_store(name, make_collective_communicator(collective::process_group(), make_device_communicator(options)));
+}
+
+// Whether processes that share a store have no servers.
+bool has_no_servers() {
+  return distributed::role_of_process() == distributed::Role::kNone && collective::is_started_by_mpi();
+}
+
 StorePtr make_remote(const std::string& name, const Options& options) {
+  const bool is_asynchronous = name.find("_async") != name.npos;
+  if (has_no_servers()) {
+    check(!is_asynchronous, ErrorKind::kValue,
+          "kvstore create: a '{}' store needs servers, which mpirun and srun do not start; start the program with "
+          "`python -m headrace.launch -n 2 -s 1 python PROGRAM.py`, or create an 'mpi' store",
+          name);
+    return make_collective(name, options);
+  }
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
         "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
-  const auto says = [&](std::string_view part) { return name.find(part) != name.npos; };
-  return distributed_library().make_store(name, says("_async"), says("device"));
+  return distributed_library().make_store(name, is_asynchronous, name.find("device") != name.npos);
 }
 
 struct NamedCapability {
@@ -63,6 +84,10 @@ class Registry {
         {"device", "sums between the devices, by a communication plan", make_device, on_devices},
         {"local_allreduce_device", "the same", make_device, on_devices},
         {"nccl", "the same: the library NCCL is not used", make_device, on_devices},
+        {"mpi",
+         "sums over the processes that mpirun or srun has started",
+         make_collective,
+         {Capability::kOptimizer, Capability::kCompression, Capability::kDistributed}},
     };
     std::vector<Capability> remote{Capability::kOptimizer, Capability::kCompression, Capability::kDistributed};
     add_remote("sums on servers what all workers have pushed",
@@ -129,6 +154,11 @@ StorePtr create(std::string_view name, const Options& options) {
 bool is_capable(std::string_view name, Capability capability) {
   const Kind kind = find_kind(name);
   return std::ranges::find(kind.capabilities, capability) != kind.capabilities.end();
+}
+
+bool sums_without_servers(std::string_view name) {
+  const std::string known = find_kind(name).name;
+  return known == kCollectiveKind || (known.starts_with("dist") && has_no_servers());
 }
 
 void register_kind(Kind kind) { service<Registry>().add(std::move(kind)); }

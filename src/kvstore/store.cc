@@ -39,11 +39,25 @@ NDArray Store::copy_of_root(const NDArray& value, Device stored, DType dtype) co
   return copy;
 }
 
+void Store::set_topic(const char* operation, const Key& key) const {
+  if (num_workers() > 1) communicator_->set_topic(fmt::format("{} of key {}", operation, to_string(key)));
+}
+
+void Store::set_topic(const char* operation, std::span<const Part> parts) const {
+  if (num_workers() == 1) return;
+  std::vector<std::string> keys;
+  for (const Part& part : parts) keys.push_back(to_string(part.key()));
+  if (keys.size() == 1) return set_topic(operation, parts[0].key());
+  communicator_->set_topic(fmt::format("{} of keys {}", operation, fmt::join(keys, ", ")));
+}
+
 void Store::init(std::span<const Item> items) {
   entries_.check_new(items);
   std::vector<NDArray> stored;
-  for (const Item& item : items)
+  for (const Item& item : items) {
+    set_topic("init", item.key);
     stored.push_back(copy_of_root(item.arrays[0], item.arrays[0].device(), item.arrays[0].dtype()));
+  }
   for (size_t i = 0; i < items.size(); ++i) entries_.add(items[i].key, std::move(stored[i]));
 }
 
@@ -51,6 +65,7 @@ void Store::replace(std::span<const Item> items) {
   raise_kept();
   for (const Part& part : entries_.single_parts_of("replace", items)) {
     Entry& entry = part.entry();
+    set_topic("replace", part.key());
     entry.stored = copy_of_root(part.arrays[0], entry.stored.device(), entry.dtype);
   }
 }
@@ -134,6 +149,16 @@ void Store::pushpull(std::span<const Item> values, std::span<const Item> outs, i
     pushpull_parts(pushed, pulled, extent);
   }
   deliver(stand_ins, keeps());
+}
+
+void Store::agree(std::span<uint8_t> flags) {
+  if (num_workers() == 1 || flags.empty()) return;
+  const Shape shape{static_cast<int64_t>(flags.size())};
+  const NDArray own = NDArray::from_host(flags.data(), shape, DType::kUint8);
+  const NDArray greatest = NDArray::empty(shape, DType::kUint8);
+  communicator_->set_topic("agree");
+  communicator_->reduce(Reduction("max"), {&own, 1}, greatest);
+  greatest.copy_to_host(flags.data());
 }
 
 // --- settings --------------------------------------------------------------------------------------------------------

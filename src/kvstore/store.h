@@ -38,10 +38,11 @@ class Store final : public KVStore {
   void set_reduction(Combine combine) override;
   void set_gradient_compression(const TwoBitCompression& compression) override;
   void barrier() override { communicator_->barrier(); }
+  void agree(std::span<uint8_t> flags) override;
 
  private:
   // --- store.cc: calls and settings ---
-  NDArray copy_of_root(const NDArray& value, Device stored, DType dtype) const;
+  NDArray copy_of_root(const NDArray& value, Device stored, DType dtype) const;  // for a topic that is set
   bool keeps() const noexcept { return static_cast<bool>(updater_); }
   void raise_kept() const;
   DType reduced_dtype(const Part& part) const;
@@ -49,8 +50,12 @@ class Store final : public KVStore {
   void convert_pushed(std::span<Part> parts) const;
   void set(Reduction reduction);
 
+  // Says what exchanges with other ranks are about: of these keys.
+  void set_topic(const char* operation, std::span<const Part> parts) const;
+  void set_topic(const char* operation, const Key& key) const;
+
   // --- store_rows.cc: row_sparse arrays ---
-  // Shares the rows, until one of the two is changed.
+  // What rank 0 has.
   NDArray copy_of_rows(const NDArray& rows) const;
   // What push_each() does with other parts.
   void push_sparse(const Part& part) const;

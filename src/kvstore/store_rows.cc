@@ -59,19 +59,26 @@ void Store::row_sparse_pull(std::span<const Item> items, std::span<const std::ve
   }
 }
 
+// Shares the rows, until one of the two is changed.
 NDArray Store::copy_of_rows(const NDArray& rows) const {
-  check(communicator_->size() == 1, ErrorKind::kRuntime,
-        "kvstore: a '{}' store of several workers holds dense arrays alone; tostype('default') gives one", type_);
-  return copied_to(rows, Device{});
+  const NDArray none = sparse::zeros(StorageKind::kRowSparse, rows.shape(), rows.dtype());
+  return communicator_->gather_rows(rank() == 0 ? copied_to(rows, Device{}) : none)[0];
 }
 
 void Store::push_sparse(const Part& part) const {
   check(!compression_ && reduction_.name() == "sum", ErrorKind::kRuntime,
         "kvstore push: key {}: row_sparse arrays are summed, and not compressed; push dense ones",
         to_string(part.key()));
-  NDArray sum = copy_of_rows(part.arrays[0]);
-  for (size_t k = 1; k < part.arrays.size(); ++k) sum = call("_grad_add", {sum, copied_to(part.arrays[k], Device{})});
-  (updater_ ? part.entry().reduced : part.entry().stored) = sum;
+  const auto summed = [](std::span<const NDArray> arrays) {
+    NDArray sum = copied_to(arrays[0], Device{});
+    for (const NDArray& one : arrays.subspan(1)) sum = call("_grad_add", {sum, copied_to(one, Device{})});
+    return sum;
+  };
+  const NDArray own = summed(part.arrays);
+  check(num_workers() == 1 || own.storage_kind() == StorageKind::kRowSparse, ErrorKind::kRuntime,
+        "kvstore push: key {}: some of the arrays are row_sparse and some dense; ranks exchange either",
+        to_string(part.key()));
+  (updater_ ? part.entry().reduced : part.entry().stored) = summed(communicator_->gather_rows(own));
 }
 
 }  // namespace headrace::kvstore

@@ -31,6 +31,7 @@ void Store::move_stored(Entry& entry, Device home) const {
 void Store::push_each(std::span<Part> parts) {
   for (Part& part : parts) {
     Entry& entry = part.entry();
+    set_topic("push", part.key());
     if (part.is_sparse()) {
       push_sparse(part);
       continue;
@@ -49,6 +50,7 @@ void Store::push_each(std::span<Part> parts) {
 void Store::push_together(std::span<Part> parts) {
   const Device home = communicator_->home(parts[0].arrays, parts[0].entry().stored.device());
   const NDArray reduced = room_for(stored_in(parts), home);
+  set_topic("push", parts);
   communicator_->reduce(reduction_, joined(parts), reduced);
   const std::vector<NDArray> results = separate(reduced, stored_in(parts));
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -120,6 +122,7 @@ void Store::pushpull_together(std::span<Part> pushed, std::span<const Part> pull
   const NDArray reduced = room_for(stored_in(pushed), home);
   std::vector<NDArray> arrived;
   for (const NDArray& array : pulled[0].arrays) arrived.push_back(room_for(stored_in(pushed), array.device()));
+  set_topic("push", pushed);
   communicator_->reduce_and_broadcast(reduction_, joined(pushed), arrived, reduced, extent);
   take_apart(arrived, pulled);
   const std::vector<NDArray> results = separate(reduced, stored_in(pushed));
@@ -145,6 +148,7 @@ void Store::pushpull_parts(std::span<Part> pushed, std::span<const Part> pulled,
         continue;
       }
       move_stored(entry, communicator_->home(run[i].arrays, entry.stored.device()));
+      set_topic("push", run[i].key());
       communicator_->reduce_and_broadcast(reduction_, run[i].arrays, outs_of_run[i].arrays, entry.stored, extent);
     }
   }

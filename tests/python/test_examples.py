@@ -1,6 +1,7 @@
 """The examples of a first course run and learn what they should."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,14 @@ def test_several_workers():
     launcher = ["-m", "headrace.launch", "-n", "2", sys.executable, "-m", "headrace.mxnet"]
     program = EXAMPLES / "mxnet" / "train_workers.py"
     accuracy = last_number([*launcher, program, "--epochs", 8], r"\[worker 0\] test accuracy")
+    assert 0.85 <= accuracy <= 1
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun (openmpi-bin)")
+def test_horovod():
+    launcher = ["-m", "headrace.launch", "--mpi", "-n", "2", sys.executable, "-m", "headrace.mxnet"]
+    program = EXAMPLES / "mxnet" / "train_horovod.py"
+    accuracy = last_number([*launcher, program, "--epochs", 4], r"\[worker 0\] test accuracy")
     assert 0.85 <= accuracy <= 1
 
 

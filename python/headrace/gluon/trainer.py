@@ -139,7 +139,7 @@ class Trainer:
             return
         if self._update_on_kvstore and self._overflowed():  # before the store has seen it
             return
-        self._allreduce_grads()
+        self._allreduce_grads(fresh)
         self._update(fresh)
 
     def allreduce_grads(self):
@@ -149,7 +149,7 @@ class Trainer:
         """
         self._prepare()
         self._check_updates_here("allreduce_grads()")
-        self._allreduce_grads()
+        self._allreduce_grads(self._fresh(True))
 
     def update(self, batch_size, ignore_stale_grad=False):
         """The second half of `step`, after `allreduce_grads`; errors of both."""
@@ -181,15 +181,19 @@ class Trainer:
         return getattr(self._store.updater, "optimizer", None) is not self._optimizer
 
     def _fresh(self, ignore_stale_grad):
-        """For each context, which parameters a step is to update; None: all of them on all contexts."""
+        """For each context, which parameters a step is to update; None: all of them on all contexts.
+
+        What one context or rank has contributed to, all take, so that replicas stay equal.
+        """
         fresh = [[weight._fresh_grad for weight in weights] for _, _, weights in self._lists]
-        if all(map(all, fresh)):
-            return None
-        if not ignore_stale_grad:
+        is_whole = all(map(all, fresh))
+        if not is_whole and not ignore_stale_grad:
             raise self._stale(fresh)
-        if self._store is None:
-            return fresh
-        return [list(map(any, zip(*fresh)))] * len(fresh)  # so that replicas stay equal
+        if self._distributed and ignore_stale_grad:
+            return [self._store._agree(list(map(any, zip(*fresh))))] * len(fresh)
+        if is_whole:
+            return None
+        return fresh if self._store is None else [list(map(any, zip(*fresh)))] * len(fresh)
 
     def _stale(self, fresh):
         place, context = min((row.index(False), k) for k, row in enumerate(fresh) if not all(row))
@@ -201,11 +205,12 @@ class Trainer:
             "with ignore_stale_grad=True."
         )
 
-    def _allreduce_grads(self):
+    def _allreduce_grads(self, wanted):
+        """`wanted` is what `_fresh` has found."""
         if self._store is None:
             return
         fresh = list(zip(*([weight._fresh_grad for weight in weights] for _, _, weights in self._lists)))
-        chosen = [place for place, replicas in enumerate(fresh) if any(replicas)]
+        chosen = [place for place in range(len(fresh)) if wanted is None or wanted[0][place]]
         if not chosen or all(map(all, fresh)):  # all stale: the program wrote them by other means
             self._exchange.run()
             return
@@ -213,7 +218,8 @@ class Trainer:
             for (_, grads, _), is_fresh in zip(self._lists, fresh[place]):
                 if not is_fresh:
                     grads[place][:] = 0
-        self._exchange_of(chosen).run()
+        exchange = self._exchange if len(chosen) == len(fresh) else self._exchange_of(chosen)
+        exchange.run()
 
     def _update(self, fresh):
         if not self._update_on_kvstore:

@@ -106,6 +106,10 @@ class KVStoreBase:
         """How many workers share the store."""
         raise NotImplementedError(self._lacks("num_workers"))
 
+    def _agree(self, flags):
+        """For each of the bools `flags` whether some rank has True, where ranks can be asked. Waits."""
+        return flags
+
     def _lacks(self, member):
         return f"kvstore {self.__class__.__name__} has no {member}; a subclass of KVStoreBase defines it"
 

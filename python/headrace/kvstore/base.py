@@ -2,7 +2,7 @@
 
 import inspect
 
-from .. import _core
+from .. import _core, distributed
 from ..base import ArrayTypeError, ArrayValueError
 from .abstract import KVStoreBase, TestStore
 from .kvstore import KVStore
@@ -30,7 +30,8 @@ def create(name="local", strategy=None, topology=None):
         communication plan; the library NCCL is not used. Or the name of a registered class.
         'local_allreduce_cpu' and 'local_allreduce_device' are MXNet's names of the first two. 'dist_sync',
         'dist_async': of all workers of a job, on servers; a server or scheduler that makes one serves, and
-        ends when the job is over.
+        ends when the job is over. 'mpi', and 'dist_sync' where mpirun or srun has started the process: sums
+        between processes without servers.
     strategy : str, optional
         For device stores: how they sum, one of `headrace.plan.strategies()`; used between CPU contexts, too.
         Without it the planner takes the fastest, and arrays in host memory are summed there in one pass.
@@ -48,7 +49,7 @@ def create(name="local", strategy=None, topology=None):
         An unknown name, options that the store does not have, an unknown strategy, a malformed topology; a
         distributed kind in a process that nobody started as a worker of a job.
     OSError
-        The topology file cannot be read.
+        The topology file cannot be read; MPI is missing in a process that mpirun or srun has started.
     """
     if not isinstance(name, str):
         raise ArrayTypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
@@ -61,6 +62,8 @@ def create(name="local", strategy=None, topology=None):
         return klass()
     if _ask_library(name, lambda: _core.kvstore.is_capable(name, KVStoreBase.DISTRIBUTED)):
         serve_if_asked()
+        if _core.kvstore.sums_without_servers(name):
+            distributed.init()
     store = _ask_library(name, lambda: _core.kvstore.create(name, strategy or "", topology or ""))
     return RemoteKVStore(store) if store.has_servers else KVStore(store)
 

@@ -292,6 +292,9 @@ class KVStore(KVStoreBase):
 
     _barrier = barrier
 
+    def _agree(self, flags):
+        return self._store.agree(flags)
+
     def _send_command_to_servers(self, head, body):
         """Nothing: the store has no servers. `head` is a number, `body` a text."""
 

@@ -60,16 +60,32 @@ def make_top_module() -> types.ModuleType:
     return top
 
 
+def _make_horovod() -> types.ModuleType:
+    """A package whose only module is that for MXNet's programs."""
+    package = types.ModuleType("horovod", "Of Horovod, what programs written for MXNet use.")
+    package.__path__ = []
+    return package
+
+
+_HOROVOD = {
+    "horovod": _make_horovod,
+    "horovod.mxnet": lambda: importlib.import_module(f"{__package__}._horovod"),
+}
+
+
 class Finder(importlib.abc.MetaPathFinder):
     """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
-    `_homes` says.
+    `_homes` says; `horovod.mxnet` to `headrace.mxnet._horovod`.
 
     Stands first on sys.meta_path, or modules would be loaded twice. Modules of Headrace that are loaded later
     say from then on what MXNet has and they have not.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname.startswith("headrace."):
+        if fullname in _HOROVOD:
+            module = _HOROVOD[fullname]()
+            return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
+        if fullname.startswith("headrace.") and not fullname.rpartition(".")[2].startswith("_"):
             spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
             if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
                 spec.loader = _NamingLoader(fullname, spec.loader.path)

@@ -1,0 +1,240 @@
+"""`import horovod.mxnet as hvd` in programs written for MXNet: Horovod's calls on `headrace.distributed`.
+
+Processes are started by mpirun, or by `python -m headrace.launch --mpi`. What belongs to Horovod's own engine
+(compression, process sets, its timeline) is not here.
+"""
+
+from .. import distributed
+from .. import optimizer as _optimizer
+from ..base import ArrayTypeError, ArrayValueError
+from ..distributed import local_rank, local_size, rank, size
+from ..gluon import Trainer
+from ..gluon.parameter import Parameter, ParameterDict
+
+__all__ = [
+    "DistributedOptimizer",
+    "DistributedTrainer",
+    "allgather",
+    "allgather_object",
+    "allreduce",
+    "allreduce_",
+    "broadcast",
+    "broadcast_",
+    "broadcast_object",
+    "broadcast_parameters",
+    "cross_rank",
+    "cross_size",
+    "gloo_built",
+    "init",
+    "is_initialized",
+    "local_rank",
+    "local_size",
+    "mpi_built",
+    "mpi_enabled",
+    "mpi_threads_supported",
+    "nccl_built",
+    "rank",
+    "shutdown",
+    "size",
+]
+
+is_initialized = distributed.is_initialized
+shutdown = distributed.shutdown
+
+
+def init(comm=None):
+    """Joins the other ranks. ValueError: `comm` names some of them; all of them take part here."""
+    if comm is not None and comm != list(range(distributed.size())):
+        raise ArrayValueError(f"horovod init: expected all ranks of the job, got {comm!r}")
+    distributed.init()
+
+
+def cross_rank():
+    """Number of this process's machine, where machines have as many processes each."""
+    return rank() // local_size()
+
+
+def cross_size():
+    """How many machines the job has."""
+    return -(-size() // local_size())
+
+
+def mpi_threads_supported():
+    """False: one thread of each process uses MPI."""
+    return False
+
+
+def mpi_built(verbose=False):
+    return True
+
+
+mpi_enabled = mpi_built
+
+
+def gloo_built(verbose=False):
+    return False
+
+
+def nccl_built(verbose=False):
+    return False
+
+
+def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+    """The mean of `tensor` over all ranks, or their sum. `prescale_factor` multiplies what goes out,
+    `postscale_factor` what comes. `priority` counts for nothing: what is ready first goes first.
+    """
+    given = tensor if prescale_factor == 1.0 else tensor * prescale_factor
+    result = distributed.all_reduce(given, name=name or "")
+    factor = postscale_factor / size() if average else postscale_factor
+    return result if factor == 1.0 else result * factor
+
+
+def allreduce_(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+    """`allreduce`, written into `tensor`, which is returned."""
+    tensor[:] = allreduce(tensor, average, name, priority, prescale_factor, postscale_factor)
+    return tensor
+
+
+def allgather(tensor, name=None, priority=0):
+    """The arrays of all ranks one after the other along the first axis, in which alone they may differ."""
+    return distributed.all_gather(tensor, name=name or "")
+
+
+def broadcast(tensor, root_rank, name=None, priority=0):
+    """A copy of what rank `root_rank` has."""
+    return distributed.broadcast(tensor, root_rank, name=name or "")
+
+
+def broadcast_(tensor, root_rank, name=None, priority=0):
+    """`broadcast`, written into `tensor`, which is returned."""
+    tensor[:] = broadcast(tensor, root_rank, name, priority)
+    return tensor
+
+
+def broadcast_object(obj, root_rank=0, name=None):
+    """What rank `root_rank` gives, any object that can be pickled."""
+    return distributed.broadcast_object(obj, root_rank)
+
+
+def allgather_object(obj, name=None):
+    """A list of what all ranks give, objects that can be pickled."""
+    return distributed.all_gather_object(obj)
+
+
+def broadcast_parameters(params, root_rank=0, prefix=None):
+    """Gives all ranks the parameters of rank `root_rank`: a ParameterDict, or a dict of arrays or Parameters.
+
+    Parameters whose shape is not known yet are sent when they get their values, which they do in one order on
+    all ranks. ValueError: something else.
+    """
+    if not isinstance(params, (dict, ParameterDict)):
+        raise ArrayValueError(f"broadcast_parameters: invalid params of type {type(params).__name__}")
+    for _, param in sorted(params.items()):
+        if not isinstance(param, Parameter):
+            broadcast_(param, root_rank)
+        elif param._deferred_init:
+            _send_when_initialized(param, root_rank)
+        elif param._data is not None:
+            _send(param, root_rank)
+
+
+def _send(param, root_rank):
+    sent = broadcast(param.list_data()[0], root_rank)
+    for replica in param.list_data():
+        replica[:] = sent.as_in_context(replica.ctx)
+
+
+def _send_when_initialized(param, root_rank):
+    initialize = param._init_impl
+
+    def initialize_and_send(*arguments):
+        initialize(*arguments)
+        _send(param, root_rank)
+
+    param._init_impl = initialize_and_send
+
+
+class DistributedOptimizer(_optimizer.Optimizer):
+    """`optimizer` with gradients that are the means over all ranks.
+
+    `gradient_predivide_factor` f: gradients are divided by f before they are summed, and by size / f after
+    it.
+    """
+
+    def __init__(self, optimizer, gradient_predivide_factor=1.0):
+        if not isinstance(optimizer, _optimizer.Optimizer):
+            raise ArrayTypeError(
+                f"DistributedOptimizer: expected an Optimizer, got {type(optimizer).__name__}"
+            )
+        vars(self).update(_optimizer=optimizer, _prescale=1.0 / gradient_predivide_factor)
+        optimizer.rescale_grad *= gradient_predivide_factor / size()
+
+    def __getattr__(self, item):
+        if item == "_optimizer":  # of a copy that has nothing yet
+            raise AttributeError(item)
+        return getattr(self._optimizer, item)
+
+    def __setattr__(self, item, value):  # what a Trainer sets, for example
+        setattr(self._optimizer, item, value)
+
+    def create_state_multi_precision(self, index, weight):
+        return self._optimizer.create_state_multi_precision(index, weight)
+
+    def update(self, index, weight, grad, state):
+        self._reduce(index, grad)
+        self._optimizer.update(index, weight, grad, state)
+
+    def update_multi_precision(self, index, weight, grad, state):
+        self._reduce(index, grad)
+        self._optimizer.update_multi_precision(index, weight, grad, state)
+
+    def set_learning_rate(self, lr):
+        self._optimizer.set_learning_rate(lr)
+
+    def set_lr_mult(self, args_lr_mult):
+        self._optimizer.set_lr_mult(args_lr_mult)
+
+    def set_wd_mult(self, args_wd_mult):
+        self._optimizer.set_wd_mult(args_wd_mult)
+
+    def _reduce(self, index, grad):
+        if size() == 1:
+            return
+        pairs = zip(index, grad) if isinstance(index, (list, tuple)) else [(index, grad)]
+        for one, array in pairs:
+            allreduce_(array, average=False, name=f"gradient {one}", prescale_factor=self._prescale)
+
+
+class DistributedTrainer(Trainer):
+    """A Trainer whose steps take the means of the gradients over all ranks; there is no store.
+
+    `gradient_predivide_factor` as of DistributedOptimizer; `prefix` tells the gradients of several trainers
+    apart.
+    """
+
+    def __init__(self, params, optimizer, optimizer_params=None, gradient_predivide_factor=1.0, prefix=None):
+        if isinstance(optimizer, DistributedOptimizer):
+            optimizer = optimizer._optimizer
+            optimizer.rescale_grad *= size()
+        super().__init__(params, optimizer, optimizer_params, kvstore=None)
+        self._scale *= gradient_predivide_factor / size()
+        self._prescale = 1.0 / gradient_predivide_factor
+        self._prefix = prefix or ""
+
+    def _allreduce_grads(self, wanted):
+        if size() == 1:
+            return
+        indices = self._lists[0][0]
+        for place, index in enumerate(indices):
+            grads = [lists[1][place] for lists in self._lists]
+            name = f"{self._prefix}gradient {index}"
+            total = allreduce(_sum(grads), average=False, name=name, prescale_factor=self._prescale)
+            for grad in grads:
+                grad[:] = total.as_in_context(grad.ctx)
+
+
+def _sum(grads):
+    total = grads[0]
+    for other in grads[1:]:
+        total = total + other.as_in_context(total.ctx)
+    return total

@@ -1,0 +1,182 @@
+#include "collective/agreement.h"
+
+#include <algorithm>
+
+#include "collective/block.h"
+
+namespace headrace::collective {
+
+using What = Event::What;
+
+Agreement::Agreement(int rank, int size) : rank_(rank), size_(size), ended_(static_cast<size_t>(size)) {}
+
+// --- blocks ----------------------------------------------------------------------------------------------------------
+
+std::vector<std::byte> Agreement::block_of(std::span<const Event> events) const {
+  BlockWriter writer;
+  const auto put = [&](const std::string& text) {
+    const auto known = numbers_.find(text);
+    writer.put(known == numbers_.end() ? kUnknownText : known->second);
+    if (known == numbers_.end()) writer.put_text(text);
+  };
+  for (const Event& event : events) {
+    writer.put(event.what);
+    put(event.name);
+    put(event.call);
+    writer.put(event.place);
+    writer.put(event.urgency);
+    writer.put_failure(event.failure);
+  }
+  return writer.take();
+}
+
+uint32_t Agreement::number_of(std::string_view text) {
+  const auto [place, is_new] = numbers_.try_emplace(std::string(text), static_cast<uint32_t>(texts_.size()));
+  if (is_new) texts_.emplace_back(text);
+  return place->second;
+}
+
+Agreement::Stream& Agreement::stream_of(uint32_t name) {
+  const auto [place, is_new] = streams_.try_emplace(name);
+  if (is_new) place->second = {texts_[name], std::vector<std::deque<Call>>(static_cast<size_t>(size_))};
+  return place->second;
+}
+
+void Agreement::hear(int rank, std::span<const std::byte> block) {
+  if (rank == 0) has_news_ = is_stalled_ = false;
+  for (BlockReader reader(block); !reader.is_at_end();) hear_event(rank, reader);
+}
+
+void Agreement::hear_event(int rank, BlockReader& reader) {
+  const auto what = reader.number<What>();
+  const auto text = [&] {
+    const auto number = reader.number<uint32_t>();
+    if (number == kUnknownText) return number_of(reader.text());
+    check(number < texts_.size(), ErrorKind::kRuntime, "distributed: rank {} told of a call that nobody knows", rank);
+    return number;
+  };
+  const uint32_t name = text(), call = text();
+  const auto place = reader.number<uint64_t>();
+  const auto urgency = reader.number<int>();
+  const std::optional<Failure> failure = reader.failure();
+  has_news_ |= what != What::kStalled;
+  if (what == What::kEnded) {
+    ended_[static_cast<size_t>(rank)] = failure;
+    for (auto& [number, stream] : streams_) stream.is_changed = true;
+    return;
+  }
+  if (what == What::kStalled) {
+    is_stalled_ = true;
+    return;
+  }
+  Stream& stream = stream_of(name);
+  std::deque<Call>& calls = stream.calls[static_cast<size_t>(rank)];
+  stream.is_changed = true;
+  if (what == What::kAnnounced) return static_cast<void>(calls.push_back({call}));
+  check(place >= stream.decided && place - stream.decided < calls.size(), ErrorKind::kRuntime,
+        "distributed: rank {} is ready for a call that it has not made", rank);
+  Call& ready = calls[place - stream.decided];
+  ready.ready = true;
+  ready.urgency = urgency;
+  ready.failure = failure;
+}
+
+// --- conclusions -----------------------------------------------------------------------------------------------------
+
+std::string Agreement::text_of(const Stream& stream, int rank) const {
+  return texts_[stream.calls[static_cast<size_t>(rank)].front().text];
+}
+
+void Agreement::break_down(std::string text) {
+  if (!broken_) broken_ = Failure{ErrorKind::kRuntime, "distributed: " + std::move(text)};
+}
+
+// The calls of a name that ranks have made, and that nobody has had an answer to, are the same everywhere.
+void Agreement::break_if_mismatched(Stream& stream) {
+  int first = -1;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (stream.calls[static_cast<size_t>(rank)].empty()) continue;
+    if (first < 0) first = rank;
+    if (text_of(stream, first) == text_of(stream, rank)) continue;
+    return break_down(fmt::format("rank {} calls {}, but rank {} calls {}; all ranks must make the same calls", first,
+                                  text_of(stream, first), rank, text_of(stream, rank)));
+  }
+}
+
+void Agreement::break_if_somebody_has_ended(Stream& stream) {
+  const auto has_calls = [](const std::deque<Call>& calls) { return !calls.empty(); };
+  const auto waiting = std::ranges::find_if(stream.calls, has_calls);
+  if (waiting == stream.calls.end()) return;
+  for (int rank = 0; rank < size_; ++rank) {
+    const auto& ended = ended_[static_cast<size_t>(rank)];
+    if (!ended || has_calls(stream.calls[static_cast<size_t>(rank)])) continue;
+    const auto waits = static_cast<int>(waiting - stream.calls.begin());
+    return break_down(fmt::format("rank {} {}, but rank {} calls {}", rank,
+                                  *ended ? "has failed (" + (*ended)->text + ")" : "has ended", waits,
+                                  text_of(stream, waits)));
+  }
+}
+
+Decision Agreement::take(Stream& stream) {
+  Decision made{.name = stream.name, .call = text_of(stream, rank_), .urgency = stream.calls[0].front().urgency};
+  for (int rank = 0; rank < size_; ++rank) {
+    std::deque<Call>& calls = stream.calls[static_cast<size_t>(rank)];
+    Call& call = calls.front();
+    made.urgency = std::max(made.urgency, call.urgency);
+    if (call.failure && !made.failure)
+      made.failure =
+          Failure{call.failure->kind, fmt::format("{}: on rank {}: {}", made.call, rank, call.failure->text)};
+    calls.pop_front();
+  }
+  ++stream.decided;
+  return made;
+}
+
+void Agreement::decide_stream(Stream& stream, std::vector<Decision>& decisions) {
+  const auto is_ready = [](const std::deque<Call>& calls) { return !calls.empty() && calls.front().ready; };
+  for (;;) {
+    break_if_mismatched(stream);
+    if (broken_ || !std::ranges::all_of(stream.calls, is_ready)) break;
+    decisions.push_back(take(stream));
+  }
+  if (!broken_) break_if_somebody_has_ended(stream);
+}
+
+std::vector<Decision> Agreement::decide() {
+  std::vector<Decision> decisions;
+  for (auto& [number, stream] : streams_) {
+    if (std::exchange(stream.is_changed, false) && !broken_) decide_stream(stream, decisions);
+  }
+  std::ranges::stable_sort(decisions, std::ranges::greater{}, &Decision::urgency);
+  if (is_stalled_ && !has_news_ && !awaits_values())
+    break_down("the ranks wait for each other: " + text_of_waits() + "; all ranks must make the same calls");
+  return decisions;
+}
+
+bool Agreement::awaits_values() const noexcept {
+  return std::ranges::any_of(streams_, [](const auto& one) {
+    return std::ranges::none_of(one.second.calls, [](const std::deque<Call>& calls) { return calls.empty(); });
+  });
+}
+
+std::string Agreement::text_of_waits() const {
+  constexpr size_t kMostNamed = 3;
+  std::string text;
+  for (int rank = 0; rank < size_; ++rank) {
+    std::vector<std::string> calls;
+    for (const auto& [number, stream] : streams_)
+      if (!stream.calls[static_cast<size_t>(rank)].empty()) calls.push_back(text_of(stream, rank));
+    const size_t more = calls.size() > kMostNamed ? calls.size() - kMostNamed : 0;
+    calls.resize(calls.size() - more);
+    text += fmt::format("{}rank {} {}", rank > 0 ? "; " : "", rank,
+                        calls.empty() ? "calls nothing" : fmt::format("calls {}", fmt::join(calls, ", ")));
+    if (more) text += fmt::format(" and {} more", more);
+  }
+  return text;
+}
+
+bool Agreement::all_have_ended() const noexcept {
+  return std::ranges::all_of(ended_, [](const auto& one) { return one.has_value(); });
+}
+
+}  // namespace headrace::collective

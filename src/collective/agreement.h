@@ -1,0 +1,103 @@
+// Agreement: what the ranks of a group do next. Each rank tells all others which calls its program has made (announced)
+// and which of them have their values (ready); all hear the same blocks in the same order and draw the same
+// conclusions, so nobody has to be asked. What goes out is what all ranks are ready for.
+//
+// Calls of one name are in the order of the program; those of different names may be in another order on each rank.
+// Belongs to the thread of its group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headrace/error.hpp"
+
+namespace headrace::collective {
+
+struct Failure {
+  ErrorKind kind = ErrorKind::kRuntime;
+  std::string text;
+};
+
+// What has happened on a rank.
+struct Event {
+  enum class What : uint8_t {
+    kAnnounced,  // a call was made
+    kReady,      // one has its values; with a failure: they could not be computed
+    kEnded,      // the program makes no calls any more; with a failure: it has failed
+    kStalled,    // of rank 0: nothing has happened anywhere for too long
+  };
+  What what;
+  std::string name = {}, call = {};  // of kAnnounced; `call` says all that ranks have to agree in
+  uint64_t place = 0;                // of kReady: how many calls of that name were made before it
+  int urgency = 0;                   // of kReady
+  std::optional<Failure> failure = {};
+};
+
+// A call that goes out, or fails, on the ranks that had announced it.
+struct Decision {
+  std::string name, call;
+  int urgency = 0;  // the greatest of all ranks
+  std::optional<Failure> failure = {};
+};
+
+class Agreement {
+ public:
+  Agreement(int rank, int size);
+
+  // The block that tells the others of events here, in their order.
+  std::vector<std::byte> block_of(std::span<const Event> events) const;
+  // What a rank has told. Raises RuntimeError for bytes that are no block.
+  void hear(int rank, std::span<const std::byte> block);
+  // What follows from all that was heard, for the calls of this rank: the most urgent first.
+  std::vector<Decision> decide();
+
+  // Whether the last blocks of the ranks told of anything.
+  bool has_news() const noexcept { return has_news_; }
+  // Whether a call was made everywhere, and somebody computes its values.
+  bool awaits_values() const noexcept;
+  bool all_have_ended() const noexcept;
+  // Why no call can succeed any more, on all ranks.
+  const std::optional<Failure>& broken() const noexcept { return broken_; }
+
+ private:
+  struct Call {
+    uint32_t text;
+    bool ready = false;
+    int urgency = 0;
+    std::optional<Failure> failure = {};
+  };
+  struct Stream {
+    std::string name;
+    std::vector<std::deque<Call>> calls;  // of each rank, without those that were decided
+    uint64_t decided = 0;
+    bool is_changed = false;
+  };
+
+  uint32_t number_of(std::string_view text);  // the same on all ranks
+  Stream& stream_of(uint32_t name);
+  void hear_event(int rank, class BlockReader& reader);
+  void decide_stream(Stream& stream, std::vector<Decision>& decisions);
+  Decision take(Stream& stream);
+  void break_down(std::string text);
+  void break_if_mismatched(Stream& stream);
+  void break_if_somebody_has_ended(Stream& stream);
+  std::string text_of(const Stream& stream, int rank) const;
+  std::string text_of_waits() const;
+
+  const int rank_, size_;
+  std::map<std::string, uint32_t, std::less<>> numbers_;  // of all names and calls
+  std::vector<std::string> texts_;
+  std::map<uint32_t, Stream> streams_;                        // by the number of the name
+  std::vector<std::optional<std::optional<Failure>>> ended_;  // by rank: whether, and of which failure
+  bool has_news_ = false, is_stalled_ = false;
+  std::optional<Failure> broken_;
+};
+
+}  // namespace headrace::collective

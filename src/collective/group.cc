@@ -1,0 +1,308 @@
+#include "collective/group.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <future>
+
+#include "base/check.h"
+#include "base/signals_blocked.h"
+
+namespace headrace::collective {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t kBlockBytes = 256;  // what a rank tells in one transfer; more takes a second one
+constexpr size_t kInlineBytes = kBlockBytes - sizeof(uint32_t);
+constexpr std::chrono::microseconds kLeastPace = 50us, kMostPace = 2ms;  // between cycles in which nobody has news
+constexpr auto kStall = 5s;                                              // without news, while all ranks wait
+constexpr auto kPatience = 10s;                                          // with others, when this rank has failed
+
+std::string text_of(std::exception_ptr error) {
+  try {
+    std::rethrow_exception(std::move(error));
+  } catch (const std::exception& known) {
+    return known.what();
+  }
+}
+
+}  // namespace
+
+Group::Group(Open open) : process_(getpid()) {
+  std::promise<void> opened;
+  {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this, open = std::move(open), &opened] {
+      live(open, [&opened](std::exception_ptr error) {
+        error ? opened.set_exception(std::move(error)) : opened.set_value();
+      });
+    });
+  }
+  try {
+    opened.get_future().get();
+  } catch (...) {
+    thread_.join();
+    throw;
+  }
+}
+
+// --- calls -----------------------------------------------------------------------------------------------------------
+
+RequestPtr Group::announce(std::string name, std::string call) {
+  check(getpid() == process_, ErrorKind::kRuntime,
+        "distributed: {} was called in a process that a rank has forked; only the rank itself takes part", call);
+  std::lock_guard guard(mutex_);
+  check(!has_ended_, ErrorKind::kRuntime, "distributed: {} was called after this process had left the others", call);
+  if (broken_) throw Error(broken_->kind, broken_->text);
+  auto request = std::make_shared<Request>(name, announced_[name]++);
+  requests_[name].push_back(request);
+  events_.push_back({.what = Event::What::kAnnounced, .name = std::move(name), .call = std::move(call)});
+  return request;
+}
+
+void Group::ready(const RequestPtr& request, Work work, int urgency) {
+  std::lock_guard guard(mutex_);
+  request->work = std::move(work);
+  events_.push_back({.what = Event::What::kReady, .name = request->name, .place = request->place, .urgency = urgency});
+  changed_.notify_all();
+}
+
+void Group::fail(const RequestPtr& request, Failure failure) {
+  std::lock_guard guard(mutex_);
+  events_.push_back(
+      {.what = Event::What::kReady, .name = request->name, .place = request->place, .failure = std::move(failure)});
+  changed_.notify_all();
+}
+
+void Group::wait(const Request& request) {
+  request.is_done.wait(0, std::memory_order_acquire);
+  if (request.failure) throw Error(request.failure->kind, request.failure->text);
+}
+
+void Group::run(const std::string& name, std::string call, Work work) {
+  const RequestPtr request = announce(name, std::move(call));
+  ready(request, std::move(work), 0);
+  wait(*request);
+}
+
+void Group::end(std::optional<Failure> failure) {
+  {
+    std::lock_guard guard(mutex_);
+    if (has_ended_) return;
+    has_ended_ = true;
+    events_.push_back({.what = Event::What::kEnded, .failure = std::move(failure)});
+    changed_.notify_all();
+  }
+  if (getpid() == process_)
+    thread_.join();
+  else
+    thread_.detach();  // it is in the other process
+}
+
+// --- the thread of the group -----------------------------------------------------------------------------------------
+
+void Group::live(const Open& open, std::function<void(std::exception_ptr)> opened) {
+  try {
+    wire_ = open();
+    rank_ = wire_->rank();
+    size_ = wire_->size();
+    local_rank_ = wire_->local_rank();
+    local_size_ = wire_->local_size();
+    agreement_ = std::make_unique<Agreement>(rank_, size_);
+    transfers_ = std::make_unique<Transfers>(*wire_);
+  } catch (...) {
+    wire_ = nullptr;
+    return opened(std::current_exception());
+  }
+  opened(nullptr);
+  try {
+    work();
+    leave();
+  } catch (...) {
+    const std::string why = text_of(std::current_exception());
+    fail_all({ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why});
+    wire_->abort(why);
+  }
+  transfers_ = nullptr;
+  wire_ = nullptr;
+}
+
+void Group::work() {
+  Clock::time_point idle_since = Clock::now();
+  for (;;) {
+    take_events();
+    bool has_moved = agree();
+    has_moved |= transfers_->advance();
+    if (is_over()) return;
+    if (has_moved)
+      idle_since = Clock::now();
+    else
+      rest(Clock::now() - idle_since);
+  }
+}
+
+void Group::take_events() {
+  std::lock_guard guard(mutex_);
+  for (Event& event : events_) {
+    if (event.what == Event::What::kReady) ++ready_;
+    if (event.what == Event::What::kEnded) {
+      is_ending_ = true;
+      own_failure_ = event.failure;
+    }
+    untold_.push_back(std::move(event));
+  }
+  events_.clear();
+}
+
+// Waits for what may happen next: events of this rank, or the others.
+void Group::rest(Clock::duration idle) {
+  std::unique_lock lock(mutex_);
+  const auto has_events = [this] { return !events_.empty(); };
+  if (!cycle_ && transfers_->is_idle()) {
+    if (agreement_->broken() || (ready_ == 0 && !is_ending_))
+      changed_.wait(lock, has_events);
+    else
+      changed_.wait_until(lock, next_cycle_, has_events);
+    return;
+  }
+  // A library that moves bytes does so while it is asked whether it is done.
+  if (idle < (transfers_->is_idle() ? 100us : 1000us)) {
+    lock.unlock();
+    std::this_thread::yield();
+    return;
+  }
+  const Clock::duration most = transfers_->is_idle() ? Clock::duration(1ms) : Clock::duration(100us);
+  changed_.wait_for(lock, std::clamp<Clock::duration>(idle / 8, 20us, most), has_events);
+}
+
+bool Group::is_over() {
+  if (!is_ending_) return false;
+  if (own_failure_ || agreement_->broken()) {
+    if (!last_moment_) last_moment_ = Clock::now() + kPatience;
+    if (Clock::now() > *last_moment_) wire_->abort((own_failure_ ? *own_failure_ : *agreement_->broken()).text);
+  }
+  if (cycle_ || !transfers_->is_idle()) return false;
+  if (agreement_->broken()) return true;
+  std::lock_guard guard(mutex_);
+  return agreement_->all_have_ended() && requests_.empty();
+}
+
+// After a failure ranks may end at different times.
+void Group::leave() {
+  if (!agreement_->broken()) return;
+  std::vector<std::byte> farewells(static_cast<size_t>(size_));
+  const TransferPtr farewell =
+      wire_->gather(Lane::kAgreement, farewells.data(), std::vector<size_t>(farewells.size(), 1));
+  while (!farewell->is_done()) {
+    static_cast<void>(is_over());  // not for ever
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// --- agreement -------------------------------------------------------------------------------------------------------
+
+bool Group::wants_to_agree() const {
+  if (agreement_->broken() || (ready_ == 0 && !is_ending_)) return false;
+  return !untold_.empty() || Clock::now() >= next_cycle_;
+}
+
+bool Group::agree() {
+  if (!cycle_) {
+    if (!wants_to_agree()) return false;
+    start_cycle();
+    return true;
+  }
+  if (!cycle_->is_done()) return false;
+  if (end_cycle()) conclude();
+  return true;
+}
+
+void Group::start_cycle() {
+  const bool has_waited = ready_ > 0 && untold_.empty() && Clock::now() - last_news_ > kStall;
+  if (rank_ == 0 && has_waited) untold_.push_back({.what = Event::What::kStalled});
+  block_ = agreement_->block_of(untold_);
+  untold_.clear();
+  sizes_.assign(static_cast<size_t>(size_), kBlockBytes);
+  blocks_.assign(sizes_.size() * kBlockBytes, std::byte{});
+  std::byte* const own = blocks_.data() + static_cast<size_t>(rank_) * kBlockBytes;
+  const auto size = static_cast<uint32_t>(block_.size());
+  std::memcpy(own, &size, sizeof(size));
+  if (size <= kInlineBytes) std::copy(block_.begin(), block_.end(), own + sizeof(size));
+  has_long_blocks_ = false;
+  cycle_ = wire_->gather(Lane::kAgreement, blocks_.data(), sizes_);
+}
+
+// False: there is more to come.
+bool Group::end_cycle() {
+  cycle_ = nullptr;
+  if (has_long_blocks_) {
+    const std::byte* place = blocks_.data();
+    for (int rank = 0; rank < size_; place += sizes_[static_cast<size_t>(rank)], ++rank)
+      agreement_->hear(rank, {place, sizes_[static_cast<size_t>(rank)]});
+    return true;
+  }
+  size_t offset = 0, all = 0;
+  for (size_t rank = 0; rank < sizes_.size(); ++rank) {
+    uint32_t size = 0;
+    std::memcpy(&size, blocks_.data() + rank * kBlockBytes, sizeof(size));
+    sizes_[rank] = size;
+    has_long_blocks_ |= size > kInlineBytes;
+    if (static_cast<int>(rank) < rank_) offset += size;
+    all += size;
+  }
+  if (has_long_blocks_) {
+    blocks_.resize(all);
+    std::copy(block_.begin(), block_.end(), blocks_.data() + offset);
+    cycle_ = wire_->gather(Lane::kAgreement, blocks_.data(), sizes_);
+    return false;
+  }
+  for (int rank = 0; rank < size_; ++rank)
+    agreement_->hear(rank, {blocks_.data() + static_cast<size_t>(rank) * kBlockBytes + sizeof(uint32_t),
+                            sizes_[static_cast<size_t>(rank)]});
+  return true;
+}
+
+void Group::conclude() {
+  const std::vector<Decision> decisions = agreement_->decide();
+  for (const Decision& decision : decisions) carry_out(decision);
+  if (agreement_->broken()) return fail_all(*agreement_->broken());
+  const Clock::time_point now = Clock::now();
+  if (agreement_->has_news()) last_news_ = now;
+  pace_ = agreement_->has_news() ? Clock::duration() : std::clamp<Clock::duration>(2 * pace_, kLeastPace, kMostPace);
+  next_cycle_ = now + pace_;
+}
+
+void Group::carry_out(const Decision& decision) {
+  RequestPtr request;
+  {
+    std::lock_guard guard(mutex_);
+    const auto place = requests_.find(decision.name);
+    request = std::move(place->second.front());
+    place->second.pop_front();
+    if (place->second.empty()) requests_.erase(place);
+  }
+  --ready_;
+  if (decision.failure) return complete(*request, decision.failure);
+  transfers_->add(request->work, [this, request] { complete(*request, {}); });
+}
+
+void Group::complete(Request& request, std::optional<Failure> failure) {
+  request.failure = std::move(failure);
+  request.is_done.store(1, std::memory_order_release);
+  request.is_done.notify_all();
+}
+
+void Group::fail_all(const Failure& failure) {
+  std::map<std::string, std::deque<RequestPtr>> requests;
+  {
+    std::lock_guard guard(mutex_);
+    broken_ = failure;
+    requests.swap(requests_);
+  }
+  for (const auto& [name, waiting] : requests)
+    for (const RequestPtr& request : waiting) complete(*request, failure);
+}
+
+}  // namespace headrace::collective

@@ -1,0 +1,113 @@
+// Group: the processes that work together, as one of them sees it. Programs and tasks announce calls and wait for them;
+// a thread of the group agrees with those of the other ranks on what goes next, and is the only one that uses the wire.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "collective/agreement.h"
+#include "collective/transfers.h"
+
+namespace headrace::collective {
+
+// A call of this rank. Any thread.
+struct Request {
+  Request(std::string name_of_call, uint64_t place_of_call) : name(std::move(name_of_call)), place(place_of_call) {}
+
+  const std::string name;
+  const uint64_t place;  // among the calls of that name
+  Work work = {};        // of a call that is ready
+  std::atomic<uint32_t> is_done{0};
+  std::optional<Failure> failure = {};  // before is_done is set
+};
+using RequestPtr = std::shared_ptr<Request>;
+
+class Group {
+ public:
+  using Open = std::function<std::unique_ptr<Wire>()>;
+  // `open` makes the wire, in the thread of the group. Raises what it raises.
+  explicit Group(Open open);
+  ~Group() { end({}); }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return size_; }
+  int local_rank() const noexcept { return local_rank_; }  // among those of this machine
+  int local_size() const noexcept { return local_size_; }
+  // 0, 1, 2 ...: programs make what needs names of its own in one order on all ranks.
+  int take_number() noexcept { return numbers_++; }
+
+  // Says that this rank makes a call. `call` is what all ranks have to agree in. Calls with an empty name are made in
+  // one order on all ranks. Who has announced one says later that it is ready, or has failed. Raises RuntimeError where
+  // no call can succeed any more, and in a process that was forked from that of the group.
+  RequestPtr announce(std::string name, std::string call);
+  void ready(const RequestPtr& request, Work work, int urgency);
+  void fail(const RequestPtr& request, Failure failure);
+  // Until the call is over. Raises its error.
+  void wait(const Request& request);
+  // All of it, for a call whose values are there.
+  void run(const std::string& name, std::string call, Work work);
+
+  // After the last call; waits until all ranks have come here, after which there is no wire. With a failure: that of
+  // this process, which the others are told; those that go on all the same are ended. Once.
+  void end(std::optional<Failure> failure);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // --- the thread of the group ---
+  void live(const Open& open, std::function<void(std::exception_ptr)> opened);
+  void work();
+  void take_events();
+  bool agree();
+  bool wants_to_agree() const;
+  void start_cycle();
+  bool end_cycle();
+  void conclude();
+  void carry_out(const Decision& decision);
+  static void complete(Request& request, std::optional<Failure> failure);
+  void fail_all(const Failure& failure);
+  void rest(Clock::duration idle);
+  void leave();
+  bool is_over();
+
+  const int process_;
+  int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;  // after the constructor nobody changes them
+  std::atomic<int> numbers_{0};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::deque<RequestPtr>> requests_;  // these: guarded by mutex_; without those that are over
+  std::map<std::string, uint64_t> announced_;               // how many by name
+  std::vector<Event> events_;                               // nobody has heard of
+  std::optional<Failure> broken_;
+  bool has_ended_ = false;
+
+  // Of the thread alone.
+  std::unique_ptr<Wire> wire_;
+  std::unique_ptr<Agreement> agreement_;
+  std::unique_ptr<Transfers> transfers_;
+  size_t ready_ = 0;  // calls that are ready here, and on which nobody has decided
+  bool is_ending_ = false;
+  std::optional<Failure> own_failure_;
+  std::vector<Event> untold_;
+  std::vector<std::byte> block_, blocks_;  // of this rank; of all in a cycle
+  std::vector<size_t> sizes_;
+  bool has_long_blocks_ = false;
+  TransferPtr cycle_;
+  Clock::duration pace_{};
+  Clock::time_point next_cycle_, last_news_;
+  std::optional<Clock::time_point> last_moment_;
+
+  std::thread thread_;  // the last: it uses what is above
+};
+
+}  // namespace headrace::collective

@@ -1,0 +1,218 @@
+#include "collective/operations.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "base/check.h"
+#include "engine/runtime.h"
+#include "ndarray/view.h"
+#include "op/invoke.h"
+#include "op/thread_state.h"
+
+namespace headrace::collective {
+namespace {
+
+constexpr double kTellCostNs = 500;
+
+std::string text_of(const char* operation, const std::string& name, const NDArray& value, const std::string& more) {
+  return fmt::format("{}{}({} of shape {}{})", operation, name.empty() ? "" : " of " + name + " ",
+                     dtype_name(value.dtype()), to_string(value.shape()), more);
+}
+
+NDArray on_host(const NDArray& value) {
+  const NDArray given = value.detach();
+  return contiguous(given.device().is_host() ? given : copied_to(given, {}));
+}
+
+NDArray back(const NDArray& result, Device device) { return device.is_host() ? result : copied_to(result, device); }
+
+Failure failure_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return {known.kind(), known.what()};
+  } catch (const std::exception& other) {
+    return {ErrorKind::kRuntime, other.what()};
+  }
+}
+
+// A call on its way through the engine.
+struct Exchange {
+  Exchange(Group& of, RequestPtr call, NDArray given, NDArray result, Work what)
+      : group(of), request(std::move(call)), input(std::move(given)), output(std::move(result)), work(what) {}
+  // Where the values could not be computed the first task is never run: the others are told.
+  ~Exchange() {
+    if (is_told) return;
+    const std::exception_ptr error = input.view()->storage()->var().error();
+    group.fail(request, error ? failure_of(error) : Failure{ErrorKind::kRuntime, "its values were never computed"});
+  }
+
+  static std::byte* data_of(const NDArray& array) {
+    return array.size() > 0 ? reinterpret_cast<std::byte*>(array.view()->data()) : nullptr;
+  }
+
+  void tell() {
+    work.input = data_of(input);
+    work.output = data_of(output);
+    if (work.what == Work::What::kGather && work.elements > 0) {
+      const size_t before = std::accumulate(work.sizes.begin(), work.sizes.begin() + group.rank(), size_t{0});
+      std::memcpy(work.output + before, work.input, work.sizes[static_cast<size_t>(group.rank())]);
+    }
+    is_told = true;
+    group.ready(request, work, urgency);
+  }
+
+  Group& group;
+  const RequestPtr request;
+  const NDArray input, output;  // in host memory, packed; nobody else knows the output yet
+  Work work;
+  const int urgency = thread_state().urgency;
+  bool is_told = false;
+};
+
+// Two tasks: one tells the group that the values are there, and waits for nothing; one waits for the group. So however
+// many calls wait here for other ranks, these learn what this one is ready for.
+void push(std::shared_ptr<Exchange> exchange) {
+  Var* const read = &exchange->input.view()->storage()->var();
+  Var* const written = &exchange->output.view()->storage()->var();
+  TaskSpec spec{.name = "distributed begin",
+                .reads = {&read, 1},
+                .writes = {&written, 1},
+                .cost_ns = kTellCostNs,
+                .priority = Priority::kHigh,
+                .urgency = exchange->urgency,
+                .fresh_writes = exchange->input.view() != exchange->output.view()};
+  runtime().engine.push(spec, [exchange] { exchange->tell(); });
+  spec.name = "distributed exchange";
+  spec.cost_ns = Engine::kInlineCostNs;
+  spec.bytes = static_cast<double>(exchange->input.size() * static_cast<int64_t>(item_size(exchange->input.dtype())));
+  spec.fresh_writes = false;
+  spec.may_block = true;
+  runtime().engine.push(spec, [exchange = std::move(exchange)] { exchange->group.wait(*exchange->request); });
+}
+
+NDArray exchanged(Group& group, const std::string& name, std::string call, const NDArray& input, NDArray output,
+                  Work work) {
+  work.dtype = input.dtype();
+  work.elements = static_cast<size_t>(input.size());
+  push(std::make_shared<Exchange>(group, group.announce(name, std::move(call)), input, output, std::move(work)));
+  return output;
+}
+
+void check_root(const char* operation, const Group& group, int root) {
+  check(root >= 0 && root < group.size(), ErrorKind::kValue, "{}: root {} is no rank; they are 0 to {}", operation,
+        root, group.size() - 1);
+}
+
+void check_size(const char* operation, size_t bytes) {
+  check(bytes < kMostBytes, ErrorKind::kValue,
+        "{}: {} bytes are too many for one call, which moves less than {}; make "
+        "several",
+        operation, bytes, kMostBytes);
+}
+
+}  // namespace
+
+NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArray& value) {
+  const NDArray input = on_host(value), output = NDArray::empty(value.shape(), value.dtype());
+  std::string call = text_of("all_reduce", name, value, fmt::format(", {}", fold_name(fold)));
+  return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFold, .fold = fold}),
+              value.device());
+}
+
+NDArray reduce_scatter(Group& group, const std::string& name, Fold fold, const NDArray& value) {
+  Shape part = value.shape();
+  check(!part.empty() && part[0] % group.size() == 0, ErrorKind::kValue,
+        "reduce_scatter: expected an array whose first axis can be divided by the {} ranks, got shape {}", group.size(),
+        to_string(value.shape()));
+  check_size("reduce_scatter", static_cast<size_t>(value.size()) * item_size(value.dtype()));
+  part[0] /= group.size();
+  const NDArray input = on_host(value), output = NDArray::empty(part, value.dtype());
+  std::string call = text_of("reduce_scatter", name, value, fmt::format(", {}", fold_name(fold)));
+  return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFoldParts, .fold = fold}),
+              value.device());
+}
+
+NDArray broadcast(Group& group, const std::string& name, const NDArray& value, int root) {
+  check_root("broadcast", group, root);
+  // A copy is written and read: what comes takes its place.
+  const NDArray output = copied_to(on_host(value), {});
+  std::string call = text_of("broadcast", name, value, fmt::format(", root {}", root));
+  return back(exchanged(group, name, std::move(call), output, output, {.what = Work::What::kBroadcast, .root = root}),
+              value.device());
+}
+
+NDArray all_gather(Group& group, const std::string& name, const NDArray& value) {
+  check(value.ndim() > 0, ErrorKind::kValue,
+        "all_gather: expected an array with an axis along which to join, got a scalar");
+  Shape shape = value.shape();
+  const int64_t own = std::exchange(shape[0], 1);
+  // Entries may differ in number, and in nothing else.
+  const std::string call =
+      fmt::format("all_gather{}({} of entries of shape {})", name.empty() ? "" : " of " + name + " ",
+                  dtype_name(value.dtype()), to_string(shape));
+  std::vector<int64_t> counts(static_cast<size_t>(group.size()));
+  counts[static_cast<size_t>(group.rank())] = own;
+  group.run(name, call,
+            {.what = Work::What::kGather,
+             .output = reinterpret_cast<std::byte*>(counts.data()),
+             .sizes = std::vector<size_t>(counts.size(), sizeof(int64_t))});
+  const size_t entry = std::accumulate(shape.begin(), shape.end(), item_size(value.dtype()),
+                                       [](size_t size, int64_t axis) { return size * static_cast<size_t>(axis); });
+  std::vector<size_t> sizes;
+  for (const int64_t count : counts) sizes.push_back(static_cast<size_t>(count) * entry);
+  check_size("all_gather", std::accumulate(sizes.begin(), sizes.end(), size_t{0}));
+  shape[0] = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  const NDArray input = on_host(value), output = NDArray::empty(shape, value.dtype());
+  return back(exchanged(group, name, call, input, output, {.what = Work::What::kGather, .sizes = std::move(sizes)}),
+              value.device());
+}
+
+std::vector<std::vector<std::byte>> gather_bytes(Group& group, const std::string& name,
+                                                 std::span<const std::byte> own) {
+  std::vector<uint64_t> counts(static_cast<size_t>(group.size()));
+  const auto rank = static_cast<size_t>(group.rank());
+  counts[rank] = own.size();
+  const std::string call = "all_gather_object" + (name.empty() ? "" : " of " + name);
+  group.run(name, call,
+            {.what = Work::What::kGather,
+             .output = reinterpret_cast<std::byte*>(counts.data()),
+             .sizes = std::vector<size_t>(counts.size(), sizeof(uint64_t))});
+  const std::vector<size_t> sizes(counts.begin(), counts.end());
+  const size_t bytes = std::accumulate(sizes.begin(), sizes.end(), size_t{0});
+  check_size("all_gather_object", bytes);
+  std::vector<std::byte> all(bytes);
+  std::copy(own.begin(), own.end(),
+            all.begin() +
+                static_cast<std::ptrdiff_t>(std::accumulate(sizes.begin(), sizes.begin() + group.rank(), size_t{0})));
+  group.run(name, call, {.what = Work::What::kGather, .output = all.data(), .sizes = sizes});
+  std::vector<std::vector<std::byte>> parts;
+  auto place = all.begin();
+  for (const size_t size : sizes) {
+    const auto end = place + static_cast<std::ptrdiff_t>(size);
+    parts.emplace_back(place, end);
+    place = end;
+  }
+  return parts;
+}
+
+std::vector<std::byte> broadcast_bytes(Group& group, const std::string& name, std::span<const std::byte> own,
+                                       int root) {
+  check_root("broadcast_object", group, root);
+  uint64_t size = own.size();
+  const std::string call = fmt::format("broadcast_object{} (root {})", name.empty() ? "" : " of " + name, root);
+  group.run(name, call,
+            {.what = Work::What::kBroadcast,
+             .elements = sizeof(size),
+             .output = reinterpret_cast<std::byte*>(&size),
+             .root = root});
+  std::vector<std::byte> bytes(size);
+  if (group.rank() == root) std::copy(own.begin(), own.end(), bytes.begin());
+  group.run(name, call,
+            {.what = Work::What::kBroadcast, .elements = bytes.size(), .output = bytes.data(), .root = root});
+  return bytes;
+}
+
+void barrier(Group& group) { group.run("", "barrier", {}); }
+
+}  // namespace headrace::collective

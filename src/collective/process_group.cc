@@ -1,0 +1,73 @@
+#include "collective/process_group.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "base/check.h"
+#include "collective/mpi_library.h"
+#include "engine/runtime.h"
+
+namespace headrace::collective {
+namespace {
+
+// The wire of a process that is alone: what it sends it has received.
+class LoneWire final : public Wire {
+ public:
+  int rank() const noexcept override { return 0; }
+  int size() const noexcept override { return 1; }
+  int local_rank() const noexcept override { return 0; }
+  int local_size() const noexcept override { return 1; }
+
+  TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
+    if (sizes[0]) std::memcpy(all, own, sizes[0]);
+    return done();
+  }
+  TransferPtr gather(Lane, std::byte*, std::span<const size_t>) override { return done(); }
+  TransferPtr broadcast(std::byte*, size_t, int) override { return done(); }
+  void abort(const std::string&) override { std::_Exit(1); }
+
+ private:
+  struct Done final : Transfer {
+    bool is_done() override { return true; }
+  };
+  static TransferPtr done() { return std::make_unique<Done>(); }
+};
+
+struct Membership {
+  std::mutex mutex;
+  std::atomic<Group*> group{nullptr};
+};
+
+Membership& membership() { return service<Membership>(); }
+
+}  // namespace
+
+// Left before the libraries below end.
+Group& process_group() {
+  Membership& own = membership();
+  if (Group* const known = own.group.load(std::memory_order_acquire)) return *known;
+  std::lock_guard guard(own.mutex);
+  if (!own.group) {
+    runtime();
+    const auto open = [] { return std::unique_ptr<Wire>(std::make_unique<LoneWire>()); };
+    own.group = is_started_by_mpi() ? new Group(mpi_library().open) : new Group(open);
+    std::atexit([] { leave_process_group(); });
+  }
+  return *own.group;
+}
+
+bool has_process_group() noexcept { return membership().group.load() != nullptr; }
+
+void leave_process_group(std::optional<std::string> failure) {
+  Group* const known = membership().group.load();
+  if (!known) return;
+  std::optional<Failure> reason;
+  if (failure) reason = Failure{ErrorKind::kRuntime, std::move(*failure)};
+  known->end(std::move(reason));
+}
+
+}  // namespace headrace::collective

@@ -1,0 +1,50 @@
+// Wire: what moves bytes between the ranks of a group. Group begins every transfer, in one thread of its own, and asks
+// whether it is done; nothing here waits. Transfers of one lane are begun in the same order on all ranks, those of
+// different lanes in any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace headrace::collective {
+
+enum class Lane : uint8_t { kAgreement, kScatter, kGather };
+inline constexpr size_t kLanes = 3;
+
+// What one transfer moves, all ranks together, is below this; whoever has more takes several.
+inline constexpr size_t kMostBytes = size_t{1} << 30;
+
+// A transfer on its way. It ends by itself before it is destroyed, unless the process ends.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  // Raises RuntimeError when it has failed, for which another rank is the reason.
+  virtual bool is_done() = 0;
+};
+using TransferPtr = std::unique_ptr<Transfer>;
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  virtual int local_rank() const noexcept = 0;  // among those of this machine
+  virtual int local_size() const noexcept = 0;
+
+  // In `own` there are parts for all ranks, one after the other, of sizes[r] bytes. Each rank is given those that are
+  // meant for it, of sizes[rank()] bytes, in the order of the ranks. Lane kScatter.
+  virtual TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) = 0;
+  // In `all` there is room for a part of each rank, of sizes[r] bytes, one after the other; that of this rank is there.
+  virtual TransferPtr gather(Lane lane, std::byte* all, std::span<const size_t> sizes) = 0;
+  // Writes what rank `root` has into `data` of the others. Lane kGather.
+  virtual TransferPtr broadcast(std::byte* data, size_t size, int root) = 0;
+
+  // Ends the other ranks' processes and this one: it has failed, and they wait for it.
+  [[noreturn]] virtual void abort(const std::string& why) = 0;
+};
+
+}  // namespace headrace::collective

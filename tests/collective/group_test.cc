@@ -1,0 +1,184 @@
+// Groups whose ranks are threads.
+#include "collective/group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "collective/operations.h"
+#include "tests/support/arrays.h"
+#include "tests/support/memory_wire.h"
+
+namespace headrace::collective {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using Floats = std::vector<float>;
+
+constexpr int kRanks = 3;
+
+TEST(Group, KnowsItsRanks) {
+  on_groups(kRanks, [](Group& group) {
+    EXPECT_EQ(group.size(), kRanks);
+    EXPECT_EQ(group.local_size(), kRanks);
+    EXPECT_EQ(group.local_rank(), group.rank());
+    EXPECT_EQ(group.take_number(), 0);
+    EXPECT_EQ(group.take_number(), 1);
+  });
+}
+
+TEST(Group, RaisesWhatKeepsTheWireFromOpening) {
+  const auto open = []() -> std::unique_ptr<Wire> { throw Error(ErrorKind::kOs, "no wire"); };
+  EXPECT_EQ(kind_of([&] { Group group(open); }), ErrorKind::kOs);
+}
+
+TEST(Group, ABarrierHoldsAllBack) {
+  std::atomic<int> arrived = 0;
+  on_groups(kRanks, [&](Group& group) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      barrier(group);
+      EXPECT_EQ(arrived, kRanks * round);
+      barrier(group);
+    }
+  });
+}
+
+// Of every way to the sum: sent whole, in parts, in chunks.
+TEST(Group, FoldsInTheOrderOfRanks) {
+  for (const int64_t size : {0, 1, 2, 1000, 70'001, 600'000}) {
+    for (const DType dtype : {DType::kFloat32, DType::kFloat16, DType::kBfloat16, DType::kInt8, DType::kFloat64}) {
+      if (size > 2000 && dtype != DType::kFloat32 && dtype != DType::kFloat16) continue;
+      const auto value_of = [&](int rank) { return varied({size}, dtype, 40 + static_cast<uint64_t>(rank)); };
+      const bool is_narrow = dtype == DType::kFloat16 || dtype == DType::kBfloat16;
+      NDArray expected = cast_to(value_of(0), is_narrow ? DType::kFloat32 : dtype);
+      for (int rank = 1; rank < kRanks; ++rank)
+        expected = call("elemwise_add", {expected, cast_to(value_of(rank), expected.dtype())});
+      const std::string bits = bytes_of(cast_to(expected, dtype));
+      on_groups(kRanks, [&](Group& group) {
+        const NDArray own = value_of(group.rank());
+        EXPECT_EQ(bytes_of(all_reduce(group, "", Fold::kSum, own)), bits) << size << dtype_name(dtype);
+        EXPECT_EQ(bytes_of(own), bytes_of(value_of(group.rank())));
+      });
+    }
+  }
+}
+
+TEST(Group, GreatestAndLeast) {
+  on_groups(kRanks, [](Group& group) {
+    const auto own = static_cast<float>(group.rank());
+    const NDArray value = array({own, -own, group.rank() == 1 ? std::nanf("") : own});
+    const Floats greatest = all_reduce(group, "", Fold::kMax, value).to_vector<float>();
+    EXPECT_EQ(greatest[0], 2);
+    EXPECT_EQ(greatest[1], 0);
+    EXPECT_TRUE(std::isnan(greatest[2]));
+    EXPECT_EQ(all_reduce(group, "", Fold::kMin, value).to_vector<float>()[1], -2);
+  });
+}
+
+TEST(Group, ScattersWhatItHasReduced) {
+  on_groups(kRanks, [](Group& group) {
+    Floats values(6);
+    std::iota(values.begin(), values.end(), 0.0F);
+    const auto own = static_cast<float>(2 * group.rank());
+    const NDArray part = reduce_scatter(group, "", Fold::kSum, array(values, {3, 2}));
+    EXPECT_EQ(part.shape(), (Shape{1, 2}));
+    EXPECT_THAT(part.to_vector<float>(), ElementsAre(3 * own, 3 * (own + 1)));
+    EXPECT_EQ(kind_of([&] { reduce_scatter(group, "", Fold::kSum, array(values, {2, 3})); }), ErrorKind::kValue);
+  });
+}
+
+TEST(Group, GathersArraysOfDifferentLengths) {
+  on_groups(kRanks, [](Group& group) {
+    const NDArray own = full({group.rank(), 2}, group.rank(), DType::kFloat32, {});
+    const NDArray all = all_gather(group, "", own);
+    EXPECT_EQ(all.shape(), (Shape{3, 2}));
+    EXPECT_THAT(all.to_vector<float>(), ElementsAre(1, 1, 2, 2, 2, 2));
+    EXPECT_EQ(kind_of([&] { all_gather(group, "", full({}, 1, DType::kFloat32, {})); }), ErrorKind::kValue);
+  });
+}
+
+TEST(Group, BroadcastsWhatTheRootHas) {
+  on_groups(kRanks, [](Group& group) {
+    const NDArray own = full({70'000}, group.rank(), DType::kFloat32, {});
+    EXPECT_THAT(broadcast(group, "", own, 2).to_vector<float>(), Each(2));
+    EXPECT_THAT(own.to_vector<float>(), Each(group.rank()));
+    EXPECT_EQ(kind_of([&] { broadcast(group, "", own, 3); }), ErrorKind::kValue);
+    const std::string text = group.rank() == 1 ? "words" : "";
+    const auto bytes = broadcast_bytes(group, "", std::as_bytes(std::span(text)), 1);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()), "words");
+    const auto all = gather_bytes(group, "", std::as_bytes(std::span(text)));
+    EXPECT_EQ(all[0].size() + all[2].size(), 0U);
+    EXPECT_EQ(all[1].size(), 5U);
+  });
+}
+
+TEST(Group, NamedCallsComeInAnyOrder) {
+  constexpr int kCalls = 40;
+  on_groups(kRanks, [](Group& group) {
+    std::vector<NDArray> sums(kCalls);
+    for (int i = 0; i < kCalls; ++i) {
+      const int number = (i * (2 * group.rank() + 1) + group.rank()) % kCalls;
+      sums[static_cast<size_t>(number)] =
+          all_reduce(group, std::to_string(number), Fold::kSum, full({100 * number}, number, DType::kFloat32, {}));
+    }
+    for (int number = 0; number < kCalls; ++number)
+      EXPECT_THAT(sums[static_cast<size_t>(number)].to_vector<float>(), Each(kRanks * number));
+  });
+}
+
+TEST(Group, AnErrorOfOneIsEverybodys) {
+  on_groups(kRanks, [](Group& group) {
+    NDArray value = array({1, 2});
+    if (group.rank() == 1) value = call("take", {value, array({9, 9})}, {{"mode", std::string("raise")}});
+    const NDArray sum = all_reduce(group, "", Fold::kSum, value);
+    EXPECT_EQ(kind_of([&] { sum.wait_to_read(); }), ErrorKind::kIndex);
+    EXPECT_THAT(all_reduce(group, "", Fold::kSum, array({1, 2})).to_vector<float>(), ElementsAre(3, 6));
+  });
+}
+
+TEST(Group, DifferentCallsAreAnErrorOnAllRanks) {
+  on_groups(kRanks, [](Group& group) {
+    const NDArray value = full({2 + group.rank() / 2}, 1, DType::kFloat32, {});
+    const auto sum = [&] { all_reduce(group, "", Fold::kSum, value).wait_to_read(); };
+    EXPECT_THAT(sum, ThrowsMessage<Error>(testing::AllOf(HasSubstr("float32 of shape (2,)"), HasSubstr("(3,)"))));
+    EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("all ranks must make the same calls")));
+  });
+}
+
+TEST(Group, WhoWaitsForARankThatHasEndedIsTold) {
+  on_groups(2, [](Group& group) {
+    if (group.rank() == 1) return;
+    EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("rank 1 has ended, but rank 0 calls barrier")));
+  });
+  on_groups(2, [](Group& group) {
+    if (group.rank() == 1) return group.end(Failure{ErrorKind::kRuntime, "ValueError: mine"});
+    EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("ValueError: mine")));
+    EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("ValueError: mine")));
+  });
+}
+
+TEST(Group, AfterTheEndThereAreNoCalls) {
+  on_groups(2, [](Group& group) {
+    group.end({});
+    EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("had left the others")));
+  });
+}
+
+// Ranks wait for different calls: told after some seconds.
+TEST(Group, RanksThatWaitForEachOtherAreToldSlow) {
+  on_groups(2, [](Group& group) {
+    const auto wait = [&] {
+      if (group.rank() == 0) return barrier(group);
+      all_reduce(group, "loss", Fold::kSum, array({1})).wait_to_read();
+    };
+    EXPECT_THAT(wait, ThrowsMessage<Error>(testing::AllOf(HasSubstr("rank 0 calls barrier"), HasSubstr("of loss"))));
+  });
+}
+
+}  // namespace
+}  // namespace headrace::collective

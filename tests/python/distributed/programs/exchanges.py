@@ -1,0 +1,124 @@
+"""Exchanges of several ranks, and what stores over them do: asserts."""
+
+import numpy
+import pytest
+
+import headrace as mx
+from headrace import autograd, distributed, gpu, kv, nd, np, optimizer
+from headrace.base import MXNetError
+
+rank, size = distributed.rank(), distributed.size()
+
+
+def check_exchanges():
+    assert distributed.is_initialized()
+    assert (distributed.local_rank(), distributed.local_size()) == (rank, size)
+    own = nd.array([rank, 1.0])
+    total = distributed.all_reduce(own)
+    assert type(total) is nd.NDArray and total.asnumpy().tolist() == [sum(range(size)), size]
+    assert own.asnumpy().tolist() == [rank, 1]
+    assert distributed.all_reduce(np.array([rank]), "max").item() == size - 1
+    assert type(distributed.all_reduce(np.array([rank]))) is np.ndarray
+    assert distributed.all_reduce(own, "mean").asnumpy().tolist() == [(size - 1) / 2, 1]
+    large = numpy.random.RandomState(rank).rand(700_001).astype("float32")
+    expected = numpy.zeros_like(large)
+    for other in range(size):
+        expected += numpy.random.RandomState(other).rand(700_001).astype("float32")
+    assert (distributed.all_reduce(nd.array(large)).asnumpy() == expected).all()
+    part = distributed.reduce_scatter(nd.arange(2 * size))
+    assert part.asnumpy().tolist() == [size * (2 * rank), size * (2 * rank + 1)]
+    rows = distributed.all_gather(nd.full((rank + 1, 2), rank))
+    assert rows.shape == (size * (size + 1) // 2, 2) and rows.asnumpy()[-1].tolist() == [size - 1] * 2
+    assert distributed.broadcast(own, root=1).asnumpy().tolist() == [1, 1]
+    assert distributed.broadcast_object({"rank": rank} if rank == 1 else None, root=1) == {"rank": 1}
+    assert distributed.all_gather_object("x" * rank) == ["x" * other for other in range(size)]
+    named = {name: nd.full((3,), rank) for name in ("a", "b", "c")}
+    order = sorted(named, reverse=rank % 2 == 1)
+    sums = {name: distributed.all_reduce(named[name], name=name) for name in order}
+    assert all(one.asnumpy().tolist() == [sum(range(size))] * 3 for one in sums.values())
+    distributed.barrier()
+
+
+def check_errors_before_anything_is_sent():
+    for call, error, text in (
+        (lambda: distributed.all_reduce([1.0]), TypeError, "expected an array, got list"),
+        (lambda: distributed.all_reduce(nd.ones((2,)), "product"), ValueError, "no reduction 'product'"),
+        (
+            lambda: distributed.all_reduce(nd.ones((2,), dtype="int32"), "mean"),
+            TypeError,
+            "floats, got int32",
+        ),
+        (lambda: distributed.broadcast(nd.ones((2,)), root=size), ValueError, "is no rank"),
+        (lambda: distributed.reduce_scatter(nd.ones((size + 1,))), ValueError, "can be divided"),
+        (lambda: kv.create("dist_async"), ValueError, "needs servers"),
+        (lambda: distributed.all_reduce(nd.ones((2, 2)).tostype("row_sparse")), TypeError, "dense"),
+    ):
+        with pytest.raises(error, match=text):
+            call()
+
+
+def check_simulated_gpus():
+    """Sums of arrays of devices."""
+    mx.sim.configure(gpus=2)
+    arrays = [nd.full((500, 40), rank + 1, ctx=gpu(i)) for i in range(2)]
+    total = distributed.all_reduce(arrays[0])
+    assert total.ctx == gpu(0) and (total.asnumpy() == sum(range(size + 1))).all()
+    store = kv.create("mpi")
+    store.init("w", nd.zeros((500, 40)))
+    store.pushpull("w", arrays)
+    assert all((one.asnumpy() == 2 * sum(range(size + 1))).all() for one in arrays)
+
+
+def check_stores():
+    store = kv.create("dist_sync")  # without servers, as 'mpi'
+    assert (store.type, store.rank, store.num_workers) == ("dist_sync", rank, size)
+    assert store.is_capable("distributed") and store.is_capable("optimizer")
+    assert not store.is_capable("asynchronous")
+    store.set_optimizer(optimizer.SGD(learning_rate=0.5))
+    store.init(3, nd.full((2,), rank))
+    out = nd.zeros((2,))
+    store.pushpull(3, nd.ones((2,)), out=out)
+    assert out.asnumpy().tolist() == [-0.5 * size] * 2
+    compressed = kv.create("mpi")
+    compressed.set_gradient_compression({"type": "2bit", "threshold": 1.0})
+    compressed.init("c", nd.zeros((2,)))
+    out = nd.zeros((2,))
+    for expected in ([0, size], [size, 0]):
+        compressed.pushpull("c", nd.array([0.75, 1.0 if expected[1] else 0.0]), out=out)
+        assert out.asnumpy().tolist() == expected
+    rows = kv.create("mpi")
+    rows.init("r", nd.zeros((6, 2)).tostype("row_sparse"))
+    rows.push("r", nd.sparse.row_sparse_array((nd.ones((2, 2)), [rank, 5]), shape=(6, 2)))
+    out = nd.sparse.zeros("row_sparse", (6, 2))
+    rows.row_sparse_pull("r", out=out, row_ids=nd.array([0, 5]))
+    assert out.asnumpy()[:, 0].tolist() == [1, 0, 0, 0, 0, size]
+    store.barrier()
+
+
+def check_that_a_failure_is_everybodys():
+    value = nd.ones((2,))
+    if rank == 1:
+        value = nd.take(value, nd.array([9, 9]), mode="raise")
+    failed = distributed.all_reduce(value)
+    with pytest.raises(IndexError, match="on rank 1" if rank != 1 else "9"):
+        failed.asnumpy()
+    assert distributed.all_reduce(nd.ones((2,))).asnumpy().tolist() == [size] * 2
+
+
+def check_overlap():
+    """Calls return while values are computed that others wait for."""
+    with autograd.pause():
+        value = nd.ones((300, 300))
+        for _ in range(20):
+            value = nd.dot(value, value) / 300
+        total = distributed.all_reduce(value)
+    numpy.testing.assert_allclose(total.asnumpy(), size, rtol=1e-3)
+
+
+for check in [one for name, one in sorted(globals().items()) if name.startswith("check_")]:
+    check()
+mx.waitall()
+distributed.shutdown()
+with pytest.raises(MXNetError, match="had left the others"):
+    distributed.barrier()
+print("all as it should be")

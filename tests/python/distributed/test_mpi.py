@@ -1,0 +1,166 @@
+"""Jobs whose ranks mpirun starts, and which have no servers."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy
+import pytest
+
+from headrace import _core, distributed, kv, nd
+
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
+SECONDS = 120  # that a job may take on a busy machine
+
+
+def why_not():
+    """Why this machine cannot run such jobs."""
+    if shutil.which("mpirun") is None:
+        return "there is no mpirun (openmpi-bin)"
+    module = pathlib.Path(_core.__file__)
+    places = (module.parent, module.parents[2] / "lib")
+    if not any((place / "libheadrace_mpi.so").exists() for place in places):
+        return "Headrace was built without MPI (libopenmpi-dev)"
+    return None
+
+
+needs_mpi = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+
+def launch(program, *arguments, ranks=3, through=()):
+    """The finished process of a job, started by our launcher."""
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", str(ranks), sys.executable, *through]
+    command += [str(PROGRAMS / f"{program}.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+
+
+def text_of(job):
+    return job.stdout + job.stderr
+
+
+def of_workers(text, ranks=3):
+    return [f"[worker {rank}] {text}" for rank in range(ranks)]
+
+
+def test_a_process_alone_is_the_only_rank():
+    code = (
+        "from headrace import distributed, kv, nd\n"
+        "assert not distributed.is_initialized()\n"
+        "assert (distributed.rank(), distributed.size(), distributed.local_size()) == (0, 1, 1)\n"
+        "assert distributed.all_reduce(nd.array([2.0])).asscalar() == 2\n"
+        "assert distributed.reduce_scatter(nd.array([2.0, 3])).asnumpy().tolist() == [2, 3]\n"
+        "assert distributed.all_gather(nd.array([2.0])).asnumpy().tolist() == [2]\n"
+        "assert distributed.broadcast(nd.array([2.0])).asscalar() == 2\n"
+        "assert distributed.broadcast_object('x') == 'x' and distributed.all_gather_object(1) == [1]\n"
+        "store = kv.create('mpi'); store.init(0, nd.ones((2,))); store.push(0, nd.array([3.0, 4]))\n"
+        "out = nd.zeros((2,)); store.pull(0, out=out); store.barrier()\n"
+        "assert out.asnumpy().tolist() == [3, 4] and not store.is_capable('distributed')\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_", "PMI"))}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=SECONDS, env=environment)
+
+
+def test_the_kind_is_known():
+    assert "mpi" in kv.kinds() and kv.is_capable("mpi", "distributed")
+    with pytest.raises(TypeError, match="expected an array"):
+        distributed.all_gather(nd)
+
+
+@needs_mpi
+def test_ranks_exchange_arrays():
+    job = launch("exchanges")
+    assert job.returncode == 0, text_of(job)
+    assert sorted(job.stdout.splitlines()) == of_workers("all as it should be")
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("kvstore", "optimizer", "update_on_kvstore"), [("mpi", "adam", "None"), ("dist_sync", "sgd", "False")]
+)
+def test_ranks_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kvstore):
+    program = [sys.executable, str(PROGRAMS / "train.py"), str(tmp_path), "none", optimizer]
+    subprocess.run(program, check=True, timeout=SECONDS)
+    alone = numpy.load(tmp_path / "0.npy")
+    job = launch("train", str(tmp_path), kvstore, optimizer, update_on_kvstore)
+    assert job.returncode == 0, text_of(job)
+    shared = [numpy.load(tmp_path / f"{rank}.npy") for rank in range(3)]
+    numpy.testing.assert_allclose(shared[0], alone, rtol=1e-4, atol=1e-5)
+    assert (shared[1] == shared[0]).all() and (shared[2] == shared[0]).all()
+
+
+@needs_mpi
+def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
+    digests = set()
+    for update_on_kvstore in ("True", "True", "False"):
+        job = launch("skips", "5", update_on_kvstore)
+        assert job.returncode == 0, text_of(job)
+        digests.update(line.split("] ")[1] for line in job.stdout.splitlines())
+    assert len(digests) == 1 and "digest" in digests.pop()
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("what", "texts"),
+    [
+        ("shape", ("init of key 'v'", "shape (2,)", "shape (3,)")),
+        ("dtype", ("float32 of shape (2,)", "float64 of shape (2,)")),
+        ("call", ("rank 0 calls barrier", "rank 1 calls all_reduce of push of key 'w'")),
+    ],
+)
+def test_ranks_that_do_not_agree_are_told_on_all_ranks(what, texts):
+    job = launch("mismatch", what)
+    seen = [line for line in job.stdout.splitlines() if "seen by" in line]
+    assert len(seen) == 3, text_of(job)
+    assert all("soon" in line and all(text in line for text in texts) for line in seen), text_of(job)
+    assert job.returncode == 0, text_of(job)
+
+
+@needs_mpi
+def test_who_waits_for_a_rank_that_has_ended_is_told():
+    job = launch("mismatch", "end")
+    seen = [line for line in job.stdout.splitlines() if "seen by" in line]
+    assert len(seen) == 2 and all("rank 1 has ended, but rank" in line for line in seen), text_of(job)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("what", "status", "fate"),
+    [("kill", 137, "worker 1 was ended by SIGKILL"), ("error", 1, "worker 1 ended with status 1")],
+)
+def test_a_rank_that_dies_ends_the_job(what, status, fate):
+    job = launch("mismatch", what)
+    assert job.returncode == status, text_of(job)
+    assert f"headrace.launch: {fate}" in job.stderr, text_of(job)
+    if what == "error":
+        seen = [line for line in job.stdout.splitlines() if "seen by" in line]
+        assert all("rank 1 has failed (ValueError: mine)" in line for line in seen) and seen, text_of(job)
+
+
+@needs_mpi
+def test_programs_of_horovod_run_under_plain_mpirun():
+    command = ["mpirun", "--oversubscribe", "-n", "2"]
+    command += ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    command += [sys.executable, "-m", "headrace.mxnet", str(PROGRAMS / "with_horovod.py")]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, text_of(job)
+    lines = job.stdout.splitlines()
+    assert len(lines) == 2 and lines[0] == lines[1] and lines[0].startswith("weights"), text_of(job)
+
+
+class TestErrors:
+    def test_without_mpirun_the_package_is_named(self, tmp_path):
+        job = subprocess.run(
+            [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", "true"],
+            env={**os.environ, "PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert job.returncode == 1 and "apt install openmpi-bin" in job.stderr
+
+    def test_servers_and_mpi_exclude_each_other(self):
+        command = [sys.executable, "-m", "headrace.launch", "--mpi", "-s", "1", "true"]
+        job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        assert job.returncode == 2 and "not allowed with" in job.stderr
