@@ -50,7 +50,13 @@ class _RandomFactor(HostTransform):
 
 
 class RandomBrightness(_RandomFactor):
-    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness."""
+    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomBrightness(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, brightness):
         super().__init__(brightness)
@@ -61,7 +67,13 @@ class RandomBrightness(_RandomFactor):
 
 
 class RandomContrast(_RandomFactor):
-    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast."""
+    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomContrast(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, contrast):
         super().__init__(contrast)
@@ -75,6 +87,11 @@ class RandomContrast(_RandomFactor):
 class RandomSaturation(_RandomFactor):
     """Multiplies the differences from each element's gray by a factor from max(0, 1 - saturation) to 1 +
     saturation.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomSaturation(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, saturation):
@@ -86,7 +103,13 @@ class RandomSaturation(_RandomFactor):
 
 
 class RandomHue(_RandomFactor):
-    """Turns colours around the gray axis by up to half a circle times `hue`; gray images stay."""
+    """Turns colours around the gray axis by up to half a circle times `hue`; gray images stay.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomHue(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, hue):
         super().__init__(hue)
@@ -102,7 +125,13 @@ class RandomHue(_RandomFactor):
 
 
 class RandomColorJitter(HostTransform):
-    """RandomBrightness, RandomContrast, RandomSaturation and RandomHue in random order."""
+    """RandomBrightness, RandomContrast, RandomSaturation and RandomHue in random order.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomColorJitter(0.3, 0.3, 0.3, 0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
         super().__init__()
@@ -119,6 +148,11 @@ class RandomColorJitter(HostTransform):
 class RandomLighting(HostTransform):
     """Adds to all elements one colour along the principal components of ImageNet's colours; `alpha` is the
     standard deviation of the three factors. ValueError: not 3 channels.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomLighting(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, alpha):
@@ -135,7 +169,13 @@ class RandomLighting(HostTransform):
 
 
 class RandomGray(HostTransform):
-    """Makes all channels the gray with probability `p`."""
+    """Makes all channels the gray with probability `p`.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomGray(p=1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, p=0.5):
         super().__init__()
