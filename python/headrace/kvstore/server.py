@@ -20,7 +20,12 @@ class _Served:
 
 
 class KVStoreServer:
-    """A server of a job. `kvstore` is not needed: MXNet's programs give one."""
+    """A server of a job. `kvstore` is not needed: MXNet's programs give one.
+
+    Examples
+    --------
+    >>> mx.kvstore.KVStoreServer  # doctest: +SKIP
+    """
 
     def __init__(self, kvstore=None):
         self.kvstore = kvstore
