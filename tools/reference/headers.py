@@ -188,6 +188,6 @@ def operator_functions(text: str) -> dict[str, str]:
     for one in declarations(text):
         if not one.is_type:
             name = f"{one.namespace}::{one.name}"
-            code = one.code.removeprefix("inline ")
+            code = one.code.removeprefix("inline ").replace(f" {one.name}(", f" {name}(", 1)
             found[name] = f"{found[name]}\n{code}" if name in found else code
     return found

@@ -125,10 +125,9 @@ def function_text(member: Member) -> str:
 
 def class_text(member: Member) -> str:
     cls = member.value
-    bases = ", ".join(
-        f"`{base.__name__}`" for base in cls.__bases__ if base.__module__.startswith("headrace.")
-    )
-    parts = [f"Bases: {bases}"] if bases and "_core" not in bases else []
+    named = [base for base in cls.__bases__ if base.__module__.startswith("headrace.")]
+    bases = ", ".join(f"`{base.__name__}`" for base in named if not base.__name__.startswith("_"))
+    parts = [f"Bases: {bases}"] if bases else []
     parts.append(prose.markdown(docstring(cls)))
     operators = []
     for name, value in own_attributes(cls):

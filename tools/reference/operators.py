@@ -100,7 +100,7 @@ def _facts(op: dict[str, Any]) -> Iterator[str]:
     symbols = [f"sym.{path.partition('.')[2]}" for path in paths if path.startswith("nd.")]
     names = ", ".join(f"`{path}`" for path in [*paths, *symbols])
     aliases = ", ".join(f"`{name}`" for name in [op["name"], *op["aliases"]])
-    yield f"**Names** {names}; in symbol files {aliases}"
+    yield f"**Names:** {names}; in symbol files {aliases}."
     if op["is_view"]:
         yield "The result shares memory with the array."
     if op["zero_gradient"]:

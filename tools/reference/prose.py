@@ -8,6 +8,7 @@ import textwrap
 SECTION = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 # A name, what is said behind it, and indented lines.
 ENTRY = re.compile(r"^(\S.*?)(?: : (.*))?\n((?: .*\n)*)", re.MULTILINE)
+TYPE_END = re.compile(r"(?:None|int|float|bool|str|dtype|ints|floats|\d|\w\|\w+)$")
 CODE = re.compile(r"(``.*?``|`[^`]*`)", re.DOTALL)
 
 
@@ -69,6 +70,6 @@ def _section(title: str, body: str) -> str:
 def _item(entry: tuple[str, str, str]) -> str:
     name, about, lines = entry
     description = " ".join(lines.split())
-    is_sentence = description[:1].isupper() and about and about[-1] not in ".;:,"
+    is_sentence = about and (TYPE_END.search(about) or description[:1].isupper() and about[-1] not in ".;:,")
     text = (". " if is_sentence else " ").join(filter(None, [about, description]))
     return f"- `{name}`" + (f": {escaped(text)}" if text else "")

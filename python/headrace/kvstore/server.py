@@ -24,7 +24,8 @@ class KVStoreServer:
 
     Examples
     --------
-    >>> mx.kvstore.KVStoreServer  # doctest: +SKIP
+    >>> from headrace.kvstore.server import KVStoreServer
+    >>> KVStoreServer().run()  # doctest: +SKIP
     """
 
     def __init__(self, kvstore=None):
