@@ -57,6 +57,15 @@ class Executor:
     `args` and `args_grad` are lists in the order of list_arguments() or dictionaries, `aux_states` of
     list_auxiliary_states(); `grad_req` is 'write', 'add' or 'null' for all, or a list or dictionary of these.
     ValueError: an argument is missing, or a request is none of these words.
+
+    Examples
+    --------
+    >>> x = sym.var("x")
+    >>> executor = (x * 2).bind(mx.cpu(), {"x": nd.array([1, 2])})
+    >>> executor.forward()
+    [
+    [2. 4.]
+    <NDArray 2 @cpu(0)>]
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):

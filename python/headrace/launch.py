@@ -143,7 +143,7 @@ class Process:
 class MpiRun(Process):
     """mpirun, with the ranks that it starts; these name their lines themselves."""
 
-    def __init__(self, options):
+    def __init__(self, options, variables):
         mpirun = shutil.which("mpirun")
         if mpirun is None:
             raise SystemExit(
@@ -157,7 +157,7 @@ class MpiRun(Process):
         script = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
         command += [sys.executable, "-I", script, *options.command]
         self._told = None  # by the first rank that has failed
-        super().__init__("mpirun", command, {**os.environ, "PYTHONUNBUFFERED": "1"})
+        super().__init__("mpirun", command, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
 
     def show(self, line):
         if line.startswith("[worker "):
@@ -205,7 +205,7 @@ class Job:
     def _start(self):
         options = self._options
         if options.mpi:
-            self._workers.append(MpiRun(options))
+            self._workers.append(MpiRun(options, self._variables))
             return
         servers = options.num_servers or 1
         environment = {

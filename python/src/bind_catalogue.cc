@@ -1,11 +1,14 @@
 // The catalogue as Python sees it: functions by path, descriptions for documentation, stubs and tests.
 
+#include <unordered_map>
+
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op_function.h"
+#include "ops/families.h"
 
 namespace nb = nanobind;
 
@@ -61,6 +64,14 @@ nb::dict describe_sample(const OpDef& op, const Sample& sample) {
   d["inputs"] = inputs;
   d["attrs"] = attrs;
   return d;
+}
+
+// Registered name to the number of the operator's family in the list of ops/families.h.
+std::unordered_map<std::string, size_t> family_numbers() {
+  std::unordered_map<std::string, size_t> numbers;
+  for (size_t i = 0; i < std::size(kFamilies); ++i)
+    for (const OpDef& op : kFamilies[i]()) numbers.emplace(op.name, i);
+  return numbers;
 }
 
 nb::dict describe(const OpDef& op) {
@@ -154,7 +165,12 @@ void bind_catalogue(nb::module_& m) {
       [] {
         return translated([] {
           nb::list all;
-          for (const OpDef& op : catalogue().all()) all.append(describe(op));
+          const auto families = family_numbers();
+          for (const OpDef& op : catalogue().all()) {
+            nb::dict described = describe(op);
+            described["family"] = families.at(op.name);
+            all.append(described);
+          }
           return all;
         });
       },

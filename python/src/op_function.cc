@@ -81,6 +81,19 @@ PyObject* op_function_signature(PyObject* self, void*) {
   });
 }
 
+// "int or None, at least 1": what a field takes.
+std::string type_text(const FieldInfo& field) {
+  // In the order of FieldKind.
+  static const char* const kinds[] = {"bool",  "int",           "float",         "float",          "str",
+                                      "dtype", "tuple of ints", "tuple of ints", "tuple of floats"};
+  std::string text = field.choices ? field.choices : kinds[static_cast<size_t>(field.kind)];
+  if (field.nullable) text += " or None";
+  const bool has_least = field.bounds.least > -kInf, has_most = field.bounds.most < kMostInt;
+  if (has_least && has_most) return text + fmt::format(", from {} to {}", field.bounds.least, field.bounds.most);
+  if (has_least) return text + fmt::format(", at least {}", field.bounds.least);
+  return has_most ? text + fmt::format(", at most {}", field.bounds.most) : text;
+}
+
 PyObject* op_function_doc(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
@@ -88,8 +101,7 @@ PyObject* op_function_doc(PyObject* self, void*) {
     const auto arguments = arguments_of(*f.op);
     if (!arguments.empty()) text += "\nParameters\n----------\n";
     for (const FieldInfo& field : arguments)
-      text += fmt::format("{}{}\n    {}\n", field.name, field.choices ? fmt::format(" : {}", field.choices) : "",
-                          field.doc);
+      text += fmt::format("{} : {}\n    {}\n", field.name, type_text(field), field.doc);
     return PyUnicode_FromString(text.c_str());
   });
 }

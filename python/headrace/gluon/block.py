@@ -40,6 +40,22 @@ class Block:
 
     Names are made by the enclosing `name_scope` and, outside of any, by the thread's NameManager. In np mode
     a block must return np arrays.
+
+    Examples
+    --------
+    >>> class Twice(gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.dense = nn.Dense(2, prefix="dense_")
+    ...     def forward(self, x):
+    ...         return self.dense(x) * 2
+    >>> net = Twice(prefix="twice_")
+    >>> net.initialize(init.One())
+    >>> net(nd.array([[1, 2]]))
+    [[6. 6.]]
+    <NDArray 1x2 @cpu(0)>
+    >>> sorted(net.collect_params())
+    ['dense_bias', 'dense_weight']
     """
 
     # What `save` and `summary` ask every block.

@@ -136,6 +136,19 @@ class ImageRecordIter(RecordBatches):
         An option is missing or has a value that there is not, a file cannot be read, a record is damaged
         (with the file and its byte) or has another number of labels than `label_width`. Where the pixels of
         an image are damaged, or it is too small: when they are read.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images.rec")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype
+    ((1, 3, 8, 8), <class 'numpy.float32'>)
     """
 
     _known = READING | NORMALIZING | _AUGMENTING | _OTHERS
@@ -186,20 +199,76 @@ class ImageRecordIter(RecordBatches):
 
 
 class ImageRecordUInt8Iter(ImageRecordIter):
-    """An ImageRecordIter with dtype uint8."""
+    """An ImageRecordIter with dtype uint8.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images.rec")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageRecordUInt8Iter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype
+    ((1, 3, 8, 8), <class 'numpy.uint8'>)
+    """
 
     _dtype = "uint8"
 
 
 class ImageRecordInt8Iter(ImageRecordIter):
-    """An ImageRecordIter with dtype int8."""
+    """An ImageRecordIter with dtype int8.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images.rec")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageRecordInt8Iter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype
+    ((1, 3, 8, 8), <class 'numpy.int8'>)
+    """
 
     _dtype = "int8"
 
 
 class ImageRecordIter_v1(ImageRecordIter):
-    """An ImageRecordIter under the name of MXNet's older one."""
+    """An ImageRecordIter under the name of MXNet's older one.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images.rec")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageRecordIter_v1(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype
+    ((1, 3, 8, 8), <class 'numpy.float32'>)
+    """
 
 
 class ImageRecordUInt8Iter_v1(ImageRecordUInt8Iter):
-    """An ImageRecordUInt8Iter under the name of MXNet's older one."""
+    """An ImageRecordUInt8Iter under the name of MXNet's older one.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images.rec")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageRecordUInt8Iter_v1(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype
+    ((1, 3, 8, 8), <class 'numpy.uint8'>)
+    """

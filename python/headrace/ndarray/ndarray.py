@@ -46,6 +46,21 @@ class NDArray(_core.Array):
 
     Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values.
     Made by ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
+
+    Examples
+    --------
+    >>> x = nd.array([[1, 2], [3, 4]])
+    >>> x + 1
+    [[2. 3.]
+     [4. 5.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> x[0], x.shape, x.dtype, x.context
+    (
+    [1. 2.]
+    <NDArray 2 @cpu(0)>, (2, 2), <class 'numpy.float32'>, cpu(0))
+    >>> x.asnumpy()
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
 
     __slots__ = ()

@@ -11,6 +11,15 @@ class Updater:
     An index is a number or a name; stores give names as bytes. `states` maps an index to the optimizer's
     state of that parameter; states are made at the first update.
     What is prepared for lists is kept until other list objects come, so the items of a list must not change.
+
+    Examples
+    --------
+    >>> update = mx.optimizer.Updater(mx.optimizer.SGD(learning_rate=0.5))
+    >>> weight = nd.array([1, 2])
+    >>> update(0, nd.array([1, 1]), weight)
+    >>> weight
+    [0.5 1.5]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, optimizer):

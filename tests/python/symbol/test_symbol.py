@@ -7,6 +7,7 @@ import pickle
 
 import numpy
 import pytest
+import recorded
 
 import headrace as mx
 from headrace import sym
@@ -290,8 +291,8 @@ def test_files_that_are_none(tmp_path):
         "symbol_module",
     ],
 )
-def test_files_of_mxnet_are_written_as_they_were(name, interop):
-    folder = interop / "networks" / name
+def test_files_of_mxnet_are_written_as_they_were(name):
+    folder = recorded.network(name)
     text = (folder / f"{name}-symbol.json").read_text()
     known = {one for op in mx._core.catalogue() for one in (op["name"], *op["aliases"])}
     missing = {node["op"] for node in json.loads(text)["nodes"]} - known - {"null"}

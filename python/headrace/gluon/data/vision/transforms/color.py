@@ -37,7 +37,13 @@ class _RandomFactor(ImageOperator):
 
 
 class RandomBrightness(_RandomFactor):
-    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness."""
+    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomBrightness(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     _operator = "random_brightness"
 
@@ -46,7 +52,13 @@ class RandomBrightness(_RandomFactor):
 
 
 class RandomContrast(_RandomFactor):
-    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast."""
+    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomContrast(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     _operator = "random_contrast"
 
@@ -57,6 +69,11 @@ class RandomContrast(_RandomFactor):
 class RandomSaturation(_RandomFactor):
     """Multiplies the differences from each element's gray by a factor from max(0, 1 - saturation) to 1 +
     saturation.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomSaturation(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     _operator = "random_saturation"
@@ -70,6 +87,12 @@ class RandomHue(_RandomFactor):
 
     _operator = "random_hue"
 
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomHue(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
+
     def __init__(self, hue):
         super().__init__(hue)
 
@@ -77,6 +100,11 @@ class RandomHue(_RandomFactor):
 class RandomColorJitter(ImageOperator):
     """Changes brightness, contrast, saturation by factors from 1 - amount to 1 + amount, and turns the hue by
     up to the share `hue` of the circle, in random order.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomColorJitter(0.3, 0.3, 0.3, 0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
@@ -90,6 +118,11 @@ class RandomColorJitter(ImageOperator):
 class RandomLighting(ImageOperator):
     """Adds to all elements one colour along the principal components of ImageNet's colours; `alpha` is the
     standard deviation of the three factors. Gray images stay.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomLighting(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, alpha):
@@ -104,6 +137,11 @@ class RandomGray(ImageBlock):
     """Makes all channels the gray with probability `p`, drawn from `numpy.random`.
 
     ValueError: neither 1 nor 3 channels.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomGray(p=1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, p=0.5):

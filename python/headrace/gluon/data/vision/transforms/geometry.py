@@ -23,6 +23,12 @@ class Resize(ImageOperator):
 
     `interpolation`: 0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos. ValueError: another one, or a size that
     does not fit. TypeError: another dtype.
+
+    Examples
+    --------
+    >>> resize = gluon.data.vision.transforms.Resize((6, 4))  # width, height
+    >>> resize(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (4, 6, 3)
     """
 
     def __init__(self, size, keep_ratio=False, interpolation=1):
@@ -41,6 +47,12 @@ class CropResize(ImageOperator):
     (width, height), if given; see Resize.
 
     MXNetError: the part is not within the image.
+
+    Examples
+    --------
+    >>> crop = gluon.data.vision.transforms.CropResize(x=1, y=2, width=4, height=3)
+    >>> crop(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (3, 4, 3)
     """
 
     def __init__(self, x, y, width, height, size=None, interpolation=None):
@@ -61,6 +73,11 @@ class CenterCrop(ImageBlock):
     """The middle of the image, of `size`, a number or (width, height).
 
     From an image that is too small the largest part of the same proportions is cut and resized; see Resize.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.CenterCrop(4)(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (4, 4, 3)
     """
 
     def __init__(self, size, interpolation=1):
@@ -79,6 +96,11 @@ class RandomResizedCrop(ImageBlock):
 
     Its area is a share of the image's within `scale`, width / height is within `ratio`. Where ten attempts do
     not fit into the image, it is the middle. Draws from Python's `random`; see `image.random_size_crop`.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomResizedCrop(4)(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (4, 4, 3)
     """
 
     def __init__(self, size, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), interpolation=1):
@@ -103,12 +125,24 @@ class _RandomFlip(ImageOperator):
 
 
 class RandomFlipLeftRight(_RandomFlip):
-    """Mirrors left and right with probability `p`; a batch as a whole."""
+    """Mirrors left and right with probability `p`; a batch as a whole.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomFlipLeftRight()(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (8, 6, 3)
+    """
 
     _operator = "random_flip_left_right"
 
 
 class RandomFlipTopBottom(_RandomFlip):
-    """Mirrors top and bottom with probability `p`; a batch as a whole."""
+    """Mirrors top and bottom with probability `p`; a batch as a whole.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomFlipTopBottom()(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (8, 6, 3)
+    """
 
     _operator = "random_flip_top_bottom"
