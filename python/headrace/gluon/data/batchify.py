@@ -5,7 +5,7 @@ import numpy
 from ... import ndarray as _nd
 from ... import numpy as _np
 from ..._arrays import NDArray, NpArray
-from ._host import to_array, to_host
+from ._host import to_array, to_host, to_view
 
 __all__ = ["default_batchify_fn", "Stack", "Pad", "Append", "Group", "AsList"]
 
@@ -22,9 +22,7 @@ def default_batchify_fn(data):
 
 def host_batchify(data):
     """As `default_batchify_fn`, with NumPy arrays for the result: what worker processes run."""
-    return _collate(
-        data, lambda arrays: numpy.stack([array.asnumpy() for array in arrays]), lambda host: host
-    )
+    return _collate(data, lambda arrays: numpy.stack([to_view(array) for array in arrays]), lambda host: host)
 
 
 def _collate(items, stack, finish):

@@ -83,15 +83,15 @@ class RandomSaturation(_RandomFactor):
 
 
 class RandomHue(_RandomFactor):
-    """Turns the hue by a share of the circle from max(0, 1 - hue) to 1 + hue; gray images stay."""
-
-    _operator = "random_hue"
+    """Turns the hue by a share of the circle from max(0, 1 - hue) to 1 + hue; gray images stay.
 
     Examples
     --------
     >>> gluon.data.vision.transforms.RandomHue(0.1)(nd.ones((4, 4, 3))).shape
     (4, 4, 3)
     """
+
+    _operator = "random_hue"
 
     def __init__(self, hue):
         super().__init__(hue)
