@@ -153,8 +153,9 @@ void bind_catalogue(nb::module_& m) {
           nb::list all;
           for (const OpDef& op : catalogue().all())
             for (const std::string& path : op.python) {
-              std::string name = path.substr(path.rfind('.') + 1);
-              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), is_np_path(path)))));
+              const std::string name = path.substr(path.rfind('.') + 1);
+              const bool np = is_np_path(path);
+              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
             }
           return all;
         });
@@ -189,10 +190,11 @@ void bind_catalogue(nb::module_& m) {
       "All results of the operator with this registered name.");
   m.def(
       "function",
-      [](nb::str name, bool np) {
-        return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np)); });
+      [](nb::str name, bool np, bool copies) {
+        return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np, copies)); });
       },
-      "The callable of a registered operator.");
+      nb::arg("name"), nb::arg("np"), nb::arg("copies") = false,
+      "The callable of a registered operator. With `copies` its results share no memory with arguments.");
   m.def(
       "update_many",
       [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {

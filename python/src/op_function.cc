@@ -113,7 +113,7 @@ PyObject* op_function_op_name(PyObject* self, void*) {
 PyObject* op_function_on_symbols(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
-    PyObject* twin = make_op_function(*f.op, PyUnicode_AsUTF8(f.name), f.np);
+    PyObject* twin = make_op_function(*f.op, PyUnicode_AsUTF8(f.name), f.np, f.copies);
     reinterpret_cast<OpFunction*>(twin)->symbolic = true;
     return twin;
   });
@@ -169,13 +169,14 @@ bool ready_op_function_type() {
   return op_function_type != nullptr;
 }
 
-PyObject* make_op_function(const OpDef& op, const char* name, bool np) {
+PyObject* make_op_function(const OpDef& op, const char* name, bool np, bool copies) {
   auto* function = reinterpret_cast<OpFunction*>(checked(op_function_type->tp_alloc(op_function_type, 0)));
   function->vectorcall = op_function_call;
   function->op = &op;
   if (!op.scalar_forms.right.empty())
     function->forms = {&op, catalogue().find(op.scalar_forms.right), catalogue().find(op.scalar_forms.left), np};
   function->np = np;
+  function->copies = copies;
   function->symbolic = false;
   function->name = PyUnicode_InternFromString(name);
   function->input_names = new std::vector<PyObject*>;

@@ -7,6 +7,7 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import _core
+from ..base import ArrayValueError
 
 _resize = _core.function("_cvimresize", False)
 _border = _core.function("_cvcopyMakeBorder", False)
@@ -37,7 +38,7 @@ def _get_interp_method(interp, sizes=()):
     if interp == 10:
         return random.randint(0, 4)
     if interp not in (0, 1, 2, 3, 4):
-        raise ValueError(f"Unknown interp method {interp}; known are 0 to 4, 9 and 10")
+        raise ArrayValueError(f"Unknown interp method {interp}; known are 0 to 4, 9 and 10")
     return interp
 
 

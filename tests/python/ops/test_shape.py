@@ -93,6 +93,57 @@ def test_views_share_memory(name):
     assert np.shares_memory(x, SAME_AS_NUMPY[name](np, x))
 
 
+OWN_MEMORY = {
+    "transpose": lambda x: x.transpose(),
+    "T": lambda x: x.T,
+    "swapaxes": lambda x: nd.swapaxes(x, 0, 2),
+    "moveaxis": lambda x: nd.moveaxis(x, 0, 2),
+    "expand_dims": lambda x: x.expand_dims(0),
+    "squeeze": lambda x: x.squeeze(axis=1),
+    "flatten": lambda x: x.flatten(),
+    "reshape": lambda x: nd.reshape(x, shape=(-1, 2)),
+    "reshape_like": lambda x: nd.reshape_like(x, x),
+    "slice": lambda x: x.slice(begin=(1, 0), end=(3, 1)),
+    "slice_axis": lambda x: nd.slice_axis(x, axis=2, begin=0, end=4),
+    "slice_like": lambda x: nd.slice_like(x, nd.ones((2, 1, 2))),
+    "flip": lambda x: nd.flip(x, axis=0),
+    "split": lambda x: nd.split(x, 2, axis=0)[1],
+    "split_v2": lambda x: nd.split_v2(x, (1,))[1],
+    "BlockGrad": lambda x: nd.BlockGrad(x),
+}
+
+
+@pytest.mark.parametrize("rows", [4, 4096])  # large arrays share memory until one is written
+@pytest.mark.parametrize("name", OWN_MEMORY)
+def test_results_of_nd_functions_have_memory_of_their_own(name, rows):
+    x = nd.arange(rows * 8).reshape((rows, 1, 8))
+    x.attach_grad()
+    with autograd.record():
+        y = OWN_MEMORY[name](x)
+    kept = y.asnumpy()
+    x[:] = -1
+    numpy.testing.assert_array_equal(y.asnumpy(), kept)
+    y.backward()
+    assert x.grad.sum().asscalar() == (0 if name == "BlockGrad" else kept.size)
+    z = OWN_MEMORY[name](x)
+    z[:] = 5
+    assert (x.asnumpy() == -1).all()
+
+
+def test_nd_arrays_that_share_memory():
+    x = nd.zeros((4, 1, 8))
+    for view in (
+        x.reshape((4, 8)),
+        x[1:3],
+        x.expand_dims(0, inplace=True),
+        x.squeeze(inplace=True),
+        x.flatten(inplace=True),
+    ):
+        before = x.sum().asscalar()
+        view += 1
+        assert x.sum().asscalar() == before + view.size
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "int64", "uint8", "bool"])
 def test_every_dtype_moves(dtype):
     host = (X % 2).astype(dtype)
