@@ -144,17 +144,18 @@ void complete_slice(Completion& c, const A& a) {
 }
 
 template <class A>
-OpDef slicing(OpDef g) {
+OpDef slicing(OpDef g, bool copies = false) {
   g.complete = complete_slice<A>;
   g.gradient = [name = g.name](Gradient& d, const A& a) {
     const Shape& shape = d.input(0).shape();
     d.set(0, call("_basic_index_scatter", {d.head()},
                   {{"key", index_key(ranges_of(a, shape, name.c_str()))}, {"shape", shape}}));
   };
-  return view_operator<A>(std::move(g), [](const char* name, const Geometry& in, Geometry& out, const A& a) {
+  const ViewRule<A> rule = [](const char* name, const Geometry& in, Geometry& out, const A& a) {
     out = cut(in, ranges_of(a, in.shape, name));
     return true;
-  });
+  };
+  return view_operator<A>(std::move(g), rule, copies);
 }
 
 // --- slice_like ------------------------------------------------------------------------------------------------------
@@ -186,13 +187,17 @@ OpDef slice_like() {
       .name = "slice_like",
       .aliases = {"_npx_slice_like"},
       .python = {"nd.slice_like", "npx.slice_like", "NDArray.slice_like"},
-      .doc = R"(A view of the first elements of data, as many along each axis as shape_like has.
+      .doc = R"(A copy of the first elements of data, as many along each axis as shape_like has.
 
 Raises MXNetError when shape_like is longer on such an axis.)",
       .inputs = {"data", "shape_like"},
       .compose = [](std::span<const NDArray> in, const SliceLikeAttrs& a) -> std::vector<NDArray> {
-        Ranges ranges = ranges_like(a, in[0].shape(), in[1].shape());
-        return {call("_basic_index", {in[0]}, {{"key", index_key(ranges)}})};
+        OptionalInts begin, end;
+        for (const SliceRange& range : ranges_like(a, in[0].shape(), in[1].shape())) {
+          begin.push_back(range.begin);
+          end.push_back(range.begin + range.count);
+        }
+        return {call("slice", {in[0]}, {{"begin", begin}, {"end", end}})};
       },
       .gradient =
           [](Gradient& g, const SliceLikeAttrs& a) {
@@ -264,12 +269,13 @@ std::vector<OpDef> slice_operators() {
           {.name = "slice",
            .aliases = {"crop", "_npx_slice"},
            .python = {"nd.slice", "nd.crop", "npx.slice", "NDArray.slice"},
-           .doc = R"(A view of the elements begin:end:step along the first axes, with Python's slice rules.
+           .doc = R"(A copy of the elements begin:end:step along the first axes, with Python's slice rules.
 
-Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(None, -1)) is x[0:2, ::-1]. A part of a csr
-matrix is a csr matrix of its own.)",
+Example: for x of shape (3, 4), slice(x, begin=(0, None), end=(2, None), step=(None, -1)) has the elements of x[0:2, ::-1].
+A part of a csr matrix is a csr matrix.)",
            .storage_forms = {{{StorageKind::kCsr}, {StorageKind::kCsr}, slice_matrix, has_no_steps}},
-           .samples = {{{uniform({3, 4})}, make_attrs(SliceAttrs{{0, 3}, {2, {}}, {{}, -2}})}}}),
+           .samples = {{{uniform({3, 4})}, make_attrs(SliceAttrs{{0, 3}, {2, {}}, {{}, -2}})}}},
+          true),
       slicing<SliceAxisAttrs>({.name = "slice_axis",
                                .aliases = {"_npi_slice_axis"},
                                .python = {"nd.slice_axis", "NDArray.slice_axis"},

@@ -142,6 +142,25 @@ def test_splits_in_all_spellings():
     assert squeezed[0].shape == (3, 4)
 
 
+@pytest.mark.parametrize(
+    "part_of",
+    [
+        lambda x: nd.slice(x, (0,), (1,)),
+        lambda x: x.slice(begin=(None, 1), end=(None, 3)),
+        lambda x: nd.slice_like(x, nd.zeros((1, 3, 4))),
+    ],
+)
+def test_slices_by_name_are_copies(part_of):
+    x = nd.array(X)
+    part = part_of(x)
+    part[:] = 0
+    numpy.testing.assert_array_equal(x.asnumpy(), X)
+    part = part_of(x)
+    before = part.asnumpy()
+    x[:] = 0
+    numpy.testing.assert_array_equal(part.asnumpy(), before)
+
+
 def test_legacy_names():
     x = nd.array(X)
     numpy.testing.assert_array_equal(nd.slice(x, (0, None), (1, 3), (None, 2)).asnumpy(), X[0:1, :3:2])
