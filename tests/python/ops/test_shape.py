@@ -178,6 +178,10 @@ def test_legacy_names():
         nd.space_to_depth(nd.depth_to_space(image, 2), 2).asnumpy(), image.asnumpy()
     )
     assert npx.reshape(np.array(X), (-2, -6, 3, 1, -4)).shape == (2, 3, 1, 4)
+    assert npx.reshape(np.array(X), (-4, 2, -1, -6), reverse=True).shape == (2, 3, 2, 2)
+    assert x.reshape((-2, 2, -1, -4), reverse=True).shape == (2, 3, 2, 2)
+    with pytest.raises(MXNetError, match="needs two extents"):
+        x.reshape((-2, -4, 2, 2), reverse=True)
 
 
 def test_diagonals_beyond_the_matrix_are_empty():
