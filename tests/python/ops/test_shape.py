@@ -193,6 +193,25 @@ def test_splits_in_all_spellings():
     assert squeezed[0].shape == (3, 4)
 
 
+@pytest.mark.parametrize(
+    "part_of",
+    [
+        lambda x: nd.slice(x, (0,), (1,)),
+        lambda x: x.slice(begin=(None, 1), end=(None, 3)),
+        lambda x: nd.slice_like(x, nd.zeros((1, 3, 4))),
+    ],
+)
+def test_slices_by_name_are_copies(part_of):
+    x = nd.array(X)
+    part = part_of(x)
+    part[:] = 0
+    numpy.testing.assert_array_equal(x.asnumpy(), X)
+    part = part_of(x)
+    before = part.asnumpy()
+    x[:] = 0
+    numpy.testing.assert_array_equal(part.asnumpy(), before)
+
+
 def test_legacy_names():
     x = nd.array(X)
     numpy.testing.assert_array_equal(nd.slice(x, (0, None), (1, 3), (None, 2)).asnumpy(), X[0:1, :3:2])
@@ -210,6 +229,10 @@ def test_legacy_names():
         nd.space_to_depth(nd.depth_to_space(image, 2), 2).asnumpy(), image.asnumpy()
     )
     assert npx.reshape(np.array(X), (-2, -6, 3, 1, -4)).shape == (2, 3, 1, 4)
+    assert npx.reshape(np.array(X), (-4, 2, -1, -6), reverse=True).shape == (2, 3, 2, 2)
+    assert x.reshape((-2, 2, -1, -4), reverse=True).shape == (2, 3, 2, 2)
+    with pytest.raises(MXNetError, match="needs two extents"):
+        x.reshape((-2, -4, 2, 2), reverse=True)
 
 
 def test_diagonals_beyond_the_matrix_are_empty():
