@@ -8,6 +8,7 @@ set(package_build "${PROJECT_BINARY_DIR}/python/headrace")
 file(GLOB module_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
 nanobind_add_module(_core NB_STATIC ${module_sources})
 target_link_libraries(_core PRIVATE headrace_internal)
+headrace_precompile_module(_core)
 target_compile_definitions(_core PRIVATE HEADRACE_VERSION="${PROJECT_VERSION}")
 # Inline variables and schemas are one with the library's.
 set_target_properties(_core PROPERTIES CXX_VISIBILITY_PRESET default VISIBILITY_INLINES_HIDDEN OFF)

@@ -1,4 +1,7 @@
-"""How Sphinx makes these pages: `./dev docs`. Tutorials are executed, and stop it where they fail."""
+"""How Sphinx makes these pages: `./dev docs`, which puts the reference beside them first (tools/reference).
+
+Tutorials are executed, and stop it where they fail.
+"""
 
 import pathlib
 import sys
@@ -12,6 +15,8 @@ html_theme = "furo"
 html_title = "Headrace"
 exclude_patterns = ["requirements.txt"]
 myst_heading_anchors = 3
+toc_object_entries = False  # the reference has headings
+python_maximum_signature_line_length = 100
 suppress_warnings = ["myst.xref_missing"]  # links out of docs/, to files of the tree
 
 

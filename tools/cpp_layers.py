@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 LAYERS = (
     *("headrace", "base", "timeline", "device", "backend", "engine", "ndarray", "op", "ops"),
-    *("autograd", "graph", "collective", "kvstore", "distributed", "profiler", "hardware", "simulation", "gluon"),
+    *("autograd", "graph", "collective", "kvstore", "distributed", "profiler", "hardware", "simulation"),
+    "gluon",
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 CUDA_HEADER = re.compile(

@@ -1,12 +1,16 @@
-"""What hooks and monitors see of a graph: what its operators read and write, by MXNet's names."""
+"""What hooks and monitors see of a graph: what its operators read and write, and the gradients, by MXNet's
+names.
+"""
 
 import json
+
+import numpy as np
 
 from . import _core
 from ._catalogue import operator_descriptions
 from ._semantics import is_np_array
 
-__all__ = ["Watch"]
+__all__ = ["Watch", "WatchedRun"]
 
 # Operators of one input that has a name in MXNet.
 # fmt: off
@@ -29,51 +33,123 @@ _NAMED = frozenset([
 
 
 class Watch:
-    """The operators of a symbol, one after the other, with names for their inputs and outputs.
+    """The operators of a symbol, each with a graph of its own, so that they run one after the other.
 
     An output has the name it has in the symbol ('fc1_output'), an input that of its node and of the
-    operator's argument ('fc1_data').
+    operator's argument ('fc1_data'). The gradient of an input is 'fc1_backward_output0', by its number, or
+    'act_backward_output' of a single one.
     """
 
     def __init__(self, symbol):
-        internals = symbol.get_internals()
-        self._op = _core.CachedOp(internals._handle, False)
-        self.inputs = internals.list_inputs()
-        names = internals.list_outputs()
-        places = _places_of_nodes(internals)
-        nodes = json.loads(internals._json())["nodes"]
-        self._operators = []  # (operator, [(variable or None, name, place)] of its inputs, [(name, place)])
-        for node, own in zip(nodes, places):
-            if node["op"] == "null":
-                continue
-            reads = []
-            for i, (source, output, *_) in enumerate(node["inputs"]):
-                variable = nodes[source]["name"] if nodes[source]["op"] == "null" else None
-                name = f"{node['name']}_{_input_name(node['op'], i)}"
-                reads.append((variable, name, places[source][output]))
-            self._operators.append((node["op"], reads, [(names[place], place) for place in own]))
+        graph = json.loads(symbol._json())
+        self.nodes = graph["nodes"]
+        self.heads = [tuple(head[:2]) for head in graph["heads"]]
+        self.steps = [_Step(graph, place) for place, node in enumerate(self.nodes) if node["op"] != "null"]
 
-    def run(self, values, is_np=None):
-        """Computes the graph for `values`, arrays in the order of `inputs`, and gives for each operator its
-        name, [(variable that it reads or None, name, array)] and [(name of output, array)].
+
+class _Step:
+    """One operator: its name, what it reads as (variable or None, name, place), the names of its outputs."""
+
+    def __init__(self, graph, place):
+        nodes, node = graph["nodes"], graph["nodes"][place]
+        self.place, self.operator, self.name = place, node["op"], node["name"]
+        self.reads = []
+        for i, (source, output, *_) in enumerate(node["inputs"]):
+            variable = nodes[source]["name"] if nodes[source]["op"] == "null" else None
+            self.reads.append((variable, f"{node['name']}_{_input_name(node['op'], i)}", (source, output)))
+        count = len(self.reads)
+        inputs = [{"op": "null", "name": f"input {i}", "inputs": []} for i in range(count)]
+        alone = {**node, "inputs": [[i, 0, 0] for i in range(count)]}
+        text = {**graph, "nodes": [*inputs, alone], "arg_nodes": list(range(count)), "heads": [[count, 0, 0]]}
+        handle = _core.SymbolHandle.from_json(json.dumps(text)).node_outputs()
+        self.run = _core.CachedOp(handle, False)
+        self.writes = handle.list_outputs()
+        states = set(handle.list_auxiliary_states())
+        self.is_state = [one["name"] in states for one in inputs]
+
+    def names_of_gradients(self):
+        """For each input the name of its gradient, or None of an auxiliary state."""
+        single = self.is_state.count(False) == 1
+        numbers = iter([""] if single else range(len(self.is_state)))
+        return [None if state else f"{self.name}_backward_output{next(numbers)}" for state in self.is_state]
+
+
+class WatchedRun:
+    """One run of the operators of a Watch on `values`, arrays in the order of the symbol's inputs.
+
+    With `records`, results that depend on variables with gradients are on the tape, and the gradients of
+    what operators read can be asked for once backward has run.
+    """
+
+    def __init__(self, watch, values, is_np=None, is_train=False, records=False):
+        self._watch = watch
+        self._is_np = is_np_array() if is_np is None else is_np
+        self._is_train, self._records = is_train, records
+        variables = (place for place, node in enumerate(watch.nodes) if node["op"] == "null")
+        self._found = {(place, 0): value for place, value in zip(variables, values)}
+        self._gradients = []  # (operator, for each input its gradient so far or None, its array)
+
+    def __iter__(self):
+        """Runs; gives for each operator its name, [(variable that it reads or None, name, array)] and
+        [(name of output, array)].
         """
-        found = self._op(values, is_np_array() if is_np is None else is_np)
-        for operator, reads, writes in self._operators:
+        for step in self._watch.steps:
+            read = [self._found[place] for _, _, place in step.reads]
+            written = self._call(step, read)
+            self._found.update(((step.place, i), array) for i, array in enumerate(written))
             yield (
-                operator,
-                [(variable, name, found[place]) for variable, name, place in reads],
-                [(name, found[place]) for name, place in writes],
+                step.operator,
+                [(variable, name, array) for (variable, name, _), array in zip(step.reads, read)],
+                list(zip(step.writes, written)),
             )
 
+    def _call(self, step, read):
+        if self._records and any(array._on_tape for array in read):
+            gradients = [None] * len(read)
+            self._gradients.append((step, gradients, read))
+            inputs = [
+                array if is_state else self._noting(array, gradients, i)
+                for i, (array, is_state) in enumerate(zip(read, step.is_state))
+            ]
+            with _core.record(self._is_train):
+                return step.run(inputs, self._is_np)
+        with _core.train_mode() if self._is_train else _core.predict_mode():
+            return step.run(read, self._is_np)
 
-def _places_of_nodes(internals):
-    """For each node the places of its outputs among all outputs of `internals`."""
-    places = []
-    for place in range(len(internals)):
-        if internals._handle.output(place).output_index == 0:
-            places.append([])
-        places[-1].append(place)
-    return places
+    def _noting(self, array, gradients, i):
+        """The same array, on the tape so that backward writes its gradient into `gradients[i]`."""
+        alone = array.detach()
+        if array._on_tape:
+
+            def note(heads, _wanted):
+                gradients[i] = heads[0]
+                return heads
+
+            with _core.record(self._is_train):
+                _core.record_custom([array], [alone], note, self._is_np)
+        elif array.stype == "default" and np.issubdtype(array.dtype, np.floating):
+            gradients[i] = array.zeros_like()
+            _core.mark_variable(alone, gradients[i], "write")
+        return alone
+
+    @property
+    def outputs(self):
+        """The outputs of the symbol, once all operators have run."""
+        return [self._found[head] for head in self._watch.heads]
+
+    def gradients(self):
+        """[(name, array)] of the gradients that backward found for what operators read, in the order in
+        which it runs; zeros where nothing came. Operators that it did not reach are left out.
+        """
+        found = []
+        for step, gradients, read in reversed(self._gradients):
+            on_tape = [g for g, array in zip(gradients, read) if array._on_tape]
+            if all(gradient is None for gradient in on_tape):
+                continue
+            for name, gradient, array in zip(step.names_of_gradients(), gradients, read):
+                if name is not None:
+                    found.append((name, array.zeros_like() if gradient is None else gradient))
+        return found
 
 
 def _input_name(operator, i):

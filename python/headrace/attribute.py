@@ -11,6 +11,13 @@ class AttrScope:
     """`with AttrScope(ctx_group='dev1'):` symbols made inside carry these attributes, all of them strings.
 
     ValueError: a value is no string.
+
+    Examples
+    --------
+    >>> with mx.AttrScope(ctx_group="dev1"):
+    ...     x = sym.var("x")
+    >>> x.attr("ctx_group")
+    'dev1'
     """
 
     _thread = threading.local()

@@ -112,6 +112,25 @@ class Function:
     Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_gradients)``, which returns one
     gradient for each input. ``save_for_backward(*arrays)`` keeps arrays in ``saved_tensors``.
     An object is called once.
+
+    Examples
+    --------
+    >>> class Sigmoid(autograd.Function):
+    ...     def forward(self, x):
+    ...         y = 1 / (1 + nd.exp(-x))
+    ...         self.save_for_backward(y)
+    ...         return y
+    ...     def backward(self, dy):
+    ...         (y,) = self.saved_tensors
+    ...         return dy * y * (1 - y)
+    >>> x = nd.array([0])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = Sigmoid()(x)
+    >>> y.backward()
+    >>> x.grad
+    [0.25]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self):

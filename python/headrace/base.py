@@ -8,7 +8,16 @@ import numpy as _numpy
 class MXNetError(RuntimeError):
     """Base of the errors that operations raise. An error that is also a ValueError, TypeError, IndexError
     ... by nature
-    derives from both, so either ``except`` clause catches it."""
+    derives from both, so either ``except`` clause catches it.
+
+    Examples
+    --------
+    >>> try:
+    ...     nd.ones((2,)) + nd.ones((3,))
+    ... except mx.MXNetError as error:
+    ...     isinstance(error, ValueError)
+    True
+    """
 
 
 class InternalError(MXNetError):
@@ -89,7 +98,17 @@ def data_dir():
 
 
 class class_property:  # noqa: N801
-    """Decorator: an attribute of the class itself that a function of the class computes."""
+    """Decorator: an attribute of the class itself that a function of the class computes.
+
+    Examples
+    --------
+    >>> class Shelf:
+    ...     @mx.base.class_property
+    ...     def name(cls):
+    ...         return cls.__name__.lower()
+    >>> Shelf.name
+    'shelf'
+    """
 
     def __init__(self, get):
         self._get = get

@@ -64,6 +64,10 @@ class Speedometer:
 
     With `auto_reset` the metric's local values start anew each time, so they describe the last `frequent`
     batches.
+
+    Examples
+    --------
+    >>> speed = mx.callback.Speedometer(batch_size=32, frequent=10)
     """
 
     def __init__(self, batch_size, frequent=50, auto_reset=True):
@@ -103,7 +107,12 @@ class Speedometer:
 
 
 class ProgressBar:
-    """After every batch: logs a bar of `length` characters for `total` batches."""
+    """After every batch: logs a bar of `length` characters for `total` batches.
+
+    Examples
+    --------
+    >>> bar = mx.callback.ProgressBar(total=10)
+    """
 
     def __init__(self, total, length=80):
         self.total = total
@@ -116,7 +125,12 @@ class ProgressBar:
 
 
 class LogValidationMetricsCallback:
-    """After an evaluation: logs the metric."""
+    """After an evaluation: logs the metric.
+
+    Examples
+    --------
+    >>> callback = mx.callback.LogValidationMetricsCallback()
+    """
 
     def __call__(self, param):
         for name, value in param.eval_metric.get_name_value() if param.eval_metric else ():

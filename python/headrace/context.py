@@ -41,6 +41,13 @@ class Context(metaclass=_ContextType):
     ------
     ValueError
         For an unknown device type.
+
+    Examples
+    --------
+    >>> with mx.Context("cpu", 1):
+    ...     x = nd.ones((2,))
+    >>> x.context
+    cpu(1)
     """
 
     devtype2str = {1: "cpu", 2: "gpu", 3: "cpu_pinned", 5: "cpu_shared"}

@@ -5,7 +5,7 @@ import warnings
 from . import _arrays as arrays
 from . import _core
 from . import ndarray as nd
-from ._watching import Watch
+from ._watching import Watch, WatchedRun
 from .base import MXNetError
 from .context import current_context
 from .numpy import ndarray as _np_class
@@ -57,6 +57,15 @@ class Executor:
     `args` and `args_grad` are lists in the order of list_arguments() or dictionaries, `aux_states` of
     list_auxiliary_states(); `grad_req` is 'write', 'add' or 'null' for all, or a list or dictionary of these.
     ValueError: an argument is missing, or a request is none of these words.
+
+    Examples
+    --------
+    >>> x = sym.var("x")
+    >>> executor = (x * 2).bind(mx.cpu(), {"x": nd.array([1, 2])})
+    >>> executor.forward()
+    [
+    [2. 4.]
+    <NDArray 2 @cpu(0)>]
     """
 
     def __init__(self, symbol, ctx, args, args_grad=None, grad_req="write", aux_states=None):
@@ -85,7 +94,8 @@ class Executor:
         self._recorded = None  # the outputs on the tape
         self._is_train = None  # whether the last forward trained; None: there was none
         self._needed = {}  # by mode, for each output whether its gradient matters
-        self._monitor = self._group2ctx = None
+        self._monitor = self._watch = self._group2ctx = None
+        self._watched = None  # the last forward, if a monitor saw it
 
     def forward(self, is_train=False, **kwargs):
         """Computes and returns the outputs; keywords write new values into arguments first.
@@ -102,17 +112,19 @@ class Executor:
                     f"received: {tuple(value.shape)}"
                 )
             arguments[name][:] = arrays.like(value, arguments[name])
-        if self._monitor is not None:
-            self._call_monitor(is_train)
         self._is_train = bool(is_train)
+        self._watched = None
         # Gradients of a forward in use are rare: unless it draws numbers, it is run again for them.
-        if self._has_gradients() and (is_train or self._symbol._handle.is_random):
-            self._record()
-            self._outputs = [output.detach() for output in self._recorded]
+        records = self._has_gradients() and (is_train or self._symbol._handle.is_random)
+        if self._monitor is not None:
+            outputs = self._run_watched(records)
+        elif records:
+            outputs = self._record()
         else:
-            self._recorded = None
             with _core.train_mode() if is_train else _core.predict_mode():
-                self._outputs = self._op(self._inputs, self._np)
+                outputs = self._op(self._inputs, self._np)
+        self._recorded = outputs if records else None
+        self._outputs = [output.detach() for output in outputs] if records else outputs
         return self._outputs
 
     def _has_gradients(self):
@@ -120,22 +132,22 @@ class Executor:
 
     def _record(self):
         with _core.record(self._is_train):
-            self._recorded = self._op(self._inputs, self._np)
+            return self._op(self._inputs, self._np)
 
-    def _call_monitor(self, is_train):
+    def _run_watched(self, records):
+        """The outputs, computed operator by operator; the monitor is called for each."""
         callback, monitor_all = self._monitor
-        watch = Watch(self._symbol)
-        by_name = {**self.arg_dict, **self.aux_dict}
-        # Running statistics must not move twice.
-        inputs = [by_name[name].copy() if name in self._aux_names else by_name[name] for name in watch.inputs]
-        with _core.train_mode() if is_train else _core.predict_mode():
-            for _, reads, writes in watch.run(inputs, self._np):
-                for variable, name, value in reads if monitor_all else ():
-                    if variable is not None:
-                        callback(variable.encode(), value)
-                    callback(name.encode(), value)
-                for name, value in writes:
-                    callback(name.encode(), value)
+        if self._watch is None:
+            self._watch = Watch(self._symbol)
+        self._watched = WatchedRun(self._watch, self._inputs, self._np, self._is_train, records)
+        for _, reads, writes in self._watched:
+            for variable, name, value in reads if monitor_all else ():
+                if variable is not None:
+                    callback(variable.encode(), value.detach())
+                callback(name.encode(), value.detach())
+            for name, value in writes:
+                callback(name.encode(), value.detach())
+        return self._watched.outputs
 
     def backward(self, out_grads=None, is_train=True):
         """Writes (or adds) the gradients; `out_grads`: those with respect to the outputs.
@@ -150,7 +162,7 @@ class Executor:
             return
         heads = self._head_gradients(out_grads)
         if self._recorded is None:
-            self._record()
+            self._recorded = self._run_watched(True) if self._monitor is not None else self._record()
         needed = self._needed[self._is_train]
         reached = [
             (output, head if is_needed or head is None or head.shape == output.shape else None)
@@ -159,6 +171,9 @@ class Executor:
         ]
         if reached:
             _core.backward(*zip(*reached), retain_graph=True, train_mode=bool(is_train))
+            if self._monitor is not None and self._watched is not None:
+                for name, gradient in self._watched.gradients():
+                    self._monitor[0](name.encode(), gradient)
             return
         for grad, request in zip(self.grad_arrays, self._requests):
             if request == "write":
@@ -181,11 +196,12 @@ class Executor:
         return given
 
     def set_monitor_callback(self, callback, monitor_all=False):
-        """Calls `callback(name, array)` for each operator's outputs at every forward; with `monitor_all` for
-        its inputs first, the variables among them by both of their names.
+        """Calls `callback(name, array)` for each operator's outputs at every forward, and for the gradients
+        of its inputs at every backward; with `monitor_all` for its inputs first, the variables among them by
+        both of their names.
 
-        Names are bytes (b'fc_output'), as MXNet's. The graph then runs twice; backward is not seen. None ends
-        it.
+        Names are bytes, as MXNet's: b'fc_output', b'fc_backward_output0'. The graph then runs operator by
+        operator. None ends it.
         """
         self._monitor = None if callback is None else (callback, monitor_all)
 

@@ -1,9 +1,9 @@
 """`python -m headrace.launch -n 4 python train.py`: starts a program as several workers that share stores.
 
-Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine. With
---mpi it starts the workers alone, by mpirun, and they sum among themselves. Each line that a process prints
-is shown with its name before it. When a process fails, the others are ended; the status is that of the one
-that failed first.
+Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
+each other by certificates that are made for the job. With --mpi it starts the workers alone, by mpirun, and
+they sum among themselves. Each line that a process prints is shown with its name before it. When a process
+fails, the others are ended; the status is that of the one that failed first.
 """
 
 import argparse
@@ -15,9 +15,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
+from ._certificates import make_certificates
 from ._rank import TOLD
 from ._shell import run_command
 
@@ -28,24 +30,58 @@ _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 
 def main(arguments):
-    """Runs a job; gives its exit status."""
+    """Runs a job, again if it fails and may be restarted; gives its exit status."""
     options = _parser().parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
-    return Job(options).run()
+    with _certificates(options) as certificates:
+        restarts = 0
+        while True:
+            job = Job(options, {**certificates, "HEADRACE_RESTARTS": str(restarts)})
+            status = job.run()
+            if status == 0 or job.is_interrupted or restarts == options.restart:
+                return status
+            restarts += 1
+            print(
+                f"headrace.launch: starting the job again, {restarts} of {options.restart}", file=sys.stderr
+            )
+
+
+@contextlib.contextmanager
+def _certificates(options):
+    """Variables that name certificates of this job, made for it; none where it has others or needs none."""
+    if options.plain or options.mpi or os.environ.get("HEADRACE_CERTIFICATES"):
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="headrace_") as folder:
+        try:
+            make_certificates(folder)
+        except OSError as error:
+            raise SystemExit(f"headrace.launch: {error}; --plain does without, on this machine") from None
+        yield {"HEADRACE_CERTIFICATES": folder}
 
 
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
-        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] COMMAND [ARGUMENT...]",
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--restart N] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
+    parser.add_argument(
+        "--restart",
+        type=_at_least(0),
+        default=0,
+        metavar="N",
+        help="how often a job that fails starts anew (0)",
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="processes speak without certificates and encryption"
+    )
     parser.add_argument("--launcher", choices=["local"], default="local", help="where processes run: here")
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
@@ -107,7 +143,7 @@ class Process:
 class MpiRun(Process):
     """mpirun, with the ranks that it starts; these name their lines themselves."""
 
-    def __init__(self, options):
+    def __init__(self, options, variables):
         mpirun = shutil.which("mpirun")
         if mpirun is None:
             raise SystemExit(
@@ -121,7 +157,7 @@ class MpiRun(Process):
         script = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
         command += [sys.executable, "-I", script, *options.command]
         self._told = None  # by the first rank that has failed
-        super().__init__("mpirun", command, {**os.environ, "PYTHONUNBUFFERED": "1"})
+        super().__init__("mpirun", command, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
 
     def show(self, line):
         if line.startswith("[worker "):
@@ -138,12 +174,13 @@ class MpiRun(Process):
 class Job:
     """The processes of one job."""
 
-    def __init__(self, options):
+    def __init__(self, options, variables):
         self._options = options
+        self._variables = variables
         self._workers, self._helpers = [], []
+        self.is_interrupted = False
 
     def run(self):
-        interrupted = False
         previous = signal.signal(signal.SIGTERM, _interrupt)
         try:
             self._start()
@@ -153,11 +190,11 @@ class Job:
             else:
                 _await_ends(self._workers, _SECONDS_TO_TELL)
         except KeyboardInterrupt:
-            interrupted, failed = True, None
+            self.is_interrupted, failed = True, None
         finally:
-            self._end_all(signal.SIGINT if interrupted else signal.SIGTERM)
+            self._end_all(signal.SIGINT if self.is_interrupted else signal.SIGTERM)
             signal.signal(signal.SIGTERM, previous)
-        if interrupted:
+        if self.is_interrupted:
             print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
             return 128 + signal.SIGINT
         if failed is not None:
@@ -168,11 +205,12 @@ class Job:
     def _start(self):
         options = self._options
         if options.mpi:
-            self._workers.append(MpiRun(options))
+            self._workers.append(MpiRun(options, self._variables))
             return
         servers = options.num_servers or 1
         environment = {
             **os.environ,
+            **self._variables,
             "DMLC_PS_ROOT_URI": "127.0.0.1",
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),

@@ -11,6 +11,14 @@ class LRScheduler:
     The first `warmup_steps` updates rise from `warmup_begin_lr` to `base_lr` ('linear') or stay at
     `warmup_begin_lr` ('constant'). ValueError: `warmup_begin_lr` above `base_lr`, `warmup_steps` negative, or
     another mode.
+
+    Examples
+    --------
+    >>> class Halves(mx.lr_scheduler.LRScheduler):
+    ...     def __call__(self, num_update):
+    ...         return self.base_lr / 2**num_update
+    >>> Halves(base_lr=1)(3)
+    0.125
     """
 
     def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
@@ -51,6 +59,12 @@ def _check_factor(factor):
 class FactorScheduler(LRScheduler):
     """Multiplies by `factor` every `step` updates, down to `stop_factor_lr`. ValueError: step < 1 or factor >
     1.
+
+    Examples
+    --------
+    >>> rate = mx.lr_scheduler.FactorScheduler(step=10, factor=0.5, base_lr=1)
+    >>> [rate(update) for update in (1, 11, 21)]
+    [1, 0.5, 0.25]
     """
 
     def __init__(
@@ -85,6 +99,12 @@ class MultiFactorScheduler(LRScheduler):
     """Multiplies by `factor` after each of the updates in `step`, an increasing list.
 
     ValueError: a step below 1, steps that do not increase, or factor > 1.
+
+    Examples
+    --------
+    >>> rate = mx.lr_scheduler.MultiFactorScheduler(step=[10, 15], factor=0.5, base_lr=1)
+    >>> [rate(update) for update in (1, 11, 16)]
+    [1, 0.5, 0.25]
     """
 
     def __init__(self, step, factor=1, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
@@ -139,7 +159,14 @@ class _DecayScheduler(LRScheduler):
 
 
 class PolyScheduler(_DecayScheduler):
-    """`final_lr + (base_lr - final_lr) (1 - n / max_update)^pwr`, then constant."""
+    """`final_lr + (base_lr - final_lr) (1 - n / max_update)^pwr`, then constant.
+
+    Examples
+    --------
+    >>> rate = mx.lr_scheduler.PolyScheduler(max_update=10, base_lr=1, pwr=1)
+    >>> [rate(update) for update in (0, 5, 10)]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(
         self,
@@ -159,7 +186,14 @@ class PolyScheduler(_DecayScheduler):
 
 
 class CosineScheduler(_DecayScheduler):
-    """`final_lr + (base_lr - final_lr) (1 + cos(pi n / max_update)) / 2`, then constant."""
+    """`final_lr + (base_lr - final_lr) (1 + cos(pi n / max_update)) / 2`, then constant.
+
+    Examples
+    --------
+    >>> rate = mx.lr_scheduler.CosineScheduler(max_update=10, base_lr=1)
+    >>> [rate(update) for update in (0, 5, 10)]
+    [1.0, 0.5, 0.0]
+    """
 
     def __init__(
         self, max_update, base_lr=0.01, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"

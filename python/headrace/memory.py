@@ -12,7 +12,13 @@ _MIB = 1 << 20
 
 
 class DeviceMemory(NamedTuple):
-    """Bytes of one device: in use, the most that ever was in use, free but kept for the next arrays."""
+    """Bytes of one device: in use, the most that ever was in use, free but kept for the next arrays.
+
+    Examples
+    --------
+    >>> sorted(mx.memory.DeviceMemory._fields)
+    ['device', 'live', 'peak', 'pooled']
+    """
 
     device: Context
     live: int
@@ -21,7 +27,13 @@ class DeviceMemory(NamedTuple):
 
 
 class LiveArray(NamedTuple):
-    """An array that the program can still reach."""
+    """An array that the program can still reach.
+
+    Examples
+    --------
+    >>> mx.memory.LiveArray._fields
+    ('nbytes', 'shape', 'dtype', 'device')
+    """
 
     nbytes: int
     shape: tuple
@@ -30,7 +42,15 @@ class LiveArray(NamedTuple):
 
 
 class MemoryReport(NamedTuple):
-    """What ``memory_report`` gives; ``print`` shows it as a table."""
+    """What ``memory_report`` gives; ``print`` shows it as a table.
+
+    Examples
+    --------
+    >>> x = nd.ones((1000, 1000))
+    >>> report = mx.memory_report()
+    >>> report.arrays[0].shape
+    (1000, 1000)
+    """
 
     devices: list
     arrays: list

@@ -18,9 +18,19 @@ class Monitor:
     compute.
 
     `stat_func` gives an array or a list of arrays (default: the root of the mean square). Noted are the
-    outputs of operators during forward, then arguments and auxiliary states, if `pattern` matches their names
-    from the start; with `monitor_all` the inputs of operators, too: 'fc1_data', and variables also by their
-    own names. Backward is not seen. Such a forward runs twice.
+    outputs of operators during forward, the gradients of their inputs during backward
+    ('fc1_backward_output0'), then arguments and auxiliary states, if `pattern` matches their names from the
+    start; with `monitor_all` the inputs of operators, too: 'fc1_data', and variables also by their own names.
+
+    Examples
+    --------
+    >>> monitor = mx.monitor.Monitor(interval=1, pattern="relu.*")
+    >>> executor = sym.relu(sym.var("x"), name="relu").bind(mx.cpu(), {"x": nd.array([3])})
+    >>> monitor.install(executor)
+    >>> monitor.tic()
+    >>> outputs = executor.forward()
+    >>> [(name, text.strip()) for _, name, text in monitor.toc()]
+    [('relu_output', '3.0')]
     """
 
     def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):

@@ -14,7 +14,14 @@ PARAMETER_SUFFIXES = (
 
 
 class NameManager:
-    """Gives out `hint0`, `hint1`, ...; `with NameManager():` starts fresh counters for the enclosed code."""
+    """Gives out `hint0`, `hint1`, ...; `with NameManager():` starts fresh counters for the enclosed code.
+
+    Examples
+    --------
+    >>> with mx.name.NameManager():
+    ...     sym.relu(sym.var("x")).name
+    'relu0'
+    """
 
     _thread = threading.local()
 
@@ -48,7 +55,14 @@ class NameManager:
 
 
 class Prefix(NameManager):
-    """A NameManager that puts `prefix` before every name."""
+    """A NameManager that puts `prefix` before every name.
+
+    Examples
+    --------
+    >>> with mx.name.Prefix("net_"):
+    ...     sym.relu(sym.var("x"), name="act").name
+    'net_act'
+    """
 
     def __init__(self, prefix):
         super().__init__()

@@ -36,7 +36,13 @@ _KINDS = {
 
 
 class OperatorArguments(NamedTuple):
-    """The arguments of an operator, inputs first: how many, their names, and what they take."""
+    """The arguments of an operator, inputs first: how many, their names, and what they take.
+
+    Examples
+    --------
+    >>> mx.operator.get_operator_arguments("Activation").names
+    ['data', 'act_type']
+    """
 
     narg: int
     names: list[str]
@@ -83,6 +89,21 @@ class CustomOp:
     `req` says for each array to write what to do with it: 'null' nothing, 'write' put the result into it,
     'add' add it. `assign` does so. Errors that are raised come out of the call of the operator, or of
     backward. Gradients that `backward` does not write are zero.
+
+    Examples
+    --------
+    >>> class Double(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], in_data[0] * 2)
+    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    ...         self.assign(in_grad[0], req[0], out_grad[0] * 2)
+    >>> @mx.operator.register("doc_double")
+    ... class DoubleProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Double()
+    >>> nd.Custom(nd.array([1, 2]), op_type="doc_double")
+    [2. 4.]
+    <NDArray 2 @cpu(0)>
     """
 
     def forward(self, is_train, req, in_data, out_data, aux):
@@ -105,6 +126,12 @@ class CustomOpProp:
 
     Subclasses are made known with `register`; `nd.Custom(..., op_type=name)` and `sym.Custom` make an object
     of the class for each call or node, with all other keyword arguments, as text.
+
+    Examples
+    --------
+    >>> prop = mx.operator.CustomOpProp()
+    >>> prop.list_arguments(), prop.infer_shape([(2, 3)])
+    (['data'], ([(2, 3)], [(2, 3)], []))
     """
 
     def __init__(self, need_top_grad=True):
@@ -183,7 +210,13 @@ register("custom_op")(CustomOpProp)
 
 
 class PythonOp:
-    """Base of the operators that came before CustomOp: an object is a function of symbols."""
+    """Base of the operators that came before CustomOp: an object is a function of symbols.
+
+    Examples
+    --------
+    >>> issubclass(mx.operator.NumpyOp, mx.operator.PythonOp)
+    True
+    """
 
     def __init__(self, need_top_grad=True):
         self.info_ = None
@@ -234,7 +267,17 @@ _numbers = itertools.count()
 
 
 class NDArrayOp(PythonOp):
-    """An operator on NDArrays."""
+    """An operator on NDArrays.
+
+    Examples
+    --------
+    >>> class Double(mx.operator.NDArrayOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = in_data[0] * 2
+    >>> net = Double()(sym.var("x"), name="double")
+    >>> net.list_outputs()
+    ['double_output']
+    """
 
     def get_symbol(self, *args, **kwargs):
         """The symbol of this operator on symbols."""
@@ -246,7 +289,17 @@ class NDArrayOp(PythonOp):
 
 
 class NumpyOp(PythonOp):
-    """An operator on NumPy arrays."""
+    """An operator on NumPy arrays.
+
+    Examples
+    --------
+    >>> class Double(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = in_data[0] * 2
+    >>> net = Double()(sym.var("x"), name="double")
+    >>> net.list_arguments()
+    ['x']
+    """
 
     def get_symbol(self, *args, **kwargs):
         """The symbol of this operator on symbols."""

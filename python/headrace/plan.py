@@ -52,6 +52,11 @@ class Step(NamedTuple):
 
     Slot 0 of a device is the buffer itself, slots above it are scratch memory. `after` has the numbers of the
     steps that must have ended before; `route` has the names that a copy passes.
+
+    Examples
+    --------
+    >>> mx.plan.Step._fields
+    ('kind', 'source', 'target', 'source_slot', 'target_slot', 'begin', 'end', 'slice', 'after', 'route')
     """
 
     kind: str

@@ -29,6 +29,17 @@ class MXRecordIO:
 
     A reader that comes to another process, by a fork or as a pickle, begins at the start there; a writer
     stays where it is. ValueError: another flag. MXNetError: the file cannot be opened.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "some.rec")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(b"first")
+    >>> file.close()
+    >>> mx.recordio.MXRecordIO(path, "r").read()
+    b'first'
     """
 
     def __init__(self, uri, flag):
@@ -155,6 +166,17 @@ class MXIndexedRecordIO(MXRecordIO):
 
     `keys` has them in the order of the file, `idx` their offsets; `key_type` makes them of texts.
     FileNotFoundError: there is no index file. ValueError: it is none.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "some")
+    >>> file = mx.recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> file.write_idx(5, b"five")
+    >>> file.close()
+    >>> mx.recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "r").read_idx(5)
+    b'five'
     """
 
     def __init__(self, idx_path, uri, flag, key_type=int):

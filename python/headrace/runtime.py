@@ -54,7 +54,13 @@ _X86 = frozenset(
 
 
 class Feature(NamedTuple):
-    """One feature and whether it is there."""
+    """One feature and whether it is there.
+
+    Examples
+    --------
+    >>> mx.runtime.Features()["MKLDNN"]
+    ✔ MKLDNN
+    """
 
     name: str
     enabled: bool
@@ -91,7 +97,13 @@ def _all_features(cls: type[Features]) -> Features:
 
 
 class Features(collections.OrderedDict[str, Feature]):
-    """The features by name: one object, however often it is asked for."""
+    """The features by name: one object, however often it is asked for.
+
+    Examples
+    --------
+    >>> mx.runtime.Features().is_enabled("MKLDNN")
+    True
+    """
 
     def __new__(cls) -> Features:
         return _all_features(cls)

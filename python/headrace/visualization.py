@@ -115,6 +115,12 @@ def _quote(text):
 class Digraph:
     """A directed graph in the DOT language: `source` is its text. Draws with the package graphviz, if it is
     there.
+
+    Examples
+    --------
+    >>> graph = mx.viz.plot_network(sym.relu(sym.var("x"), name="act"))
+    >>> "act" in graph.source
+    True
     """
 
     def __init__(self, name="plot", format="pdf"):  # noqa: A002

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "array.h"
@@ -75,11 +76,21 @@ class Arguments {
     }
     const size_t fields = f_.field_names->size();
     for (size_t field = 0; used < count; ++used, ++field) {
+      // NumPy's reductions have `out` before keepdims and ddof, which are numbers.
+      if (f_.np && !out_ && field < fields && is_place_of_out(field, arguments[used])) {
+        set_out(arguments[used++]);
+        if (used == count) return;
+      }
       if (field == fields)
         fail(ErrorKind::kType, "{}: at most {} positional arguments are taken, got {}", name(),
              operands_.size() + fields, count);
       call().set_field(op_.schema->fields[field], arguments[used]);
     }
+  }
+
+  bool is_place_of_out(size_t field, PyObject* value) const {
+    const std::string_view next = op_.schema->fields[field].name;
+    return (next == "keepdims" || next == "ddof") && (value == Py_None || Call::is_operand(value));
   }
 
   // Takes the operands of a variadic call; gives how many positional arguments they were.

@@ -119,9 +119,12 @@ PyObject* inplace(PyObject* a, PyObject* b) {
   });
 }
 
+// Of np arrays whose power has another dtype `x **= y` is `x = x ** y`, as in MXNet, which has no such method there.
 template <Name kName>
 PyObject* inplace_power(PyObject* a, PyObject* b, PyObject*) {
-  return inplace<kName>(a, b);
+  const DType dtype = array_of(a).dtype();
+  const bool keeps_dtype = dtype != DType::kBool && (!is_array(b) || array_of(b).dtype() == dtype);
+  return is_np(a) && !keeps_dtype ? binary<kName>(a, b) : inplace<kName>(a, b);
 }
 
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {

@@ -1,11 +1,14 @@
 // The catalogue as Python sees it: functions by path, descriptions for documentation, stubs and tests.
 
+#include <unordered_map>
+
 #include "base/check.h"
 #include "bindings.h"
 #include "convert.h"
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op_function.h"
+#include "ops/families.h"
 
 namespace nb = nanobind;
 
@@ -61,6 +64,14 @@ nb::dict describe_sample(const OpDef& op, const Sample& sample) {
   d["inputs"] = inputs;
   d["attrs"] = attrs;
   return d;
+}
+
+// Registered name to the number of the operator's family in the list of ops/families.h.
+std::unordered_map<std::string, size_t> family_numbers() {
+  std::unordered_map<std::string, size_t> numbers;
+  for (size_t i = 0; i < std::size(kFamilies); ++i)
+    for (const OpDef& op : kFamilies[i]()) numbers.emplace(op.name, i);
+  return numbers;
 }
 
 nb::dict describe(const OpDef& op) {
@@ -142,8 +153,9 @@ void bind_catalogue(nb::module_& m) {
           nb::list all;
           for (const OpDef& op : catalogue().all())
             for (const std::string& path : op.python) {
-              std::string name = path.substr(path.rfind('.') + 1);
-              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), is_np_path(path)))));
+              const std::string name = path.substr(path.rfind('.') + 1);
+              const bool np = is_np_path(path);
+              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
             }
           return all;
         });
@@ -154,7 +166,12 @@ void bind_catalogue(nb::module_& m) {
       [] {
         return translated([] {
           nb::list all;
-          for (const OpDef& op : catalogue().all()) all.append(describe(op));
+          const auto families = family_numbers();
+          for (const OpDef& op : catalogue().all()) {
+            nb::dict described = describe(op);
+            described["family"] = families.at(op.name);
+            all.append(described);
+          }
           return all;
         });
       },
@@ -173,10 +190,11 @@ void bind_catalogue(nb::module_& m) {
       "All results of the operator with this registered name.");
   m.def(
       "function",
-      [](nb::str name, bool np) {
-        return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np)); });
+      [](nb::str name, bool np, bool copies) {
+        return translated([&] { return nb::steal(make_op_function(find_op(name.c_str()), name.c_str(), np, copies)); });
       },
-      "The callable of a registered operator.");
+      nb::arg("name"), nb::arg("np"), nb::arg("copies") = false,
+      "The callable of a registered operator. With `copies` its results share no memory with arguments.");
   m.def(
       "update_many",
       [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {

@@ -69,6 +69,18 @@ void bind_bodies(nb::class_<Symbol>& symbol) {
             });
           },
           "The body that was composed under this __subgraph_name__, and what its new variables stand for.")
+      .def(
+          "node_outputs",
+          [](const Symbol& s) {
+            return translated([&] {
+              std::vector<NDArray> outputs;
+              Node* const node = s[0].outputs()[0].node().get();
+              for (size_t i = 0; i < output_count(*node); ++i)
+                outputs.push_back(output_of(node, static_cast<uint32_t>(i)));
+              return Symbol(std::move(outputs));
+            });
+          },
+          "All outputs of the node of the first one, those included that frontends do not return.")
       .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; });
 }
 

@@ -126,6 +126,10 @@ DType to_dtype(PyObject* object) {
   }
   // NumPy has one object for each, unless bytes are swapped; its name takes longer to find.
   if (const auto found = first_dtype([&](DType one) { return numpy_dtype(one) == dtype.get(); })) return *found;
+  // A structured dtype is made anew each time.
+  const int is_bfloat16 = PyObject_RichCompareBool(dtype.get(), numpy_dtype(DType::kBfloat16), Py_EQ);
+  if (is_bfloat16 < 0) throw PythonError();
+  if (is_bfloat16) return DType::kBfloat16;
   Ref name(checked(PyObject_GetAttrString(dtype.get(), "name")));
   return parse_dtype(PyUnicode_AsUTF8(name.get()));
 }

@@ -1,7 +1,11 @@
 // Calls of operators on arrays.
 
+#include <algorithm>
+
 #include "arguments.h"
 #include "convert.h"
+#include "ndarray/snapshot.h"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 #include "ufunc_keywords.h"
 
@@ -62,6 +66,7 @@ class ArrayCall : public Arguments<ArrayCall> {
         target = PySequence_Fast_GET_ITEM(target, 0);
       if (target) result = output_of(target);
       invoke(op_, attrs, arrays, {&result, 1});
+      if (f_.copies && !target) take_own_memory(result, arrays);
       return finish(std::move(result), f_.np, target);
     }
     return run_many(attrs, arrays, count);
@@ -138,6 +143,21 @@ class ArrayCall : public Arguments<ArrayCall> {
     return result.release();
   }
 
+  // Copies a result that is a view of an argument; its place on the tape stays.
+  static void take_own_memory(NDArray& result, std::span<const NDArray> arguments) {
+    const auto storage_of = [](const NDArray& one) {
+      return one && one.storage_kind() == StorageKind::kDense ? one.view()->storage() : nullptr;
+    };
+    const Storage* const storage = storage_of(result);
+    if (!storage || std::ranges::find(arguments, storage, storage_of) == arguments.end()) return;
+    // What holds most of large memory takes it over when one of the two is written, and not before.
+    const bool is_most = 2 * static_cast<size_t>(result.size()) * item_size(result.dtype()) >= storage->bytes();
+    NDArray copy =
+        is_most && storage->may_share() ? snapshot(result.detach()) : headrace::call("_copy", {result.detach()});
+    copy.set_node(result.node(), result.output_index());
+    result = std::move(copy);
+  }
+
   PyObject* run_many(const AttrsPtr& attrs, std::span<const NDArray> arrays, size_t count) {
     std::vector<NDArray> results(count);
     Ref targets;
@@ -149,6 +169,8 @@ class ArrayCall : public Arguments<ArrayCall> {
         results[i] = output_of(PySequence_Fast_GET_ITEM(targets.get(), static_cast<Py_ssize_t>(i)));
     }
     invoke(op_, attrs, arrays, results);
+    if (f_.copies && !out_)
+      for (NDArray& result : results) take_own_memory(result, arrays);
     size_t shown = op_.visible_outputs ? op_.visible_outputs : count;
     auto object = [&](size_t i) {
       PyObject* target = targets && static_cast<Py_ssize_t>(i) < PySequence_Fast_GET_SIZE(targets.get())

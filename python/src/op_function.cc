@@ -81,6 +81,19 @@ PyObject* op_function_signature(PyObject* self, void*) {
   });
 }
 
+// "int or None, at least 1": what a field takes.
+std::string type_text(const FieldInfo& field) {
+  // In the order of FieldKind.
+  static const char* const kinds[] = {"bool",  "int",           "float",         "float",          "str",
+                                      "dtype", "tuple of ints", "tuple of ints", "tuple of floats"};
+  std::string text = field.choices ? field.choices : kinds[static_cast<size_t>(field.kind)];
+  if (field.nullable) text += " or None";
+  const bool has_least = field.bounds.least > -kInf, has_most = field.bounds.most < kMostInt;
+  if (has_least && has_most) return text + fmt::format(", from {} to {}", field.bounds.least, field.bounds.most);
+  if (has_least) return text + fmt::format(", at least {}", field.bounds.least);
+  return has_most ? text + fmt::format(", at most {}", field.bounds.most) : text;
+}
+
 PyObject* op_function_doc(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
@@ -88,8 +101,7 @@ PyObject* op_function_doc(PyObject* self, void*) {
     const auto arguments = arguments_of(*f.op);
     if (!arguments.empty()) text += "\nParameters\n----------\n";
     for (const FieldInfo& field : arguments)
-      text += fmt::format("{}{}\n    {}\n", field.name, field.choices ? fmt::format(" : {}", field.choices) : "",
-                          field.doc);
+      text += fmt::format("{} : {}\n    {}\n", field.name, type_text(field), field.doc);
     return PyUnicode_FromString(text.c_str());
   });
 }
@@ -101,7 +113,7 @@ PyObject* op_function_op_name(PyObject* self, void*) {
 PyObject* op_function_on_symbols(PyObject* self, void*) {
   return guarded([&] {
     const auto& f = *reinterpret_cast<OpFunction*>(self);
-    PyObject* twin = make_op_function(*f.op, PyUnicode_AsUTF8(f.name), f.np);
+    PyObject* twin = make_op_function(*f.op, PyUnicode_AsUTF8(f.name), f.np, f.copies);
     reinterpret_cast<OpFunction*>(twin)->symbolic = true;
     return twin;
   });
@@ -157,13 +169,14 @@ bool ready_op_function_type() {
   return op_function_type != nullptr;
 }
 
-PyObject* make_op_function(const OpDef& op, const char* name, bool np) {
+PyObject* make_op_function(const OpDef& op, const char* name, bool np, bool copies) {
   auto* function = reinterpret_cast<OpFunction*>(checked(op_function_type->tp_alloc(op_function_type, 0)));
   function->vectorcall = op_function_call;
   function->op = &op;
   if (!op.scalar_forms.right.empty())
     function->forms = {&op, catalogue().find(op.scalar_forms.right), catalogue().find(op.scalar_forms.left), np};
   function->np = np;
+  function->copies = copies;
   function->symbolic = false;
   function->name = PyUnicode_InternFromString(name);
   function->input_names = new std::vector<PyObject*>;

@@ -18,6 +18,7 @@ struct OpFunction {
   const OpDef* op;
   PairForms forms;  // of an operator on two arrays for which a number may stand in
   bool np;
+  bool copies;  // results never share the memory of an input
   bool symbolic;
   PyObject* name;
   PyObject* of_numbers;  // what takes a call with numbers alone; may be null
@@ -48,8 +49,9 @@ bool is_symbol(PyObject* object);
 // Whether a call is one on symbols, where no other callable than `function` decides it.
 bool composes(const OpFunction& function, PyObject* const* arguments, size_t total);
 
-// A callable for `op` under a name, with np semantics or without.
-PyObject* make_op_function(const OpDef& op, const char* name, bool np);
+// A callable for `op` under a name, with np semantics or without. With `copies` its results have memory of their own,
+// also where the operator gives views, as those of MXNet's nd functions have.
+PyObject* make_op_function(const OpDef& op, const char* name, bool np, bool copies);
 
 // Prepares the type; once, when the module is loaded.
 bool ready_op_function_type();

@@ -302,7 +302,11 @@ std::vector<NDArray> grad(std::span<const NDArray> heads, std::span<const NDArra
   std::vector<NDArray> gradients;
   for (const NDArray& variable : variables) {
     gradients.push_back(walk.gradient_of(variable));
-    if (!gradients.back()) gradients.back() = zeros_like(variable);
+    NDArray& gradient = gradients.back();
+    if (!gradient) gradient = zeros_like(variable);
+    // What does not depend on the variable can be differentiated with respect to it as well.
+    if (create_graph && !place_on_tape(gradient))
+      record_node({&variable, 1}, {&gradient, 1}, [zeros = zeros_like(variable)](Gradient& g) { g.set(0, zeros); });
   }
   if (!retain_graph && !create_graph) walk.free_graph();
   return gradients;

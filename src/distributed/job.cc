@@ -64,6 +64,7 @@ Job job_of_environment() {
   job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
   job.own_host = text_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
   job.certificates = text_of("HEADRACE_CERTIFICATES");
+  job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   job.silence_ms = 1000 * number_of("PS_HEARTBEAT_TIMEOUT", 20, 0, 86'400);
   if (job.silence_ms == 0) job.silence_ms = 20'000;  // in MXNet 0 means never
   const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);

@@ -15,10 +15,11 @@ struct Job {
   std::string host;  // of the scheduler
   int port = 0;      // of the scheduler
   int workers = 0, servers = 0;
-  int rank = -1;             // that a worker asks for; -1: any
-  std::string own_host;      // where others reach this process; empty: as the scheduler's, if that is this machine
-  std::string certificates;  // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
-  int silence_ms = 20'000;   // after which a node that says nothing counts as lost
+  int rank = -1;              // that a worker asks for; -1: any
+  std::string own_host;       // where others reach this process; empty: as the scheduler's, if that is this machine
+  std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
+  bool shares_memory = true;  // with processes on this machine that allow it
+  int silence_ms = 20'000;    // after which a node that says nothing counts as lost
 };
 
 // From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what

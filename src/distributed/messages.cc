@@ -4,23 +4,34 @@
 
 #include "base/check.h"
 #include "headrace/sparse.hpp"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 
 namespace headrace::distributed {
 namespace {
 
-void set_elements(const NDArray& array, Array& message) {
-  std::string& bytes = *message.mutable_elements();
-  bytes.resize(static_cast<size_t>(array.size()) * item_size(array.dtype()));
-  if (!bytes.empty()) contiguous(array).copy_to_host(bytes.data());
+size_t bytes_of(const Shape& shape, DType dtype) {
+  return static_cast<size_t>(element_count(shape)) * item_size(dtype);
 }
 
-NDArray dense_of(const std::string& bytes, const Shape& shape, DType dtype) {
-  const size_t expected = static_cast<size_t>(element_count(shape)) * item_size(dtype);
-  check(bytes.size() == expected, ErrorKind::kValue,
+constexpr uintptr_t kAlignment = 64;  // that borrowed memory must have
+
+// What may be written later does not lie in the memory of others.
+NDArray dense_of(const Elements& elements, const Shape& shape, DType dtype, bool may_borrow) {
+  const size_t expected = bytes_of(shape, dtype);
+  check(elements.size() == expected, ErrorKind::kValue,
         "distributed: an array of shape {} of {} has {} bytes, but {} came", to_string(shape), dtype_name(dtype),
-        expected, bytes.size());
-  return NDArray::from_host(bytes.data(), shape, dtype);
+        expected, elements.size());
+  const std::vector<grpc::Slice>& pieces = elements.pieces();
+  if (!may_borrow || pieces.size() != 1 || reinterpret_cast<uintptr_t>(pieces[0].begin()) % kAlignment != 0) {
+    const NDArray copy = NDArray::empty(shape, dtype);
+    if (expected > 0) elements.copy_to(copy.view()->data());
+    return copy;
+  }
+  auto* const owner = new grpc::Slice(pieces[0]);
+  StoragePtr storage(new Storage(Device{}, expected, const_cast<uint8_t*>(owner->begin()), owner,
+                                 [](void* piece) { delete static_cast<grpc::Slice*>(piece); }));
+  return NDArray(ViewPtr(new View(std::move(storage), dtype, shape)));
 }
 
 }  // namespace
@@ -66,17 +77,35 @@ DType dtype_of(const Array& message) {
 
 void set_array(const NDArray& array, Array& message) {
   set_type(array.shape(), array.dtype(), message);
-  if (array.storage_kind() == StorageKind::kDense) return set_elements(array, message);
+  if (array.storage_kind() == StorageKind::kDense) return;
   message.set_sparse(true);
   const std::vector<int64_t> rows = sparse::indices_of(array).to_vector<int64_t>();
   message.mutable_rows()->Assign(rows.begin(), rows.end());
-  set_elements(sparse::values_of(array), message);
 }
 
-NDArray array_of(const Array& message) {
+NDArray packed(const NDArray& array) {
+  const NDArray values =
+      array.storage_kind() == StorageKind::kDense ? array.detach() : sparse::values_of(array).detach();
+  return contiguous(values.device().is_host() ? values : copied_to(values, {}));
+}
+
+Elements elements_of(const NDArray& packed, size_t begin, size_t end) {
+  if (begin == end) return {};
+  const View& view = *packed.view();
+  if (!view.storage()->may_share()) return Elements({grpc::Slice(view.data() + begin, end - begin)});
+  const StoragePtr kept(new Storage(*view.storage()->allocator(), view.storage()->device(), view.storage()->bytes()));
+  kept->take_contents(*view.storage());
+  const char* const data =
+      static_cast<const char*>(kept->data()) + view.offset() * static_cast<int64_t>(item_size(view.dtype()));
+  return Elements(data + begin, end - begin, kept);
+}
+
+Elements elements_of(const NDArray& packed) { return elements_of(packed, 0, bytes_of(packed.shape(), packed.dtype())); }
+
+NDArray array_of(const Array& message, const Elements& elements) {
   const Shape shape = shape_of(message);
   const DType dtype = dtype_of(message);
-  if (!message.sparse()) return dense_of(message.elements(), shape, dtype);
+  if (!message.sparse()) return dense_of(elements, shape, dtype, true);
   check(!shape.empty(), ErrorKind::kValue, "distributed: a row_sparse array without axes came");
   const std::vector<int64_t> rows(message.rows().begin(), message.rows().end());
   for (size_t i = 0; i < rows.size(); ++i)
@@ -85,7 +114,7 @@ NDArray array_of(const Array& message) {
   Shape of_values = shape;
   of_values[0] = static_cast<int64_t>(rows.size());
   if (rows.empty()) return sparse::zeros(StorageKind::kRowSparse, shape, dtype);
-  return sparse::row_sparse(dense_of(message.elements(), of_values, dtype),
+  return sparse::row_sparse(dense_of(elements, of_values, dtype, false),
                             NDArray::from_host(rows.data(), {of_values[0]}, DType::kInt64), shape);
 }
 

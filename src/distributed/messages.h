@@ -2,6 +2,7 @@
 // nobody we know.
 #pragma once
 
+#include "distributed/frames.h"
 #include "distributed/protocol.pb.h"
 #include "headrace/kvstore.hpp"
 #include "headrace/ndarray.hpp"
@@ -17,9 +18,17 @@ void set_type(const Shape& shape, DType dtype, Array& message);
 Shape shape_of(const Array& message);
 DType dtype_of(const Array& message);
 
-// With its elements; waits for them. Dense or row_sparse.
+// All but the elements, which are those of packed(). Dense or row_sparse; waits for the numbers of rows.
 void set_array(const NDArray& array, Array& message);
-// In host memory. Raises ValueError where elements are missing or too many, or rows do not ascend within the shape.
-NDArray array_of(const Array& message);
+// The elements of an array, packed and in host memory; of a row_sparse one those of its rows.
+NDArray packed(const NDArray& array);
+// Those of a packed array from a byte up to another, as they are now, whoever writes the array later. Nothing is
+// copied, except of small ones. The caller holds access to the array, or has waited for it.
+Elements elements_of(const NDArray& packed, size_t begin, size_t end);
+Elements elements_of(const NDArray& packed);
+
+// In host memory; a dense one in that of the elements, if they are one piece, and not to be written then. Raises
+// ValueError where elements are missing or too many, or rows do not ascend within the shape.
+NDArray array_of(const Array& message, const Elements& elements);
 
 }  // namespace headrace::distributed

@@ -1,10 +1,12 @@
 #include "distributed/remote_store.h"
 
 #include <cstdlib>
+#include <cstring>
 
 #include "base/check.h"
 #include "distributed/messages.h"
 #include "headrace/sparse.hpp"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 
 namespace headrace::distributed {
@@ -29,7 +31,13 @@ Shape shard_shape(const NDArray& whole, size_t shards, const Shard& shard) {
 
 }  // namespace
 
-NDArray on_host(const NDArray& array) { return contiguous(array.device().is_host() ? array : copied_to(array, {})); }
+Load load_for(Session& session, size_t server, const NDArray& packed, size_t begin, size_t end) {
+  const size_t bytes = end - begin;
+  BlockPtr block = session.block_for(server, bytes);
+  if (!block) return {.elements = elements_of(packed, begin, end)};
+  std::memcpy(block->data(), packed.view()->data() + begin, bytes);
+  return {.block = std::move(block), .bytes = bytes};
+}
 
 RemoteStore::RemoteStore(std::string type, bool asynchronous, std::unique_ptr<kvstore::Communicator> devices,
                          Session& session)
@@ -57,31 +65,34 @@ void RemoteStore::set_place(const kvstore::Key& key, Place& place) const {
 // --- init, replace ---------------------------------------------------------------------------------------------------
 
 void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
-  std::vector<Session::Call<InitRequest, Empty>> calls;
+  std::vector<Session::Call> calls;
   for (const Item& item : items) {
     const NDArray& array = item.arrays[0];
     const std::vector<Shard>& shards = remotes_.at(item.key).shards;
-    Array whole;
-    if (rank() == 0) set_array(array.storage_kind() == StorageKind::kDense ? on_host(array.detach()) : array, whole);
+    NDArray values;  // of rank 0
+    if (rank() == 0) {
+      values = packed(array);
+      values.wait_to_read();
+    }
     const size_t size = item_size(array.dtype());
     for (const Shard& shard : shards) {
-      auto& call = calls.emplace_back();
-      call.server = shard.server;
-      set_place(item.key, *call.request.mutable_place());
-      call.request.set_replaces(replaces);
-      Array& part = *call.request.mutable_value();
-      if (shards.size() == 1 && rank() == 0) {
-        part = whole;
-        continue;
+      Session::Call& call = calls.emplace_back(Session::Call{.server = shard.server});
+      InitRequest& request = *call.request.mutable_init();
+      set_place(item.key, *request.mutable_place());
+      request.set_replaces(replaces);
+      if (rank() != 0 || shards.size() > 1) {
+        set_type(shard_shape(array, shards.size(), shard), array.dtype(), *request.mutable_value());
+        request.mutable_value()->set_sparse(array.storage_kind() != StorageKind::kDense);
+      } else {
+        set_array(array, *request.mutable_value());
       }
-      set_type(shard_shape(array, shards.size(), shard), array.dtype(), part);
-      part.set_sparse(array.storage_kind() != StorageKind::kDense);
-      if (rank() == 0)
-        part.set_elements(whole.elements().substr(static_cast<size_t>(shard.begin) * size,
-                                                  static_cast<size_t>(shard.end - shard.begin) * size));
+      if (rank() != 0) continue;
+      const size_t begin = shards.size() > 1 ? static_cast<size_t>(shard.begin) * size : 0;
+      const auto elements = shards.size() > 1 ? shard.end - shard.begin : values.size();
+      call.load = load_for(session_, shard.server, values, begin, begin + static_cast<size_t>(elements) * size);
     }
   }
-  if (!replaces || rank() == 0) session_.exchange(calls);
+  if (!replaces || rank() == 0) session_.exchange(replaces ? "replace" : "init", calls);
 }
 
 void RemoteStore::init(std::span<const Item> items) {
@@ -139,26 +150,29 @@ void RemoteStore::set_gradient_compression(const kvstore::TwoBitCompression& com
   compression_ = compression;
 }
 
-void RemoteStore::send_to_all(CommandRequest request) {
+void RemoteStore::send_to_all(const CommandRequest& command) {
   session_.raise_failure();
-  set_place_without_key(*request.mutable_place());
-  std::vector<Session::Call<CommandRequest, Empty>> calls;
-  for (size_t server = 0; server < session_.servers(); ++server) calls.push_back({server, request});
-  session_.exchange(calls);
+  std::vector<Session::Call> calls;
+  for (size_t server = 0; server < session_.servers(); ++server) {
+    CommandRequest& request = *calls.emplace_back(Session::Call{.server = server}).request.mutable_command();
+    request = command;
+    set_place_without_key(*request.mutable_place());
+  }
+  session_.exchange("command", calls);
 }
 
 void RemoteStore::send_command(int head, std::string_view body) {
   CommandRequest request;
   request.set_head(head);
   request.set_body(std::string(body));
-  send_to_all(std::move(request));
+  send_to_all(request);
 }
 
 void RemoteStore::send_settings(std::string_view body) {
   CommandRequest request;
   request.set_body(std::string(body));
   request.set_settings(++settings_);
-  send_to_all(std::move(request));
+  send_to_all(request);
 }
 
 void RemoteStore::keep_whole() {

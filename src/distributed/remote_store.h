@@ -16,8 +16,9 @@
 
 namespace headrace::distributed {
 
-// The array, or a copy, packed and in host memory.
-NDArray on_host(const NDArray& array);
+// Bytes [begin, end) of a packed array, on their way to a server. The caller holds access to the array, or has waited
+// for it.
+Load load_for(Session& session, size_t server, const NDArray& packed, size_t begin, size_t end);
 
 class RemoteStore final : public kvstore::KVStore {
  public:
@@ -66,14 +67,14 @@ class RemoteStore final : public kvstore::KVStore {
   Remote& remote_of(const kvstore::Part& part) { return remotes_.at(part.key()); }
   void set_place(const kvstore::Key& key, Place& place) const;
   void set_place_without_key(Place& place) const;
-  void send_to_all(CommandRequest request);
+  void send_to_all(const CommandRequest& command);
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
   // --- remote_transfers.cc: arrays on their way ---
   NDArray summed(const kvstore::Part& part) const;
-  PushRequest push_request(const kvstore::Part& part, Remote& remote) const;
+  Request push_request(const kvstore::Part& part, Remote& remote) const;
   void push_dense(const kvstore::Part& part, NDArray value, int priority);
   void push_rows(const kvstore::Part& part);
-  NDArray receive(const kvstore::Part& part, int priority);
+  void receive(std::span<const kvstore::Part> parts, int priority);
   NDArray receive_rows(const kvstore::Part& part, const std::vector<int64_t>* rows);
 
   const std::string type_;

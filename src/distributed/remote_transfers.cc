@@ -8,6 +8,7 @@
 #include "distributed/remote_store.h"
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
+#include "kvstore/buckets.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -20,25 +21,26 @@ using kvstore::to_string;
 
 namespace {
 
-constexpr double kNsPerByte = 0.2;  // of copying elements into a message
+constexpr double kNsPerByte = 0.2;                           // of copying elements
+constexpr size_t kMostTogether = 2 * kvstore::kBucketBytes;  // of arrays that one task receives
 
 }  // namespace
 
 // --- push ------------------------------------------------------------------------------------------------------------
 
-// A task that puts a shard of an array into a message and sends it.
+// A task that sends a shard of an array.
 struct RemoteStore::Sending {
   Session& session;
   std::shared_ptr<Var> order;
-  ViewPtr value;
+  NDArray value;
   Shard bytes;  // of its memory
-  std::shared_ptr<PushRequest> request;
+  Request request;
   std::shared_ptr<void> announced;
 
   void operator()() {
-    const char* const data = value->size() > 0 ? value->data() : nullptr;
-    request->mutable_value()->set_elements(data + bytes.begin, static_cast<size_t>(bytes.end - bytes.begin));
-    session.send(bytes.server, std::move(request));
+    Load load =
+        load_for(session, bytes.server, value, static_cast<size_t>(bytes.begin), static_cast<size_t>(bytes.end));
+    session.send(bytes.server, std::move(request), std::move(load));
   }
 };
 
@@ -47,17 +49,18 @@ NDArray RemoteStore::summed(const Part& part) const {
   const DType dtype = part.entry().dtype;
   std::vector<NDArray> values;
   for (const NDArray& array : part.arrays) values.push_back(cast_to(array, dtype));
-  if (values.size() == 1) return on_host(values[0]);
+  if (values.size() == 1) return packed(values[0]);
   const NDArray sum = NDArray::empty(values[0].shape(), dtype, devices_->home(values, {}));
   devices_->reduce(kvstore::Reduction(), values, sum);
-  return on_host(sum);
+  return packed(sum);
 }
 
-PushRequest RemoteStore::push_request(const Part& part, Remote& remote) const {
-  PushRequest request;
-  set_place(part.key(), *request.mutable_place());
-  request.set_round(remote.pushes);
-  request.set_settings(settings_);
+Request RemoteStore::push_request(const Part& part, Remote& remote) const {
+  Request request;
+  PushRequest& push = *request.mutable_push();
+  set_place(part.key(), *push.mutable_place());
+  push.set_round(remote.pushes);
+  push.set_settings(settings_);
   return request;
 }
 
@@ -74,24 +77,24 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     item = 1;
   }
   for (const Shard& shard : remote.shards) {
-    auto request = std::make_shared<PushRequest>(push_request(part, remote));
-    if (compression_) request->set_threshold(static_cast<float>(compression_->threshold));
+    Request request = push_request(part, remote);
+    PushRequest& push = *request.mutable_push();
+    if (compression_) push.set_threshold(static_cast<float>(compression_->threshold));
     set_type(remote.shards.size() == 1 ? shape : Shape{shard.end - shard.begin}, part.entry().dtype,
-             *request->mutable_value());
+             *push.mutable_value());
     const auto place = [&](int64_t element) { return (element + elements_per_byte - 1) / elements_per_byte * item; };
     const Shard bytes{shard.server, place(shard.begin), place(shard.end)};
     Var* const read = &value.view()->storage()->var();
     Var* const written = remote.order.get();
     const auto count = static_cast<double>(bytes.end - bytes.begin);
-    runtime().engine.push(
-        TaskSpec{.name = "kvstore send",
-                 .reads = {&read, 1},
-                 .writes = {&written, 1},
-                 .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
-                 .priority = Priority::kHigh,
-                 .urgency = priority,
-                 .bytes = count},
-        Sending{session_, remote.order, value.view(), bytes, std::move(request), session_.announce()});
+    runtime().engine.push(TaskSpec{.name = "kvstore send",
+                                   .reads = {&read, 1},
+                                   .writes = {&written, 1},
+                                   .cost_ns = Engine::kInlineCostNs + kNsPerByte * count,
+                                   .priority = Priority::kHigh,
+                                   .urgency = priority,
+                                   .bytes = count},
+                          Sending{session_, remote.order, value, bytes, std::move(request), session_.announce()});
   }
   ++remote.pushes;
 }
@@ -111,9 +114,12 @@ void RemoteStore::push_rows(const Part& part) {
         "kvstore push: key {}: a row_sparse array was pushed for a dense one of {} elements, which lies on {} servers; "
         "init the key with a row_sparse array",
         to_string(part.key()), sum.size(), remote.shards.size());
-  auto request = std::make_shared<PushRequest>(push_request(part, remote));
-  set_array(sum, *request->mutable_value());
-  session_.send(remote.shards[0].server, std::move(request));
+  Request request = push_request(part, remote);
+  set_array(sum, *request.mutable_push()->mutable_value());
+  const NDArray values = packed(sum);
+  values.wait_to_read();
+  const size_t server = remote.shards[0].server;
+  session_.send(server, std::move(request), load_for(session_, server, values, 0, kvstore::bytes_of(values)));
   ++remote.pushes;
 }
 
@@ -136,76 +142,119 @@ void RemoteStore::push(std::span<const Item> items, int priority) {
 
 // --- pull ------------------------------------------------------------------------------------------------------------
 
-// A task that asks the servers for an array and waits for it. Servers answer when others have pushed, so such tasks
+// A task that asks the servers for arrays and waits for them. Servers answer when others have pushed, so such tasks
 // wait for pushes alone, and these for nobody.
 struct RemoteStore::Receiving {
+  struct Landing {
+    NDArray array;  // packed, in host memory
+    size_t shards;
+  };
+
   Session& session;
-  std::shared_ptr<Var> order;
-  ViewPtr landing;
-  std::vector<Session::Call<PullRequest, Array>> calls;
   std::shared_ptr<void> announced;
+  std::vector<std::shared_ptr<Var>> orders = {};
+  std::vector<Landing> landings = {};
+  std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
 
   void operator()() {
-    if (!session.exchange(calls)) return;
-    char* place = landing->size() > 0 ? landing->data() : nullptr;
-    size_t left = static_cast<size_t>(landing->size()) * item_size(landing->dtype());
-    for (const auto& call : calls) {
-      const std::string& bytes = call.reply.elements();
-      check(bytes.size() <= left, ErrorKind::kRuntime, "kvstore pull: {} bytes came more than the array has",
-            bytes.size() - left);
-      std::copy(bytes.begin(), bytes.end(), place);
-      place += bytes.size();
-      left -= bytes.size();
+    if (!session.exchange("pull", calls)) return;
+    std::span<const Session::Call> left = calls;
+    for (const Landing& landing : landings) {
+      land(landing.array, left.first(landing.shards));
+      left = left.subspan(landing.shards);
     }
-    check(left == 0, ErrorKind::kRuntime, "kvstore pull: {} bytes of the array did not come", left);
+  }
+
+  static void land(const NDArray& array, std::span<const Session::Call> shards) {
+    const View& view = *array.view();
+    size_t missing = kvstore::bytes_of(array);
+    if (missing == 0) return;
+    view.storage()->begin_write(view.covers_storage());
+    char* place = view.data();
+    for (const Session::Call& shard : shards) {
+      const size_t bytes = shard.elements.size();
+      check(bytes <= missing, ErrorKind::kRuntime, "kvstore pull: {} bytes came more than the array has",
+            bytes - missing);
+      shard.elements.copy_to(place);
+      place += bytes;
+      missing -= bytes;
+    }
+    check(missing == 0, ErrorKind::kRuntime, "kvstore pull: {} bytes of the array did not come", missing);
   }
 };
 
-NDArray RemoteStore::receive(const Part& part, int priority) {
-  Remote& remote = remote_of(part);
-  const NDArray landing = NDArray::empty(part.entry().stored.shape(), part.entry().dtype);
-  std::vector<Session::Call<PullRequest, Array>> calls;
-  for (const Shard& shard : remote.shards) {
-    auto& call = calls.emplace_back();
-    call.server = shard.server;
-    set_place(part.key(), *call.request.mutable_place());
-    call.request.set_pushes(remote.pushes);
+// Into the first array of each part, where that is as what is stored.
+void RemoteStore::receive(std::span<const Part> parts, int priority) {
+  Receiving body{session_, session_.announce()};
+  std::vector<Var*> reads, writes;
+  for (const Part& part : parts) {
+    Remote& remote = remote_of(part);
+    const NDArray& out = part.arrays[0];
+    const bool is_direct = out.storage_kind() == StorageKind::kDense && out.device().is_host() &&
+                           out.dtype() == part.entry().dtype && out.is_contiguous();
+    const NDArray landing = is_direct ? out : NDArray::empty(out.shape(), part.entry().dtype);
+    for (const Shard& shard : remote.shards) {
+      PullRequest& request = *body.calls.emplace_back(Session::Call{.server = shard.server}).request.mutable_pull();
+      set_place(part.key(), *request.mutable_place());
+      request.set_pushes(remote.pushes);
+    }
+    Storage& storage = *landing.view()->storage();
+    reads.push_back(remote.order.get());
+    writes.push_back(&storage.var());
+    if (!landing.view()->covers_storage()) reads.push_back(&storage.var());  // the rest keeps an earlier error
+    body.orders.push_back(remote.order);
+    body.landings.push_back({landing, remote.shards.size()});
   }
-  Var* const read = remote.order.get();
-  Var* const written = &landing.view()->storage()->var();
+  const std::vector<Receiving::Landing> landings = body.landings;
   runtime().engine.push(TaskSpec{.name = "kvstore receive",
-                                 .reads = {&read, 1},
-                                 .writes = {&written, 1},
+                                 .reads = reads,
+                                 .writes = writes,
                                  .cost_ns = Engine::kInlineCostNs,
                                  .priority = Priority::kHigh,
                                  .urgency = priority,
-                                 .fresh_writes = true,
                                  .may_block = true},
-                        Receiving{session_, remote.order, landing.view(), std::move(calls), session_.announce()});
-  return landing;
+                        std::move(body));
+  for (size_t i = 0; i < parts.size(); ++i)
+    for (const NDArray& out : parts[i].arrays)
+      if (out.view() != landings[i].array.view()) copy_into(out, landings[i].array);
 }
 
 // The stored rows; `rows` null: all. Waits.
 NDArray RemoteStore::receive_rows(const Part& part, const std::vector<int64_t>* rows) {
   Remote& remote = remote_of(part);
-  std::vector<Session::Call<PullRequest, Array>> calls(1);
+  std::vector<Session::Call> calls(1);
   calls[0].server = remote.shards[0].server;
-  set_place(part.key(), *calls[0].request.mutable_place());
-  calls[0].request.set_pushes(remote.pushes);
-  calls[0].request.set_only_rows(rows != nullptr);
-  if (rows) calls[0].request.mutable_rows()->Assign(rows->begin(), rows->end());
-  if (!session_.exchange(calls)) return part.entry().stored;
-  return array_of(calls[0].reply);
+  PullRequest& request = *calls[0].request.mutable_pull();
+  set_place(part.key(), *request.mutable_place());
+  request.set_pushes(remote.pushes);
+  request.set_only_rows(rows != nullptr);
+  if (rows) request.mutable_rows()->Assign(rows->begin(), rows->end());
+  if (!session_.exchange("pull", calls)) return part.entry().stored;
+  return array_of(calls[0].reply.value(), calls[0].elements);
 }
 
 void RemoteStore::pull(std::span<const Item> items, int priority) {
   session_.raise_failure();
   const std::vector<Part> parts = entries_.parts_of("pull", items);
   const PriorityScope scope(Priority::kHigh, priority);
+  std::vector<Part> together;
+  size_t bytes = 0;
+  const auto receive_them = [&] {
+    if (!together.empty()) receive(together, priority);
+    together.clear();
+    bytes = 0;
+  };
   for (const Part& part : parts) {
-    const NDArray landing = remote_of(part).sparse ? receive_rows(part, nullptr) : receive(part, priority);
-    for (const NDArray& out : part.arrays) copy_into(out, landing);
+    if (remote_of(part).sparse) {
+      const NDArray rows = receive_rows(part, nullptr);
+      for (const NDArray& out : part.arrays) copy_into(out, rows);
+      continue;
+    }
+    together.push_back(part);
+    bytes += kvstore::bytes_of(part.entry().stored);
+    if (bytes >= kMostTogether) receive_them();
   }
+  receive_them();
 }
 
 void RemoteStore::pushpull(std::span<const Item> values, std::span<const Item> outs, int priority) {

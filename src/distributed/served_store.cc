@@ -1,7 +1,10 @@
 #include "distributed/served_store.h"
 
 #include "base/check.h"
+#include "engine/runtime.h"
 #include "headrace/sparse.hpp"
+#include "kvstore/buckets.h"
+#include "ndarray/view.h"
 #include "op/invoke.h"
 
 namespace headrace::distributed {
@@ -15,6 +18,48 @@ constexpr int kSettings = -1;  // head of the command with the optimizer's setti
 // Sums of half floats are taken in float32, as those of one machine are.
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
 
+// A task that answers a pull when what is stored is there. Where that failed the task does not run, and its end tells.
+class Giving {
+ public:
+  Giving(NDArray array, BlockPtr block, const Asker& asker, Later later)
+      : array_(std::move(array)), block_(std::move(block)), asker_(asker), later_(std::move(later)) {}
+  Giving(const Giving&) = delete;
+  Giving& operator=(const Giving&) = delete;
+
+  void run() {
+    is_done_ = true;
+    Array message;
+    set_array(array_, message);
+    if (block_) return asker_.answer(std::move(message), {.block = block_, .bytes = kvstore::bytes_of(array_)});
+    asker_.answer(std::move(message), {.elements = elements_of(array_)});
+  }
+  ~Giving() {
+    if (is_done_) return;
+    later_([array = array_, asker = asker_] {
+      try {
+        array.wait_to_read();
+        asker.answer({grpc::StatusCode::INTERNAL, "the array could not be read"});
+      } catch (const std::exception& error) {
+        asker.answer({grpc::StatusCode::INTERNAL, error.what()});
+      }
+    });
+  }
+
+ private:
+  const NDArray array_;
+  const BlockPtr block_;
+  const Asker asker_;
+  const Later later_;
+  bool is_done_ = false;
+};
+
+NDArray over(const BlockPtr& block, const Shape& shape, DType dtype) {
+  auto* const owner = new BlockPtr(block);
+  const auto free = [](void* held) { delete static_cast<BlockPtr*>(held); };
+  const size_t bytes = static_cast<size_t>(element_count(shape)) * item_size(dtype);
+  return NDArray(ViewPtr(new View(StoragePtr(new Storage(Device{}, bytes, block->data(), owner, free)), dtype, shape)));
+}
+
 std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype) {
   NDArray sum = cast_to(values[0], DType::kFloat32);
   for (size_t i = 1; i < values.size(); ++i) sum = call("elemwise_add", {sum, cast_to(values[i], DType::kFloat32)});
@@ -23,11 +68,12 @@ std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype
 
 }  // namespace
 
-ServedStore::ServedStore(int number, int workers, bool asynchronous, ServerProgram& program)
+ServedStore::ServedStore(int number, int workers, bool asynchronous, ServerProgram& program, Later later)
     : number_(number),
       workers_(static_cast<size_t>(workers)),
       asynchronous_(asynchronous),
       program_(program),
+      later_(std::move(later)),
       store_(kvstore::create("local")) {}
 
 size_t ServedStore::rank_of(const Place& place) const {
@@ -45,13 +91,14 @@ ServedStore::Entry& ServedStore::find(const Place& place) {
 
 // --- init ------------------------------------------------------------------------------------------------------------
 
-void ServedStore::init(const InitRequest& request, Answer answer) {
+void ServedStore::init(const InitRequest& request, const Elements& elements, const Asker& asker) {
   const kvstore::Key key = key_of(request.place().key());
   const size_t rank = rank_of(request.place());
   if (request.replaces()) {
-    find(request.place());
-    store_->replace(key, array_of(request.value()));
-    return answer(grpc::Status::OK);
+    Entry& entry = find(request.place());
+    store_->replace(key, array_of(request.value(), elements));
+    entry.published = {};
+    return asker.answer(grpc::Status::OK);
   }
   Entry& entry = entries_.try_emplace(key, request.value(), workers_).first->second;
   if (shape_of(request.value()) != entry.shape || dtype_of(request.value()) != entry.dtype)
@@ -62,58 +109,59 @@ void ServedStore::init(const InitRequest& request, Answer answer) {
                       to_string(entry.shape), dtype_name(entry.dtype)));
   check(entry.error.empty(), ErrorKind::kValue, "{}", entry.error);
   if (rank == 0 && !entry.is_ready) {
-    store_->init(key, array_of(request.value()));
+    store_->init(key, array_of(request.value(), elements));
     entry.is_ready = true;
-    for (const Answer& waiting : entry.inits) waiting(grpc::Status::OK);
+    for (const Asker& waiting : entry.inits) waiting.answer(grpc::Status::OK);
     entry.inits.clear();
     answer_pulls(key, entry);
   }
-  if (entry.is_ready) return answer(grpc::Status::OK);
-  entry.inits.push_back(std::move(answer));
+  if (entry.is_ready) return asker.answer(grpc::Status::OK);
+  entry.inits.push_back(asker);
   answer_hopeless(key, entry);
 }
 
 // --- push ------------------------------------------------------------------------------------------------------------
 
-NDArray ServedStore::pushed_value(const PushRequest& request, const Entry& entry) const {
+NDArray ServedStore::pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const {
   check(shape_of(request.value()) == entry.shape, ErrorKind::kValue,
         "kvstore push: key {}: rank {} pushes an array of shape {}, the key has {}",
         to_string(key_of(request.place().key())), request.place().rank(), to_string(shape_of(request.value())),
         to_string(entry.shape));
-  if (request.threshold() <= 0) return array_of(request.value());
-  const std::string& bytes = request.value().elements();
-  const NDArray packed = NDArray::from_host(bytes.data(), {static_cast<int64_t>(bytes.size())}, DType::kUint8);
+  if (request.threshold() <= 0) return array_of(request.value(), elements);
+  Array bits;
+  set_type({static_cast<int64_t>(elements.size())}, DType::kUint8, bits);
+  const NDArray packed = array_of(bits, elements);
   return call("_two_bit_dequantize", {packed},
               {{"threshold", static_cast<double>(request.threshold())}, {"shape", entry.shape}});
 }
 
-void ServedStore::push(const PushRequest& request, const Answer& answer) {
+void ServedStore::push(const PushRequest& request, const Elements& elements, const Asker& asker) {
   rank_of(request.place());
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
   try {
-    take(key, entry, request);
+    take(key, entry, request, elements);
   } catch (const std::exception& error) {  // what waits for it will not come
     spoil(key, entry, error.what());
     throw;
   }
-  answer(grpc::Status::OK);
+  asker.answer(grpc::Status::OK);
 }
 
 // What is stored will never be what it should be: tells all who wait for it, and all who ask.
 void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string& why) {
   if (entry.error.empty()) entry.error = why;
-  for (const Answer& waiting : entry.inits) waiting({grpc::StatusCode::INVALID_ARGUMENT, entry.error});
+  for (const Asker& waiting : entry.inits) waiting.answer({grpc::StatusCode::INVALID_ARGUMENT, entry.error});
   entry.inits.clear();
   answer_pulls(key, entry);
 }
 
-void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request) {
+void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements) {
   const size_t rank = request.place().rank();
   check(!asynchronous_ || store_->updater(), ErrorKind::kRuntime,
         "kvstore push: an asynchronous store has no rounds, so its servers must update: call set_optimizer before the "
         "first push");
-  Pushed pushed{pushed_value(request, entry), request.settings()};
+  Pushed pushed{pushed_value(request, elements, entry), request.settings()};
   if (asynchronous_) {
     apply(key, entry, {std::move(pushed)});
     ++entry.applied[rank];
@@ -131,6 +179,7 @@ void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {
 
 // In the order of the ranks. What goes wrong is told to all who pull.
 void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed) {
+  entry.published = {};
   try {
     use_settings(pushed[0].settings);
     std::vector<NDArray> values;
@@ -158,13 +207,13 @@ bool ServedStore::is_due(const Entry& entry, const PullRequest& request) const {
   return entry.is_ready && known >= request.pushes();
 }
 
-void ServedStore::pull(const PullRequest& request, Array& reply, Answer answer) {
+void ServedStore::pull(PullRequest request, const Asker& asker) {
   rank_of(request.place());
   Entry& entry = find(request.place());
-  const Pull pull{&request, &reply, std::move(answer)};
   const kvstore::Key key = key_of(request.place().key());
-  if (is_due(entry, request)) return answer_pull(key, entry, pull);
-  entry.pulls.push_back(pull);
+  Pull pull{std::move(request), asker};
+  if (is_due(entry, pull.request)) return answer_pull(key, entry, pull);
+  entry.pulls.push_back(std::move(pull));
   answer_hopeless(key, entry);
 }
 
@@ -172,47 +221,68 @@ void ServedStore::answer_pulls(const kvstore::Key& key, Entry& entry) {
   std::vector<Pull> waiting = std::move(entry.pulls);
   entry.pulls.clear();
   for (Pull& pull : waiting) {
-    if (is_due(entry, *pull.request))
+    if (is_due(entry, pull.request))
       answer_pull(key, entry, pull);
     else
       entry.pulls.push_back(std::move(pull));
   }
 }
 
-void ServedStore::answer_pull(const kvstore::Key& key, const Entry& entry, const Pull& pull) {
-  if (!entry.error.empty()) return pull.answer({grpc::StatusCode::INTERNAL, entry.error});
+void ServedStore::answer_pull(const kvstore::Key& key, Entry& entry, const Pull& pull) {
+  if (!entry.error.empty()) return pull.asker.answer({grpc::StatusCode::INTERNAL, entry.error});
   try {
-    fill(key, entry, *pull.request, *pull.reply);
+    if (entry.sparse || pull.request.only_rows())
+      give_rows(key, entry, pull);
+    else
+      give(key, entry, pull.asker);
   } catch (const std::exception& error) {
-    return pull.answer({grpc::StatusCode::INTERNAL, error.what()});
+    pull.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
   }
-  pull.answer(grpc::Status::OK);
 }
 
-void ServedStore::fill(const kvstore::Key& key, const Entry& entry, const PullRequest& request, Array& reply) {
-  const bool is_sparse = entry.sparse || request.only_rows();
-  const NDArray out = is_sparse ? sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype)
-                                : NDArray::empty(entry.shape, entry.dtype);
-  if (request.only_rows()) {
-    const std::vector<int64_t> rows(request.rows().begin(), request.rows().end());
-    const std::vector<NDArray> ids{NDArray::from_host(rows.data(), {request.rows_size()}, DType::kInt64)};
+// When it is there: nothing waits for it here.
+void ServedStore::give(const kvstore::Key& key, Entry& entry, const Asker& asker) {
+  const size_t bytes = static_cast<size_t>(element_count(entry.shape)) * item_size(entry.dtype);
+  Published published = entry.published;
+  if (!published.block) {
+    published.block = asker.block_for(bytes);
+    published.array =
+        published.block ? over(published.block, entry.shape, entry.dtype) : NDArray::empty(entry.shape, entry.dtype);
+    store_->pull(key, {published.array});
+    if (published.block) entry.published = published;
+  }
+  Var* const read = &published.array.view()->storage()->var();
+  const auto giving = std::make_shared<Giving>(published.array, published.block, asker, later_);
+  runtime().engine.push(TaskSpec{.name = "kvstore give", .reads = {&read, 1}, .priority = Priority::kHigh},
+                        [giving] { giving->run(); });
+}
+
+void ServedStore::give_rows(const kvstore::Key& key, const Entry& entry, const Pull& pull) {
+  const NDArray out = sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype);
+  if (pull.request.only_rows()) {
+    const std::vector<int64_t> rows(pull.request.rows().begin(), pull.request.rows().end());
+    const std::vector<NDArray> ids{NDArray::from_host(rows.data(), {pull.request.rows_size()}, DType::kInt64)};
     const kvstore::Item item{key, {out}};
     store_->row_sparse_pull({&item, 1}, {&ids, 1}, 0);
   } else {
     store_->pull(key, {out});
   }
-  set_array(out, reply);
+  Array message;
+  set_array(out, message);
+  const NDArray values = packed(out);
+  values.wait_to_read();
+  pull.asker.answer(std::move(message), {.elements = elements_of(values)});
 }
 
 // --- commands --------------------------------------------------------------------------------------------------------
 
-void ServedStore::command(const CommandRequest& request, const Answer& answer) {
+void ServedStore::command(const CommandRequest& request, const Asker& asker) {
   if (request.settings() > 0) {
     if (asynchronous_)
       program_.command(number_, *store_, kSettings, request.body());
     else if (rank_of(request.place()) == 0)
       settings_[request.settings()] = request.body();
-    return answer(grpc::Status::OK);
+    return asker.answer(grpc::Status::OK);
   }
   const auto [last, is_first] = commands_.try_emplace(request.head(), request.body());
   if (is_first || last->second != request.body()) {
@@ -224,7 +294,7 @@ void ServedStore::command(const CommandRequest& request, const Answer& answer) {
       throw;
     }
   }
-  answer(grpc::Status::OK);
+  asker.answer(grpc::Status::OK);
 }
 
 // --- nodes that are gone ---------------------------------------------------------------------------------------------
@@ -243,16 +313,16 @@ void ServedStore::answer_hopeless(const kvstore::Key& key, Entry& entry) {
   std::vector<Pull> waiting = std::move(entry.pulls);
   entry.pulls.clear();
   for (Pull& pull : waiting) {
-    const std::string why = hopeless(entry, *pull.request);
+    const std::string why = hopeless(entry, pull.request);
     if (why.empty())
       entry.pulls.push_back(std::move(pull));
     else
-      pull.answer({grpc::StatusCode::ABORTED, fmt::format("key {}: {}", to_string(key), why)});
+      pull.asker.answer({grpc::StatusCode::ABORTED, fmt::format("key {}: {}", to_string(key), why)});
   }
   if (entry.is_ready || !departed_.contains(0)) return;
-  for (const Answer& answer : entry.inits)
-    answer({grpc::StatusCode::ABORTED,
-            fmt::format("key {}: {} before it inited the key", to_string(key), departed_.at(0))});
+  for (const Asker& waiting : entry.inits)
+    waiting.answer({grpc::StatusCode::ABORTED,
+                    fmt::format("key {}: {} before it inited the key", to_string(key), departed_.at(0))});
   entry.inits.clear();
 }
 
@@ -264,8 +334,8 @@ void ServedStore::depart(const Departed& worker) {
 void ServedStore::give_up(const std::string& why) {
   const grpc::Status status(grpc::StatusCode::ABORTED, why);
   for (auto& [key, entry] : entries_) {
-    for (const Answer& answer : entry.inits) answer(status);
-    for (const Pull& pull : entry.pulls) pull.answer(status);
+    for (const Asker& waiting : entry.inits) waiting.answer(status);
+    for (const Pull& pull : entry.pulls) pull.asker.answer(status);
     entry.inits.clear();
     entry.pulls.clear();
   }

@@ -2,14 +2,13 @@
 // that of the server.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
-
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "distributed/exchange.h"
 #include "distributed/membership.h"
 #include "distributed/messages.h"
 #include "distributed/rounds.h"
@@ -17,20 +16,21 @@
 
 namespace headrace::distributed {
 
-// Answers a request; called once.
-using Answer = std::function<void(const grpc::Status&)>;
+// What others may ask of the thread of the server.
+using Later = std::function<void(std::function<void()> job)>;
 
 class ServedStore {
  public:
-  ServedStore(int number, int workers, bool asynchronous, ServerProgram& program);
+  // `later` may be called by any thread, also after the store is gone.
+  ServedStore(int number, int workers, bool asynchronous, ServerProgram& program, Later later);
 
   bool is_asynchronous() const noexcept { return asynchronous_; }
 
   // What the requests ask for. An answer may come later, from another call. What is raised is wrong with the request.
-  void init(const InitRequest& request, Answer answer);
-  void push(const PushRequest& request, const Answer& answer);
-  void pull(const PullRequest& request, Array& reply, Answer answer);
-  void command(const CommandRequest& request, const Answer& answer);
+  void init(const InitRequest& request, const Elements& elements, const Asker& asker);
+  void push(const PushRequest& request, const Elements& elements, const Asker& asker);
+  void pull(PullRequest request, const Asker& asker);
+  void command(const CommandRequest& request, const Asker& asker);
 
   // A worker is not there any more: who waits for what it has not done is told.
   void depart(const Departed& worker);
@@ -43,9 +43,13 @@ class ServedStore {
     uint64_t settings;
   };
   struct Pull {
-    const PullRequest* request;
-    Array* reply;
-    Answer answer;
+    PullRequest request;
+    Asker asker;
+  };
+  // What is stored, for all who see the heap.
+  struct Published {
+    NDArray array = {};  // in the block
+    BlockPtr block = {};
   };
   struct Entry {
     Entry(const Array& inited, size_t workers)
@@ -59,7 +63,8 @@ class ServedStore {
     DType dtype;
     bool sparse;
     bool is_ready = false;  // rank 0 has inited it
-    std::vector<Answer> inits;
+    Published published;    // none: not pulled since it changed
+    std::vector<Asker> inits;
     std::vector<Pull> pulls;
     Rounds<Pushed> rounds;
     std::vector<uint64_t> applied;  // of an asynchronous store: how many pushes of each worker
@@ -68,16 +73,17 @@ class ServedStore {
 
   size_t rank_of(const Place& place) const;
   Entry& find(const Place& place);
-  NDArray pushed_value(const PushRequest& request, const Entry& entry) const;
+  NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
-  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request);
+  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements);
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);
   bool is_due(const Entry& entry, const PullRequest& request) const;
   void answer_pulls(const kvstore::Key& key, Entry& entry);
-  void answer_pull(const kvstore::Key& key, const Entry& entry, const Pull& pull);
-  void fill(const kvstore::Key& key, const Entry& entry, const PullRequest& request, Array& reply);
+  void answer_pull(const kvstore::Key& key, Entry& entry, const Pull& pull);
+  void give(const kvstore::Key& key, Entry& entry, const Asker& asker);
+  void give_rows(const kvstore::Key& key, const Entry& entry, const Pull& pull);
   // Why a pull will never be answered; empty: it may be.
   std::string hopeless(const Entry& entry, const PullRequest& request) const;
   void answer_hopeless(const kvstore::Key& key, Entry& entry);
@@ -86,6 +92,7 @@ class ServedStore {
   const size_t workers_;
   const bool asynchronous_;
   ServerProgram& program_;
+  const Later later_;
   const std::unique_ptr<kvstore::KVStore> store_;
   std::map<kvstore::Key, Entry> entries_;
   std::map<uint64_t, std::string> settings_;

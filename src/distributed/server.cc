@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/exchange.h"
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/served_store.h"
@@ -59,28 +60,19 @@ grpc::Status status_of(const Error& error) {
   return {is_callers ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::INTERNAL, error.what()};
 }
 
-class ParameterServer final : public Server::CallbackService {
+class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:
-  ParameterServer(const Job& job, ServerProgram& program) : job_(job), program_(program) {}
+  ParameterServer(const Job& job, ServerProgram& program)
+      : job_(job), program_(program), heap_(job.shares_memory ? OwnHeap::make() : nullptr) {}
 
-  grpc::ServerUnaryReactor* Init(grpc::CallbackServerContext* context, const InitRequest* request, Empty*) override {
-    return queue(context, request->place(),
-                 [request](ServedStore& store, Answer answer) { store.init(*request, std::move(answer)); });
-  }
-  grpc::ServerUnaryReactor* Push(grpc::CallbackServerContext* context, const PushRequest* request, Empty*) override {
-    return queue(context, request->place(),
-                 [request](ServedStore& store, const Answer& answer) { store.push(*request, answer); });
-  }
-  grpc::ServerUnaryReactor* Pull(grpc::CallbackServerContext* context, const PullRequest* request,
-                                 Array* reply) override {
-    return queue(context, request->place(), [request, reply](ServedStore& store, Answer answer) {
-      store.pull(*request, *reply, std::move(answer));
+  Stream* Exchange(grpc::CallbackServerContext*) override {
+    return open_stream(heap_, [this](std::vector<Asked> asked, std::function<void()> next) {
+      inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
+        for (Asked& one : asked) serve(one);
+        asked.clear();
+        next();
+      });
     });
-  }
-  grpc::ServerUnaryReactor* Command(grpc::CallbackServerContext* context, const CommandRequest* request,
-                                    Empty*) override {
-    return queue(context, request->place(),
-                 [request](ServedStore& store, const Answer& answer) { store.command(*request, answer); });
   }
 
   void run() {
@@ -90,7 +82,7 @@ class ParameterServer final : public Server::CallbackService {
     {
       const Membership membership(job_, address_of(own_name(), port), observer());
       while (!is_over_) {
-        const Inbox::Job job = inbox_.take();
+        const Inbox::Job job = inbox_->take();
         program_.run(job);
       }
       answer_everybody();
@@ -112,7 +104,7 @@ class ParameterServer final : public Server::CallbackService {
   Observer observer() {
     return {.departed =
                 [this](const Departed& departed) {
-                  inbox_.put([this, departed] {
+                  inbox_->put([this, departed] {
                     if (departed.role != Role::kWorker) return;
                     departed_.push_back(departed);
                     for (auto& [number, store] : stores_) store.depart(departed);
@@ -120,33 +112,44 @@ class ParameterServer final : public Server::CallbackService {
                 },
             .ended =
                 [this](const std::string& why) {
-                  inbox_.put([this, why] {
+                  inbox_->put([this, why] {
                     is_over_ = true;
                     why_ = why;
                   });
                 }};
   }
 
-  template <class Serve>
-  grpc::ServerUnaryReactor* queue(grpc::CallbackServerContext* context, const Place& place, Serve serve) {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const Answer answer = [reactor](const grpc::Status& status) { reactor->Finish(status); };
-    inbox_.put([this, &place, serve = std::move(serve), answer] {
-      if (is_over_) return answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
-      try {
-        serve(store_for(place), answer);
-      } catch (const Error& error) {
-        answer(status_of(error));
-      } catch (const std::exception& error) {
-        answer({grpc::StatusCode::INTERNAL, error.what()});
-      }
-    });
-    return reactor;
+  void serve(Asked& asked) {
+    if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
+    try {
+      serve_what(asked);
+    } catch (const Error& error) {
+      asked.asker.answer(status_of(error));
+    } catch (const std::exception& error) {
+      asked.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
+    }
+  }
+
+  void serve_what(Asked& asked) {
+    Request& request = asked.request;
+    switch (request.what_case()) {
+      case Request::kInit:
+        return store_for(request.init().place()).init(request.init(), asked.elements, asked.asker);
+      case Request::kPush:
+        return store_for(request.push().place()).push(request.push(), asked.elements, asked.asker);
+      case Request::kPull:
+        return store_for(request.pull().place()).pull(std::move(*request.mutable_pull()), asked.asker);
+      case Request::kCommand:
+        return store_for(request.command().place()).command(request.command(), asked.asker);
+      case Request::WHAT_NOT_SET:
+        fail(ErrorKind::kValue, "distributed: a request for nothing came");
+    }
   }
 
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] = stores_.try_emplace(number, number, job_.workers, place.asynchronous(), program_);
+    const auto [found, is_new] =
+        stores_.try_emplace(number, number, job_.workers, place.asynchronous(), program_, later());
     if (is_new)
       for (const Departed& worker : departed_) found->second.depart(worker);
     check(
@@ -158,15 +161,20 @@ class ParameterServer final : public Server::CallbackService {
     return found->second;
   }
 
+  Later later() const {
+    return [inbox = inbox_](std::function<void()> job) { inbox->put(std::move(job)); };
+  }
+
   void answer_everybody() {
     for (auto& [number, store] : stores_) store.give_up("the server has ended");
-    for (const Inbox::Job& job : inbox_.close()) job();
+    for (const Inbox::Job& job : inbox_->close()) job();
     program_.run([&] { stores_.clear(); });  // with their updaters
   }
 
   const Job& job_;
   ServerProgram& program_;
-  Inbox inbox_;
+  const std::shared_ptr<OwnHeap> heap_;
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
   bool is_over_ = false;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -59,8 +60,8 @@ Session::Session(const Job& job)
                          if (departed.role == Role::kServer) fail_with(fmt::format("kvstore: {}", text_of(departed)));
                        },
                    .ended = [this](const std::string& why) { fail_with(fmt::format("kvstore: {}", why)); }}) {
-  for (const std::string& address : membership_.servers())
-    stubs_.push_back(Server::NewStub(open_channel(job, address)));
+  const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
+  for (const std::string& address : membership_.servers()) links_.push_back(std::make_unique<Link>(job, address, heap));
 }
 
 std::string Session::name_of(size_t server) const {
@@ -76,10 +77,10 @@ Session::~Session() {
   {
     std::lock_guard guard(mutex_);
     is_ending_ = true;
-    for (grpc::ClientContext* context : awaited_) context->TryCancel();
+    changed_.notify_all();
   }
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return announced_ == 0; });
+  changed_.wait(lock, [&] { return announced_ == 0 && awaiting_ == 0; });
 }
 
 // --- what is sent ----------------------------------------------------------------------------------------------------
@@ -96,20 +97,12 @@ std::shared_ptr<void> Session::announce() {
           }};
 }
 
-void Session::send(size_t server, std::shared_ptr<PushRequest> request) {
-  struct Sent {
-    grpc::ClientContext context;
-    std::shared_ptr<PushRequest> request;
-    Empty reply;
-    std::shared_ptr<void> announced;
-  };
-  auto sent = std::make_shared<Sent>();
-  sent->request = std::move(request);
-  sent->announced = announce();
-  const PushRequest& what = *sent->request;
-  stubs_[server]->async()->Push(&sent->context, &what, &sent->reply, [this, server, sent](const grpc::Status& status) {
-    if (!status.ok()) fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
-  });
+void Session::send(size_t server, Request request, Load load) {
+  links_[server]->ask(std::move(request), std::move(load),
+                      [this, server, announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
+                        if (!status.ok())
+                          fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
+                      });
 }
 
 void Session::fail_with(const std::string& why) {
@@ -124,49 +117,42 @@ void Session::raise_failure() const {
 
 // --- what is asked for -----------------------------------------------------------------------------------------------
 
-template <class Request, class Reply, class Start>
-bool Session::exchange_by(std::vector<Call<Request, Reply>>& calls, const char* what, const Start& start) {
-  struct Asked {
-    grpc::ClientContext context;
-    grpc::Status status;
+bool Session::exchange(const char* what, std::vector<Call>& calls) {
+  struct Answers {  // of which some may come when nobody waits any more
+    std::vector<grpc::Status> statuses;
+    std::vector<std::pair<Reply, Elements>> replies;
+    size_t missing;
   };
-  std::vector<std::unique_ptr<Asked>> asked;
-  size_t answered = 0;  // guarded by mutex_
-  for (Call<Request, Reply>& call : calls) {
-    Asked& one = *asked.emplace_back(std::make_unique<Asked>());
-    {
-      std::lock_guard guard(mutex_);
-      awaited_.insert(&one.context);
-      if (is_ending_) one.context.TryCancel();
-    }
-    start(*stubs_[call.server]->async(), &one.context, &call.request, &call.reply, [&](const grpc::Status& status) {
-      std::lock_guard guard(mutex_);
-      one.status = status;
-      awaited_.erase(&one.context);
-      ++answered;
-      changed_.notify_all();
-    });
+  const auto answers = std::make_shared<Answers>();  // guarded by mutex_
+  answers->statuses.resize(calls.size());
+  answers->replies.resize(calls.size());
+  answers->missing = calls.size();
+  {
+    std::lock_guard guard(mutex_);
+    ++awaiting_;
   }
+  for (size_t i = 0; i < calls.size(); ++i)
+    links_[calls[i].server]->ask(std::move(calls[i].request), std::move(calls[i].load),
+                                 [this, answers, i](const grpc::Status& status, Reply&& reply, Elements&& elements) {
+                                   std::lock_guard guard(mutex_);
+                                   answers->statuses[i] = status;
+                                   answers->replies[i] = {std::move(reply), std::move(elements)};
+                                   if (--answers->missing == 0) changed_.notify_all();
+                                 });
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return answered == calls.size(); });
+  changed_.wait(lock, [&] { return answers->missing == 0 || is_ending_; });
+  --awaiting_;
+  changed_.notify_all();
   if (is_ending_) return false;
   lock.unlock();
-  for (size_t i = 0; i < calls.size(); ++i)
-    if (!asked[i]->status.ok()) {
+  for (size_t i = 0; i < calls.size(); ++i) {
+    if (!answers->statuses[i].ok()) {
       raise_failure();  // what happened before explains more
-      raise_status(asked[i]->status, fmt::format("kvstore {}: {}", what, name_of(calls[i].server)));
+      raise_status(answers->statuses[i], fmt::format("kvstore {}: {}", what, name_of(calls[i].server)));
     }
+    std::tie(calls[i].reply, calls[i].elements) = std::move(answers->replies[i]);
+  }
   return true;
-}
-
-bool Session::exchange(std::vector<Call<InitRequest, Empty>>& calls) {
-  return exchange_by(calls, "init", [](auto& stub, auto... arguments) { stub.Init(arguments...); });
-}
-bool Session::exchange(std::vector<Call<PullRequest, Array>>& calls) {
-  return exchange_by(calls, "pull", [](auto& stub, auto... arguments) { stub.Pull(arguments...); });
-}
-bool Session::exchange(std::vector<Call<CommandRequest, Empty>>& calls) {
-  return exchange_by(calls, "command", [](auto& stub, auto... arguments) { stub.Command(arguments...); });
 }
 
 }  // namespace headrace::distributed

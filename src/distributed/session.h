@@ -5,15 +5,13 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "distributed/link.h"
 #include "distributed/membership.h"
-#include "distributed/protocol.grpc.pb.h"
 
 namespace headrace::distributed {
 
@@ -32,47 +30,46 @@ class Session {
 
   int rank() const noexcept { return membership_.rank(); }
   int workers() const noexcept { return workers_; }
-  size_t servers() const noexcept { return stubs_.size(); }
+  size_t servers() const noexcept { return links_.size(); }
   int lost_workers() const noexcept { return membership_.lost_workers(); }
   int take_store_number() noexcept { return stores_++; }
   void barrier();
 
   // What is to be sent or asked for later: the session does not end while the result is there.
   std::shared_ptr<void> announce();
+  // Where a server on this machine will see an array of so many bytes; null: send the array as pieces.
+  BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
   // Sends a push and returns; what becomes of it raise_failure() tells.
-  void send(size_t server, std::shared_ptr<PushRequest> request);
+  void send(size_t server, Request request, Load load);
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
 
   // What a server is asked for, and what comes back.
-  template <class Request, class Reply>
   struct Call {
     size_t server;
     Request request;
+    Load load = {};
     Reply reply = {};
+    Elements elements = {};
   };
   // Sends all of them and waits for all answers. False: the process is ending, and nobody wants them. Raises what a
-  // server says: ValueError for what is wrong with a request, RuntimeError for what has gone wrong.
-  bool exchange(std::vector<Call<InitRequest, Empty>>& calls);
-  bool exchange(std::vector<Call<PullRequest, Array>>& calls);
-  bool exchange(std::vector<Call<CommandRequest, Empty>>& calls);
+  // server says: ValueError for what is wrong with a request, RuntimeError for what has gone wrong. `what` was asked.
+  bool exchange(const char* what, std::vector<Call>& calls);
 
  private:
-  template <class Request, class Reply, class Start>
-  bool exchange_by(std::vector<Call<Request, Reply>>& calls, const char* what, const Start& start);
   void fail_with(const std::string& why);  // the first reason counts
   std::string name_of(size_t server) const;
 
   const int workers_;
-  std::vector<std::unique_ptr<Server::Stub>> stubs_;
   std::atomic<int> stores_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int announced_ = 0;  // these: guarded by mutex_
+  int awaiting_ = 0;   // calls of exchange()
   bool is_ending_ = false;
-  std::string failure_;  // what has gone wrong first
-  std::set<grpc::ClientContext*> awaited_;
-  Membership membership_;  // the last: its threads use what is above
+  std::string failure_;                       // what has gone wrong first
+  std::vector<std::unique_ptr<Link>> links_;  // by server; end after
+  Membership membership_;                     // this one: the threads of both use what is above
 };
 
 }  // namespace headrace::distributed

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "base/check.h"
 #include "graph/json.h"
@@ -52,6 +55,42 @@ Symbol::Texts texts_of(const Json& node, const std::string& name) {
   return texts;
 }
 
+// The numbers of the nodes that a node reads; what else is wrong with it is said where it is read.
+std::vector<size_t> inputs_of_node(const Json& node, size_t count) {
+  std::vector<size_t> ids;
+  const auto inputs = node.is_object() ? node.find("inputs") : node.end();
+  if (inputs == node.end() || !inputs->is_array()) return ids;
+  for (const Json& entry : *inputs)
+    if (entry.is_array() && !entry.empty() && entry[0].is_number_unsigned() && entry[0].get<size_t>() < count)
+      ids.push_back(entry[0].get<size_t>());
+  return ids;
+}
+
+// The numbers of the nodes, those that a node reads before it; files list them in any order.
+std::vector<size_t> inputs_first(const Json& nodes) {
+  enum class State : uint8_t { kUnseen, kOpen, kDone };
+  std::vector<State> states(nodes.size(), State::kUnseen);
+  std::vector<size_t> order, stack;
+  for (size_t first = 0; first < nodes.size(); ++first) {
+    stack.push_back(first);
+    while (!stack.empty()) {
+      const size_t id = stack.back();
+      if (states[id] != State::kUnseen) {
+        if (states[id] == State::kOpen) order.push_back(id);
+        states[id] = State::kDone;
+        stack.pop_back();
+        continue;
+      }
+      states[id] = State::kOpen;
+      for (const size_t input : inputs_of_node(nodes[id], nodes.size())) {
+        require(states[input] != State::kOpen, "node {} depends on itself", input);
+        if (states[input] == State::kUnseen) stack.push_back(input);
+      }
+    }
+  }
+  return order;
+}
+
 class GraphReader {
  public:
   GraphReader(int version, bool np_shapes) : version_(version), np_shapes_(np_shapes) {}
@@ -59,10 +98,11 @@ class GraphReader {
   std::vector<NDArray> read(const Json& graph, int depth) {
     require(depth < kDeepest, "graphs are nested more than {} deep", kDeepest);
     require(graph.is_object(), "a graph must be an object, got {}", graph.type_name());
-    std::vector<NodePtr> nodes;
-    for (const Json& node : member(graph, "nodes", Json::value_t::array, "the graph")) {
-      nodes.push_back(read_node(node, nodes, depth));
-      outputs_ += output_count(*nodes.back());
+    const Json& listed = member(graph, "nodes", Json::value_t::array, "the graph");
+    std::vector<NodePtr> nodes(listed.size());
+    for (size_t id : inputs_first(listed)) {
+      nodes[id] = read_node(listed[id], nodes, depth);
+      outputs_ += output_count(*nodes[id]);
       require(outputs_ <= kMostOutputs, "its nodes have more than {} outputs together", kMostOutputs);
     }
     for (const Json& id : member(graph, "arg_nodes", Json::value_t::array, "the graph"))
@@ -80,8 +120,7 @@ class GraphReader {
     require(entry.is_array() && entry.size() >= 2, "an entry of {} must be [node, output, version], got {}", where,
             shown(entry));
     const size_t id = number(entry[0], "a node"), index = number(entry[1], "an output");
-    require(id < nodes.size(), "{} reads node {}, which does not come before it ({} nodes do)", where, id,
-            nodes.size());
+    require(id < nodes.size(), "{} reads node {}, but there are {}", where, id, nodes.size());
     require(index < std::max<size_t>(output_count(*nodes[id]), 3), "{} reads output {} of node {}, which has {}", where,
             index, nodes[id]->label->name, output_count(*nodes[id]));
     return output_of(nodes[id].get(), static_cast<uint32_t>(index));
@@ -178,7 +217,8 @@ uint64_t graph_attr(const Json& graph, const char* name, uint64_t missing) {
 std::vector<NDArray> read_graph(std::string_view text) {
   Json json;
   try {
-    json = Json::parse(text);
+    std::istringstream stream{std::string(text)};
+    stream >> json;  // and no further: what follows it is not looked at
   } catch (const Json::exception& error) {
     fail(ErrorKind::kRuntime, "symbol file: this is no JSON: {}", error.what());
   }

@@ -31,7 +31,7 @@ void check_functions(const OpDef& op) {
 
 }  // namespace
 
-void Catalogue::add(std::vector<OpDef> family) {
+void Catalogue::add(Operators family) {
   for (OpDef& op : family) {
     operators_.push_back(std::move(op));
     const OpDef& stored = operators_.back();

@@ -15,7 +15,7 @@ namespace headrace {
 class Catalogue {
  public:
   // Adds operators; raises on a name that is taken. References to operators stay valid for the life of the process.
-  void add(std::vector<OpDef> family);
+  void add(Operators family);
   // Null when there is no such operator.
   const OpDef* find(std::string_view name) const;
   const std::deque<OpDef>& all() const noexcept { return operators_; }

@@ -10,12 +10,14 @@
 //              values, or which are sums of parts
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/ndarray.hpp"
@@ -162,16 +164,42 @@ void set_attrs_type(OpDef& op) {
   op.default_attrs = AttrsPtr(new AttrsOf<A>());
 }
 
+// `op`, moved. An OpDef has so many members that moving one is code worth having once.
+OpDef moved(OpDef&& op);
+
 // An operator with attributes A: general<SumAttrs>({.name = "sum", ...}). Its functions take them as a const A&.
 template <class A = NoAttrs>
 OpDef general(OpDef op) {
   set_attrs_type<A>(op);
-  return op;
+  return moved(std::move(op));
 }
 
 // Of an operator whose counted outputs do not depend on its attributes.
 inline auto always(size_t count) {
   return [count](const Attrs&) { return count; };
 }
+
+// The operators of a family, in the order of their documentation: `return {convolution(), deconvolution()};`.
+class Operators {
+ public:
+  Operators() noexcept = default;
+  template <std::same_as<OpDef>... Ops>
+  Operators(Ops&&... ops) {
+    (push_back(std::move(ops)), ...);
+  }
+  Operators(Operators&&) noexcept;
+  Operators& operator=(Operators&&) noexcept;
+  ~Operators();
+
+  void push_back(OpDef&& op);
+  void append(Operators&& others);
+  OpDef& back() noexcept { return all_.back(); }
+  size_t size() const noexcept { return all_.size(); }
+  auto begin() noexcept { return all_.begin(); }
+  auto end() noexcept { return all_.end(); }
+
+ private:
+  std::vector<OpDef> all_;
+};
 
 }  // namespace headrace

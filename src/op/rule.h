@@ -32,10 +32,10 @@ class Infer {
   int64_t size(size_t i) const noexcept { return inputs_[i].size(); }
   const NDArray& input(size_t i) const noexcept { return inputs_[i]; }
 
-  void output(const Shape& shape, DType dtype) { outputs_.push_back({shape, dtype, contiguous_strides(shape)}); }
+  void output(const Shape& shape, DType dtype);
   // The kernel writes this result with other strides, which must be dense: how images stay channels-last between
   // operators.
-  void output(const Shape& shape, DType dtype, const Strides& strides) { outputs_.push_back({shape, dtype, strides}); }
+  void output(const Shape& shape, DType dtype, const Strides& strides);
   const Strides& strides(size_t i) const noexcept { return inputs_[i].strides(); }
   // Estimated nanoseconds on one core; the default is the time to stream all inputs and outputs.
   void cost(double nanoseconds) noexcept { cost_ = nanoseconds; }
@@ -51,7 +51,7 @@ class Infer {
   template <class... Args>
   void require(bool condition, ErrorKind kind, fmt::format_string<Args...> text, Args&&... args) const {
     if (!condition) [[unlikely]]
-      fail(kind, "{}: {}", name(), fmt::format(text, std::forward<Args>(args)...));
+      fail_named(kind, text, fmt::make_format_args(args...));
   }
 
   // The operation is linked into a graph and does not run now: it must not draw or count anything.
@@ -64,6 +64,8 @@ class Infer {
   uint64_t ticket() const noexcept { return ticket_; }
 
  private:
+  [[noreturn]] void fail_named(ErrorKind kind, fmt::string_view text, fmt::format_args args) const;
+
   const OpDef& op_;
   std::span<const NDArray> inputs_;
   std::vector<Type> outputs_;

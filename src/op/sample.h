@@ -1,7 +1,7 @@
-// What the generic tests call an operator with.
+// What the generic tests call an operator with. All operators state some, so what makes one is compiled once, in
+// sample.cc.
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "headrace/dtype.hpp"
@@ -16,23 +16,21 @@ struct SampleArray {
   double low = -2, high = 2;   // values are uniform in [low, high) unless listed
   std::vector<double> values;  // listed values, row-major
 };
-inline SampleArray uniform(Shape shape, double low = -2, double high = 2, DType dtype = DType::kFloat32) {
-  return {std::move(shape), dtype, low, high, {}};
-}
-inline SampleArray values(std::vector<double> list, DType dtype = DType::kFloat32) {
-  Shape shape{static_cast<int64_t>(list.size())};
-  return {std::move(shape), dtype, 0, 0, std::move(list)};
-}
-inline SampleArray integers(Shape shape, int64_t low, int64_t high, DType dtype = DType::kInt32) {
-  return {std::move(shape), dtype, static_cast<double>(low), static_cast<double>(high), {}};
-}
+SampleArray uniform(Shape shape, double low = -2, double high = 2, DType dtype = DType::kFloat32);
+SampleArray values(std::vector<double> list, DType dtype = DType::kFloat32);
+SampleArray integers(Shape shape, int64_t low, int64_t high, DType dtype = DType::kInt32);
 
 // One call: its arrays and attributes.
 struct Sample {
   std::vector<SampleArray> inputs;
   AttrsPtr attrs;  // null: defaults
-  Sample(SampleArray one) { inputs.push_back(std::move(one)); }
-  Sample(std::vector<SampleArray> all, AttrsPtr a = {}) : inputs(std::move(all)), attrs(std::move(a)) {}
+  Sample(SampleArray one);
+  Sample(std::vector<SampleArray> all, AttrsPtr a = {});
+  Sample(const Sample&);
+  Sample(Sample&&) noexcept;
+  Sample& operator=(const Sample&);
+  Sample& operator=(Sample&&) noexcept;
+  ~Sample();
 };
 
 }  // namespace headrace

@@ -7,173 +7,175 @@
 
 namespace headrace {
 
-using Family = std::vector<OpDef> (*)();
+using Family = Operators (*)();
 
 // communication/
-std::vector<OpDef> two_bit_operators();
+Operators two_bit_operators();
 // control/
-std::vector<OpDef> control_flow_operators();
-std::vector<OpDef> custom_operators();
+Operators control_flow_operators();
+Operators custom_operators();
 // creation/
-std::vector<OpDef> constant_operators();
-std::vector<OpDef> positional_operators();
-std::vector<OpDef> range_operators();
+Operators constant_operators();
+Operators positional_operators();
+Operators range_operators();
 // index/
-std::vector<OpDef> advanced_index_operators();
-std::vector<OpDef> along_axis_operators();
-std::vector<OpDef> basic_index_operators();
-std::vector<OpDef> gather_nd_operators();
-std::vector<OpDef> insert_delete_operators();
-std::vector<OpDef> mask_operators();
-std::vector<OpDef> one_hot_operators();
-std::vector<OpDef> take_operators();
+Operators advanced_index_operators();
+Operators along_axis_operators();
+Operators basic_index_operators();
+Operators gather_nd_operators();
+Operators insert_delete_operators();
+Operators mask_operators();
+Operators one_hot_operators();
+Operators take_operators();
 // optimizer/
-std::vector<OpDef> adagrad_operators();
-std::vector<OpDef> adaptive_operators();
-std::vector<OpDef> multi_update_operators();
-std::vector<OpDef> preloaded_operators();
-std::vector<OpDef> sgd_operators();
+Operators adagrad_operators();
+Operators adaptive_operators();
+Operators multi_update_operators();
+Operators preloaded_operators();
+Operators sgd_operators();
 // pointwise/
-std::vector<OpDef> activation_operators();
-std::vector<OpDef> add_n_operators();
-std::vector<OpDef> binary_operators();
-std::vector<OpDef> cast_operators();
-std::vector<OpDef> choice_operators();
-std::vector<OpDef> exponential_operators();
-std::vector<OpDef> rounding_operators();
-std::vector<OpDef> steering_operators();
-std::vector<OpDef> trigonometric_operators();
+Operators activation_operators();
+Operators add_n_operators();
+Operators binary_operators();
+Operators cast_operators();
+Operators choice_operators();
+Operators exponential_operators();
+Operators rounding_operators();
+Operators steering_operators();
+Operators trigonometric_operators();
 
 // linalg/
-std::vector<OpDef> attention_operators();
-std::vector<OpDef> dot_operators();
-std::vector<OpDef> batched_operators();
-std::vector<OpDef> cholesky_operators();
-std::vector<OpDef> eigen_operators();
-std::vector<OpDef> lq_operators();
-std::vector<OpDef> lu_operators();
-std::vector<OpDef> singular_value_operators();
-std::vector<OpDef> tensor_system_operators();
-std::vector<OpDef> triangle_operators();
-std::vector<OpDef> einsum_operators();
-std::vector<OpDef> tensor_product_operators();
+Operators attention_operators();
+Operators dot_operators();
+Operators batched_operators();
+Operators cholesky_operators();
+Operators eigen_operators();
+Operators lq_operators();
+Operators lu_operators();
+Operators singular_value_operators();
+Operators tensor_system_operators();
+Operators triangle_operators();
+Operators einsum_operators();
+Operators tensor_product_operators();
 
 // convolution/
-std::vector<OpDef> convolution_operators();
-std::vector<OpDef> deconvolution_operators();
-std::vector<OpDef> fused_convolution_operators();
+Operators convolution_operators();
+Operators deconvolution_operators();
+Operators fused_convolution_operators();
 
 // detection/
-std::vector<OpDef> anchor_operators();
-std::vector<OpDef> box_coding_operators();
-std::vector<OpDef> mask_target_operators();
-std::vector<OpDef> multibox_detection_operators();
-std::vector<OpDef> multibox_target_operators();
-std::vector<OpDef> overlap_operators();
-std::vector<OpDef> proposal_operators();
-std::vector<OpDef> roi_align_operators();
-std::vector<OpDef> roi_pooling_operators();
-std::vector<OpDef> rotated_align_operators();
-std::vector<OpDef> sensitive_pooling_operators();
-std::vector<OpDef> suppression_operators();
+Operators anchor_operators();
+Operators box_coding_operators();
+Operators mask_target_operators();
+Operators multibox_detection_operators();
+Operators multibox_target_operators();
+Operators overlap_operators();
+Operators proposal_operators();
+Operators roi_align_operators();
+Operators roi_pooling_operators();
+Operators rotated_align_operators();
+Operators sensitive_pooling_operators();
+Operators suppression_operators();
 
 // image/
-std::vector<OpDef> decode_operators();
-std::vector<OpDef> image_flip_operators();
-std::vector<OpDef> image_jitter_operators();
-std::vector<OpDef> image_operators();
-std::vector<OpDef> record_operators();
-std::vector<OpDef> resize_operators();
-std::vector<OpDef> scale_operators();
+Operators border_operators();
+Operators decode_operators();
+Operators detection_record_operators();
+Operators image_flip_operators();
+Operators image_jitter_operators();
+Operators image_operators();
+Operators record_operators();
+Operators resize_operators();
+Operators scale_operators();
 
 // nn/
-std::vector<OpDef> ctc_loss_operators();
-std::vector<OpDef> dropout_operators();
-std::vector<OpDef> fully_connected_operators();
-std::vector<OpDef> output_operators();
-std::vector<OpDef> sequence_operators();
-std::vector<OpDef> sparse_regularization_operators();
+Operators ctc_loss_operators();
+Operators dropout_operators();
+Operators fully_connected_operators();
+Operators output_operators();
+Operators sequence_operators();
+Operators sparse_regularization_operators();
 
 // normalization/
-std::vector<OpDef> batch_norm_operators();
-std::vector<OpDef> group_norm_operators();
-std::vector<OpDef> local_norm_operators();
+Operators batch_norm_operators();
+Operators group_norm_operators();
+Operators local_norm_operators();
 
 // pooling/
-std::vector<OpDef> pooling_operators();
-std::vector<OpDef> pooling_v1_operators();
+Operators pooling_operators();
+Operators pooling_v1_operators();
 
 // quantization/
-std::vector<OpDef> calibrate_operators();
-std::vector<OpDef> intgemm_operators();
-std::vector<OpDef> quantize_operators();
-std::vector<OpDef> quantized_element_operators();
-std::vector<OpDef> quantized_layer_operators();
+Operators calibrate_operators();
+Operators intgemm_operators();
+Operators quantize_operators();
+Operators quantized_element_operators();
+Operators quantized_layer_operators();
 
 // random/
-std::vector<OpDef> density_operators();
-std::vector<OpDef> hawkes_operators();
-std::vector<OpDef> uniform_normal_operators();
-std::vector<OpDef> draw_operators();
-std::vector<OpDef> multinomial_operators();
-std::vector<OpDef> random_integer_operators();
-std::vector<OpDef> random_like_operators();
-std::vector<OpDef> np_sampler_operators();
+Operators density_operators();
+Operators hawkes_operators();
+Operators uniform_normal_operators();
+Operators draw_operators();
+Operators multinomial_operators();
+Operators random_integer_operators();
+Operators random_like_operators();
+Operators np_sampler_operators();
 
 // reduce/
-std::vector<OpDef> arg_reduce_operators();
-std::vector<OpDef> check_operators();
-std::vector<OpDef> cumsum_operators();
-std::vector<OpDef> extreme_operators();
-std::vector<OpDef> layer_norm_operators();
-std::vector<OpDef> logic_operators();
-std::vector<OpDef> norm_operators();
-std::vector<OpDef> linalg_norm_operators();
-std::vector<OpDef> statistics_operators();
-std::vector<OpDef> product_operators();
-std::vector<OpDef> softmax_operators();
-std::vector<OpDef> sum_operators();
-std::vector<OpDef> variance_operators();
+Operators arg_reduce_operators();
+Operators check_operators();
+Operators cumsum_operators();
+Operators extreme_operators();
+Operators layer_norm_operators();
+Operators logic_operators();
+Operators norm_operators();
+Operators linalg_norm_operators();
+Operators statistics_operators();
+Operators product_operators();
+Operators softmax_operators();
+Operators sum_operators();
+Operators variance_operators();
 
 // rnn/
-std::vector<OpDef> quantized_rnn_operators();
-std::vector<OpDef> rnn_operators();
+Operators quantized_rnn_operators();
+Operators rnn_operators();
 
 // shape/
-std::vector<OpDef> broadcast_operators();
-std::vector<OpDef> diagonal_operators();
-std::vector<OpDef> join_operators();
-std::vector<OpDef> pad_operators();
-std::vector<OpDef> difference_operators();
-std::vector<OpDef> rearrange_operators();
-std::vector<OpDef> reshape_operators();
-std::vector<OpDef> slice_operators();
-std::vector<OpDef> split_operators();
-std::vector<OpDef> transpose_operators();
+Operators broadcast_operators();
+Operators diagonal_operators();
+Operators join_operators();
+Operators pad_operators();
+Operators difference_operators();
+Operators rearrange_operators();
+Operators reshape_operators();
+Operators slice_operators();
+Operators split_operators();
+Operators transpose_operators();
 
 // signal/
-std::vector<OpDef> count_sketch_operators();
-std::vector<OpDef> fourier_operators();
+Operators count_sketch_operators();
+Operators fourier_operators();
 
 // sparse/
-std::vector<OpDef> cast_storage_operators();
-std::vector<OpDef> graph_part_operators();
-std::vector<OpDef> graph_sample_operators();
-std::vector<OpDef> retain_operators();
-std::vector<OpDef> row_scale_operators();
-std::vector<OpDef> stored_count_operators();
+Operators cast_storage_operators();
+Operators graph_part_operators();
+Operators graph_sample_operators();
+Operators retain_operators();
+Operators row_scale_operators();
+Operators stored_count_operators();
 
 // spatial/
-std::vector<OpDef> column_operators();
-std::vector<OpDef> correlation_operators();
-std::vector<OpDef> deformable_operators();
-std::vector<OpDef> deformable_pooling_operators();
-std::vector<OpDef> grid_operators();
-std::vector<OpDef> sampler_operators();
+Operators column_operators();
+Operators correlation_operators();
+Operators deformable_operators();
+Operators deformable_pooling_operators();
+Operators grid_operators();
+Operators sampler_operators();
 
 // sort/
-std::vector<OpDef> sort_operators();
-std::vector<OpDef> unique_operators();
+Operators sort_operators();
+Operators unique_operators();
 
 inline constexpr Family kFamilies[] = {
     two_bit_operators,
@@ -231,7 +233,9 @@ inline constexpr Family kFamilies[] = {
     rotated_align_operators,
     sensitive_pooling_operators,
     suppression_operators,
+    border_operators,
     decode_operators,
+    detection_record_operators,
     deconvolution_operators,
     dropout_operators,
     fully_connected_operators,

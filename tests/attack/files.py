@@ -56,6 +56,7 @@ ODD = (  # in the place of a value of JSON
 )
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]+|[A-Za-z_]\w*|\s|.')
 SPECIAL = ("/dev/zero", "/dev/null", ".", "/no/such/file", "/proc/self/mem", "a" * 5000, "", "nul\0")
+OF_RECORDS = "path_imgrec=path, data_shape=(3, 4, 5), batch_size=2"
 # What reads a file: `path`, or the bytes `data` in it.
 READERS = {
     "x.params": "loaded = nd.load(path)\nread(loaded)",
@@ -70,6 +71,8 @@ READERS = {
     "run-model.json": "dense(6).load(path.removesuffix('-model.json'))",
     "images": "read_batches(mx.io.MNISTIter(image=path, label='labels', batch_size=2))",
     "labels": "read_batches(mx.io.MNISTIter(image='images', label=path, batch_size=2))",
+    "images.rec": f"read_batches(mx.io.ImageRecordIter({OF_RECORDS}, rand_mirror=True))",
+    "objects.rec": f"read_batches(mx.io.ImageDetRecordIter({OF_RECORDS}, rand_mirror_prob=0.5))",
     "table.csv": "read_batches(mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=2))",
     "topology.json": "topology = mx.plan.load(path)\nmx.plan.make(topology, '1MB').simulate()",
     "sim-topology.json": "mx.sim.configure(topology=path)\nnd.ones((2,), ctx=mx.gpu(0)).asnumpy()",
@@ -144,6 +147,15 @@ written('updater.states', one.get_states(dump_optimizer=True))
 net_of_all().save('symbol.json')
 written('images', struct.pack('>IIII', 0x803, 4, 3, 2) + bytes(range(24)))
 written('labels', struct.pack('>II', 0x801, 4) + bytes(range(4)))
+records = mx.recordio.MXRecordIO('images.rec', 'w')
+objects = mx.recordio.MXRecordIO('objects.rec', 'w')
+for number in range(3):
+    pixels, kind = numpy.full((6, 5 + number, 3), 80 * number), ('.jpg', '.png')[number % 2]
+    records.write(mx.recordio.pack_img((0, 1.5, number, 0), pixels, img_fmt=kind))
+    label = [2, 5, number, 0.1, 0.2, 0.6, 0.9]
+    objects.write(mx.recordio.pack_img((0, label, number, 0), pixels, img_fmt=kind, quality=9))
+records.close()
+objects.close()
 written('table.csv', '1,2,3\\n4,5.5,6e3\\n-7,nan,9\\n')
 written('topology.json', mx.plan.load('ethernet:2x10x2').to_json())
 written('sim-topology.json', mx.plan.load('ethernet:2x10x2').to_json())

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "distributed/channel.h"
+#include "distributed/protocol.grpc.pb.h"
 #include "distributed/remote_store.h"
 #include "distributed/scheduler.h"
 #include "distributed/server.h"
@@ -23,8 +24,7 @@ using testing::HasSubstr;
 
 // A port that was free a moment ago.
 int free_port() {
-  struct Nothing : Server::CallbackService {
-  } service;
+  Server::Service service;
   int port = 0;
   serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
   return port;
@@ -63,6 +63,7 @@ class ClusterTest : public testing::Test {
             .workers = workers,
             .servers = servers,
             .own_host = "127.0.0.1",
+            .shares_memory = shares_memory_,
             .silence_ms = 20'000};
     const auto as = [&](Role role, int rank = -1) {
       Job own = job;
@@ -101,7 +102,16 @@ class ClusterTest : public testing::Test {
   }
 
   Descent program_;
+  bool shares_memory_ = true;
 };
+
+// What large arrays go through: memory that processes share, or messages.
+class LargeArraysTest : public ClusterTest, public testing::WithParamInterface<bool> {
+ protected:
+  LargeArraysTest() { shares_memory_ = GetParam(); }
+};
+INSTANTIATE_TEST_SUITE_P(, LargeArraysTest, testing::Values(true, false),
+                         [](const auto& info) { return info.param ? "InMemory" : "InMessages"; });
 
 TEST_F(ClusterTest, WorkersSumWhatTheyPush) {
   run(3, 2, false, [](kvstore::KVStore& store) {
@@ -115,7 +125,7 @@ TEST_F(ClusterTest, WorkersSumWhatTheyPush) {
   });
 }
 
-TEST_F(ClusterTest, LargeArraysLieOnAllServers) {
+TEST_P(LargeArraysTest, LieOnAllServers) {
   run(2, 3, false, [](kvstore::KVStore& store) {
     const NDArray ramp = call("_arange", {}, {{"start", 0.0}, {"stop", 1'200'000.0}});
     store.init(int64_t{4}, ramp);
@@ -123,6 +133,52 @@ TEST_F(ClusterTest, LargeArraysLieOnAllServers) {
     std::vector<float> expected = ramp.to_vector<float>();
     for (float& one : expected) one *= 2;
     EXPECT_EQ(pulled(store, int64_t{4}, ramp.shape()), expected);
+  });
+}
+
+TEST_P(LargeArraysTest, KeepTheirValuesOnTheWay) {
+  run(3, 2, false, [](kvstore::KVStore& store) {
+    const Shape shape{300, 200};
+    const std::vector<kvstore::Key> keys{"a", "b", "c"};
+    for (const kvstore::Key& key : keys) store.init(key, filled(shape, 0));
+    const NDArray gradient = filled(shape, 0), out = NDArray::empty(shape);
+    for (int round = 1; round <= 5; ++round) {
+      std::vector<NDArray> outs;
+      for (const kvstore::Key& key : keys) {
+        copy_into(gradient, filled(shape, round));  // while the last push may be on its way
+        store.push(key, {gradient});
+        outs.push_back(NDArray::empty(shape));
+        store.pull(key, {outs.back(), out});
+      }
+      copy_into(gradient, filled(shape, -1));
+      for (const NDArray& one : outs) EXPECT_THAT(one.to_vector<float>(), Each(3 * round));
+      EXPECT_THAT(out.to_vector<float>(), Each(3 * round));
+    }
+  });
+}
+
+TEST_P(LargeArraysTest, AreUpdatedInTheServers) {
+  run(2, 2, true, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({100, 100}, 10));
+    for (int i = 0; i < 4; ++i) store.push("w", {filled({100, 100}, 1)});
+    store.barrier();
+    for (const float one : pulled(store, "w", {100, 100})) EXPECT_TRUE(one >= 2 && one <= 6);
+    store.barrier();
+    store.replace("w", filled({100, 100}, 3));
+    EXPECT_THAT(pulled(store, "w", {100, 100}), Each(3));
+  });
+}
+
+TEST_P(LargeArraysTest, ArePulledIntoPartsAndOtherDtypes) {
+  run(1, 1, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({100, 100}, 7));
+    const NDArray half = NDArray::empty({100, 100}, DType::kFloat16);
+    const NDArray wide = filled({100, 200}, 1);
+    const NDArray part = call("slice", {wide}, {{"begin", Shape{0, 50}}, {"end", Shape{100, 150}}});
+    store.pull("w", {half, part});
+    EXPECT_THAT(cast_to(half, DType::kFloat32).to_vector<float>(), Each(7));
+    EXPECT_THAT(part.to_vector<float>(), Each(7));
   });
 }
 

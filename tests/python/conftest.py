@@ -2,9 +2,9 @@
 
 import gc
 import json
-import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -12,19 +12,15 @@ import headrace as hr
 from headrace import sim
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import recorded  # noqa: E402
 
 
 @pytest.fixture(scope="session")
 def interop():
-    """The folder of files written by MXNet 1.9.1, kept in `shared` in or beside the checkout."""
-    named = os.environ.get("HEADRACE_SHARED")
-    for folder in [named] if named else [ROOT / "shared", ROOT.parent / "shared"]:
-        if (pathlib.Path(folder) / "data" / "interop").is_dir():
-            return pathlib.Path(folder) / "data" / "interop"
-    pytest.skip(
-        "the files of MXNet are not there; put the folder `shared` beside the checkout, or let "
-        "HEADRACE_SHARED name it"
-    )
+    """The folder of files written by MXNet 1.9.1."""
+    return recorded.folder()
 
 
 @pytest.fixture(scope="session")

@@ -583,3 +583,13 @@ def test_the_dtype_of_bfloat16_arrays_is_an_argument(make):
     for x in (make.zeros((2,), dtype=dtype), make.ones((2,)).astype(dtype), make.array([1, 2], dtype=dtype)):
         assert x.dtype == dtype
         assert x._dtype_name == "bfloat16"
+
+
+def test_bfloat16_as_a_structured_dtype():
+    dtype = numpy.dtype([("bfloat16", numpy.uint16)])
+    assert headrace.nd.zeros((2,), dtype=dtype)._dtype_name == "bfloat16"
+    assert headrace.sym.var("x", dtype=dtype).attr("__dtype__") == headrace.sym.var(
+        "x", dtype="bfloat16"
+    ).attr("__dtype__")
+    with pytest.raises(TypeError, match="unknown dtype 'void16'"):
+        headrace.nd.zeros((2,), dtype=numpy.dtype([("other", numpy.uint16)]))

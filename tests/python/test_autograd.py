@@ -471,3 +471,18 @@ def test_what_has_gradient_zero_takes_any_head_gradient():
         y = nd.shape_array(x)
     y.backward(nd.ones((1, 3)))
     assert x.grad.asnumpy().tolist() == [[0, 0, 0]]
+
+
+def test_gradients_that_do_not_depend_on_the_variable_have_gradient_zero():
+    x = nd.array([1, 2])
+    x.attach_grad()
+    with autograd.record():
+        slope = autograd.grad(3 * x, x, create_graph=True)[0]
+        assert slope.asnumpy().tolist() == [3, 3]
+        second = autograd.grad(slope, x, create_graph=True)[0]
+        third = autograd.grad(second, x)[0]
+        masked = autograd.grad(nd.Dropout(x), x, create_graph=True)[0]
+        loss = (masked * x).sum()
+    assert second.asnumpy().tolist() == third.asnumpy().tolist() == [0, 0]
+    loss.backward()
+    assert x.grad.asnumpy().tolist() == masked.asnumpy().tolist()

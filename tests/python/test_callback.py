@@ -125,6 +125,13 @@ def test_monitor():
         "fc1_output",
         "r_output",
         "fc2_output",
+        "fc2_backward_output0",
+        "fc2_backward_output1",
+        "fc2_backward_output2",
+        "r_backward_output",
+        "fc1_backward_output0",
+        "fc1_backward_output1",
+        "fc1_backward_output2",
         "data",
         "fc1_weight",
         "fc1_bias",
@@ -132,11 +139,11 @@ def test_monitor():
         "fc2_bias",
     ]
     assert [text for _, _, text in first[:2]] == ["1.25", "1.25"]
-    assert second == [] and [step for step, _, _ in third] == [3] * 8
+    assert second == [] and [step for step, _, _ in third] == [3] * 15
 
 
 def test_monitor_options(log):
-    chosen = mx.monitor.Monitor(1, lambda x: [x.max(), x.min()], ".*weight|.*output", sort=True)
+    chosen = mx.monitor.Monitor(1, lambda x: [x.max(), x.min()], "(?!.*backward).*(weight|output)", sort=True)
     assert [item[1:] for item in watched(chosen, 1)[0]] == [
         ("fc1_output", "1.25\t1.25"),
         ("fc1_weight", "0.5\t0.5"),

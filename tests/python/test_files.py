@@ -3,26 +3,20 @@
 import json
 import os
 import struct
-from pathlib import Path
 
 import numpy
 import pytest
+import recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace import MXNetError, context, nd, np, npx, sym
 from headrace.util import np_array, np_shape
 
-SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
-FOLDER = SHARED / "data" / "interop" / "params"
+FOLDER = recorded.folder() / "params"
 FORMAT_ERROR = "Invalid NDArray file format"
 
-needs_shared = pytest.mark.skipif(
-    not FOLDER.is_dir(),
-    reason=f"there are no files of MXNet at {FOLDER}; put the folder `shared` beside the checkout, or let "
-    "HEADRACE_SHARED name it",
-)
-INDEX = json.loads((FOLDER / "index.json").read_text()) if FOLDER.is_dir() else {"files": [], "refused": []}
+INDEX = json.loads((FOLDER / "index.json").read_text())
 
 
 def load(path, mode):
@@ -51,7 +45,6 @@ def check_same(array, expected):
 # --- files that MXNet 1.9.1 wrote ---
 
 
-@needs_shared
 @pytest.mark.parametrize("entry", INDEX["files"], ids=lambda entry: entry["file"])
 def test_files_of_mxnet(entry):
     loaded = load(FOLDER / entry["file"], entry["mode"])
@@ -69,7 +62,6 @@ def test_files_of_mxnet(entry):
         check_same(array, wanted)
 
 
-@needs_shared
 @pytest.mark.parametrize(
     "entry",
     [entry for entry in INDEX["refused"] if "mode" not in entry],  # a file of the other mode is welcome here
@@ -82,7 +74,6 @@ def test_broken_files_are_refused(entry):
         assert entry["contains"] in str(raised.value)
 
 
-@needs_shared
 def test_every_version_loads_in_every_mode():
     expected = expected_arrays(FOLDER / "np_shapes.params.npz")
     for name, array in load(FOLDER / "np_shapes.params", "legacy").items():
@@ -91,7 +82,6 @@ def test_every_version_loads_in_every_mode():
         check_same(array, wanted.asnumpy())
 
 
-@needs_shared
 @pytest.mark.parametrize("name", ["dict_all_dtypes", "list", "single", "empty", "names"])
 def test_saving_again_gives_the_bytes_of_mxnet(name, tmp_path):
     original, copy = FOLDER / f"{name}.params", tmp_path / "copy.params"
@@ -99,7 +89,6 @@ def test_saving_again_gives_the_bytes_of_mxnet(name, tmp_path):
     assert copy.read_bytes() == original.read_bytes()
 
 
-@needs_shared
 @pytest.mark.parametrize("name", ["np_shapes", "np_list"])
 def test_saving_again_in_np_mode_gives_the_bytes_of_mxnet(name, tmp_path):
     original, copy = FOLDER / f"{name}.params", tmp_path / "copy.params"

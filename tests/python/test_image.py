@@ -206,6 +206,83 @@ def test_borders():
         image.copyMakeBorder(x, 1, 1, 1, 1, type=9)
 
 
+def test_the_operators_of_files_and_borders(tmp_path):
+    path = tmp_path / "x.png"
+    path.write_bytes(png(PIXELS))
+    read = nd._internal._cvimread
+    assert (read(filename=str(path)).asnumpy() == PIXELS).all()
+    assert (read(str(path), to_rgb=False).asnumpy() == PIXELS[..., ::-1]).all()
+    assert read(filename=str(path), flag=0).shape == (*PIXELS.shape[:2], 1)
+    with pytest.raises(MXNetError, match="couldn't open file"):
+        read(filename=str(tmp_path / "none.png"))
+    with pytest.raises(MXNetError):
+        read(filename=str(tmp_path))
+    border = nd._internal._cvcopyMakeBorder
+    for dtype, value in (
+        ("uint8", 255),
+        ("int8", 127),
+        ("int32", 300),
+        ("float32", 299.5),
+        ("float16", 299.5),
+    ):
+        x = nd.zeros((2, 3, 1), dtype=dtype)
+        assert border(x, top=1, bot=0, left=0, right=2, value=299.5).asnumpy()[0, 0, 0] == value
+    wide = border(nd.arange(3).reshape((1, 3, 1)), top=0, bot=0, left=7, right=8, type=4).asnumpy().ravel()
+    assert wide.tolist() == numpy.pad([0, 1, 2], (7, 8), "reflect").tolist()
+    with pytest.raises(ValueError):
+        border(x, top=-1, bot=0, left=0, right=0)
+    with pytest.raises(MXNetError, match="no edge"):
+        border(nd.zeros((0, 3, 1)), top=1, bot=0, left=0, right=0, type=1)
+
+
+class TestOldImdecode:
+    """nd.imdecode: channels first, in OpenCV's order."""
+
+    EXPECTED = PIXELS[..., ::-1].transpose(2, 0, 1)
+
+    def test_values(self):
+        made = nd.imdecode(png(PIXELS))
+        assert made.dtype == numpy.float32 and (made.asnumpy() == self.EXPECTED).all()
+        part = nd.imdecode(png(PIXELS), clip_rect=(1, 2, 4, 5))
+        assert (part.asnumpy() == self.EXPECTED[:, 2:5, 1:4]).all()
+        assert nd.imdecode(png(PIXELS), channels=1).shape == (1, *PIXELS.shape[:2])
+        assert (nd.imdecode(png(PIXELS), channels=2).asnumpy() == self.EXPECTED[:2]).all()
+
+    def test_out_and_mean(self):
+        out = nd.zeros((2, *self.EXPECTED.shape))
+        assert nd.imdecode(png(PIXELS), out=out, index=1) is out
+        assert (out.asnumpy()[1] == self.EXPECTED).all() and (out.asnumpy()[0] == 0).all()
+        mean = nd.full(self.EXPECTED.shape, 3, dtype="float64")
+        assert (nd.imdecode(png(PIXELS), mean=mean).asnumpy() == self.EXPECTED.astype(float) - 3).all()
+
+    @pytest.mark.parametrize(
+        ("arguments", "told"),
+        [
+            ({"channels": 4}, "channels must be from 1 to the 3"),
+            ({"clip_rect": (1, 2, 40, 5)}, "clip_rect"),
+            ({"out": nd.zeros((3, 1, 1))}, "out must be"),
+            ({"mean": nd.zeros((3, 1, 1))}, "mean must be"),
+            ({"str_img": b"no image"}, "Decoding failed"),
+        ],
+    )
+    def test_refuses(self, arguments, told):
+        with pytest.raises(MXNetError, match=told):
+            nd.imdecode(**{"str_img": png(PIXELS)} | arguments)
+
+
+def test_a_header_that_states_more_than_the_file_can_hold():
+    for file, size in ((bytearray(png(PIXELS)), slice(16, 24)), (bytearray(JPEG), None)):
+        if size is None:
+            at = file.find(b"\xff\xc0")
+            size = slice(at + 5, at + 9)
+            file[size] = struct.pack(">HH", 30000, 30000)
+        else:
+            file[size] = struct.pack(">II", 30000, 30000)
+            file[29:33] = struct.pack(">I", zlib.crc32(file[12:29]))
+        with pytest.raises(MXNetError, match="cannot hold 30000 x 30000 pixels"):
+            image.imdecode(bytes(file))
+
+
 def test_crops():
     x = nd.array(PIXELS, dtype="uint8")
     part, place = image.center_crop(x, (3, 3))

@@ -157,7 +157,12 @@ def test_damage_is_told_with_file_and_byte(tmp_path):
         ({"data_shape": (5, 28, 28)}, "data_shape"),
         ({"dtype": "float64"}, "dtype"),
         ({"inter_method": 7}, "inter_method"),
-        ({"random_h": 3}, "random_h=3 is not supported"),
+        (
+            {"random_h": 3, "data_shape": (1, 6, 8)},
+            "random_h, random_s and random_l need images of 3 channels",
+        ),
+        ({"random_resized_crop": True, "max_random_scale": 2}, "random_resized_crop conflicts"),
+        ({"rotate_list": "10,east"}, "rotate_list must be whole numbers of degrees"),
         ({"path_imgrec": "/nowhere.rec"}, "cannot be opened"),
         ({"batch_size": 0}, "batch_size"),
     ],
@@ -165,6 +170,68 @@ def test_damage_is_told_with_file_and_byte(tmp_path):
 def test_options(tmp_path, option, told):
     with pytest.raises(MXNetError, match=told):
         io.ImageRecordIter(**write(tmp_path) | option)
+
+
+def square(folder, **options):
+    """The result of the one image of a file, 8 x 8 pixels of the first of PIXELS, and these."""
+    pixels = PIXELS[0][[0, 1, 2, 3, 4, 5, 0, 1]]
+    records = recordio.MXRecordIO(str(folder / "s.rec"), "w")
+    records.write(recordio.pack((0, 0.0, 0, 0), file_of(pixels, ".png")))
+    records.close()
+    options = {"data_shape": (3, 8, 8), "batch_size": 1} | options
+    made = next(io.ImageRecordIter(path_imgrec=str(folder / "s.rec"), **options)).data[0].asnumpy()[0]
+    return made, pixels.transpose(2, 0, 1)
+
+
+@pytest.mark.parametrize("options", [{"rotate": 90}, {"rotate_list": (90,)}, {"rotate_list": "90,90"}])
+@pytest.mark.parametrize("inter_method", [1, 2, 4])
+def test_rotation(tmp_path, options, inter_method):
+    made, pixels = square(tmp_path, **options, fill_value=7, inter_method=inter_method)
+    # Around the corner between the pixels of the middle: one row comes from outside.
+    numpy.testing.assert_array_equal(made[:, 1:], numpy.rot90(pixels, axes=(1, 2))[:, :-1])
+    numpy.testing.assert_array_equal(made[:, 0], 7)
+
+
+def test_scale(tmp_path):
+    made, pixels = square(tmp_path, min_random_scale=2, max_random_scale=2, data_shape=(3, 16, 16))
+    numpy.testing.assert_array_equal(made[:, ::2, ::2], pixels)
+    between = (pixels[:, :, :-1] + pixels[:, :, 1:]) / 2
+    assert abs(made[:, ::2, 1:-1:2] - between).max() <= 0.5
+
+
+def test_least_and_largest_sizes(tmp_path):
+    made, pixels = square(tmp_path, min_img_size=12, data_shape=(3, 12, 12), fill_value=3)
+    numpy.testing.assert_array_equal(made[:, 2:10, 2:10], pixels)
+    assert (made[:, :2] == 3).all() and (made[:, :, 10:] == 3).all()
+    made, _ = square(tmp_path, max_img_size=4, data_shape=(3, 4, 4))
+    numpy.testing.assert_array_equal(made, pixels[:, 2:6, 2:6])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_rotate_angle": 40},
+        {"max_shear_ratio": 0.4},
+        {"min_random_scale": 0.7, "max_random_scale": 1.6},
+        {"max_aspect_ratio": 0.5},
+        {"random_h": 50},
+        {"random_s": 90},
+        {"random_l": 90},
+        {"pca_noise": 0.3},
+    ],
+)
+def test_random_changes(tmp_path, options):
+    plain, _ = square(tmp_path)
+    made = [square(tmp_path, **options, seed_aug=seed)[0] for seed in (1, 1, 2)]
+    assert (made[0] == made[1]).all()
+    assert (made[0] != made[2]).any() and (made[0] != plain).any()
+
+
+def test_lightness(tmp_path):
+    made, pixels = square(tmp_path, random_l=40, seed_aug=3)
+    before, after = (one.max(0).astype(float) + one.min(0) for one in (pixels, made))
+    shift = (after - before)[(before > 100) & (before < 400)] / 2
+    assert abs(shift - numpy.median(shift)).max() <= 2 and abs(numpy.median(shift)) >= 1
 
 
 def test_an_option_that_there_is_not_changes_nothing_and_is_told(tmp_path):

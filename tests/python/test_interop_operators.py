@@ -1,26 +1,16 @@
 """Calls of operators recorded from MXNet 1.9.1: the same values and gradients must come out."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy
 import pytest
+import recorded
 
 import headrace
 from headrace import autograd, np
 from headrace.util import np_array, np_shape
 
-SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
-FOLDER = SHARED / "data" / "interop" / "operators"
-
-if not FOLDER.is_dir():
-    pytest.skip(
-        f"there are no recorded calls at {FOLDER}; put the folder `shared` beside the checkout, or let "
-        "HEADRACE_SHARED name it",
-        allow_module_level=True,
-    )
-
+FOLDER = recorded.folder() / "operators"
 CASES = json.loads((FOLDER / "index.json").read_text())["cases"]
 ARRAYS = numpy.load(FOLDER / "arrays.npz", allow_pickle=False)
 

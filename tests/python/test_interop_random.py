@@ -1,27 +1,17 @@
 """Seeded random streams recorded from MXNet 1.9.1 on the CPU: the same numbers must come out of 'mt19937'."""
 
 import json
-import os
-from pathlib import Path
 
 import numpy
 import pytest
+import recorded
 
 import headrace as mx
 from headrace import autograd, init, nd, np
 from headrace.gluon import nn
 from headrace.util import np_array, np_shape
 
-SHARED = Path(os.environ.get("HEADRACE_SHARED", Path(__file__).parents[3] / "shared"))
-FOLDER = SHARED / "data" / "interop" / "random"
-
-if not FOLDER.is_dir():
-    pytest.skip(
-        f"there are no recorded numbers at {FOLDER}; put the folder `shared` beside the checkout, or let "
-        "HEADRACE_SHARED name it",
-        allow_module_level=True,
-    )
-
+FOLDER = recorded.folder() / "random"
 pytestmark = pytest.mark.usefixtures("mt19937")
 
 RECORDED = numpy.load(FOLDER / "random.npz", allow_pickle=False)

@@ -135,3 +135,29 @@ def test_of_loaders_and_transforms():
     assert steps(2) == 9
     with pytest.raises(DeprecationWarning, match="set_lr_mult"):
         mx.optimizer.SGD().set_lr_scale({})
+
+
+def test_out_comes_before_keepdims_by_position():
+    x = mx.np.array([[1.0, 3.0], [5.0, 7.0]])
+    out = mx.np.zeros((2, 1))
+    assert mx.np.mean(x, 1, None, out, True) is out and out.tolist() == [[2], [6]]
+    assert mx.np.std(x, 1, None, None, 0, True).tolist() == [[1], [1]]
+    assert x.max(0, None, True).tolist() == [[5, 7]] and x.sum(1, "float32", None, True).shape == (2, 1)
+    assert mx.np.max(x, 0, True).tolist() == [[5, 7]]
+
+
+def test_names_of_inputs():
+    x = mx.np.array([[1.0, 0.0], [0.0, 1.0]])
+    for keyword in ("v", "array"):
+        assert mx.np.diag(**{keyword: x}).tolist() == [1, 1]
+    assert mx.npx.nonzero(a=x).tolist() == mx.npx.nonzero(x=x).tolist() == [[0, 0], [1, 1]]
+    assert mx.npx.constraint_check(x=x < 2).item()
+
+
+def test_powers_in_place_take_the_dtype_of_the_result():
+    x = mx.np.array([1, 4], dtype="int32")
+    x **= mx.np.array([0.5, 0.5], dtype="float32")
+    assert x.dtype == np.float32 and x.tolist() == [1, 2]
+    same = y = mx.np.array([2.0])
+    y **= 2
+    assert y is same and y.tolist() == [4]

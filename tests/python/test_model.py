@@ -4,6 +4,7 @@ import logging
 
 import numpy
 import pytest
+import recorded
 
 import headrace as mx
 
@@ -40,8 +41,8 @@ def test_errors(tmp_path, caplog):
             mx.model.load_params(prefix, 2)
 
 
-def test_files_equal_those_of_mxnet(interop, tmp_path):
-    folder = interop / "networks" / "symbol_module"
+def test_files_equal_those_of_mxnet(tmp_path):
+    folder = recorded.network("symbol_module")
     symbol, arg, aux = mx.model.load_checkpoint(str(folder / "symbol_module"), 7)
     assert symbol.list_auxiliary_states() == list(aux)
     mx.model.save_checkpoint(str(tmp_path / "symbol_module"), 7, symbol, arg, aux)
@@ -59,8 +60,8 @@ def module_of(folder, symbol=None):
     return module, mx.io.DataBatch([data], [label])
 
 
-def test_outputs_of_a_network_of_mxnet(interop):
-    folder = interop / "networks" / "symbol_module"
+def test_outputs_of_a_network_of_mxnet():
+    folder = recorded.network("symbol_module")
     module, batch = module_of(folder)
     module.forward(batch, is_train=False)
     numpy.testing.assert_allclose(
@@ -68,8 +69,8 @@ def test_outputs_of_a_network_of_mxnet(interop):
     )
 
 
-def test_gradients_of_a_network_of_mxnet(interop):
-    folder = interop / "networks" / "symbol_module"
+def test_gradients_of_a_network_of_mxnet():
+    folder = recorded.network("symbol_module")
     text = (folder / "symbol_module-symbol.json").read_text()
     module, batch = module_of(folder, mx.sym.load_json(text.replace('"p": "0.4"', '"p": "0.0"')))
     expected = numpy.load(folder / "gradients.npz")

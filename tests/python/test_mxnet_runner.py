@@ -53,6 +53,12 @@ def test_versions():
         ("mxnet.nd.sofmax", "AttributeError", "mxnet.nd.sofmax"),
         ("mxnet.gluon.Estimator", "AttributeError", "mxnet.gluon.Estimator"),
         ("mxnet.gluon.nn.Conv4D", "AttributeError", "mxnet.gluon.nn.Conv4D"),
+        (
+            "mxnet.gluon.data; mxnet.gluon.data.vision.CIFAR1O",
+            "AttributeError",
+            "mxnet.gluon.data.vision.CIFAR1O",
+        ),
+        ("mxnet.gluon; mxnet.gluon.rnn.LSTMM", "AttributeError", "mxnet.gluon.rnn.LSTMM"),
         ("mxnet.nd.no_such_operator", "AttributeError", "mxnet.nd.no_such_operator"),
         ("import mxnet.absent", "ModuleNotFoundError", "mxnet.absent"),
         ("import mxnet.gluon.absent", "ModuleNotFoundError", "mxnet.gluon.absent"),

@@ -361,6 +361,23 @@ class TestCustom:
 
         assert Stepper(Reverse(learning_rate=1), 2)() == [-1, -1]
 
+    def test_names_are_numbers_of_lists(self):
+        class Masked(optimizer.SGD):
+            masks = (0, 1)
+
+            def update(self, index, weight, grad, state):
+                assert index in ("a", "b")
+                super().update(index, weight, grad * self.masks[index], state)
+
+        opt = Masked(learning_rate=1, momentum=0.5, param_idx2name={0: "a", 1: "b"})
+        weights, updater = [nd.ones(2), nd.ones(2)], optimizer.get_updater(opt)
+        updater(["b", b"a"], [nd.ones(2), nd.ones(2)], weights)
+        assert [weight.asnumpy().tolist() for weight in weights] == [[0, 0], [1, 1]]
+        assert all(type(name) is str for name in pickle.loads(pickle.dumps(opt._index_update_count)))
+        again = optimizer.get_updater(optimizer.SGD())
+        again.set_states(updater.get_states(dump_optimizer=False))
+        assert sorted(again.states) == ["a", "b"]
+
     def test_overriding_a_name_warns(self):
         with pytest.warns(UserWarning, match="overriding existing optimizer"):
             optimizer.register(type("SGD", (optimizer.SGD,), {}))

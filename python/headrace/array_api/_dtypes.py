@@ -120,7 +120,14 @@ def astype(x, dtype, /, *, copy=True, device=None):
 
 
 class finfo:
-    """What a floating-point dtype, or that of an array, can hold: bits, eps, max, min, smallest_normal."""
+    """What a floating-point dtype, or that of an array, can hold: bits, eps, max, min, smallest_normal.
+
+    Examples
+    --------
+    >>> info = np.array([1.0]).__array_namespace__().finfo("float32")
+    >>> info.bits, info.max > 1e38
+    (32, True)
+    """
 
     def __init__(self, type, /):
         found = _numpy.finfo(_dtype_of(type))
@@ -131,7 +138,13 @@ class finfo:
 
 
 class iinfo:
-    """What an integer dtype, or that of an array, can hold: bits, max, min."""
+    """What an integer dtype, or that of an array, can hold: bits, max, min.
+
+    Examples
+    --------
+    >>> np.array([1.0]).__array_namespace__().iinfo("int8").max
+    127
+    """
 
     def __init__(self, type, /):
         found = _numpy.iinfo(_dtype_of(type))

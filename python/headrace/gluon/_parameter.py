@@ -19,7 +19,18 @@ _GRAD_REQS = ("write", "add", "null")
 
 
 class DeferredInitializationError(MXNetError):
-    """The array of a parameter was asked for while its shape is still unknown."""
+    """The array of a parameter was asked for while its shape is still unknown.
+
+    Examples
+    --------
+    >>> layer = nn.Dense(2)
+    >>> layer.initialize()
+    >>> try:
+    ...     layer.weight.data()
+    ... except gluon.DeferredInitializationError:
+    ...     print("the input size is not known yet")
+    the input size is not known yet
+    """
 
 
 def _slot(ctx):
@@ -53,6 +64,19 @@ class Parameter:
     stype, grad_stype : storage types, 'default' or 'row_sparse'. A row_sparse parameter belongs to a Trainer,
         whose store holds it: `row_sparse_data` brings the rows that a batch needs. On devices and in np
         mode gradients are dense, and so must parameters be.
+
+    Examples
+    --------
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.One())
+    >>> weight.initialize()
+    >>> weight.data()
+    [[1. 1.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> weight.grad()
+    [[0. 0.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     _trainer = None  # the Trainer of the parameter
@@ -524,7 +548,13 @@ class Parameter:
 
 
 class Constant(Parameter):
-    """A parameter with a fixed value that training leaves alone; its grad_req is always 'null'."""
+    """A parameter with a fixed value that training leaves alone; its grad_req is always 'null'.
+
+    Examples
+    --------
+    >>> gluon.Constant("scale", [[1, 2]]).grad_req
+    'null'
+    """
 
     def __init__(self, name, value):
         if not isinstance(value, NDArray):

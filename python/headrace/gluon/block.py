@@ -1,5 +1,6 @@
 """Block: the base class of layers, models and losses."""
 
+import contextlib
 import re
 import warnings
 
@@ -39,6 +40,22 @@ class Block:
 
     Names are made by the enclosing `name_scope` and, outside of any, by the thread's NameManager. In np mode
     a block must return np arrays.
+
+    Examples
+    --------
+    >>> class Twice(gluon.Block):
+    ...     def __init__(self, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         self.dense = nn.Dense(2, prefix="dense_")
+    ...     def forward(self, x):
+    ...         return self.dense(x) * 2
+    >>> net = Twice(prefix="twice_")
+    >>> net.initialize(init.One())
+    >>> net(nd.array([[1, 2]]))
+    [[6. 6.]]
+    <NDArray 1x2 @cpu(0)>
+    >>> sorted(net.collect_params())
+    ['dense_bias', 'dense_weight']
     """
 
     # What `save` and `summary` ask every block.
@@ -224,9 +241,25 @@ class Block:
         for param in self._params.values():
             param.cast(dtype)
 
+    @contextlib.contextmanager
+    def _called_one_by_one(self):
+        """Within it calls reach every block, as if nothing were hybridized."""
+        compiled = []
+        self.apply(lambda block: compiled.append(block) if block._hides_children else None)
+        try:
+            for block in compiled:
+                block._active = False
+            yield
+        finally:
+            for block in compiled:
+                block._active = True
+
     def summary(self, *inputs):
-        """Runs the block on `inputs` and prints each layer's output shape and number of parameters."""
-        print_summary(self, inputs)
+        """Runs the block on `inputs`, hybridized or not, and prints each layer's output shape and number of
+        parameters.
+        """
+        with self._called_one_by_one():
+            print_summary(self, inputs)
 
     def explain(self, *args):
         """RuntimeError: what a block runs is known of blocks that are compiled alone."""

@@ -92,19 +92,11 @@ class CachedBlock(Block):
             return graph.inputs(flat, ctx)
 
     def _run_blocks(self, *args):
-        """Runs all blocks one by one, as if nothing were hybridized: some know the shapes of their parameters
-        where these do not follow from the graph.
+        """Runs all blocks one by one: some know the shapes of their parameters where these do not follow from
+        the graph.
         """
-        blocks = []
-        self.apply(lambda block: blocks.append(block) if getattr(block, "_active", False) else None)
-        try:
-            for block in blocks:
-                block._active = False
-            with autograd.pause():
-                self.forward(*args)
-        finally:
-            for block in blocks:
-                block._active = True
+        with self._called_one_by_one(), autograd.pause():
+            self.forward(*args)
 
     def _plan_text(self, args):
         """Compiles the graph for `args` in the current mode, without running it, and says what would run."""

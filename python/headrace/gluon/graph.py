@@ -9,7 +9,7 @@ from .. import _arrays as arrays
 from .. import _core
 from .._semantics import is_np_shape
 from .._structure import flatten, regroup
-from .._watching import Watch
+from .._watching import Watch, WatchedRun
 
 __all__ = ["Graph", "as_one_symbol", "is_array", "symbols"]
 
@@ -118,11 +118,9 @@ class Graph:
         """Calls `hooks`, (callback, monitor_all) as register_op_hook takes them, for what run() reads and
         writes. The graph runs once more for it.
         """
-        watch = Watch(self.outputs)
-        by_name = dict(zip(self.outputs.list_inputs(), inputs))
-        changed = set(self.outputs.list_auxiliary_states())
-        values = [by_name[name].copy() if name in changed else by_name[name] for name in watch.inputs]
-        for operator, reads, writes in watch.run(values):
+        names, changed = self.outputs.list_inputs(), set(self.outputs.list_auxiliary_states())
+        values = [array.copy() if name in changed else array for name, array in zip(names, inputs)]
+        for operator, reads, writes in WatchedRun(Watch(self.outputs), values, is_train=_core.is_training()):
             operator = operator.encode()
             for callback, monitor_all in hooks:
                 for _, name, value in reads if monitor_all else ():

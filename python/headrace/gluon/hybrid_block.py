@@ -31,6 +31,22 @@ class HybridBlock(CachedBlock):
     mode. The block's own parameters arrive as keyword arguments under their attribute names, as arrays
     or symbols. After `hybridize()` the first call traces hybrid_forward with symbols; from then on calls
     run a compiled graph. All children must be HybridBlocks.
+
+    Examples
+    --------
+    >>> class Residual(gluon.HybridBlock):
+    ...     def __init__(self, units, **kwargs):
+    ...         super().__init__(**kwargs)
+    ...         with self.name_scope():
+    ...             self.dense = nn.Dense(units)
+    ...     def hybrid_forward(self, F, x):
+    ...         return F.relu(self.dense(x)) + x
+    >>> net = Residual(2)
+    >>> net.initialize(init.One())
+    >>> net.hybridize()
+    >>> net(nd.array([[1, 2]]))
+    [[4. 5.]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     # --- structure ---

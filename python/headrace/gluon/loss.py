@@ -74,6 +74,15 @@ def _column(F, x):
 class Loss(HybridBlock):
     """Base class: keeps `weight` and `batch_axis`; subclasses define hybrid_forward(F, pred, label,
     sample_weight=None). MXNetError: prediction and label differ in their numbers of elements.
+
+    Examples
+    --------
+    >>> class Absolute(gluon.loss.Loss):
+    ...     def hybrid_forward(self, F, pred, label, sample_weight=None):
+    ...         return F.abs(pred - label)
+    >>> Absolute(weight=None, batch_axis=0)(nd.array([1, 5]), nd.array([2, 2]))
+    [1. 3.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, weight, batch_axis, prefix=None, params=None):
@@ -103,7 +112,14 @@ class Loss(HybridBlock):
 
 
 class L2Loss(Loss):
-    """`weight / 2 (label - pred)^2`."""
+    """`weight / 2 (label - pred)^2`.
+
+    Examples
+    --------
+    >>> gluon.loss.L2Loss()(nd.array([[1, 2], [3, 4]]), nd.array([[1, 0], [3, 0]]))
+    [1. 4.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, weight=1.0, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
@@ -114,7 +130,14 @@ class L2Loss(Loss):
 
 
 class L1Loss(Loss):
-    """`abs(label - pred)`."""
+    """`abs(label - pred)`.
+
+    Examples
+    --------
+    >>> gluon.loss.L1Loss()(nd.array([[1, 2], [3, 4]]), nd.array([[1, 0], [3, 0]]))
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, weight=None, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
@@ -128,6 +151,12 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     """Cross-entropy of independent yes-or-no labels, from scores or (`from_sigmoid`) from probabilities.
 
     `pos_weight` (an array that broadcasts) scales the part of positive labels.
+
+    Examples
+    --------
+    >>> gluon.loss.SigmoidBinaryCrossEntropyLoss()(nd.array([[2], [-1]]), nd.array([[1], [0]]))
+    [0.126928  0.3132617]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, from_sigmoid=False, weight=None, batch_axis=0, prefix=None, params=None):
@@ -161,6 +190,12 @@ class SoftmaxCrossEntropyLoss(Loss):
     probabilities.
 
     `from_logits` says that `pred` is log-probabilities already. Class numbers outside are clipped.
+
+    Examples
+    --------
+    >>> gluon.loss.SoftmaxCrossEntropyLoss()(nd.array([[1, 2, 3], [3, 2, 1]]), nd.array([2, 1]))
+    [0.40760598 1.407606  ]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(
@@ -191,6 +226,13 @@ class SoftmaxCrossEntropyLoss(Loss):
 class KLDivLoss(Loss):
     """`label (log label - pred)` with `pred` log-probabilities (`from_logits`) or scores; the sum over
     non-batch axes.
+
+    Examples
+    --------
+    >>> loss = gluon.loss.KLDivLoss(from_logits=False)
+    >>> loss(nd.array([[0, 1], [1, 0]]), nd.array([[0.5, 0.5], [0.8, 0.2]]))
+    [0.12011454 0.01285928]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, from_logits=True, axis=-1, weight=None, batch_axis=0, prefix=None, params=None):
@@ -205,7 +247,14 @@ class KLDivLoss(Loss):
 
 
 class HuberLoss(Loss):
-    """Square of small differences, absolute value of those above `rho`."""
+    """Square of small differences, absolute value of those above `rho`.
+
+    Examples
+    --------
+    >>> gluon.loss.HuberLoss(rho=1)(nd.array([[0.5], [3]]), nd.array([[0], [0]]))
+    [0.125 2.5  ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, rho=1, weight=None, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
@@ -219,7 +268,14 @@ class HuberLoss(Loss):
 
 
 class HingeLoss(Loss):
-    """`max(0, margin - pred label)`, labels -1 and 1."""
+    """`max(0, margin - pred label)`, labels -1 and 1.
+
+    Examples
+    --------
+    >>> gluon.loss.HingeLoss()(nd.array([[0.5], [3]]), nd.array([[1], [-1]]))
+    [0.5 4. ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
@@ -231,7 +287,14 @@ class HingeLoss(Loss):
 
 
 class SquaredHingeLoss(HingeLoss):
-    """`max(0, margin - pred label)^2`, labels -1 and 1."""
+    """`max(0, margin - pred label)^2`, labels -1 and 1.
+
+    Examples
+    --------
+    >>> gluon.loss.SquaredHingeLoss()(nd.array([[0.5], [3]]), nd.array([[1], [-1]]))
+    [ 0.25 16.  ]
+    <NDArray 2 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, pred, label, sample_weight=None):
         loss = _math(F).square(_nn(F).relu(self._margin - pred * _reshape_like(F, label, pred)))
@@ -241,6 +304,12 @@ class SquaredHingeLoss(HingeLoss):
 class LogisticLoss(Loss):
     """`log(1 + exp(-pred label))` for labels -1 and 1 ('signed') or 0 and 1 ('binary'). ValueError: other
     formats.
+
+    Examples
+    --------
+    >>> gluon.loss.LogisticLoss()(nd.array([[0.5], [3]]), nd.array([[1], [-1]]))
+    [0.474077  3.0485873]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, weight=None, batch_axis=0, label_format="signed", prefix=None, params=None):
@@ -258,7 +327,15 @@ class LogisticLoss(Loss):
 
 
 class TripletLoss(Loss):
-    """`max(0, |positive - pred|^2 - |negative - pred|^2 + margin)` per sample."""
+    """`max(0, |positive - pred|^2 - |negative - pred|^2 + margin)` per sample.
+
+    Examples
+    --------
+    >>> anchor, near, far = nd.zeros((1, 2)), nd.array([[0, 1]]), nd.array([[1, 1]])
+    >>> gluon.loss.TripletLoss(margin=1)(anchor, near, far)
+    [0.]
+    <NDArray 1 @cpu(0)>
+    """
 
     def __init__(self, margin=1, weight=None, batch_axis=0, prefix=None, params=None):
         super().__init__(weight, batch_axis, prefix, params)
@@ -276,6 +353,12 @@ class PoissonNLLLoss(Loss):
 
     `compute_full` adds Stirling's approximation of log(target!) for targets above 1. The mean over
     everything.
+
+    Examples
+    --------
+    >>> gluon.loss.PoissonNLLLoss()(nd.array([[0.5, 1]]), nd.array([[1, 3]]))
+    [0.43350148]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(
@@ -298,6 +381,14 @@ class PoissonNLLLoss(Loss):
 class CosineEmbeddingLoss(Loss):
     """`1 - cos(a, b)` for label 1, `max(0, cos(a, b) - margin)` for label -1; shape (N, 1), cosines over the
     last axis.
+
+    Examples
+    --------
+    >>> a, b = nd.array([[1, 0], [1, 0]]), nd.array([[1, 1], [1, 1]])
+    >>> gluon.loss.CosineEmbeddingLoss()(a, b, nd.array([1, -1]))
+    [[0.29289323]
+     [0.70710677]]
+    <NDArray 2x1 @cpu(0)>
     """
 
     def __init__(self, weight=None, batch_axis=0, margin=0, prefix=None, params=None):
@@ -327,6 +418,13 @@ class CTCLoss(Loss):
 
     `pred_lengths` and `label_lengths` of shape (N,) say how long sequences and labels are. Shape (N,).
     AssertionError: another layout.
+
+    Examples
+    --------
+    >>> scores = nd.zeros((1, 4, 3))  # one sequence of four steps, three classes
+    >>> gluon.loss.CTCLoss()(scores, nd.array([[0, 1]]))
+    [1.686399]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(self, layout="NTC", label_layout="NT", weight=None, **kwargs):
@@ -361,6 +459,13 @@ class SDMLLoss(Loss):
     shape (N, D), belong together. For each i the Kullback-Leibler divergence of the softmax over j of
     `-|x1[i] - x2[j]|^2` from the distribution with `1 - smoothing_parameter` at j = i and the rest spread
     evenly; at least two rows.
+
+    Examples
+    --------
+    >>> x = nd.array([[1, 0], [0, 1]])
+    >>> gluon.loss.SDMLLoss()(x, x)
+    [0.11606371 0.11606371]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, smoothing_parameter=0.3, weight=1.0, batch_axis=0, prefix=None, params=None):

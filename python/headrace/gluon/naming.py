@@ -11,6 +11,13 @@ class BlockScope:
 
     One scope belongs to one block and keeps the counters of its children. The innermost scope is a property
     of the thread.
+
+    Examples
+    --------
+    >>> net = nn.Dense(2, prefix="top_")
+    >>> with net.name_scope():
+    ...     nn.Dense(3, prefix="inner_").name
+    'top_inner'
     """
 
     _thread = threading.local()

@@ -28,6 +28,15 @@ class ParameterDict:
     """Ordered name -> Parameter; `get` makes parameters whose names start with `prefix`.
 
     `shared` is another ParameterDict whose parameters `get` uses before it makes new ones.
+
+    Examples
+    --------
+    >>> params = gluon.ParameterDict(prefix="net_")
+    >>> params.get("weight", shape=(2, 3)).name
+    'net_weight'
+    >>> params.initialize()
+    >>> list(params)
+    ['net_weight']
     """
 
     def __init__(self, prefix="", shared=None):

@@ -70,16 +70,14 @@ class _Rows:
 
 
 def print_summary(block, inputs):
-    """Calls `block(*inputs)` and prints what each block in it gave; sequential containers have no row.
-
-    AssertionError: a block is hybridized, so that its children are not called.
+    """Calls `block(*inputs)`, in which calls must reach every block, and prints what each gave; sequential
+    containers have no row.
     """
     rows = _Rows()
     rows.add_input(inputs)
     handles, visited = [], set()
 
     def attach(part):
-        assert not part._hides_children, f'"{part.name}" must not be hybridized to print summary.'
         if part._has_summary_row and id(part) not in visited:
             visited.add(id(part))
             handles.append(part.register_forward_hook(rows.add_call))

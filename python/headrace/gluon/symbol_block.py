@@ -39,6 +39,16 @@ class SymbolBlock(HybridBlock):
 
     All other variables become parameters, auxiliary states last, shared with `params` where that has them.
     ValueError: an input is no variable.
+
+    Examples
+    --------
+    >>> x = sym.var("data")
+    >>> y = sym.FullyConnected(x, num_hidden=2, no_bias=True, name="fc")
+    >>> net = gluon.SymbolBlock(y, x)
+    >>> net.initialize(init.One())
+    >>> net(nd.array([[1, 2, 3]]))
+    [[6. 6.]]
+    <NDArray 1x2 @cpu(0)>
     """
 
     _hides_children = False  # it has none

@@ -35,6 +35,19 @@ class Trainer:
     ValueError: no parameters, or none of the right kind, or an unknown optimizer. AssertionError: parameters
     on different contexts, or `optimizer_params` beside an Optimizer. What is wrong with the store is raised
     by the first step.
+
+    Examples
+    --------
+    >>> net = nn.Dense(1, in_units=1)
+    >>> net.initialize(init.One())
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    >>> with autograd.record():
+    ...     loss = gluon.loss.L2Loss()(net(nd.array([[1]])), nd.array([[0]]))
+    >>> loss.backward()
+    >>> trainer.step(batch_size=1)
+    >>> net.weight.data()
+    [[0.5]]
+    <NDArray 1x1 @cpu(0)>
     """
 
     _amp_loss_scaler = (

@@ -15,7 +15,17 @@ __all__ = ["check_sha1", "clip_global_norm", "download", "replace_file", "split_
 
 
 class HookHandle:
-    """A registered hook; `detach()`, or leaving a `with` block, removes it."""
+    """A registered hook; `detach()`, or leaving a `with` block, removes it.
+
+    Examples
+    --------
+    >>> net = nn.Flatten()
+    >>> handle = net.register_forward_hook(lambda block, inputs, output: print(output.shape))
+    >>> y = net(nd.ones((2, 3, 4)))
+    (2, 12)
+    >>> handle.detach()
+    >>> y = net(nd.ones((2, 3, 4)))
+    """
 
     def __init__(self):
         self._hooks = None

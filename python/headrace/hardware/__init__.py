@@ -36,6 +36,12 @@ class Results(list):
     ----------
     latency_curve : list of (int, float)
         Bytes, and seconds of one random access to so many bytes. Empty when no cache was measured.
+
+    Examples
+    --------
+    >>> from headrace import hardware
+    >>> len(hardware.Results())
+    0
     """
 
     def __init__(self, measurements: Iterable[Measurement] = (), latency_curve: Iterable = ()) -> None:

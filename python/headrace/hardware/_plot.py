@@ -21,7 +21,14 @@ _STYLE = (
 
 
 class Drawing(str):
-    """An SVG document; Jupyter shows the picture."""
+    """An SVG document; Jupyter shows the picture.
+
+    Examples
+    --------
+    >>> from headrace import hardware
+    >>> hardware.Drawing("<svg/>")
+    '<svg/>'
+    """
 
     __slots__ = ()
 

@@ -54,7 +54,17 @@ class Described:
 
 
 class Augmenter(Described):
-    """What changes an image. `kwargs`: what `dumps` writes."""
+    """What changes an image. `kwargs`: what `dumps` writes.
+
+    Examples
+    --------
+    >>> class Negative(mx.image.Augmenter):
+    ...     def __call__(self, src):
+    ...         return 255 - src
+    >>> Negative()(nd.full((1, 1, 3), 55))
+    [[[200. 200. 200.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __call__(self, src):
         """The image that comes out; `src` may be changed."""
@@ -68,7 +78,14 @@ def _plain(value):
 
 
 class SequentialAug(Augmenter):
-    """One augmenter of `ts` after the other."""
+    """One augmenter of `ts` after the other.
+
+    Examples
+    --------
+    >>> change = mx.image.SequentialAug([mx.image.CastAug(), mx.image.HorizontalFlipAug(0.5)])
+    >>> change(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, ts):
         super().__init__()
@@ -85,7 +102,14 @@ class SequentialAug(Augmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """The augmenters of `ts`, in another order each time."""
+    """The augmenters of `ts`, in another order each time.
+
+    Examples
+    --------
+    >>> change = mx.image.RandomOrderAug([mx.image.CastAug(), mx.image.HorizontalFlipAug(0.5)])
+    >>> change(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __call__(self, src):
         random.shuffle(self.ts)
@@ -93,7 +117,13 @@ class RandomOrderAug(SequentialAug):
 
 
 class ResizeAug(Augmenter):
-    """The shorter side becomes `size`; see `resize_short`."""
+    """The shorter side becomes `size`; see `resize_short`.
+
+    Examples
+    --------
+    >>> mx.image.ResizeAug(3)(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (4, 3, 3)
+    """
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -104,7 +134,13 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """The image becomes `size`, (width, height), whatever its proportions."""
+    """The image becomes `size`, (width, height), whatever its proportions.
+
+    Examples
+    --------
+    >>> mx.image.ForceResizeAug((3, 4))(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (4, 3, 3)
+    """
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -115,7 +151,13 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """A part at a random place; see `random_crop`."""
+    """A part at a random place; see `random_crop`.
+
+    Examples
+    --------
+    >>> mx.image.RandomCropAug((3, 4))(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (4, 3, 3)
+    """
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -126,7 +168,14 @@ class RandomCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """A part of random place, area and proportions; see `random_size_crop`."""
+    """A part of random place, area and proportions; see `random_size_crop`.
+
+    Examples
+    --------
+    >>> crop = mx.image.RandomSizedCropAug((3, 4), area=(0.5, 1), ratio=(0.8, 1.2))
+    >>> crop(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (4, 3, 3)
+    """
 
     def __init__(self, size, area, ratio, interp=2, **kwargs):
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
@@ -137,7 +186,13 @@ class RandomSizedCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """The middle; see `center_crop`."""
+    """The middle; see `center_crop`.
+
+    Examples
+    --------
+    >>> mx.image.CenterCropAug((3, 4))(nd.zeros((8, 6, 3), dtype="uint8")).shape
+    (4, 3, 3)
+    """
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -148,7 +203,13 @@ class CenterCropAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """Values times a random factor within 1 - `brightness` and 1 + `brightness`."""
+    """Values times a random factor within 1 - `brightness` and 1 + `brightness`.
+
+    Examples
+    --------
+    >>> mx.image.BrightnessJitterAug(0.3)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, brightness):
         super().__init__(brightness=brightness)
@@ -160,7 +221,13 @@ class BrightnessJitterAug(Augmenter):
 
 
 class ContrastJitterAug(Augmenter):
-    """Values brought nearer to, or further from, the mean luminance."""
+    """Values brought nearer to, or further from, the mean luminance.
+
+    Examples
+    --------
+    >>> mx.image.ContrastJitterAug(0.3)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, contrast):
         super().__init__(contrast=contrast)
@@ -176,7 +243,13 @@ class ContrastJitterAug(Augmenter):
 
 
 class SaturationJitterAug(Augmenter):
-    """Pixels brought nearer to, or further from, their luminance."""
+    """Pixels brought nearer to, or further from, their luminance.
+
+    Examples
+    --------
+    >>> mx.image.SaturationJitterAug(0.3)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, saturation):
         super().__init__(saturation=saturation)
@@ -191,7 +264,13 @@ class SaturationJitterAug(Augmenter):
 
 
 class HueJitterAug(Augmenter):
-    """Colours turned in the YIQ space by up to `hue` half turns; grey stays as it is."""
+    """Colours turned in the YIQ space by up to `hue` half turns; grey stays as it is.
+
+    Examples
+    --------
+    >>> mx.image.HueJitterAug(0.1)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, hue):
         super().__init__(hue=hue)
@@ -207,7 +286,13 @@ class HueJitterAug(Augmenter):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Brightness, contrast and saturation, as far as they are not 0, in random order."""
+    """Brightness, contrast and saturation, as far as they are not 0, in random order.
+
+    Examples
+    --------
+    >>> mx.image.ColorJitterAug(0.3, 0.3, 0.3)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, brightness, contrast, saturation):
         kinds = (
@@ -219,7 +304,15 @@ class ColorJitterAug(RandomOrderAug):
 
 
 class LightingAug(Augmenter):
-    """Noise of deviation `alphastd` along the axes `eigvec` (3, 3) of colours, weighed by `eigval` (3,)."""
+    """Noise of deviation `alphastd` along the axes `eigvec` (3, 3) of colours, weighed by `eigval` (3,).
+
+    Examples
+    --------
+    >>> import numpy
+    >>> jitter = mx.image.LightingAug(0.1, eigval=numpy.ones(3), eigvec=numpy.eye(3))
+    >>> jitter(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, alphastd, eigval, eigvec):
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
@@ -232,7 +325,14 @@ class LightingAug(Augmenter):
 
 
 class ColorNormalizeAug(Augmenter):
-    """See `color_normalize`."""
+    """See `color_normalize`.
+
+    Examples
+    --------
+    >>> mx.image.ColorNormalizeAug(nd.array([1, 1, 1]), nd.array([2, 2, 2]))(nd.full((1, 1, 3), 5))
+    [[[2. 2. 2.]]]
+    <NDArray 1x1x3 @cpu(0)>
+    """
 
     def __init__(self, mean, std):
         super().__init__(mean=mean, std=std)
@@ -244,7 +344,13 @@ class ColorNormalizeAug(Augmenter):
 
 
 class RandomGrayAug(Augmenter):
-    """Grey in all channels, with probability `p`."""
+    """Grey in all channels, with probability `p`.
+
+    Examples
+    --------
+    >>> mx.image.RandomGrayAug(0.5)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, p):
         super().__init__(p=p)
@@ -256,7 +362,13 @@ class RandomGrayAug(Augmenter):
 
 
 class HorizontalFlipAug(Augmenter):
-    """Left and right change places, with probability `p`."""
+    """Left and right change places, with probability `p`.
+
+    Examples
+    --------
+    >>> mx.image.HorizontalFlipAug(0.5)(nd.ones((8, 6, 3))).shape
+    (8, 6, 3)
+    """
 
     def __init__(self, p):
         super().__init__(p=p)
@@ -267,7 +379,13 @@ class HorizontalFlipAug(Augmenter):
 
 
 class CastAug(Augmenter):
-    """The image as another type, float32 unless said."""
+    """The image as another type, float32 unless said.
+
+    Examples
+    --------
+    >>> mx.image.CastAug("float32")(nd.zeros((8, 6, 3), dtype="uint8")).dtype
+    <class 'numpy.float32'>
+    """
 
     def __init__(self, typ="float32"):
         super().__init__(type=typ)

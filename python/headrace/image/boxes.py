@@ -22,7 +22,18 @@ _CONSTANT = 16  # OpenCV's border of one value, of a whole image
 
 
 class DetAugmenter(Described):
-    """What changes an image and its label. `kwargs`: what `dumps` writes."""
+    """What changes an image and its label. `kwargs`: what `dumps` writes.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> class Same(mx.image.DetAugmenter):
+    ...     def __call__(self, src, label):
+    ...         return src, label
+    >>> image, objects = Same()(nd.ones((8, 8, 3)), numpy.zeros((1, 5)))
+    >>> image.shape
+    (8, 8, 3)
+    """
 
     def __call__(self, src, label):
         """The image and the label that come out; both may be changed in place."""
@@ -30,7 +41,17 @@ class DetAugmenter(Described):
 
 
 class DetBorrowAug(DetAugmenter):
-    """An Augmenter that leaves boxes where they are. TypeError: `augmenter` is none."""
+    """An Augmenter that leaves boxes where they are. TypeError: `augmenter` is none.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> objects = numpy.array([[0, 0.1, 0.2, 0.5, 0.6]])  # class, then xmin, ymin, xmax, ymax
+    >>> change = mx.image.DetBorrowAug(mx.image.CastAug())
+    >>> image, objects = change(nd.zeros((8, 8, 3), dtype="uint8"), objects)
+    >>> image.shape, len(objects)
+    ((8, 8, 3), 1)
+    """
 
     def __init__(self, augmenter):
         if not isinstance(augmenter, Augmenter):
@@ -50,6 +71,15 @@ class DetRandomSelectAug(DetAugmenter):
     """One augmenter of `aug_list`, drawn each time, or none with probability `skip_prob`.
 
     ValueError: the list holds something else than DetAugmenters.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> objects = numpy.array([[0, 0.1, 0.2, 0.5, 0.6]])  # class, then xmin, ymin, xmax, ymax
+    >>> change = mx.image.DetRandomSelectAug([mx.image.DetHorizontalFlipAug(1)], skip_prob=0)
+    >>> image, objects = change(nd.zeros((8, 8, 3), dtype="uint8"), objects)
+    >>> image.shape, len(objects)
+    ((8, 8, 3), 1)
     """
 
     def __init__(self, aug_list, skip_prob=0):
@@ -72,7 +102,17 @@ class DetRandomSelectAug(DetAugmenter):
 
 
 class DetHorizontalFlipAug(DetAugmenter):
-    """Left and right change places, with probability `p`."""
+    """Left and right change places, with probability `p`.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> objects = numpy.array([[0, 0.1, 0.2, 0.5, 0.6]])  # class, then xmin, ymin, xmax, ymax
+    >>> change = mx.image.DetHorizontalFlipAug(1)
+    >>> image, objects = change(nd.zeros((8, 8, 3), dtype="uint8"), objects)
+    >>> objects
+    array([[0. , 0.5, 0.2, 0.9, 0.6]])
+    """
 
     def __init__(self, p):
         super().__init__(p=p)
@@ -130,6 +170,15 @@ class DetRandomCropAug(DetAugmenter):
         Objects of which no more than this share is left are dropped; a part without objects is not taken.
     max_attempts : int
         How many parts are tried before the image stays as it is.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> objects = numpy.array([[0, 0.1, 0.2, 0.5, 0.6]])  # class, then xmin, ymin, xmax, ymax
+    >>> change = mx.image.DetRandomCropAug(max_attempts=0)
+    >>> image, objects = change(nd.zeros((8, 8, 3), dtype="uint8"), objects)
+    >>> image.shape, len(objects)
+    ((8, 8, 3), 1)
     """
 
     def __init__(self, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0),
@@ -220,6 +269,15 @@ class DetRandomPadAug(DetAugmenter):
 
     `aspect_ratio_range`, `area_range`: width over height, and area as a multiple of the image's; two floats,
     or one that is both. After `max_attempts` that do not fit the image stays as it is.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> objects = numpy.array([[0, 0.1, 0.2, 0.5, 0.6]])  # class, then xmin, ymin, xmax, ymax
+    >>> change = mx.image.DetRandomPadAug(max_attempts=0)
+    >>> image, objects = change(nd.zeros((8, 8, 3), dtype="uint8"), objects)
+    >>> image.shape, len(objects)
+    ((8, 8, 3), 1)
     """
 
     def __init__(self, aspect_ratio_range=(0.75, 1.33), area_range=(1.0, 3.0), max_attempts=50,

@@ -48,6 +48,20 @@ class ImageDetIter(ImageIter):
     ------
     RuntimeError
         There is no image, or a label is no such list of numbers.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> header, pixels = mx.recordio.IRHeader(0, 0, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> record = mx.recordio.pack_img(header, pixels, img_fmt=".png")
+    >>> with open(os.path.join(folder.name, "a.png"), "wb") as file:
+    ...     written = file.write(mx.recordio.unpack(record)[1])
+    >>> label = [2, 5, 0, 0.1, 0.2, 0.5, 0.6]  # two numbers in front, five for each object
+    >>> batches = mx.image.ImageDetIter(1, (3, 8, 8), imglist=[[*label, "a.png"]], path_root=folder.name)
+    >>> next(batches).label[0]
+    [[[0.  0.1 0.2 0.5 0.6]]]
+    <NDArray 1x1x5 @cpu(0)>
     """
 
     def __init__(

@@ -7,21 +7,20 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import _core
+from ..base import ArrayValueError
 
 _resize = _core.function("_cvimresize", False)
-_pad = _core.function("_np_pad", False)
-_ISOLATED = 16  # OpenCV's bit for parts of larger images, which arrays are not
-_BORDERS = ("constant", "edge", "symmetric", "wrap", "reflect")  # by OpenCV's number
+_border = _core.function("_cvcopyMakeBorder", False)
 
 
 def imresize(src, w, h, interp=1, out=None):
-    """The image (height, width, channels), uint8 or float32, in another size.
+    """The image (height, width, channels), or a batch of them, uint8 or float32, in another size.
 
     `interp`: 0 nearest, 1 linear, 2 cubic, 3 area (means), 4 Lanczos, 9 chosen by the sizes (cubic to
     enlarge, area to shrink, linear otherwise), 10 by chance. ValueError: another one, or a size that is not
     positive.
     """
-    method = _get_interp_method(interp, (*src.shape[:2], h, w))
+    method = _get_interp_method(interp, (*src.shape[-3:-1], h, w))
     target = None if out is None else out.as_nd_ndarray()
     resized = _resize(src.as_nd_ndarray(), w=int(w), h=int(h), interp=method, out=target)
     return arrays.like(resized, src) if out is None else out
@@ -39,7 +38,7 @@ def _get_interp_method(interp, sizes=()):
     if interp == 10:
         return random.randint(0, 4)
     if interp not in (0, 1, 2, 3, 4):
-        raise ValueError(f"Unknown interp method {interp}; known are 0 to 4, 9 and 10")
+        raise ArrayValueError(f"Unknown interp method {interp}; known are 0 to 4, 9 and 10")
     return interp
 
 
@@ -63,24 +62,10 @@ def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=N
     """
     if isinstance(values, numbers.Number):
         value, values = values, ()
-    type &= ~_ISOLATED
-    if type not in range(len(_BORDERS)):
-        raise ValueError(f"copyMakeBorder: type must be from 0 to 4, got {type}")
-    around, image = (top, bot, left, right), src.as_nd_ndarray()
-    if type == 0 and len(values):
-        channels = [
-            _pad(
-                image[:, :, c : c + 1], pad_width=(*around, 0, 0), mode="constant", constant_values=float(one)
-            )
-            for c, one in zip(range(image.shape[2]), values)
-        ]
-        padded = _core.function("Concat", False)(*channels, dim=2)
-    else:
-        padded = _pad(image, pad_width=(*around, 0, 0), mode=_BORDERS[type], constant_values=float(value))
-    if out is None:
-        return arrays.like(padded, src)
-    out[:] = padded
-    return out
+    target = None if out is None else out.as_nd_ndarray()
+    sides = {"top": top, "bot": bot, "left": left, "right": right}
+    padded = _border(src.as_nd_ndarray(), **sides, type=type, value=value, values=tuple(values), out=target)
+    return arrays.like(padded, src) if out is None else out
 
 
 def resize_short(src, size, interp=2):
@@ -94,8 +79,12 @@ def resize_short(src, size, interp=2):
 
 
 def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
-    """`w` by `h` pixels from column `x0` and row `y0` on, in the size (width, height) where one is given."""
-    part = src[y0 : y0 + h, x0 : x0 + w]
+    """`w` by `h` pixels from column `x0` and row `y0` on, in the size (width, height) where one is given.
+
+    Of an image (height, width, channels), or of all images of a batch, as of the crops that follow.
+    """
+    rows, columns = slice(y0, y0 + h), slice(x0, x0 + w)
+    part = src[rows, columns] if src.ndim == 3 else src[:, rows, columns]
     if size is None or (w, h) == tuple(size):
         return part
     return imresize(part, *size, interp=interp)
@@ -107,7 +96,7 @@ def _cropped(src, x0, y0, width, height, size, interp):
 
 def random_crop(src, size, interp=2):
     """A part of the size at a random place, enlarged where the image is smaller; (x, y, width, height)."""
-    height, width = src.shape[:2]
+    height, width = src.shape[-3:-1]
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
     y0 = random.randint(0, height - new_height)
@@ -116,7 +105,7 @@ def random_crop(src, size, interp=2):
 
 def center_crop(src, size, interp=2):
     """The part of the size in the middle, enlarged where the image is smaller; and (x, y, width, height)."""
-    height, width = src.shape[:2]
+    height, width = src.shape[-3:-1]
     new_width, new_height = scale_down((width, height), size)
     x0, y0 = int((width - new_width) / 2), int((height - new_height) / 2)
     return _cropped(src, x0, y0, new_width, new_height, size, interp)
@@ -134,7 +123,7 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
         )
         area = kwargs.pop("min_area")
     assert not kwargs, f"unexpected keyword arguments for `random_size_crop`: {sorted(kwargs)}"
-    height, width = src.shape[:2]
+    height, width = src.shape[-3:-1]
     least, most = (area, 1.0) if isinstance(area, numbers.Number) else area
     for _ in range(10):
         wanted = random.uniform(least, most) * height * width

@@ -46,6 +46,21 @@ class ImageIter(DataIter):
         There is no source, or no index where one is needed. ValueError: `data_shape` is another.
     RuntimeError
         While iterating: an image is damaged; the message says which.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> header, pixels = mx.recordio.IRHeader(0, 0, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> record = mx.recordio.pack_img(header, pixels, img_fmt=".png")
+    >>> with open(os.path.join(folder.name, "a.png"), "wb") as file:
+    ...     written = file.write(mx.recordio.unpack(record)[1])
+    >>> batches = mx.image.ImageIter(1, (3, 8, 8), imglist=[[7, "a.png"]], path_root=folder.name)
+    >>> batch = next(batches)
+    >>> batch.data[0].shape, batch.label[0]
+    ((1, 3, 8, 8),
+    [7.]
+    <NDArray 1 @cpu(0)>)
     """
 
     def __init__(

@@ -38,6 +38,12 @@ class InitDesc(str):
     """The name of an array to initialize, with attributes (`__init__`: its own initializer).
 
     `global_init` is the initializer of arrays without one: the first that the description is given to.
+
+    Examples
+    --------
+    >>> name = init.InitDesc("fc_weight", attrs={"__lr_mult__": "2"})
+    >>> name, name.attrs
+    ('fc_weight', {'__lr_mult__': '2'})
     """
 
     def __new__(cls, name, attrs=None, global_init=None):
@@ -54,6 +60,18 @@ class Initializer:
     its weight rule whatever the name; without one the end of the name decides (weight, bias, gamma, beta,
     ...), and a name that says nothing is a ValueError. Keyword arguments of subclasses go to
     `super().__init__(**kwargs)`, which makes `dumps()` and comparison work.
+
+    Examples
+    --------
+    >>> class Counting(init.Initializer):
+    ...     def _init_weight(self, name, arr):
+    ...         arr[:] = nd.arange(arr.size).reshape(arr.shape)
+    >>> weight = nd.zeros((2, 2))
+    >>> Counting()("fc_weight", weight)
+    >>> weight
+    [[0. 1.]
+     [2. 3.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, **kwargs):

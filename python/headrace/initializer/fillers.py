@@ -49,7 +49,17 @@ def _fill_normal(sigma, arr):
 @register
 @alias("zeros")
 class Zero(Initializer):
-    """Zeros."""
+    """Zeros.
+
+    Examples
+    --------
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Zero())
+    >>> weight.initialize()
+    >>> weight.data()
+    [[0. 0.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def _init_weight(self, _, arr):
         arr[:] = 0
@@ -58,7 +68,17 @@ class Zero(Initializer):
 @register
 @alias("ones")
 class One(Initializer):
-    """Ones."""
+    """Ones.
+
+    Examples
+    --------
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.One())
+    >>> weight.initialize()
+    >>> weight.data()
+    [[1. 1.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def _init_weight(self, _, arr):
         arr[:] = 1
@@ -66,7 +86,17 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """A number, or an array of the parameter's shape."""
+    """A number, or an array of the parameter's shape.
+
+    Examples
+    --------
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Constant(3))
+    >>> weight.initialize()
+    >>> weight.data()
+    [[3. 3.]
+     [3. 3.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, value):
         super().__init__(value=value)
@@ -83,7 +113,13 @@ class Constant(Initializer):
 
 
 class ConstantValue(Initializer):
-    """Copies `value`, the array that a gluon Constant holds."""
+    """Copies `value`, the array that a gluon Constant holds.
+
+    Examples
+    --------
+    >>> init.ConstantValue(2)
+    ConstantValue()
+    """
 
     def __init__(self, value):
         super().__init__()
@@ -106,7 +142,18 @@ def _as_kind(value, arr):
 
 @register
 class Uniform(Initializer):
-    """Uniform on (-scale, scale)."""
+    """Uniform on (-scale, scale).
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Uniform(0.1))
+    >>> weight.initialize()
+    >>> weight.data()
+    [[0.01984613 0.05346305]
+     [0.0537563  0.04559814]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, scale=0.07):
         super().__init__(scale=scale)
@@ -118,7 +165,18 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Normal with mean 0 and standard deviation `sigma`."""
+    """Normal with mean 0 and standard deviation `sigma`.
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Normal(0.1))
+    >>> weight.initialize()
+    >>> weight.data()
+    [[-0.10148175  0.07921992]
+     [ 0.10747126 -0.14600666]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, sigma=0.01):
         super().__init__(sigma=sigma)
@@ -130,7 +188,18 @@ class Normal(Initializer):
 
 @register
 class Orthogonal(Initializer):
-    """`scale` times a matrix with orthonormal rows (or columns), seen as (shape[0], rest)."""
+    """`scale` times a matrix with orthonormal rows (or columns), seen as (shape[0], rest).
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Orthogonal())
+    >>> weight.initialize()
+    >>> nd.dot(weight.data(), weight.data().T).round()
+    [[2. 0.]
+     [0. 2.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, scale=1.414, rand_type="uniform"):
         super().__init__(scale=scale, rand_type=rand_type)
@@ -157,6 +226,16 @@ class Xavier(Initializer):
 
     `factor` is the number of inputs ('in'), of outputs ('out') or their mean ('avg'). ValueError: fewer than
     two dimensions.
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.Xavier())
+    >>> weight.initialize()
+    >>> weight.data()
+    [[0.2430644  0.6547859 ]
+     [0.6583775  0.55846083]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, rnd_type="uniform", factor_type="avg", magnitude=3):
@@ -188,7 +267,18 @@ class Xavier(Initializer):
 
 @register
 class MSRAPrelu(Xavier):
-    """Gaussian Xavier for layers that feed a (leaky) ReLU of the given `slope`."""
+    """Gaussian Xavier for layers that feed a (leaky) ReLU of the given `slope`.
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> weight = gluon.Parameter("weight", shape=(2, 2), init=init.MSRAPrelu())
+    >>> weight.initialize()
+    >>> weight.data()
+    [[-0.9845176  0.7685461]
+     [ 1.0426244 -1.4164726]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __init__(self, factor_type="avg", slope=0.25):
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope**2))
@@ -197,7 +287,19 @@ class MSRAPrelu(Xavier):
 
 @register
 class Bilinear(Initializer):
-    """Weights of a transposed convolution that enlarges by bilinear interpolation."""
+    """Weights of a transposed convolution that enlarges by bilinear interpolation.
+
+    Examples
+    --------
+    >>> weight = nd.zeros((1, 1, 4, 4))
+    >>> init.Bilinear()("upsampling_weight", weight)
+    >>> weight[0, 0]
+    [[0.0625 0.1875 0.1875 0.0625]
+     [0.1875 0.5625 0.5625 0.1875]
+     [0.1875 0.5625 0.5625 0.1875]
+     [0.0625 0.1875 0.1875 0.0625]]
+    <NDArray 4x4 @cpu(0)>
+    """
 
     def _init_weight(self, _, arr):
         height, width = arr.shape[2:]
@@ -211,7 +313,16 @@ class Bilinear(Initializer):
 
 @register
 class LSTMBias(Initializer):
-    """Zeros, and `forget_bias` for the forget gate, the second quarter."""
+    """Zeros, and `forget_bias` for the forget gate, the second quarter.
+
+    Examples
+    --------
+    >>> bias = nd.zeros((8,))
+    >>> init.LSTMBias(forget_bias=1)(init.InitDesc("lstm_bias", {"__init__": ""}), bias)
+    >>> bias
+    [0. 0. 1. 1. 0. 0. 0. 0.]
+    <NDArray 8 @cpu(0)>
+    """
 
     def __init__(self, forget_bias=1.0):
         super().__init__(forget_bias=forget_bias)
@@ -231,6 +342,14 @@ class Load:
 
     `param` is a dictionary of arrays or a file of them; `arg:` and `aux:` are dropped from its names.
     AssertionError: a saved array has another shape, or a name is missing and there is no `default_init`.
+
+    Examples
+    --------
+    >>> weight = nd.zeros((2,))
+    >>> init.Load({"arg:fc_weight": nd.array([1, 2])})("fc_weight", weight)
+    >>> weight
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, param, default_init=None, verbose=False):
@@ -265,6 +384,15 @@ class Load:
 class Mixed:
     """Chooses by name: the first of `patterns` (regular expressions) that matches decides; ValueError: none
     does.
+
+    Examples
+    --------
+    >>> rule = init.Mixed(["bias", ".*"], [init.Zero(), init.One()])
+    >>> weight = nd.zeros((2,))
+    >>> rule("fc_weight", weight)
+    >>> weight
+    [1. 1.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, patterns, initializers):

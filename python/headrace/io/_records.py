@@ -10,6 +10,7 @@ from ..base import MXNetError
 from ..recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MIDDLE, _WHOLE, unpack
 
 _HEAD = struct.Struct("<4sI")  # the magic number and the word with place and length
+_FLAG = struct.Struct("<I")  # the first number of an image record: how many labels follow its header
 _WINDOW = 1 << 20
 
 
@@ -106,6 +107,21 @@ class RecordFile:
             if part in (_WHOLE, _LAST):
                 return parts[0] if len(parts) == 1 else _MAGIC.join(parts)
 
+    def label_count(self, row):
+        """How many labels the header of an image record says that follow it; the image is not read."""
+        offset, length = (int(one) for one in self.places[row])
+        head = os.pread(self._file.fileno(), _HEAD.size + _FLAG.size, offset)
+        if len(head) < _HEAD.size + _FLAG.size or head[:4] != _MAGIC:
+            self._refuse(offset, "no record begins here")
+        if (
+            _HEAD.unpack_from(head)[1] & ((1 << _LENGTH_BITS) - 1) < _FLAG.size
+        ):  # of the first part of several
+            return self.image(row)[0].flag
+        count = _FLAG.unpack_from(head, _HEAD.size)[0]
+        if count * _FLAG.size > length:
+            self._refuse(offset, f"its header says {count} labels, but it has only {length} bytes")
+        return count
+
     def image(self, row):
         """(header, bytes of the image file) of one record."""
         try:
@@ -131,22 +147,26 @@ def part_of(records, part_index, num_parts, by_records):
 
 
 def read_list(path, label_width):
-    """Labels by index of a list file: lines of index, labels, path. MXNetError: it is none."""
-    labels = {}
+    """Labels by index of a list file: lines of index, labels, path. MXNetError: it is none.
+
+    `label_width`: how many labels count; None: all, one at least.
+    """
+    labels, expected = {}, "one label or more" if label_width is None else f"{label_width} labels"
     try:
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 fields = line.split()
                 if not fields:
                     continue
+                given = fields[1:-1] if label_width is None else fields[1 : label_width + 1]
                 try:
-                    values = [float(one) for one in fields[1 : label_width + 1]]
+                    values = [float(one) for one in given]
                     labels[int(float(fields[0]))] = numpy.array(values, numpy.float32)
-                except ValueError:
+                except (ValueError, OverflowError):
                     values = ()
-                if len(values) != label_width:
+                if len(values) != (label_width or max(len(values), 1)):
                     raise MXNetError(
-                        f"'{path}', line {number}: expected an index, {label_width} labels and a path "
+                        f"'{path}', line {number}: expected an index, {expected} and a path "
                         f"with tabs between, got {line.rstrip()!r}"
                     )
     except (OSError, UnicodeDecodeError) as error:

@@ -8,7 +8,13 @@ __all__ = ["DataBatch", "DataDesc", "DataIter"]
 
 
 class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):
-    """Name and shape of one input; `dtype` and `layout` beside them, which do not count in comparisons."""
+    """Name and shape of one input; `dtype` and `layout` beside them, which do not count in comparisons.
+
+    Examples
+    --------
+    >>> mx.io.DataDesc("data", (32, 3, 8, 8)).layout
+    'NCHW'
+    """
 
     def __new__(cls, name, shape, dtype=numpy.float32, layout="NCHW"):
         made = super().__new__(cls, name, shape)
@@ -40,6 +46,12 @@ class DataBatch:
     `pad`: how many samples at the end are there only to fill the batch; `index`: numbers of the samples;
     `bucket_key`, `provide_data`, `provide_label`: what a BucketingModule needs. AssertionError: data or
     labels are no lists.
+
+    Examples
+    --------
+    >>> batch = mx.io.DataBatch(data=[nd.ones((2, 3))], label=[nd.ones((2,))])
+    >>> batch.data[0].shape, batch.pad
+    ((2, 3), None)
     """
 
     def __init__(self, data, label=None, pad=None, index=None, bucket_key=None, provide_data=None,
@@ -67,6 +79,20 @@ class DataIter:
 
     A subclass defines `provide_data` and `provide_label` (lists of DataDesc), `reset`, and either `next` or
     `iter_next` with `getdata`, `getlabel`, `getpad`, `getindex`.
+
+    Examples
+    --------
+    >>> class Ones(mx.io.DataIter):
+    ...     def __init__(self, count):
+    ...         super().__init__(batch_size=2)
+    ...         self.left = count
+    ...     def next(self):
+    ...         if not self.left:
+    ...             raise StopIteration
+    ...         self.left -= 1
+    ...         return mx.io.DataBatch([nd.ones((2, 3))], [])
+    >>> len(list(Ones(3)))
+    3
     """
 
     def __init__(self, batch_size=0):

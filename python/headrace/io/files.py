@@ -14,7 +14,13 @@ __all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
 
 
 class MXDataIter(DataIter):
-    """Base of the iterators over files, whose `iter_next` makes the present batch: `_batch`."""
+    """Base of the iterators over files, whose `iter_next` makes the present batch: `_batch`.
+
+    Examples
+    --------
+    >>> issubclass(mx.io.CSVIter, mx.io.MXDataIter)
+    True
+    """
 
     _batch = None
 
@@ -131,11 +137,24 @@ def _read_table(path, shape):
 
 
 class CSVIter(RoundIter):
-    """Rows of a CSV file (or of all files in a folder), each reshaped to `data_shape`.
+    r"""Rows of a CSV file (or of all files in a folder), each reshaped to `data_shape`.
 
     Labels come from `label_csv`, or are 0. With `round_batch` the last batch is filled from the beginning,
     and the next pass starts after what was taken; without, it keeps rows of the batch before. MXNetError: a
     file is missing, or a row does not have as many numbers as the shape.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "data.csv")
+    >>> with open(path, "w") as file:
+    ...     written = file.write("1,2\n3,4\n5,6\n")
+    >>> batches = mx.io.CSVIter(data_csv=path, data_shape=(2,), batch_size=2, round_batch=False)
+    >>> next(batches).data[0]
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(self, data_csv, data_shape, label_csv=None, label_shape=(1,), batch_size=1, round_batch=True,
@@ -175,6 +194,10 @@ class MNISTIter(RowsIter):
     Batches are (batch_size, 1, height, width), or (batch_size, height * width) if `flat`; an incomplete last
     batch is dropped. `shuffle` draws one order from `seed`. `part_index` of `num_parts`: a share of the
     images. MXNetError: a file is missing or is no such file.
+
+    Examples
+    --------
+    >>> train = mx.io.MNISTIter(image="images-idx3-ubyte", label="labels-idx1-ubyte")  # doctest: +SKIP
     """
 
     def __init__(self, image="./train-images-idx3-ubyte", label="./train-labels-idx1-ubyte", batch_size=128,

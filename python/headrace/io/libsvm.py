@@ -91,12 +91,24 @@ def _width(what, shape):
 
 
 class LibSVMIter(RoundIter):
-    """Rows `label column:value ...` of a text file (or of all files in a folder), as csr matrices.
+    r"""Rows `label column:value ...` of a text file (or of all files in a folder), as csr matrices.
 
     Columns count from 0 up to `data_shape`, of one dimension. Labels are the first numbers of the lines, or
     the rows of the file `label_libsvm`, csr matrices of `label_shape` columns. The last batch is filled from
     the beginning, and the next pass starts after what was taken. `part_index` of `num_parts`: a share of the
     file. MXNetError: a file is missing, a column is out of range, or shapes and files do not go together.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "data.libsvm")
+    >>> with open(path, "w") as file:
+    ...     written = file.write("1 0:5 2:7\n0 1:3\n")
+    >>> batch = next(mx.io.LibSVMIter(data_libsvm=path, data_shape=(3,), batch_size=2))
+    >>> batch.data[0].asnumpy()
+    array([[5., 0., 7.],
+           [0., 3., 0.]], dtype=float32)
     """
 
     def __init__(self, data_libsvm, data_shape, label_libsvm=None, label_shape=(1,), batch_size=1,

@@ -52,6 +52,21 @@ class NDArrayIter(DataIter):
 
     AssertionError: no data. TypeError: no arrays. ValueError: unequal numbers of samples.
     NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last batch.
+
+    Examples
+    --------
+    >>> batches = mx.io.NDArrayIter(nd.arange(10).reshape((5, 2)), nd.arange(5), batch_size=2)
+    >>> for batch in batches:
+    ...     print(batch.data[0].shape, batch.label[0], batch.pad)
+    (2, 2)
+    [0. 1.]
+    <NDArray 2 @cpu(0)> 0
+    (2, 2)
+    [2. 3.]
+    <NDArray 2 @cpu(0)> 0
+    (2, 2)
+    [4. 0.]
+    <NDArray 2 @cpu(0)> 1
     """
 
     def __init__(self, data, label=None, batch_size=1, shuffle=False, last_batch_handle="pad",

@@ -30,6 +30,12 @@ class ResizeIter(_Current):
 
     `reset` resets `data_iter` too if `reset_internal`; otherwise the next pass goes on where this one
     stopped.
+
+    Examples
+    --------
+    >>> batches = mx.io.NDArrayIter(nd.ones((4, 2)), batch_size=2)
+    >>> len(list(mx.io.ResizeIter(batches, size=5)))
+    5
     """
 
     def __init__(self, data_iter, size, reset_internal=True):
@@ -74,6 +80,12 @@ class PrefetchingIter(_Current):
 
     `rename_data`, `rename_label`: for each iterator a dictionary from its names to new ones. What an iterator
     raises is raised here. AssertionError: the iterators do not end, or pad, at the same place.
+
+    Examples
+    --------
+    >>> batches = mx.io.PrefetchingIter(mx.io.NDArrayIter(nd.ones((4, 2)), batch_size=2))
+    >>> len(list(batches))
+    2
     """
 
     def __init__(self, iters, rename_data=None, rename_label=None):

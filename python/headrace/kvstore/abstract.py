@@ -15,6 +15,11 @@ class KVStoreBase:
     `load_optimizer_states` too, and `replace` for programs that set parameters while they train. Of a store
     that several workers share, the calls that change what is stored are collective: every worker makes the
     same ones, for the same keys, in the same order.
+
+    Examples
+    --------
+    >>> issubclass(mx.kvstore.KVStore, mx.kvstore.KVStoreBase)
+    True
     """
 
     # Capabilities, which `is_capable` is asked for.
@@ -116,7 +121,20 @@ class KVStoreBase:
 
 @KVStoreBase.register
 class TestStore(KVStoreBase):
-    """A store in a few array operations: what a store of one's own looks like. It cannot run optimizers."""
+    """A store in a few array operations: what a store of one's own looks like. It cannot run optimizers.
+
+    Examples
+    --------
+    >>> store = mx.kv.create("teststore")
+    >>> a, b = nd.array([1]), nd.array([2])
+    >>> store.pushpull("weight", [a, b], out=[a, b])
+    >>> a, b
+    (
+    [3.]
+    <NDArray 1 @cpu(0)>,
+    [3.]
+    <NDArray 1 @cpu(0)>)
+    """
 
     __test__ = False  # pytest: this is no test
 

@@ -73,6 +73,17 @@ class KVStore(KVStoreBase):
     for a key without arrays and shapes other than the stored one, TypeError for what is no array, and
     AssertionError for keys and arrays that do not match in number; these name the key. ValueError and
     TypeError are MXNetErrors, too.
+
+    Examples
+    --------
+    >>> store = mx.kv.create("local")
+    >>> store.init("weight", nd.zeros((2,)))
+    >>> store.push("weight", [nd.array([1, 2]), nd.array([10, 20])])
+    >>> total = nd.zeros((2,))
+    >>> store.pull("weight", out=total)
+    >>> total
+    [11. 22.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, store):

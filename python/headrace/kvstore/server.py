@@ -20,7 +20,13 @@ class _Served:
 
 
 class KVStoreServer:
-    """A server of a job. `kvstore` is not needed: MXNet's programs give one."""
+    """A server of a job. `kvstore` is not needed: MXNet's programs give one.
+
+    Examples
+    --------
+    >>> from headrace.kvstore.server import KVStoreServer
+    >>> KVStoreServer().run()  # doctest: +SKIP
+    """
 
     def __init__(self, kvstore=None):
         self.kvstore = kvstore

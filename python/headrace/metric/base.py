@@ -53,6 +53,17 @@ class EvalMetric:
 
     `output_names`, `label_names`: which entries `update_dict` picks, and in which order; all of them by
     default. Further keyword arguments appear in `get_config`.
+
+    Examples
+    --------
+    >>> class Largest(metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.sum_metric = max(self.sum_metric, float(preds[0].max().asscalar()))
+    ...         self.num_inst = 1
+    >>> measure = Largest("largest")
+    >>> measure.update([], [nd.array([1, 5, 2])])
+    >>> measure.get()
+    ('largest', 5.0)
     """
 
     def __init__(self, name, output_names=None, label_names=None, **kwargs):

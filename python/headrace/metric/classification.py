@@ -13,6 +13,14 @@ class Accuracy(EvalMetric):
     """The share of right predictions.
 
     Predictions are class numbers in the shape of the labels, or scores with the classes along `axis`.
+
+    Examples
+    --------
+    >>> measure = metric.Accuracy()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('accuracy', 0.6666666666666666)
     """
 
     def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None):
@@ -33,6 +41,14 @@ class Accuracy(EvalMetric):
 class TopKAccuracy(EvalMetric):
     """The share of labels among the `top_k` (at least 2) classes with the highest scores. Scores are (N,
     classes).
+
+    Examples
+    --------
+    >>> measure = metric.TopKAccuracy(top_k=2)
+    >>> labels, scores = nd.array([2, 0]), nd.array([[0.1, 0.5, 0.4], [0.2, 0.3, 0.5]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('top_k_accuracy_2', 0.5)
     """
 
     def __init__(self, top_k=1, name="top_k_accuracy", output_names=None, label_names=None):
@@ -99,7 +115,16 @@ def _confusion(label, pred, name):
 
 @register
 class F1(_BinaryMetric):
-    """The F1 score, 2 * precision * recall / (precision + recall), of a two-class problem."""
+    """The F1 score, 2 * precision * recall / (precision + recall), of a two-class problem.
+
+    Examples
+    --------
+    >>> measure = metric.F1()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('f1', 0.6666666666666666)
+    """
 
     def __init__(self, name="f1", output_names=None, label_names=None, average="macro"):
         super().__init__(name, output_names, label_names, average)
@@ -112,7 +137,16 @@ class F1(_BinaryMetric):
 
 @register
 class MCC(_BinaryMetric):
-    """Matthews' correlation coefficient of a two-class problem."""
+    """Matthews' correlation coefficient of a two-class problem.
+
+    Examples
+    --------
+    >>> measure = metric.MCC()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('mcc', 0.5)
+    """
 
     def __init__(self, name="mcc", output_names=None, label_names=None, average="macro"):
         super().__init__(name, output_names, label_names, average)
@@ -136,6 +170,14 @@ class PCC(EvalMetric):
     """The correlation of a confusion matrix: Matthews' coefficient for any number of classes.
 
     Predictions are scores (N, classes). All counts since the last reset go into one matrix.
+
+    Examples
+    --------
+    >>> measure = metric.PCC()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('pcc', 0.5)
     """
 
     def __init__(self, name="pcc", output_names=None, label_names=None, has_global_stats=True):
@@ -195,7 +237,16 @@ class _LabelProbability(EvalMetric):
 @register
 @alias("ce")
 class CrossEntropy(_LabelProbability):
-    """Mean of -log(p[label] + eps) over the samples."""
+    """Mean of -log(p[label] + eps) over the samples.
+
+    Examples
+    --------
+    >>> measure = metric.CrossEntropy()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('cross-entropy', 0.6067196453611056)
+    """
 
     def __init__(self, eps=1e-12, name="cross-entropy", output_names=None, label_names=None):
         super().__init__(eps, name, output_names, label_names)
@@ -204,7 +255,16 @@ class CrossEntropy(_LabelProbability):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_LabelProbability):
-    """Mean of -log(p[label] + eps) over the samples."""
+    """Mean of -log(p[label] + eps) over the samples.
+
+    Examples
+    --------
+    >>> measure = metric.NegativeLogLikelihood()
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('nll-loss', 0.6067196453611056)
+    """
 
     def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
         super().__init__(eps, name, output_names, label_names)
@@ -215,6 +275,14 @@ class Perplexity(EvalMetric):
     """exp of the mean of -log(max(p[label], 1e-10)), leaving out labels equal to `ignore_label`.
 
     Predictions are probabilities with the classes along `axis`, the last by default.
+
+    Examples
+    --------
+    >>> measure = metric.Perplexity(ignore_label=None)
+    >>> labels, scores = nd.array([0, 1, 1]), nd.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+    >>> measure.update([labels], [scores])
+    >>> measure.get()
+    ('perplexity', 1.834404022475901)
     """
 
     def __init__(self, ignore_label, axis=-1, name="perplexity", output_names=None, label_names=None):

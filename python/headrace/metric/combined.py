@@ -6,7 +6,15 @@ from .base import EvalMetric, alias, as_list, check_label_shapes, create_registe
 @register
 @alias("composite")
 class CompositeEvalMetric(EvalMetric):
-    """Several metrics as one; names and values come as lists."""
+    """Several metrics as one; names and values come as lists.
+
+    Examples
+    --------
+    >>> measure = metric.CompositeEvalMetric(["mae", "mse"])
+    >>> measure.update([nd.array([1, 2])], [nd.array([1, 4])])
+    >>> measure.get()
+    (['mae', 'mse'], [1.0, 2.0])
+    """
 
     def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
         self.metrics = [create(metric) for metric in metrics or []]
@@ -67,6 +75,13 @@ class CustomMetric(EvalMetric):
     arrays.
 
     ValueError: numbers of labels and predictions differ, unless `allow_extra_outputs`.
+
+    Examples
+    --------
+    >>> measure = metric.CustomMetric(lambda label, pred: abs(label - pred).max(), name="worst")
+    >>> measure.update([nd.array([1, 2])], [nd.array([1, 4])])
+    >>> measure.get()
+    ('worst', 2.0)
     """
 
     def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):

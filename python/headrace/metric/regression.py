@@ -16,7 +16,15 @@ class _Regression(EvalMetric):
 
 @register
 class MAE(_Regression):
-    """Mean absolute error: the mean over the updates of each update's mean."""
+    """Mean absolute error: the mean over the updates of each update's mean.
+
+    Examples
+    --------
+    >>> measure = metric.MAE()
+    >>> measure.update([nd.array([1, 2, 3])], [nd.array([1, 3, 5])])
+    >>> measure.get()
+    ('mae', 1.0)
+    """
 
     def __init__(self, name="mae", output_names=None, label_names=None):
         super().__init__(name, output_names=output_names, label_names=label_names)
@@ -28,7 +36,15 @@ class MAE(_Regression):
 
 @register
 class MSE(_Regression):
-    """Mean squared error: the mean over the updates of each update's mean."""
+    """Mean squared error: the mean over the updates of each update's mean.
+
+    Examples
+    --------
+    >>> measure = metric.MSE()
+    >>> measure.update([nd.array([1, 2, 3])], [nd.array([1, 3, 5])])
+    >>> measure.get()
+    ('mse', 1.6666666269302368)
+    """
 
     def __init__(self, name="mse", output_names=None, label_names=None):
         super().__init__(name, output_names=output_names, label_names=label_names)
@@ -40,7 +56,15 @@ class MSE(_Regression):
 
 @register
 class RMSE(_Regression):
-    """Root mean squared error: the mean over the updates of each update's root."""
+    """Root mean squared error: the mean over the updates of each update's root.
+
+    Examples
+    --------
+    >>> measure = metric.RMSE()
+    >>> measure.update([nd.array([1, 2, 3])], [nd.array([1, 3, 5])])
+    >>> measure.get()
+    ('rmse', 1.29099440574646)
+    """
 
     def __init__(self, name="rmse", output_names=None, label_names=None):
         super().__init__(name, output_names=output_names, label_names=label_names)
@@ -57,6 +81,13 @@ class PearsonCorrelation(EvalMetric):
 
     average='macro': mean of the correlations of the single updates; 'micro': correlation of all values
     together.
+
+    Examples
+    --------
+    >>> measure = metric.PearsonCorrelation()
+    >>> measure.update([nd.array([1, 2, 3])], [nd.array([1, 3, 4])])
+    >>> measure.get()
+    ('pearsonr', 0.9819805060619656)
     """
 
     def __init__(self, name="pearsonr", output_names=None, label_names=None, average="macro"):
@@ -92,7 +123,15 @@ def _correlation(n, x, y, xx, yy, xy):
 
 @register
 class Loss(EvalMetric):
-    """Mean of all values of the predictions, which are losses; labels are not looked at."""
+    """Mean of all values of the predictions, which are losses; labels are not looked at.
+
+    Examples
+    --------
+    >>> measure = metric.Loss()
+    >>> measure.update(None, [nd.array([1, 3])])
+    >>> measure.get()
+    ('loss', 2.0)
+    """
 
     def __init__(self, name="loss", output_names=None, label_names=None):
         super().__init__(name, output_names=output_names, label_names=label_names)
@@ -105,7 +144,15 @@ class Loss(EvalMetric):
 
 @register
 class Torch(Loss):
-    """Loss by another name."""
+    """Loss by another name.
+
+    Examples
+    --------
+    >>> measure = metric.Torch()
+    >>> measure.update(None, [nd.array([1, 3])])
+    >>> measure.get()
+    ('torch', 2.0)
+    """
 
     def __init__(self, name="torch", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)
@@ -113,7 +160,15 @@ class Torch(Loss):
 
 @register
 class Caffe(Torch):
-    """Loss by another name."""
+    """Loss by another name.
+
+    Examples
+    --------
+    >>> measure = metric.Caffe()
+    >>> measure.update(None, [nd.array([1, 3])])
+    >>> measure.get()
+    ('caffe', 2.0)
+    """
 
     def __init__(self, name="caffe", output_names=None, label_names=None):
         super().__init__(name, output_names, label_names)

@@ -67,6 +67,11 @@ class BaseModule:
     A module goes through `bind` (arrays are made), `init_params` and `init_optimizer`; then `forward`,
     `backward` and `update` are one step. `fit` does all of it. A subclass defines these, `get_outputs`,
     `update_metric` and the properties below. Methods called too early raise an AssertionError.
+
+    Examples
+    --------
+    >>> issubclass(mx.mod.Module, mx.mod.BaseModule)
+    True
     """
 
     def __init__(self, logger=logging):

@@ -15,6 +15,17 @@ class BucketingModule(BaseModule):
 
     `sym_gen(key)` gives (symbol, data_names, label_names); the symbol of `default_bucket_key` must have all
     parameters. The other arguments are those of Module.
+
+    Examples
+    --------
+    >>> def make(length):
+    ...     net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    ...     return sym.SoftmaxOutput(net, name="softmax"), ("data",), ("softmax_label",)
+    >>> module = mx.mod.BucketingModule(make, default_bucket_key=3)
+    >>> module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    >>> module.init_params()
+    >>> module.output_names
+    ['softmax_output']
     """
 
     def __init__(self, sym_gen, default_bucket_key=None, logger=logging, context=None,

@@ -82,6 +82,14 @@ class ExecutorGroup:
     argument. Arrays of parameters and states are taken from `shared`, another group, where they have the same
     names; ValueError: such a parameter has another shape there. `groups` has for each context None, or where
     groups of variables are; see simple_bind.
+
+    Examples
+    --------
+    >>> from headrace.module.executor_group import ExecutorGroup
+    >>> net, shapes = sym.relu(sym.var("data")), [mx.io.DataDesc("data", (2, 3))]
+    >>> group = ExecutorGroup(net, [mx.cpu()], [1], shapes, [], [], [], {"data": "null"})
+    >>> group.arg_names
+    ['data']
     """
 
     def __init__(self, symbol, contexts, loads, data_shapes, label_shapes, param_names, state_names, requests,

@@ -58,6 +58,15 @@ class FeedForward:
 
     `epoch_size`: batches in an epoch (default: all); `numpy_batch_size`: samples in batches made of arrays;
     other keywords go to the optimizer. `arg_params`, `aux_params`: parameters to start from, and those found.
+
+    Examples
+    --------
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    >>> net = sym.SoftmaxOutput(net, name="softmax")
+    >>> model = mx.model.FeedForward(net, num_epoch=1, numpy_batch_size=2)
+    >>> model.fit(nd.ones((4, 3)), nd.zeros((4,)))
+    >>> model.predict(nd.ones((4, 3))).shape
+    (4, 2)
     """
 
     def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd",

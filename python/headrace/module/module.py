@@ -56,6 +56,16 @@ class Module(BaseModule):
     of KVStore.set_gradient_compression. `group2ctxs` says where groups of variables are, as `group2ctx` of
     simple_bind: a dictionary, whose values may be lists with a context for each of `context`, or a list of
     dictionaries. ValueError: a name is no argument of the symbol.
+
+    Examples
+    --------
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    >>> net = sym.SoftmaxOutput(net, name="softmax")
+    >>> batches = mx.io.NDArrayIter(nd.ones((4, 3)), nd.zeros((4,)), batch_size=2)
+    >>> module = mx.mod.Module(net)
+    >>> module.fit(batches, num_epoch=1)
+    >>> module.predict(batches).shape
+    (4, 2)
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,

@@ -12,6 +12,11 @@ __all__ = ["PythonLossModule", "PythonModule"]
 class PythonModule(BaseModule):
     """Base of modules without parameters. A subclass defines `forward`, `backward`, `get_outputs`,
     `get_input_grads` and `_compute_output_shapes`, which gives [(name, shape)].
+
+    Examples
+    --------
+    >>> issubclass(mx.mod.PythonLossModule, mx.mod.PythonModule)
+    True
     """
 
     def __init__(self, data_names, label_names, output_names, logger=logging):
@@ -98,6 +103,16 @@ class PythonModule(BaseModule):
 class PythonLossModule(PythonModule):
     """A loss at the end: its output is its input, `grad_func(scores, labels)` gives the gradient of the
     scores.
+
+    Examples
+    --------
+    >>> loss = mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores - labels)
+    >>> loss.bind([("data", (2,))], [("softmax_label", (2,))])
+    >>> loss.forward(mx.io.DataBatch([nd.array([1, 2])], [nd.array([1, 1])]), is_train=True)
+    >>> loss.backward()
+    >>> loss.get_input_grads()[0]
+    [0. 1.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, name="pyloss", data_names=("data",), label_names=("softmax_label",), logger=logging,

@@ -13,6 +13,15 @@ class SequentialModule(BaseModule):
 
     `add(module, take_labels=True)`: this module gets the labels; `auto_wiring=True`: its data names are given
     to the outputs before it, in their order.
+
+    Examples
+    --------
+    >>> chain = mx.mod.SequentialModule()
+    >>> layer = sym.FullyConnected(sym.var("data"), num_hidden=4, name="fc")
+    >>> first = mx.mod.Module(layer, label_names=None)
+    >>> chain = chain.add(first)
+    >>> chain.data_names
+    ['data']
     """
 
     META_TAKE_LABELS = "take_labels"

@@ -77,13 +77,19 @@ class Finder(importlib.abc.MetaPathFinder):
     """Maps `mxnet.x.y` to `headrace.mxnet.x.y` where there is such a module, else to `headrace.x.y`, or where
     `_homes` says; `horovod.mxnet` to `headrace.mxnet._horovod`.
 
-    Stands first on sys.meta_path, or modules would be loaded twice.
+    Stands first on sys.meta_path, or modules would be loaded twice. Modules of Headrace that are loaded later
+    say from then on what MXNet has and they have not.
     """
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
         if fullname in _HOROVOD:
             module = _HOROVOD[fullname]()
             return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
+        if fullname.startswith("headrace.") and not fullname.rpartition(".")[2].startswith("_"):
+            spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+            if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+                spec.loader = _NamingLoader(fullname, spec.loader.path)
+            return spec
         if not fullname.startswith("mxnet."):
             return None
         name = fullname[len("mxnet.") :]
@@ -111,6 +117,15 @@ class _Loader(importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__ = self._spec
         _name_all_that_is_missing(self._mxnet_name, module)
+
+
+class _NamingLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of Headrace that says which MXNet name it does not have."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        super().exec_module(module)
+        path = module.__name__.removeprefix(__package__).removeprefix("headrace")
+        _name_what_is_missing(f"mxnet{path}", module)
 
 
 def _own_names() -> list[str]:

@@ -21,5 +21,7 @@ MODULES = {
     "headrace.image.image": "headrace.image",
     "headrace.ndarray.numpy": "headrace.numpy",
     "headrace.ndarray.numpy_extension": "headrace.numpy_extension",
+    "headrace.numpy.fallback": "headrace.mxnet._np_fallback",
+    "headrace.numpy.fallback_linalg": "headrace.mxnet._np_fallback_linalg",
     "headrace.symbol.numpy._symbol": "headrace.symbol.numpy",
 }

@@ -9,6 +9,7 @@ from . import ndarray
 from .ndarray import *  # noqa: F403
 from .ndarray import NDArray
 from . import _internal, contrib, image, linalg, op, random, sparse
+from .old_images import imdecode
 from .parts import histogram, split_v2
 from .utils import load, load_frombuffer, save
 
@@ -30,4 +31,5 @@ __all__ = [
     "load_frombuffer",
     "save",
     "histogram",
+    "imdecode",
 ]

@@ -30,9 +30,11 @@ __all__ = [
 _reshape = _core.function("Reshape", False)
 _cast = {False: _core.function("Cast", False), True: _core.function("Cast", True)}
 _zeros = _core.function("_zeros", False)
-_expand_dims, _squeeze, _flatten, _broadcast_like = (
-    {np: _core.function(name, np) for np in (False, True)}
-    for name in ("expand_dims", "squeeze", "Flatten", "broadcast_like")
+_broadcast_like = {np: _core.function("broadcast_like", np) for np in (False, True)}
+# By whether they are np's, and whether the result shares memory.
+_expand_dims, _squeeze, _flatten = (
+    {(np, shares): _core.function(name, np, not shares) for np in (False, True) for shares in (False, True)}
+    for name in ("expand_dims", "squeeze", "Flatten")
 )
 _slice_assign, _slice_assign_scalar = (
     _core.function(name, False) for name in ("_slice_assign", "_slice_assign_scalar")
@@ -46,6 +48,21 @@ class NDArray(_core.Array):
 
     Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values.
     Made by ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
+
+    Examples
+    --------
+    >>> x = nd.array([[1, 2], [3, 4]])
+    >>> x + 1
+    [[2. 3.]
+     [4. 5.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> x[0], x.shape, x.dtype, x.context
+    (
+    [1. 2.]
+    <NDArray 2 @cpu(0)>, (2, 2), <class 'numpy.float32'>, cpu(0))
+    >>> x.asnumpy()
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
 
     __slots__ = ()
@@ -168,19 +185,19 @@ class NDArray(_core.Array):
 
     # --- shape ---
 
-    # The results share memory, with `inplace` or without it.
+    # The results share memory with `inplace`; those of np arrays always do.
 
     def expand_dims(self, axis, inplace=False):
-        """The values with an axis of one element before `axis`, sharing memory."""
-        return _expand_dims[self._is_np](self, axis)
+        """The values with an axis of one element before `axis`."""
+        return _expand_dims[self._is_np, bool(self._is_np or inplace)](self, axis)
 
     def squeeze(self, axis=None, inplace=False):
-        """The values without the axes (all, or those of `axis`) of one element, sharing memory."""
-        return _squeeze[self._is_np](self, axis)
+        """The values without the axes (all, or those of `axis`) of one element."""
+        return _squeeze[self._is_np, bool(self._is_np or inplace)](self, axis)
 
     def flatten(self, inplace=False):
         """The values as a matrix: one row for each element of the first axis."""
-        return _flatten[self._is_np](self)
+        return _flatten[self._is_np, bool(self._is_np or inplace)](self)
 
     def slice_assign(self, rhs, begin, end, step):
         """The array, in which the slice that ``begin``, ``end`` and ``step`` name now holds ``rhs``."""

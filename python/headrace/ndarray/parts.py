@@ -5,7 +5,7 @@ from .. import _core
 __all__ = ["check_equal_parts", "counted", "cut", "histogram", "split_v2"]
 
 _histogram = _core.function("_histogram", False)
-_split = _core.function("_split_v2", False)
+_split = _core.function("_split_v2", False, True)
 
 
 def check_equal_parts(ary, indices_or_sections, axis, name):

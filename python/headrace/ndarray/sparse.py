@@ -52,7 +52,13 @@ _FULL = builtins.slice(None)
 
 
 class BaseSparseNDArray(NDArray):
-    """What sparse arrays have in common. Their parts are copies, and wait for the array."""
+    """What sparse arrays have in common. Their parts are copies, and wait for the array.
+
+    Examples
+    --------
+    >>> isinstance(nd.sparse.zeros("csr", (2, 3)), nd.sparse.BaseSparseNDArray)
+    True
+    """
 
     __slots__ = ()
 
@@ -117,7 +123,20 @@ class BaseSparseNDArray(NDArray):
 
 
 class CSRNDArray(BaseSparseNDArray):
-    """A matrix of mostly zeros: `data` row by row, the columns `indices`, and where rows begin, `indptr`."""
+    """A matrix of mostly zeros: `data` row by row, the columns `indices`, and where rows begin, `indptr`.
+
+    Examples
+    --------
+    >>> x = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> x.data, x.indices, x.indptr
+    (
+    [2.]
+    <NDArray 1 @cpu(0)>,
+    [1]
+    <NDArray 1 @cpu(0)>,
+    [0 1 1]
+    <NDArray 3 @cpu(0)>)
+    """
 
     __slots__ = ()
     _auxiliary = ("indptr", "indices")
@@ -154,7 +173,18 @@ class CSRNDArray(BaseSparseNDArray):
 
 
 class RowSparseNDArray(BaseSparseNDArray):
-    """An array of which most rows are zero: `data`, the others, and their numbers `indices`."""
+    """An array of which most rows are zero: `data`, the others, and their numbers `indices`.
+
+    Examples
+    --------
+    >>> x = nd.array([[0, 0], [1, 2]]).tostype("row_sparse")
+    >>> x.data, x.indices
+    (
+    [[1. 2.]]
+    <NDArray 1x2 @cpu(0)>,
+    [1]
+    <NDArray 1 @cpu(0)>)
+    """
 
     __slots__ = ()
     _auxiliary = ("indices",)

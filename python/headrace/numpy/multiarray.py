@@ -18,6 +18,18 @@ class ndarray(NDArray):
     """A multi-dimensional array with NumPy's semantics whose operations run asynchronously.
 
     Made by ``np.array``, ``np.zeros`` and friends. Zero-dimensional and zero-size arrays are ordinary arrays.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 2], [3, 4]])
+    >>> x + 1
+    array([[2., 3.],
+           [4., 5.]])
+    >>> x.T, x.shape, x.dtype
+    (array([[1., 3.],
+           [2., 4.]]), (2, 2), dtype('float32'))
+    >>> x.sum(axis=0)
+    array([4., 6.])
     """
 
     __slots__ = ()

@@ -82,6 +82,16 @@ class AdaGrad(ArrayOptimizer):
     """`h += g^2; w -= lr (g / sqrt(h + eps) + wd w)`.
 
     Rows that a row_sparse gradient does not store stay as they are; `wd` must then be 0.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.AdaGrad(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.90000004 2.1       ]
+    <NDArray 2 @cpu(0)>
     """
 
     _state_arrays = 1
@@ -116,6 +126,16 @@ class RMSProp(ArrayOptimizer):
     """Divides by the root of the mean square; `centered` by the deviation, with momentum `gamma2`.
 
     `clip_weights` bounds the absolute value of the weights.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.RMSProp(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.6837723 2.3162277]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(
@@ -154,7 +174,18 @@ class RMSProp(ArrayOptimizer):
 
 @register
 class AdaDelta(ArrayOptimizer):
-    """Steps of the size of earlier steps; the learning rate is not used."""
+    """Steps of the size of earlier steps; the learning rate is not used.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.AdaDelta()
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.990002  2.0099995]
+    <NDArray 2 @cpu(0)>
+    """
 
     _state_arrays = 2
     _decays_gradient = False
@@ -177,6 +208,16 @@ class Ftrl(ArrayOptimizer):
     """Follow the regularised leader: weights whose |z| is at most `lamda1` are zero.
 
     Rows of a row_sparse weight that a row_sparse gradient does not store stay as they are.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Ftrl()
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.2993333 1.0495   ]
+    <NDArray 2 @cpu(0)>
     """
 
     _state_arrays = 2
@@ -215,7 +256,18 @@ class Ftrl(ArrayOptimizer):
 
 @register
 class FTML(ArrayOptimizer):
-    """Follow the moving leader."""
+    """Follow the moving leader.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.FTML(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.9 2.1]
+    <NDArray 2 @cpu(0)>
+    """
 
     _state_arrays = 3
 
@@ -237,7 +289,18 @@ class FTML(ArrayOptimizer):
 
 @register
 class Signum(ArrayOptimizer):
-    """Steps by the sign of the momentum; `wd_lh` is weight decay outside the sign."""
+    """Steps by the sign of the momentum; `wd_lh` is weight decay outside the sign.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Signum(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.9 2.1]
+    <NDArray 2 @cpu(0)>
+    """
 
     _decays_gradient = False
 
@@ -259,7 +322,18 @@ class Signum(ArrayOptimizer):
 
 @register
 class Adamax(ArrayOptimizer):
-    """Adam with the largest gradient in place of the mean square."""
+    """Adam with the largest gradient in place of the mean square.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Adamax(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.9 2.1]
+    <NDArray 2 @cpu(0)>
+    """
 
     _state_arrays = 2
 
@@ -277,7 +351,18 @@ class Adamax(ArrayOptimizer):
 
 @register
 class Nadam(ArrayOptimizer):
-    """Adam with Nesterov's momentum; the product of the momentum schedule is common to all parameters."""
+    """Adam with Nesterov's momentum; the product of the momentum schedule is common to all parameters.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Nadam(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.8943548 2.1056452]
+    <NDArray 2 @cpu(0)>
+    """
 
     _state_arrays = 2
 
@@ -307,7 +392,18 @@ class Nadam(ArrayOptimizer):
 
 @register
 class DCASGD(ArrayOptimizer):
-    """SGD that makes up for delayed gradients by the distance from the previous weight."""
+    """SGD that makes up for delayed gradients by the distance from the previous weight.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.DCASGD(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.95 2.1 ]
+    <NDArray 2 @cpu(0)>
+    """
 
     _decays_gradient = False
 
@@ -331,7 +427,19 @@ class DCASGD(ArrayOptimizer):
 
 @register
 class SGLD(ArrayOptimizer):
-    """Half a step of SGD plus noise of variance `lr`."""
+    """Half a step of SGD plus noise of variance `lr`.
+
+    Examples
+    --------
+    >>> mx.random.seed(1)
+    >>> rule = mx.optimizer.SGLD(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.65408653 2.3005154 ]
+    <NDArray 2 @cpu(0)>
+    """
 
     _decays_gradient = False
 
@@ -342,7 +450,18 @@ class SGLD(ArrayOptimizer):
 
 @register
 class Test(ArrayOptimizer):
-    """`w += rescale_grad grad`, with the weight as its state: for tests of what calls optimizers."""
+    """`w += rescale_grad grad`, with the weight as its state: for tests of what calls optimizers.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Test(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [1.5 1. ]
+    <NDArray 2 @cpu(0)>
+    """
 
     __test__ = False  # pytest: this is no test
     _state_arrays = 1

@@ -44,6 +44,19 @@ class Optimizer:
     A subclass defines `create_state(index, weight)` and `update(index, weight, grad, state)`. A rule that
     updates many parameters at once defines `make_group(indices, weights, grads, states)` and
     `update_group(group)` as well.
+
+    Examples
+    --------
+    >>> class Sign(mx.optimizer.Optimizer):
+    ...     def create_state(self, index, weight):
+    ...         return None
+    ...     def update(self, index, weight, grad, state):
+    ...         weight -= self.learning_rate * nd.sign(grad)
+    >>> weight = nd.array([1, 2])
+    >>> Sign(learning_rate=0.1).update(0, weight, nd.array([3, -4]), None)
+    >>> weight
+    [0.9 2.1]
+    <NDArray 2 @cpu(0)>
     """
 
     opt_registry = {}

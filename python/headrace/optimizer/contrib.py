@@ -13,6 +13,17 @@ class GroupAdaGrad(ArrayOptimizer):
 
     For weights of two dimensions, without weight decay. Rows that a row_sparse gradient does not store stay
     as they are. AssertionError: other weights, or weight decay.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.contrib.GroupAdaGrad(learning_rate=0.1)
+    >>> weight, gradient = nd.array([[1, 2], [3, 4]]), nd.array([[0.5, 0], [1, 1]])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [[0.8585843 2.       ]
+     [2.9000006 3.9000006]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     _decays_gradient = False

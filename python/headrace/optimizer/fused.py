@@ -128,6 +128,16 @@ class SGD(_MomentumOptimizer):
     """`m = momentum m - lr (g + wd w); w += m`, `g = clip(rescale_grad grad)`; momentum 0 keeps no state.
 
     With `lazy_update`, rows that a row_sparse gradient does not store stay as they are, with their momentum.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.95 2.1 ]
+    <NDArray 2 @cpu(0)>
     """
 
     _momentum_operation = "sgd_mom_update"
@@ -139,12 +149,34 @@ class SGD(_MomentumOptimizer):
 
 @register
 class ccSGD(SGD):
-    """Another name of SGD."""
+    """Another name of SGD.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.ccSGD(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.95 2.1 ]
+    <NDArray 2 @cpu(0)>
+    """
 
 
 @register
 class NAG(_MomentumOptimizer):
-    """SGD with Nesterov's momentum."""
+    """SGD with Nesterov's momentum.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.905 2.19 ]
+    <NDArray 2 @cpu(0)>
+    """
 
     _momentum_operation = "nag_mom_update"
 
@@ -155,6 +187,16 @@ class Adam(FusedOptimizer):
 
     `lr_t` corrects for the zeros that m and v start from. With `lazy_update`, rows that a row_sparse gradient
     does not store stay as they are, with their means.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.Adam(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.8999994 2.1000006]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):

@@ -17,7 +17,18 @@ def _norm(x):
 
 @register
 class LAMB(ArrayOptimizer):
-    """Adam's step scaled by the norm of the weight over the norm of the step."""
+    """Adam's step scaled by the norm of the weight over the norm of the step.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.LAMB(learning_rate=0.01)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.9841886 2.0158114]
+    <NDArray 2 @cpu(0)>
+    """
 
     _state_arrays = 2
     _decays_gradient = False
@@ -74,6 +85,16 @@ class LARS(ArrayOptimizer):
 
     Arrays whose names end in gamma, beta or bias (where `param_idx2name` tells) keep the plain rate. With
     `momentum_correction` the momentum follows changes of the scheduled rate.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.LARS(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.9999 2.0002]
+    <NDArray 2 @cpu(0)>
     """
 
     _decays_gradient = False
@@ -136,6 +157,16 @@ class LBSGD(Optimizer):
     batch_scale : how many updates make one.
     begin_epoch : number of epochs that count as done.
     num_epochs : kept, not used.
+
+    Examples
+    --------
+    >>> rule = mx.optimizer.LBSGD(learning_rate=0.1)
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> state = rule.create_state(0, weight)
+    >>> rule.update(0, weight, gradient, state)
+    >>> weight
+    [0.95 2.1 ]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(

@@ -60,6 +60,7 @@ _PLAIN_MAKERS = {
     ("builtins", "complex"): complex,
     ("builtins", "frozenset"): frozenset,
     ("builtins", "set"): set,
+    ("builtins", "str"): str,
     ("collections", "OrderedDict"): dict,
     ("_codecs", "encode"): _encode,
     ("numpy", "dtype"): np.dtype,

@@ -5,12 +5,39 @@ from .state_io import dump_states, load_states
 __all__ = ["Updater", "get_updater"]
 
 
+class NumberedName(str):
+    """A parameter's name that serves as its number, too, where a list is indexed by it.
+
+    So optimizers written for numbers work with stores, which know names. Copies and pickles are plain texts.
+    """
+
+    def __new__(cls, name, number):
+        made = super().__new__(cls, name)
+        made._number = number
+        return made
+
+    def __index__(self):
+        return self._number
+
+    def __reduce__(self):
+        return str, (str.__str__(self),)
+
+
 class Updater:
     """Callable `updater(index, grad, weight)`; index, grad and weight may be lists of equal length.
 
     An index is a number or a name; stores give names as bytes. `states` maps an index to the optimizer's
     state of that parameter; states are made at the first update.
     What is prepared for lists is kept until other list objects come, so the items of a list must not change.
+
+    Examples
+    --------
+    >>> update = mx.optimizer.Updater(mx.optimizer.SGD(learning_rate=0.5))
+    >>> weight = nd.array([1, 2])
+    >>> update(0, nd.array([1, 1]), weight)
+    >>> weight
+    [0.5 1.5]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, optimizer):
@@ -45,7 +72,7 @@ class Updater:
                 optimizer.update_multi_precision(i, w, g, self.states[i])
 
     def _prepare(self, index, grad, weight):
-        self._indices = [i.decode() if isinstance(i, bytes) else i for i in index]
+        self._indices = self._with_numbers([i.decode() if isinstance(i, bytes) else i for i in index])
         states = [self._state(i, w) for i, w in zip(self._indices, weight)]
         by_dtype = {}
         for item in zip(self._indices, weight, grad, states):
@@ -54,6 +81,13 @@ class Updater:
             self._groups = [self.optimizer.make_group(*map(list, zip(*items))) for items in by_dtype.values()]
         self._lists = index, grad, weight
         self._device_id = weight[0].ctx.device_id if weight else 0
+
+    def _with_numbers(self, indices):
+        """`indices`, with numbered names for an optimizer that has an update of its own and knows them."""
+        if self.optimizer.has_update_group or not any(isinstance(index, str) for index in indices):
+            return indices
+        numbers = {name: number for number, name in self.optimizer.idx2name.items()}
+        return [NumberedName(index, numbers[index]) if index in numbers else index for index in indices]
 
     def _state(self, index, weight):
         """The state of one parameter, made when missing and moved to the weight's context after loading."""

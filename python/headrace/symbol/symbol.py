@@ -27,6 +27,15 @@ class Symbol(Arithmetic, WithoutValues):
     """Outputs of a graph. Operators and methods on symbols give symbols; nothing is computed.
 
     `sym['fc1_output']` and `sym[0]` pick an output; `sym(data=other)` replaces variables.
+
+    Examples
+    --------
+    >>> x = sym.var("x")
+    >>> y = sym.FullyConnected(x, num_hidden=2, name="fc")
+    >>> y.list_arguments()
+    ['x', 'fc_weight', 'fc_bias']
+    >>> y.infer_shape(x=(4, 3))
+    ([(4, 3), (2, 3), (2,)], [(4, 2)], [])
     """
 
     __slots__ = ("_handle",)

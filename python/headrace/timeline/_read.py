@@ -22,7 +22,14 @@ class TimelineError(ValueError):
 
 @dataclass
 class Lane:
-    """Bars of one thread, stream or link, by time of beginning; microseconds."""
+    """Bars of one thread, stream or link, by time of beginning; microseconds.
+
+    Examples
+    --------
+    >>> from headrace import timeline
+    >>> timeline.Lane(name="worker 0", group="threads").clock
+    'real'
+    """
 
     name: str
     group: str
@@ -39,7 +46,14 @@ class Lane:
 
 @dataclass
 class Curve:
-    """A counter; microseconds and values."""
+    """A counter; microseconds and values.
+
+    Examples
+    --------
+    >>> from headrace import timeline
+    >>> timeline.Curve(name="bytes", category="memory", clock="real").name
+    'bytes'
+    """
 
     name: str
     category: str
@@ -50,6 +64,15 @@ class Curve:
 
 @dataclass
 class Timeline:
+    """A recording: lanes, counters and marks; names and categories are those that indices in lanes mean.
+
+    Examples
+    --------
+    >>> from headrace import timeline
+    >>> timeline.Timeline(lanes=[], curves=[], marks=[], names=["dot"], categories=["op"], lost=0).names
+    ['dot']
+    """
+
     lanes: list[Lane]
     curves: list[Curve]
     marks: list[dict[str, Any]]  # name, time, clock

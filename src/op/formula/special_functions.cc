@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double kAsymptoticFrom = 10;  // the series below reach full precision from here on
 
 // sum of coefficients[i] * x^i
@@ -36,7 +36,7 @@ double inverse_erf_guess(double x) {
 }  // namespace
 
 double inverse_erf(double x) noexcept {
-  if (!(std::fabs(x) < 1)) return std::fabs(x) == 1 ? std::copysign(kInfinity, x) : kNan;
+  if (!(std::fabs(x) < 1)) return std::fabs(x) == 1 ? std::copysign(kInfinity, x) : kNotANumber;
   if (x == 0) return x;
   const double half_sqrt_pi = std::sqrt(std::numbers::pi) / 2;
   if (std::fabs(x) < 1e-8) return half_sqrt_pi * x;
@@ -53,9 +53,9 @@ double inverse_erf(double x) noexcept {
 
 double digamma(double x) noexcept {
   if (std::isnan(x) || x == kInfinity) return x;
-  if (x == -kInfinity) return kNan;
+  if (x == -kInfinity) return kNotANumber;
   if (x <= 0) {
-    if (x == std::floor(x)) return kNan;
+    if (x == std::floor(x)) return kNotANumber;
     return digamma(1 - x) - pi_cotangent(x);
   }
   double shift = 0;
@@ -69,7 +69,7 @@ double digamma(double x) noexcept {
 double trigamma(double x) noexcept {
   if (std::isnan(x)) return x;
   if (x == kInfinity) return 0;
-  if (x == -kInfinity) return kNan;
+  if (x == -kInfinity) return kNotANumber;
   if (x <= 0) {
     if (x == std::floor(x)) return kInfinity;
     const double s = std::sin(std::numbers::pi * (x - std::round(x))) / std::numbers::pi;

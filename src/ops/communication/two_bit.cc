@@ -126,8 +126,8 @@ OpDef dequantize() {
 
 }  // namespace
 
-std::vector<OpDef> two_bit_operators() {
-  std::vector<OpDef> operators;
+Operators two_bit_operators() {
+  Operators operators;
   operators.push_back(quantize());
   operators.push_back(dequantize());
   return operators;

@@ -25,7 +25,7 @@ OpDef body_operator(const char* name, ControlFlow control_flow, const char* doc)
 
 }  // namespace
 
-std::vector<OpDef> control_flow_operators() {
+Operators control_flow_operators() {
   return {body_operator<ForeachAttrs>("_foreach", ControlFlow::kForeach,
                                       "Runs a graph for every entry of arrays along axis 0."),
           body_operator<WhileAttrs>("_while_loop", ControlFlow::kWhile, "Runs a graph while another one says so."),

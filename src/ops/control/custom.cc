@@ -89,7 +89,7 @@ const CustomProperty& CustomAttrs::property() const {
   return made.made_.compare_exchange_strong(none, mine) ? *mine : *none;
 }
 
-std::vector<OpDef> custom_operators() {
+Operators custom_operators() {
   return {general<CustomAttrs>(
       {.name = "Custom",
        .aliases = {"_npi_Custom"},

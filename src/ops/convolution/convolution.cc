@@ -177,6 +177,6 @@ OpDef gradients() {
 
 }  // namespace
 
-std::vector<OpDef> convolution_operators() { return {convolution(), weight_gradient(), gradients()}; }
+Operators convolution_operators() { return {convolution(), weight_gradient(), gradients()}; }
 
 }  // namespace headrace

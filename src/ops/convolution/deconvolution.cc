@@ -101,7 +101,7 @@ void complete_deconvolution(Completion& c, const DeconvolutionAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> deconvolution_operators() {
+Operators deconvolution_operators() {
   OpDef deconvolution = general<DeconvolutionAttrs>({
       .name = "Deconvolution",
       .aliases = {"_npx_deconvolution"},

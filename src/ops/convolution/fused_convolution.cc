@@ -67,7 +67,7 @@ FusedConvolutionAttrs sample_attrs(bool no_bias, bool with_scale, bool with_sum)
 
 }  // namespace
 
-std::vector<OpDef> fused_convolution_operators() {
+Operators fused_convolution_operators() {
   const SampleArray data = uniform({2, 3, 5, 6}), weight = uniform({4, 3, 3, 3}), bias = uniform({4});
   return {general<FusedConvolutionAttrs>({
       .name = "_fused_convolution",

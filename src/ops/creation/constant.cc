@@ -158,7 +158,7 @@ PointwiseSpec like(std::string name, std::vector<std::string> python, const char
           .formula = std::move(formula)};
 }
 
-void add_like(std::vector<OpDef>& operators) {
+void add_like(Operators& operators) {
   auto add_constant = [&](const std::string& word, double value, const char* doc) {
     FormulaFn formula = [value](Expr) { return Expr(value); };
     std::string name = word + "_like";
@@ -189,8 +189,8 @@ void add_like(std::vector<OpDef>& operators) {
 
 }  // namespace
 
-std::vector<OpDef> constant_operators() {
-  std::vector<OpDef> operators;
+Operators constant_operators() {
+  Operators operators;
   operators.push_back(constant<NdShapeAttrs>("_zeros", {"_zeros_without_dtype"}, {"nd.zeros"}, 0, "Zeros."));
   operators.push_back(constant<NdShapeAttrs>("_ones", {}, {"nd.ones"}, 1, "Ones."));
   operators.push_back(

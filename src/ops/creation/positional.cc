@@ -210,8 +210,8 @@ OpDef window(const std::string& word, const char* doc, double a0, double a1, dou
 
 }  // namespace
 
-std::vector<OpDef> positional_operators() {
-  std::vector<OpDef> operators;
+Operators positional_operators() {
+  Operators operators;
   operators.push_back(eye<NdEyeAttrs>("_eye", {"nd.eye"}));
   operators.push_back(eye<NpEyeAttrs>("_npi_eye", {"np.eye"}));
   operators.push_back(identity_of_shape());

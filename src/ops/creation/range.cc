@@ -287,8 +287,8 @@ OpDef np_logspace() {
 
 }  // namespace
 
-std::vector<OpDef> range_operators() {
-  std::vector<OpDef> operators;
+Operators range_operators() {
+  Operators operators;
   operators.push_back(arange<NdArangeAttrs>("_arange", {"nd.arange"}));
   operators.push_back(np_arange());
   operators.push_back(nd_linspace());

@@ -78,7 +78,7 @@ void make_anchors(KernelContext& c, const PriorAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> anchor_operators() {
+Operators anchor_operators() {
   return {general<PriorAttrs>(
       {.name = "_contrib_MultiBoxPrior",
        .aliases = {"_npx_multibox_prior"},

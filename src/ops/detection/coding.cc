@@ -154,6 +154,6 @@ OpDef box_decode() {
 
 }  // namespace
 
-std::vector<OpDef> box_coding_operators() { return {box_encode(), box_decode()}; }
+Operators box_coding_operators() { return {box_encode(), box_decode()}; }
 
 }  // namespace headrace

@@ -85,7 +85,7 @@ void write_targets(KernelContext& c, const MaskAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> mask_target_operators() {
+Operators mask_target_operators() {
   const auto attrs = [](bool aligned, int64_t ratio) {
     return make_attrs(
         MaskAttrs{.num_rois = 3, .num_classes = 2, .mask_size = {2, 3}, .sample_ratio = ratio, .aligned = aligned});

@@ -123,7 +123,7 @@ void detect_all(KernelContext& c, const DetectionAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> multibox_detection_operators() {
+Operators multibox_detection_operators() {
   return {general<DetectionAttrs>(
       {.name = "_contrib_MultiBoxDetection",
        .aliases = {"_npx_multibox_detection"},

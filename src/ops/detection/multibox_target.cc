@@ -220,7 +220,7 @@ void write_targets(KernelContext& c, const TargetAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> multibox_target_operators() {
+Operators multibox_target_operators() {
   return {general<TargetAttrs>(
       {.name = "_contrib_MultiBoxTarget",
        .aliases = {"_npx_multibox_target"},

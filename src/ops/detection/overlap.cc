@@ -149,6 +149,6 @@ OpDef bipartite_matching() {
 
 }  // namespace
 
-std::vector<OpDef> overlap_operators() { return {box_iou(), bipartite_matching()}; }
+Operators overlap_operators() { return {box_iou(), bipartite_matching()}; }
 
 }  // namespace headrace

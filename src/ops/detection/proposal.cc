@@ -239,7 +239,7 @@ OpDef proposal(const char* name, const char* python, bool one_image) {
 
 }  // namespace
 
-std::vector<OpDef> proposal_operators() {
+Operators proposal_operators() {
   return {proposal("_contrib_Proposal", "nd.contrib.Proposal", true),
           proposal("_contrib_MultiProposal", "nd.contrib.MultiProposal", false)};
 }

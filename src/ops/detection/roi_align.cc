@@ -139,6 +139,6 @@ OpDef roi_align_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> roi_align_operators() { return {roi_align(), roi_align_gradient()}; }
+Operators roi_align_operators() { return {roi_align(), roi_align_gradient()}; }
 
 }  // namespace headrace

@@ -171,6 +171,6 @@ OpDef roi_pooling_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> roi_pooling_operators() { return {roi_pooling(), roi_pooling_gradient()}; }
+Operators roi_pooling_operators() { return {roi_pooling(), roi_pooling_gradient()}; }
 
 }  // namespace headrace

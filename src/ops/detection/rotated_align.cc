@@ -134,6 +134,6 @@ OpDef rotated_align_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> rotated_align_operators() { return {rotated_align(), rotated_align_gradient()}; }
+Operators rotated_align_operators() { return {rotated_align(), rotated_align_gradient()}; }
 
 }  // namespace headrace

@@ -200,6 +200,6 @@ OpDef sensitive_pooling_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> sensitive_pooling_operators() { return {sensitive_pooling(), sensitive_pooling_gradient()}; }
+Operators sensitive_pooling_operators() { return {sensitive_pooling(), sensitive_pooling_gradient()}; }
 
 }  // namespace headrace

@@ -204,6 +204,6 @@ OpDef box_nms_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> suppression_operators() { return {box_nms(), box_nms_gradient()}; }
+Operators suppression_operators() { return {box_nms(), box_nms_gradient()}; }
 
 }  // namespace headrace

@@ -3,60 +3,47 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "base/check.h"
-#include "ops/image/scale.h"
-#include "ops/random/sampling.h"
 
 namespace headrace {
 namespace {
 
-using Pixel = unsigned char;
-
-Pixel saturated(float value) noexcept { return static_cast<Pixel>(std::clamp(std::nearbyint(value), 0.0F, 255.0F)); }
-
-Interpolation interpolation_of(int64_t method, const Picture& from, int64_t height, int64_t width, Draws& draws) {
-  if (method == 10) return static_cast<Interpolation>(draws.below(5));
-  if (method != 9) return static_cast<Interpolation>(method);
-  if (width > from.width && height > from.height) return Interpolation::kCubic;
-  return width < from.width && height < from.height ? Interpolation::kArea : Interpolation::kLinear;
-}
-
-void scale(Picture& image, int64_t height, int64_t width, Interpolation interpolation) {
-  constexpr int64_t kMostPixels = int64_t{1} << 30;
-  check(height > 0 && width > 0 && height <= kMostPixels / width, ErrorKind::kRuntime,
+// A map that shears, turns, scales and stretches by chance, around the middle.
+void change_shape(Picture& image, const RecordAttrs& a, Draws& draws) {
+  const auto as_float = [](double value) { return static_cast<float>(value); };
+  const float most_shear = as_float(a.max_shear_ratio);
+  const float shear = draws.between(0, 1) * most_shear * 2 - most_shear;
+  int64_t angle = draws.below(2 * a.max_rotate_angle + 1) - a.max_rotate_angle;
+  if (a.rotate > 0) angle = a.rotate;
+  if (!a.rotate_list.empty())
+    angle = a.rotate_list[static_cast<size_t>(draws.below(static_cast<int64_t>(a.rotate_list.size())))];
+  const double radians = static_cast<double>(angle) / 180.0 * std::numbers::pi;
+  const float cosine = as_float(std::cos(radians)), sine = as_float(std::sin(radians));
+  const auto drawn = [&](double least, double most) {
+    return a.random_resized_crop ? 1.0F : draws.between(0, 1) * (as_float(most) - as_float(least)) + as_float(least);
+  };
+  const float size = drawn(a.min_random_scale, a.max_random_scale);
+  const float ratio = drawn(a.min_aspect_ratio, a.max_aspect_ratio);
+  const float high = 2 * size / (1 + ratio), wide = ratio * high;
+  const auto columns = static_cast<float>(image.width), rows = static_cast<float>(image.height);
+  const auto bounded = [&](float side) {
+    return std::max(as_float(a.min_img_size), std::min(as_float(a.max_img_size), side));
+  };
+  const float width = bounded(size * columns), height = bounded(size * rows);
+  constexpr float kMostSide = 1 << 30;
+  check(width < kMostSide && height < kMostSide, ErrorKind::kRuntime,
         "an image of {} x {} pixels cannot become one of {} x {}", image.width, image.height, width, height);
-  if (height == image.height && width == image.width) return;
-  std::vector<Pixel> scaled(static_cast<size_t>(height * width * image.channels));
-  scale_image(image.pixels.data(), scaled.data(), DType::kUint8,
-              {image.height, image.width, image.channels, height, width}, interpolation);
-  image = {height, width, image.channels, std::move(scaled)};
-}
-
-void cut(Picture& image, int64_t top, int64_t left, int64_t height, int64_t width) {
-  if (height == image.height && width == image.width) return;
-  const int64_t row = width * image.channels;
-  std::vector<Pixel> part(static_cast<size_t>(height * row));
-  for (int64_t i = 0; i < height; ++i)
-    std::copy_n(image.pixels.data() + ((top + i) * image.width + left) * image.channels, row, part.data() + i * row);
-  image = {height, width, image.channels, std::move(part)};
-}
-
-void resize_short(Picture& image, const RecordAttrs& a, Draws& draws) {
-  const bool is_tall = image.height > image.width;
-  const int64_t height = is_tall ? a.resize * image.height / image.width : a.resize;
-  const int64_t width = is_tall ? a.resize : a.resize * image.width / image.height;
-  scale(image, height, width, interpolation_of(a.inter_method, image, height, width, draws));
-}
-
-void add_border(Picture& image, const RecordAttrs& a) {
-  const int64_t row = image.width * image.channels, side = a.pad * image.channels;
-  const int64_t height = image.height + 2 * a.pad, out_row = row + 2 * side;
-  std::vector<Pixel> padded(static_cast<size_t>(height * out_row), static_cast<Pixel>(a.fill_value));
-  for (int64_t i = 0; i < image.height; ++i)
-    std::copy_n(image.pixels.data() + i * row, row, padded.data() + (i + a.pad) * out_row + side);
-  image = {height, image.width + 2 * a.pad, image.channels, std::move(padded)};
+  AffineMap map{
+      high * cosine - shear * sine * wide, high * sine + shear * cosine * wide, 0, -sine * wide, cosine * wide, 0};
+  map.c = (width - (map.a * columns + map.b * rows)) / 2;
+  map.f = (height - (map.d * columns + map.e * rows)) / 2;
+  const Interpolation interpolation =
+      interpolation_of(a.inter_method, image, static_cast<int64_t>(height), static_cast<int64_t>(width), draws);
+  warp(image, map, static_cast<int64_t>(height), static_cast<int64_t>(width), interpolation,
+       static_cast<unsigned char>(a.fill_value));
 }
 
 // A part of random area and proportions in the wanted size; false when ten attempts do not fit.
@@ -116,12 +103,8 @@ void crop_to_shape(Picture& image, const RecordAttrs& a, Draws& draws) {
 // --- colours ---------------------------------------------------------------------------------------------------------
 
 // OpenCV's grey of a pixel whose first channel is taken for red.
-float grey_of(const Pixel* pixel) noexcept {
+float grey_of(const unsigned char* pixel) noexcept {
   return static_cast<float>((pixel[0] * 4899 + pixel[1] * 9617 + pixel[2] * 1868 + 8192) >> 14);
-}
-
-void stretch(Picture& image, float factor, float shift) {
-  for (Pixel& value : image.pixels) value = saturated(static_cast<float>(value) * factor + shift);
 }
 
 void change_contrast(Picture& image, float factor) {
@@ -133,7 +116,7 @@ void change_contrast(Picture& image, float factor) {
 void change_saturation(Picture& image, float factor) {
   for (size_t i = 0; i < image.pixels.size(); i += 3) {
     const float grey = (1 - factor) * grey_of(&image.pixels[i]);
-    for (size_t k = i; k < i + 3; ++k) image.pixels[k] = saturated(static_cast<float>(image.pixels[k]) * factor + grey);
+    for (size_t k = i; k < i + 3; ++k) image.pixels[k] = to_pixel(static_cast<float>(image.pixels[k]) * factor + grey);
   }
 }
 
@@ -142,15 +125,27 @@ void jitter(Picture& image, const RecordAttrs& a, Draws& draws) {
   const std::array<float, 3> most{static_cast<float>(a.brightness), static_cast<float>(a.contrast),
                                   static_cast<float>(a.saturation)};
   for (size_t i = 0; i < 3; ++i) factors[i] = 1 + draws.between(-most[i], most[i]);
-  std::array<size_t, 3> order{0, 1, 2};
-  const auto drawn = static_cast<size_t>(draws.below(6));
-  std::swap(order[1], order[drawn / 3]);
-  std::swap(order[2], order[drawn % 3]);
-  for (const size_t change : order) {
+  for (const size_t change : draws.order(3)) {
     if (change == 0) stretch(image, factors[0], 0);
     if (change == 1) change_contrast(image, factors[1]);
     if (change == 2) change_saturation(image, factors[2]);
   }
+}
+
+// Sums of draws, so that large changes are rare.
+void change_hls(Picture& image, const RecordAttrs& a, Draws& draws) {
+  const auto drawn = [&] {
+    const float first = draws.between(0, 1);
+    return (first + 4 * draws.between(0, 1)) / 5;
+  };
+  const float hue = drawn(), saturation = drawn(), lightness = drawn();
+  const auto shift = [](float share, int64_t most) {
+    const auto limit = static_cast<float>(most);
+    return static_cast<int>(share * limit * 2 - limit);
+  };
+  shift_hls(image, {.hue = shift(hue, a.random_h),
+                    .lightness = shift(lightness, a.random_l),
+                    .saturation = shift(saturation, a.random_s)});
 }
 
 // Shifts along the principal axes of the colours of ImageNet.
@@ -162,40 +157,44 @@ void add_pca_noise(Picture& image, float deviation, Draws& draws) {
   for (float& value : along) value = draws.normal(deviation);
   for (int k = 0; k < 3; ++k) shift[2 - k] = kAxes[k][0] * along[0] + kAxes[k][1] * along[1] + kAxes[k][2] * along[2];
   for (size_t i = 0; i < image.pixels.size(); ++i)
-    image.pixels[i] = static_cast<Pixel>(std::clamp(static_cast<float>(image.pixels[i]) + shift[i % 3], 0.0F, 255.0F));
+    image.pixels[i] =
+        static_cast<unsigned char>(std::clamp(static_cast<float>(image.pixels[i]) + shift[i % 3], 0.0F, 255.0F));
 }
 
 }  // namespace
 
-float Draws::between(float low, float high) { return uniform01<float>(engine_) * (high - low) + low; }
-
-int64_t Draws::below(int64_t count) { return small_below(engine_, static_cast<uint32_t>(count)); }
-
-float Draws::normal(float deviation) {
-  if (!saved_) {
-    const auto [first, second] = normal_pair<float>(engine_);
-    saved_ = second;
-    return first * deviation;
-  }
-  return *std::exchange(saved_, std::nullopt) * deviation;
+Interpolation interpolation_of(int64_t inter_method, const Picture& from, int64_t height, int64_t width, Draws& draws) {
+  if (inter_method == 10) return static_cast<Interpolation>(draws.below(5));
+  if (inter_method != 9) return static_cast<Interpolation>(inter_method);
+  if (width > from.width && height > from.height) return Interpolation::kCubic;
+  return width < from.width && height < from.height ? Interpolation::kArea : Interpolation::kLinear;
 }
 
-bool Draws::coin() { return uniform01<double>(engine_) < 0.5; }
+void resize_short(Picture& image, int64_t side, int64_t inter_method, Draws& draws) {
+  const bool is_tall = image.height > image.width;
+  const int64_t height = is_tall ? side * image.height / image.width : side;
+  const int64_t width = is_tall ? side : side * image.width / image.height;
+  scale(image, height, width, interpolation_of(inter_method, image, height, width, draws));
+}
 
 void augment(Picture& image, const RecordAttrs& a, Draws& draws) {
-  const bool varies =
-      a.max_random_area != 1 || a.min_random_area != 1 || a.max_aspect_ratio != 1 || a.min_aspect_ratio != 1;
-  if (a.resize != -1) resize_short(image, a, draws);
-  if (a.pad > 0) add_border(image, a);
+  if (a.resize != -1) resize_short(image, a.resize, a.inter_method, draws);
+  const bool has_shape = a.max_rotate_angle > 0 || a.max_shear_ratio > 0 || a.rotate > 0 || !a.rotate_list.empty() ||
+                         a.max_random_scale != 1 || a.min_random_scale != 1 || a.max_img_size != 1e10 ||
+                         a.min_img_size != 0;
+  const bool has_ratio = a.min_aspect_ratio != 1 || a.max_aspect_ratio != 1;
+  if (has_shape || (has_ratio && !a.random_resized_crop)) change_shape(image, a, draws);
+  if (a.pad > 0) add_border(image, {a.pad, a.pad, a.pad, a.pad}, static_cast<unsigned char>(a.fill_value));
   bool is_cropped = false;
   if (a.random_resized_crop) {
-    is_cropped = varies && crop_area(image, a, draws);
+    is_cropped = (has_ratio || a.max_random_area != 1 || a.min_random_area != 1) && crop_area(image, a, draws);
   } else if (a.max_crop_size != -1 || a.min_crop_size != -1) {
     crop_square(image, a, draws);
     is_cropped = true;
   }
   if (!is_cropped) crop_to_shape(image, a, draws);
   if (image.channels == 3 && (a.brightness > 0 || a.contrast > 0 || a.saturation > 0)) jitter(image, a, draws);
+  if (image.channels == 3 && (a.random_h != 0 || a.random_s != 0 || a.random_l != 0)) change_hls(image, a, draws);
   if (image.channels == 3 && a.pca_noise > 0) add_pca_noise(image, static_cast<float>(a.pca_noise), draws);
 }
 

@@ -8,6 +8,9 @@ namespace headrace::codec {
 namespace {
 
 constexpr int64_t kMostSide = int64_t{1} << 20, kMostPixels = int64_t{1} << 30;
+// Of an image whose every pixel is alike: a bit of a JPEG file stands for a block of 8 x 8 at least, and a byte that
+// PNG's compression leaves for 1,032 bytes, of 8 pixels at most.
+constexpr int64_t kJpegPixelsPerByte = 1 << 10, kPngPixelsPerByte = 1 << 14;
 
 }  // namespace
 
@@ -29,6 +32,10 @@ Header read_header(Bytes file, Color color) {
             header.height * header.width <= kMostPixels,
         ErrorKind::kRuntime, "imdecode: Decoding failed. An image of {} x {} pixels is too large", header.width,
         header.height);
+  const int64_t held = static_cast<int64_t>(file.size()) * (is_jpeg(file) ? kJpegPixelsPerByte : kPngPixelsPerByte);
+  check(header.height * header.width <= held, ErrorKind::kRuntime,
+        "imdecode: Decoding failed. {} bytes cannot hold {} x {} pixels, which the header says", file.size(),
+        header.width, header.height);
   return header;
 }
 

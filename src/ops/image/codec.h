@@ -19,8 +19,8 @@ struct Header {
   int bits = 8;
 };
 
-// Raises Error(kRuntime) for what is no JPEG or PNG file, for a file that is damaged, or for an image of more than 2^30
-// pixels or 2^20 of one side.
+// Raises Error(kRuntime) for what is no JPEG or PNG file, for a file that is damaged, for an image of more than 2^30
+// pixels or 2^20 of one side, or of more than the file can hold.
 Header read_header(Bytes file, Color color = Color::kRgb);
 
 // The pixels, row by row, colours of one pixel together, into height * width * channels bytes (kStored with 16 bits:

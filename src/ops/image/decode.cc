@@ -1,4 +1,8 @@
-// Files of images in arrays of bytes become arrays of pixels.
+// Files of images, and arrays of their bytes, become arrays of pixels.
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
@@ -17,6 +21,15 @@ struct DecodeAttrs {
   static constexpr auto kFields =
       fields(field(&DecodeAttrs::flag, "flag", "1: three channels; 0: grey.").between(0, 1),
              field(&DecodeAttrs::to_rgb, "to_rgb", "Channels are red, green, blue; otherwise blue, green, red."));
+};
+
+struct ReadAttrs {
+  std::string filename;
+  int64_t flag = 1;
+  bool to_rgb = true;
+  static constexpr auto kFields = fields(field(&ReadAttrs::filename, "filename", "The file.").required(),
+                                         field(&ReadAttrs::flag, "flag", "As of _cvimdecode.").between(0, 1),
+                                         field(&ReadAttrs::to_rgb, "to_rgb", "As of _cvimdecode."));
 };
 
 struct PixelsAttrs {
@@ -63,6 +76,14 @@ OpDef decode_pixels() {
                      .unsampled = "its input is a file; tests/python/test_image.py"});
 }
 
+// Reads the header; the pixels follow when a thread has time.
+NDArray decoded(const NDArray& file, codec::Bytes bytes, int64_t flag, bool to_rgb) {
+  check(flag == 0 || flag == 1, ErrorKind::kValue, "imdecode: flag must be 0 (grey) or 1 (colours), got {}", flag);
+  const codec::Header header = codec::read_header(bytes);
+  return call("_decode_image", {file},
+              {{"height", header.height}, {"width", header.width}, {"flag", flag}, {"to_rgb", to_rgb}});
+}
+
 OpDef imdecode() {
   using A = DecodeAttrs;
   return general<A>(
@@ -77,22 +98,47 @@ OpDef imdecode() {
        .result_dtype = result_dtypes::always(DType::kUint8),
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          const NDArray& file = in[0];
-         check(a.flag == 0 || a.flag == 1, ErrorKind::kValue, "imdecode: flag must be 0 (grey) or 1 (colours), got {}",
-               a.flag);
          check(file.dtype() == DType::kUint8, ErrorKind::kType, "imdecode: the bytes of a file are uint8, got {}",
                dtype_name(file.dtype()));
          check_has_values(file, "imdecode");
          std::vector<unsigned char> bytes(static_cast<size_t>(file.size()));
          file.copy_to_host(bytes.data());
-         const codec::Header header = codec::read_header(bytes);
-         return {call("_decode_image", {file},
-                      {{"height", header.height}, {"width", header.width}, {"flag", a.flag}, {"to_rgb", a.to_rgb}})};
+         return {decoded(file, bytes, a.flag, a.to_rgb)};
        },
        .unsampled = "its input is a file; tests/python/test_image.py"});
 }
 
+std::vector<unsigned char> content_of(const std::string& name) {
+  std::ifstream file(name, std::ios::binary | std::ios::ate);
+  check(file.is_open(), ErrorKind::kRuntime, "imread: '{}' couldn't open file: {}", name, std::strerror(errno));
+  const std::streamoff size = file.tellg();
+  check(size >= 0 && size <= kMostInt, ErrorKind::kRuntime, "imread: '{}' is no file, or too large", name);
+  std::vector<unsigned char> content(static_cast<size_t>(size));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(content.data()), size);
+  check(file.good(), ErrorKind::kRuntime, "imread: '{}' failed reading image file", name);
+  return content;
+}
+
+OpDef imread() {
+  using A = ReadAttrs;
+  return general<A>({.name = "_cvimread",
+                     .aliases = {"_npi_cvimread"},
+                     .python = {"nd._internal._cvimread"},
+                     .doc = "_cvimdecode of the content of a file. Raises MXNetError where it cannot be read, too.",
+                     .inputs = {},
+                     .result_dtype = result_dtypes::always(DType::kUint8),
+                     .compose = [](std::span<const NDArray>, const A& a) -> std::vector<NDArray> {
+                       const std::vector<unsigned char> content = content_of(a.filename);
+                       const NDArray file = NDArray::from_host(content.data(), {static_cast<int64_t>(content.size())},
+                                                               DType::kUint8, Device{});
+                       return {decoded(file, content, a.flag, a.to_rgb)};
+                     },
+                     .unsampled = "it reads a file; tests/python/test_image.py"});
+}
+
 }  // namespace
 
-std::vector<OpDef> decode_operators() { return {decode_pixels(), imdecode()}; }
+Operators decode_operators() { return {decode_pixels(), imdecode(), imread()}; }
 
 }  // namespace headrace

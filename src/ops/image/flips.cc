@@ -24,19 +24,24 @@ std::vector<NDArray> flip(std::span<const NDArray> in, const NoAttrs&) {
   return {call("reverse", {in[0]}, {{"axis", Shape{static_cast<int64_t>(axis_of(kSide, shape))}}})};
 }
 
-void infer_random(Infer& i, const NoAttrs&) {
+struct FlipAttrs {
+  double p = 0.5;
+  static constexpr auto kFields = fields(field(&FlipAttrs::p, "p", "How probable it is.").between(0, 1));
+};
+
+void infer_random(Infer& i, const FlipAttrs&) {
   check_image(i.name(), i.shape(0));
   i.output(i.shape(0), i.dtype(0));
   i.cost(1000 + static_cast<double>(i.size(0)));
   generators().draw(i, Streams::kSequential);
 }
 
-// MXNet's rule: it is turned where a draw of two words is at least one half.
+// MXNet's rule for one half: it is turned where a draw of two words is at least that.
 template <Side kSide>
-void flip_at_random(KernelContext& c, const NoAttrs&) {
+void flip_at_random(KernelContext& c, const FlipAttrs& a) {
   const Tensor &from = c.input(0), &to = c.output(0);
   bool turned = false;
-  with_stream(c, [&](auto& stream) { turned = !(uniform01<double>(stream) < 0.5); });
+  with_stream(c, [&](auto& stream) { turned = !(uniform01<double>(stream) < 1 - a.p); });
   const size_t bytes = static_cast<size_t>(from.size) * item_size(from.dtype);
   if (bytes == 0) return;
   if (!turned) {
@@ -63,23 +68,23 @@ OpDef in_every_call(const std::string& name, const char* doc) {
 
 template <Side kSide>
 OpDef at_random(const std::string& name, const char* doc) {
-  return general({.name = "_image_" + name,
-                  .aliases = {"_npx__image_" + name},
-                  .python = {"nd.image." + name, "npx.image." + name},
-                  .doc = doc,
-                  .complete = keep_shape,
-                  .infer = infer_random,
-                  .kernel = flip_at_random<kSide>,
-                  .gradient = [](Gradient& g, const NoAttrs&) { g.set(0, g.head()); },
-                  .own_gradient = true,
-                  .saves_inputs = kNothing,
-                  .is_random = true,
-                  .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
+  return general<FlipAttrs>({.name = "_image_" + name,
+                             .aliases = {"_npx__image_" + name},
+                             .python = {"nd.image." + name, "npx.image." + name},
+                             .doc = doc,
+                             .complete = keep_shape,
+                             .infer = infer_random,
+                             .kernel = flip_at_random<kSide>,
+                             .gradient = [](Gradient& g, const FlipAttrs&) { g.set(0, g.head()); },
+                             .own_gradient = true,
+                             .saves_inputs = kNothing,
+                             .is_random = true,
+                             .samples = {uniform({2, 3, 3}), integers({2, 3, 2, 1}, 0, 255, DType::kUint8)}});
 }
 
 }  // namespace
 
-std::vector<OpDef> image_flip_operators() {
+Operators image_flip_operators() {
   return {
       in_every_call<Side::kLeftRight>(
           "flip_left_right",
@@ -91,11 +96,11 @@ std::vector<OpDef> image_flip_operators() {
           "MXNetError for other shapes, and for channels that are not 1 or 3."),
       at_random<Side::kLeftRight>("random_flip_left_right",
                                   "Images (height, width, channels), or a batch of them as a whole, with the columns "
-                                  "reversed in half of the calls. The gradient is passed on as it is. Raises "
+                                  "reversed with probability `p`. The gradient is passed on as it is. Raises "
                                   "MXNetError as image.flip_left_right does."),
       at_random<Side::kTopBottom>("random_flip_top_bottom",
                                   "Images (height, width, channels), or a batch of them as a whole, with the rows "
-                                  "reversed in half of the calls. The gradient is passed on as it is. Raises "
+                                  "reversed with probability `p`. The gradient is passed on as it is. Raises "
                                   "MXNetError as image.flip_top_bottom does."),
   };
 }

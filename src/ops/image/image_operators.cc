@@ -1,14 +1,55 @@
 // Images as data sets hold them, and as networks take them.
 
 #include <algorithm>
+#include <array>
 
+#include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/kernel.h"
 #include "op/result_dtype.h"
+#include "op/rule.h"
 #include "ops/image/image_shape.h"
 
 namespace headrace {
 namespace {
+
+// What to_tensor makes of bytes, in one pass.
+void divide_bytes(KernelContext& c, const NoAttrs&) {
+  const Tensor &from = c.input(0), &to = c.output(0);
+  const size_t axis = from.shape.size() - 3;
+  const int64_t plane = from.shape[axis] * from.shape[axis + 1], channels = from.shape[axis + 2];
+  std::array<float, 256> quotients;
+  for (size_t byte = 0; byte < quotients.size(); ++byte) quotients[byte] = static_cast<float>(byte) / 255.0F;
+  const auto* bytes = from.as<const unsigned char>();
+  auto* floats = to.as<float>();
+  parallel_for(plane == 0 ? 0 : from.size / plane, 1, static_cast<double>(from.size), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {  // a channel of an image
+      const unsigned char* source = bytes + row / channels * plane * channels + row % channels;
+      float* result = floats + row * plane;
+      for (int64_t i = 0; i < plane; ++i) result[i] = quotients[source[i * channels]];
+    }
+  });
+}
+
+OpDef bytes_to_tensor() {
+  return general(
+      {.name = "_image_bytes_to_tensor",
+       .doc = "image.to_tensor of uint8.",
+       .result_dtype = result_dtypes::always(DType::kFloat32),
+       .infer =
+           [](Infer& i, const NoAttrs&) {
+             Shape shape = i.shape(0);
+             i.require((shape.size() == 3 || shape.size() == 4) && i.dtype(0) == DType::kUint8, ErrorKind::kRuntime,
+                       "images of uint8 are needed, got {} of shape {}", dtype_name(i.dtype(0)), to_string(shape));
+             std::rotate(shape.end() - 3, shape.end() - 1, shape.end());
+             i.cost(1000 + static_cast<double>(i.size(0)));
+             i.output(shape, DType::kFloat32);
+           },
+       .kernel = divide_bytes,
+       .zero_gradient = true,
+       .samples = {integers({2, 3, 3}, 0, 255, DType::kUint8), integers({2, 4, 3, 1}, 0, 255, DType::kUint8)}});
+}
 
 OpDef to_tensor() {
   return general(
@@ -23,6 +64,7 @@ OpDef to_tensor() {
          check(ndim == 3 || ndim == 4, ErrorKind::kRuntime,
                "to_tensor: expected (height, width, channels) or a batch of such images, got shape {}",
                to_string(in[0].shape()));
+         if (in[0].dtype() == DType::kUint8) return {call("_image_bytes_to_tensor", {in[0]})};
          NDArray channels_first =
              call("transpose", {in[0]}, {{"axes", ndim == 3 ? Shape{2, 0, 1} : Shape{0, 3, 1, 2}}});
          NDArray values = call("_div_scalar", {cast_to(channels_first, DType::kFloat32)}, {{"scalar", 255.0}});
@@ -117,6 +159,6 @@ OpDef crop() {
 
 }  // namespace
 
-std::vector<OpDef> image_operators() { return {to_tensor(), normalize(), crop()}; }
+Operators image_operators() { return {bytes_to_tensor(), to_tensor(), normalize(), crop()}; }
 
 }  // namespace headrace

@@ -245,7 +245,7 @@ OpDef random_lighting() {
 
 }  // namespace
 
-std::vector<OpDef> image_jitter_operators() {
+Operators image_jitter_operators() {
   return {by_factor<colors::brighten>("random_brightness",
                                       "Multiplies all values by a random factor of [min_factor, max_factor)."),
           by_factor<colors::spread>("random_contrast",

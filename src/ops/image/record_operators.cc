@@ -1,14 +1,10 @@
 // Image files of records become a batch for a network, each in a thread that has time.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
-#include "backend/cpu/parallel.h"
-#include "base/check.h"
-#include "headrace/error.hpp"
-#include "op/kernel.h"
-#include "op/rule.h"
 #include "ops/image/augment.h"
-#include "ops/image/codec.h"
+#include "ops/image/record_reading.h"
 
 namespace headrace {
 namespace {
@@ -36,88 +32,95 @@ Values draw_values(const RecordAttrs& a, Draws& draws) {
   return values;
 }
 
+constexpr size_t kLevels = 256;
+
+// What each byte becomes, for each channel of the result.
 template <class T>
-void write_channels(const Picture& image, const RecordAttrs& a, const Values& values, const float* mean_image, T* to) {
-  const int64_t plane = image.height * image.width, channels = image.channels;
-  for (int64_t k = 0; k < channels; ++k) {
-    const auto channel = static_cast<size_t>(k);
-    const auto mean = static_cast<float>(a.mean[channel]), deviation = static_cast<float>(a.std[channel]);
-    const float factor = values.factor / deviation, shift = values.shift / deviation;
-    const unsigned char* from = image.pixels.data() + (channels - 1 - k);
-    for (int64_t i = 0; i < plane; ++i) {
-      const auto pixel = static_cast<float>(from[i * channels]);
-      const float middle = mean_image == nullptr ? mean : mean_image[k * plane + i];
-      const int64_t column = i % image.width;
-      T& result = to[k * plane + (values.mirrored ? i - column + image.width - 1 - column : i)];
-      if constexpr (std::is_same_v<T, float>)
-        result = (pixel - middle) * factor + shift;
-      else if constexpr (std::is_same_v<T, int8_t>)
-        result = static_cast<int8_t>(std::clamp(pixel - std::round(middle), -128.0F, 127.0F));
-      else
-        result = static_cast<T>(pixel);
+using Table = std::array<std::array<T, kLevels>, 3>;
+
+template <class T>
+T converted(float pixel, float mean, float factor, float shift) noexcept {
+  if constexpr (std::is_same_v<T, float>)
+    return (pixel - mean) * factor + shift;
+  else if constexpr (std::is_same_v<T, int8_t>)
+    return static_cast<int8_t>(std::clamp(pixel - std::round(mean), -128.0F, 127.0F));
+  else
+    return static_cast<T>(pixel);
+}
+
+// Calls put(channel, place of the result, place in the image, byte) for all; colours go from blue, green, red to red,
+// green, blue.
+template <int64_t kChannels, class Put>
+void for_each_byte(const Picture& image, bool mirrored, const Put& put) {
+  const unsigned char* from = image.pixels.data();
+  for (int64_t y = 0; y < image.height; ++y) {
+    const int64_t begin = y * image.width;
+    for (int64_t x = 0; x < image.width; ++x, from += kChannels) {
+      const int64_t to = begin + (mirrored ? image.width - 1 - x : x);
+      for (int64_t k = 0; k < kChannels; ++k) put(k, to, begin + x, from[kChannels - 1 - k]);
     }
   }
 }
 
-void write_one(codec::Bytes file, uint32_t seed, const RecordAttrs& a, const float* mean_image, const Tensor& out,
-               int64_t row) {
-  const bool is_grey = a.data_shape[0] == 1;
-  const codec::Header header = codec::read_header(file);
-  Picture image{header.height, header.width, a.data_shape[0], {}};
-  image.pixels.resize(static_cast<size_t>(image.height * image.width * image.channels));
-  codec::decode(file, is_grey ? codec::Color::kGray : codec::Color::kBgr, image.pixels.data());
-  Draws draws(seed);
-  augment(image, a, draws);
-  const Values values = draw_values(a, draws);
-  const int64_t place = row * element_count(a.data_shape);
-  if (out.dtype == DType::kUint8)
-    write_channels(image, a, values, mean_image, out.as<unsigned char>() + place);
-  else if (out.dtype == DType::kInt8)
-    write_channels(image, a, values, mean_image, out.as<int8_t>() + place);
-  else
-    write_channels(image, a, values, mean_image, out.as<float>() + place);
+template <class T, int64_t kChannels>
+void write_channels(const Picture& image, const RecordAttrs& a, const Values& values, const float* mean_image, T* to) {
+  const int64_t plane = image.height * image.width;
+  std::array<float, 3> factors{}, shifts{};
+  for (size_t k = 0; k < kChannels; ++k) {
+    factors[k] = values.factor / static_cast<float>(a.std[k]);
+    shifts[k] = values.shift / static_cast<float>(a.std[k]);
+  }
+  if (mean_image != nullptr) {
+    for_each_byte<kChannels>(image, values.mirrored, [&](int64_t k, int64_t place, int64_t from, unsigned char byte) {
+      const auto channel = static_cast<size_t>(k);
+      to[k * plane + place] = converted<T>(byte, mean_image[k * plane + from], factors[channel], shifts[channel]);
+    });
+    return;
+  }
+  Table<T> table;
+  for (size_t k = 0; k < kChannels; ++k)
+    for (size_t level = 0; level < kLevels; ++level)
+      table[k][level] = converted<T>(static_cast<float>(level), static_cast<float>(a.mean[k]), factors[k], shifts[k]);
+  for_each_byte<kChannels>(image, values.mirrored, [&](int64_t k, int64_t place, int64_t, unsigned char byte) {
+    to[k * plane + place] = table[static_cast<size_t>(k)][byte];
+  });
 }
 
 void run_records(KernelContext& c, const RecordAttrs& a) {
-  const Tensor &bytes = c.input(0), &places = c.input(1), &out = c.output(0);
+  const Tensor& out = c.output(0);
   const float* mean_image = a.has_mean_image ? c.input(2).as<const float>() : nullptr;
-  const int64_t count = places.shape[0];
-  parallel_for(count, 1, static_cast<double>(bytes.size) * 100 + static_cast<double>(out.size) * 5,
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t row = begin; row < end; ++row) {
-                   const int64_t* place = places.as<const int64_t>() + row * 4;
-                   check(place[0] >= 0 && place[1] >= 0 && place[0] <= bytes.size && place[1] <= bytes.size - place[0],
-                         ErrorKind::kRuntime, "{}: image {} is not in the {} bytes", c.name(), row, bytes.size);
-                   try {
-                     write_one({bytes.as<const unsigned char>() + place[0], static_cast<size_t>(place[1])},
-                               static_cast<uint32_t>(place[2]), a, mean_image, out, row);
-                   } catch (const Error& error) {
-                     throw Error(error.kind(),
-                                 "'" + a.file + "', record at byte " + std::to_string(place[3]) + ": " + error.what());
-                   }
-                 }
-               });
+  const int64_t size = element_count(a.data_shape);
+  for_each_record(c, a.file, [&](const RecordImage& record) {
+    Picture image = read_picture(record.file, a.data_shape[0]);
+    Draws draws(record.seed);
+    augment(image, a, draws);
+    const Values values = draw_values(a, draws);
+    const auto write = [&]<class T>(T* to) {
+      if (image.channels == 1)
+        write_channels<T, 1>(image, a, values, mean_image, to + record.row * size);
+      else
+        write_channels<T, 3>(image, a, values, mean_image, to + record.row * size);
+    };
+    if (out.dtype == DType::kUint8)
+      write(out.as<unsigned char>());
+    else if (out.dtype == DType::kInt8)
+      write(out.as<int8_t>());
+    else
+      write(out.as<float>());
+  });
 }
 
-void infer_records(Infer& i, const RecordAttrs& a) {
-  const Shape& shape = a.data_shape;
-  i.require(shape.size() == 3 && (shape[0] == 1 || shape[0] == 3) && shape[1] > 0 && shape[2] > 0, ErrorKind::kRuntime,
-            "data_shape must be (1 or 3, height, width), got {}", to_string(shape));
-  i.require(i.dtype(0) == DType::kUint8 && i.dtype(1) == DType::kInt64 && i.shape(1).size() == 2 && i.shape(1)[1] == 4,
-            ErrorKind::kRuntime, "bytes of uint8 and places of int64 and shape (count, 4) are needed, got {} and {}",
-            dtype_name(i.dtype(0)), to_string(i.shape(1)));
+void infer(Infer& i, const RecordAttrs& a) {
+  const Shape result = infer_records(i, a.data_shape, 4);
   i.require(a.mean.size() >= 3 && a.std.size() >= 3, ErrorKind::kValue, "mean and std need 3 numbers");
-  i.require(!a.has_mean_image || (i.shape(2) == shape && i.dtype(2) == DType::kFloat32), ErrorKind::kRuntime,
-            "the mean image must be float32 of shape {}", to_string(shape));
-  Shape result{i.shape(1)[0]};
-  for (const int64_t extent : shape) result.push_back(extent);
-  i.cost(static_cast<double>(i.size(0)) * 100 + static_cast<double>(element_count(result)) * 5);
+  i.require(!a.has_mean_image || (i.shape(2) == a.data_shape && i.dtype(2) == DType::kFloat32), ErrorKind::kRuntime,
+            "the mean image must be float32 of shape {}", to_string(a.data_shape));
   i.output(result, dtype_of(a));
 }
 
 }  // namespace
 
-std::vector<OpDef> record_operators() {
+Operators record_operators() {
   using A = RecordAttrs;
   return {general<A>({.name = "_record_images",
                       .doc = "A batch (count, channels, height, width) of the image files that lie one after the other "
@@ -126,7 +129,7 @@ std::vector<OpDef> record_operators() {
                       .inputs = {"bytes", "places", "mean_image"},
                       .optional_inputs = 1,
                       .input_count = [](const A& a) -> size_t { return a.has_mean_image ? 3 : 2; },
-                      .infer = infer_records,
+                      .infer = infer,
                       .kernel = run_records,
                       .zero_gradient = true,
                       .unsampled = "its input are files; tests/python/test_image_records.py"})};

@@ -296,7 +296,7 @@ OpDef crop_operator() {
 
 }  // namespace
 
-std::vector<OpDef> resize_operators() {
+Operators resize_operators() {
   return {resample_operator(), bilinear_resize_operator(), adaptive_pooling(), upsampling(), crop_operator()};
 }
 

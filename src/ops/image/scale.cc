@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <type_traits>
 #include <vector>
 
 #include "backend/cpu/parallel.h"
+#include "ops/image/weights.h"
 
 namespace headrace {
 namespace {
@@ -22,38 +22,6 @@ struct Taps {
   std::vector<int> fixed = {};  // the same with kBits behind the point
 };
 
-void linear_weights(float place, float* weights) {
-  weights[0] = 1 - place;
-  weights[1] = place;
-}
-
-void cubic_weights(float x, float* weights) {
-  constexpr float kA = -0.75f;
-  weights[0] = ((kA * (x + 1) - 5 * kA) * (x + 1) + 8 * kA) * (x + 1) - 4 * kA;
-  weights[1] = ((kA + 2) * x - (kA + 3)) * x * x + 1;
-  weights[2] = ((kA + 2) * (1 - x) - (kA + 3)) * (1 - x) * (1 - x) + 1;
-  weights[3] = 1 - weights[0] - weights[1] - weights[2];
-}
-
-void lanczos_weights(float x, float* weights) {
-  constexpr double kQuarter = std::numbers::pi / 4, kDiagonal = 0.70710678118654752440;
-  constexpr double kTurns[8][2] = {{1, 0},  {-kDiagonal, -kDiagonal}, {0, 1},  {kDiagonal, -kDiagonal},
-                                   {-1, 0}, {kDiagonal, kDiagonal},   {0, -1}, {-kDiagonal, kDiagonal}};
-  if (x < 1.1920929e-07f) {
-    std::fill_n(weights, 8, 0.0f);
-    weights[3] = 1;
-    return;
-  }
-  float sum = 0;
-  const double y0 = -(x + 3) * kQuarter, sine = std::sin(y0), cosine = std::cos(y0);
-  for (int i = 0; i < 8; ++i) {
-    const double y = -(x + 3 - static_cast<float>(i)) * kQuarter;
-    weights[i] = static_cast<float>((kTurns[i][0] * sine + kTurns[i][1] * cosine) / (y * y));
-    sum += weights[i];
-  }
-  for (int i = 0; i < 8; ++i) weights[i] *= 1 / sum;
-}
-
 // As area is for enlarging: linear, but each element keeps its value as far as it reaches.
 float area_share(int64_t result, int64_t first, double step) {
   const auto share = static_cast<float>(static_cast<double>(result + 1) - static_cast<double>(first + 1) / step);
@@ -63,7 +31,7 @@ float area_share(int64_t result, int64_t first, double step) {
 // Of columns, linear weights at the border are one whole; of rows two that meet there, which rounds otherwise.
 Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_rows) {
   Taps taps;
-  taps.count = interpolation == Interpolation::kCubic ? 4 : interpolation == Interpolation::kLanczos ? 8 : 2;
+  taps.count = tap_count(interpolation);
   const double step = static_cast<double>(size) / static_cast<double>(out);
   for (int64_t i = 0; i < out; ++i) {
     auto place = static_cast<float>((static_cast<double>(i) + 0.5) * step - 0.5);
@@ -77,10 +45,8 @@ Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_row
     }
     if (taps.count == 2 && !of_rows && low < 0) low = 0, place = 0;
     if (taps.count == 2 && !of_rows && low >= size - 1) low = size - 1, place = 0;
-    float weights[8];
-    if (taps.count == 2) linear_weights(place, weights);
-    if (taps.count == 4) cubic_weights(place, weights);
-    if (taps.count == 8) lanczos_weights(place, weights);
+    float weights[kMostTaps];
+    tap_weights(taps.count, place, weights);
     taps.first.push_back(low - taps.count / 2 + 1);
     for (int k = 0; k < taps.count; ++k) {
       taps.weights.push_back(weights[k]);
@@ -92,77 +58,108 @@ Taps taps_of(int64_t size, int64_t out, Interpolation interpolation, bool of_row
 
 // --- weights of neighbours -------------------------------------------------------------------------------------------
 
-// One row of the image, resized along it. uint8: int with kBits behind the point.
-template <class T, class Sum>
-void across(const T* row, const ScaledImage& image, const Taps& taps, Sum* to) {
-  const int64_t channels = image.channels, last = image.width - 1;
-  for (int64_t x = 0; x < image.out_width; ++x)
+// Of bytes, rows that are resized along themselves have kBits behind the point; where two neighbours count, 4 fewer, so
+// that 16 bits hold them.
+template <class T, int kCount>
+using RowOf = std::conditional_t<std::is_same_v<T, float>, float, std::conditional_t<kCount == 2, int16_t, int>>;
+
+// Where the neighbours of each result lie in a row, the border repeated.
+std::vector<int64_t> places_of(const Taps& taps, const ScaledImage& image) {
+  std::vector<int64_t> places;
+  for (const int64_t first : taps.first)
+    for (int k = 0; k < taps.count; ++k)
+      places.push_back(std::clamp<int64_t>(first + k, 0, image.width - 1) * image.channels);
+  return places;
+}
+
+template <class T>
+const auto* weights_of(const Taps& taps) noexcept {
+  if constexpr (std::is_same_v<T, float>)
+    return taps.weights.data();
+  else
+    return taps.fixed.data();
+}
+
+// One row of the image, resized along it. kChannels 0: any number.
+template <int kCount, int64_t kChannels, class T, class Row>
+void across(const T* row, const ScaledImage& image, const Taps& taps, const int64_t* place, Row* to) {
+  const int64_t channels = kChannels == 0 ? image.channels : kChannels;
+  const auto* weight = weights_of<T>(taps);
+  for (int64_t x = 0; x < image.out_width; ++x, place += kCount, weight += kCount)
     for (int64_t c = 0; c < channels; ++c) {
-      Sum sum = 0;
-      for (int k = 0; k < taps.count; ++k) {
-        const int64_t column = std::clamp<int64_t>(taps.first[static_cast<size_t>(x)] + k, 0, last);
-        const auto at = static_cast<size_t>(x * taps.count + k);
-        if constexpr (std::is_same_v<Sum, int>)
-          sum += static_cast<int>(row[column * channels + c]) * taps.fixed[at];
-        else
-          sum += row[column * channels + c] * taps.weights[at];
-      }
-      to[x * channels + c] = sum;
+      std::conditional_t<std::is_same_v<T, float>, float, int> sum = 0;
+      for (int k = 0; k < kCount; ++k) sum += row[place[k] + c] * weight[k];
+      if constexpr (std::is_same_v<Row, int16_t>) sum >>= 4;
+      *to++ = static_cast<Row>(sum);
     }
 }
 
 unsigned char to_byte(int value) { return static_cast<unsigned char>(std::clamp(value, 0, 255)); }
 
 // Rows that were resized along themselves, put together into one of the result.
-void down(const std::array<const int*, 8>& rows, const int* weights, int count, int64_t size, unsigned char* to) {
-  if (count == 2) {
-    for (int64_t i = 0; i < size; ++i)
-      to[i] = to_byte(((weights[0] * (rows[0][i] >> 4) >> 16) + (weights[1] * (rows[1][i] >> 4) >> 16) + 2) >> 2);
-    return;
-  }
-  for (int64_t i = 0; i < size; ++i) {
-    int64_t sum = 0;
-    for (int k = 0; k < count; ++k) sum += int64_t{rows[static_cast<size_t>(k)][i]} * weights[k];
-    to[i] = to_byte(static_cast<int>((sum + (1 << (2 * kBits - 1))) >> 2 * kBits));
+template <int kCount, class Row>
+void down(const std::array<const Row*, kMostTaps>& rows, const int* weights, int64_t size, unsigned char* to) {
+  if constexpr (kCount == 2) {
+    const auto first = static_cast<int16_t>(weights[0]), second = static_cast<int16_t>(weights[1]);
+    const Row *low = rows[0], *high = rows[1];
+    for (int64_t i = 0; i < size; ++i) {
+      const auto one = static_cast<int16_t>(low[i] * first >> 16), other = static_cast<int16_t>(high[i] * second >> 16);
+      to[i] = static_cast<unsigned char>(std::clamp<int16_t>(static_cast<int16_t>((one + other + 2) >> 2), 0, 255));
+    }
+  } else {
+    const int64_t in_floats = kCount == 4 ? size - size % 8 : 0;  // as OpenCV's vectors have them, which hold 8
+    for (int64_t i = 0; i < in_floats; ++i) {
+      float sum = 0;
+      for (size_t k = 0; k < kCount; ++k)
+        sum += static_cast<float>(rows[k][i]) * (static_cast<float>(weights[k]) * (1.0F / (1 << 2 * kBits)));
+      to[i] = to_byte(static_cast<int>(std::lrint(sum)));
+    }
+    for (int64_t i = in_floats; i < size; ++i) {
+      int64_t sum = 0;
+      for (size_t k = 0; k < kCount; ++k) sum += int64_t{rows[k][i]} * weights[k];
+      to[i] = to_byte(static_cast<int>((sum + (1 << (2 * kBits - 1))) >> 2 * kBits));
+    }
   }
 }
 
-void down(const std::array<const float*, 8>& rows, const float* weights, int count, int64_t size, float* to) {
+template <int kCount>
+void down(const std::array<const float*, kMostTaps>& rows, const float* weights, int64_t size, float* to) {
   for (int64_t i = 0; i < size; ++i) {
     float sum = 0;
-    for (int k = 0; k < count; ++k) sum += rows[static_cast<size_t>(k)][i] * weights[k];
+    for (size_t k = 0; k < kCount; ++k) sum += rows[k][i] * weights[k];
     to[i] = sum;
   }
 }
 
-template <class T, class Sum>
+template <int kCount, class T>
 void interpolate(const T* from, T* to, const ScaledImage& image, Interpolation interpolation) {
+  using Row = RowOf<T, kCount>;
   const Taps columns = taps_of(image.width, image.out_width, interpolation, false);
   const Taps rows = taps_of(image.height, image.out_height, interpolation, true);
+  const std::vector<int64_t> places = places_of(columns, image);
   const int64_t row = image.width * image.channels, out_row = image.out_width * image.channels;
-  const double cost = static_cast<double>(out_row * image.out_height) * columns.count * 1.5;
+  const auto along = image.channels == 3   ? across<kCount, 3, T, Row>
+                     : image.channels == 1 ? across<kCount, 1, T, Row>
+                                           : across<kCount, 0, T, Row>;
+  const double cost = static_cast<double>(out_row * image.out_height) * kCount * 0.7;
   parallel_for(image.out_height, 1, cost, [&](int64_t begin, int64_t end) {
     // Resized rows, each in the slot of its number; neighbours never share one.
-    std::array<std::vector<Sum>, 8> slots;
-    std::array<int64_t, 8> held;
+    std::array<std::vector<Row>, kMostTaps> slots;
+    std::array<int64_t, kMostTaps> held;
     held.fill(-1);
     for (int64_t y = begin; y < end; ++y) {
-      std::array<const Sum*, 8> needed{};
-      for (int k = 0; k < rows.count; ++k) {
+      std::array<const Row*, kMostTaps> needed{};
+      for (int k = 0; k < kCount; ++k) {
         const int64_t source = std::clamp<int64_t>(rows.first[static_cast<size_t>(y)] + k, 0, image.height - 1);
-        const auto slot = static_cast<size_t>(source % 8);
+        const auto slot = static_cast<size_t>(source % kMostTaps);
         if (held[slot] != source) {
           slots[slot].resize(static_cast<size_t>(out_row));
-          across(from + source * row, image, columns, slots[slot].data());
+          along(from + source * row, image, columns, places.data(), slots[slot].data());
           held[slot] = source;
         }
         needed[static_cast<size_t>(k)] = slots[slot].data();
       }
-      const auto at = static_cast<size_t>(y * rows.count);
-      if constexpr (std::is_same_v<Sum, int>)
-        down(needed, &rows.fixed[at], rows.count, out_row, to + y * out_row);
-      else
-        down(needed, &rows.weights[at], rows.count, out_row, to + y * out_row);
+      down<kCount>(needed, weights_of<T>(rows) + y * kCount, out_row, to + y * out_row);
     }
   });
 }
@@ -271,7 +268,7 @@ void average_blocks(const unsigned char* from, unsigned char* to, const ScaledIm
   });
 }
 
-template <class T, class Sum>
+template <class T>
 void scale(const T* from, T* to, const ScaledImage& image, Interpolation interpolation) {
   const bool shrinks = image.out_height <= image.height && image.out_width <= image.width;
   const bool by_whole = shrinks && image.height % image.out_height == 0 && image.width % image.out_width == 0;
@@ -282,17 +279,22 @@ void scale(const T* from, T* to, const ScaledImage& image, Interpolation interpo
       if (by_whole) return average_blocks(from, to, image);
     return average(from, to, image);
   }
-  interpolate<T, Sum>(from, to, image, interpolation);
+  const int count = tap_count(interpolation);
+  if (count == 2)
+    interpolate<2>(from, to, image, interpolation);
+  else if (count == 4)
+    interpolate<4>(from, to, image, interpolation);
+  else
+    interpolate<8>(from, to, image, interpolation);
 }
 
 }  // namespace
 
 void scale_image(const void* from, void* to, DType dtype, const ScaledImage& image, Interpolation interpolation) {
   if (dtype == DType::kUint8)
-    scale<unsigned char, int>(static_cast<const unsigned char*>(from), static_cast<unsigned char*>(to), image,
-                              interpolation);
+    scale(static_cast<const unsigned char*>(from), static_cast<unsigned char*>(to), image, interpolation);
   else
-    scale<float, float>(static_cast<const float*>(from), static_cast<float*>(to), image, interpolation);
+    scale(static_cast<const float*>(from), static_cast<float*>(to), image, interpolation);
 }
 
 }  // namespace headrace

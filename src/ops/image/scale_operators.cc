@@ -115,6 +115,6 @@ OpDef image_resize() {
 
 }  // namespace
 
-std::vector<OpDef> scale_operators() { return {imresize(), image_resize()}; }
+Operators scale_operators() { return {imresize(), image_resize()}; }
 
 }  // namespace headrace

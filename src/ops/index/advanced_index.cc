@@ -200,7 +200,7 @@ OpDef advanced_index_assign() {
 
 }  // namespace
 
-std::vector<OpDef> advanced_index_operators() {
+Operators advanced_index_operators() {
   return {advanced_index(), advanced_index_add(), advanced_index_put(), advanced_index_assign()};
 }
 

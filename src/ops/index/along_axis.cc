@@ -117,6 +117,6 @@ OpDef put_along_axis() {
 
 }  // namespace
 
-std::vector<OpDef> along_axis_operators() { return {take_along_axis(), put_along_axis()}; }
+Operators along_axis_operators() { return {take_along_axis(), put_along_axis()}; }
 
 }  // namespace headrace

@@ -171,6 +171,6 @@ OpDef basic_index_assign() {
 
 }  // namespace
 
-std::vector<OpDef> basic_index_operators() { return {basic_index(), basic_index_scatter(), basic_index_assign()}; }
+Operators basic_index_operators() { return {basic_index(), basic_index_scatter(), basic_index_assign()}; }
 
 }  // namespace headrace

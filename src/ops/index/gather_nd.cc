@@ -139,7 +139,7 @@ OpDef scatter_set_nd() {
 
 }  // namespace
 
-std::vector<OpDef> gather_nd_operators() {
+Operators gather_nd_operators() {
   return {
       gather_nd(),
       scatter_operator<false>("scatter_nd", {"nd.scatter_nd"},

@@ -193,7 +193,7 @@ OpDef delete_operator() {
 
 }  // namespace
 
-std::vector<OpDef> insert_delete_operators() {
+Operators insert_delete_operators() {
   const Sample at_slice({uniform({2, 3}), uniform({2})}, make_attrs(InsertAttrs{.start = 0, .stop = 2, .axis = 1}));
   const Sample at_number({uniform({2, 3}), uniform({2})}, make_attrs(InsertAttrs{.int_ind = 1, .axis = 1}));
   const Sample at_array({uniform({2, 3}), integers({2}, 0, 3)}, make_attrs(InsertAttrs{.val = 2, .axis = 1}));

@@ -66,7 +66,8 @@ OpDef nonzero() {
                   .doc = "Coordinates of the elements that are not 0, as int64 of shape (count, dimensions), in "
                          "row-major order. Waits "
                          "for the array.",
-                  .inputs = {"x"},
+                  .inputs = {"a"},
+                  .np_inputs = {"x"},
                   .result_dtype = result_dtypes::always(DType::kInt64),
                   .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
                     const Shape& shape = in[0].shape();
@@ -186,8 +187,6 @@ OpDef assign_tensor() {
 
 }  // namespace
 
-std::vector<OpDef> mask_operators() {
-  return {boolean_mask(), nonzero(), masked_assign(), assign_scalar(), assign_tensor()};
-}
+Operators mask_operators() { return {boolean_mask(), nonzero(), masked_assign(), assign_scalar(), assign_tensor()}; }
 
 }  // namespace headrace

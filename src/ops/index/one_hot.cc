@@ -271,7 +271,7 @@ OpDef index_array() {
 
 }  // namespace
 
-std::vector<OpDef> one_hot_operators() {
+Operators one_hot_operators() {
   return {one_hot(), fill_element(), index_copy(), batch_take(), ravel(), unravel(), index_array()};
 }
 

@@ -397,7 +397,7 @@ OpDef backward_pick() {
 
 }  // namespace
 
-std::vector<OpDef> take_operators() {
+Operators take_operators() {
   return {take(), numpy_take(), backward_take(), embedding(), sparse_embedding(), pick(), backward_pick()};
 }
 

@@ -104,7 +104,7 @@ OpDef attention(const char* name, std::string doc, std::vector<std::string> inpu
 
 }  // namespace
 
-std::vector<OpDef> attention_operators() {
+Operators attention_operators() {
   return {
       attention("selfatt_qk",
                 "Scaled products of queries and keys: (time, batch, heads * 3 * size) gives (batch * heads, time, "

@@ -261,7 +261,7 @@ OpDef linalg_syrk() {
 
 }  // namespace
 
-std::vector<OpDef> batched_operators() {
+Operators batched_operators() {
   return {batched_product(), batch_dot(), matmul(), linalg_gemm2(), linalg_gemm(), linalg_syrk()};
 }
 

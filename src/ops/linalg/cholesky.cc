@@ -275,6 +275,6 @@ Raises MXNetError for other shapes and dtypes.)",
 
 }  // namespace
 
-std::vector<OpDef> cholesky_operators() { return {potrf(), np_cholesky(), potri(), trmm(), trsm()}; }
+Operators cholesky_operators() { return {potrf(), np_cholesky(), potri(), trmm(), trsm()}; }
 
 }  // namespace headrace

@@ -237,6 +237,6 @@ a.shape[:-1] + b.shape[:-2] + b.shape[-1:]. Raises MXNetError when the contracte
 
 }  // namespace
 
-std::vector<OpDef> dot_operators() { return {nd_dot(), np_dot()}; }
+Operators dot_operators() { return {nd_dot(), np_dot()}; }
 
 }  // namespace headrace

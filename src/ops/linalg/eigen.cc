@@ -246,7 +246,7 @@ complex and for elements that are NaN or infinite.)",
 
 }  // namespace
 
-std::vector<OpDef> eigen_operators() {
+Operators eigen_operators() {
   return {syevd(), eigh(), eigvalsh(), eigen_of_any(), eigenvalues_of_any(), eig(), eigvals()};
 }
 

@@ -245,7 +245,7 @@ std::vector<NDArray> einsum(std::span<const NDArray> arrays, const EinsumAttrs& 
 
 }  // namespace
 
-std::vector<OpDef> einsum_operators() {
+Operators einsum_operators() {
   return {general<EinsumAttrs>({
       .name = "_npi_einsum",
       .doc = R"(Sums of products by Einstein's convention.

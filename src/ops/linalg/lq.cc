@@ -57,7 +57,7 @@ void factorize_back(Gradient& g) {
 
 }  // namespace
 
-std::vector<OpDef> lq_operators() {
+Operators lq_operators() {
   return {general<>({.name = "_linalg_gelqf",
                      .aliases = {"linalg_gelqf"},
                      .python = {"nd.linalg.gelqf", "nd.linalg_gelqf"},

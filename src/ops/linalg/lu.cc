@@ -266,7 +266,7 @@ float64. Raises MXNetError for other shapes, for float16 and, when the result is
 
 }  // namespace
 
-std::vector<OpDef> lu_operators() {
+Operators lu_operators() {
   return {inverse(),
           inverse_or_zeros(),
           determinant(false),

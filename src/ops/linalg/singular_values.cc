@@ -194,6 +194,6 @@ OpDef pinv() {
 
 }  // namespace
 
-std::vector<OpDef> singular_value_operators() { return {svd(), pinv_scalar(), pinv()}; }
+Operators singular_value_operators() { return {svd(), pinv_scalar(), pinv()}; }
 
 }  // namespace headrace

@@ -187,7 +187,7 @@ Shapes (m1, n), (m2, n), ... give (m1*m2*..., n); column j holds the Kronecker p
 
 }  // namespace
 
-std::vector<OpDef> tensor_product_operators() {
+Operators tensor_product_operators() {
   return {tensordot_axes(), tensordot_count(), inner(), outer(), vdot(), khatri_rao()};
 }
 

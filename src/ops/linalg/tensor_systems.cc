@@ -108,6 +108,6 @@ no one solution.)",
 
 }  // namespace
 
-std::vector<OpDef> tensor_system_operators() { return {tensorinv(), tensorsolve()}; }
+Operators tensor_system_operators() { return {tensorinv(), tensorsolve()}; }
 
 }  // namespace headrace

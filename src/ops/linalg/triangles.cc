@@ -194,7 +194,7 @@ MXNetError for other shapes and dtypes.)",
 
 }  // namespace
 
-std::vector<OpDef> triangle_operators() {
+Operators triangle_operators() {
   const auto diagonal = [](int64_t offset) { return make_attrs(DiagonalAttrs{.offset = offset}); };
   const auto triangle = [](int64_t offset, bool lower) {
     return make_attrs(TriangleAttrs{.offset = offset, .lower = lower});

@@ -304,6 +304,6 @@ OpDef ctc_loss_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> ctc_loss_operators() { return {ctc_loss(), ctc_loss_gradient()}; }
+Operators ctc_loss_operators() { return {ctc_loss(), ctc_loss_gradient()}; }
 
 }  // namespace headrace

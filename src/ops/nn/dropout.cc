@@ -120,6 +120,6 @@ input itself. With axes, elements along these axes share one choice. Raises Valu
 
 }  // namespace
 
-std::vector<OpDef> dropout_operators() { return {dropout(), dropout_mask(), dropout_apply()}; }
+Operators dropout_operators() { return {dropout(), dropout_mask(), dropout_apply()}; }
 
 }  // namespace headrace

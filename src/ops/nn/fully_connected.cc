@@ -121,7 +121,7 @@ void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> fully_connected_operators() {
+Operators fully_connected_operators() {
   OpDef op = general<FullyConnectedAttrs>({
       .name = "FullyConnected",
       .aliases = {"_npx_fully_connected"},

@@ -350,7 +350,7 @@ OpDef svm_backward_operator() {
 
 }  // namespace
 
-std::vector<OpDef> output_operators() {
+Operators output_operators() {
   return {
       softmax_output_operator(),
       softmax_output_backward_operator(),

@@ -269,7 +269,7 @@ OpDef sequence_reverse() {
 
 }  // namespace
 
-std::vector<OpDef> sequence_operators() {
+Operators sequence_operators() {
   return {sequence_mask(), sequence_last(), last_backward_operator(), sequence_reverse()};
 }
 

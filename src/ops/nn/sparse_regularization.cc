@@ -103,6 +103,6 @@ mean activation of sparseness_target. Raises then MXNetError for other shapes, T
 
 }  // namespace
 
-std::vector<OpDef> sparse_regularization_operators() { return {attaching(), regularization()}; }
+Operators sparse_regularization_operators() { return {attaching(), regularization()}; }
 
 }  // namespace headrace

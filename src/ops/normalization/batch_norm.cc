@@ -331,7 +331,7 @@ OpDef sync_batch_norm() {
 
 }  // namespace
 
-std::vector<OpDef> batch_norm_operators() {
+Operators batch_norm_operators() {
   return {user_op("BatchNorm", {"_npx_batch_norm", "BatchNorm_v1", "CuDNNBatchNorm"},
                   {"nd.BatchNorm", "nd.BatchNorm_v1", "nd.CuDNNBatchNorm", "npx.batch_norm"}, ""),
           user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),

@@ -176,6 +176,6 @@ OpDef instance_norm() {
 
 }  // namespace
 
-std::vector<OpDef> group_norm_operators() { return {group_norm(), instance_norm(), core(), backward_core()}; }
+Operators group_norm_operators() { return {group_norm(), instance_norm(), core(), backward_core()}; }
 
 }  // namespace headrace

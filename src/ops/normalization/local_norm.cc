@@ -136,6 +136,6 @@ OpDef lrn() {
 
 }  // namespace
 
-std::vector<OpDef> local_norm_operators() { return {l2(), lrn(), window()}; }
+Operators local_norm_operators() { return {l2(), lrn(), window()}; }
 
 }  // namespace headrace

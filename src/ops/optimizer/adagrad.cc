@@ -130,6 +130,6 @@ OpDef multi_lars() {
 
 }  // namespace
 
-std::vector<OpDef> adagrad_operators() { return {adagrad(), group_adagrad(), multi_lars()}; }
+Operators adagrad_operators() { return {adagrad(), group_adagrad(), multi_lars()}; }
 
 }  // namespace headrace

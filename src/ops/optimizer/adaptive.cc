@@ -292,8 +292,8 @@ OpDef mp_lamb_step() {
 
 }  // namespace
 
-std::vector<OpDef> adaptive_operators() {
-  std::vector<OpDef> operators;
+Operators adaptive_operators() {
+  Operators operators;
   operators.push_back(adam());
   operators.push_back(adamw());
   operators.push_back(mp_adamw());

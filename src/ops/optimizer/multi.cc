@@ -112,8 +112,8 @@ constexpr char kFiniteDoc[] = "1 when every element is neither infinite nor NaN,
 
 }  // namespace
 
-std::vector<OpDef> multi_update_operators() {
-  std::vector<OpDef> operators;
+Operators multi_update_operators() {
+  Operators operators;
   operators.push_back(multi("sgd_update", 2, false));
   operators.push_back(multi("sgd_mom_update", 3, true));
   operators.push_back(multi("mp_sgd_update", 3, false));

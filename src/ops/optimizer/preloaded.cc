@@ -135,7 +135,7 @@ OpDef preloaded(const char* name, const char* single_name, std::vector<const cha
 
 }  // namespace
 
-std::vector<OpDef> preloaded_operators() {
+Operators preloaded_operators() {
   return {
       single(false, false),
       single(true, false),

@@ -119,8 +119,8 @@ OpDef signum() {
 
 }  // namespace
 
-std::vector<OpDef> sgd_operators() {
-  std::vector<OpDef> operators;
+Operators sgd_operators() {
+  Operators operators;
   const char* momentum_doc = "mom = momentum * mom - lr * wd * weight - lr * clip(rescale_grad * grad); weight += mom.";
   const char* nesterov_doc = "Nesterov's momentum: the step is taken from where the momentum leads.";
   operators.push_back(sgd());

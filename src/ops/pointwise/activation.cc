@@ -69,8 +69,8 @@ struct SlopeAttrs {
   static constexpr auto kFields = fields(field(&SlopeAttrs::slope, "slope", "Factor for negative elements."));
 };
 
-std::vector<OpDef> rectifiers() {
-  std::vector<OpDef> operators;
+Operators rectifiers() {
+  Operators operators;
   operators.push_back(pointwise<SlopeAttrs>(
       {.op = {.name = "_leaky_relu",
               .doc = "x where it is positive, slope * x elsewhere.",
@@ -230,11 +230,11 @@ OpDef smooth_l1() {
 
 }  // namespace
 
-std::vector<OpDef> activation_operators() {
-  std::vector<OpDef> operators = make_unary(activation_rows());
+Operators activation_operators() {
+  Operators operators = make_unary(activation_rows());
   operators.push_back(softrelu());
   operators.push_back(activation());
-  for (OpDef& op : rectifiers()) operators.push_back(std::move(op));
+  operators.append(rectifiers());
   operators.push_back(leaky_relu());
   operators.push_back(hard_sigmoid());
   operators.push_back(smooth_l1());

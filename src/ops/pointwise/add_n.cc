@@ -87,8 +87,8 @@ OpDef add_n() {
 
 }  // namespace
 
-std::vector<OpDef> add_n_operators() {
-  std::vector<OpDef> operators;
+Operators add_n_operators() {
+  Operators operators;
   operators.push_back(add_n());
   return operators;
 }

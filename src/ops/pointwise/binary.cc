@@ -119,7 +119,7 @@ void stop_gradient_of_integers(OpDef& op) {
   };
 }
 
-void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
+void add_nd_forms(const BinaryRow& row, Operators& operators) {
   const char* same_dtype = "Both arrays hold one dtype, which the result has too.";
   if (!row.nd.empty()) {
     PointwiseSpec spec = array_form(row, nd_name(row), row.nd_dtypes);
@@ -160,7 +160,7 @@ void add_nd_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
     add_scalar(fmt::format("r{}", row.nd_scalar), fmt::format("_R{}Scalar", camel(row.nd_scalar, "")), 1);
 }
 
-void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
+void add_np_forms(const BinaryRow& row, Operators& operators) {
   if (row.np.empty()) return;
   PointwiseSpec spec = array_form(row, np_name(row), row.np_dtypes);
   spec.op.python = row.np_python;
@@ -178,10 +178,10 @@ void add_np_forms(const BinaryRow& row, std::vector<OpDef>& operators) {
 
 }  // namespace
 
-std::vector<OpDef> binary_operators() {
-  std::vector<OpDef> operators;
+Operators binary_operators() {
+  Operators operators;
   for (const BinaryRow& row : all_rows()) {
-    std::vector<OpDef> forms;
+    Operators forms;
     add_nd_forms(row, forms);
     add_np_forms(row, forms);
     for (OpDef& op : forms) {

@@ -98,8 +98,8 @@ OpDef multicast() {
 
 }  // namespace
 
-std::vector<OpDef> cast_operators() {
-  std::vector<OpDef> operators;
+Operators cast_operators() {
+  Operators operators;
   operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"}));
   operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
   operators.push_back(identity("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));

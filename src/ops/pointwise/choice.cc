@@ -227,8 +227,8 @@ OpDef nan_to_num() {
 
 }  // namespace
 
-std::vector<OpDef> choice_operators() {
-  std::vector<OpDef> operators;
+Operators choice_operators() {
+  Operators operators;
   operators.push_back(where_arrays("_where", {}, dtype_rules::choice_same));
   operators.push_back(where_arrays("_npi_where", {"np.where"}, dtype_rules::choice_promoted));
   operators.push_back(nd_where());

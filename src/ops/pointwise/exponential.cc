@@ -136,8 +136,8 @@ std::vector<UnaryRow> special_rows() {
 
 }  // namespace
 
-std::vector<OpDef> exponential_operators() {
-  std::vector<OpDef> operators;
+Operators exponential_operators() {
+  Operators operators;
   for (const auto& rows : {power_rows(), exponential_rows(), special_rows()})
     for (const UnaryRow& row : rows) add_unary(row, operators);
   return operators;

@@ -84,8 +84,8 @@ OpDef around_operator() {
 }
 
 // Bits of integers are inverted, truth values negated.
-std::vector<OpDef> bitwise_not() {
-  std::vector<OpDef> operators;
+Operators bitwise_not() {
+  Operators operators;
   operators.push_back(pointwise({.op = {.name = "_bitwise_not",
                                         .doc = "All bits inverted.",
                                         .zero_gradient = true,
@@ -116,7 +116,7 @@ OpDef question(std::string name, std::vector<std::string> python, const char* do
 }
 
 // np's gives bool; nd.contrib's the same values in the dtype of the input.
-void add_question(const char* word, const char* doc, FormulaFn formula, std::vector<OpDef>& operators) {
+void add_question(const char* word, const char* doc, FormulaFn formula, Operators& operators) {
   operators.push_back(question(std::string("_npi_") + word, {std::string("np.") + word}, doc, formula));
   operators.push_back(pointwise({.op = {.name = std::string("_contrib_") + word,
                                         .python = {std::string("nd.contrib.") + word},
@@ -128,8 +128,8 @@ void add_question(const char* word, const char* doc, FormulaFn formula, std::vec
 
 }  // namespace
 
-std::vector<OpDef> rounding_operators() {
-  std::vector<OpDef> operators = make_unary(rounding_rows());
+Operators rounding_operators() {
+  Operators operators = make_unary(rounding_rows());
   add_question(
       "isnan", "Whether the element is NaN.", [](Expr x) { return isnan(x); }, operators);
   add_question(
@@ -152,7 +152,7 @@ std::vector<OpDef> rounding_operators() {
                                [](Expr x) { return copysign(1, x) < 0; }));
   operators.push_back(round_scaled());
   operators.push_back(around_operator());
-  for (OpDef& op : bitwise_not()) operators.push_back(std::move(op));
+  operators.append(bitwise_not());
   return operators;
 }
 

@@ -133,8 +133,8 @@ OpDef divided_by_root() {
 
 }  // namespace
 
-std::vector<OpDef> steering_operators() {
-  std::vector<OpDef> operators;
+Operators steering_operators() {
+  Operators operators;
   operators.push_back(block_gradient());
   operators.push_back(make_loss());
   operators.push_back(make_loss_layer());

@@ -89,8 +89,8 @@ std::vector<UnaryRow> hyperbolic_rows() {
 
 }  // namespace
 
-std::vector<OpDef> trigonometric_operators() {
-  std::vector<OpDef> operators;
+Operators trigonometric_operators() {
+  Operators operators;
   for (const auto& rows : {angle_rows(), hyperbolic_rows()})
     for (const UnaryRow& row : rows) add_unary(row, operators);
   return operators;

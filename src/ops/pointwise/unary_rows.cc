@@ -20,7 +20,7 @@ PointwiseSpec common_spec(const UnaryRow& row, std::string name, DTypeRule dtype
 
 }  // namespace
 
-void add_unary(const UnaryRow& row, std::vector<OpDef>& operators) {
+void add_unary(const UnaryRow& row, Operators& operators) {
   PointwiseSpec nd = common_spec(row, row.name, row.dtypes);
   nd.op.aliases = row.aliases;
   nd.op.python = row.nd_python;
@@ -34,8 +34,8 @@ void add_unary(const UnaryRow& row, std::vector<OpDef>& operators) {
   operators.push_back(pointwise(std::move(np)));
 }
 
-std::vector<OpDef> make_unary(const std::vector<UnaryRow>& rows) {
-  std::vector<OpDef> operators;
+Operators make_unary(const std::vector<UnaryRow>& rows) {
+  Operators operators;
   for (const UnaryRow& row : rows) add_unary(row, operators);
   return operators;
 }

@@ -28,7 +28,7 @@ struct UnaryRow {
 };
 
 // The operators of one row.
-void add_unary(const UnaryRow& row, std::vector<OpDef>& operators);
-std::vector<OpDef> make_unary(const std::vector<UnaryRow>& rows);
+void add_unary(const UnaryRow& row, Operators& operators);
+Operators make_unary(const std::vector<UnaryRow>& rows);
 
 }  // namespace headrace

@@ -252,6 +252,6 @@ OpDef pooling_tangent() {
 
 }  // namespace
 
-std::vector<OpDef> pooling_operators() { return {pooling(), pooling_gradient(), pooling_tangent()}; }
+Operators pooling_operators() { return {pooling(), pooling_gradient(), pooling_tangent()}; }
 
 }  // namespace headrace

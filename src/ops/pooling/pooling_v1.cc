@@ -73,7 +73,7 @@ std::vector<NDArray> pool_v1(std::span<const NDArray> in, const PoolingV1Attrs& 
 
 }  // namespace
 
-std::vector<OpDef> pooling_v1_operators() {
+Operators pooling_v1_operators() {
   return {general<PoolingV1Attrs>(
       {.name = "Pooling_v1",
        .python = {"nd.Pooling_v1"},

@@ -102,7 +102,7 @@ void calibrate(KernelContext& c, const CalibrateAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> calibrate_operators() {
+Operators calibrate_operators() {
   std::vector<double> counts, edges;
   for (int k = 0; k < 21; ++k) counts.push_back(21 - std::abs(k - 10));
   for (int k = 0; k < 22; ++k) edges.push_back(k / 10.5 - 1);

@@ -263,7 +263,7 @@ OpDef quantized_embedding() {
 
 }  // namespace
 
-std::vector<OpDef> quantized_element_operators() {
+Operators quantized_element_operators() {
   return {quantized_add(), quantized_multiply(), quantized_activation(), quantized_flatten(), quantized_embedding()};
 }
 

@@ -279,7 +279,7 @@ OpDef fully_connected() {
 
 }  // namespace
 
-std::vector<OpDef> intgemm_operators() {
+Operators intgemm_operators() {
   return {max_absolute(), prepare_data(), prepare_weight(), take_weight(), fully_connected()};
 }
 

@@ -397,7 +397,7 @@ OpDef quantized_norm() {
 
 }  // namespace
 
-std::vector<OpDef> quantized_layer_operators() {
+Operators quantized_layer_operators() {
   return {quantized_dense(),   product_range_operator(), quantized_convolution(),
           quantized_pooling(), quantized_concat(),       quantized_norm()};
 }

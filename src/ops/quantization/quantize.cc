@@ -208,8 +208,6 @@ OpDef quantize_asym() {
 
 }  // namespace
 
-std::vector<OpDef> quantize_operators() {
-  return {quantize(), quantize_v2(), dequantize(), requantize(), quantize_asym()};
-}
+Operators quantize_operators() { return {quantize(), quantize_v2(), dequantize(), requantize(), quantize_asym()}; }
 
 }  // namespace headrace

@@ -36,8 +36,8 @@ NDArray density(const NDArray& logarithm, const DensityAttrs& a) {
 
 // A distribution of one number whose density has the logarithm `formula` of (sample, parameters ...): that as an
 // operator, and the one for users.
-std::vector<OpDef> distribution(const std::string& name, const std::string& doc, std::vector<std::string> inputs,
-                                FormulaFn formula, SampleArray sample, std::vector<SampleArray> parameters) {
+Operators distribution(const std::string& name, const std::string& doc, std::vector<std::string> inputs,
+                       FormulaFn formula, SampleArray sample, std::vector<SampleArray> parameters) {
   std::vector<SampleArray> all{std::move(sample)};
   for (SampleArray& one : parameters) all.push_back(std::move(one));
   std::vector<SampleArray> alike = all;
@@ -115,13 +115,13 @@ OpDef dirichlet_operator() {
 
 }  // namespace
 
-std::vector<OpDef> density_operators() {
+Operators density_operators() {
   const SampleArray counts = values({0, 1, 2, 3, 1, 5}), positive = uniform({2, 3}, 0.5, 2);
   SampleArray whole = counts;
   whole.shape = {2, 3};
   const SampleArray parameter = uniform({2}, 0.5, 2), chance = uniform({2}, 0.2, 0.8);
-  std::vector<OpDef> operators;
-  const auto add = [&](std::vector<OpDef> some) { std::ranges::move(some, std::back_inserter(operators)); };
+  Operators operators;
+  const auto add = [&](Operators some) { operators.append(std::move(some)); };
   add(distribution("uniform", "uniform distributions from low to high, whether it lies there or not.",
                    {"sample", "low", "high"}, [](Expr, Expr low, Expr high) { return -log(high - low); }, positive,
                    {chance, uniform({2}, 1, 2)}));

@@ -311,7 +311,7 @@ const DistributionInfo& distribution_named(std::string_view name) {
   fail(ErrorKind::kValue, "'{}' is no distribution", name);
 }
 
-std::vector<OpDef> draw_operators() {
+Operators draw_operators() {
   return {
       draw(),
       by_numbers<LamAttrs>("exponential", "Samples of the exponential distribution with rate lam.", {.lam = 2}),

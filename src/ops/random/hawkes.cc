@@ -183,7 +183,7 @@ Sample sample() {
 
 }  // namespace
 
-std::vector<OpDef> hawkes_operators() {
+Operators hawkes_operators() {
   std::vector<std::string> backward_names{"head"};
   backward_names.insert(backward_names.end(), kNames.begin(), kNames.end());
   return {

@@ -361,6 +361,6 @@ OpDef candidates() {
 
 }  // namespace
 
-std::vector<OpDef> random_integer_operators() { return {randint(), shuffle(), choice(), candidates()}; }
+Operators random_integer_operators() { return {randint(), shuffle(), choice(), candidates()}; }
 
 }  // namespace headrace

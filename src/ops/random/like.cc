@@ -80,7 +80,7 @@ OpDef like(const std::string& distribution, const char* what, A sample = {}) {
 
 }  // namespace
 
-std::vector<OpDef> random_like_operators() {
+Operators random_like_operators() {
   return {like<UniformLikeAttrs>("uniform", "uniform distribution on [low, high)"),
           like<NormalLikeAttrs>("normal", "normal distribution"),
           like<LamLikeAttrs>("exponential", "exponential distribution with rate lam"),

@@ -221,6 +221,6 @@ OpDef np_multinomial() {
 
 }  // namespace
 
-std::vector<OpDef> multinomial_operators() { return {sample_multinomial(), multinomial_back(), np_multinomial()}; }
+Operators multinomial_operators() { return {sample_multinomial(), multinomial_back(), np_multinomial()}; }
 
 }  // namespace headrace

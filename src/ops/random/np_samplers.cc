@@ -297,7 +297,7 @@ OpDef bernoulli() {
 
 }  // namespace
 
-std::vector<OpDef> np_sampler_operators() {
+Operators np_sampler_operators() {
   return {
       sampler<UniformAttrs>("_npi_uniform", "Samples of the uniform distribution on [low, high).", draw_uniform),
       sampler<NormalAttrs>("_npi_normal", "Samples of the normal distribution. Raises ValueError for a negative scale.",

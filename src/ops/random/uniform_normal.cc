@@ -128,7 +128,7 @@ OpDef drawing(OpDef g, A sample) {
 
 }  // namespace
 
-std::vector<OpDef> uniform_normal_operators() {
+Operators uniform_normal_operators() {
   return {
       drawing<Kind::kUniform, Streams::kParallel, NdUniformAttrs>(
           {.name = "_random_uniform",

@@ -129,7 +129,7 @@ OpDef argmax_channel() {
 
 }  // namespace
 
-std::vector<OpDef> arg_reduce_operators() {
+Operators arg_reduce_operators() {
   return {legacy("argmax", true), legacy("argmin", false), numpy("argmax", true), numpy("argmin", false),
           argmax_channel()};
 }

@@ -48,8 +48,8 @@ struct ConstraintAttrs {
 
 }  // namespace
 
-std::vector<OpDef> check_operators() {
-  std::vector<OpDef> operators;
+Operators check_operators() {
+  Operators operators;
   operators.push_back(general<CloseAttrs>(
       {.name = "_contrib_allclose",
        .python = {"nd.contrib.allclose"},
@@ -73,7 +73,8 @@ std::vector<OpDef> check_operators() {
        .doc =
            "True, where all elements of a bool array are; what it is multiplied with is checked so. Raises "
            "ValueError with the text `msg` otherwise, when the result is waited for, and TypeError for other dtypes.",
-       .inputs = {"input"},
+       .inputs = {"x"},
+       .np_inputs = {"input"},
        .infer =
            [](Infer& i, const ConstraintAttrs&) {
              i.require(i.dtype(0) == DType::kBool, ErrorKind::kType, "a bool array is needed, got {}",

@@ -68,7 +68,7 @@ OpDef cumsum(const char* name, std::vector<std::string> python, const char* inpu
 
 }  // namespace
 
-std::vector<OpDef> cumsum_operators() {
+Operators cumsum_operators() {
   return {scan(), cumsum("cumsum", {"nd.cumsum"}, "a"), cumsum("_np_cumsum", {"np.cumsum", "ndarray.cumsum"}, "a")};
 }
 

@@ -49,7 +49,7 @@ OpDef numpy(Combine combine, const char* name, const char* word) {
 
 }  // namespace
 
-std::vector<OpDef> extreme_operators() {
+Operators extreme_operators() {
   return {extreme_gradient(), legacy(Combine::kMax, "max", "Largest"), legacy(Combine::kMin, "min", "Smallest"),
           numpy(Combine::kMax, "max", "Largest"), numpy(Combine::kMin, "min", "Smallest")};
 }

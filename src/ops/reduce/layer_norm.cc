@@ -146,6 +146,6 @@ OpDef rows_backward() {
 
 }  // namespace
 
-std::vector<OpDef> layer_norm_operators() { return {layer_norm(), rows_backward()}; }
+Operators layer_norm_operators() { return {layer_norm(), rows_backward()}; }
 
 }  // namespace headrace

@@ -214,6 +214,6 @@ OpDef numpy_norm() {
 
 }  // namespace
 
-std::vector<OpDef> linalg_norm_operators() { return {flagged_norm(), numpy_norm()}; }
+Operators linalg_norm_operators() { return {flagged_norm(), numpy_norm()}; }
 
 }  // namespace headrace

@@ -55,7 +55,7 @@ OpDef count_nonzero() {
 
 }  // namespace
 
-std::vector<OpDef> logic_operators() {
+Operators logic_operators() {
   return {
       quantifier("_np_all", {}, "all", Combine::kProd,
                  "Whether all elements along `axis` are true (not 0), as bool; true of nothing. Raises ValueError for "

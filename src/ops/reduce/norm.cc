@@ -165,7 +165,7 @@ OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
 
 }  // namespace
 
-std::vector<OpDef> norm_operators() {
+Operators norm_operators() {
   return {
       gradient_operator("_norm1_gradient", "gradient * sign(data)", [](Expr x, Expr, Expr dy) { return dy * sign(x); }),
       gradient_operator("_norm2_gradient", "gradient * data / result",

@@ -61,7 +61,7 @@ OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
 
 }  // namespace
 
-std::vector<OpDef> product_operators() {
+Operators product_operators() {
   return {
       gradient_operator("_prod_gradient", "gradient * result / data; NaN where data is 0.",
                         [](Expr x, Expr y, Expr dy) { return dy * y / x; }),

@@ -207,7 +207,7 @@ double softmax_scale(const SoftmaxAttrs& a, bool negate) {
   return negate ? -scale : scale;
 }
 
-std::vector<OpDef> softmax_operators() {
+Operators softmax_operators() {
   return {
       forward<false>(SoftmaxKind::kSoftmax,
                      {.name = "softmax",

@@ -227,6 +227,6 @@ OpDef quantile_operator() {
 
 }  // namespace
 
-std::vector<OpDef> statistics_operators() { return {average_operator(), percentile_operator(), quantile_operator()}; }
+Operators statistics_operators() { return {average_operator(), percentile_operator(), quantile_operator()}; }
 
 }  // namespace headrace

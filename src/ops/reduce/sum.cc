@@ -109,6 +109,6 @@ OpDef numpy_mean() {
 
 }  // namespace
 
-std::vector<OpDef> sum_operators() { return {sum_axes(), legacy_sum(), numpy_sum(), legacy_mean(), numpy_mean()}; }
+Operators sum_operators() { return {sum_axes(), legacy_sum(), numpy_sum(), legacy_mean(), numpy_mean()}; }
 
 }  // namespace headrace

@@ -179,7 +179,7 @@ OpDef moments() {
 
 }  // namespace
 
-std::vector<OpDef> variance_operators() {
+Operators variance_operators() {
   return {distance_gradient(), variance<false>("_npi_var", "var", "Variance"),
           variance<true>("_npi_std", "std", "Standard deviation"), moments()};
 }

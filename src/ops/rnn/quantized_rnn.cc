@@ -58,7 +58,7 @@ Sample quantized_sample(const RnnAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> quantized_rnn_operators() {
+Operators quantized_rnn_operators() {
   return {general<RnnAttrs>(
       {.name = "_contrib_quantized_rnn",
        .python = {"nd.contrib.quantized_rnn"},

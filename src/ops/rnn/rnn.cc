@@ -13,7 +13,7 @@ std::vector<NDArray> compose(std::span<const NDArray> in, const RnnAttrs& a) {
 
 }  // namespace
 
-std::vector<OpDef> rnn_operators() {
+Operators rnn_operators() {
   return {general<RnnAttrs>({
       .name = "RNN",
       .aliases = {"_npx_rnn"},

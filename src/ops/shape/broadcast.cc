@@ -196,7 +196,7 @@ Raises ValueError when an extent is neither 1 nor the one wanted.)",
 
 }  // namespace
 
-std::vector<OpDef> broadcast_operators() {
+Operators broadcast_operators() {
   return {
       broadcast_shape(),
       expanding<BroadcastToAttrs>({.name = "broadcast_to",

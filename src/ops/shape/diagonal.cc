@@ -159,7 +159,8 @@ OpDef np_diag() {
       .name = "_np_diag",
       .python = {"np.diag"},
       .doc = "Diagonal k of a matrix; of a vector, the matrix with it on diagonal k.",
-      .inputs = {"v"},
+      .inputs = {"array"},
+      .np_inputs = {"v"},
       .compose = [](std::span<const NDArray> in, const OffsetAttrs& a) { return diag(in[0], a.k, 0, 1); },
       .samples = {uniform({3, 4}), {{uniform({3})}, make_attrs(OffsetAttrs{1})}},
   });
@@ -170,7 +171,8 @@ OpDef np_diagflat() {
       .name = "_np_diagflat",
       .python = {"np.diagflat"},
       .doc = "The matrix with the flattened array on diagonal k.",
-      .inputs = {"v"},
+      .inputs = {"array"},
+      .np_inputs = {"v"},
       .compose =
           [](std::span<const NDArray> in, const OffsetAttrs& a) {
             return diag(call("_reshape_to", {in[0]}, {{"shape", Shape{in[0].size()}}}), a.k, 0, 1);
@@ -263,7 +265,7 @@ OpDef triangle() {
 
 }  // namespace
 
-std::vector<OpDef> diagonal_operators() {
+Operators diagonal_operators() {
   return {diagonal(), diagonal_scatter(), nd_diag(),        np_diag(),        np_diagflat(),
           trace(),    diagonal_places(),  triangle<true>(), triangle<false>()};
 }

@@ -109,6 +109,6 @@ OpDef polyval_operator() {
 
 }  // namespace
 
-std::vector<OpDef> difference_operators() { return {diff_operator(), ediff1d_operator(), polyval_operator()}; }
+Operators difference_operators() { return {diff_operator(), ediff1d_operator(), polyval_operator()}; }
 
 }  // namespace headrace

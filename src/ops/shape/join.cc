@@ -272,7 +272,7 @@ NDArray column(const NDArray& array) {
 
 }  // namespace
 
-std::vector<OpDef> join_operators() {
+Operators join_operators() {
   return {
       concat(),
       rnn_param_concat(),

@@ -374,6 +374,6 @@ OpDef pad_back_op() {
 
 }  // namespace
 
-std::vector<OpDef> pad_operators() { return {nd_pad(), np_pad(), pairs_pad(), pad(), pad_back_op()}; }
+Operators pad_operators() { return {nd_pad(), np_pad(), pairs_pad(), pad(), pad_back_op()}; }
 
 }  // namespace headrace

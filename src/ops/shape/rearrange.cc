@@ -241,7 +241,7 @@ OpDef resize() {
 
 }  // namespace
 
-std::vector<OpDef> rearrange_operators() {
+Operators rearrange_operators() {
   return {roll(),
           rot90(),
           flip_along<0>("_np_flipud", "np.flipud", "A view with the first axis reversed."),

@@ -138,7 +138,8 @@ OpDef nd_reshape() {
 
 The shape may hold codes, matched with the input's axes from left to right (from right to left with reverse=True):
 0 copies an extent; -1 is inferred from the number of elements (at most once); -2 copies all remaining extents;
--3 multiplies two extents; -4 splits one extent into the next two numbers, one of which may be -1.
+-3 multiplies two extents; -4 splits one extent into the next two numbers, one of which may be -1. With reverse=True
+the two stand before -4, for the codes are read from right to left, too.
 For an input of shape (2, 3, 4): (4, 0, 2) gives (4, 3, 2), (-3, 4) gives (6, 4), (-4, 1, 2, -2) gives (1, 2, 3, 4).
 Raises ValueError when the new shape is smaller and MXNetError when it does not fit otherwise.)",
        .complete =
@@ -180,7 +181,8 @@ OpDef npx_reshape() {
        .doc = R"(The same elements under a new shape; a view where strides allow it.
 
 Codes: -1 is inferred; -2 copies an extent; -3 drops an axis of extent 1; -4 copies all remaining extents; -5 multiplies
-two extents; -6 splits one extent into the next two numbers. With reverse=True codes are matched from the last axis.
+two extents; -6 splits one extent into the next two numbers. With reverse=True codes are read and matched from the last
+one, so the two numbers stand before -6.
 Raises ValueError when the new shape is smaller and MXNetError when it does not fit otherwise.)",
        .inputs = {"a"},
        .complete =
@@ -407,7 +409,7 @@ OpDef atleast(const char* name, const char* python, const char* doc) {
 
 }  // namespace
 
-std::vector<OpDef> reshape_operators() {
+Operators reshape_operators() {
   return {reshape_to(),
           nd_reshape(),
           np_reshape(),

@@ -56,15 +56,18 @@ struct Item {
   int64_t literal = 0, left = 0, right = 0;
 };
 
-std::vector<Item> parse(const Shape& codes, Code (*meaning)(int64_t, const char*), const char* operation) {
+// Of codes in the order in which they apply; `given` is how the caller wrote them.
+std::vector<Item> parse(const Shape& order, Code (*meaning)(int64_t, const char*), const Shape& given,
+                        const char* operation) {
   std::vector<Item> items;
-  for (size_t i = 0; i < codes.size(); ++i) {
-    Item item{meaning(codes[i], operation), codes[i]};
+  for (size_t i = 0; i < order.size(); ++i) {
+    Item item{meaning(order[i], operation), order[i]};
     if (item.code == Code::kSplit) {
-      check(i + 2 < codes.size(), ErrorKind::kRuntime, "{}: the split code {} in {} needs two extents after it",
-            operation, codes[i], to_string(codes));
-      item.left = codes[++i];
-      item.right = codes[++i];
+      check(i + 2 < order.size(), ErrorKind::kRuntime,
+            "{}: the split code {} in {} needs two extents after it (before it with reverse=True)", operation, order[i],
+            to_string(given));
+      item.left = order[++i];
+      item.right = order[++i];
     }
     items.push_back(item);
   }
@@ -159,8 +162,8 @@ class Resolver {
     if (right < 0) right = extent == -1 ? -1 : extent / left;
     check(extent == -1 || left * right == extent, ErrorKind::kRuntime, "{}: {} cannot be split into {} x {}",
           operation_, extent, left, right);
-    out_.push_back(reverse_ ? right : left);
-    out_.push_back(reverse_ ? left : right);
+    out_.push_back(left);
+    out_.push_back(right);
   }
 
   Shape in_;
@@ -184,14 +187,13 @@ void check_size(const Shape& in, const Shape& result, const Shape& codes, const 
 
 Shape resolve(const Shape& in, const Shape& codes, bool reverse, Code (*meaning)(int64_t, const char*),
               const char* operation) {
-  std::vector<Item> items = parse(codes, meaning, operation);
-  Shape axes = in;
+  Shape axes = in, order = codes;
   if (reverse) {
-    std::reverse(items.begin(), items.end());
+    std::reverse(order.begin(), order.end());
     std::reverse(axes.begin(), axes.end());
   }
   Resolver resolver(std::move(axes), codes, reverse, operation);
-  for (const Item& item : items) resolver.apply(item);
+  for (const Item& item : parse(order, meaning, codes, operation)) resolver.apply(item);
   Shape result = resolver.finish();
   if (!is_open(in) && !is_open(result)) check_size(in, result, codes, operation);
   return result;

@@ -9,7 +9,8 @@
 namespace headrace {
 
 // nd.reshape: 0 copies an extent, -1 is inferred, -2 copies all the rest, -3 merges two, -4 splits one into the next
-// two (one of which may be -1). With `reverse`, codes are matched from the last axis backwards.
+// two (one of which may be -1). With `reverse`, codes are read and matched from the last one backwards, so the two
+// extents of a split stand before its code.
 Shape resolve_nd_reshape(const Shape& in, const Shape& codes, bool reverse, const char* operation);
 
 // npx.reshape: -1 is inferred, -2 copies an extent, -3 drops an axis of extent 1, -4 copies all the rest, -5 merges

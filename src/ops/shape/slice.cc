@@ -258,7 +258,7 @@ OpDef slice_assign_scalar() {
 
 }  // namespace
 
-std::vector<OpDef> slice_operators() {
+Operators slice_operators() {
   return {
       slicing<SliceAttrs>(
           {.name = "slice",

@@ -183,7 +183,7 @@ OpDef splitting(OpDef g) {
 
 }  // namespace
 
-std::vector<OpDef> split_operators() {
+Operators split_operators() {
   return {
       splitting<SliceChannelAttrs>(
           {.name = "SliceChannel",

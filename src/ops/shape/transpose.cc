@@ -155,7 +155,7 @@ OpDef row_major() {
 
 }  // namespace
 
-std::vector<OpDef> transpose_operators() {
+Operators transpose_operators() {
   return {
       row_major(),
       transposing<TransposeAttrs>({.name = "transpose",

@@ -63,7 +63,7 @@ void gradient(Gradient& g, const SketchAttrs&) {
 
 }  // namespace
 
-std::vector<OpDef> count_sketch_operators() {
+Operators count_sketch_operators() {
   return {general<SketchAttrs>(
       {.name = "_contrib_count_sketch",
        .python = {"nd.contrib.count_sketch"},

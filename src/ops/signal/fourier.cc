@@ -83,7 +83,7 @@ OpDef fourier(const char* name, const char* doc, bool inverse, std::vector<Sampl
 
 }  // namespace
 
-std::vector<OpDef> fourier_operators() {
+Operators fourier_operators() {
   return {fourier("fft",
                   "Fourier transforms of real numbers along the last axis, as pairs of real and imaginary part: (..., "
                   "n) gives (..., 2 n). Raises TypeError for data that are not floats.",

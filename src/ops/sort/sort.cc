@@ -233,6 +233,6 @@ OpDef topk() {
 
 }  // namespace
 
-std::vector<OpDef> sort_operators() { return {sort(), argsort(), numpy_sort(), numpy_argsort(), topk()}; }
+Operators sort_operators() { return {sort(), argsort(), numpy_sort(), numpy_argsort(), topk()}; }
 
 }  // namespace headrace

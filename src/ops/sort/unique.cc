@@ -234,6 +234,6 @@ OpDef histogram() {
 
 }  // namespace
 
-std::vector<OpDef> unique_operators() { return {unique(), bincount(), histogram()}; }
+Operators unique_operators() { return {unique(), bincount(), histogram()}; }
 
 }  // namespace headrace

@@ -91,7 +91,7 @@ auto when(StorageKind kind) {
 
 }  // namespace
 
-std::vector<OpDef> cast_storage_operators() {
+Operators cast_storage_operators() {
   return {general<CastStorageAttrs>(
       {.name = "cast_storage",
        .python = {"nd.cast_storage", "NDArray.tostype"},

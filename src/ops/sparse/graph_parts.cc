@@ -263,6 +263,6 @@ OpDef graph_compact() {
 
 }  // namespace
 
-std::vector<OpDef> graph_part_operators() { return {edge_id(), adjacency(), subgraph(), graph_compact()}; }
+Operators graph_part_operators() { return {edge_id(), adjacency(), subgraph(), graph_compact()}; }
 
 }  // namespace headrace

@@ -256,7 +256,7 @@ OpDef sampling(bool is_weighted, OpDef op) {
 
 }  // namespace
 
-std::vector<OpDef> graph_sample_operators() {
+Operators graph_sample_operators() {
   return {
       sampling(false, {.name = "_contrib_dgl_csr_neighbor_uniform_sample",
                        .python = {"nd.contrib.dgl_csr_neighbor_uniform_sample"},

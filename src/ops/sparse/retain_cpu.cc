@@ -62,7 +62,7 @@ void retain_dense(KernelContext& c, const NoAttrs&) {
 
 }  // namespace
 
-std::vector<OpDef> retain_operators() {
+Operators retain_operators() {
   return {general(
       {.name = "_sparse_retain",
        .python = {"nd.sparse_retain"},

@@ -161,7 +161,7 @@ void reduce_all_rows(SparseContext& c, const Attrs& attrs) {
   run_call(c.op(), attrs, {&from, 1}, {&result, 1}, c.ticket());
 }
 
-std::vector<OpDef> row_scale_operators() {
+Operators row_scale_operators() {
   return {general<NoAttrs>({.name = "_scale_rows",
                             .doc = "data * factors, one factor for each row. Raises ValueError for another number of "
                                    "factors.",

@@ -41,7 +41,7 @@ void refuse_dense(KernelContext& c, const CountAttrs&) {
 
 }  // namespace
 
-std::vector<OpDef> stored_count_operators() {
+Operators stored_count_operators() {
   return {general<CountAttrs>(
       {.name = "_contrib_getnnz",
        .python = {"nd.contrib.getnnz"},

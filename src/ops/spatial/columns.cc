@@ -219,6 +219,6 @@ OpDef col2im() {
 
 }  // namespace
 
-std::vector<OpDef> column_operators() { return {im2col(), col2im()}; }
+Operators column_operators() { return {im2col(), col2im()}; }
 
 }  // namespace headrace

@@ -237,6 +237,6 @@ OpDef correlation_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> correlation_operators() { return {correlation(), correlation_gradient()}; }
+Operators correlation_operators() { return {correlation(), correlation_gradient()}; }
 
 }  // namespace headrace

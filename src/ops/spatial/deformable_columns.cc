@@ -230,8 +230,6 @@ Shape deformable_windows(const char* name, const DeformableWindow& w, int64_t he
   return windows;
 }
 
-std::vector<OpDef> deformable_column_operators() {
-  return {columns(), columns_gradient(false), columns_gradient(true)};
-}
+Operators deformable_column_operators() { return {columns(), columns_gradient(false), columns_gradient(true)}; }
 
 }  // namespace headrace

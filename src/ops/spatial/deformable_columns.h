@@ -23,6 +23,6 @@ struct DeformableWindow {
 Shape deformable_windows(const char* name, const DeformableWindow& window, int64_t height, int64_t width);
 
 // _deformable_columns and its gradient.
-std::vector<OpDef> deformable_column_operators();
+Operators deformable_column_operators();
 
 }  // namespace headrace

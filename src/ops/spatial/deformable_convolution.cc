@@ -176,8 +176,8 @@ OpDef modulated_convolution() {
 
 }  // namespace
 
-std::vector<OpDef> deformable_operators() {
-  std::vector<OpDef> operators = deformable_column_operators();
+Operators deformable_operators() {
+  Operators operators = deformable_column_operators();
   operators.push_back(deformable_convolution());
   operators.push_back(modulated_convolution());
   return operators;

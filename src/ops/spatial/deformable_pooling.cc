@@ -281,6 +281,6 @@ OpDef region_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> deformable_pooling_operators() { return {region_pooling(), region_gradient()}; }
+Operators deformable_pooling_operators() { return {region_pooling(), region_gradient()}; }
 
 }  // namespace headrace

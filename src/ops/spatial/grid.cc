@@ -166,6 +166,6 @@ OpDef grid_gradient() {
 
 }  // namespace
 
-std::vector<OpDef> grid_operators() { return {grid_generator(), grid_gradient()}; }
+Operators grid_operators() { return {grid_generator(), grid_gradient()}; }
 
 }  // namespace headrace

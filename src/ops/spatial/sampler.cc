@@ -186,6 +186,6 @@ OpDef spatial_transformer() {
 
 }  // namespace
 
-std::vector<OpDef> sampler_operators() { return {bilinear_sampler(), sampler_gradient(), spatial_transformer()}; }
+Operators sampler_operators() { return {bilinear_sampler(), sampler_gradient(), spatial_transformer()}; }
 
 }  // namespace headrace

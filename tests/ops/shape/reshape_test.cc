@@ -28,7 +28,8 @@ TEST(ReshapeCodes, MeanWhatMxnetDocuments) {
       {{10, 5, 4}, {-1, 0}, {50, 4}, true},
       {{0, 3}, {-1, 3}, {0, 3}},
       {{2, 6}, {0, -4, 2, -1}, {2, 2, 3}},
-      {{8, 6}, {-4, 2, -1, 0}, {2, 4, 6}, true},
+      {{8, 6}, {2, -1, -4, 0}, {2, 4, 6}, true},
+      {{2, 12}, {-2, 4, 3, -4}, {2, 4, 3}, true},
   };
   for (const Case& c : cases)
     EXPECT_EQ(resolve_nd_reshape(c.in, c.codes, c.reverse, "reshape"), c.expected) << std::string(to_string(c.codes));

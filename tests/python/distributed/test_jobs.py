@@ -3,7 +3,6 @@
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -13,6 +12,9 @@ import time
 
 import numpy
 import pytest
+
+from headrace._certificates import make_certificates
+from headrace.launch import main
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SECONDS = 120  # that a job may take on a busy machine
@@ -170,26 +172,41 @@ def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
     """A folder with the certificates of a job."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl to make certificates with")
     folder = tmp_path_factory.mktemp("certificates")
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    (folder / "extension").write_text("subjectAltName=DNS:headrace\n")
-    for arguments in (
-        ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=job"],
-        ["req", *key, "-keyout", "key.pem", "-out", "request", "-subj", "/CN=headrace"],
-        ["x509", "-req", "-in", "request", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"]
-        + ["-out", "cert.pem", "-days", "2", "-extfile", "extension"],
-    ):
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
+    make_certificates(folder)
     return folder
 
 
-def test_processes_with_certificates_work_together(certificates, monkeypatch):
-    monkeypatch.setenv("HEADRACE_CERTIFICATES", str(certificates))
-    job = launch("nothing", program="exchange")
-    assert job.returncode == 0, job.stdout + job.stderr
-    assert lines_of(job) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+def test_certificates_leave_nothing_to_make_more_with(certificates):
+    assert sorted(file.name for file in certificates.iterdir()) == ["ca.pem", "cert.pem", "key.pem"]
+    assert (certificates / "key.pem").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("options", [[], ["--plain"]])
+def test_a_job_has_certificates_unless_told_otherwise(options):
+    look = "import os, sys; sys.stdout.write(os.environ.get('HEADRACE_CERTIFICATES', 'none'))"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "1", *options, sys.executable, "-c", look]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    folder = job.stdout.strip().removeprefix("[worker 0] ")
+    assert job.returncode == 0 and (folder == "none") == bool(options), job.stdout + job.stderr
+    assert not pathlib.Path(folder).exists()  # it ends with the job
+
+
+def test_without_openssl_there_is_a_way_out(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="apt install openssl.*--plain"):
+        main(["-n", "1", sys.executable, "-c", "pass"])
+
+
+@pytest.mark.parametrize(("restart", "status"), [("2", 0), ("1", 7)])
+def test_a_job_that_fails_is_started_again(restart, status):
+    program = "import os, sys; sys.exit(7 if os.environ['HEADRACE_RESTARTS'] < '2' else 0)"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "1", "--plain", "--restart", restart]
+    job = subprocess.run(
+        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert job.returncode == status, job.stdout + job.stderr
+    assert job.stderr.count("starting the job again") == int(restart)
 
 
 def test_who_has_no_certificate_is_refused(certificates, monkeypatch):

@@ -8,6 +8,7 @@ import sys
 
 import numpy
 import pytest
+import recorded
 
 from headrace import autograd, gluon, nd, np, npx, sym
 from headrace.gluon import nn
@@ -62,10 +63,10 @@ def resnet_thin():
 
 
 @pytest.fixture(params=[mlp_np, lenet, resnet_thin], ids=lambda make: make.__name__)
-def network(interop, request):
+def network(request):
     """A network with MXNet's parameters, its input, the output it should give, and the folder of all that."""
     name = request.param.__name__
-    folder = interop / "networks" / name
+    folder = recorded.network(name)
     meta = json.loads((folder / "meta.json").read_text())
     if meta["mode"] == "np":
         npx.set_np()
@@ -112,9 +113,9 @@ NETWORKS = ["foreach_loop", "lenet", "mlp_np", "np_attention", "resnet_thin", "s
 
 
 @pytest.fixture(params=NETWORKS)
-def imported(interop, request):
+def imported(request):
     """A network made of MXNet's files, its inputs, the folder, and what meta.json says."""
-    folder = interop / "networks" / request.param
+    folder = recorded.network(request.param)
     meta = json.loads((folder / "meta.json").read_text())
     if meta["mode"] == "np":
         npx.set_np()
@@ -166,13 +167,9 @@ def test_imports_give_the_gradients(imported):
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_json_comes_back_byte_for_byte(interop, name):
-    file = (
-        interop
-        / "networks"
-        / name
-        / json.loads((interop / "networks" / name / "meta.json").read_text())["symbol"]
-    )
+def test_json_comes_back_byte_for_byte(name):
+    folder = recorded.network(name)
+    file = folder / json.loads((folder / "meta.json").read_text())["symbol"]
     text = file.read_text(encoding="utf-8")
     if "is_np_shape" in text:
         npx.set_np()
@@ -184,7 +181,7 @@ def test_json_comes_back_byte_for_byte(interop, name):
 
 BUILT = """
 import sys, numpy
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {folders!r}
 import test_interop_networks as t
 from headrace import nd, np, npx
 from headrace.gluon import nn
@@ -203,10 +200,10 @@ net.export({out!r})
 
 
 @pytest.mark.parametrize("name", ["mlp_np", "lenet", "resnet_thin"])
-def test_exports_equal_mxnets(interop, tmp_path, name):
-    folder = interop / "networks" / name
+def test_exports_equal_mxnets(tmp_path, name):
+    folder = recorded.network(name)
     program = BUILT.format(
-        tests=str(pathlib.Path(__file__).parent),
+        folders=[str(pathlib.Path(__file__).parent), str(pathlib.Path(recorded.__file__).parent)],
         folder=str(folder),
         np=name.endswith("np"),
         prefix=name.partition("_")[0] + "_",

@@ -4,6 +4,7 @@ import json
 
 import numpy
 import pytest
+import recorded
 
 import headrace as hr
 from headrace import autograd, gluon, nd, np, npx
@@ -261,8 +262,8 @@ class Tagger(nn.HybridBlock):
 
 
 @pytest.mark.parametrize("hybrid", [False, True])
-def test_a_network_of_mxnet(interop, hybrid):
-    folder = interop / "networks" / "seq_lstm"
+def test_a_network_of_mxnet(hybrid):
+    folder = recorded.network("seq_lstm")
     meta = json.loads((folder / "meta.json").read_text())
     net = Tagger(prefix="seqlstm_")
     net.collect_params().load(str(folder / meta["params"]))

@@ -122,12 +122,19 @@ def test_checkpoints_continue_where_training_stopped(symbol, data_iter, tmp_path
 
 def test_a_monitor_watches_training(symbol, data_iter, caplog):
     caplog.set_level(logging.INFO)
-    fitted(symbol, data_iter, num_epoch=1, monitor=mx.mon.Monitor(4, pattern=".*output|fc2_bias", sort=True))
+    fitted(symbol, data_iter, num_epoch=1, monitor=mx.mon.Monitor(4, pattern=".*output$|fc2_bias", sort=True))
     lines = [message for message in caplog.messages if message.startswith("Batch:")]
     assert [line.split()[1:3] for line in lines] == [
         [step, name]
         for step in ("1", "5")
-        for name in ("fc1_output", "fc2_bias", "fc2_output", "relu_output", "softmax_output")
+        for name in (
+            "fc1_output",
+            "fc2_bias",
+            "fc2_output",
+            "relu_backward_output",
+            "relu_output",
+            "softmax_output",
+        )
     ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import headrace as mx
-from headrace.mxnet import contrib, library, misc, rtc
+from headrace.mxnet import _np_fallback, _np_fallback_linalg, contrib, library, misc, rtc
 from headrace.mxnet.numpy_op_signature import _get_builtin_op
 
 
@@ -121,3 +121,8 @@ def test_names_that_answer_protocols_of_numpy():
     with pytest.raises(RuntimeError, match="fails with NumPy array function protocol failed .* why"):
         fails()
     assert protocol.with_array_ufunc_protocol(lambda: 3)() is None
+
+
+def test_functions_that_mxnet_leaves_to_numpy():
+    assert _np_fallback.interp is mx.np.interp and "interp" in _np_fallback.__all__
+    assert _np_fallback_linalg.qr is mx.np.linalg.qr

@@ -93,6 +93,57 @@ def test_views_share_memory(name):
     assert np.shares_memory(x, SAME_AS_NUMPY[name](np, x))
 
 
+OWN_MEMORY = {
+    "transpose": lambda x: x.transpose(),
+    "T": lambda x: x.T,
+    "swapaxes": lambda x: nd.swapaxes(x, 0, 2),
+    "moveaxis": lambda x: nd.moveaxis(x, 0, 2),
+    "expand_dims": lambda x: x.expand_dims(0),
+    "squeeze": lambda x: x.squeeze(axis=1),
+    "flatten": lambda x: x.flatten(),
+    "reshape": lambda x: nd.reshape(x, shape=(-1, 2)),
+    "reshape_like": lambda x: nd.reshape_like(x, x),
+    "slice": lambda x: x.slice(begin=(1, 0), end=(3, 1)),
+    "slice_axis": lambda x: nd.slice_axis(x, axis=2, begin=0, end=4),
+    "slice_like": lambda x: nd.slice_like(x, nd.ones((2, 1, 2))),
+    "flip": lambda x: nd.flip(x, axis=0),
+    "split": lambda x: nd.split(x, 2, axis=0)[1],
+    "split_v2": lambda x: nd.split_v2(x, (1,))[1],
+    "BlockGrad": lambda x: nd.BlockGrad(x),
+}
+
+
+@pytest.mark.parametrize("rows", [4, 4096])  # large arrays share memory until one is written
+@pytest.mark.parametrize("name", OWN_MEMORY)
+def test_results_of_nd_functions_have_memory_of_their_own(name, rows):
+    x = nd.arange(rows * 8).reshape((rows, 1, 8))
+    x.attach_grad()
+    with autograd.record():
+        y = OWN_MEMORY[name](x)
+    kept = y.asnumpy()
+    x[:] = -1
+    numpy.testing.assert_array_equal(y.asnumpy(), kept)
+    y.backward()
+    assert x.grad.sum().asscalar() == (0 if name == "BlockGrad" else kept.size)
+    z = OWN_MEMORY[name](x)
+    z[:] = 5
+    assert (x.asnumpy() == -1).all()
+
+
+def test_nd_arrays_that_share_memory():
+    x = nd.zeros((4, 1, 8))
+    for view in (
+        x.reshape((4, 8)),
+        x[1:3],
+        x.expand_dims(0, inplace=True),
+        x.squeeze(inplace=True),
+        x.flatten(inplace=True),
+    ):
+        before = x.sum().asscalar()
+        view += 1
+        assert x.sum().asscalar() == before + view.size
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int32", "int64", "uint8", "bool"])
 def test_every_dtype_moves(dtype):
     host = (X % 2).astype(dtype)
@@ -142,6 +193,25 @@ def test_splits_in_all_spellings():
     assert squeezed[0].shape == (3, 4)
 
 
+@pytest.mark.parametrize(
+    "part_of",
+    [
+        lambda x: nd.slice(x, (0,), (1,)),
+        lambda x: x.slice(begin=(None, 1), end=(None, 3)),
+        lambda x: nd.slice_like(x, nd.zeros((1, 3, 4))),
+    ],
+)
+def test_slices_by_name_are_copies(part_of):
+    x = nd.array(X)
+    part = part_of(x)
+    part[:] = 0
+    numpy.testing.assert_array_equal(x.asnumpy(), X)
+    part = part_of(x)
+    before = part.asnumpy()
+    x[:] = 0
+    numpy.testing.assert_array_equal(part.asnumpy(), before)
+
+
 def test_legacy_names():
     x = nd.array(X)
     numpy.testing.assert_array_equal(nd.slice(x, (0, None), (1, 3), (None, 2)).asnumpy(), X[0:1, :3:2])
@@ -159,6 +229,10 @@ def test_legacy_names():
         nd.space_to_depth(nd.depth_to_space(image, 2), 2).asnumpy(), image.asnumpy()
     )
     assert npx.reshape(np.array(X), (-2, -6, 3, 1, -4)).shape == (2, 3, 1, 4)
+    assert npx.reshape(np.array(X), (-4, 2, -1, -6), reverse=True).shape == (2, 3, 2, 2)
+    assert x.reshape((-2, 2, -1, -4), reverse=True).shape == (2, 3, 2, 2)
+    with pytest.raises(MXNetError, match="needs two extents"):
+        x.reshape((-2, -4, 2, 2), reverse=True)
 
 
 def test_diagonals_beyond_the_matrix_are_empty():

@@ -260,6 +260,67 @@ def test_monitor_callback(layer):
     assert len(seen) == 9
 
 
+def test_monitor_callback_sees_gradients(layer):
+    symbol = sym.LinearRegressionOutput(sym.Activation(layer, act_type="relu", name="act"), name="out")
+    executor = symbol.simple_bind(mx.cpu(), {"fc_weight": "write", "fc_bias": "add"}, data=(1, 2))
+    executor.arg_dict["data"][:] = nd.array([[1, 2]])
+    executor.arg_dict["fc_weight"][:] = nd.array([[1, 1], [0, -1]])
+    executor.arg_dict["out_label"][:] = 1
+    seen = {}
+    executor.set_monitor_callback(lambda name, array: seen.update({name.decode(): array.asnumpy().tolist()}))
+    for step in (1, 2):
+        seen.clear()
+        executor.forward(is_train=True)
+        assert list(seen) == ["fc_output", "act_output", "out_output"]
+        executor.backward()
+        assert list(seen.items())[3:] == [
+            ("out_backward_output0", [[1, -0.5]]),
+            ("out_backward_output1", [[0, 0]]),
+            ("act_backward_output", [[1, 0]]),
+            ("fc_backward_output0", [[1, 1]]),  # of data, for which nobody asked
+            ("fc_backward_output1", [[1, 2], [0, 0]]),
+            ("fc_backward_output2", [1, 0]),
+        ]
+        assert executor.grad_dict["fc_weight"].asnumpy().tolist() == [[1, 2], [0, 0]]
+        assert executor.grad_dict["fc_bias"].asnumpy().tolist() == [step, 0]
+
+
+def test_monitor_callback_sees_what_each_operator_contributes():
+    x = sym.var("x")
+    executor = sym.broadcast_mul(sym.exp(x, name="e"), x, name="m").simple_bind(mx.cpu(), x=(1,))
+    seen = {}
+    executor.set_monitor_callback(
+        lambda name, array: seen.update({name.decode(): float(array.sum().asscalar())})
+    )
+    executor.forward(is_train=True)
+    executor.backward(nd.array([2]))
+    assert seen == {
+        "e_output": 1,
+        "m_output": 0,
+        "m_backward_output0": 0,
+        "m_backward_output1": 2,
+        "e_backward_output": 0,
+    }
+    assert executor.grad_dict["x"].asscalar() == 2
+
+
+def test_monitor_callback_sees_the_run_whose_results_are_given():
+    symbol = sym.Dropout(sym.BatchNorm(sym.var("x"), name="bn", fix_gamma=False), name="drop")
+    executor = symbol.simple_bind(mx.cpu(), x=(50, 2))
+    executor.arg_dict["x"][:] = nd.random.normal(shape=(50, 2))
+    executor.arg_dict["bn_gamma"][:] = executor.arg_dict["bn_beta"][:] = 1
+    seen = {}
+    executor.set_monitor_callback(lambda name, array: seen.update({name.decode(): array.asnumpy()}))
+    (output,) = executor.forward(is_train=True)
+    assert (seen["drop_output"] == output.asnumpy()).all()
+    mean = executor.arg_dict["x"].asnumpy().mean(0)
+    moved = executor.aux_dict["bn_moving_mean"].asnumpy()
+    numpy.testing.assert_allclose(moved, 0.1 * mean, rtol=1e-4, atol=1e-6)  # once
+    executor.backward(nd.ones((50, 2)))
+    assert (seen["drop_backward_output"] == 2 * (output.asnumpy() != 0)).all()
+    numpy.testing.assert_array_equal(seen["bn_backward_output2"], executor.grad_dict["bn_beta"].asnumpy())
+
+
 def test_debug_str(layer):
     executor = layer.simple_bind(mx.cpu(), data=(1, 2))
     assert "FullyConnected" in executor.debug_str()

@@ -34,6 +34,15 @@ def to_host(data):
     return data.asnumpy() if isinstance(data, NDArray) else numpy.asarray(data)
 
 
+def to_view(array):
+    """The values of an NDArray as a NumPy array that may share its memory: only to be read, and soon."""
+    array.wait_to_read()
+    try:
+        return numpy.asarray(memoryview(array))
+    except TypeError:  # a dtype that NumPy lacks, or memory of another device
+        return array.asnumpy()
+
+
 def map_arrays(fn, kind, batch):
     """`batch`, a nesting of lists and tuples, with `fn` applied to what in it is of type `kind`."""
     if isinstance(batch, kind):

@@ -16,7 +16,7 @@ from multiprocessing import reduction
 
 import numpy
 
-from ... import _semantics
+from ... import _generator, _semantics
 from ..._arrays import NDArray
 from ._host import to_array
 from ._shared_memory import Segment, layout
@@ -46,8 +46,8 @@ def _pickle(batch, buffer_callback=None):
 class Worker:
     """`fetch(rows)` makes a batch.
 
-    The random generators of Python and NumPy start anew for each batch, from `seed` and the number of the
-    batch: so random transforms give the same whichever worker a batch falls to.
+    The random generators of Python, of NumPy and of operators start anew for each batch, from `seed` and the
+    number of the batch: so random transforms give the same whichever worker a batch falls to.
     """
 
     def __init__(self, connection, fetch, seed):
@@ -77,6 +77,7 @@ class Worker:
             seed = zlib.crc32(b"%d %d" % (self._seed, request))
             random.seed(seed)
             numpy.random.seed(seed)
+            _generator.seed(seed)
             batch = self._fetch(rows)
             buffers = []
             body = _pickle(batch, lambda buffer: buffers.append(buffer.raw()))

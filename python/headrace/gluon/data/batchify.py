@@ -5,7 +5,7 @@ import numpy
 from ... import ndarray as _nd
 from ... import numpy as _np
 from ..._arrays import NDArray, NpArray
-from ._host import to_array, to_host
+from ._host import to_array, to_host, to_view
 
 __all__ = ["default_batchify_fn", "Stack", "Pad", "Append", "Group", "AsList"]
 
@@ -22,9 +22,7 @@ def default_batchify_fn(data):
 
 def host_batchify(data):
     """As `default_batchify_fn`, with NumPy arrays for the result: what worker processes run."""
-    return _collate(
-        data, lambda arrays: numpy.stack([array.asnumpy() for array in arrays]), lambda host: host
-    )
+    return _collate(data, lambda arrays: numpy.stack([to_view(array) for array in arrays]), lambda host: host)
 
 
 def _collate(items, stack, finish):
@@ -60,7 +58,15 @@ def _stack_arrays(arrays):
 
 
 class Stack:
-    """Items of one shape, stacked along a new first axis."""
+    """Items of one shape, stacked along a new first axis.
+
+    Examples
+    --------
+    >>> gluon.data.batchify.Stack()([[1, 2], [3, 4]])
+    [[1 2]
+     [3 4]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def __call__(self, data):
         return default_batchify_fn(data)
@@ -71,6 +77,13 @@ class Pad:
 
     `val` is the padding value. `dtype` is that of the result (default: of the items). `ret_length=True` gives
     a pair: the batch, and the int32 sizes that the items had along the first axis.
+
+    Examples
+    --------
+    >>> gluon.data.batchify.Pad(val=0)([[1, 2, 3], [4]])
+    [[1 2 3]
+     [4 0 0]]
+    <NDArray 2x3 @cpu(0)>
     """
 
     def __init__(self, val=0, dtype=None, ret_length=False):
@@ -95,7 +108,13 @@ class Pad:
 
 
 class Append:
-    """A list with each item as an array of its own; `expand` gives each a first axis of size 1."""
+    """A list with each item as an array of its own; `expand` gives each a first axis of size 1.
+
+    Examples
+    --------
+    >>> [one.shape for one in gluon.data.batchify.Append()([nd.ones((2, 3)), nd.ones((1, 3))])]
+    [(1, 2, 3), (1, 1, 3)]
+    """
 
     def __init__(self, expand=True):
         self._expand = expand
@@ -106,14 +125,28 @@ class Append:
 
 
 class AsList:
-    """The items as they are, in a list."""
+    """The items as they are, in a list.
+
+    Examples
+    --------
+    >>> gluon.data.batchify.AsList()(["a", "bc"])
+    ['a', 'bc']
+    """
 
     def __call__(self, data):
         return list(data)
 
 
 class Group:
-    """One function per element of the item tuples: `Group(Stack(), Pad(val=0))`."""
+    """One function per element of the item tuples: `Group(Stack(), Pad(val=0))`.
+
+    Examples
+    --------
+    >>> fn = gluon.data.batchify.Group(gluon.data.batchify.Pad(), gluon.data.batchify.Stack())
+    >>> data, labels = fn([([1, 2, 3], 0), ([4], 1)])
+    >>> data.shape, labels.shape
+    ((2, 3), (2,))
+    """
 
     def __init__(self, fn, *args):
         self._fns = list(fn) if isinstance(fn, (list, tuple)) else [fn]

@@ -34,6 +34,21 @@ class DataLoader:
     ValueError: contradictory arguments. While iterating: what the dataset raises, with the worker's traceback
     as its cause; RuntimeError when a worker process dies; multiprocessing.TimeoutError when a batch takes
     longer than `timeout` seconds.
+
+    Examples
+    --------
+    >>> data = gluon.data.ArrayDataset(nd.arange(10).reshape((5, 2)), nd.arange(5))
+    >>> for x, y in gluon.data.DataLoader(data, batch_size=2):
+    ...     print(x.shape, y)
+    (2, 2)
+    [0. 1.]
+    <NDArray 2 @cpu(0)>
+    (2, 2)
+    [2. 3.]
+    <NDArray 2 @cpu(0)>
+    (1, 2)
+    [4.]
+    <NDArray 1 @cpu(0)>
     """
 
     def __init__(
@@ -122,7 +137,14 @@ class DataLoader:
 
 
 class DataLoaderV1(DataLoader):
-    """DataLoader with the arguments that it had first."""
+    """DataLoader with the arguments that it had first.
+
+    Examples
+    --------
+    >>> loader = mx.gluon.data.dataloader.DataLoaderV1(gluon.data.SimpleDataset([1, 2, 3]), batch_size=2)
+    >>> len(loader)
+    2
+    """
 
     def __init__(self, dataset, batch_size=None, shuffle=False, sampler=None, last_batch=None,
                  batch_sampler=None, batchify_fn=None, num_workers=0, pin_memory=False,

@@ -14,7 +14,19 @@ __all__ = ["Dataset", "SimpleDataset", "ArrayDataset", "RecordFileDataset"]
 
 
 class Dataset:
-    """Items with numbers 0 to `len(dataset) - 1`. Subclasses define `__getitem__` and `__len__`."""
+    """Items with numbers 0 to `len(dataset) - 1`. Subclasses define `__getitem__` and `__len__`.
+
+    Examples
+    --------
+    >>> class Squares(gluon.data.Dataset):
+    ...     def __len__(self):
+    ...         return 4
+    ...     def __getitem__(self, index):
+    ...         return index**2
+    >>> data = Squares().transform(lambda x: -x)
+    >>> [data[index] for index in range(len(data))]
+    [0, -1, -4, -9]
+    """
 
     def __getitem__(self, idx):
         raise NotImplementedError(f"{type(self).__name__} must define __getitem__")
@@ -64,7 +76,16 @@ class Dataset:
 
 
 class SimpleDataset(Dataset):
-    """A list, array or other sequence as a dataset."""
+    """A list, array or other sequence as a dataset.
+
+    Examples
+    --------
+    >>> data = gluon.data.SimpleDataset([1, 2, 3, 4])
+    >>> list(data.filter(lambda x: x % 2 == 0))
+    [2, 4]
+    >>> data[3]
+    4
+    """
 
     def __init__(self, data):
         self._data = data
@@ -83,6 +104,12 @@ class ArrayDataset(Dataset):
     """Items `(a[i], b[i], ...)` of arrays, lists or datasets of one length; `a[i]` when there is only one.
 
     One-dimensional NDArrays are kept as NumPy arrays, so labels are NumPy scalars.
+
+    Examples
+    --------
+    >>> data = gluon.data.ArrayDataset([1, 2, 3], ["a", "b", "c"])
+    >>> len(data), data[1]
+    (3, (2, 'b'))
     """
 
     def __init__(self, *args):
@@ -118,6 +145,18 @@ class RecordFileDataset(Dataset):
     """The records of a RecordIO file as bytes, in the order of its index, the file of that name with `.idx`.
 
     MXNetError, FileNotFoundError: the files cannot be opened.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "some")
+    >>> file = mx.recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> file.write_idx(0, b"first")
+    >>> file.write_idx(1, b"second")
+    >>> file.close()
+    >>> gluon.data.RecordFileDataset(path + ".rec")[1]
+    b'second'
     """
 
     def __init__(self, filename):

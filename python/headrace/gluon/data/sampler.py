@@ -8,7 +8,22 @@ __all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "Ba
 
 
 class Sampler:
-    """An iterable of item numbers, or of lists of them. Subclasses define `__iter__` and `__len__`."""
+    """An iterable of item numbers, or of lists of them. Subclasses define `__iter__` and `__len__`.
+
+    Examples
+    --------
+    >>> class Backwards(gluon.data.Sampler):
+    ...     def __init__(self, length):
+    ...         self.length = length
+    ...     def __iter__(self):
+    ...         return iter(range(self.length - 1, -1, -1))
+    ...     def __len__(self):
+    ...         return self.length
+    >>> data = gluon.data.SimpleDataset([10, 20, 30])
+    >>> next(iter(gluon.data.DataLoader(data, batch_size=3, sampler=Backwards(3))))
+    [30 20 10]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __len__(self):
         raise NotImplementedError(f"{type(self).__name__} must define __len__")
@@ -18,7 +33,13 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """`start`, `start + 1`, ... : `length` numbers."""
+    """`start`, `start + 1`, ... : `length` numbers.
+
+    Examples
+    --------
+    >>> list(gluon.data.SequentialSampler(4))
+    [0, 1, 2, 3]
+    """
 
     def __init__(self, length, start=0):
         self._length = length
@@ -35,6 +56,11 @@ class RandomSampler(Sampler):
     """The numbers 0 to `length - 1` in a new random order each time, drawn from NumPy's global generator.
 
     `numpy.random.seed` makes it repeatable.
+
+    Examples
+    --------
+    >>> sorted(gluon.data.RandomSampler(4))
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length):
@@ -50,7 +76,13 @@ class RandomSampler(Sampler):
 
 
 class FilterSampler(Sampler):
-    """The numbers of the items of `dataset` for which `fn(item)` is true. Calls `fn` on every item now."""
+    """The numbers of the items of `dataset` for which `fn(item)` is true. Calls `fn` on every item now.
+
+    Examples
+    --------
+    >>> list(gluon.data.FilterSampler(lambda x: x > 2, gluon.data.SimpleDataset([1, 3, 2, 5])))
+    [1, 3]
+    """
 
     def __init__(self, fn, dataset):
         self._indices = [i for i in range(len(dataset)) if fn(dataset[i])]
@@ -67,6 +99,11 @@ class BatchSampler(Sampler):
 
     `last_batch` says what becomes of a last batch that is not full: 'keep' gives it as it is, 'discard' drops
     it, 'rollover' puts it in front of the next round. ValueError: another word, or `batch_size` below 1.
+
+    Examples
+    --------
+    >>> list(gluon.data.BatchSampler(gluon.data.SequentialSampler(5), 2, last_batch="keep"))
+    [[0, 1], [2, 3], [4]]
     """
 
     def __init__(self, sampler, batch_size, last_batch="keep"):

@@ -8,7 +8,14 @@ __all__ = ["ELU", "GELU", "PReLU", "SELU", "Activation", "LeakyReLU", "Swish"]
 
 
 class Activation(HybridBlock):
-    """'relu', 'sigmoid', 'tanh', 'softrelu' (log(1 + e^x)) or 'softsign' (x / (1 + abs(x)))."""
+    """'relu', 'sigmoid', 'tanh', 'softrelu' (log(1 + e^x)) or 'softsign' (x / (1 + abs(x))).
+
+    Examples
+    --------
+    >>> nn.Activation("relu")(nd.array([-1, 0, 2]))
+    [0. 0. 2.]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, activation, prefix=None, params=None):
         self._act_type = activation
@@ -30,7 +37,14 @@ def _leaky_relu(F):
 
 
 class LeakyReLU(HybridBlock):
-    """`x` where positive, `alpha x` elsewhere. AssertionError: alpha < 0."""
+    """`x` where positive, `alpha x` elsewhere. AssertionError: alpha < 0.
+
+    Examples
+    --------
+    >>> nn.LeakyReLU(0.1)(nd.array([-1, 0, 2]))
+    [-0.1  0.   2. ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, alpha, prefix=None, params=None):
         assert alpha >= 0, "Slope coefficient for LeakyReLU must be no less than 0."
@@ -45,7 +59,17 @@ class LeakyReLU(HybridBlock):
 
 
 class PReLU(HybridBlock):
-    """Leaky ReLU whose slope is learned, one per channel (`in_channels`) or one for all (1)."""
+    """Leaky ReLU whose slope is learned, one per channel (`in_channels`) or one for all (1).
+
+    Examples
+    --------
+    >>> layer = nn.PReLU(alpha_initializer=init.Constant(0.25))
+    >>> layer.initialize()
+    >>> layer(nd.array([[-1], [2]]))
+    [[-0.25]
+     [ 2.  ]]
+    <NDArray 2x1 @cpu(0)>
+    """
 
     def __init__(self, alpha_initializer=None, in_channels=1, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -59,7 +83,14 @@ class PReLU(HybridBlock):
 
 
 class ELU(HybridBlock):
-    """`x` where positive, `alpha (e^x - 1)` elsewhere."""
+    """`x` where positive, `alpha (e^x - 1)` elsewhere.
+
+    Examples
+    --------
+    >>> nn.ELU(1.0)(nd.array([-1, 0, 2]))
+    [-0.63212055  0.          2.        ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, alpha=1.0, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -70,21 +101,42 @@ class ELU(HybridBlock):
 
 
 class SELU(HybridBlock):
-    """Scaled ELU with the constants that keep mean 0 and variance 1."""
+    """Scaled ELU with the constants that keep mean 0 and variance 1.
+
+    Examples
+    --------
+    >>> nn.SELU()(nd.array([-1, 0, 2]))
+    [-1.1113307  0.         2.101402 ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x):
         return _leaky_relu(F)(x, act_type="selu", name="fwd")
 
 
 class GELU(HybridBlock):
-    """`x (1 + erf(x / sqrt 2)) / 2`."""
+    """`x (1 + erf(x / sqrt 2)) / 2`.
+
+    Examples
+    --------
+    >>> nn.GELU()(nd.array([-1, 0, 2]))
+    [-0.15865523  0.          1.9544997 ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x):
         return _leaky_relu(F)(x, act_type="gelu", name="fwd")
 
 
 class Swish(HybridBlock):
-    """`x sigmoid(beta x)`."""
+    """`x sigmoid(beta x)`.
+
+    Examples
+    --------
+    >>> nn.Swish()(nd.array([-1, 0, 2]))
+    [-0.26894143  0.          1.761594  ]
+    <NDArray 3 @cpu(0)>
+    """
 
     def __init__(self, beta=1.0, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)

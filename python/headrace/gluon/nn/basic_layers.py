@@ -12,6 +12,16 @@ class Dense(HybridBlock):
 
     `flatten` treats x of shape (N, ...) as (N, prod(...)); otherwise the last axis is transformed. `in_units`
     0 takes the size from the first input.
+
+    Examples
+    --------
+    >>> layer = nn.Dense(2, weight_initializer=init.One())
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, 2, 3]]))
+    [[6. 6.]]
+    <NDArray 1x2 @cpu(0)>
+    >>> layer.weight.shape
+    (2, 3)
     """
 
     def __init__(
@@ -62,6 +72,18 @@ class Dropout(HybridBlock):
     """In training sets each element to zero with probability `rate` and scales the others by 1/(1-rate).
 
     One decision is shared along the axes in `axes`. Outside training nothing changes.
+
+    Examples
+    --------
+    >>> layer = nn.Dropout(0.5)
+    >>> layer(nd.ones((2, 3)))
+    [[1. 1. 1.]
+     [1. 1. 1.]]
+    <NDArray 2x3 @cpu(0)>
+    >>> with autograd.train_mode():
+    ...     dropped = layer(nd.ones((100, 100)))
+    >>> sorted(set(dropped.asnumpy().ravel().tolist()))
+    [0.0, 2.0]
     """
 
     def __init__(self, rate, axes=(), prefix=None, params=None):
@@ -83,6 +105,13 @@ class Embedding(HybridBlock):
     """Rows of a weight (input_dim, output_dim) by integer id; ids outside are clipped.
 
     `sparse_grad` is accepted; the gradient is dense and has the same values.
+
+    Examples
+    --------
+    >>> layer = nn.Embedding(10, 4)
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, 5, 9]])).shape
+    (1, 3, 4)
     """
 
     def __init__(
@@ -121,7 +150,13 @@ class Embedding(HybridBlock):
 
 
 class Flatten(HybridBlock):
-    """(N, ...) to (N, prod(...))."""
+    """(N, ...) to (N, prod(...)).
+
+    Examples
+    --------
+    >>> nn.Flatten()(nd.ones((2, 3, 4))).shape
+    (2, 12)
+    """
 
     def hybrid_forward(self, F, x):
         return F.npx.batch_flatten(x) if is_np_array() else F.Flatten(x)

@@ -52,7 +52,18 @@ class _Chain:
 
 
 class Sequential(_Chain, Block):
-    """Blocks called one after the other; `net[i]` is a block, `net[1:3]` a container that shares them."""
+    """Blocks called one after the other; `net[i]` is a block, `net[1:3]` a container that shares them.
+
+    Examples
+    --------
+    >>> net = nn.Sequential()
+    >>> net.add(nn.Dense(16, activation="relu"), nn.Dense(3))
+    >>> net.initialize()
+    >>> net(nd.ones((2, 8))).shape
+    (2, 3)
+    >>> len(net), net[1]
+    (2, Dense(16 -> 3, linear))
+    """
 
     def forward(self, x):
         return self._call_in_order(x)
@@ -71,6 +82,15 @@ class Sequential(_Chain, Block):
 class HybridSequential(_Chain, HybridBlock):
     """Hybrid blocks called one after the other; `net[i]` is a block, `net[1:3]` a container that shares
     them.
+
+    Examples
+    --------
+    >>> net = nn.HybridSequential()
+    >>> net.add(nn.Dense(16, activation="relu"), nn.Dense(3))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(nd.ones((2, 8))).shape
+    (2, 3)
     """
 
     def hybrid_forward(self, F, x):
@@ -110,6 +130,15 @@ class Lambda(_FunctionBlock, Block):
     """Calls `function(*inputs)`: a callable, or the name of a function of nd (of np or npx in np mode).
 
     AssertionError: no function of that name. ValueError: neither a string nor callable.
+
+    Examples
+    --------
+    >>> nn.Lambda("tanh")(nd.array([0, 1]))
+    [0.        0.7615942]
+    <NDArray 2 @cpu(0)>
+    >>> nn.Lambda(lambda x: x * 2)(nd.array([0, 1]))
+    [0. 2.]
+    <NDArray 2 @cpu(0)>
     """
 
     def forward(self, *args):
@@ -120,6 +149,14 @@ class HybridLambda(_FunctionBlock, HybridBlock):
     """Calls `function(F, *inputs)`, or the function of that name of F (of F.np or F.npx in np mode).
 
     AssertionError: no function of that name. ValueError: neither a string nor callable.
+
+    Examples
+    --------
+    >>> layer = nn.HybridLambda(lambda F, x: F.square(x) + 1)
+    >>> layer.hybridize()
+    >>> layer(nd.array([1, 2, 3]))
+    [ 2.  5. 10.]
+    <NDArray 3 @cpu(0)>
     """
 
     def hybrid_forward(self, F, x, *args):

@@ -127,6 +127,13 @@ class Conv1D(_Conv):
     in_channels : channels of the input; 0 takes them from the first input.
 
     The weight has shape (channels, in_channels / groups, *kernel_size).
+
+    Examples
+    --------
+    >>> layer = nn.Conv1D(channels=4, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 10))).shape
+    (2, 4, 10)
     """
 
     _layouts = ("NCW",)
@@ -137,6 +144,15 @@ class Conv2D(_Conv):
 
     Parameters as of Conv1D; the layout is 'NCHW', or 'NHWC' with a weight (channels, *kernel_size,
     in_channels / groups).
+
+    Examples
+    --------
+    >>> layer = nn.Conv2D(channels=4, kernel_size=3, strides=2, padding=1)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 8, 8))).shape
+    (2, 4, 4, 4)
+    >>> layer.weight.shape
+    (4, 3, 3, 3)
     """
 
     _layouts = ("NCHW", "NHWC")
@@ -147,6 +163,13 @@ class Conv3D(_Conv):
 
     Parameters as of Conv1D; the layout is 'NCDHW', or 'NDHWC' with a weight (channels, *kernel_size,
     in_channels / groups).
+
+    Examples
+    --------
+    >>> layer = nn.Conv3D(channels=4, kernel_size=3)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 8, 8, 8))).shape
+    (2, 4, 6, 6, 6)
     """
 
     _layouts = ("NCDHW", "NDHWC")
@@ -203,6 +226,13 @@ class Conv1DTranspose(_ConvTranspose):
 
     Parameters as of Conv1D, with out = (in - 1) strides - 2 padding + dilation (kernel_size - 1) + 1 +
     output_padding. The weight has shape (in_channels, channels / groups, *kernel_size).
+
+    Examples
+    --------
+    >>> layer = nn.Conv1DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 10))).shape
+    (2, 4, 20)
     """
 
     _layouts = Conv1D._layouts
@@ -212,6 +242,13 @@ class Conv2DTranspose(_ConvTranspose):
     """Transposed convolution along two axes: (N, C, height, width) to (N, channels, ...).
 
     Parameters as of Conv1DTranspose; the layout is 'NCHW' or 'NHWC'.
+
+    Examples
+    --------
+    >>> layer = nn.Conv2DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 8, 8))).shape
+    (2, 4, 16, 16)
     """
 
     _layouts = Conv2D._layouts
@@ -221,6 +258,13 @@ class Conv3DTranspose(_ConvTranspose):
     """Transposed convolution along three axes: (N, C, depth, height, width) to (N, channels, ...).
 
     Parameters as of Conv1DTranspose; the layout is 'NCDHW' or 'NDHWC'.
+
+    Examples
+    --------
+    >>> layer = nn.Conv3DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 3, 4, 4, 4))).shape
+    (2, 4, 8, 8, 8)
     """
 
     _layouts = Conv3D._layouts

@@ -19,6 +19,20 @@ class BatchNorm(HybridBlock):
     them by `1 - momentum`; outside training, or with `use_global_stats`, the running values are used. `scale`
     False takes gamma as 1, `center` False keeps beta at its start. `in_channels` 0 takes the size from the
     first input. Parameters stay float32 when the block is cast to float16 or bfloat16.
+
+    Examples
+    --------
+    >>> layer = nn.BatchNorm()
+    >>> layer.initialize()
+    >>> with autograd.train_mode():
+    ...     y = layer(nd.array([[1, 10], [3, 30]]))
+    >>> y.round()
+    [[-1. -1.]
+     [ 1.  1.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> layer.running_mean.data()
+    [0.2 2. ]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(
@@ -74,7 +88,19 @@ class BatchNorm(HybridBlock):
 
 
 class BatchNormReLU(BatchNorm):
-    """BatchNorm followed by `max(x, 0)`."""
+    """BatchNorm followed by `max(x, 0)`.
+
+    Examples
+    --------
+    >>> layer = nn.BatchNormReLU()
+    >>> layer.initialize()
+    >>> with autograd.train_mode():
+    ...     y = layer(nd.array([[1, 10], [3, 30]]))
+    >>> y.round()
+    [[0. 0.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
         if is_np_array():
@@ -114,6 +140,15 @@ class LayerNorm(_FeatureNorm):
 
     `center` False fixes beta at its start, `scale` False gamma. `in_channels` 0 takes the size from the first
     input.
+
+    Examples
+    --------
+    >>> layer = nn.LayerNorm()
+    >>> layer.initialize()
+    >>> layer(nd.array([[1, 3], [10, 30]])).round()
+    [[-1.  1.]
+     [-1.  1.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(
@@ -153,6 +188,15 @@ class InstanceNorm(_FeatureNorm):
 
     Channels are along `axis`. `center` False fixes beta at its start, `scale` False gamma. `in_channels` 0
     takes the size from the first input.
+
+    Examples
+    --------
+    >>> layer = nn.InstanceNorm()
+    >>> layer.initialize()
+    >>> layer(nd.array([[[1, 3], [10, 30]]])).round()
+    [[[-1.  1.]
+      [-1.  1.]]]
+    <NDArray 1x2x2 @cpu(0)>
     """
 
     def __init__(
@@ -196,6 +240,15 @@ class GroupNorm(_FeatureNorm):
     of the channels (axis 1) of a sample; gamma and beta have one element per group.
 
     `center` False fixes beta at its start, `scale` False gamma.
+
+    Examples
+    --------
+    >>> layer = nn.GroupNorm(num_groups=2)
+    >>> layer.initialize()
+    >>> layer(nd.array([[[1, 3], [10, 30]]])).round()
+    [[[-1.  1.]
+      [-1.  1.]]]
+    <NDArray 1x2x2 @cpu(0)>
     """
 
     def __init__(

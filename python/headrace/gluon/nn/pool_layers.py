@@ -83,6 +83,12 @@ class MaxPool1D(_Pooling):
     pool_size, strides, padding : a number, or one per axis; strides None means pool_size.
     layout : order of the axes; 'NCW' or 'NWC'.
     ceil_mode : out = ceil((in + 2 padding - pool_size) / strides) + 1 instead of floor.
+
+    Examples
+    --------
+    >>> nn.MaxPool1D(2)(nd.array([[[1, 3, 2, 5]]]))
+    [[[3. 5.]]]
+    <NDArray 1x1x2 @cpu(0)>
     """
 
     def __init__(self, pool_size=2, strides=None, padding=0, layout="NCW", ceil_mode=False, **kwargs):
@@ -93,6 +99,13 @@ class MaxPool2D(_Pooling):
     """Maxima of windows along two axes: (N, C, height, width) to (N, C, out_height, out_width).
 
     Parameters as of MaxPool1D; the layout is 'NCHW' or 'NHWC'.
+
+    Examples
+    --------
+    >>> nn.MaxPool2D(2)(nd.arange(16).reshape((1, 1, 4, 4)))
+    [[[[ 5.  7.]
+       [13. 15.]]]]
+    <NDArray 1x1x2x2 @cpu(0)>
     """
 
     def __init__(self, pool_size=(2, 2), strides=None, padding=0, layout="NCHW", ceil_mode=False, **kwargs):
@@ -103,6 +116,11 @@ class MaxPool3D(_Pooling):
     """Maxima of windows along three axes: (N, C, depth, height, width) to (N, C, out_depth, ...).
 
     Parameters as of MaxPool1D; the layout is 'NCDHW' or 'NDHWC'.
+
+    Examples
+    --------
+    >>> nn.MaxPool3D(2)(nd.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
     """
 
     def __init__(
@@ -120,6 +138,12 @@ class AvgPool1D(_Pooling):
     layout : order of the axes; 'NCW' or 'NWC'.
     ceil_mode : out = ceil((in + 2 padding - pool_size) / strides) + 1 instead of floor.
     count_include_pad : padding counts as zeros instead of not at all.
+
+    Examples
+    --------
+    >>> nn.AvgPool1D(2)(nd.array([[[1, 3, 2, 6]]]))
+    [[[2. 4.]]]
+    <NDArray 1x1x2 @cpu(0)>
     """
 
     def __init__(
@@ -141,6 +165,13 @@ class AvgPool2D(_Pooling):
     """Means of windows along two axes: (N, C, height, width) to (N, C, out_height, out_width).
 
     Parameters as of AvgPool1D; the layout is 'NCHW' or 'NHWC'.
+
+    Examples
+    --------
+    >>> nn.AvgPool2D(2)(nd.arange(16).reshape((1, 1, 4, 4)))
+    [[[[ 2.5  4.5]
+       [10.5 12.5]]]]
+    <NDArray 1x1x2x2 @cpu(0)>
     """
 
     def __init__(
@@ -162,6 +193,11 @@ class AvgPool3D(_Pooling):
     """Means of windows along three axes: (N, C, depth, height, width) to (N, C, out_depth, ...).
 
     Parameters as of AvgPool1D; the layout is 'NCDHW' or 'NDHWC'.
+
+    Examples
+    --------
+    >>> nn.AvgPool3D(2)(nd.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 2, 2, 2)
     """
 
     def __init__(
@@ -180,42 +216,80 @@ class AvgPool3D(_Pooling):
 
 
 class GlobalMaxPool1D(_Pooling):
-    """The maximum of every channel: (N, C, width) to (N, C, 1)."""
+    """The maximum of every channel: (N, C, width) to (N, C, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalMaxPool1D()(nd.array([[[1, 3, 2, 5]]]))
+    [[[5.]]]
+    <NDArray 1x1x1 @cpu(0)>
+    """
 
     def __init__(self, layout="NCW", **kwargs):
         super().__init__(1, "max", layout, global_pool=True, **kwargs)
 
 
 class GlobalMaxPool2D(_Pooling):
-    """The maximum of every channel: (N, C, height, width) to (N, C, 1, 1)."""
+    """The maximum of every channel: (N, C, height, width) to (N, C, 1, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalMaxPool2D()(nd.ones((1, 3, 4, 4))).shape
+    (1, 3, 1, 1)
+    """
 
     def __init__(self, layout="NCHW", **kwargs):
         super().__init__(2, "max", layout, global_pool=True, **kwargs)
 
 
 class GlobalMaxPool3D(_Pooling):
-    """The maximum of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1)."""
+    """The maximum of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalMaxPool3D()(nd.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 1, 1, 1)
+    """
 
     def __init__(self, layout="NCDHW", **kwargs):
         super().__init__(3, "max", layout, global_pool=True, **kwargs)
 
 
 class GlobalAvgPool1D(_Pooling):
-    """The mean of every channel: (N, C, width) to (N, C, 1)."""
+    """The mean of every channel: (N, C, width) to (N, C, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalAvgPool1D()(nd.array([[[1, 3, 2, 6]]]))
+    [[[3.]]]
+    <NDArray 1x1x1 @cpu(0)>
+    """
 
     def __init__(self, layout="NCW", **kwargs):
         super().__init__(1, "avg", layout, global_pool=True, **kwargs)
 
 
 class GlobalAvgPool2D(_Pooling):
-    """The mean of every channel: (N, C, height, width) to (N, C, 1, 1)."""
+    """The mean of every channel: (N, C, height, width) to (N, C, 1, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalAvgPool2D()(nd.ones((1, 3, 4, 4))).shape
+    (1, 3, 1, 1)
+    """
 
     def __init__(self, layout="NCHW", **kwargs):
         super().__init__(2, "avg", layout, global_pool=True, **kwargs)
 
 
 class GlobalAvgPool3D(_Pooling):
-    """The mean of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1)."""
+    """The mean of every channel: (N, C, depth, height, width) to (N, C, 1, 1, 1).
+
+    Examples
+    --------
+    >>> nn.GlobalAvgPool3D()(nd.ones((1, 3, 4, 4, 4))).shape
+    (1, 3, 1, 1, 1)
+    """
 
     def __init__(self, layout="NCDHW", **kwargs):
         super().__init__(3, "avg", layout, global_pool=True, **kwargs)
@@ -226,6 +300,15 @@ class ReflectionPad2D(HybridBlock):
 
     `padding`: the number of elements on each side, or eight numbers: before and after every axis, the first
     four 0.
+
+    Examples
+    --------
+    >>> nn.ReflectionPad2D(1)(nd.array([[[[1, 2], [3, 4]]]]))
+    [[[[4. 3. 4. 3.]
+       [2. 1. 2. 1.]
+       [4. 3. 4. 3.]
+       [2. 1. 2. 1.]]]]
+    <NDArray 1x1x4x4 @cpu(0)>
     """
 
     def __init__(self, padding=0, prefix=None, params=None):

@@ -25,6 +25,11 @@ class FusedLayer(HybridBlock):
 
     AssertionError: an unknown layout. ValueError: an unknown mode, a size or a number of layers that is no
     positive integer or beyond what a graph can hold, or states of another shape.
+
+    Examples
+    --------
+    >>> issubclass(gluon.rnn.LSTM, mx.gluon.rnn.fused_layer.FusedLayer)
+    True
     """
 
     def __init__(

@@ -8,7 +8,13 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
 
 class FullyConnectedCell(HybridRecurrentCell):
-    """A cell whose inputs and hidden state each go through one matrix, which holds those of all gates."""
+    """A cell whose inputs and hidden state each go through one matrix, which holds those of all gates.
+
+    Examples
+    --------
+    >>> issubclass(gluon.rnn.GRUCell, mx.gluon.rnn.gated_cells.FullyConnectedCell)
+    True
+    """
 
     _gates = 1
     _states = 1
@@ -60,6 +66,14 @@ class RNNCell(FullyConnectedCell):
 
     `activation` is 'tanh', 'relu' or another of nn.Activation, a block, or a function. `input_size` 0 takes
     the size from the first input.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ((2, 4), 1)
     """
 
     def __init__(
@@ -103,6 +117,14 @@ class LSTMCell(FullyConnectedCell):
     With gates i, f, o = r(W x + b + U h + c) and g the same with the activation a (r is
     `recurrent_activation`, a is `activation`): `c' = f c + i g`, `h' = o a(c')`. The rows of the parameters
     are those of i, f, g, o, one after another. `input_size` 0 takes the size from the first input.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.LSTMCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ((2, 4), 2)
     """
 
     _gates = 4
@@ -163,6 +185,14 @@ class GRUCell(FullyConnectedCell):
     With gates r, z = sigmoid(W x + b + U h + c) and n = tanh(W x + b + r (U h + c)):
     `h' = (1 - z) n + z h`. The rows of the parameters are those of r, z, n, one after another. `input_size`
     0 takes the size from the first input.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(5, nd.ones((2, 5, 3)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 5, 4)
     """
 
     _gates = 3

@@ -15,6 +15,15 @@ class DropoutCell(HybridRecurrentCell):
     """Dropout of the inputs in training; it has no states. One decision is shared along the axes in `axes`.
 
     AssertionError: `rate` is no number.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.DropoutCell(0.5)
+    >>> output, states = cell(nd.ones((2, 3)), [])
+    >>> output
+    [[1. 1. 1.]
+     [1. 1. 1.]]
+    <NDArray 2x3 @cpu(0)>
     """
 
     def __init__(self, rate, axes=(), prefix=None, params=None):
@@ -52,6 +61,11 @@ class ModifierCell(HybridRecurrentCell):
     """A cell around `base_cell`, whose parameters and states it has; call it in the place of that one.
 
     AssertionError: `base_cell` is in a modifier cell already.
+
+    Examples
+    --------
+    >>> issubclass(gluon.rnn.ZoneoutCell, gluon.rnn.ModifierCell)
+    True
     """
 
     def __init__(self, base_cell):
@@ -117,6 +131,14 @@ class ZoneoutCell(ModifierCell):
 
     `zoneout_outputs` and `zoneout_states` are the probabilities. Outside training elements are kept as the
     base cell gives them. AssertionError: the base cell reads in two directions.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.ZoneoutCell(gluon.rnn.RNNCell(4), zoneout_states=0.1)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(5, nd.ones((2, 5, 3)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 5, 4)
     """
 
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
@@ -156,7 +178,17 @@ def _mixed(ops, rate, new, old):
 
 
 class ResidualCell(ModifierCell):
-    """The base cell's output plus the input, which must have the same shape."""
+    """The base cell's output plus the input, which must have the same shape.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.ResidualCell(gluon.rnn.RNNCell(3))
+    >>> cell.initialize(init.Zero())
+    >>> output, states = cell(nd.array([[1, 2, 3]]), cell.begin_state(batch_size=1))
+    >>> output
+    [[1. 2. 3.]]
+    <NDArray 1x3 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, inputs, states):
         output, states = self.base_cell(inputs, states)

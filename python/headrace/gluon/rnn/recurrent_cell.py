@@ -32,6 +32,22 @@ class RecurrentCell(Block):
 
     Subclasses define `state_info` and `forward`. Steps are counted, so that the operators of step t are
     named `t<t>_...`; `reset` starts anew.
+
+    Examples
+    --------
+    >>> class Sum(gluon.rnn.RecurrentCell):
+    ...     def state_info(self, batch_size=0):
+    ...         return [{"shape": (batch_size, 1), "__layout__": "NC"}]
+    ...     def forward(self, inputs, states):
+    ...         self._counter += 1
+    ...         total = states[0] + inputs
+    ...         return total, [total]
+    >>> outputs, states = Sum().unroll(3, nd.array([[[1], [2], [3]]]), merge_outputs=True)
+    >>> outputs
+    [[[1.]
+      [3.]
+      [6.]]]
+    <NDArray 1x3x1 @cpu(0)>
     """
 
     def __init__(self, prefix=None, params=None):
@@ -137,7 +153,13 @@ def _last_valid(F, steps, valid_length):
 
 
 class HybridRecurrentCell(RecurrentCell, HybridBlock):
-    """A cell that defines `hybrid_forward(self, F, inputs, states, **parameters)` and can be hybridized."""
+    """A cell that defines `hybrid_forward(self, F, inputs, states, **parameters)` and can be hybridized.
+
+    Examples
+    --------
+    >>> issubclass(gluon.rnn.LSTMCell, gluon.rnn.HybridRecurrentCell)
+    True
+    """
 
     def hybrid_forward(self, F, x, *args, **kwargs):
         """Computes (output, new states) with the operators of `F`; every subclass defines it."""

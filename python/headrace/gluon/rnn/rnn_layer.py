@@ -31,6 +31,13 @@ class RNN(FusedLayer):
     input_size : size of x; 0 takes it from the first input.
     dtype : of parameters and states.
     use_sequence_length : whether calls pass the lengths of the sequences.
+
+    Examples
+    --------
+    >>> layer = gluon.rnn.RNN(hidden_size=4)
+    >>> layer.initialize()
+    >>> layer(nd.ones((5, 2, 3))).shape  # steps, sequences, channels
+    (5, 2, 4)
     """
 
     def __init__(
@@ -71,6 +78,14 @@ class LSTM(FusedLayer):
 
     With `projection_size` the output is projected to that size, as in contrib.rnn.LSTMPCell. Memories are
     kept between `state_clip_min` and `state_clip_max`; `state_clip_nan`: also those that are nan.
+
+    Examples
+    --------
+    >>> layer = gluon.rnn.LSTM(hidden_size=4, num_layers=2, bidirectional=True)
+    >>> layer.initialize()
+    >>> output, states = layer(nd.ones((5, 2, 3)), layer.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((5, 2, 8), [(4, 2, 4), (4, 2, 4)])
     """
 
     def __init__(
@@ -117,7 +132,15 @@ class LSTM(FusedLayer):
 
 
 class GRU(FusedLayer):
-    """Layers of gated recurrent units over a sequence; see GRUCell, and RNN for the parameters."""
+    """Layers of gated recurrent units over a sequence; see GRUCell, and RNN for the parameters.
+
+    Examples
+    --------
+    >>> layer = gluon.rnn.GRU(hidden_size=4, layout="NTC")
+    >>> layer.initialize()
+    >>> layer(nd.ones((2, 5, 3))).shape
+    (2, 5, 4)
+    """
 
     def __init__(
         self,

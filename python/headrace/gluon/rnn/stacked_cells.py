@@ -85,11 +85,33 @@ class _Stack(_Composite):
 
 
 class SequentialRNNCell(_Stack, RecurrentCell):
-    """Cells one after another, added with `add`; the states are those of all cells, as one list."""
+    """Cells one after another, added with `add`; the states are those of all cells, as one list.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.SequentialRNNCell()
+    >>> cell.add(gluon.rnn.LSTMCell(4))
+    >>> cell.add(gluon.rnn.LSTMCell(5))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, nd.ones((2, 3, 2)), merge_outputs=True)
+    >>> outputs.shape, len(states)
+    ((2, 3, 5), 4)
+    """
 
 
 class HybridSequentialRNNCell(_Stack, HybridRecurrentCell):
-    """Hybrid cells one after another, added with `add`; the states are those of all cells, as one list."""
+    """Hybrid cells one after another, added with `add`; the states are those of all cells, as one list.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.HybridSequentialRNNCell()
+    >>> cell.add(gluon.rnn.GRUCell(4))
+    >>> cell.add(gluon.rnn.DropoutCell(0.2))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, nd.ones((2, 3, 2)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 4)
+    """
 
     def hybrid_forward(self, F, inputs, states):
         return self(inputs, states)
@@ -99,6 +121,14 @@ class BidirectionalCell(_Composite, HybridRecurrentCell):
     """Two cells, one that reads the sequence forward and one backward; outputs are joined along C.
 
     It only unrolls. The operators that join are named `output_prefix` and `t<step>`, or `out`.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.BidirectionalCell(gluon.rnn.GRUCell(4), gluon.rnn.GRUCell(4))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, nd.ones((2, 3, 2)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 8)
     """
 
     def __init__(self, l_cell, r_cell, output_prefix="bi_"):

@@ -118,6 +118,13 @@ class DeformableConvolution(_Deformable):
 
     The result has shape (N, channels, out_height, out_width), as of nn.Conv2D. The offsets start from zero,
     which makes it that.
+
+    Examples
+    --------
+    >>> layer = gluon.contrib.cnn.DeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
+    >>> layer.initialize()
+    >>> layer(nd.ones((1, 3, 8, 8))).shape
+    (1, 4, 8, 8)
     """
 
     def _alias(self):
@@ -136,6 +143,13 @@ class DeformableConvolution(_Deformable):
 class ModulatedDeformableConvolution(_Deformable):
     """DeformableConvolution that also weighs what each element of a window sees, by a factor from 0 to 2 that
     is computed with the offsets and starts from 1. Parameters as there.
+
+    Examples
+    --------
+    >>> layer = gluon.contrib.cnn.ModulatedDeformableConvolution(4, kernel_size=(3, 3), padding=(1, 1))
+    >>> layer.initialize()
+    >>> layer(nd.ones((1, 3, 8, 8))).shape
+    (1, 4, 8, 8)
     """
 
     _numbers = 3

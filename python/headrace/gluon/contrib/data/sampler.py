@@ -9,6 +9,13 @@ class IntervalSampler(Sampler):
     """The numbers 0, `interval`, `2 * interval`, ... below `length`.
 
     With `rollover` it goes on with 1, `1 + interval`, ... until each number came once.
+
+    Examples
+    --------
+    >>> list(gluon.contrib.data.IntervalSampler(10, interval=3))
+    [0, 3, 6, 9, 1, 4, 7, 2, 5, 8]
+    >>> list(gluon.contrib.data.IntervalSampler(10, interval=3, rollover=False))
+    [0, 3, 6, 9]
     """
 
     def __init__(self, length, interval, rollover=True):

@@ -10,6 +10,16 @@ class BatchProcessor:
     """Runs one batch through the networks of an Estimator; a subclass may do it in another way.
 
     Both methods give lists with an element for each context: data, labels, predictions and losses.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> class Doubled(estimator.BatchProcessor):
+    ...     def fit_batch(self, estimator, train_batch, batch_axis=0):
+    ...         data, label = train_batch
+    ...         return super().fit_batch(estimator, (data * 2, label), batch_axis)
+    >>> issubclass(Doubled, estimator.BatchProcessor)
+    True
     """
 
     def _get_data_and_label(self, batch, ctx, batch_axis=0):

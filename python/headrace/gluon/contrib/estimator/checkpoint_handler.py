@@ -25,6 +25,13 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     batches alone. ValueError: nothing remains, or a file's name is not of that form.
 
     `verbose=1` logs each checkpoint. ValueError: `save_best` without a metric, or with a composite one.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.CheckpointHandler("checkpoints", epoch_period=5, max_checkpoints=3)
+    >>> isinstance(handler, estimator.EpochEnd)
+    True
     """
 
     def __init__(

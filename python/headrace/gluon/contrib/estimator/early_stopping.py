@@ -76,6 +76,13 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
 
     Better by more than `min_delta`, and at first than `baseline`, if there is one. `mode`: see `comparison`.
     ValueError: `monitor` is no metric, or a composite one.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.EarlyStoppingHandler(metric.Accuracy(), patience=3)
+    >>> isinstance(handler, estimator.EpochEnd)
+    True
     """
 
     def __init__(self, monitor, min_delta=0, patience=0, mode="auto", baseline=None):

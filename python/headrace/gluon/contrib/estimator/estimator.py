@@ -44,6 +44,20 @@ class Estimator:
     `logger` is a logging.Logger of its own, which writes to standard output.
 
     ValueError: something is of another type. AssertionError: a GPU that is not there.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> net = nn.Dense(2)
+    >>> net.initialize()
+    >>> loss = gluon.loss.SoftmaxCrossEntropyLoss()
+    >>> data = gluon.data.DataLoader(gluon.data.ArrayDataset(nd.ones((4, 3)), nd.zeros((4,))), batch_size=2)
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd")
+    >>> fit = estimator.Estimator(net, loss, trainer=trainer, context=mx.cpu())
+    >>> fit.logger.setLevel("ERROR")
+    >>> fit.fit(data, epochs=1)
+    >>> [one.get()[0] for one in fit.train_metrics]
+    ['training accuracy', 'training softmaxcrossentropyloss']
     """
 
     logger = None

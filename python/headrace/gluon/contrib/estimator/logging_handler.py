@@ -14,6 +14,13 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     `log_interval` is 'epoch', or the number of batches after which there is a line within an epoch, too;
     ValueError: something else. Metrics with 'training' in their names make it a log of training.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.LoggingHandler(log_interval=10, metrics=[metric.Accuracy()])
+    >>> isinstance(handler, estimator.BatchEnd)
+    True
     """
 
     def __init__(self, log_interval="epoch", metrics=None, priority=math.inf):

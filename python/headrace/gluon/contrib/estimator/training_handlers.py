@@ -8,7 +8,15 @@ __all__ = ["GradientUpdateHandler", "MetricHandler", "StoppingHandler", "Validat
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends the training after `max_epoch` epochs or `max_batch` batches; what `fit` was told counts."""
+    """Ends the training after `max_epoch` epochs or `max_batch` batches; what `fit` was told counts.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.StoppingHandler(max_epoch=2)
+    >>> isinstance(handler, estimator.BatchEnd)
+    True
+    """
 
     def __init__(self, max_epoch=None, max_batch=None):
         self.max_epoch = max_epoch
@@ -42,6 +50,13 @@ class MetricHandler(EpochBegin, BatchEnd):
     """Resets `metrics` before an epoch and updates them after each batch, early: others read them.
 
     A metric.Loss takes the losses, all others the labels and predictions.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.MetricHandler([metric.Accuracy()])
+    >>> isinstance(handler, estimator.BatchEnd)
+    True
     """
 
     def __init__(self, metrics, priority=-1000):
@@ -64,6 +79,13 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
     """Evaluates every `epoch_period` epochs, and every `batch_period` batches; None: not.
 
     `eval_fn(val_data=, batch_axis=, event_handlers=)` does it, usually `Estimator.evaluate`.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.ValidationHandler(val_data=[], eval_fn=lambda val_data: None)
+    >>> isinstance(handler, estimator.BatchEnd)
+    True
     """
 
     def __init__(
@@ -102,6 +124,13 @@ class GradientUpdateHandler(BatchEnd):
     """The step of the trainer after each batch, before anything else looks at the network.
 
     The batch size is the number of losses: the sum of their first dimensions over the contexts.
+
+    Examples
+    --------
+    >>> from headrace.gluon.contrib import estimator
+    >>> handler = estimator.GradientUpdateHandler()
+    >>> isinstance(handler, estimator.BatchEnd)
+    True
     """
 
     def __init__(self, priority=-2000):

@@ -28,7 +28,16 @@ def _joined(F, outputs, axis):
 
 
 class Concurrent(Sequential):
-    """Calls every block with the same input and joins the outputs along `axis`."""
+    """Calls every block with the same input and joins the outputs along `axis`.
+
+    Examples
+    --------
+    >>> net = gluon.contrib.nn.Concurrent(axis=1)
+    >>> net.add(nn.Dense(2), nn.Dense(3))
+    >>> net.initialize()
+    >>> net(nd.ones((1, 4))).shape
+    (1, 5)
+    """
 
     def __init__(self, axis=-1, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -39,7 +48,16 @@ class Concurrent(Sequential):
 
 
 class HybridConcurrent(HybridSequential):
-    """Calls every hybrid block with the same input and joins the outputs along `axis`."""
+    """Calls every hybrid block with the same input and joins the outputs along `axis`.
+
+    Examples
+    --------
+    >>> net = gluon.contrib.nn.HybridConcurrent(axis=1)
+    >>> net.add(nn.Dense(2), gluon.contrib.nn.Identity())
+    >>> net.initialize()
+    >>> net(nd.ones((1, 4))).shape
+    (1, 6)
+    """
 
     def __init__(self, axis=-1, prefix=None, params=None):
         super().__init__(prefix=prefix, params=params)
@@ -50,7 +68,14 @@ class HybridConcurrent(HybridSequential):
 
 
 class Identity(HybridBlock):
-    """The input itself; a branch of a HybridConcurrent that keeps what comes in."""
+    """The input itself; a branch of a HybridConcurrent that keeps what comes in.
+
+    Examples
+    --------
+    >>> gluon.contrib.nn.Identity()(nd.array([1, 2]))
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
 
     def hybrid_forward(self, F, x):
         return x
@@ -59,6 +84,14 @@ class Identity(HybridBlock):
 class SparseEmbedding(Block):
     """Embedding whose table is row_sparse, as its gradient: each call takes the rows that it needs from the
     store of the table's Trainer (RuntimeError: there is none).
+
+    Examples
+    --------
+    >>> layer = gluon.contrib.nn.SparseEmbedding(10, 4)
+    >>> layer.initialize()
+    >>> trainer = gluon.Trainer(layer.collect_params(), "sgd")
+    >>> layer(nd.array([1, 5])).shape
+    (2, 4)
     """
 
     def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
@@ -89,6 +122,17 @@ class SyncBatchNorm(BatchNorm):
     """BatchNorm of axis 1 whose statistics are those of the whole batch of one device.
 
     MXNetError: `num_devices` is more than 1; None means 1.
+
+    Examples
+    --------
+    >>> layer = gluon.contrib.nn.SyncBatchNorm(num_devices=1)
+    >>> layer.initialize()
+    >>> with autograd.train_mode():
+    ...     y = layer(nd.array([[1, 10], [3, 30]]))
+    >>> y.round()
+    [[-1. -1.]
+     [ 1.  1.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(
@@ -184,13 +228,26 @@ class _PixelShuffle(HybridBlock):
 
 
 class PixelShuffle1D(_PixelShuffle):
-    """(N, f C, width) to (N, C, f width) for a factor f."""
+    """(N, f C, width) to (N, C, f width) for a factor f.
+
+    Examples
+    --------
+    >>> gluon.contrib.nn.PixelShuffle1D(2)(nd.array([[[1, 2], [10, 20]]]))
+    [[[ 1. 10.  2. 20.]]]
+    <NDArray 1x1x4 @cpu(0)>
+    """
 
     _axes = 1
 
 
 class PixelShuffle2D(_PixelShuffle):
-    """(N, f1 f2 C, height, width) to (N, C, f1 height, f2 width) for a factor or one per axis."""
+    """(N, f1 f2 C, height, width) to (N, C, f1 height, f2 width) for a factor or one per axis.
+
+    Examples
+    --------
+    >>> gluon.contrib.nn.PixelShuffle2D(2)(nd.ones((1, 8, 3, 3))).shape
+    (1, 2, 6, 6)
+    """
 
     _axes = 2
 
@@ -198,6 +255,11 @@ class PixelShuffle2D(_PixelShuffle):
 class PixelShuffle3D(_PixelShuffle):
     """(N, f1 f2 f3 C, depth, height, width) to (N, C, f1 depth, f2 height, f3 width) for a factor or one per
     axis.
+
+    Examples
+    --------
+    >>> gluon.contrib.nn.PixelShuffle3D(2)(nd.ones((1, 8, 3, 3, 3))).shape
+    (1, 1, 6, 6, 6)
     """
 
     _axes = 3

@@ -14,6 +14,14 @@ class VariationalDropoutCell(ModifierCell):
 
     `drop_inputs`, `drop_states` (the first state) and `drop_outputs` are the rates. AssertionError:
     `drop_states` with a base cell that reads in two directions.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.VariationalDropoutCell(gluon.rnn.LSTMCell(4), drop_inputs=0.2)
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, nd.ones((2, 3, 2)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 4)
     """
 
     def __init__(self, base_cell, drop_inputs=0.0, drop_states=0.0, drop_outputs=0.0):
@@ -86,6 +94,14 @@ class LSTMPCell(FullyConnectedCell):
     """LSTM whose output r' = V h' is a projection, (N, projection_size); the states are [r', c'].
 
     See LSTMCell; r takes the place of h in the gates. `h2r_weight` is V.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.LSTMPCell(hidden_size=8, projection_size=4)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3)), cell.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4), (2, 8)])
     """
 
     _gates = 4

@@ -178,54 +178,135 @@ class _ConvGRUCell(_ConvCell):
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    """`h' = activation(W * x + b + U * h + c)` with convolutions along one axis; see RNNCell."""
+    """`h' = activation(W * x + b + U * h + c)` with convolutions along one axis; see RNNCell.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv1DRNNCell((3, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape
+    (2, 4, 8)
+    """
 
     _layout = "NCW"
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    """`h' = activation(W * x + b + U * h + c)` with convolutions along two axes; see RNNCell."""
+    """`h' = activation(W * x + b + U * h + c)` with convolutions along two axes; see RNNCell.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv2DRNNCell((3, 8, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape
+    (2, 4, 8, 8)
+    """
 
     _layout = "NCHW"
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    """`h' = activation(W * x + b + U * h + c)` with convolutions along three axes; see RNNCell."""
+    """`h' = activation(W * x + b + U * h + c)` with convolutions along three axes; see RNNCell.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv3DRNNCell((3, 4, 4, 4), 2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))
+    >>> output.shape
+    (1, 2, 4, 4, 4)
+    """
 
     _layout = "NCDHW"
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    """LSTMCell with convolutions along one axis in the place of its matrices."""
+    """LSTMCell with convolutions along one axis in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv1DLSTMCell((3, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ((2, 4, 8), 2)
+    """
 
     _layout = "NCW"
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    """LSTMCell with convolutions along two axes in the place of its matrices."""
+    """LSTMCell with convolutions along two axes in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv2DLSTMCell((3, 8, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ((2, 4, 8, 8), 2)
+    """
 
     _layout = "NCHW"
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    """LSTMCell with convolutions along three axes in the place of its matrices."""
+    """LSTMCell with convolutions along three axes in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv3DLSTMCell((3, 4, 4, 4), 2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))
+    >>> output.shape, len(states)
+    ((1, 2, 4, 4, 4), 2)
+    """
 
     _layout = "NCDHW"
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    """GRUCell with convolutions along one axis in the place of its matrices."""
+    """GRUCell with convolutions along one axis in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv1DGRUCell((3, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape
+    (2, 4, 8)
+    """
 
     _layout = "NCW"
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    """GRUCell with convolutions along two axes in the place of its matrices."""
+    """GRUCell with convolutions along two axes in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv2DGRUCell((3, 8, 8), 4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((2, 3, 8, 8)), cell.begin_state(batch_size=2))
+    >>> output.shape
+    (2, 4, 8, 8)
+    """
 
     _layout = "NCHW"
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    """GRUCell with convolutions along three axes in the place of its matrices."""
+    """GRUCell with convolutions along three axes in the place of its matrices.
+
+    Examples
+    --------
+    >>> cell = gluon.contrib.rnn.Conv3DGRUCell((3, 4, 4, 4), 2, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(nd.ones((1, 3, 4, 4, 4)), cell.begin_state(batch_size=1))
+    >>> output.shape
+    (1, 2, 4, 4, 4)
+    """
 
     _layout = "NCDHW"

@@ -99,6 +99,10 @@ class MNIST(_IdxDataset):
     """Handwritten digits, 28 x 28: 60,000 to train on, 10,000 to test on (`train=False`).
 
     Read from the folder `root`, by default `$MXNET_HOME/datasets/mnist` or `~/.mxnet/datasets/mnist`.
+
+    Examples
+    --------
+    >>> train = gluon.data.vision.MNIST(train=True)  # doctest: +SKIP
     """
 
     _namespace = "mnist"
@@ -118,6 +122,10 @@ class FashionMNIST(_IdxDataset):
 
     Read from the folder `root`, by default `$MXNET_HOME/datasets/fashion-mnist` or
     `~/.mxnet/datasets/fashion-mnist`.
+
+    Examples
+    --------
+    >>> train = gluon.data.vision.FashionMNIST(train=True)  # doctest: +SKIP
     """
 
     _namespace = "fashion-mnist"
@@ -184,6 +192,10 @@ class CIFAR10(_Cifar):
     """Small photographs, 32 x 32, in ten classes: 50,000 to train on, 10,000 to test on (`train=False`).
 
     Read from the folder `root`, by default `$MXNET_HOME/datasets/cifar10` or `~/.mxnet/datasets/cifar10`.
+
+    Examples
+    --------
+    >>> train = gluon.data.vision.CIFAR10(train=True)  # doctest: +SKIP
     """
 
     _namespace = "cifar10"
@@ -206,6 +218,10 @@ class CIFAR100(_Cifar):
     on, 10,000 to test on (`train=False`).
 
     Read from the folder `root`, by default `$MXNET_HOME/datasets/cifar100` or `~/.mxnet/datasets/cifar100`.
+
+    Examples
+    --------
+    >>> train = gluon.data.vision.CIFAR100(train=True, fine_label=True)  # doctest: +SKIP
     """
 
     _namespace = "cifar100"
@@ -225,6 +241,13 @@ class Digits(_IdxDataset):
 
     From "Optical Recognition of Handwritten Digits", E. Alpaydin and C. Kaynak, UCI Machine Learning
     Repository, CC BY 4.0.
+
+    Examples
+    --------
+    >>> digits = gluon.data.vision.Digits(train=False)
+    >>> image, label = digits[0]
+    >>> image.shape, image.dtype
+    ((8, 8, 1), <class 'numpy.uint8'>)
     """
 
     def __init__(self, root=None, train=True, transform=None):

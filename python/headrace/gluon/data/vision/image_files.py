@@ -13,6 +13,19 @@ class ImageRecordDataset(RecordFileDataset):
     """Images and labels of a RecordIO file with an index: uint8 (height, width, 3), and the header's label.
 
     `flag`: 1 colours, 0 grey. `transform(image, label)` is applied to each item when given.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "images")
+    >>> header, pixels = mx.recordio.IRHeader(0, 7, 0, 0), numpy.zeros((4, 6, 3), dtype="uint8")
+    >>> file = mx.recordio.MXIndexedRecordIO(path + ".idx", path + ".rec", "w")
+    >>> file.write_idx(0, mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> image, label = gluon.data.vision.ImageRecordDataset(path + ".rec")[0]
+    >>> image.shape, label
+    ((4, 6, 3), 7.0)
     """
 
     def __init__(self, filename, flag=1, transform=None):
@@ -44,6 +57,19 @@ class ImageFolderDataset(Dataset):
         The names of the folders, in the order of their numbers.
     items : list of tuple
         Path and number of each image.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> os.mkdir(os.path.join(folder.name, "cats"))
+    >>> header, pixels = mx.recordio.IRHeader(0, 0, 0, 0), numpy.zeros((4, 6, 3), dtype="uint8")
+    >>> record = mx.recordio.pack_img(header, pixels, img_fmt=".png")
+    >>> with open(os.path.join(folder.name, "cats", "tom.png"), "wb") as file:
+    ...     written = file.write(mx.recordio.unpack(record)[1])
+    >>> data = gluon.data.vision.ImageFolderDataset(folder.name)
+    >>> data.synsets, data[0][0].shape
+    (['cats'], (4, 6, 3))
     """
 
     def __init__(self, root, flag=1, transform=None):

@@ -8,7 +8,14 @@ __all__ = ["AlexNet", "alexnet"]
 
 
 class AlexNet(Classifier):
-    """AlexNet in its version for one device, with `classes` outputs."""
+    """AlexNet in its version for one device, with `classes` outputs.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.AlexNet(classes=10)
+    >>> isinstance(net, gluon.HybridBlock)
+    True
+    """
 
     def __init__(self, classes=1000, **kwargs):
         super().__init__(**kwargs)

@@ -55,6 +55,12 @@ class DenseNet(Classifier):
     bn_size : channels of the 1 x 1 convolutions, as a multiple of growth_rate.
     dropout : rate of dropout after each layer.
     classes : outputs.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.DenseNet(16, 8, [2, 2, 2, 2], classes=10)
+    >>> len(list(net.collect_params())) > 10
+    True
     """
 
     def __init__(

@@ -81,7 +81,14 @@ def _module_e():
 
 
 class Inception3(Classifier):
-    """Inception V3 for images of 299 x 299, with `classes` outputs."""
+    """Inception V3 for images of 299 x 299, with `classes` outputs.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.Inception3(classes=10)
+    >>> len(list(net.collect_params())) > 10
+    True
+    """
 
     def __init__(self, classes=1000, **kwargs):
         super().__init__(**kwargs)

@@ -61,7 +61,14 @@ class LinearBottleneck(HybridBlock):
 
 
 class MobileNet(Classifier):
-    """MobileNet with `classes` outputs; `multiplier` scales the channels of all layers."""
+    """MobileNet with `classes` outputs; `multiplier` scales the channels of all layers.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.MobileNet(0.25, classes=10)
+    >>> len(list(net.collect_params())) > 10
+    True
+    """
 
     # Channels and stride of each depthwise convolution and the 1 x 1 convolution after it.
     _LAYERS = (
@@ -94,6 +101,12 @@ class MobileNet(Classifier):
 class MobileNetV2(Classifier):
     """MobileNet V2 with `classes` outputs; `multiplier` scales the channels of all layers, the last one's
     only when above 1.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.MobileNetV2(0.25, classes=10)
+    >>> len(list(net.collect_params())) > 10
+    True
     """
 
     # Widening, channels, number of blocks and stride of the first one.

@@ -67,7 +67,15 @@ class _BlockV1(HybridBlock):
 
 
 class BasicBlockV1(_BlockV1):
-    """Two 3 x 3 convolutions and the way around them, for ResNet V1 with 18 and 34 layers."""
+    """Two 3 x 3 convolutions and the way around them, for ResNet V1 with 18 and 34 layers.
+
+    Examples
+    --------
+    >>> block = gluon.model_zoo.vision.BasicBlockV1(8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 4, 8, 8))).shape
+    (1, 8, 4, 4)
+    """
 
     def _add_body(self, channels, stride, in_channels):
         self.body.add(
@@ -84,7 +92,15 @@ class BasicBlockV1(_BlockV1):
 
 
 class BottleneckV1(_BlockV1):
-    """1 x 1, 3 x 3 and 1 x 1 convolutions and the way around them, for ResNet V1 with 50 layers and more."""
+    """1 x 1, 3 x 3 and 1 x 1 convolutions and the way around them, for ResNet V1 with 50 layers and more.
+
+    Examples
+    --------
+    >>> block = gluon.model_zoo.vision.BottleneckV1(8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 4, 8, 8))).shape
+    (1, 8, 4, 4)
+    """
 
     def _add_body(self, channels, stride, in_channels):
         # The 1 x 1 convolutions have a bias and the stride is the first one's, as in MXNet's files.
@@ -107,6 +123,13 @@ class BottleneckV1(_BlockV1):
 class BasicBlockV2(HybridBlock):
     """Two 3 x 3 convolutions, each after normalization, and the way around them, for ResNet V2 with 18 and 34
     layers. Parameters as of BasicBlockV1.
+
+    Examples
+    --------
+    >>> block = gluon.model_zoo.vision.BasicBlockV2(8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 4, 8, 8))).shape
+    (1, 8, 4, 4)
     """
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
@@ -128,6 +151,13 @@ class BasicBlockV2(HybridBlock):
 class BottleneckV2(HybridBlock):
     """1 x 1, 3 x 3 and 1 x 1 convolutions, each after normalization, and the way around them, for ResNet V2
     with 50 layers and more. Parameters as of BasicBlockV1.
+
+    Examples
+    --------
+    >>> block = gluon.model_zoo.vision.BottleneckV2(8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(nd.ones((1, 4, 8, 8))).shape
+    (1, 8, 4, 4)
     """
 
     def __init__(self, channels, stride, downsample=False, in_channels=0, **kwargs):
@@ -201,6 +231,14 @@ class ResNetV1(_ResNet):
     classes : outputs.
     thumbnail : starts with a 3 x 3 convolution of stride 1 for small images, instead of a 7 x 7 one of stride
         2 and a pooling.
+
+    Examples
+    --------
+    >>> from headrace.gluon.model_zoo import vision
+    >>> net = vision.ResNetV1(vision.BasicBlockV1, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 16, 16))).shape
+    (1, 10)
     """
 
     def _add_last(self):
@@ -208,7 +246,16 @@ class ResNetV1(_ResNet):
 
 
 class ResNetV2(_ResNet):
-    """Residual network, version 2. Parameters as of ResNetV1."""
+    """Residual network, version 2. Parameters as of ResNetV1.
+
+    Examples
+    --------
+    >>> from headrace.gluon.model_zoo import vision
+    >>> net = vision.ResNetV2(vision.BasicBlockV2, [1, 1], [8, 8, 16], classes=10, thumbnail=True)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 16, 16))).shape
+    (1, 10)
+    """
 
     def _add_first(self, channels, thumbnail):
         self.features.add(nn.BatchNorm(scale=False, center=False))

@@ -30,7 +30,14 @@ _SQUEEZED = (16, 16, 32, 32, 48, 48, 64, 64)  # each fire module expands to four
 
 
 class SqueezeNet(Classifier):
-    """SqueezeNet of `version` '1.0' or '1.1' with `classes` outputs. AssertionError: another version."""
+    """SqueezeNet of `version` '1.0' or '1.1' with `classes` outputs. AssertionError: another version.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.SqueezeNet("1.1", classes=10)
+    >>> len(list(net.collect_params())) > 10
+    True
+    """
 
     def __init__(self, version, classes=1000, **kwargs):
         super().__init__(**kwargs)

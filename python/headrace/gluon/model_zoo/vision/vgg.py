@@ -28,6 +28,12 @@ class VGG(Classifier):
     filters : their channels. AssertionError: not as many as layers.
     classes : outputs.
     batch_norm : normalizes after each convolution.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.VGG([1, 1, 1, 1, 1], [8, 8, 8, 8, 8], classes=10)
+    >>> isinstance(net, gluon.HybridBlock)
+    True
     """
 
     def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):

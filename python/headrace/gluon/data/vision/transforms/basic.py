@@ -1,5 +1,7 @@
 """Composition of transforms, and the step from pixels to what networks take."""
 
+import random
+
 import numpy
 
 from ....._arrays import NDArray
@@ -13,7 +15,15 @@ __all__ = ["Cast", "Compose", "Normalize", "RandomApply", "ToTensor"]
 
 
 class Compose(Block):
-    """Applies `transforms`, blocks or other functions of one argument, one after another."""
+    """Applies `transforms`, blocks or other functions of one argument, one after another.
+
+    Examples
+    --------
+    >>> from headrace.gluon.data.vision import transforms
+    >>> steps = transforms.Compose([transforms.Resize(4), transforms.ToTensor()])
+    >>> steps(nd.zeros((8, 8, 3), dtype="uint8")).shape
+    (3, 4, 4)
+    """
 
     def __init__(self, transforms):
         super().__init__()
@@ -50,7 +60,14 @@ class Compose(Block):
 
 
 class RandomApply(Block):
-    """Applies `transforms`, a function or a list of them, with probability `p`."""
+    """Applies `transforms`, a function or a list of them, with probability `p` (by Python's `random`).
+
+    Examples
+    --------
+    >>> from headrace.gluon.data.vision import transforms
+    >>> transforms.RandomApply(transforms.Cast("float64"), p=1)(nd.ones((2, 2, 3))).dtype
+    <class 'numpy.float64'>
+    """
 
     def __init__(self, transforms, p=0.5):
         super().__init__()
@@ -58,11 +75,17 @@ class RandomApply(Block):
         self.p = p
 
     def forward(self, x):
-        return self.transforms(x) if numpy.random.random() < self.p else x
+        return x if self.p < random.random() else self.transforms(x)
 
 
 class Cast(HybridBlock):
-    """Converts to `dtype`."""
+    """Converts to `dtype`.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.Cast("float16")(nd.ones((2, 2, 3))).dtype
+    <class 'numpy.float16'>
+    """
 
     def __init__(self, dtype="float32"):
         super().__init__()
@@ -81,6 +104,13 @@ class ToTensor(HybridBlock):
 
     A batch (N, height, width, channels) gives (N, channels, height, width). ValueError: any other number of
     axes.
+
+    Examples
+    --------
+    >>> image = nd.full((4, 6, 3), 255, dtype="uint8")
+    >>> tensor = gluon.data.vision.transforms.ToTensor()(image)
+    >>> tensor.shape, tensor.max().asscalar()
+    ((3, 4, 6), np.float32(1.0))
     """
 
     def forward(self, x):
@@ -114,6 +144,12 @@ class Normalize(HybridBlock):
     """(x - mean) / std per channel of float images (channels, height, width) or batches of them.
 
     `mean` and `std`: one number, or one per channel. ValueError: shapes that do not fit. TypeError: integers.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.Normalize(mean=0.5, std=0.25)(nd.ones((1, 1, 2)))
+    [[[2. 2.]]]
+    <NDArray 1x1x2 @cpu(0)>
     """
 
     def __init__(self, mean=0.0, std=1.0):

@@ -1,12 +1,14 @@
-"""Random changes of colours. They draw from `numpy.random`; a batch is changed as a whole.
+"""Random changes of colours. A batch is changed as a whole.
 
-Where three channels are needed they are red, green and blue; images of one channel count as gray.
+Where three channels are needed they are red, green and blue; images of one channel count as gray. All but
+RandomGray are operators of `nd.image` and draw from the generator of `mx.random`.
 """
 
 import numpy
 
 from .....base import ArrayValueError
-from .host import HostTransform, saturated
+from ..._host import to_array, to_host
+from .base import ImageBlock, ImageOperator
 
 __all__ = [
     "RandomBrightness",
@@ -19,130 +21,138 @@ __all__ = [
 ]
 
 _LUMINANCE = numpy.array([0.299, 0.587, 0.114])
-_TO_YIQ = numpy.array([_LUMINANCE, [0.596, -0.274, -0.321], [0.211, -0.523, 0.311]])
-_FROM_YIQ = numpy.linalg.inv(_TO_YIQ)
-
-# Principal components of the colours of ImageNet's images: values and vectors (in columns).
-_LIGHT_VALUES = numpy.array([55.46, 4.794, 1.148])
-_LIGHT_VECTORS = numpy.array(
-    [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
-)
 
 
-def _gray(images):
-    """(..., channels) to (..., 1). ValueError: neither 1 nor 3 channels."""
-    channels = images.shape[-1]
-    if channels not in (1, 3):
-        raise ArrayValueError(f"expected 1 or 3 channels in the last axis, got shape {images.shape}")
-    return images if channels == 1 else (images @ _LUMINANCE)[..., None]
+class _RandomFactor(ImageOperator):
+    """An operator that takes the least and the largest factor: max(0, 1 - `amount`) and 1 + `amount`."""
 
-
-class _RandomFactor(HostTransform):
-    """A change by a factor drawn uniformly from max(0, 1 - `amount`) to 1 + `amount`; `adjusted` makes it."""
+    _operator = None
 
     def __init__(self, amount):
         super().__init__()
         self._range = (max(0.0, 1.0 - amount), 1.0 + amount)
 
-    def transform(self, images):
-        changed = self.adjusted(images.astype(float), numpy.random.uniform(*self._range))
-        return saturated(changed, images.dtype)
+    def transform(self, image, x):
+        return getattr(image, self._operator)(x, *self._range)
 
 
 class RandomBrightness(_RandomFactor):
-    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness."""
+    """Multiplies by a factor from max(0, 1 - brightness) to 1 + brightness.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomBrightness(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
+
+    _operator = "random_brightness"
 
     def __init__(self, brightness):
         super().__init__(brightness)
 
-    @staticmethod
-    def adjusted(images, factor):
-        return images * factor
-
 
 class RandomContrast(_RandomFactor):
-    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast."""
+    """Multiplies the differences from the mean gray by a factor from max(0, 1 - contrast) to 1 + contrast.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomContrast(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
+
+    _operator = "random_contrast"
 
     def __init__(self, contrast):
         super().__init__(contrast)
-
-    @staticmethod
-    def adjusted(images, factor):
-        mean = _gray(images).mean(axis=(-3, -2, -1), keepdims=True)
-        return images * factor + mean * (1 - factor)
 
 
 class RandomSaturation(_RandomFactor):
     """Multiplies the differences from each element's gray by a factor from max(0, 1 - saturation) to 1 +
     saturation.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomSaturation(0.3)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
+
+    _operator = "random_saturation"
 
     def __init__(self, saturation):
         super().__init__(saturation)
 
-    @staticmethod
-    def adjusted(images, factor):
-        return images * factor + _gray(images) * (1 - factor)
-
 
 class RandomHue(_RandomFactor):
-    """Turns colours around the gray axis by up to half a circle times `hue`; gray images stay."""
+    """Turns the hue by a share of the circle from max(0, 1 - hue) to 1 + hue; gray images stay.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomHue(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
+
+    _operator = "random_hue"
 
     def __init__(self, hue):
         super().__init__(hue)
 
-    @staticmethod
-    def adjusted(images, factor):
-        if images.shape[-1] != 3:
-            return images
-        angle = (factor - 1) * numpy.pi
-        cosine, sine = numpy.cos(angle), numpy.sin(angle)
-        turn = numpy.array([[1, 0, 0], [0, cosine, -sine], [0, sine, cosine]])
-        return images @ (_FROM_YIQ @ turn @ _TO_YIQ).T
 
+class RandomColorJitter(ImageOperator):
+    """Changes brightness, contrast, saturation by factors from 1 - amount to 1 + amount, and turns the hue by
+    up to the share `hue` of the circle, in random order.
 
-class RandomColorJitter(HostTransform):
-    """RandomBrightness, RandomContrast, RandomSaturation and RandomHue in random order."""
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomColorJitter(0.3, 0.3, 0.3, 0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
         super().__init__()
-        kinds = (RandomBrightness, RandomContrast, RandomSaturation, RandomHue)
-        amounts = (brightness, contrast, saturation, hue)
-        self._steps = tuple(kind(amount) for kind, amount in zip(kinds, amounts) if amount)
+        self._amounts = (brightness, contrast, saturation, hue)
 
-    def transform(self, images):
-        for number in numpy.random.permutation(len(self._steps)):
-            images = self._steps[number].transform(images)
-        return images
+    def transform(self, image, x):
+        return image.random_color_jitter(x, *self._amounts)
 
 
-class RandomLighting(HostTransform):
+class RandomLighting(ImageOperator):
     """Adds to all elements one colour along the principal components of ImageNet's colours; `alpha` is the
-    standard deviation of the three factors. ValueError: not 3 channels.
+    standard deviation of the three factors. Gray images stay.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomLighting(0.1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
     """
 
     def __init__(self, alpha):
         super().__init__()
         self._alpha = alpha
 
-    def transform(self, images):
-        if images.shape[-1] != 3:
-            raise ArrayValueError(
-                f"RandomLighting: expected 3 channels in the last axis, got shape {images.shape}"
-            )
-        factors = numpy.random.normal(0, self._alpha, 3)
-        return saturated(images + _LIGHT_VECTORS @ (factors * _LIGHT_VALUES), images.dtype)
+    def transform(self, image, x):
+        return image.random_lighting(x, self._alpha)
 
 
-class RandomGray(HostTransform):
-    """Makes all channels the gray with probability `p`."""
+class RandomGray(ImageBlock):
+    """Makes all channels the gray with probability `p`, drawn from `numpy.random`.
+
+    ValueError: neither 1 nor 3 channels.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomGray(p=1)(nd.ones((4, 4, 3))).shape
+    (4, 4, 3)
+    """
 
     def __init__(self, p=0.5):
         super().__init__()
         self._p = p
 
     def transform(self, images):
-        if numpy.random.random() >= self._p:
+        if images.shape[-1] not in (1, 3):
+            raise ArrayValueError(f"expected 1 or 3 channels in the last axis, got shape {images.shape}")
+        if numpy.random.random() >= self._p or images.shape[-1] == 1:
             return images.copy()
-        gray = saturated(_gray(images.astype(float)), images.dtype)
-        return numpy.repeat(gray, images.shape[-1], axis=-1)
+        host = to_host(images)
+        gray = host @ _LUMINANCE if host.dtype.kind == "f" else numpy.rint(host @ _LUMINANCE)
+        return to_array(numpy.repeat(gray[..., None], 3, axis=-1).astype(host.dtype))

@@ -21,6 +21,13 @@ class Rotate(Block):
     `image.imrotate`.
 
     TypeError: another dtype than float32.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.Rotate(90)(nd.array([[[1, 2], [3, 4]]])).round()
+    [[[2. 4.]
+      [1. 3.]]]
+    <NDArray 1x2x2 @cpu(0)>
     """
 
     def __init__(self, rotation_degrees, zoom_in=False, zoom_out=False):
@@ -37,6 +44,11 @@ class RandomRotation(Block):
     `angle_limits`, with probability `rotate_with_proba`; see `image.random_rotate`.
 
     ValueError: limits out of order, or no probability. TypeError: another dtype than float32.
+
+    Examples
+    --------
+    >>> gluon.data.vision.transforms.RandomRotation((-20, 20))(nd.ones((3, 8, 8))).shape
+    (3, 8, 8)
     """
 
     def __init__(self, angle_limits, zoom_in=False, zoom_out=False, rotate_with_proba=1.0):

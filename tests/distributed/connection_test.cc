@@ -1,0 +1,140 @@
+// Two ends of a stream in one process: what one writes, the other receives.
+#include "distributed/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <utility>
+
+#include "headrace/error.hpp"
+
+namespace headrace::distributed {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class End {
+ public:
+  explicit End(std::shared_ptr<OwnHeap> heap)
+      : connection(std::make_shared<Connection>(
+            std::move(heap), [this](const grpc::ByteBuffer* frame) { written_.push_back(*frame); })) {}
+
+  // Moves what was written to the other end; how many frames.
+  size_t deliver_to(End& other) {
+    std::vector<grpc::ByteBuffer> frames = std::exchange(written_, {});
+    for (const grpc::ByteBuffer& frame : frames) {
+      other.receive(frame);
+      connection->written(true);
+    }
+    return frames.size();
+  }
+  void receive(const grpc::ByteBuffer& frame) {
+    connection->receive(
+        frame,
+        [this](Request&& request, Elements&& elements) {
+          requests.emplace_back(std::move(request), std::move(elements));
+        },
+        [this](Reply&& reply, Elements&& elements) { replies.emplace_back(std::move(reply), std::move(elements)); });
+  }
+
+  const std::shared_ptr<Connection> connection;
+  std::vector<std::pair<Request, Elements>> requests;
+  std::vector<std::pair<Reply, Elements>> replies;
+
+ private:
+  std::vector<grpc::ByteBuffer> written_;
+};
+
+void settle(End& worker, End& server) {
+  while (worker.deliver_to(server) + server.deliver_to(worker) > 0) {
+  }
+}
+
+Request push_of(int64_t key) {
+  Request request;
+  request.mutable_push()->mutable_place()->mutable_key()->set_number(key);
+  return request;
+}
+
+std::string text_of(const Elements& elements) {
+  std::string text(elements.size(), '\0');
+  elements.copy_to(text.data());
+  return text;
+}
+
+TEST(Connections, CarryMessagesWithElementsInOrder) {
+  End worker({}), server({});
+  worker.connection->send(push_of(1), {.elements = Elements({grpc::Slice("one"), grpc::Slice(" and a half")})});
+  worker.connection->send(push_of(2));
+  worker.connection->send(push_of(3), {.elements = Elements({grpc::Slice("three")})});
+  EXPECT_EQ(worker.deliver_to(server), 1);
+  EXPECT_EQ(worker.deliver_to(server), 1);  // what had to wait goes together
+  EXPECT_EQ(worker.deliver_to(server), 0);
+  ASSERT_THAT(server.requests, SizeIs(3));
+  EXPECT_EQ(text_of(server.requests[0].second), "one and a half");
+  EXPECT_EQ(text_of(server.requests[1].second), "");
+  EXPECT_EQ(text_of(server.requests[2].second), "three");
+  EXPECT_EQ(server.requests[2].first.push().place().key().number(), 3);
+}
+
+TEST(Connections, LendMemoryToEndsThatSeeIt) {
+  End worker(OwnHeap::make()), server(OwnHeap::make());
+  EXPECT_EQ(worker.connection->block_for(100'000), nullptr);  // nobody has been greeted
+  worker.connection->greet();
+  settle(worker, server);
+  EXPECT_TRUE(worker.connection->is_greeted());
+  for (End* end : {&worker, &server}) EXPECT_EQ(end->connection->block_for(Connection::kLeastInHeap - 1), nullptr);
+  BlockPtr block = worker.connection->block_for(100'000);
+  ASSERT_NE(block, nullptr);
+  const std::weak_ptr<const Block> lent = block;
+  std::memset(block->data(), 'x', 100'000);
+  worker.connection->send(push_of(1), {.block = std::move(block), .bytes = 100'000});
+  settle(worker, server);
+  ASSERT_THAT(server.requests, SizeIs(1));
+  EXPECT_EQ(text_of(server.requests[0].second), std::string(100'000, 'x'));
+  EXPECT_FALSE(lent.expired());
+  server.requests.clear();
+  server.connection->send(Reply());  // tells by the way what was read
+  settle(worker, server);
+  EXPECT_TRUE(lent.expired());
+}
+
+TEST(Connections, WithoutAHeapOnOneSideSendPieces) {
+  End worker(OwnHeap::make()), server({});
+  worker.connection->greet();
+  settle(worker, server);
+  EXPECT_TRUE(worker.connection->is_greeted());
+  EXPECT_EQ(worker.connection->block_for(100'000), nullptr);
+  EXPECT_EQ(server.connection->block_for(100'000), nullptr);
+}
+
+TEST(Connections, RefuseWhatNoOtherEndSends) {
+  End end(OwnHeap::make());
+  const auto refuses = [&](const char* why, auto change, const std::string& behind = {}) {
+    Frame head;
+    change(head);
+    EXPECT_THAT([&] { end.receive(written(head, {grpc::Slice(behind)})); }, ThrowsMessage<Error>(HasSubstr(why)));
+  };
+  const auto array = [](Frame& head) -> Array& { return *head.add_requests()->mutable_push()->mutable_value(); };
+  refuses(
+      "ended 5 bytes before", [&](Frame& head) { array(head).set_bytes(8); }, "abc");
+  refuses(
+      "more than the elements", [&](Frame& head) { array(head).set_bytes(2); }, "abc");
+  refuses("no memory is seen", [&](Frame& head) { array(head).set_place(4096); });
+  refuses("was not lent", [&](Frame& head) { head.add_released(4096); });
+  EXPECT_THAT([&] { end.receive({}); }, ThrowsMessage<Error>(HasSubstr("cannot be read")));
+  const auto raw = [&](const std::string& bytes) {
+    const grpc::Slice slice(bytes);
+    return [&end, buffer = grpc::ByteBuffer(&slice, 1)] { end.receive(buffer); };
+  };
+  EXPECT_THAT(raw("ab"), ThrowsMessage<Error>(HasSubstr("ended 2 bytes")));
+  EXPECT_THAT(raw(std::string("\xff\xff\xff\x7fxx", 6)), ThrowsMessage<Error>(HasSubstr("whose head has 2147483647")));
+  EXPECT_THAT(raw(std::string("\2\0\0\0\xff\xff", 6)), ThrowsMessage<Error>(HasSubstr("whose head is none")));
+}
+
+}  // namespace
+}  // namespace headrace::distributed
