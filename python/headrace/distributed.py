@@ -48,8 +48,8 @@ _library = _core.distributed
 def init():
     """Joins the other ranks.
 
-    OSError: a launcher of MPI has started the process, but MPI is missing here. MXNetError: the process works in
-    a job with servers, whose workers share stores alone.
+    OSError: a launcher of MPI has started the process, but MPI is missing here. MXNetError: the process works
+    in a job with servers, whose workers share stores alone.
     """
     if not _library.is_initialized():
         _library.init()
