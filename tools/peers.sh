@@ -22,5 +22,5 @@ make_peer() {
 }
 
 make_peer mxnet "mxnet==1.9.1" "numpy<1.24" tqdm
-make_peer torch torch numpy tqdm
+make_peer torch torch torchvision pillow numpy tqdm
 make_peer jax jax numpy

@@ -102,6 +102,35 @@ def test_random_numbers_come_from_the_seed(tmp_path):
     assert any((one[0] != two[0]).any() for one, two in zip(first, other))
 
 
+@pytest.mark.parametrize(
+    ("with_index", "expected"),
+    [
+        (
+            False,
+            [
+                [50.13, 90.15, 186.57, 73.09, 251.18, 226.54, 109.06, 131.15, 137.57],
+                [161.09, 186.18, 55.54, 52.06, 113.44, 60.57],
+            ],
+        ),
+        (
+            True,
+            [
+                [50.13, 90.15, 186.57, 140.13, 127.15, 172.57, 239.13, 131.15, 137.57],
+                [175.13, 188.15, 136.57, 183.13, 206.15, 60.57],
+            ],
+        ),
+    ],
+)
+def test_seed_aug_gives_the_numbers_of_mxnet(tmp_path, with_index, expected):
+    arguments = write(tmp_path) | {"data_shape": (3, 3, 4), "seed_aug": 5, "rand_crop": True}
+    arguments |= {"rand_mirror": True, "max_random_illumination": 9}
+    index = {"path_imgidx": str(tmp_path / "a.idx")} if with_index else {}
+    images = io.ImageRecordIter(**arguments, **index)
+    for of_pass in expected:
+        made = [float(one) for data, _, _ in passes(images, 1) for one in data[:, 0, 0, 0]]
+        numpy.testing.assert_allclose(made, of_pass, atol=0.006)
+
+
 def test_labels(tmp_path):
     arguments = write(tmp_path, labels=lambda number: [number, number + 0.5])
     assert next(io.ImageRecordIter(**arguments, label_width=2)).label[0].asnumpy()[1].tolist() == [1, 1.5]

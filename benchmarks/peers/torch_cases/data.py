@@ -1,8 +1,10 @@
-"""Arrays in files; one pass over 60,000 images of a byte per pixel, made into batches of tensors."""
+"""Arrays in files; one pass over 60,000 images of a byte per pixel, or 2,000 JPEG files, in batches."""
 
+import io
 import os
 import tempfile
 
+import image_files
 import numpy
 import torch
 
@@ -55,9 +57,47 @@ def read_images(workers):
     return prepare
 
 
+def encode(pixels):
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "jpeg", quality=90)
+    return file.getvalue()
+
+
+def read_files(workers):
+    def prepare():
+        from torchvision import datasets, transforms
+
+        steps = [
+            transforms.RandomResizedCrop(224),
+            transforms.RandomHorizontalFlip(),
+            transforms.ToTensor(),
+            transforms.Normalize(image_files.MEAN, image_files.DEVIATION),
+        ]
+        loader = torch.utils.data.DataLoader(
+            datasets.ImageFolder(image_files.folder(encode), transforms.Compose(steps)),
+            batch_size=100,
+            shuffle=True,
+            num_workers=workers,
+            persistent_workers=workers > 0,
+        )
+
+        def run():
+            for _ in loader:
+                pass
+
+        return run
+
+    return prepare
+
+
 CASES = {
     "save 200 MB": save,
     "load 200 MB": load,
     "DataLoader, 60,000 images with ToTensor, 0 workers": read_images(0),
     "DataLoader, 60,000 images with ToTensor, 2 workers": read_images(2),
+    "DataLoader, 2,000 JPEG files cut and mirrored, 0 workers": read_files(0),
+    "DataLoader, 2,000 JPEG files cut and mirrored, 2 workers": read_files(2),
+    "ImageRecordIter, 2,000 JPEG files cut and mirrored": read_files(2),
 }

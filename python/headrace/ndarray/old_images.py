@@ -4,7 +4,7 @@ import numpy
 
 from .. import _core
 from ..base import MXNetError
-from .ndarray import array
+from .ndarray import NDArray, array
 
 __all__ = ["imdecode"]
 
@@ -28,16 +28,25 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
 
     Raises
     ------
+    TypeError, ValueError
+        An argument is of another kind.
     MXNetError
         The file is no such image or has fewer channels, or shapes or dtypes do not fit.
     """
+    if not isinstance(str_img, (bytes, bytearray, memoryview)):
+        raise TypeError(f"imdecode: str_img must be the bytes of a file, got {type(str_img).__name__}")
+    for name, one in (("mean", mean), ("out", out)):
+        if one is not None and not isinstance(one, NDArray):
+            raise TypeError(f"imdecode: {name} must be an NDArray or None, got {type(one).__name__}")
     pixels, height, width, stored, bits = _core.decode_image(bytes(str_img), 0 if channels == 1 else -1)
     if not 1 <= channels <= stored or bits != 8:
         raise MXNetError(
             f"imdecode: channels must be from 1 to the {stored} of the file, of 8 bits, got {channels} and "
             f"{bits} bits"
         )
-    left, top, right, bottom = clip_rect
+    if len(clip_rect) != 4:
+        raise ValueError(f"imdecode: clip_rect must be left, top, right, bottom, got {clip_rect}")
+    left, top, right, bottom = (int(one) for one in clip_rect)
     if top == bottom:
         left, top, right, bottom = 0, 0, width, height
     if not (0 <= left < right <= width and 0 <= top < bottom <= height):
