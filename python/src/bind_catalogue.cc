@@ -143,39 +143,36 @@ void update_many_from(const std::string& name, nb::handle tensors, nb::handle lr
   update_many(op, calls);
 }
 
+nb::list all_functions() {
+  nb::list all;
+  for (const OpDef& op : catalogue().all())
+    for (const std::string& path : op.python) {
+      const std::string name = path.substr(path.rfind('.') + 1);
+      const bool np = is_np_path(path);
+      all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
+    }
+  return all;
+}
+
+nb::list all_descriptions() {
+  nb::list all;
+  const auto families = family_numbers();
+  for (const OpDef& op : catalogue().all()) {
+    nb::dict described = describe(op);
+    described["family"] = families.at(op.name);
+    all.append(described);
+  }
+  return all;
+}
+
 }  // namespace
 
 void bind_catalogue(nb::module_& m) {
   m.def(
-      "functions",
-      [] {
-        return translated([] {
-          nb::list all;
-          for (const OpDef& op : catalogue().all())
-            for (const std::string& path : op.python) {
-              const std::string name = path.substr(path.rfind('.') + 1);
-              const bool np = is_np_path(path);
-              all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
-            }
-          return all;
-        });
-      },
+      "functions", [] { return translated(all_functions); },
       "Pairs of a path ('nd.exp', 'np.linalg.norm', 'NDArray.exp') and the callable that belongs there.");
   m.def(
-      "catalogue",
-      [] {
-        return translated([] {
-          nb::list all;
-          const auto families = family_numbers();
-          for (const OpDef& op : catalogue().all()) {
-            nb::dict described = describe(op);
-            described["family"] = families.at(op.name);
-            all.append(described);
-          }
-          return all;
-        });
-      },
-      "A description of every operator.");
+      "catalogue", [] { return translated(all_descriptions); }, "A description of every operator.");
   m.def(
       "invoke",
       [](nb::str name, nb::handle inputs, nb::handle attrs, bool np) {
