@@ -1,6 +1,7 @@
 #include "collective/agreement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "collective/block.h"
 

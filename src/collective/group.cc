@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <utility>
 
 #include "base/check.h"
 #include "base/signals_blocked.h"
