@@ -285,6 +285,17 @@ void infer_pick(Infer& i, const PickAttrs& a) {
   i.cost(100 + static_cast<double>(rows) * 4);
 }
 
+void complete_pick(Completion& c, const PickAttrs& a) {
+  if (!a.axis || !c.has_rank(0) || c.shape(0).size() < 2) return;
+  Shape result = c.shape(0);
+  const auto axis = static_cast<size_t>(normalize_axis(*a.axis, static_cast<int64_t>(result.size()), c.name()));
+  if (a.keepdims)
+    result[axis] = 1;
+  else
+    result.erase(axis);
+  c.set_output(0, result);
+}
+
 // Calls f(number of the row, position in the array of `shape`) for every picked element, in order.
 template <class Attrs, class F>
 void for_each_picked(const char* name, const Shape& shape, const Tensor& index, const Attrs& a, F&& f) {
@@ -323,6 +334,7 @@ OpDef pick() {
                                  "with mode='raise' IndexError, when the result is read, for a negative index or one "
                                  "beyond the end.",
                              .inputs = {"data", "index"},
+                             .complete = complete_pick,
                              .infer = infer_pick,
                              .kernel =
                                  [](KernelContext& c, const PickAttrs& a) {

@@ -1,6 +1,9 @@
 """gluon.utils."""
 
+import contextlib
 import hashlib
+import sys
+import types
 
 import numpy
 import pytest
@@ -149,6 +152,25 @@ class TestFiles:
         assert [path.name for path in tmp_path.iterdir()] == ["source"]
         with pytest.raises(AssertionError, match="cannot tell a file name"):
             utils.download("///")
+
+    def test_download_by_requests(self, tmp_path, monkeypatch):
+        calls = []
+
+        @contextlib.contextmanager
+        def get(url, verify, **keywords):
+            calls.append((url, verify))
+            code = 200 if url.endswith("/there") else 404
+            yield types.SimpleNamespace(status_code=code, iter_content=lambda size: iter([b"ri", b"ver"]))
+
+        monkeypatch.setitem(sys.modules, "requests", types.SimpleNamespace(get=get))
+        with pytest.warns(
+            UserWarning, match="Unverified HTTPS request is being made to https://host.invalid"
+        ):
+            utils.download("https://host.invalid/there", path=str(tmp_path), verify_ssl=False)
+        assert (tmp_path / "there").read_bytes() == b"river"
+        with pytest.raises(OSError, match="the server answers 404"):
+            utils.download("http://host.invalid/gone", path=str(tmp_path), retries=1)
+        assert calls == [("https://host.invalid/there", False), *[("http://host.invalid/gone", True)] * 2]
 
 
 def test_shape_is_known():
