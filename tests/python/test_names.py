@@ -85,5 +85,5 @@ def test_internal_names_are_those_of_registered_operators():
     filled = np._internal.boolean_mask_assign_scalar(np.array([1, 4]), mask, 7)
     assert filled.tolist() == [7, 4]
     for namespace in (nd._internal, np._internal):
-        with pytest.raises(AttributeError, match="no operator named"):
+        with pytest.raises(AttributeError, match="no operator named|is not in Headrace"):
             namespace.no_such_name()

@@ -14,6 +14,7 @@ py_slice = builtins.slice
 
 mx_int, mx_uint, mx_int64, mx_float = ctypes.c_int, ctypes.c_uint, ctypes.c_int64, ctypes.c_float
 mx_float_p = ctypes.POINTER(mx_float)
+c_int_p = ctypes.POINTER(ctypes.c_int)
 NDArrayHandle = FunctionHandle = OpHandle = CachedOpHandle = SymbolHandle = ExecutorHandle = ctypes.c_void_p
 DataIterCreatorHandle = DataIterHandle = KVStoreHandle = RecordIOHandle = RtcHandle = ctypes.c_void_p
 CudaModuleHandle = CudaKernelHandle = ProfileHandle = DLPackHandle = ctypes.c_void_p
@@ -36,6 +37,50 @@ _DTYPE_NP_TO_MX = {
     np.dtype([("bfloat16", np.uint16)]): 12,
 }
 _DTYPE_MX_TO_NP = {number: dtype for dtype, number in _DTYPE_NP_TO_MX.items()}
+
+
+class DLContext(ctypes.Structure):
+    """DLPack: where memory is."""
+
+    _fields_ = (("device_type", ctypes.c_int), ("device_id", ctypes.c_int))
+
+
+class DLDataType(ctypes.Structure):
+    """DLPack: what an element is. `TYPE_MAP`: (code, bits, lanes) of NumPy's names."""
+
+    _fields_ = (("type_code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+    TYPE_MAP = {
+        name: (code, np.dtype(name).itemsize * 8 if name != "bool" else 1, 1)
+        for code, names in enumerate(
+            ("int32 int64", "bool uint8 uint32 uint64", "float16 float32 float64"),
+        )
+        for name in names.split()
+    }
+
+
+class DLTensor(ctypes.Structure):
+    """DLPack: an array; `strides` are in elements, null for row-major ones."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("ctx", DLContext),
+        ("ndim", ctypes.c_int),
+        ("dtype", DLDataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class DLManagedTensor(ctypes.Structure):
+    """DLPack: an array with the function that releases it."""
+
+
+DLManagedTensor._fields_ = (
+    ("dl_tensor", DLTensor),
+    ("manager_ctx", ctypes.c_void_p),
+    ("deleter", ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))),
+)
 
 
 class _NoLibrary:

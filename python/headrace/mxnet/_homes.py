@@ -6,10 +6,15 @@ NAMES = {
     "headrace.gluon.block": "headrace.mxnet._block_names",
     "headrace.gluon.nn.basic_layers": "headrace.gluon.nn",
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
+    "headrace.gluon.data.dataloader": "headrace.mxnet._queues",
+    "headrace.image": "headrace.mxnet._image_names",
     "headrace.kvstore": "headrace.kvstore.server",
     "headrace.ndarray": "headrace.mxnet._cached_op",
     "headrace.module.executor_group": "headrace.mxnet._executor_group",
     "headrace.ndarray.ndarray": "headrace.mxnet._c_names",
+    "headrace.numpy_extension": "headrace.mxnet._util_names",
+    "headrace.operator": "headrace.mxnet._c_names",
+    "headrace.recordio": "headrace.mxnet._image_names",
     "headrace.util": "headrace.mxnet._util_names",
 }
 

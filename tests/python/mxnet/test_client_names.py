@@ -109,3 +109,60 @@ def test_interpolation_chosen_by_the_sizes():
     from mxnet.image.image import _get_interp_method
 
     assert _get_interp_method(9, (4, 4, 8, 8)) == 2 and _get_interp_method(9, (8, 8, 4, 4)) == 3
+
+
+def _send_back(received, sent):
+    sent.put(received.get() * 2)
+
+
+@pytest.mark.parametrize("kind", ["Queue", "SimpleQueue"])
+def test_queues_carry_arrays(kind):
+    from mxnet.gluon.data import dataloader
+
+    there, back = getattr(dataloader, kind)(), getattr(dataloader, kind)()
+    worker = multiprocessing.Process(target=_send_back, args=(there, back))
+    worker.start()
+    there.put(mx.nd.array([1, 2]))
+    assert back.get().asnumpy().tolist() == [2, 4]
+    worker.join()
+
+
+def test_connections_carry_arrays():
+    from mxnet.gluon.data.dataloader import ConnectionWrapper
+
+    receiver, sender = map(ConnectionWrapper, multiprocessing.Pipe(duplex=False))
+    sender.send({"x": mx.nd.array([1, 2])})
+    assert receiver.poll(10) and receiver.recv()["x"].asnumpy().tolist() == [1, 2]
+
+
+def test_modules_that_image_and_recordio_show():
+    import mxnet
+
+    assert mxnet.image.nd is mx.nd and mxnet.image.io is mx.io and mxnet.image.recordio is mx.recordio
+    assert mxnet.image.is_np_array is mx.util.is_np_array
+    assert mxnet.recordio.cv2 is mxnet.image.cv2
+
+
+def test_structures_of_dlpack():
+    import ctypes
+
+    from mxnet.ndarray.ndarray import DLDataType, DLManagedTensor, DLTensor
+    from mxnet.operator import c_int_p
+
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    capsule = values.__dlpack__()
+    tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(DLManagedTensor)).contents.dl_tensor
+    assert isinstance(tensor, DLTensor) and tensor.ndim == 2 and tensor.shape[:2] == [2, 3]
+    kind = tensor.dtype
+    assert (kind.type_code, kind.bits, kind.lanes) == DLDataType.TYPE_MAP["float32"]
+    assert ctypes.cast(tensor.data, ctypes.POINTER(ctypes.c_float))[4] == 4
+    assert c_int_p(ctypes.c_int(3))[0] == 3
+
+
+def test_compute_capability_is_asked_of_gpus():
+    import mxnet
+
+    with pytest.raises(ValueError, match="expected a gpu context"):
+        mxnet.npx.get_cuda_compute_capability(mx.cpu())
