@@ -169,7 +169,7 @@ class ImageRecordIter(MXDataIter):
     ((1, 3, 8, 8), <class 'numpy.float32'>)
     """
 
-    _dtype = None  # fixed by a subclass
+    _dtype: str | None = None  # fixed by a subclass
 
     def __init__(self, **kwargs):
         name = type(self).__name__
