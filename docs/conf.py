@@ -13,6 +13,7 @@ project = "Headrace"
 extensions = ["myst_parser"]
 html_theme = "furo"
 html_title = "Headrace"
+html_show_copyright = False
 exclude_patterns = ["requirements.txt"]
 myst_heading_anchors = 3
 toc_object_entries = False  # the reference has headings

@@ -23,13 +23,24 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-import numpy
+import numpy as _numpy
 '''
 # The module in C++: the package's own business.
 CORE = """\
 from typing import Any
 
 __version__: str
+
+class _Module(type):
+    def __getattr__(cls, name: str) -> Any: ...
+
+class plan(metaclass=_Module):
+    class Plan:
+        def __getattr__(self, name: str) -> Any: ...
+    class Simulation:
+        def __getattr__(self, name: str) -> Any: ...
+    class Topology:
+        def __getattr__(self, name: str) -> Any: ...
 
 def __getattr__(name: str) -> Any: ...
 """
@@ -39,7 +50,7 @@ KINDS = {
     "int": "builtins.int",
     "float": "builtins.float",
     "str": "builtins.str",
-    "dtype": "builtins.str | type | numpy.dtype[Any]",
+    "dtype": "builtins.str | type | _numpy.dtype[Any]",
     "shape": "builtins.int | Sequence[builtins.int]",
     "floats": "Sequence[builtins.float]",
 }
@@ -56,6 +67,8 @@ class Writer:
         self._lines: list[str] = []
 
     def text(self) -> str:
+        if hasattr(self._module, "__all__"):
+            self._lines.append("__all__: list[str]")
         for name in public_names(self._module):
             self._lines += self._member(name, getattr(self._module, name))
         source = "headrace.numpy.multiarray" if self._array == "ndarray" else "headrace.ndarray.ndarray"
@@ -96,6 +109,7 @@ class Writer:
         inherited = {name for base in [object, *bases] for name in dir(base)}
         lines = [f"class {cls.__name__}({', '.join(base.__name__ for base in bases)}):".replace("()", "")]
         lines += docstring(cls)
+        inherited.add("__ipow__")  # to type checkers `x **= 2` is `x = x ** 2`; in C the signatures differ
         for name in sorted(set(dir(cls)) - inherited):
             if name.startswith("_") and not (name.startswith("__") and callable(getattr(cls, name))):
                 continue

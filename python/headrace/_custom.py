@@ -35,7 +35,7 @@ _DTYPE_NUMBERS = {
 }
 
 _lock = threading.Lock()
-_registered = {}  # name to the class of properties, and whether its operators get np arrays
+_registered: dict = {}  # name to the class of properties, and whether its operators get np arrays
 
 
 def register(name, property_class):

@@ -20,7 +20,9 @@ __all__ = [
     "module_checkpoint",
 ]
 
-BatchEndParam = collections.namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
+BatchEndParam = collections.namedtuple(  # type: ignore[name-match]
+    "BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"]
+)
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):

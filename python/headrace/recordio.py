@@ -237,7 +237,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self.keys.append(key)
 
 
-IRHeader = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
+IRHeader = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])  # type: ignore[name-match]
 IRHeader.__doc__ = (
     "What stands before an image: how many labels follow (0: `label` is the one), and two numbers."
 )

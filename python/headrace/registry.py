@@ -5,7 +5,7 @@ import warnings
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
-_registries = {}  # base class to {name in lower case: class}
+_registries: dict = {}  # base class to {name in lower case: class}
 
 
 def _registry(base_class):

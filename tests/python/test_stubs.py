@@ -50,22 +50,24 @@ net = gluon.nn.Dense(3)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy checks the types of a program")
-def test_type_checkers_see_mistakes_and_types(tmp_path):
+def test_type_checkers_see_mistakes_and_types_and_find_nothing_in_the_package(tmp_path):
     stubs, program = tmp_path / "stubs", tmp_path / "program.py"
     program.write_text(PROGRAM)
     shutil.copytree(ROOT / "python/headrace", stubs / "headrace", ignore=shutil.ignore_patterns("*.so"))
     make_stubs(stubs)
+    files = [program, *stubs.rglob("*.pyi")]
     checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", tmp_path / "cache", program],
-        env={**os.environ, "MYPYPATH": str(stubs)},
+        [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", *files],
+        env={**os.environ, "MYPYPATH": str(stubs), "MYPY_CACHE_DIR": str(tmp_path / "cache")},
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=300,
     )
+    assert not [line for line in checked.stdout.splitlines() if "stubs/headrace/" in line]
     said = [line.partition("program.py:")[2] for line in checked.stdout.splitlines() if "program.py:" in line]
     assert [line.partition(" ")[0] for line in said] == ["5:", "6:", "7:", "8:"], checked.stdout
-    assert "softmax" in said[0]
+    assert "sofmax" in said[0]
     assert "a_min" in said[1]
     assert "NDArray" in said[2]
     assert "ndarray" in said[3]

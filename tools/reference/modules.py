@@ -101,7 +101,7 @@ from headrace.gluon import nn
 
 def page(module: str, found: list[Member]) -> str:
     title = prose.escaped(short(module))
-    parts = [f"# {title}", prose.markdown(importlib.import_module(module).__doc__)]
+    parts = [f"# {title}", prose.markdown(inspect.cleandoc(importlib.import_module(module).__doc__ or ""))]
     return "\n\n".join([*parts, *map(section, found)]) + "\n"
 
 
@@ -163,7 +163,7 @@ def _is_method(value: Any) -> bool:
 
 
 def _attribute_text(name: str, value: Any) -> str:
-    doc = prose.markdown(value.__doc__)
+    doc = prose.markdown(inspect.cleandoc(value.__doc__))
     if isinstance(value, (classmethod, staticmethod)):
         arguments = signature(value.__func__, skip=isinstance(value, classmethod))
         return f"````{{py:method}} {name}{arguments}\n:{type(value).__name__}:\n\n{doc}\n````"

@@ -59,7 +59,7 @@ def pages(root: pathlib.Path, cpp: Mapping[str, str]) -> Iterator[tuple[str, str
             listed.append(f"operators/{name}")
             yield listed[-1], page(heading(name), members, cpp)
     toctree = prose.fenced("{toctree}", ":maxdepth: 2\n\n" + "\n".join(listed))
-    yield "operators", f"# Operators\n\n{INTRODUCTION}\n\n{toctree}\n"
+    yield "operators", f"# Reference of operators\n\n{INTRODUCTION}\n\n{toctree}\n"
 
 
 INTRODUCTION = """\

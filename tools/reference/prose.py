@@ -1,6 +1,5 @@
 """Docstrings and comments as Markdown: paragraphs, lists, code, sessions of Python, sections."""
 
-import inspect
 import itertools
 import re
 import textwrap
@@ -12,12 +11,11 @@ TYPE_END = re.compile(r"(?:None|int|float|bool|str|dtype|ints|floats|\d|\w\|\w+)
 CODE = re.compile(r"(``.*?``|`[^`]*`)", re.DOTALL)
 
 
-def markdown(text: str | None, language: str = "text") -> str:
-    """A docstring or comment as Markdown that says the same: what is no code is never markup.
+def markdown(text: str, language: str = "text") -> str:
+    """A docstring or comment, without its margin, as Markdown that says the same: only code is markup.
 
     Indented paragraphs are code in `language`.
     """
-    text = inspect.cleandoc(text or "")
     first, *rest = SECTION.split(text)
     parts = [_body(first, language)]
     for title, body in zip(rest[::2], rest[1::2]):

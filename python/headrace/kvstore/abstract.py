@@ -29,7 +29,7 @@ class KVStoreBase:
     DISTRIBUTED = "distributed"  # several processes share it
     CAPABILITIES = (OPTIMIZER, COMPRESSION, ASYNCHRONOUS, DISTRIBUTED)
 
-    kv_registry = {}
+    kv_registry: dict = {}
 
     _updater = None
     follows_optimizer = (

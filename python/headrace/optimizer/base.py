@@ -59,7 +59,7 @@ class Optimizer:
     <NDArray 2 @cpu(0)>
     """
 
-    opt_registry = {}
+    opt_registry: dict = {}
     has_update_group = False  # whether update_group may be used: it belongs to the class that defines update
 
     def __init_subclass__(cls, **kwargs):

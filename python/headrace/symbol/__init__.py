@@ -30,7 +30,7 @@ for _name, _function in calls.functions("NDArray").items():
         _function = _taking_inplace(_function)
     if not hasattr(Symbol, _name):
         setattr(Symbol, _name, _function)
-Symbol.split_v2 = split_v2
+Symbol.split_v2 = split_v2  # type: ignore[attr-defined]
 _names = calls.functions("nd")
 for _name, _function in _names.items():
     globals().setdefault(_name, _function)

@@ -14,7 +14,7 @@ from ..name import NameManager
 
 __all__ = ["apply", "composed", "composed_namespace", "function", "functions", "namespace", "set_classes"]
 
-_classes = {}
+_classes: dict = {}
 _BFLOAT16 = numpy.dtype([("bfloat16", numpy.uint16)])  # how MXNet writes it
 # What names of nodes leave out of operators' names: of np functions and of others.
 _PREFIXES = {True: re.compile("^_(npi_|npx_|np_)?"), False: re.compile("^_(npi_|npx_|np_)")}

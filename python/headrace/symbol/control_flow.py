@@ -16,7 +16,8 @@ from .symbol import Group, var
 __all__ = ["cond", "foreach", "while_loop"]
 
 _SCOPE = "__subgraph_name__"
-_counts, _lock = {}, threading.Lock()
+_counts: dict = {}
+_lock = threading.Lock()
 
 
 def _unique(name):

@@ -39,7 +39,7 @@ class _Conv(HybridBlock):
     AssertionError: a layout, or a size for another number of axes, that does not fit the class.
     """
 
-    _layouts = ()
+    _layouts: tuple[str, ...] = ()
 
     def __init__(
         self,
