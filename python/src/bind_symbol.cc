@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -13,6 +14,7 @@
 #include "graph/infer.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/quantize.h"
 #include "graph/tape_symbol.h"
 #include "headrace/symbol.hpp"
 #include "op/trace.h"
@@ -47,6 +49,13 @@ nb::object inferred(const Symbol& symbol, nb::dict shapes, nb::dict dtypes) {
   for (const auto& type : types.inputs) inputs.append(type_of(type));
   for (const auto& type : types.outputs) outputs.append(type_of(type));
   return nb::make_tuple(inputs, outputs);
+}
+
+void set_attr(Symbol& s, const std::string& key, const std::string& value) {
+  translated([&] {
+    s.set_attr(key, value);
+    return 0;
+  });
 }
 
 void bind_bodies(nb::class_<Symbol>& symbol) {
@@ -84,9 +93,31 @@ void bind_bodies(nb::class_<Symbol>& symbol) {
       .def_prop_ro("output_index", [](const Symbol& s) { return s.size() ? s.outputs()[0].output_index() : 0; });
 }
 
+void bind_quantization(nb::class_<Symbol>& symbol) {
+  symbol
+      .def(
+          "quantized",
+          [](const Symbol& s, const std::vector<std::string>& excluded_nodes,
+             const std::vector<std::string>& excluded_operators, const std::vector<std::string>& parameters,
+             const std::string& dtype, bool smart, bool rowwise, bool fuse) {
+            return translated([&] {
+              QuantizeOptions options{.dtype = dtype, .smart = smart, .rowwise = rowwise, .fuse = fuse};
+              options.excluded_nodes.insert(excluded_nodes.begin(), excluded_nodes.end());
+              options.excluded_operators.insert(excluded_operators.begin(), excluded_operators.end());
+              options.parameters.insert(parameters.begin(), parameters.end());
+              QuantizedSymbol made = quantize(s, options);
+              return nb::make_tuple(nb::cast(std::move(made.symbol)), made.calibrated);
+            });
+          },
+          "The graph on bytes, and the names of what it can be told the ranges of.")
+      .def("with_ranges",
+           [](const Symbol& s, const Ranges& ranges) { return translated([&] { return with_ranges(s, ranges); }); });
+}
+
 void bind_symbol_class(nb::module_& m) {
   nb::class_<Symbol> symbol(m, "SymbolHandle");
   bind_bodies(symbol);
+  bind_quantization(symbol);
   symbol
       .def_static("variable", [](const std::string& name, const Texts& attrs) { return Symbol::variable(name, attrs); })
       .def_static("group", [](nb::handle parts) { return Symbol::group(symbols_from(parts)); })
@@ -124,13 +155,7 @@ void bind_symbol_class(nb::module_& m) {
       .def("attr", &Symbol::attr)
       .def("attrs", &Symbol::attrs)
       .def("attr_dict", &Symbol::attr_dict)
-      .def("set_attr",
-           [](Symbol& s, const std::string& key, const std::string& value) {
-             translated([&] {
-               s.set_attr(key, value);
-               return 0;
-             });
-           })
+      .def("set_attr", set_attr)
       .def("compose",
            [](const Symbol& s, nb::dict replacements, const std::string& node_name) {
              return translated([&] {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <unordered_map>
 
 #include "base/check.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/rewire.h"
 #include "graph/signature.h"
 
 namespace headrace {
@@ -231,48 +231,6 @@ void check_variables(const Symbol& symbol, const std::map<std::string, Symbol>& 
     for (size_t i = 0; i < variables.size(); ++i) candidates += fmt::format("\n\t[{}]{}", i, variables[i]);
     fail(ErrorKind::kKey, "compose: Keyword argument name {} not found.\nCandidate arguments:{}", name, candidates);
   }
-}
-
-}  // namespace
-
-namespace {
-
-// The graph of `heads` with nodes replaced. `replacement(node, inputs)` gives what stands for the outputs of a node
-// with these inputs, and nothing to keep it; nodes that depend on a replaced one are copied. `renamed` is copied and
-// called `name`; it may be null.
-template <class Replacement>
-std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replacement, const Node* renamed = nullptr,
-                             const std::string& name = {}) {
-  std::unordered_map<const Node*, std::vector<NDArray>> replaced;
-  std::unordered_map<const Node*, NodePtr> copies;
-  const auto mapped = [&](const NDArray& entry) {
-    const Node* node = entry.node().get();
-    if (auto found = replaced.find(node); found != replaced.end()) return found->second.at(entry.output_index());
-    if (auto found = copies.find(node); found != copies.end())
-      return output_of(found->second.get(), entry.output_index());
-    return entry;
-  };
-  for (Node* node : topological_order(heads)) {
-    std::vector<NDArray> inputs;
-    for (const NDArray& input : node->inputs) inputs.push_back(mapped(input));
-    if (std::vector<NDArray> other = replacement(*node, inputs); !other.empty()) {
-      replaced.emplace(node, std::move(other));
-      continue;
-    }
-    if (node != renamed && std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
-          return replaced.contains(input.node().get()) || copies.contains(input.node().get());
-        }))
-      continue;
-    NodePtr copy = make_node(node->op, node == renamed ? name : node->label->name);
-    copy->label->attrs = node->label->attrs;
-    copy->label->subgraphs = node->label->subgraphs;
-    copy->attrs = node->attrs;
-    copy->inputs.assign(inputs.begin(), inputs.end());
-    copies.emplace(node, std::move(copy));
-  }
-  std::vector<NDArray> outputs;
-  for (const NDArray& head : heads) outputs.push_back(mapped(head));
-  return outputs;
 }
 
 }  // namespace

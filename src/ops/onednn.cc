@@ -23,6 +23,12 @@ dnnl::memory::data_type type_of(DType dtype) noexcept {
       return dnnl::memory::data_type::bf16;
     case DType::kFloat16:
       return dnnl::memory::data_type::f16;
+    case DType::kInt8:
+      return dnnl::memory::data_type::s8;
+    case DType::kUint8:
+      return dnnl::memory::data_type::u8;
+    case DType::kInt32:
+      return dnnl::memory::data_type::s32;
     default:
       return dnnl::memory::data_type::f32;
   }
@@ -73,6 +79,7 @@ std::string name_of(const dnnl::memory::desc& given, const dnnl::memory::desc& w
     add(desc->get_strides());
     add(desc->get_inner_idxs());
     add(desc->get_inner_blks());
+    add({static_cast<int64_t>(desc->get_size())});  // what comes behind the elements of some
   }
   return name;
 }
@@ -90,14 +97,27 @@ void note_reorder(dnnl::memory::data_type from, dnnl::memory::data_type to) {
 
 }  // namespace
 
-Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written)
+Operand::Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written, float factor)
     : given_(given, cpu_engine(), nullptr), wanted_(given_), is_written_(is_written) {
-  if (given == wanted) return;
+  if (given == wanted && factor == 1) return;
   wanted_ = dnnl::memory(wanted, cpu_engine(), nullptr);
-  reorder_ = is_written ? dnnl::reorder(wanted_, given_) : dnnl::reorder(given_, wanted_);
+  dnnl::primitive_attr attributes;
+  if (factor != 1) {
+    attributes.set_scales_mask(DNNL_ARG_SRC, 0);
+    factor_ = dnnl::memory({{1}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a}, cpu_engine());
+    *static_cast<float*>(factor_.get_data_handle()) = factor;
+  }
+  reorder_ = is_written ? dnnl::reorder(wanted_, given_) : dnnl::reorder(given_, wanted_, attributes);
   note_reorder(given.get_data_type(), wanted.get_data_type());
   bytes_ = wanted.get_size();
   name_ = name_of(given, wanted);
+  if (!name_.empty()) name_.append(reinterpret_cast<const char*>(&factor), sizeof(factor));
+}
+
+void Operand::reorder_input(dnnl::stream& stream) {
+  std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_FROM, given_}, {DNNL_ARG_TO, wanted_}};
+  if (factor_) arguments.emplace(DNNL_ARG_ATTR_SCALES | DNNL_ARG_SRC, factor_);
+  reorder_.execute(stream, arguments);
 }
 
 bool Operand::begin_kept(dnnl::stream& stream, void* data, Storage* storage) {
@@ -108,7 +128,7 @@ bool Operand::begin_kept(dnnl::stream& stream, void* data, Storage* storage) {
   if (!found.data && !found.is_worth_keeping) return false;
   const auto fill = [&](void* to) {
     wanted_.set_data_handle(to);
-    reorder_.execute(stream, given_, wanted_);
+    reorder_input(stream);
     stream.wait();
   };
   wanted_.set_data_handle(found.data ? found.data : copies->keep(data, name_, bytes_, fill));
@@ -118,7 +138,7 @@ bool Operand::begin_kept(dnnl::stream& stream, void* data, Storage* storage) {
 void Operand::begin(KernelContext& context, dnnl::stream& stream, void* data, Storage* storage) {
   if (begin_kept(stream, data, storage)) return;
   wanted_.set_data_handle(context.workspace(bytes_));
-  if (!is_written_) reorder_.execute(stream, given_, wanted_);
+  if (!is_written_) reorder_input(stream);
 }
 
 void Operand::end(dnnl::stream& stream) {

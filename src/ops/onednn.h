@@ -34,7 +34,8 @@ dnnl::stream& thread_stream();
 class Operand {
  public:
   Operand() = default;
-  Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written);
+  // `factor`: what the elements of an input are multiplied with on the way.
+  Operand(const dnnl::memory::desc& given, const dnnl::memory::desc& wanted, bool is_written, float factor = 1);
 
   // What the primitive gets as its argument.
   const dnnl::memory& argument() const noexcept { return wanted_; }
@@ -46,7 +47,9 @@ class Operand {
   void end(dnnl::stream& stream);
 
  private:
-  dnnl::memory given_, wanted_;
+  void reorder_input(dnnl::stream& stream);
+
+  dnnl::memory given_, wanted_, factor_;  // without handle, where there is no factor
   dnnl::reorder reorder_;
   size_t bytes_ = 0;  // of what is reordered; 0: nothing
   std::string name_;  // of the two layouts; empty when there is none, so that no copy is kept

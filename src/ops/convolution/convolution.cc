@@ -5,6 +5,7 @@
 
 #include "op/gradient.h"
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "ops/convolution/convolution_rules.h"
 
@@ -46,6 +47,7 @@ Raises MXNetError when attributes, shapes or dtypes do not fit.)",
       .complete = complete_convolution,
       .infer = [](Infer& i, const ConvolutionAttrs& a) { infer_convolution(i, a, 0); },
       .kernel = [](KernelContext& c, const ConvolutionAttrs& a) { run_convolution(c, a, {}); },
+      .fuse = quantization({.becomes = "_contrib_quantized_conv", .is_worthwhile = true}),
       .gradient = convolution_back,
       .saves_inputs = 0b011,
       .strided_inputs = true,

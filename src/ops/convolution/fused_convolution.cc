@@ -1,29 +1,16 @@
 // Convolution with what often comes after it in one pass over memory: what the graph compiler makes of
 // relu(BatchNorm(Convolution(...)) + sum) where no gradient is asked for.
 
+#include "ops/convolution/fused_convolution.h"
+
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "ops/convolution/convolution_rules.h"
 #include "ops/linalg/matrix.h"
 
 namespace headrace {
 namespace {
-
-struct FusedConvolutionAttrs : ConvolutionAttrs {
-  std::string activation = {};
-  bool with_scale = false, with_sum = false;
-  static constexpr auto kFields = std::tuple_cat(
-      ConvolutionAttrs::kFields,
-      fields(
-          field(&FusedConvolutionAttrs::activation, "activation", "'relu', or '' for none.").one_of("|relu"),
-          field(&FusedConvolutionAttrs::with_scale, "with_scale",
-                "Whether two arrays follow, float32 numbers per channel: the result is multiplied by the first, then "
-                "the second is added."),
-          field(&FusedConvolutionAttrs::with_sum, "with_sum",
-                "Whether there is a last array, of the result's shape, which is added before the activation.")));
-
-  size_t further() const noexcept { return (with_scale ? 2 : 0) + (with_sum ? 1 : 0); }
-};
 
 void infer(Infer& i, const FusedConvolutionAttrs& a) {
   const Shape out = infer_convolution(i, a, a.further());
@@ -78,6 +65,15 @@ Operators fused_convolution_operators() {
       .complete = [](Completion& c, const FusedConvolutionAttrs& a) { complete_convolution(c, a); },
       .infer = infer,
       .kernel = run,
+      .fuse = quantization({.becomes = "_byte_convolution",
+                            .is_worthwhile = true,
+                            .keeps_input =
+                                [](const FusedConvolutionAttrs& a, size_t i) {
+                                  const size_t own = a.no_bias ? 2 : 3;
+                                  return i >= 2 && (i < own || (a.with_scale && i < own + 2));
+                                },
+                            .has_rowwise_weight = true,
+                            .float_attribute = "float_output"}),
       .strided_inputs = true,
       .samples = {{{data, weight, bias}, make_attrs(sample_attrs(false, false, false))},
                   {{data, weight, uniform({2, 4, 5, 6})}, make_attrs(sample_attrs(true, false, true))}},

@@ -37,7 +37,8 @@ Image packed_image(KernelContext& context, const Image& image) {
 }
 
 Strides image_strides(const Shape& shape, DType dtype) {
-  const bool library = dtype == DType::kFloat32 || dtype == DType::kBfloat16 || dtype == DType::kFloat16;
+  const bool library = dtype == DType::kFloat32 || dtype == DType::kBfloat16 || dtype == DType::kFloat16 ||
+                       dtype == DType::kInt8 || dtype == DType::kUint8;
   return library ? channels_last_strides(shape) : contiguous_strides(shape);
 }
 

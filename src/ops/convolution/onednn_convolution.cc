@@ -2,12 +2,14 @@
 
 #include "engine/runtime.h"
 #include "op/kernel.h"
-#include "ops/onednn.h"
+#include "ops/convolution/onednn_images.h"
 
 namespace headrace {
 namespace {
 
 using dnnl::memory;
+using onednn::channels_last;
+using onednn::given;
 using onednn::Operand;
 
 struct Prepared {
@@ -34,23 +36,6 @@ onednn::Key key_of(const ConvolutionProblem& p, int threads) {
   return key;
 }
 
-// (o, i, ...) as (groups, o / groups, i, ...).
-Image with_group_axis(const Image& weight, int64_t groups) {
-  if (groups == 1) return weight;
-  Image split = weight;
-  split.shape = {groups, weight.shape[0] / groups};
-  split.strides = {weight.strides[0] * split.shape[1], weight.strides[0]};
-  for (size_t i = 1; i < weight.shape.size(); ++i) {
-    split.shape.push_back(weight.shape[i]);
-    split.strides.push_back(weight.strides[i]);
-  }
-  return split;
-}
-
-memory::desc channels_last(const Image& image) {
-  return *onednn::describe(image.shape, channels_last_strides(image.shape), image.dtype);
-}
-
 // One float32 number per channel of the result.
 memory::desc per_channel(const Image& out) {
   memory::dims dims(out.shape.size(), 1), strides(out.shape.size(), out.shape[1]);
@@ -69,7 +54,7 @@ struct Request {
   explicit Request(const ConvolutionProblem& p)
       : data(channels_last(p.data)),
         out(channels_last(p.out)),
-        split_weight(with_group_axis(p.weight, p.window.groups)) {
+        split_weight(onednn::with_group_axis(p.weight, p.window.groups)) {
     const auto type = onednn::type_of(p.dtype());
     weight = memory::desc({split_weight.shape.begin(), split_weight.shape.end()}, type, memory::format_tag::any);
     const bool has_bias = p.bias && p.pass != ConvolutionPass::kData;
@@ -187,7 +172,6 @@ std::unique_ptr<Prepared> prepare(const ConvolutionProblem& p) {
     known = make.operator()<dnnl::convolution_backward_weights>(request.backward_weights(),
                                                                 [](auto& d) { return d.diff_weights_desc(); });
   if (!known) return nullptr;
-  const auto given = [](const Image& image) { return *onednn::describe(image.shape, image.strides, image.dtype); };
   made->data = Operand(given(p.data), request.data, p.pass == ConvolutionPass::kData);
   made->weight = Operand(given(request.split_weight), weight, p.pass == ConvolutionPass::kWeight);
   made->out = Operand(given(p.out), request.out, p.pass == ConvolutionPass::kForward);

@@ -4,6 +4,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
@@ -197,6 +198,9 @@ OpDef embedding() {
                            static_cast<int64_t>(item_size(c.input(1).dtype)));
            },
        .storage_forms = sparse_embedding_forms(),
+       .fuse = quantization({.becomes = "_contrib_quantized_embedding",
+                             .where = [](const EmbeddingAttrs& a) { return a.dtype == DType::kFloat32; },
+                             .keeps_input = [](const EmbeddingAttrs&, size_t i) { return i == 0; }}),
        .gradient =
            [](Gradient& g, const EmbeddingAttrs& a) {
              if (!g.wants(1)) return;

@@ -6,6 +6,7 @@
 #include "op/kernel.h"
 #include "op/open_extents.h"
 #include "op/pointwise.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "ops/linalg/matrix.h"
 
@@ -138,6 +139,7 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .complete = complete_fully_connected,
       .infer = infer_fully_connected,
       .kernel = run_fully_connected,
+      .fuse = quantization({.becomes = "_contrib_quantized_fully_connected", .is_worthwhile = true}),
       .gradient = fully_connected_back,
       .saves_inputs = 0b011,
       .strided_inputs = true,
@@ -145,7 +147,7 @@ Raises MXNetError when shapes or dtypes do not fit.)",
                   {{uniform({2, 2, 3}), uniform({4, 3})},
                    make_attrs(FullyConnectedAttrs{.num_hidden = 4, .no_bias = true, .flatten = false})}},
   });
-  op.fuse = with_epilogue;
+  op.fuse = Carrier{op.fuse.target<Carrier>()->q, with_epilogue};
   return {std::move(op)};
 }
 

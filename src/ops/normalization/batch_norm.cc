@@ -7,6 +7,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
 #include "ops/normalization/memory_order.h"
@@ -332,13 +333,14 @@ OpDef sync_batch_norm() {
 }  // namespace
 
 Operators batch_norm_operators() {
-  return {user_op("BatchNorm", {"_npx_batch_norm", "BatchNorm_v1", "CuDNNBatchNorm"},
-                  {"nd.BatchNorm", "nd.BatchNorm_v1", "nd.CuDNNBatchNorm", "npx.batch_norm"}, ""),
-          user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
-          sync_batch_norm(),
-          training_core(),
-          affine_of_statistics(),
-          predicting_core(),
+  OpDef plain = user_op("BatchNorm", {"_npx_batch_norm", "BatchNorm_v1", "CuDNNBatchNorm"},
+                        {"nd.BatchNorm", "nd.BatchNorm_v1", "nd.CuDNNBatchNorm", "npx.batch_norm"}, "");
+  plain.fuse = quantization({.becomes = "_contrib_quantized_batch_norm",
+                             .where = [](const BatchNormAttrs& a) { return !a.output_mean_var; },
+                             .keeps_input = [](const BatchNormAttrs&, size_t i) { return i > 0; }});
+  return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
+          sync_batch_norm(),      training_core(),
+          affine_of_statistics(), predicting_core(),
           backward_core()};
 }
 

@@ -16,6 +16,7 @@ BinaryRow add() {
           .elemwise = "elemwise_add",
           .nd_scalar = "plus",
           .nd_python = {"nd.add"},
+          .quantized = "_contrib_quantized_elemwise_add",
           .np = "add",
           .np_python = {"np.add"}};
 }
@@ -42,6 +43,7 @@ BinaryRow multiply() {
           .elemwise = "elemwise_mul",
           .nd_scalar = "mul",
           .nd_python = {"nd.multiply"},
+          .quantized = "_contrib_quantized_elemwise_mul",
           .np = "multiply",
           .np_python = {"np.multiply"}};
 }

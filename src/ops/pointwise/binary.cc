@@ -7,6 +7,7 @@
 
 #include "op/catalogue.h"
 #include "op/gradient.h"
+#include "op/quantization.h"
 #include "ops/pointwise/binary_rows.h"
 
 namespace headrace {
@@ -145,6 +146,7 @@ void add_nd_forms(const BinaryRow& row, Operators& operators) {
     spec.op.aliases.push_back(fmt::format("_{}", camel(row.nd_scalar, "_")));
     spec.op.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
     spec.equal_shapes = true;
+    if (!row.quantized.empty()) spec.op.fuse = quantization({.becomes = row.quantized});
     spec.op.samples = array_samples(row, false);
     operators.push_back(pointwise(std::move(spec)));
   }

@@ -27,6 +27,7 @@ struct BinaryRow {
   // nd: "broadcast_<nd>", the form for equal shapes, and "_<nd_scalar>_scalar". An empty word: no such operator.
   std::string nd = {}, elemwise = {}, nd_scalar = {}, nd_mirror = {};
   std::vector<std::string> nd_python = {};
+  std::string quantized = {};  // what `elemwise` becomes in quantized graphs; empty: nothing
   // np: "_npi_<np>" and "_npi_<np>_scalar".
   std::string np = {}, np_mirror = {};
   std::vector<std::string> np_python = {};

@@ -7,6 +7,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 
 namespace headrace {
@@ -96,11 +97,6 @@ double cost_of(const Infer& i) {
   return 1000 + bytes * 0.2;
 }
 
-void infer_pooling(Infer& i, const PoolingAttrs& a) {
-  output_image(i, pooled(i.name(), a, data_shape(i, 0, a)).result, i.dtype(0), channels_last(a));
-  i.cost(cost_of(i));
-}
-
 void complete_pooling(Completion& c, const PoolingAttrs& a) {
   const bool last = channels_last(a);
   if (c.has_output_rank() && c.output().size() >= 3) {
@@ -138,12 +134,6 @@ void infer_linear(Infer& i, const PoolingAttrs& a, bool from_result) {
             to_string(i.shape(0)), dtype_name(i.dtype(0)));
   output_image(i, from_result ? data : result, i.dtype(1), channels_last(a));
   i.cost(2 * cost_of(i));
-}
-
-void run_pooling(KernelContext& c, const PoolingAttrs& a) {
-  const Image data = image_of(c.input(0), channels_last(a));
-  const Pooled p = pooled(c.name(), a, data.shape);
-  pool(c, {.window = p.window, .data = data, .result = image_of(c.output(0), channels_last(a))});
 }
 
 void run_gradient(KernelContext& c, const PoolingAttrs& a) {
@@ -192,7 +182,16 @@ Raises MXNetError when attributes and shapes do not fit.)",
       .counted_outputs = counted_outputs,
       .complete = complete_pooling,
       .infer = infer_pooling,
-      .kernel = run_pooling,
+      .kernel =
+          [](KernelContext& c, const PoolingAttrs& a) {
+            run_pooling(c, a, [](KernelContext& context, const PoolingProblem& p) {
+              pool(context, p);
+              return true;
+            });
+          },
+      .fuse =
+          quantization({.becomes = "_contrib_quantized_pooling",
+                        .where = [](const PoolingAttrs& a) { return a.pool_type == "max" || a.pool_type == "avg"; }}),
       .gradient =
           [](Gradient& g, const PoolingAttrs&) {
             static const OpDef& op = find_op("_backward_Pooling");
@@ -251,6 +250,17 @@ OpDef pooling_tangent() {
 }
 
 }  // namespace
+
+void infer_pooling(Infer& i, const PoolingAttrs& a) {
+  output_image(i, pooled(i.name(), a, data_shape(i, 0, a)).result, i.dtype(0), channels_last(a));
+  i.cost(cost_of(i));
+}
+
+bool run_pooling(KernelContext& c, const PoolingAttrs& a, Pool pool) {
+  const Image data = image_of(c.input(0), channels_last(a));
+  const Pooled p = pooled(c.name(), a, data.shape);
+  return pool(c, {.window = p.window, .data = data, .result = image_of(c.output(0), channels_last(a))});
+}
 
 Operators pooling_operators() { return {pooling(), pooling_gradient(), pooling_tangent()}; }
 

@@ -51,9 +51,16 @@ struct PoolingProblem {
   Image moving = {};  // of these two, shaped as data: the gradient of data, the change of data
 };
 
+// The rule and kernel of pooling, of input 0 and result 0.
+void infer_pooling(Infer& infer, const PoolingAttrs& attrs);
+using Pool = bool (*)(KernelContext&, const PoolingProblem&);
+bool run_pooling(KernelContext& context, const PoolingAttrs& attrs, Pool pool);
+
 // Run on the thread of a task. Each writes what follows from the others: the result; the gradient of data from that of
 // the result; the change of the result from that of data.
 void pool(KernelContext& context, const PoolingProblem& problem);
+// The same for bytes, averages being rounded to the nearest number; false where the library does not do it.
+bool pool_bytes(KernelContext& context, const PoolingProblem& problem);
 void pool_back(KernelContext& context, const PoolingProblem& problem);
 void pool_tangent(const PoolingProblem& problem);
 

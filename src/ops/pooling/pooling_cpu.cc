@@ -10,8 +10,7 @@ namespace {
 // Whether oneDNN means the same by this problem.
 bool suits_library(const PoolingProblem& p) {
   const PoolWindow& w = p.window;
-  const bool dtype = p.data.dtype == DType::kFloat32 || p.data.dtype == DType::kBfloat16;
-  if (!dtype || (w.kind != PoolKind::kMax && w.kind != PoolKind::kAverage)) return false;
+  if ((w.kind != PoolKind::kMax && w.kind != PoolKind::kAverage)) return false;
   if (p.data.size() == 0 || p.result.size() == 0) return false;
   for (size_t i = 0; i < w.kernel.size(); ++i) {
     const int64_t last = (p.result.shape[i + 2] - 1) * w.stride[i] - w.pad[i], extent = p.data.shape[i + 2];
@@ -20,6 +19,10 @@ bool suits_library(const PoolingProblem& p) {
     if (w.kind == PoolKind::kAverage && w.counts_padding && last + w.kernel[i] > extent + w.pad[i]) return false;
   }
   return true;
+}
+
+bool has_library_floats(const PoolingProblem& p) {
+  return p.data.dtype == DType::kFloat32 || p.data.dtype == DType::kBfloat16;
 }
 
 template <class Run>
@@ -39,11 +42,13 @@ bool by_library(KernelContext& context, const PoolingProblem& p, Run&& run) {
 }  // namespace
 
 void pool(KernelContext& context, const PoolingProblem& p) {
-  if (!by_library(context, p, onednn_pooling)) plain_pooling(p);
+  if (!has_library_floats(p) || !by_library(context, p, onednn_pooling)) plain_pooling(p);
 }
 
+bool pool_bytes(KernelContext& context, const PoolingProblem& p) { return by_library(context, p, onednn_pooling); }
+
 void pool_back(KernelContext& context, const PoolingProblem& p) {
-  if (!by_library(context, p, onednn_pooling_back)) plain_pooling_back(p);
+  if (!has_library_floats(p) || !by_library(context, p, onednn_pooling_back)) plain_pooling_back(p);
 }
 
 void pool_tangent(const PoolingProblem& p) { plain_pooling_tangent(p); }

@@ -12,8 +12,6 @@ namespace {
 
 using Arrays = std::span<const NDArray>;
 
-ArrayNames result_names() { return {.outputs = {"output", "min_output", "max_output"}}; }
-
 NDArray copied(const NDArray& array) { return call("_copy", {array}); }
 
 SampleArray bytes(Shape shape) { return integers(std::move(shape), -128, 128, DType::kInt8); }
@@ -112,7 +110,7 @@ OpDef quantized_add() {
            "the inputs, int8 where they differ. Raises MXNetError for other dtypes.",
        .inputs = kPair,
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete = complete_pair,
        .result_dtype =
            [](std::span<const DType> inputs, const SumAttrs& a, size_t k) {
@@ -124,20 +122,22 @@ OpDef quantized_add() {
              quantized_outputs(i, i.shape(0), a.is_calibrated() ? common_dtype(i.dtype(0), i.dtype(1)) : DType::kInt32);
            },
        .kernel = add,
+       .fuse = quantization({.makes_sums = true}),
        .samples = {Sample(pair_sample()),
                    Sample(pair_sample(), make_attrs(SumAttrs{.min_calib_range = -2, .max_calib_range = 1}))}});
 }
 
 void multiply(KernelContext& c, const ProductAttrs& a) {
   const Tensor &x = c.input(0), &y = c.input(1), &out = c.output(0);
-  const float of_x = range_at(c, kLhsMin), of_y = range_at(c, kLhsMin + 2), half = quantized_range(DType::kInt8);
-  float high = product_range(DType::kInt8, of_x, of_y), low = -high, scale = 1;
+  const float of_x = range_at(c, kLhsMin), of_y = range_at(c, kLhsMin + 2);
+  const float unit = of_x / quantized_range(x.dtype) * (of_y / quantized_range(y.dtype));
+  float high = of_x / whole_range(x.dtype) * (of_y / whole_range(y.dtype)) * kInt32Range, low = -high, scale = 1;
   if (a.enable_float_output) {
-    scale = of_x / half * (of_y / half);
+    scale = unit;
   } else if (a.is_calibrated()) {
     low = static_cast<float>(*a.min_calib_range);
     high = static_cast<float>(*a.max_calib_range);
-    scale = quantizing_scale(out.dtype, low, high) * (of_x / half) * (of_y / half);
+    scale = quantizing_scale(out.dtype, low, high) * unit;
   }
   // Towards zero, as MXNet converts.
   write_elements(out, [&](int64_t k) {
@@ -156,23 +156,24 @@ OpDef quantized_multiply() {
   return general<ProductAttrs>(
       {.name = "_contrib_quantized_elemwise_mul",
        .python = {"nd.contrib.quantized_elemwise_mul"},
-       .doc = "The product of two int8 arrays of one shape as int32, and its range; with a range given, as int8; or as "
+       .doc = "The product of two quantized arrays of one shape as int32, and its range; with a range given, as int8; "
+              "or as "
               "float32 alone. Raises MXNetError for other dtypes.",
        .inputs = kPair,
        .outputs = 3,
        .output_count = [](const ProductAttrs& a) -> size_t { return a.enable_float_output ? 1 : 3; },
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete = complete_pair,
        .result_dtype = [](std::span<const DType>, const ProductAttrs& a,
                           size_t k) { return k > 0 ? DType::kFloat32 : product_dtype(a); },
        .infer =
            [](Infer& i, const ProductAttrs& a) {
              expect_pair(i);
-             for (size_t k : {0, 1}) expect_type(i, k, i.shape(0), DType::kInt8);
              if (a.enable_float_output) return i.output(i.shape(0), product_dtype(a));
              quantized_outputs(i, i.shape(0), product_dtype(a));
            },
        .kernel = multiply,
+       .fuse = quantization({.makes_sums = true}),
        .zero_gradient = true,
        .samples = {Sample(pair_sample()),
                    Sample(pair_sample(), make_attrs(ProductAttrs{.enable_float_output = true}))}});
@@ -198,7 +199,7 @@ OpDef quantized_activation() {
        .doc = "relu of quantized data, with their range. Raises MXNetError for other dtypes.",
        .inputs = kOne,
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete = ends_from(1),
        .result_dtype = dtypes_of_inputs,
        .compose = [](Arrays in, const ActivationAttrs&) -> std::vector<NDArray> {
@@ -244,7 +245,7 @@ OpDef quantized_embedding() {
               "ends. Raises MXNetError for other dtypes, ValueError for a table of another shape.",
        .inputs = {"data", "weight", "min_weight", "max_weight"},
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete =
            [](Completion& c, const EmbeddingAttrs& a) {
              c.set(1, Shape{a.input_dim, a.output_dim});
@@ -257,6 +258,7 @@ OpDef quantized_embedding() {
          return {call("Embedding", {in[0], in[1]}, {{"input_dim", a.input_dim}, {"output_dim", a.output_dim}}),
                  copied(in[2]), copied(in[3])};
        },
+       .fuse = quantization({.holds_int8 = [](const EmbeddingAttrs&, size_t i) { return i == 1; }}),
        .samples = {Sample({values({0, 2, 5}), bytes({3, 2}), values({-1}), values({1})},
                           make_attrs(EmbeddingAttrs{.input_dim = 3, .output_dim = 2}))}});
 }

@@ -3,48 +3,19 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/check.h"
+#include "backend/cpu/parallel.h"
 #include "op/expect.h"
-#include "op/invoke.h"
-#include "op/result_dtype.h"
-#include "ops/convolution/convolution.h"
 #include "ops/linalg/gemm.h"
-#include "ops/pooling/pooling.h"
+#include "ops/quantization/dense.h"
+#include "ops/quantization/layers.h"
 #include "ops/quantization/products.h"
 #include "ops/quantization/ranges.h"
 
 namespace headrace {
 namespace {
 
-using Arrays = std::span<const NDArray>;
-
-ArrayNames result_names() { return {.outputs = {"output", "min_output", "max_output"}}; }
-
 SampleArray bytes(Shape shape, DType dtype = DType::kInt8) {
   return integers(std::move(shape), dtype == DType::kInt8 ? -128 : 0, dtype == DType::kInt8 ? 128 : 256, dtype);
-}
-
-const std::vector<std::string> kLayerInputs = {"data",       "weight",     "bias",     "min_data", "max_data",
-                                               "min_weight", "max_weight", "min_bias", "max_bias"};
-
-// Without bias the inputs behind it move up, and two are less.
-std::string layer_input(bool no_bias, size_t i) { return no_bias && i >= 2 ? kLayerInputs[i + 1] : ""; }
-
-struct DenseAttrs {
-  int64_t num_hidden = 0;
-  bool no_bias = false, flatten = true;
-  static constexpr auto kFields =
-      fields(field(&DenseAttrs::num_hidden, "num_hidden", "Number of outputs per row.").required().between(1, kMostInt),
-             field(&DenseAttrs::no_bias, "no_bias", "Whether there is no bias."),
-             field(&DenseAttrs::flatten, "flatten",
-                   "Whether all axes of data but the first are one; otherwise the last axis alone is transformed."));
-};
-
-// Rows and their length, of data that a dense layer gets.
-std::pair<int64_t, int64_t> matrix_of(const Shape& data, bool flatten) {
-  int64_t rows = 1, columns = 1;
-  for (size_t k = 0; k < data.size(); ++k) ((k == 0 || (!flatten && k + 1 < data.size())) ? rows : columns) *= data[k];
-  return {rows, columns};
 }
 
 void infer_dense(Infer& i, const DenseAttrs& a) {
@@ -97,10 +68,10 @@ OpDef quantized_dense() {
        .doc =
            "FullyConnected on int8 or uint8 data with int8 weights and bias: int32 sums and the range that they stand "
            "for. Behind the arrays come the ends of their ranges. Raises MXNetError for arrays that do not fit.",
-       .inputs = kLayerInputs,
+       .inputs = layer_inputs(),
        .optional_inputs = 7,
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .input_name = [](const DenseAttrs& a, size_t i) { return layer_input(a.no_bias, i); },
        .input_count = [](const DenseAttrs& a) -> size_t { return a.no_bias ? 6 : 9; },
        .complete =
@@ -112,114 +83,10 @@ OpDef quantized_dense() {
        .result_dtype = quantized_dtypes(DType::kInt32),
        .infer = infer_dense,
        .kernel = dense,
+       .fuse = quantized_layer([](const DenseAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
        .samples = {Sample(ends({bytes({2, 3}), bytes({4, 3}), bytes({4})}), make_attrs(DenseAttrs{.num_hidden = 4})),
                    Sample(ends({bytes({2, 3}, DType::kUint8), bytes({4, 3})}),
                           make_attrs(DenseAttrs{.num_hidden = 4, .no_bias = true}))}});
-}
-
-// The range of products, as two arrays.
-OpDef product_range_operator() {
-  return general({.name = "_quantized_product_range",
-                  .doc = "The ends of the range of int32 products of int8 arrays, from the ends of their ranges.",
-                  .inputs = {"min_a", "max_a", "min_b", "max_b"},
-                  .outputs = 2,
-                  .infer =
-                      [](Infer& i, const NoAttrs&) {
-                        expect_numbers(i, 0);
-                        for (int k = 0; k < 2; ++k) i.output(Shape{1}, DType::kFloat32);
-                      },
-                  .kernel =
-                      [](KernelContext& c, const NoAttrs&) {
-                        const auto range = [&](size_t k) {
-                          return largest(number_of(c.input(k)), number_of(c.input(k + 1)));
-                        };
-                        const float high = product_range(DType::kInt8, range(0), range(2));
-                        *c.output(0).as<float>() = -high;
-                        *c.output(1).as<float>() = high;
-                      },
-                  .samples = {Sample({values({-1}), values({2}), values({-3}), values({1})})}});
-}
-
-// Sums of products of bytes are exact in float64.
-std::vector<NDArray> convolve(Arrays in, const ConvolutionAttrs& a) {
-  const char* name = "quantized_conv";
-  const size_t arrays = a.no_bias ? 2 : 3;
-  check(in.size() == 3 * arrays, ErrorKind::kType, "{}: {} arrays are needed with no_bias={}, got {}", name, 3 * arrays,
-        a.no_bias, in.size());
-  check(a.num_group == 1, ErrorKind::kRuntime, "{}: only num_group=1 is supported, got {}", name, a.num_group);
-  check(in[0].dtype() == DType::kInt8 || in[0].dtype() == DType::kUint8, ErrorKind::kRuntime,
-        "{}: data must hold int8 or uint8, got {}", name, dtype_name(in[0].dtype()));
-  std::vector<NDArray> wide;
-  for (size_t k = 0; k < arrays; ++k) {
-    check(k == 0 || in[k].dtype() == DType::kInt8, ErrorKind::kRuntime, "{}: {} must hold int8, got {}", name,
-          k == 1 ? "weight" : "bias", dtype_name(in[k].dtype()));
-    wide.push_back(cast_to(in[k], DType::kFloat64));
-  }
-  std::vector<NDArray> results{cast_to(invoke_all(find_op("Convolution"), make_attrs(a), wide)[0], DType::kInt32)};
-  const OpDef& range = find_op("_quantized_product_range");
-  for (NDArray& end : invoke_all(range, range.default_attrs, in.subspan(arrays, 4))) results.push_back(std::move(end));
-  return results;
-}
-
-OpDef quantized_convolution() {
-  const auto sample = [](bool no_bias) {
-    std::vector<SampleArray> arrays{bytes({1, 2, 4, 4}, DType::kUint8), bytes({3, 2, 2, 2})};
-    if (!no_bias) arrays.push_back(bytes({3}));
-    for (size_t k = arrays.size(); k-- > 0;) arrays.insert(arrays.end(), {values({-1}), values({2})});
-    return Sample(std::move(arrays),
-                  make_attrs(ConvolutionAttrs{.kernel = {2, 2}, .num_filter = 3, .no_bias = no_bias}));
-  };
-  return general<ConvolutionAttrs>(
-      {.name = "_contrib_quantized_conv",
-       .python = {"nd.contrib.quantized_conv"},
-       .doc = "Convolution of int8 or uint8 data with int8 weights: int32 sums and the range that they stand for. The "
-              "int8 bias is added as it is. Behind the arrays come the ends of their ranges. Raises MXNetError for "
-              "arrays that do not fit and for groups.",
-       .inputs = kLayerInputs,
-       .optional_inputs = 7,
-       .outputs = 3,
-       .array_names = result_names(),
-       .input_name = [](const ConvolutionAttrs& a, size_t i) { return layer_input(a.no_bias, i); },
-       .input_count = [](const ConvolutionAttrs& a) -> size_t { return a.no_bias ? 6 : 9; },
-       .complete =
-           [](Completion& c, const ConvolutionAttrs& a) {
-             if (c.is_known(0) && c.shape(0).size() == a.kernel.size() + 2) {
-               Shape weight{a.num_filter, c.shape(0)[1]};
-               for (int64_t extent : a.kernel) weight.push_back(extent);
-               c.set(1, weight);
-             }
-             if (!a.no_bias) c.set(2, Shape{a.num_filter});
-             for (size_t k = a.no_bias ? 2 : 3; k < c.input_count(); ++k) c.set(k, Shape{1});
-           },
-       .result_dtype = quantized_dtypes(DType::kInt32),
-       .compose = convolve,
-       .samples = {sample(false), sample(true)}});
-}
-
-OpDef quantized_pooling() {
-  return general<PoolingAttrs>(
-      {.name = "_contrib_quantized_pooling",
-       .python = {"nd.contrib.quantized_pooling"},
-       .doc = "Pooling of int8 or uint8 data by maximum or average, which is rounded to the nearest number, with their "
-              "range. Raises MXNetError for other dtypes and kinds.",
-       .inputs = {"data", "min_data", "max_data"},
-       .outputs = 3,
-       .array_names = result_names(),
-       .complete = ends_from(1),
-       .result_dtype = dtypes_of_inputs,
-       .compose = [](Arrays in, const PoolingAttrs& a) -> std::vector<NDArray> {
-         const DType dtype = in[0].dtype();
-         check(dtype == DType::kInt8 || dtype == DType::kUint8, ErrorKind::kRuntime,
-               "quantized_pooling: data must hold int8 or uint8, got {}", dtype_name(dtype));
-         check(a.pool_type == "max" || a.pool_type == "avg", ErrorKind::kRuntime,
-               "quantized_pooling: pool_type must be max or avg, got {}", a.pool_type);
-         const NDArray wide = cast_to(in[0], DType::kFloat32);
-         const NDArray pooled = call("rint", {invoke_all(find_op("Pooling"), make_attrs(a), {&wide, 1})[0]});
-         return {cast_to(pooled, dtype), call("_copy", {in[1]}), call("_copy", {in[2]})};
-       },
-       .samples = {Sample({bytes({1, 2, 4, 4}), values({-1}), values({2})}, make_attrs(PoolingAttrs{.kernel = {2, 2}})),
-                   Sample({bytes({1, 2, 4, 4}, DType::kUint8), values({0}), values({2})},
-                          make_attrs(PoolingAttrs{.kernel = {2, 2}, .pool_type = "avg"}))}});
 }
 
 struct ConcatAttrs {
@@ -301,7 +168,7 @@ OpDef quantized_concat() {
            "Raises MXNetError for arrays that do not fit.",
        .variadic = true,
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete = [](Completion& c, const Attrs& a) { ends_from(c.input_count() / 3)(c, a); },
        .result_dtype =
            [](std::span<const DType> inputs, const ConcatAttrs&, size_t k) {
@@ -321,24 +188,22 @@ struct NormAttrs {
   int64_t axis = 1;
   bool cudnn_off = false;
   std::optional<double> min_calib_range = {}, max_calib_range = {};
-  static constexpr auto kFields =
-      fields(field(&NormAttrs::eps, "eps", "Added to the variance."),
-             field(&NormAttrs::momentum, "momentum", "Ignored; symbol files carry it."),
-             field(&NormAttrs::fix_gamma, "fix_gamma", "Ignored: gamma counts as it is."),
-             field(&NormAttrs::use_global_stats, "use_global_stats", "Ignored: the moving statistics are used."),
-             field(&NormAttrs::output_mean_var, "output_mean_var", "Ignored; symbol files carry it."),
-             field(&NormAttrs::axis, "axis", "Axis of the channels; negative counts from the end."),
-             field(&NormAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."),
-             field(&NormAttrs::min_calib_range, "min_calib_range", "Least value of the result; needed."),
-             field(&NormAttrs::max_calib_range, "max_calib_range", "Largest value of the result; needed."));
+  static constexpr auto kFields = fields(
+      field(&NormAttrs::eps, "eps", "Added to the variance."),
+      field(&NormAttrs::momentum, "momentum", "Ignored; symbol files carry it."),
+      field(&NormAttrs::fix_gamma, "fix_gamma", "Ignored: gamma counts as it is."),
+      field(&NormAttrs::use_global_stats, "use_global_stats", "Ignored: the moving statistics are used."),
+      field(&NormAttrs::output_mean_var, "output_mean_var", "Ignored; symbol files carry it."),
+      field(&NormAttrs::axis, "axis", "Axis of the channels; negative counts from the end."),
+      field(&NormAttrs::cudnn_off, "cudnn_off", "Ignored; symbol files carry it."),
+      field(&NormAttrs::min_calib_range, "min_calib_range", "Least value of the result; None: each run finds it."),
+      field(&NormAttrs::max_calib_range, "max_calib_range", "Largest value of the result; None: each run finds it."));
 };
 
 enum NormInput : size_t { kData, kGamma, kBeta, kMean, kVariance, kMin, kMax };
 
 void infer_norm(Infer& i, const NormAttrs& a) {
   expect_quantized(i, kData);
-  i.require(a.min_calib_range && a.max_calib_range, ErrorKind::kRuntime,
-            "min_calib_range or max_calib_range is not available; give the range of the result");
   const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(i.shape(kData).size()), i.name());
   for (size_t k = kGamma; k <= kVariance; ++k)
     expect_type(i, k, Shape{i.shape(kData)[static_cast<size_t>(axis)]}, DType::kFloat32);
@@ -349,22 +214,35 @@ void infer_norm(Infer& i, const NormAttrs& a) {
 void normalize(KernelContext& c, const NormAttrs& a) {
   const Tensor &data = c.input(kData), &out = c.output(0);
   const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(data.shape.size()), c.name());
-  const auto low = static_cast<float>(*a.min_calib_range), high = static_cast<float>(*a.max_calib_range);
-  const float half = quantized_range(DType::kInt8), range = largest(low, high);
-  const float of_data = largest(number_of(c.input(kMin)), number_of(c.input(kMax)));
-  write_range(c, low, high);
-  if (data.size == 0) return;
+  const float half = quantized_range(DType::kInt8);
+  const float unit = largest(number_of(c.input(kMin)), number_of(c.input(kMax))) / half;
   const int64_t channels = data.shape[static_cast<size_t>(axis)], inner = split_at(data.shape, axis + 1).second;
-  auto* halved = c.workspace<int8_t>(data.size);
-  const Tensor as_int8{halved, DType::kInt8, data.shape, data.strides, data.size};
-  rescale(data, data.dtype == DType::kUint8 ? half / quantized_range(DType::kUint8) : 1, 0, as_int8);
-  for (int64_t k = 0; k < data.size; ++k) {
-    const int64_t channel = k / inner % channels;
-    const float scale = c.input(kGamma).as<float>()[channel] /
-                        std::sqrt(c.input(kVariance).as<float>()[channel] + static_cast<float>(a.eps));
-    const float shift = c.input(kBeta).as<float>()[channel] - c.input(kMean).as<float>()[channel] * scale;
-    out.as<int8_t>()[k] = saturated<int8_t>(halved[k] * (scale * of_data / range) + shift * half / range);
+  auto *scale = c.workspace<float>(channels), *shift = c.workspace<float>(channels);
+  for (int64_t k = 0; k < channels; ++k) {
+    scale[k] =
+        c.input(kGamma).as<float>()[k] / std::sqrt(c.input(kVariance).as<float>()[k] + static_cast<float>(a.eps));
+    shift[k] = c.input(kBeta).as<float>()[k] - c.input(kMean).as<float>()[k] * scale[k];
   }
+  auto* numbers = c.workspace<float>(data.size);
+  const Tensor floats{numbers, DType::kFloat32, data.shape, data.strides, data.size};
+  // uint8 data lose their last bit first, as in MXNet.
+  const Tensor as_int8{c.workspace<int8_t>(data.size), DType::kInt8, data.shape, data.strides, data.size};
+  rescale(data, data.dtype == DType::kUint8 ? half / quantized_range(DType::kUint8) : 1, 0, as_int8);
+  rescale(as_int8, unit, 0, floats);
+  parallel_for(data.size, 4096, static_cast<double>(data.size), [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t channel = k / inner % channels;
+      numbers[k] = numbers[k] * scale[channel] + shift[channel];
+    }
+  });
+  auto [low, high] = extremes_of(floats);
+  if (a.min_calib_range && a.max_calib_range) {
+    low = static_cast<float>(*a.min_calib_range);
+    high = static_cast<float>(*a.max_calib_range);
+  }
+  const float range = largest(low, high);
+  rescale(floats, range == 0 ? 0 : half / range, 0, out);
+  write_range(c, low, high);
 }
 
 OpDef quantized_norm() {
@@ -372,10 +250,10 @@ OpDef quantized_norm() {
       {.name = "_contrib_quantized_batch_norm",
        .python = {"nd.contrib.quantized_batch_norm"},
        .doc = "BatchNorm of int8 or uint8 data with the moving statistics, as int8 of the range min_calib_range to "
-              "max_calib_range, and these two. Raises MXNetError without them and for arrays that do not fit.",
+              "max_calib_range, or of what is found, and these two. Raises MXNetError for arrays that do not fit.",
        .inputs = {"data", "gamma", "beta", "moving_mean", "moving_var", "min_data", "max_data"},
        .outputs = 3,
-       .array_names = result_names(),
+       .array_names = quantized_result_names(),
        .complete =
            [](Completion& c, const NormAttrs& a) {
              if (c.is_known(kData)) {
@@ -388,6 +266,7 @@ OpDef quantized_norm() {
        .result_dtype = quantized_dtypes(DType::kInt8),
        .infer = infer_norm,
        .kernel = normalize,
+       .fuse = calibrated_by(Quantization::Calibrated::kResult),
        .zero_gradient = true,
        .mutates = 0b11000,
        .samples = {Sample({bytes({2, 3, 2}), uniform({3}), uniform({3}), uniform({3}), uniform({3}, 0.5, 2),
@@ -398,8 +277,10 @@ OpDef quantized_norm() {
 }  // namespace
 
 Operators quantized_layer_operators() {
-  return {quantized_dense(),   product_range_operator(), quantized_convolution(),
-          quantized_pooling(), quantized_concat(),       quantized_norm()};
+  Operators all = {quantized_dense(), quantized_concat(), quantized_norm()};
+  all.append(quantized_image_operators());
+  all.append(byte_layer_operators());
+  return all;
 }
 
 }  // namespace headrace

@@ -23,11 +23,19 @@ const float* floats_of(KernelContext& c, const Tensor& bytes) {
   return floats;
 }
 
-// Floats hold integers up to 2^24, so sums of a few hundred products of bytes are exact in any order: the fast product
-// of float matrices gives them, part after part of the rows.
+int64_t exact_sums(DType dtype) { return dtype == DType::kInt8 ? 1024 : 512; }  // of 128 * 128 or 255 * 128
+
+void add_wrapped(int32_t* sums, const float* integers, int64_t count) {
+  parallel_for(count, 4096, 0.5 * static_cast<double>(count), [&](int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i) sums[i] = wrapped_sum(sums[i], static_cast<int32_t>(integers[i]));
+  });
+}
+
+// Sums of a few hundred products are exact in any order: the fast product of float matrices gives them, part after part
+// of the rows.
 void exact_products(KernelContext& c, DType dtype, const float* a, const float* b, int64_t m, int64_t n, int64_t k,
                     int32_t* out) {
-  const int64_t longest = dtype == DType::kInt8 ? 1024 : 512;  // times 128 * 128 or 255 * 128
+  const int64_t longest = exact_sums(dtype);
   std::fill_n(out, m * n, 0);
   if (m * n == 0 || k == 0) return;
   auto* part = c.workspace<float>(m * n);
@@ -36,9 +44,7 @@ void exact_products(KernelContext& c, DType dtype, const float* a, const float* 
     g.a = {a + begin, k, 1, {}};
     g.b = {b + begin, 1, k, {}};
     gemm(c, g);
-    parallel_for(m * n, 4096, 0.5 * static_cast<double>(m * n), [&](int64_t first, int64_t end) {
-      for (int64_t i = first; i < end; ++i) out[i] = wrapped_sum(out[i], static_cast<int32_t>(part[i]));
-    });
+    add_wrapped(out, part, m * n);
   }
 }
 

@@ -14,6 +14,11 @@ const float* floats_of(KernelContext& c, const Tensor& bytes);
 void exact_products(KernelContext& c, DType dtype, const float* a, const float* b, int64_t m, int64_t n, int64_t k,
                     int32_t* out);
 
+// How many products of such a byte with an int8 one are summed exactly by floats, which hold integers up to 2^24.
+int64_t exact_sums(DType dtype);
+// Adds `count` floats that are integers; sums beyond int32 wrap around.
+void add_wrapped(int32_t* sums, const float* integers, int64_t count);
+
 // Adds n numbers to each of m rows, as exact_products adds.
 void add_to_rows(int32_t* sums, const int32_t* numbers, int64_t m, int64_t n);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 
 namespace headrace {
@@ -16,6 +17,9 @@ inline constexpr float kInt32Range = 2147483647.0f;
 
 // The number that r becomes, as MXNet has it on CPUs: halves, so that both ends round away.
 inline float quantized_range(DType dtype) { return dtype == DType::kUint8 ? 255.5f : 127.5f; }
+
+// The same in whole numbers, where MXNet has it so.
+inline float whole_range(DType dtype) { return dtype == DType::kUint8 ? 255.0f : 127.0f; }
 
 inline float largest(float low, float high) { return std::max(std::abs(low), std::abs(high)); }
 
@@ -60,6 +64,18 @@ inline auto quantized_dtypes(DType dtype) {
 }
 // The same where all three are as the first inputs.
 inline DType dtypes_of_inputs(std::span<const DType> inputs, const Attrs&, size_t k) { return inputs[k]; }
+// Names of a quantized layer's inputs. Without bias those behind it move up, and two are less.
+inline std::vector<std::string> layer_inputs() {
+  return {"data", "weight", "bias", "min_data", "max_data", "min_weight", "max_weight", "min_bias", "max_bias"};
+}
+inline std::string layer_input(bool no_bias, size_t i) { return no_bias && i >= 2 ? layer_inputs().at(i + 1) : ""; }
+inline ArrayNames quantized_result_names() { return {.outputs = {"output", "min_output", "max_output"}}; }
+
+// For OpDef::fuse: of layers on data, weight and perhaps bias; of what is calibrated by its data or result.
+inline QuantizationPtr quantized_layer(AttrFunction<bool(const Attrs&, size_t)> holds_int8) {
+  return quantization({.makes_sums = true, .holds_int8 = std::move(holds_int8)});
+}
+inline QuantizationPtr calibrated_by(Quantization::Calibrated what) { return quantization({.calibrated = what}); }
 // States the results of a quantized operator: data, minimum, maximum.
 void quantized_outputs(Infer& i, const Shape& shape, DType dtype);
 void write_range(const KernelContext& c, float low, float high);

@@ -23,6 +23,7 @@ struct RnnAttrs {
   std::optional<double> lstm_state_clip_min = {}, lstm_state_clip_max = {};
   bool lstm_state_clip_nan = false;
   bool use_sequence_length = false;
+  bool quantized = false;
   static constexpr auto kFields = fields(
       field(&RnnAttrs::state_size, "state_size", "Size of the states of a layer.").required(),
       field(&RnnAttrs::num_layers, "num_layers", "Layers on top of each other.").required(),
@@ -36,7 +37,8 @@ struct RnnAttrs {
       field(&RnnAttrs::lstm_state_clip_max, "lstm_state_clip_max", "Largest value of an LSTM's cells; None: any."),
       field(&RnnAttrs::lstm_state_clip_nan, "lstm_state_clip_nan",
             "Whether nan in an LSTM's cells becomes the least value."),
-      field(&RnnAttrs::use_sequence_length, "use_sequence_length", "Whether sequence_length is given."));
+      field(&RnnAttrs::use_sequence_length, "use_sequence_length", "Whether sequence_length is given."),
+      field(&RnnAttrs::quantized, "quantized", "Ignored; symbol files carry it.").of_files());
 };
 
 inline bool is_lstm(const RnnAttrs& a) { return a.mode == "lstm"; }
@@ -90,6 +92,9 @@ struct RnnBytes {
   NDArray number(const NDArray& byte) const;
   NDArray rounded(const NDArray& x) const;
 };
+
+// Whether there is such an RNN on bytes.
+inline bool can_quantize(const RnnAttrs& a) { return a.mode == "lstm" && !a.projection_size && !a.use_sequence_length; }
 
 // Refuses attributes that contradict, and arrays that do not fit.
 void check_rnn_attrs(const RnnAttrs& a);

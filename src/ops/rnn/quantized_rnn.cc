@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kScale = 4, kShift = 5;
 
 void check_quantized(const RnnAttrs& a) {
-  check(is_lstm(a) && !a.projection_size && !a.use_sequence_length, ErrorKind::kRuntime,
+  check(can_quantize(a), ErrorKind::kRuntime,
         "quantized_rnn: only mode='lstm' without projection_size and use_sequence_length is supported, got mode='{}'",
         a.mode);
 }

@@ -1,5 +1,6 @@
 // RNN: stacked recurrent layers over whole sequences.
 
+#include "op/quantization.h"
 #include "ops/families.h"
 #include "ops/rnn/layers.h"
 
@@ -35,6 +36,13 @@ Raises MXNetError for arrays of other shapes, ValueError for attributes that con
       .input_count = [](const RnnAttrs& a) { return base_inputs(a) + (a.use_sequence_length ? 1 : 0); },
       .complete = complete_rnn,
       .compose = compose,
+      .fuse = quantization({.becomes = "_contrib_quantized_rnn",
+                            .attributes = {{"quantized", "true"}},
+                            .where = [](const RnnAttrs& a) { return can_quantize(a); },
+                            .is_worthwhile = true,
+                            .keeps_input = [](const RnnAttrs&, size_t i) { return i > 0; },
+                            .shifts_data = true,
+                            .has_float_results = true}),
       .samples = {rnn_sample({.state_size = 2, .num_layers = 1, .mode = "lstm", .state_outputs = true}),
                   rnn_sample({.state_size = 2, .num_layers = 2, .bidirectional = true, .mode = "gru"}),
                   rnn_sample({.state_size = 4, .num_layers = 1, .mode = "lstm", .projection_size = 2}),

@@ -5,6 +5,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "ops/shape/geometry.h"
 
@@ -172,6 +173,8 @@ Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises
       .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
       .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
       .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
+      .fuse = quantization(
+          {.becomes = "_contrib_quantized_concat", .where = [](const ConcatAttrs& a) { return a.dim > 0; }}),
       .gradient = [](Gradient& g, const ConcatAttrs& a) { concat_back(g, a.dim); },
       .saves_inputs = kNothing,
       .strided_inputs = true,
@@ -185,6 +188,7 @@ OpDef rnn_param_concat() {
   op.name = "_rnn_param_concat";
   op.aliases = {};
   op.python = {"nd._internal._rnn_param_concat"};
+  op.fuse = {};
   op.doc = "Concat for the parameters of the operator RNN.";
   return op;
 }

@@ -4,6 +4,7 @@
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/open_extents.h"
+#include "op/quantization.h"
 #include "op/rule.h"
 #include "op/spelling.h"
 #include "ops/shape/geometry.h"
@@ -209,6 +210,7 @@ OpDef flatten() {
                return Shape{in[0], open_product({in.data() + 1, in.size() - 1})};
              });
            },
+       .fuse = quantization({.becomes = "_contrib_quantized_flatten"}),
        .samples = {uniform({2, 3, 4}), uniform({5})}},
       [](const char* name, const Geometry& in, Geometry& out, const NoAttrs&) {
         check(!in.shape.empty(), ErrorKind::kRuntime, "{}: the array needs at least one axis, got shape ()", name);

@@ -115,16 +115,18 @@ def test_dense_layer():
 def test_convolution_is_exact(dtype):
     random = numpy.random.RandomState(3)
     data = random.randint(*((-128, 128) if dtype == "int8" else (0, 256)), (2, 3, 5, 5))
-    weight, bias = random.randint(-127, 128, (4, 3, 3, 3)), numpy.array([100, -50, 0, 7])
+    weight, bias = random.randint(-127, 128, (4, 3, 3, 3)), numpy.array([100, -52, 0, 8])
     window = numpy.lib.stride_tricks.sliding_window_view(data, (3, 3), (2, 3))
     expected = numpy.einsum("nchwij,ocij->nohw", window, weight)
     arrays = [nd.array(data, dtype=dtype), nd.array(weight, dtype="int8")]
     results = C.quantized_conv(*arrays, None, *ends(-1, 1, -2, 2), kernel=(3, 3), num_filter=4, no_bias=True)
-    check(results, "int32", expected.ravel(), -266288.5, 266288.5)
+    most = 2 * (2**31 - 1) / 127 / (127 if dtype == "int8" else 255)
+    check(results, "int32", expected.ravel(), -most, most)
     results = C.quantized_conv(
         *arrays, nd.array(bias, dtype="int8"), *ends(-1, 1, -2, 2, -0.5, 0.5), kernel=(3, 3), num_filter=4
     )
-    check(results, "int32", (expected + bias[:, None, None]).ravel(), -266288.5, 266288.5)
+    added = numpy.rint(bias * (0.5 / 127 * (2**31 - 1) / most))
+    check(results, "int32", (expected + added[:, None, None]).ravel(), -most, most)
 
 
 def test_pooling():
@@ -194,8 +196,10 @@ def test_batch_norm():
     data = nd.array([0, 10, 255, 1, 2, 3], dtype="uint8").reshape((1, 2, 1, 3))
     results = C.quantized_batch_norm(data, *parameters, *ends(0, 1), **keywords)
     check(results, "int8", [3, 6, 67, -13, -11, -11], -2, 2)
-    with pytest.raises(MXNetError, match="max_calib_range is not available"):
-        C.quantized_batch_norm(data, *parameters, *ends(0, 1))
+    found, low, high = C.quantized_batch_norm(data, *parameters, *ends(0, 1))
+    unit = max(-low.asscalar(), high.asscalar()) / 127.5
+    numpy.testing.assert_allclose(found.asnumpy() * unit, results[0].asnumpy() * (2 / 127.5), atol=0.02)
+    assert abs(found.asnumpy().astype(int)).max() >= 127
 
 
 def test_calibration_cuts_outliers():

@@ -2,6 +2,6 @@
 
 from ...ndarray import contrib as ndarray
 from ...symbol import contrib as symbol
-from . import amp, autograd, io, onnx, svrg_optimization, tensorboard, text
+from . import amp, autograd, io, onnx, quantization, svrg_optimization, tensorboard, text
 
-nd, sym = ndarray, symbol
+nd, sym, quant = ndarray, symbol, quantization

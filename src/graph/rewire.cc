@@ -1,0 +1,53 @@
+#include "graph/rewire.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "graph/nodes.h"
+
+namespace headrace {
+
+NodePtr with_inputs(const Node& node, std::vector<NDArray> inputs) {
+  NodePtr copy(new Node);
+  copy->op = node.op;
+  copy->attrs = node.attrs;
+  copy->inputs = std::move(inputs);
+  copy->label = std::make_unique<NodeLabel>();
+  copy->label->name = node.label->name;
+  copy->label->attrs = node.label->attrs;
+  copy->label->subgraphs = node.label->subgraphs;
+  return copy;
+}
+
+std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replacement, const Node* renamed,
+                             const std::string& name) {
+  std::unordered_map<const Node*, std::vector<NDArray>> replaced;
+  std::unordered_map<const Node*, NodePtr> copies;
+  const auto mapped = [&](const NDArray& entry) {
+    const Node* node = entry.node().get();
+    if (auto found = replaced.find(node); found != replaced.end()) return found->second.at(entry.output_index());
+    if (auto found = copies.find(node); found != copies.end())
+      return output_of(found->second.get(), entry.output_index());
+    return entry;
+  };
+  for (Node* node : topological_order(heads)) {
+    std::vector<NDArray> inputs;
+    for (const NDArray& input : node->inputs) inputs.push_back(mapped(input));
+    if (std::vector<NDArray> other = replacement(*node, inputs); !other.empty()) {
+      replaced.emplace(node, std::move(other));
+      continue;
+    }
+    if (node != renamed && std::none_of(node->inputs.begin(), node->inputs.end(), [&](const NDArray& input) {
+          return replaced.contains(input.node().get()) || copies.contains(input.node().get());
+        }))
+      continue;
+    NodePtr copy = with_inputs(*node, std::move(inputs));
+    if (node == renamed) copy->label->name = name;
+    copies.emplace(node, std::move(copy));
+  }
+  std::vector<NDArray> outputs;
+  for (const NDArray& head : heads) outputs.push_back(mapped(head));
+  return outputs;
+}
+
+}  // namespace headrace
