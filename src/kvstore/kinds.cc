@@ -30,7 +30,9 @@ StorePtr make_remote(const std::string& name, const Options& options) {
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
         "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
   const auto says = [&](std::string_view part) { return name.find(part) != name.npos; };
-  return distributed_library().make_store(name, says("_async"), says("device"));
+  const bool asynchronous = says("_async") && options.staleness != 0;
+  return distributed_library().make_store(
+      name, {.asynchronous = asynchronous, .staleness = options.staleness, .on_devices = says("device")});
 }
 
 struct NamedCapability {
@@ -123,6 +125,8 @@ Capability capability_of(std::string_view name) {
 
 StorePtr create(std::string_view name, const Options& options) {
   const Kind kind = find_kind(name);
+  check(options.staleness < 0 || is_capable(name, Capability::kAsynchronous), ErrorKind::kValue,
+        "kvstore create: staleness is an option of asynchronous stores such as 'dist_async', got it for '{}'", name);
   return kind.make(kind.name, options);
 }
 
