@@ -20,16 +20,17 @@ std::vector<char>& memory() {
   return bytes;
 }
 
-// Answers every message of a stream by an empty one.
+// Answers every message of a stream by one of a byte.
 class Echo final : public grpc::ServerGenericBidiReactor {
  public:
   Echo() { StartRead(&came_); }
-  void OnReadDone(bool ok) override { ok ? StartWrite(&empty_) : Finish(grpc::Status::OK); }
+  void OnReadDone(bool ok) override { ok ? StartWrite(&sent_) : Finish(grpc::Status::OK); }
   void OnWriteDone(bool) override { StartRead(&came_); }
   void OnDone() override { delete this; }
 
  private:
-  grpc::ByteBuffer came_, empty_;
+  const grpc::Slice answer_{"!"};
+  grpc::ByteBuffer came_, sent_{&answer_, 1};
 };
 
 class Service final : public grpc::CallbackGenericService {

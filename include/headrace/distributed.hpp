@@ -78,8 +78,8 @@ class ServerProgram {
   virtual ~ServerProgram() = default;
   // A worker's KVStore::send_command(), the first time that one sends this; heads below 0 are settings of the
   // optimizer. `store` is the part of the worker's store that this server holds, number `number` of the program. What
-  // it raises is raised in the worker.
-  virtual void command(int number, kvstore::KVStore& store, int head, const std::string& body) = 0;
+  // it raises is raised in the worker. Those of KVStore::ask_servers() are carried out each time, and answered.
+  virtual std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) = 0;
   // Calls `work`, in which command() and updaters are called.
   virtual void run(const std::function<void()>& work) { work(); }
 };

@@ -66,6 +66,12 @@ enum class Capability : uint8_t {
 // By its name in any case. Raises ValueError that lists the names.
 Capability capability_of(std::string_view name);
 
+// Elements [begin, end) of an array, in row-major order, on a server.
+struct ServerPart {
+  size_t server;
+  int64_t begin, end;
+};
+
 class KVStore {
  public:
   virtual ~KVStore() = default;
@@ -132,6 +138,12 @@ class KVStore {
   // Arrays that are inited from now on lie on one server each, for updaters that look at them as a whole. Raises
   // RuntimeError when one is split already.
   virtual void keep_whole() {}
+  // Has every server carry out a command with a body of its own, each time; gives what they answer. For one rank.
+  virtual std::vector<std::string> ask_servers(int /*head*/, std::span<const std::string> /*bodies*/) { return {}; }
+  // How many servers there are.
+  virtual size_t servers() const noexcept { return 0; }
+  // Which elements of the array of a key lie on which server, in their order. Raises MXNetError for an unknown key.
+  virtual std::vector<ServerPart> parts_on_servers(const Key& /*key*/) { return {}; }
   // How many processes were lost; they have not ended by themselves.
   virtual int lost_workers() const noexcept { return 0; }
 
@@ -167,6 +179,9 @@ struct Options {
   std::string strategy = {};
   // What connects the devices: a preset or a file. Empty: what HEADRACE_TOPOLOGY says, else one switch.
   std::string topology = {};
+  // Of an asynchronous store of several processes: how many pushes of a key a worker may be ahead of the others; it
+  // waits for them when it pulls. 0: a synchronous store. Below 0: any number.
+  int staleness = -1;
 };
 
 // A new store of a kind, in any case: "local", "device" or another name of kinds(). Raises ValueError for an unknown

@@ -18,9 +18,13 @@ class PythonProgram final : public distributed::ServerProgram {
  public:
   explicit PythonProgram(nb::object command) : command_(std::move(command)) {}
 
-  void command(int number, kvstore::KVStore& store, int head, const std::string& body) override {
+  std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) override {
     const auto set_updater = [&store](nb::object function) { store.set_updater(updater_of(std::move(function))); };
-    command_(number, nb::cpp_function(set_updater), head, nb::bytes(body.data(), body.size()));
+    const nb::object answer =
+        command_(number, nb::cpp_function(set_updater), head, nb::bytes(body.data(), body.size()));
+    if (answer.is_none()) return {};
+    const auto bytes = nb::cast<nb::bytes>(answer);
+    return {bytes.c_str(), bytes.size()};
   }
   void run(const std::function<void()>& work) override {
     const WithGil locked;

@@ -1,6 +1,7 @@
 // headrace._core.kvstore: the key-value stores of the library.
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -93,6 +94,22 @@ void bind_servers(nb::class_<Store>& c) {
     const std::string_view text(body.c_str(), body.size());
     outside_python([&] { s->send_settings(text); });
   });
+  c.def("ask_servers", [](const Store& s, int head, const std::vector<nb::bytes>& bodies) {
+    std::vector<std::string> texts, answers;
+    for (const nb::bytes& body : bodies) texts.emplace_back(body.c_str(), body.size());
+    outside_python([&] { answers = s->ask_servers(head, texts); });
+    std::vector<nb::bytes> given;
+    for (const std::string& answer : answers) given.emplace_back(answer.data(), answer.size());
+    return given;
+  });
+  c.def_prop_ro("servers", [](const Store& s) { return s->servers(); });
+  c.def("parts_on_servers", [](const Store& s, const Key& key) {
+    std::vector<std::tuple<size_t, int64_t, int64_t>> parts;
+    translated([&] {
+      for (const ServerPart& part : s->parts_on_servers(key)) parts.emplace_back(part.server, part.begin, part.end);
+    });
+    return parts;
+  });
   c.def("keep_whole", [](const Store& s) { translated([&] { s->keep_whole(); }); });
 }
 
@@ -139,10 +156,10 @@ void bind_kvstore(nb::module_& parent) {
     return std::vector<bool>(all.begin(), all.end());
   });
   bind_servers(c);
-  m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology) {
+  m.def("create", [](const std::string& name, const std::string& strategy, const std::string& topology, int staleness) {
     return translated([&] {
       const WithoutGil unlocked;
-      return Store{create(name, {.strategy = strategy, .topology = topology})};
+      return Store{create(name, {.strategy = strategy, .topology = topology, .staleness = staleness})};
     });
   });
   m.def("sums_without_servers",

@@ -15,6 +15,13 @@ void Asker::answer(const grpc::Status& status) const {
   connection_->send(std::move(reply));
 }
 
+void Asker::answer(std::string text) const {
+  Reply reply;
+  reply.set_number(number_);
+  reply.set_answer(std::move(text));
+  connection_->send(std::move(reply));
+}
+
 void Asker::answer(Array value, Load load) const {
   Reply reply;
   reply.set_number(number_);

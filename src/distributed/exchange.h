@@ -20,6 +20,7 @@ class Asker {
 
   void answer(const grpc::Status& status) const;
   void answer(Array value, Load load) const;
+  void answer(std::string text) const;
   // As Connection says.
   BlockPtr block_for(size_t bytes) const { return connection_->block_for(bytes); }
 

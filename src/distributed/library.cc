@@ -9,9 +9,9 @@
 namespace headrace::distributed {
 namespace {
 
-std::unique_ptr<kvstore::KVStore> make_remote_store(const std::string& type, bool asynchronous, bool on_devices) {
+std::unique_ptr<kvstore::KVStore> make_remote_store(const std::string& type, const kvstore::Sharing& sharing) {
   return std::make_unique<RemoteStore>(
-      type, asynchronous, on_devices ? kvstore::make_device_communicator() : kvstore::make_host_communicator(),
+      type, sharing, sharing.on_devices ? kvstore::make_device_communicator() : kvstore::make_host_communicator(),
       Session::get(type));
 }
 

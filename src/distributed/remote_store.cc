@@ -39,22 +39,23 @@ Load load_for(Session& session, size_t server, const NDArray& packed, size_t beg
   return {.block = std::move(block), .bytes = bytes};
 }
 
-RemoteStore::RemoteStore(std::string type, bool asynchronous, std::unique_ptr<kvstore::Communicator> devices,
-                         Session& session)
+RemoteStore::RemoteStore(std::string type, const kvstore::Sharing& sharing,
+                         std::unique_ptr<kvstore::Communicator> devices, Session& session)
     : type_(std::move(type)),
-      asynchronous_(asynchronous),
+      sharing_(sharing),
       devices_(std::move(devices)),
       session_(session),
       number_(static_cast<uint32_t>(session_.take_store_number())) {}
 
 bool RemoteStore::is_capable(Capability capability) const noexcept {
-  return capability != Capability::kAsynchronous || asynchronous_;
+  return capability != Capability::kAsynchronous || sharing_.asynchronous;
 }
 
 void RemoteStore::set_place_without_key(Place& place) const {
   place.set_store(number_);
   place.set_rank(static_cast<uint32_t>(rank()));
-  place.set_asynchronous(asynchronous_);
+  place.set_asynchronous(sharing_.asynchronous);
+  if (sharing_.staleness > 0) place.set_staleness(static_cast<uint32_t>(sharing_.staleness));
 }
 
 void RemoteStore::set_place(const kvstore::Key& key, Place& place) const {
@@ -150,15 +151,41 @@ void RemoteStore::set_gradient_compression(const kvstore::TwoBitCompression& com
   compression_ = compression;
 }
 
-void RemoteStore::send_to_all(const CommandRequest& command) {
+// One command for each server; gives what they answer, nothing when the process is ending.
+std::vector<std::string> RemoteStore::send_to_all(std::span<const CommandRequest> commands) {
   session_.raise_failure();
   std::vector<Session::Call> calls;
   for (size_t server = 0; server < session_.servers(); ++server) {
     CommandRequest& request = *calls.emplace_back(Session::Call{.server = server}).request.mutable_command();
-    request = command;
+    request = commands[server];
     set_place_without_key(*request.mutable_place());
   }
-  session_.exchange("command", calls);
+  std::vector<std::string> answers;
+  if (session_.exchange("command", calls))
+    for (Session::Call& call : calls) answers.push_back(std::move(*call.reply.mutable_answer()));
+  return answers;
+}
+
+void RemoteStore::send_to_all(const CommandRequest& command) {
+  send_to_all(std::vector<CommandRequest>(session_.servers(), command));
+}
+
+std::vector<std::string> RemoteStore::ask_servers(int head, std::span<const std::string> bodies) {
+  check(bodies.size() == session_.servers(), ErrorKind::kValue,
+        "kvstore ask_servers: expected a body for each of {} servers, got {}", session_.servers(), bodies.size());
+  std::vector<CommandRequest> commands(bodies.size());
+  for (size_t server = 0; server < bodies.size(); ++server) {
+    commands[server].set_head(head);
+    commands[server].set_body(bodies[server]);
+    commands[server].set_repeats(true);
+  }
+  return send_to_all(commands);
+}
+
+std::vector<Shard> RemoteStore::parts_on_servers(const kvstore::Key& key) {
+  const auto found = remotes_.find(key);
+  check(found != remotes_.end(), ErrorKind::kRuntime, "kvstore: key {} has not been inited", to_string(key));
+  return found->second.shards;
 }
 
 void RemoteStore::send_command(int head, std::string_view body) {

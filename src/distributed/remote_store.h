@@ -12,6 +12,7 @@
 #include "distributed/shards.h"
 #include "engine/var.h"
 #include "headrace/communicator.hpp"
+#include "kvstore/distributed_library.h"
 #include "kvstore/entries.h"
 
 namespace headrace::distributed {
@@ -23,7 +24,8 @@ Load load_for(Session& session, size_t server, const NDArray& packed, size_t beg
 class RemoteStore final : public kvstore::KVStore {
  public:
   // `session` outlives the store.
-  RemoteStore(std::string type, bool asynchronous, std::unique_ptr<kvstore::Communicator> devices, Session& session);
+  RemoteStore(std::string type, const kvstore::Sharing& sharing, std::unique_ptr<kvstore::Communicator> devices,
+              Session& session);
 
   const std::string& type() const noexcept override { return type_; }
   int rank() const noexcept override { return session_.rank(); }
@@ -51,6 +53,9 @@ class RemoteStore final : public kvstore::KVStore {
   void send_command(int head, std::string_view body) override;
   void send_settings(std::string_view body) override;
   void keep_whole() override;
+  std::vector<std::string> ask_servers(int head, std::span<const std::string> bodies) override;
+  size_t servers() const noexcept override { return session_.servers(); }
+  std::vector<Shard> parts_on_servers(const kvstore::Key& key) override;
 
  private:
   // What belongs to a key beside its entry.
@@ -67,6 +72,7 @@ class RemoteStore final : public kvstore::KVStore {
   Remote& remote_of(const kvstore::Part& part) { return remotes_.at(part.key()); }
   void set_place(const kvstore::Key& key, Place& place) const;
   void set_place_without_key(Place& place) const;
+  std::vector<std::string> send_to_all(std::span<const CommandRequest> commands);
   void send_to_all(const CommandRequest& command);
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
   // --- remote_transfers.cc: arrays on their way ---
@@ -78,7 +84,7 @@ class RemoteStore final : public kvstore::KVStore {
   NDArray receive_rows(const kvstore::Part& part, const std::vector<int64_t>* rows);
 
   const std::string type_;
-  const bool asynchronous_;
+  const kvstore::Sharing sharing_;
   const std::unique_ptr<kvstore::Communicator> devices_;
   const kvstore::Updater no_updater_;
   Session& session_;

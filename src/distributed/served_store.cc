@@ -68,10 +68,11 @@ std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype
 
 }  // namespace
 
-ServedStore::ServedStore(int number, int workers, bool asynchronous, ServerProgram& program, Later later)
-    : number_(number),
+ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Later later)
+    : number_(static_cast<int>(place.store())),
       workers_(static_cast<size_t>(workers)),
-      asynchronous_(asynchronous),
+      asynchronous_(place.asynchronous()),
+      staleness_(place.staleness()),
       program_(program),
       later_(std::move(later)),
       store_(kvstore::create("local")) {}
@@ -201,8 +202,17 @@ void ServedStore::use_settings(uint64_t number) {
 
 // --- pull ------------------------------------------------------------------------------------------------------------
 
+// Whether others, of those that are there, have to push before who asks may go on.
+bool ServedStore::is_ahead(const Entry& entry, const PullRequest& request) const {
+  if (staleness_ == 0 || request.pushes() <= staleness_) return false;
+  for (size_t rank = 0; rank < workers_; ++rank)
+    if (!departed_.contains(rank) && entry.applied[rank] < request.pushes() - staleness_) return true;
+  return false;
+}
+
 bool ServedStore::is_due(const Entry& entry, const PullRequest& request) const {
   if (!entry.error.empty()) return true;
+  if (is_ahead(entry, request)) return false;
   const uint64_t known = asynchronous_ ? entry.applied[request.place().rank()] : entry.rounds.closed();
   return entry.is_ready && known >= request.pushes();
 }
@@ -277,6 +287,7 @@ void ServedStore::give_rows(const kvstore::Key& key, const Entry& entry, const P
 // --- commands --------------------------------------------------------------------------------------------------------
 
 void ServedStore::command(const CommandRequest& request, const Asker& asker) {
+  if (request.repeats()) return asker.answer(program_.command(number_, *store_, request.head(), request.body()));
   if (request.settings() > 0) {
     if (asynchronous_)
       program_.command(number_, *store_, kSettings, request.body());
@@ -328,7 +339,10 @@ void ServedStore::answer_hopeless(const kvstore::Key& key, Entry& entry) {
 
 void ServedStore::depart(const Departed& worker) {
   departed_[static_cast<size_t>(worker.rank)] = text_of(worker);
-  for (auto& [key, entry] : entries_) answer_hopeless(key, entry);
+  for (auto& [key, entry] : entries_) {
+    answer_hopeless(key, entry);
+    answer_pulls(key, entry);  // who was ahead of it only
+  }
 }
 
 void ServedStore::give_up(const std::string& why) {

@@ -21,10 +21,11 @@ using Later = std::function<void(std::function<void()> job)>;
 
 class ServedStore {
  public:
-  // `later` may be called by any thread, also after the store is gone.
-  ServedStore(int number, int workers, bool asynchronous, ServerProgram& program, Later later);
+  // Like the place of its first request. `later` may be called by any thread, also after the store is gone.
+  ServedStore(const Place& place, int workers, ServerProgram& program, Later later);
 
   bool is_asynchronous() const noexcept { return asynchronous_; }
+  uint32_t staleness() const noexcept { return staleness_; }
 
   // What the requests ask for. An answer may come later, from another call. What is raised is wrong with the request.
   void init(const InitRequest& request, const Elements& elements, const Asker& asker);
@@ -79,6 +80,7 @@ class ServedStore {
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);
+  bool is_ahead(const Entry& entry, const PullRequest& request) const;
   bool is_due(const Entry& entry, const PullRequest& request) const;
   void answer_pulls(const kvstore::Key& key, Entry& entry);
   void answer_pull(const kvstore::Key& key, Entry& entry, const Pull& pull);
@@ -91,6 +93,7 @@ class ServedStore {
   const int number_;
   const size_t workers_;
   const bool asynchronous_;
+  const uint32_t staleness_;  // of an asynchronous store; 0: any
   ServerProgram& program_;
   const Later later_;
   const std::unique_ptr<kvstore::KVStore> store_;

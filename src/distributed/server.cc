@@ -148,8 +148,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] =
-        stores_.try_emplace(number, number, job_.workers, place.asynchronous(), program_, later());
+    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, later());
     if (is_new)
       for (const Departed& worker : departed_) found->second.depart(worker);
     check(
@@ -158,6 +157,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
         "in the same order",
         place.rank(), place.asynchronous() ? "asynchronous" : "synchronous",
         place.asynchronous() ? "synchronous" : "asynchronous");
+    check(found->second.staleness() == place.staleness(), ErrorKind::kValue,
+          "kvstore create: rank {} makes a store of staleness {} where another rank makes one of {}; all ranks make "
+          "the same stores in the same order",
+          place.rank(), place.staleness(), found->second.staleness());
     return found->second;
   }
 

@@ -8,11 +8,7 @@
 
 namespace headrace::distributed {
 
-// Elements [begin, end) of an array, in row-major order.
-struct Shard {
-  size_t server;
-  int64_t begin, end;
-};
+using Shard = kvstore::ServerPart;
 
 // An array of at least `bound` elements lies on all servers, in equal parts; another one, and one that is not to be
 // split, on the server that its key says. Parts begin at multiples of 16 elements. In the order of the elements.

@@ -11,11 +11,18 @@
 namespace headrace::kvstore {
 
 // Changes with every change of what the library implements.
-inline constexpr uint32_t kDistributedInterface = 1;
+inline constexpr uint32_t kDistributedInterface = 2;
+
+// How the processes of a job share a store.
+struct Sharing {
+  bool asynchronous = false;
+  int staleness = -1;  // of an asynchronous one; below 0: any
+  bool on_devices = false;
+};
 
 struct DistributedLibrary {
   uint32_t interface = kDistributedInterface;
-  std::unique_ptr<KVStore> (*make_store)(const std::string& type, bool asynchronous, bool on_devices) = nullptr;
+  std::unique_ptr<KVStore> (*make_store)(const std::string& type, const Sharing& sharing) = nullptr;
   void (*serve)(distributed::ServerProgram& program) = nullptr;
 };
 

@@ -41,7 +41,8 @@ bool has_no_servers() {
 }
 
 StorePtr make_remote(const std::string& name, const Options& options) {
-  const bool is_asynchronous = name.find("_async") != name.npos;
+  const auto says = [&](std::string_view part) { return name.find(part) != name.npos; };
+  const bool is_asynchronous = says("_async") && options.staleness != 0;
   if (has_no_servers()) {
     check(!is_asynchronous, ErrorKind::kValue,
           "kvstore create: a '{}' store needs servers, which mpirun and srun do not start; start the program with "
@@ -51,7 +52,8 @@ StorePtr make_remote(const std::string& name, const Options& options) {
   }
   check(options.strategy.empty() && options.topology.empty(), ErrorKind::kValue,
         "kvstore create: a '{}' store sums on its servers; strategy and topology are options of 'device' stores", name);
-  return distributed_library().make_store(name, is_asynchronous, name.find("device") != name.npos);
+  return distributed_library().make_store(
+      name, {.asynchronous = is_asynchronous, .staleness = options.staleness, .on_devices = says("device")});
 }
 
 struct NamedCapability {
@@ -148,6 +150,8 @@ Capability capability_of(std::string_view name) {
 
 StorePtr create(std::string_view name, const Options& options) {
   const Kind kind = find_kind(name);
+  check(options.staleness < 0 || is_capable(name, Capability::kAsynchronous), ErrorKind::kValue,
+        "kvstore create: staleness is an option of asynchronous stores such as 'dist_async', got it for '{}'", name);
   return kind.make(kind.name, options);
 }
 

@@ -33,8 +33,9 @@ int free_port() {
 // Servers whose optimizer subtracts what is pushed, times its learning rate: the settings, a number as text.
 class Descent final : public ServerProgram {
  public:
-  void command(int, kvstore::KVStore& store, int head, const std::string& body) override {
+  std::string command(int, kvstore::KVStore& store, int head, const std::string& body) override {
     ++commands;
+    if (head == kAsk) return "you said " + body;
     if (body == "fail") throw Error(ErrorKind::kValue, "the server was told to fail");
     if (head < 0)
       rate_ = std::stod(body);
@@ -44,7 +45,10 @@ class Descent final : public ServerProgram {
           copy_into(one.stored,
                     call("elemwise_sub", {one.stored, call("_mul_scalar", {one.reduced}, {{"scalar", rate_}})}));
       });
+    return {};
   }
+
+  static constexpr int kAsk = 8;
 
   std::atomic<int> commands{0};
 
@@ -58,6 +62,9 @@ class ClusterTest : public testing::Test {
 
   // Runs `work` in each of the workers with a store of its own.
   void run(int workers, int servers, bool asynchronous, const Work& work) {
+    run(workers, servers, kvstore::Sharing{.asynchronous = asynchronous}, work);
+  }
+  void run(int workers, int servers, const kvstore::Sharing& sharing, const Work& work) {
     Job job{.host = "127.0.0.1",
             .port = free_port(),
             .workers = workers,
@@ -84,9 +91,9 @@ class ClusterTest : public testing::Test {
     start([own = as(Role::kScheduler)] { run_scheduler(own); });
     for (int i = 0; i < servers; ++i) start([this, own = as(Role::kServer)] { run_server(own, program_); });
     for (int i = 0; i < workers; ++i)
-      start([&work, asynchronous, own = as(Role::kWorker, i)] {
+      start([&work, sharing, own = as(Role::kWorker, i)] {
         Session session(own);
-        RemoteStore store(asynchronous ? "dist_async" : "dist_sync", asynchronous, kvstore::make_host_communicator(),
+        RemoteStore store(sharing.asynchronous ? "dist_async" : "dist_sync", sharing, kvstore::make_host_communicator(),
                           session);
         EXPECT_EQ(store.rank(), own.rank);
         work(store);
@@ -240,6 +247,110 @@ TEST_F(ClusterTest, AnAsynchronousPushCountsAtOnce) {
     }
     store.barrier();
     EXPECT_THAT(pulled(store, "w", {3}), Each(7));
+  });
+}
+
+TEST_F(ClusterTest, AWorkerIsNoFurtherAheadThanTheStalenessAllows) {
+  constexpr int kRounds = 6, kStaleness = 2;
+  std::atomic<int> slow{0}, worst{0};
+  run(2, 2, kvstore::Sharing{.asynchronous = true, .staleness = kStaleness}, [&](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 0));
+    store.barrier();
+    for (int round = 1; round <= kRounds; ++round) {
+      if (store.rank() == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        slow = round;
+      }
+      store.push("w", {filled({3}, 1)});
+      pulled(store, "w", {3});
+      if (store.rank() == 0) worst = std::max<int>(worst, round - slow);
+    }
+    store.barrier();
+    EXPECT_THAT(pulled(store, "w", {3}), Each(-2 * kRounds));
+  });
+  EXPECT_LE(worst, kStaleness);
+}
+
+TEST_F(ClusterTest, NobodyWaitsForAWorkerThatHasEnded) {
+  run(2, 1, kvstore::Sharing{.asynchronous = true, .staleness = 1}, [&](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 0));
+    store.barrier();
+    if (store.rank() == 1) return;
+    for (int round = 1; round <= 3; ++round) {
+      store.push("w", {filled({3}, 1)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(-round));
+    }
+  });
+}
+
+TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    EXPECT_EQ(store.servers(), 2);
+    const std::vector<std::string> bodies{"a", "b"};
+    for (int time = 0; time < 2; ++time)
+      EXPECT_THAT(store.ask_servers(Descent::kAsk, bodies), ElementsAre("you said a", "you said b"));
+    EXPECT_THAT([&] { store.ask_servers(Descent::kAsk, {}); }, testing::ThrowsMessage<Error>(HasSubstr("each of 2")));
+    store.init("large", filled({2'000'000}, 0));
+    const std::vector<kvstore::ServerPart> parts = store.parts_on_servers("large");
+    ASSERT_EQ(parts.size(), 2);
+    EXPECT_EQ(parts[1].begin, 1'000'000);
+    EXPECT_THAT([&] { store.parts_on_servers("x"); }, testing::ThrowsMessage<Error>(HasSubstr("has not been inited")));
+    store.barrier();
+  });
+  EXPECT_EQ(program_.commands, 8);
+}
+
+// What compression leaves out of the gradients of one worker for one key.
+class Leftover {
+ public:
+  // What is sent of a gradient.
+  std::vector<float> take(const std::vector<float>& gradient, float threshold) {
+    left_.resize(gradient.size());
+    std::vector<float> sent;
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      left_[i] += gradient[i];
+      sent.push_back(left_[i] >= threshold ? threshold : left_[i] <= -threshold ? -threshold : 0);
+      left_[i] -= sent[i];
+    }
+    return sent;
+  }
+
+ private:
+  std::vector<float> left_;
+};
+
+TEST_F(ClusterTest, CompressionIsThatOfEachWorkerAndKey) {
+  constexpr int kRounds = 5, kWorkers = 3, kKeys = 2;
+  constexpr float kThreshold = 0.5F;
+  const Shape shape{7, 11};
+  const auto gradient = [](int rank, int key, int round) {
+    std::vector<float> values;
+    for (int i = 0; i < 77; ++i)
+      values.push_back(static_cast<float>((rank * 31 + key * 17 + round * 7 + i * 3) % 13 - 6) / 8);
+    return values;
+  };
+  Leftover leftovers[kKeys][kWorkers];
+  std::vector<float> expected[kKeys][kRounds];
+  for (int key = 0; key < kKeys; ++key)
+    for (int round = 0; round < kRounds; ++round) {
+      std::vector<float>& sum = expected[key][round];
+      sum.resize(77);
+      for (int rank = 0; rank < kWorkers; ++rank) {
+        const std::vector<float> sent = leftovers[key][rank].take(gradient(rank, key, round), kThreshold);
+        std::ranges::transform(sum, sent, sum.begin(), std::plus<>());
+      }
+    }
+  run(kWorkers, 2, false, [&](kvstore::KVStore& store) {
+    store.set_gradient_compression({.threshold = kThreshold});
+    for (int key = 0; key < kKeys; ++key) store.init(int64_t{key}, filled(shape, 0));
+    for (int round = 0; round < kRounds; ++round)
+      for (int key = 0; key < kKeys; ++key) {
+        const std::vector<float> values = gradient(store.rank(), key, round);
+        store.push(int64_t{key}, {NDArray::from(std::span<const float>(values), shape)});
+        EXPECT_EQ(pulled(store, int64_t{key}, shape), expected[key][round]);
+      }
   });
 }
 

@@ -20,7 +20,7 @@ def kinds():
     return {**_core.kvstore.kinds(), **registered}
 
 
-def create(name="local", strategy=None, topology=None):
+def create(name="local", strategy=None, topology=None, staleness=None):
     """A new store.
 
     Parameters
@@ -38,6 +38,9 @@ def create(name="local", strategy=None, topology=None):
     topology : str, optional
         For device stores: what connects the devices, a preset or a file of `headrace.plan`. Without it: what
         HEADRACE_TOPOLOGY says, or one switch.
+    staleness : int, optional
+        For 'dist_async' and its like: how many pushes of a key a worker may be ahead of the others; it waits
+        for them when it pulls. 0 is a synchronous store. Without it a worker never waits for others.
 
     Raises
     ------
@@ -55,16 +58,19 @@ def create(name="local", strategy=None, topology=None):
         raise ArrayTypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
     klass = KVStoreBase.kv_registry.get(name.lower())
     if klass is not None:
-        if strategy is not None or topology is not None:
+        if strategy is not None or topology is not None or staleness is not None:
             raise ArrayValueError(
-                f"kvstore create: strategy and topology are no options of the store '{name}'"
+                f"kvstore create: strategy, topology and staleness are no options of the store '{name}'"
             )
         return klass()
     if _ask_library(name, lambda: _core.kvstore.is_capable(name, KVStoreBase.DISTRIBUTED)):
         serve_if_asked()
         if _core.kvstore.sums_without_servers(name):
             distributed.init()
-    store = _ask_library(name, lambda: _core.kvstore.create(name, strategy or "", topology or ""))
+    if staleness is not None and (not isinstance(staleness, int) or staleness < 0):
+        raise ArrayValueError(f"kvstore create: staleness is a number from 0 on, got {staleness!r}")
+    options = strategy or "", topology or "", -1 if staleness is None else staleness
+    store = _ask_library(name, lambda: _core.kvstore.create(name, *options))
     return RemoteKVStore(store) if store.has_servers else KVStore(store)
 
 

@@ -20,7 +20,7 @@ def _as_list(arrays):
     return list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
 
 
-def _keyed(operation, key, arrays):
+def keyed(operation, key, arrays):
     """(keys, lists of arrays) of two arguments of the API. AssertionError: they do not match."""
     if not isinstance(key, (list, tuple)):
         key, arrays = [key], [arrays]
@@ -91,27 +91,27 @@ class KVStore(KVStoreBase):
 
     def init(self, key, value):
         """Stores a copy of `value` of rank 0, one array per key. MXNetError: the key is there already."""
-        self._store.init(*_keyed("init", key, value))
+        self._store.init(*keyed("init", key, value))
 
     def replace(self, key, value):
         """Puts a copy of `value` of rank 0, one array per key, in the place of what is stored, in its dtype.
 
         Nothing is updated; the states of an optimizer and what compression has left over stay.
         """
-        self._store.replace(*_keyed("replace", key, value))
+        self._store.replace(*keyed("replace", key, value))
 
     def push(self, key, value, priority=0):
         """Reduces the arrays of each key, in their order, and updates or replaces what is stored.
 
         Keys are updated by number or, if they are str, in the order in which they were inited.
         """
-        self._store.push(*_keyed("push", key, value), priority)
+        self._store.push(*keyed("push", key, value), priority)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
         """Writes what is stored into the arrays of `out`. Unless `ignore_sparse` is False, row_sparse ones
         among them stay as they are, with a warning: `row_sparse_pull` is for them.
         """
-        keys, outs = _keyed("pull", key, _given("pull", "out", out))
+        keys, outs = keyed("pull", key, _given("pull", "out", out))
         if ignore_sparse and any(array.stype != "default" for arrays in outs for array in arrays):
             warnings.warn(
                 "non-default weights detected during kvstore pull. They have been ignored. Please make sure "
@@ -125,14 +125,14 @@ class KVStore(KVStoreBase):
 
     def pushpull(self, key, value, out=None, priority=0):
         """`push` of `value`, then `pull` into `out`; None: into the arrays of `value`."""
-        keys, values = _keyed("pushpull", key, value)
-        out_keys, outs = (keys, values) if out is None else _keyed("pushpull", key, out)
+        keys, values = keyed("pushpull", key, value)
+        out_keys, outs = (keys, values) if out is None else keyed("pushpull", key, out)
         self._store.pushpull(keys, values, out_keys, outs, priority)
 
     def broadcast(self, key, value, out, priority=0):
         """`init` with `value`, then `pull` into `out`: once per key."""
-        outs = _keyed("broadcast", key, _given("broadcast", "out", out))
-        self._store.init(*_keyed("broadcast", key, value))
+        outs = keyed("broadcast", key, _given("broadcast", "out", out))
+        self._store.init(*keyed("broadcast", key, value))
         self._store.pull(*outs, priority)
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
@@ -143,7 +143,7 @@ class KVStore(KVStoreBase):
         `out` is read: what is stored is dense and has no such row. MXNetError: an array of `out` is dense.
         """
         operation = "row_sparse_pull"
-        keys, outs = _keyed(operation, key, _given(operation, "out", out))
+        keys, outs = keyed(operation, key, _given(operation, "out", out))
         _given(operation, "row_ids", row_ids)
         for one, array in ((one, array) for one, arrays in zip(keys, outs) for array in arrays):
             if array.stype != "row_sparse":
@@ -154,7 +154,7 @@ class KVStore(KVStoreBase):
         if isinstance(row_ids, NDArray):
             ids = [[row_ids]] * len(keys)
         elif isinstance(key, (list, tuple)):
-            _, ids = _keyed(operation, key, row_ids)
+            _, ids = keyed(operation, key, row_ids)
         else:
             ids = [_as_list(row_ids)]
         self._store.row_sparse_pull(keys, outs, ids, priority)

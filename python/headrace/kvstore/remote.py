@@ -5,8 +5,12 @@ import pickle
 import warnings
 
 from .. import optimizer as _optimizer
+from .._file import open_file
 from ..base import ArrayTypeError, MXNetError
-from .kvstore import KVStore
+from ..ndarray import empty
+from ..optimizer.state_io import dump_states, load_states
+from .kvstore import KVStore, keyed
+from .states import cut_states, joined_states
 
 __all__ = ["RemoteKVStore"]
 
@@ -15,7 +19,7 @@ _PLAIN = (bool, int, float, str, type(None))
 _LOOK_AT_WHOLE_ARRAYS = ("LAMB", "LARS", "LANS", "LBSGD")  # rules with norms of arrays
 
 # Heads of the commands of workers; others are the program's own.
-SET_OPTIMIZER, SETTINGS = 0, -1
+SET_OPTIMIZER, SETTINGS, GET_STATES, SET_STATES = 0, -1, -2, -3
 
 
 class RemoteKVStore(KVStore):
@@ -35,6 +39,7 @@ class RemoteKVStore(KVStore):
         super().__init__(store)
         self._optimizer = None
         self._settings = None  # that the servers have
+        self._shapes = {}  # by key
 
     def set_optimizer(self, optimizer):
         """Makes the servers update what is stored by `optimizer`, which every worker gives alike.
@@ -61,6 +66,15 @@ class RemoteKVStore(KVStore):
                 "worker cannot reach; give an optimizer to set_optimizer"
             )
 
+    def init(self, key, value):
+        keys, values = keyed("init", key, value)
+        self._store.init(keys, values)
+        self._shapes.update({one: arrays[0].shape for one, arrays in zip(keys, values)})
+
+    def broadcast(self, key, value, out, priority=0):
+        self.init(key, value)
+        self.pull(key, out, priority)
+
     def push(self, key, value, priority=0):
         self._send_settings()
         super().push(key, value, priority)
@@ -79,12 +93,59 @@ class RemoteKVStore(KVStore):
             self._settings = settings
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """AssertionError: the servers have the states."""
-        raise AssertionError("Cannot save states for distributed training: the servers have them")
+        """Writes the states of the servers' optimizer to a file of MXNet's format, of whole arrays wherever
+        they lie, with the optimizer itself when `dump_optimizer`.
+
+        Any worker may do so. The states are those after what this worker has pushed, and in a synchronous
+        store those rounds are waited for. AssertionError: no optimizer is set.
+        """
+        self._need_optimizer("save")
+        for key, shape in self._shapes.items():  # after the pushes of this worker
+            self._await(key, shape)
+        answers = self._store.ask_servers(GET_STATES, [b""] * self._store.servers)
+        states, optimizers = zip(*map(load_states, answers))
+        joined = joined_states(states, self._layouts())
+        optimizer = optimizers[0]
+        for other in optimizers[1:]:
+            for index, count in other._index_update_count.items():
+                optimizer._index_update_count.setdefault(index, count)
+            optimizer.num_update = max(optimizer.num_update, other.num_update)
+        with open(fname, "wb") as file:
+            file.write(dump_states(joined, optimizer if dump_optimizer else None))
 
     def load_optimizer_states(self, fname):
-        """AssertionError: the servers have the states."""
-        raise AssertionError("Cannot load states for distributed training: the servers have them")
+        """Gives the servers the states of a file, which may come from other numbers of servers or from one
+        process, and the update counts of an optimizer in it; the settings stay those of the workers'
+        optimizer. One worker does so, before the others push on.
+
+        AssertionError: no optimizer is set. MXNetError: a key of the file has not been inited. ValueError: a
+        broken file.
+        """
+        self._need_optimizer("load")
+        with open_file(fname) as file:
+            states, optimizer = load_states(file.read())
+        layouts = self._layouts()
+        if unknown := sorted(set(states) - set(layouts), key=str):
+            raise MXNetError(
+                f"kvstore load_optimizer_states: key {unknown[0]!r} of {fname!r} has not been inited; init "
+                "all keys first"
+            )
+        cut = cut_states(states, layouts, self._store.servers)
+        self._store.ask_servers(SET_STATES, [dump_states(one, optimizer) for one in cut])
+
+    def _need_optimizer(self, verb):
+        if self._optimizer is None:
+            raise AssertionError(
+                f"kvstore: Cannot {verb} states without an optimizer; call set_optimizer first"
+            )
+
+    def _layouts(self):
+        return {key: (shape, self._store.parts_on_servers(key)) for key, shape in self._shapes.items()}
+
+    def _await(self, key, shape):
+        out = empty(shape)
+        self._store.pull([key], [[out]], 0)
+        out.wait_to_read()
 
     def get_num_dead_node(self, node_id=6, timeout=60):
         """How many workers were lost: they are gone, and have not ended by themselves."""

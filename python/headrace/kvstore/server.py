@@ -7,7 +7,8 @@ import sys
 from .. import _core
 from ..base import MXNetError
 from .kvstore import KVStore
-from .remote import SET_OPTIMIZER, SETTINGS, use_settings
+from .remote import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS, use_settings
+from .states import set_states
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]
 
@@ -43,8 +44,13 @@ class KVStoreServer:
         elif head == SETTINGS:
             _, store = self._stores[number]
             use_settings(store.updater.optimizer, json.loads(body))
+        elif head == GET_STATES:
+            return self._stores[number][1].updater.get_states(dump_optimizer=True)
+        elif head == SET_STATES:
+            set_states(self._stores[number][1].updater, body)
         else:
             print(f"server: unknown command ({head}, {body.decode(errors='replace')})", file=sys.stderr)
+        return None
 
     def _set_optimizer(self, number, set_updater, body):
         if number in self._stores:
@@ -64,7 +70,8 @@ def serve(command):
 
     `command(number, set_updater, head, body)` is called for the commands of workers: `number` is that of the
     store in the order in which programs make them, `set_updater` takes what `_core.kvstore.Store.set_updater`
-    does, `head` is a number and `body` bytes. MXNetError: the job cannot begin, or has lost its scheduler.
+    does, `head` is a number and `body` bytes; it gives bytes for a worker that asks, or None.
+    MXNetError: the job cannot begin, or has lost its scheduler.
     """
     _core.distributed.serve(command)
 

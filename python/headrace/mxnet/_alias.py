@@ -124,7 +124,8 @@ class _NamingLoader(importlib.machinery.SourceFileLoader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        if module.__name__ not in _homes.NAMES:  # the other home may need this module, which is not complete yet
+        # The other home of its names may need this module, which is not complete yet.
+        if module.__name__ not in _homes.NAMES:
             path = module.__name__.removeprefix(__package__).removeprefix("headrace")
             _name_what_is_missing(f"mxnet{path}", module)
 

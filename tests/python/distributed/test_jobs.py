@@ -67,6 +67,13 @@ def test_an_asynchronous_store_updates(tmp_path):
     assert "Please set update_on_kvstore=True when training in async mode" in job.stdout
 
 
+def test_states_are_resumed_on_another_number_of_servers(tmp_path, monkeypatch):
+    monkeypatch.setenv("MXNET_KVSTORE_BIGARRAY_BOUND", "40")
+    for arguments, servers in (([], 3), (["resume"], 2)):
+        job = launch(str(tmp_path), *arguments, program="states", workers=2, servers=servers)
+        assert job.returncode == 0, job.stdout + job.stderr
+
+
 def test_what_stores_of_workers_refuse():
     job = launch(program="settings", workers=1)
     assert job.returncode == 0, job.stdout + job.stderr

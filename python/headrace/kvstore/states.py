@@ -1,0 +1,68 @@
+"""States of an optimizer that lie on several servers: those of split arrays are joined, and cut again.
+
+A layout is the shape of an array with [(server, begin, end), ...], which elements of it lie where.
+"""
+
+from .._arrays import NDArray
+from ..ndarray import concat
+from ..optimizer.state_io import dump_states, load_states
+
+__all__ = ["cut_states", "joined_states", "set_states"]
+
+
+def set_states(updater, data):
+    """Gives an updater the states of `dump_states`, and its optimizer the update counts of one among them."""
+    states, optimizer = load_states(data)
+    updater.set_states(dump_states(states))
+    if optimizer is not None:
+        updater.optimizer._index_update_count.update(optimizer._index_update_count)
+        updater.optimizer.num_update = optimizer.num_update
+
+
+def joined_states(states, layouts):
+    """{index: state} of whole arrays, of a list with such dictionaries of all servers.
+
+    `layouts` is {index: layout}. States that no layout is known for are taken as they are.
+    """
+    joined = {}
+    for of_server in states:
+        for index, state in of_server.items():
+            if index in joined:
+                continue
+            shape, parts = layouts.get(index, (None, ()))
+            if len(parts) < 2:
+                joined[index] = state
+            else:
+                joined[index] = _joined([states[server][index] for server, _, _ in parts], shape, parts)
+    return joined
+
+
+def _joined(pieces, shape, parts):
+    first = pieces[0]
+    if isinstance(first, (tuple, list)):
+        return type(first)(_joined(list(place), shape, parts) for place in zip(*pieces))
+    sizes = [end - begin for _, begin, end in parts]
+    if isinstance(first, NDArray) and [piece.size for piece in pieces] == sizes:
+        return concat(*(piece.reshape((-1,)) for piece in pieces), dim=0).reshape(shape)
+    return first  # a number, the same everywhere
+
+
+def cut_states(states, layouts, servers):
+    """A list with {index: state} of what each of `servers` servers holds, of that of whole arrays.
+
+    KeyError: an index that has no layout.
+    """
+    cut = [{} for _ in range(servers)]
+    for index, state in states.items():
+        shape, parts = layouts[index]
+        for server, begin, end in parts:
+            cut[server][index] = state if len(parts) == 1 else _cut(state, shape, begin, end)
+    return cut
+
+
+def _cut(state, shape, begin, end):
+    if isinstance(state, (tuple, list)):
+        return type(state)(_cut(part, shape, begin, end) for part in state)
+    if isinstance(state, NDArray) and state.shape == tuple(shape):
+        return state.reshape((-1,))[begin:end].copy()
+    return state
