@@ -3,7 +3,7 @@
 import logging
 import warnings
 
-from .._checkpoint import load_checkpoint, save_param_file
+from .._checkpoint import load_param_file, save_param_file
 from .base_module import DEFAULT_INITIALIZER, BaseModule
 from .module import Module
 
@@ -57,7 +57,7 @@ class BucketingModule(BaseModule):
     @staticmethod
     def load(prefix, epoch, sym_gen=None, default_bucket_key=None, **kwargs):
         """A BucketingModule with the parameters of a checkpoint, which are set when it is bound."""
-        _, arg_params, aux_params = load_checkpoint(prefix, epoch)
+        arg_params, aux_params = load_param_file(f"{prefix}-{epoch:04d}.params")
         return BucketingModule.load_dict(None, sym_gen, default_bucket_key, arg_params, aux_params, **kwargs)
 
     @staticmethod
