@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "headrace/error.hpp"
+
 namespace headrace {
 namespace {
 
