@@ -124,10 +124,8 @@ class _NamingLoader(importlib.machinery.SourceFileLoader):
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
-        # The other home of its names may need this module, which is not complete yet.
-        if module.__name__ not in _homes.NAMES:
-            path = module.__name__.removeprefix(__package__).removeprefix("headrace")
-            _name_what_is_missing(f"mxnet{path}", module)
+        path = module.__name__.removeprefix(__package__).removeprefix("headrace")
+        _name_what_is_missing(f"mxnet{path}", module)
 
 
 def _own_names() -> list[str]:
@@ -197,7 +195,9 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
                 return value
         if f"{module.__name__}.{name}" in _homes.MODULES:
             return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
-        if home is not None and hasattr(importlib.import_module(home), name):
+        # Imports look for `__path__`, when what the other home needs may not be complete yet.
+        is_name = not name.startswith("__")
+        if home is not None and is_name and hasattr(importlib.import_module(home), name):
             return getattr(sys.modules[home], name)
         path = f"{mxnet_name}.{name}"
         caller = sys._getframe(1)
