@@ -96,6 +96,29 @@ inline PyObject* checked(PyObject* object) {
   return object;
 }
 
+// A module of Python, or a name of one, imported when it is first asked for and kept: `static constinit Imported`.
+// Under the GIL. A static variable that its declaration initialises would not do: who waits for that holds the GIL,
+// which the thread that initialises it gives up while it imports.
+class Imported {
+ public:
+  constexpr explicit Imported(const char* module, const char* name = nullptr) : module_(module), name_(name) {}
+  // Borrowed. Throws PythonError.
+  PyObject* get() {
+    if (!object_) load();
+    return object_;
+  }
+
+ private:
+  void load() {
+    Ref module(checked(PyImport_ImportModule(module_)));
+    Ref found(name_ ? checked(PyObject_GetAttrString(module.get(), name_)) : module.release());
+    if (!object_) object_ = found.release();  // another thread may have been first
+  }
+
+  const char *module_, *name_;
+  PyObject* object_ = nullptr;
+};
+
 // Parts of the type that live in files of their own.
 PyObject* array_subscript(PyObject* self, PyObject* key);
 int array_assign_subscript(PyObject* self, PyObject* key, PyObject* value);

@@ -147,9 +147,9 @@ NDArray select_nd(const NDArray& array, BasicKey& key) {
 }
 
 PyObject* advanced(const char* function, PyObject* self, PyObject* key, PyObject* value) {
-  static PyObject* module = checked(PyImport_ImportModule("headrace._indexing"));
+  static constinit Imported module("headrace._indexing");
   Ref name(PyUnicode_InternFromString(function));
-  return PyObject_CallMethodObjArgs(module, name.get(), self, key, value, nullptr);
+  return PyObject_CallMethodObjArgs(module.get(), name.get(), self, key, value, nullptr);
 }
 
 // What is assigned, as an array of the destination's dtype.

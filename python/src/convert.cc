@@ -12,16 +12,9 @@
 namespace headrace::python {
 namespace {
 
-PyObject* numpy_module() {
-  static PyObject* module = checked(PyImport_ImportModule("numpy"));
-  return module;
-}
-
-PyObject* numpy_name(const char* name) { return checked(PyObject_GetAttrString(numpy_module(), name)); }
-
 bool is_numpy_scalar(PyObject* object) {
-  static PyObject* generic = numpy_name("generic");
-  return PyObject_IsInstance(object, generic) == 1;
+  static constinit Imported generic("numpy", "generic");
+  return PyObject_IsInstance(object, generic.get()) == 1;
 }
 
 int64_t to_int(PyObject* object, const char* what) {
@@ -114,8 +107,8 @@ DType to_dtype(PyObject* object) {
     check(flag >= 0 && flag < kDTypeCount, ErrorKind::kType, "dtype flag {} is unknown", flag);
     return static_cast<DType>(flag);
   }
-  static PyObject* make_dtype = numpy_name("dtype");
-  Ref dtype(PyObject_CallOneArg(make_dtype, object));
+  static constinit Imported make_dtype("numpy", "dtype");
+  Ref dtype(PyObject_CallOneArg(make_dtype.get(), object));
   if (!dtype) {
     PyErr_Clear();
     Ref text(PyObject_Str(object));
@@ -145,11 +138,11 @@ PyObject* numpy_dtype(DType dtype) {
   static PyObject* cache[kDTypeCount] = {};
   PyObject*& slot = cache[static_cast<size_t>(dtype)];
   if (!slot) {
-    static PyObject* make_dtype = numpy_name("dtype");
+    static constinit Imported make_dtype("numpy", "dtype");
     // NumPy has no bfloat16; its bits travel as a structured dtype, as in MXNet.
     const std::string name = dtype == DType::kBfloat16 ? "" : std::string(dtype_name(dtype));
-    slot = dtype == DType::kBfloat16 ? checked(PyObject_CallFunction(make_dtype, "[(ss)]", "bfloat16", "u2"))
-                                     : checked(PyObject_CallFunction(make_dtype, "s", name.c_str()));
+    slot = dtype == DType::kBfloat16 ? checked(PyObject_CallFunction(make_dtype.get(), "[(ss)]", "bfloat16", "u2"))
+                                     : checked(PyObject_CallFunction(make_dtype.get(), "s", name.c_str()));
   }
   return slot;
 }
@@ -268,19 +261,20 @@ Ref wrapped(PyObject* asarray, PyObject* object, PyObject* dtype) {
 }  // namespace
 
 NDArray from_object(PyObject* object, std::optional<DType> dtype) {
-  static PyObject* asarray = numpy_name("ascontiguousarray");
-  static PyObject* array_class = numpy_name("ndarray");
+  static constinit Imported asarray("numpy", "ascontiguousarray");
+  static constinit Imported array_class("numpy", "ndarray");
   bool was_scalar = true;
   Ref converted;
   bool through_bits = dtype == DType::kBfloat16;
   PyObject* target = dtype && !through_bits ? numpy_dtype(*dtype) : nullptr;
   if (through_bits) target = numpy_dtype(DType::kFloat32);
-  converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray, object, target, nullptr)
-                         : PyObject_CallFunctionObjArgs(asarray, object, nullptr));
-  if (!converted && target && PyErr_ExceptionMatches(PyExc_OverflowError)) converted = wrapped(asarray, object, target);
+  converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray.get(), object, target, nullptr)
+                         : PyObject_CallFunctionObjArgs(asarray.get(), object, nullptr));
+  if (!converted && target && PyErr_ExceptionMatches(PyExc_OverflowError))
+    converted = wrapped(asarray.get(), object, target);
   if (!converted) throw PythonError();
   // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
-  if (PyObject_IsInstance(object, array_class) == 1 || PySequence_Check(object)) was_scalar = false;
+  if (PyObject_IsInstance(object, array_class.get()) == 1 || PySequence_Check(object)) was_scalar = false;
   if (Ref ndim(PyObject_GetAttrString(object, "ndim")); ndim)
     was_scalar = PyLong_AsLong(ndim.get()) == 0;
   else
@@ -317,9 +311,9 @@ NDArray beside(NDArray array, const NDArray& neighbour) {
 PyObject* to_numpy(const NDArray& given) {
   const NDArray array = snapshot(given.storage_kind() == StorageKind::kDense ? given : dense(given.detach()));
   if (!wait_to_read(array)) throw PythonError();
-  static PyObject* empty = numpy_name("empty");
+  static constinit Imported empty("numpy", "empty");
   Ref shape(from_shape(array.shape()));
-  Ref result(checked(PyObject_CallFunctionObjArgs(empty, shape.get(), numpy_dtype(array.dtype()), nullptr)));
+  Ref result(checked(PyObject_CallFunctionObjArgs(empty.get(), shape.get(), numpy_dtype(array.dtype()), nullptr)));
   Py_buffer view;
   if (PyObject_GetBuffer(result.get(), &view, PyBUF_C_CONTIGUOUS) != 0) throw PythonError();
   try {

@@ -119,7 +119,8 @@ TEST(Json, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(refusal("{}"), HasSubstr("\"nodes\""));
   EXPECT_THAT(refusal(with_node(R"({"op": "wibble", "name": "w", "inputs": [[0, 0, 0]]})")),
               testing::AllOf(HasSubstr("wibble"), HasSubstr("node w")));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[1, 0, 0]]})")), HasSubstr("before it"));
+  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[1, 0, 0]]})")),
+              HasSubstr("depends on itself"));
   EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[-1, 0, 0]]})")), HasSubstr("negative"));
   EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 9, 0]]})")), HasSubstr("output 9"));
   EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]], "attrs": {"a": "1"}})")),

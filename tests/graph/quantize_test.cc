@@ -51,7 +51,7 @@ TEST(Quantize, OneQuantizeServesAllReadersOfAnOutput) {
   const Symbol start = Symbol::apply("sigmoid", "start", {data()});
   const QuantizedSymbol made = quantize(Symbol::group({dense("a", start), dense("b", start)}), {});
   const Names names = made.symbol.internals().list_outputs();
-  EXPECT_EQ(std::ranges::count(names, "start_output_quantize_output"), 1);
+  EXPECT_EQ(std::ranges::count(names, "start_output_quantize_output0"), 1);
 }
 
 TEST(Quantize, SmartLeavesWhatIsNotBetweenLayers) {
@@ -90,8 +90,8 @@ class FusedLayers : public ::testing::Test {
 
 TEST_F(FusedLayers, TakeWhatOneReaderDoesAfterTheOther) {
   QuantizeOptions options;
-  const Symbol net = relu("relu", sum(data(), norm(convolution("conv", data()))));
-  const Symbol made = with_fused_layers(net, options);
+  const Symbol x = data();
+  const Symbol made = with_fused_layers(relu("relu", sum(x, norm(convolution("conv", x)))), options);
   EXPECT_EQ(made.list_outputs(), (Names{"relu_output"}));
   EXPECT_EQ(made.list_inputs(),
             (Names{"data", "conv_weight", "norm_gamma", "norm_beta", "norm_moving_mean", "norm_moving_var"}));

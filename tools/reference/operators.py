@@ -21,7 +21,7 @@ def families(root: pathlib.Path) -> list[tuple[str, str]]:
     for line in text.splitlines():
         if found := re.match(r"// (\w+)/$", line):
             folder = found[1]
-        elif found := re.match(r"std::vector<OpDef> (\w+)\(\);", line):
+        elif found := re.match(r"Operators (\w+)\(\);", line):
             folders[found[1]] = folder
     listed = text.partition("kFamilies[] = {")[2].partition("}")[0]
     return [(folders[name], name.removesuffix("_operators")) for name in re.findall(r"\w+", listed)]

@@ -67,8 +67,8 @@ class RecordBatches(MXDataIter):
     """
 
     _known = READING | NORMALIZING
-    _dtypes = ("float32",)
-    _dtype = None  # fixed by a subclass
+    _dtypes: tuple[str, ...] = ("float32",)
+    _dtype: str | None = None  # fixed by a subclass
 
     def __init__(self, **kwargs):
         name = type(self).__name__

@@ -143,6 +143,20 @@ class ImageDetRecordIter(RecordBatches):
         An option is missing or has a value that there is not, a file cannot be read, a record is damaged
         (with the file and its byte), or has no label or one of another width. Where a label is none of
         objects, the pixels of an image are damaged, or it becomes too small: when the batch is read.
+
+    Examples
+    --------
+    >>> import os, tempfile, numpy
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "objects.rec")
+    >>> label = [2, 5, 1, 0.25, 0.25, 0.75, 0.5]  # of the numbers behind the first two, one object of class 1
+    >>> header, pixels = mx.recordio.IRHeader(0, label, 0, 0), numpy.zeros((8, 8, 3), dtype="uint8")
+    >>> file = mx.recordio.MXRecordIO(path, "w")
+    >>> file.write(mx.recordio.pack_img(header, pixels, img_fmt=".png"))
+    >>> file.close()
+    >>> batch = next(mx.io.ImageDetRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.label[0].asnumpy()[0].tolist()
+    ((1, 3, 8, 8), [3.0, 8.0, 8.0, 7.0, 2.0, 5.0, 1.0, 0.25, 0.25, 0.75, 0.5])
     """
 
     _known = READING | NORMALIZING | _AUGMENTING | _OF_SAMPLERS | _OTHERS

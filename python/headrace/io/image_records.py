@@ -152,7 +152,7 @@ class ImageRecordIter(RecordBatches):
     """
 
     _known = READING | NORMALIZING | _AUGMENTING | _OTHERS
-    _dtypes: tuple[str, ...] = ("float32", "uint8", "int8")
+    _dtypes = ("float32", "uint8", "int8")
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)

@@ -81,7 +81,7 @@ def test_errors(symbol, samples):
         model.fit(samples[0], samples[0])
     with pytest.raises(AssertionError, match="give the epoch"):
         mx.model.FeedForward(symbol).save("net")
-    with pytest.raises(AttributeError, match="has no attribute 'Nope'"):
+    with pytest.raises(AttributeError, match="Nope"):
         mx.model.Nope  # noqa: B018
 
 
