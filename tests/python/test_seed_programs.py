@@ -98,8 +98,11 @@ def test_compilers_and_interpreters(tmp_path):
     assert [line for line in lines if line == book] == [book] * 3
     assert "value x:  <_Symbol data>" in lines
     assert "result :  <_Symbol hybridnet0_relu0>" in lines
-    shared = "array([[ 0.16526191, -0.14005633]])"
-    assert lines.count(shared) == 2
+    # The last digits are the processor's.
+    shared = re.compile(
+        r"array\(\[\[ 0\.1652619\d, -0\.1400563\d\]\]\)"
+    )
+    assert len([line for line in lines if shared.fullmatch(line)]) == 2
     assert sorted(path.name for path in tmp_path.glob("my_mlp*")) == [
         "my_mlp-0000.params",
         "my_mlp-symbol.json",

@@ -8,6 +8,7 @@
 #include "op/invoke.h"
 #include "ops/convolution/convolution_rules.h"
 #include "ops/convolution/fused_convolution.h"
+#include "ops/linalg/matrix.h"
 #include "ops/quantization/byte_convolution.h"
 #include "ops/quantization/byte_images.h"
 #include "ops/quantization/dense.h"
@@ -62,6 +63,8 @@ float unit_of(const KernelContext& c, size_t k, size_t ends) {
   return largest(number_of(c.input(ends)), number_of(c.input(ends + 1))) / quantized_range(c.input(k).dtype);
 }
 
+const float* packed_floats(KernelContext& c, size_t k) { return static_cast<const float*>(packed_data(c, c.input(k))); }
+
 struct Factors {
   float* scale;
   float* shift;
@@ -74,10 +77,11 @@ Factors factors_of(KernelContext& c, int64_t channels, size_t ends, const float*
                    const float* shift) {
   Factors f{c.workspace<float>(channels), c.workspace<float>(channels)};
   const float unit = unit_of(c, 0, ends);
-  const Tensor &low = c.input(ends + 2), &high = c.input(ends + 3);
+  const bool is_one = c.input(ends + 2).size == 1;
+  const float *low = packed_floats(c, ends + 2), *high = packed_floats(c, ends + 3);
   for (int64_t k = 0; k < channels; ++k) {
-    const int64_t row = low.size == 1 ? 0 : k;
-    const float of_weight = largest(low.as<float>()[row], high.as<float>()[row]) / 127;
+    const int64_t row = is_one ? 0 : k;
+    const float of_weight = largest(low[row], high[row]) / 127;
     f.scale[k] = unit * of_weight * (scale ? scale[k] : 1);
     f.shift[k] = (bias ? bias[k] : 0) * (scale ? scale[k] : 1) + (shift ? shift[k] : 0);
   }
@@ -181,7 +185,7 @@ void run_byte_convolution(KernelContext& c, const ByteConvolutionAttrs& a) {
   p.out = image_of(c.output(0), w.channels_last);
   p.relu = a.activation == "relu";
   size_t next = 2;
-  const auto numbers = [&](bool is_there) { return is_there ? c.input(next++).as<const float>() : nullptr; };
+  const auto numbers = [&](bool is_there) { return is_there ? packed_floats(c, next++) : nullptr; };
   const float* bias = numbers(!a.no_bias);
   const float* scale = numbers(a.with_scale);
   const float* shift = numbers(a.with_scale);

@@ -4,6 +4,7 @@
 #include "ndarray/strided_copy.h"
 #include "op/expect.h"
 #include "ops/convolution/convolution_rules.h"
+#include "ops/linalg/matrix.h"
 #include "ops/pooling/pooling.h"
 #include "ops/quantization/byte_images.h"
 #include "ops/quantization/layers.h"
@@ -59,8 +60,8 @@ void convolve_exactly(KernelContext& c, const ConvolutionAttrs& a) {
   auto* out = static_cast<int32_t*>(sums.data);
   const int64_t filters = a.num_filter, plane = result.size() == 0 ? 0 : result.size() / result.shape[0] / filters;
   const float unit = a.no_bias ? 0 : range(arrays + 4) / 127 * (kInt32Range / high);
-  for (int64_t k = 0; k < result.size(); ++k)
-    out[k] = a.no_bias ? 0 : saturated<int32_t>(c.input(2).as<int8_t>()[k / plane % filters] * unit);
+  const auto* const bias = a.no_bias ? nullptr : static_cast<const int8_t*>(packed_data(c, c.input(2)));
+  for (int64_t k = 0; k < result.size(); ++k) out[k] = bias ? saturated<int32_t>(bias[k / plane % filters] * unit) : 0;
   int64_t window = 1;
   for (int64_t extent : w.kernel) window *= extent;
   const int64_t step = std::max<int64_t>(1, exact_sums(c.input(0).dtype) / window);
