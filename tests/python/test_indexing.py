@@ -1,8 +1,5 @@
 """Indexing of nd and np arrays agrees with NumPy; where the legacy front end differs, its own rules hold."""
 
-import subprocess
-import sys
-
 import numpy
 import pytest
 from hypothesis import given, settings
@@ -592,31 +589,3 @@ def test_memory_of_views():
     )
     assert not np.shares_memory(x[0], x[1]) and not np.shares_memory(x, np.zeros((4, 6)))
     assert not np.shares_memory(x, x[:0]) and not numpy.shares_memory(x[:2], x[2:])
-
-
-THREADS = """
-import sys, threading, time
-from headrace import nd
-
-class Slow:
-    def find_spec(self, name, path=None, target=None):
-        if name == "headrace._indexing":
-            time.sleep(0.2)  # as an import that gives up the GIL
-
-assert "headrace._indexing" not in sys.modules
-sys.meta_path.insert(0, Slow())
-x = nd.arange(4)
-threads = [threading.Thread(target=lambda: x[[0, 3]].wait_to_read()) for _ in range(4)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-print(x[[0, 3]].asnumpy())
-"""
-
-
-def test_first_keys_of_several_threads():
-    done = subprocess.run(
-        [sys.executable, "-c", THREADS], capture_output=True, text=True, timeout=100, check=True
-    )
-    assert done.stdout == "[0. 3.]\n"

@@ -99,9 +99,7 @@ def test_compilers_and_interpreters(tmp_path):
     assert "value x:  <_Symbol data>" in lines
     assert "result :  <_Symbol hybridnet0_relu0>" in lines
     # The last digits are the processor's.
-    shared = re.compile(
-        r"array\(\[\[ 0\.1652619\d, -0\.1400563\d\]\]\)"
-    )
+    shared = re.compile(r"array\(\[\[ 0\.1652619\d, -0\.1400563\d\]\]\)")
     assert len([line for line in lines if shared.fullmatch(line)]) == 2
     assert sorted(path.name for path in tmp_path.glob("my_mlp*")) == [
         "my_mlp-0000.params",
