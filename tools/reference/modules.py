@@ -1,6 +1,8 @@
 """Pages of the Python package: one for each public module, with what users find there."""
 
 import importlib
+import importlib.machinery
+import importlib.util
 import inspect
 import pkgutil
 import types
@@ -42,13 +44,19 @@ def short(module: str) -> str:
     return module
 
 
+def _is_library(found: pkgutil.ModuleInfo) -> bool:
+    """Whether it is a shared library beside the modules of an installed package, and none of them."""
+    spec = importlib.util.find_spec(found.name)
+    return spec is not None and isinstance(spec.loader, importlib.machinery.ExtensionFileLoader)
+
+
 def public_modules() -> Iterator[types.ModuleType]:
     """Rooms, packages, and what MXNet shows as modules; without modules that begin with an underscore."""
     for found in pkgutil.walk_packages(headrace.__path__, "headrace."):
         _, *parts = found.name.split(".")
         of_mxnet = parts[1:] if parts[0] == "mxnet" else parts
         is_shown = len(parts) == 1 or found.ispkg or names_of(".".join(["mxnet", *of_mxnet]))
-        if is_shown and not any(part.startswith("_") for part in parts):
+        if is_shown and not any(part.startswith("_") for part in parts) and not _is_library(found):
             yield importlib.import_module(found.name)
 
 
