@@ -121,32 +121,32 @@ Operators density_operators() {
   whole.shape = {2, 3};
   const SampleArray parameter = uniform({2}, 0.5, 2), chance = uniform({2}, 0.2, 0.8);
   Operators operators;
-  const auto add = [&](Operators some) { operators.append(std::move(some)); };
-  add(distribution("uniform", "uniform distributions from low to high, whether it lies there or not.",
-                   {"sample", "low", "high"}, [](Expr, Expr low, Expr high) { return -log(high - low); }, positive,
-                   {chance, uniform({2}, 1, 2)}));
-  add(distribution("normal", "normal distributions with means mu and standard deviations sigma.",
-                   {"sample", "mu", "sigma"},
-                   [](Expr x, Expr mu, Expr sigma) {
-                     return -0.5 * square((x - mu) / sigma) - log(std::sqrt(2 * std::numbers::pi) * sigma);
-                   },
-                   positive, {parameter, parameter}));
-  add(distribution(
+  operators.append(distribution("uniform", "uniform distributions from low to high, whether it lies there or not.",
+                                {"sample", "low", "high"}, [](Expr, Expr low, Expr high) { return -log(high - low); },
+                                positive, {chance, uniform({2}, 1, 2)}));
+  operators.append(distribution("normal", "normal distributions with means mu and standard deviations sigma.",
+                                {"sample", "mu", "sigma"},
+                                [](Expr x, Expr mu, Expr sigma) {
+                                  return -0.5 * square((x - mu) / sigma) - log(std::sqrt(2 * std::numbers::pi) * sigma);
+                                },
+                                positive, {parameter, parameter}));
+  operators.append(distribution(
       "gamma", "gamma distributions with shapes alpha and rates beta.", {"sample", "alpha", "beta"},
       [](Expr x, Expr alpha, Expr beta) { return alpha * log(beta) + (alpha - 1) * log(x) - beta * x - lgamma(alpha); },
       positive, {parameter, parameter}));
-  add(distribution("exponential", "exponential distributions with rates lam.", {"sample", "lam"},
-                   [](Expr x, Expr lam) { return log(lam) - lam * x; }, positive, {parameter}));
-  add(distribution("poisson", "Poisson distributions with rates lam.", {"sample", "lam"},
-                   [](Expr samples, Expr lam) {
-                     Expr x = stop_gradient(samples);
-                     return x * log(lam) - lgamma(x + 1) - lam;
-                   },
-                   whole, {parameter}));
-  add(distribution("negative_binomial", "negative binomial distributions: k failures, each of probability p.",
-                   {"sample", "k", "p"}, [](Expr x, Expr k, Expr p) { return negative_binomial(x, k, p); }, whole,
-                   {parameter, chance}));
-  add(distribution("generalized_negative_binomial",
+  operators.append(distribution("exponential", "exponential distributions with rates lam.", {"sample", "lam"},
+                                [](Expr x, Expr lam) { return log(lam) - lam * x; }, positive, {parameter}));
+  operators.append(distribution("poisson", "Poisson distributions with rates lam.", {"sample", "lam"},
+                                [](Expr samples, Expr lam) {
+                                  Expr x = stop_gradient(samples);
+                                  return x * log(lam) - lgamma(x + 1) - lam;
+                                },
+                                whole, {parameter}));
+  operators.append(distribution(
+      "negative_binomial", "negative binomial distributions: k failures, each of probability p.", {"sample", "k", "p"},
+      [](Expr x, Expr k, Expr p) { return negative_binomial(x, k, p); }, whole, {parameter, chance}));
+  operators.append(
+      distribution("generalized_negative_binomial",
                    "negative binomial distributions with means mu and dispersions alpha.", {"sample", "mu", "alpha"},
                    [](Expr x, Expr mu, Expr alpha) { return negative_binomial(x, 1 / alpha, 1 / (mu * alpha + 1)); },
                    whole, {parameter, parameter}));
