@@ -68,7 +68,7 @@ std::vector<NDArray> around(std::span<const NDArray> in, const AroundAttrs& a) {
   if (!is_floating(dtype) && a.decimals >= 0) return {call("_copy", {in[0]})};
   if (is_floating(dtype) && a.decimals >= 0)
     return {call("_round_scaled", {in[0]}, {{"factor", std::pow(10.0, static_cast<double>(a.decimals))}})};
-  double unit = std::pow(10.0, static_cast<double>(-a.decimals));
+  double unit = std::pow(10.0, -static_cast<double>(a.decimals));
   NDArray tens = call("_div_scalar", {cast_to(in[0], DType::kFloat64)}, {{"scalar", unit}});
   return {cast_to(call("_mul_scalar", {call("_round_scaled", {tens})}, {{"scalar", unit}}), dtype)};
 }

@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const size_t count = std::min<size_t>(data[0], (size - 2) / sizeof(float));
   Numbers label(count);
-  std::memcpy(label.data(), data + 2, count * sizeof(float));
+  if (count > 0) std::memcpy(label.data(), data + 2, count * sizeof(float));
   const std::string_view file = text_of(data + 2 + count * sizeof(float), size - 2 - count * sizeof(float));
   for (const bool plain : {true, false}) accepts([&] { check_result(read(file, label, data[1], plain), count); });
   return 0;
