@@ -14,7 +14,7 @@
 namespace headrace::gluon {
 namespace {
 
-bool is_known(const Shape& shape) {
+bool is_complete(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](int64_t extent) { return extent > 0; });
 }
 
@@ -67,7 +67,7 @@ void Parameter::initialize(const init::Initializer& initializer, std::vector<Dev
   check(static_cast<bool>(init_), ErrorKind::kValue, "Parameter {}: initialize needs an initialiser", name_);
   devices_ = checked_devices(name_, std::move(devices));
   data_.clear();
-  if (is_known(shape_)) make();
+  if (is_complete(shape_)) make();
 }
 
 void Parameter::reset_ctx(std::vector<Device> devices) {
@@ -84,7 +84,7 @@ void Parameter::complete_shape(const Shape& shape) {
   check(fits, ErrorKind::kValue, "Parameter {}: expected shape {} (0: not known), got {}", name_, to_string(shape_),
         to_string(shape));
   shape_ = shape;
-  if (data_.empty() && init_ && is_known(shape_)) make();
+  if (data_.empty() && init_ && is_complete(shape_)) make();
 }
 
 void Parameter::cast(DType dtype) {

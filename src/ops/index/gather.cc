@@ -11,8 +11,8 @@
 namespace headrace {
 namespace {
 
-constexpr double kNsPerRun = 4, kNsPerByte = 0.12;
-constexpr int64_t kGrain = 1 << 14;
+constexpr double kNsPerRun = 4, kNsPerRunByte = 0.12;
+constexpr int64_t kGatherGrain = 1 << 14;
 
 bool neighbours(const Shape& axes) {
   for (size_t k = 1; k < axes.size(); ++k)
@@ -49,19 +49,20 @@ void add_offsets(std::vector<int64_t>& offsets, const Shape& shape, const Shape&
 template <class F>
 void for_each_run(const Selection& s, int64_t item_size, F&& f) {
   const int64_t bytes = s.inner * item_size, runs = s.outer_count() * s.index_count();
-  const double cost = static_cast<double>(runs) * (kNsPerRun + 2 * static_cast<double>(bytes) * kNsPerByte);
-  parallel_for(runs, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, bytes)), cost, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const int64_t o = r / s.index_count(), p = r % s.index_count();
-      f(s.place(o, p), s.position(o, p));
-    }
-  });
+  const double cost = static_cast<double>(runs) * (kNsPerRun + 2 * static_cast<double>(bytes) * kNsPerRunByte);
+  parallel_for(runs, std::max<int64_t>(1, kGatherGrain / std::max<int64_t>(1, bytes)), cost,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t r = begin; r < end; ++r) {
+                   const int64_t o = r / s.index_count(), p = r % s.index_count();
+                   f(s.place(o, p), s.position(o, p));
+                 }
+               });
 }
 
 template <class T>
 void add_runs(const Selection& s, const T* values, T* data) {
   const auto elements = static_cast<double>(s.outer_count() * s.index_count() * s.inner);
-  const double cost = elements * (kNsPerByte * 3 * sizeof(T)) + static_cast<double>(s.index_count()) * kNsPerRun;
+  const double cost = elements * (kNsPerRunByte * 3 * sizeof(T)) + static_cast<double>(s.index_count()) * kNsPerRun;
   // Threads share out what no two indices have in common: the blocks around the indexed axes, or columns of the runs.
   const bool by_outer = s.outer_count() > 1;
   parallel_for(by_outer ? s.outer_count() : s.inner, by_outer ? 1 : 64, cost, [&](int64_t begin, int64_t end) {

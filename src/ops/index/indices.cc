@@ -12,8 +12,8 @@
 namespace headrace {
 namespace {
 
-constexpr double kNsPerByte = 0.12, kNsPerSlice = 4;
-constexpr int64_t kGrain = 1 << 14;
+constexpr double kNsPerSliceByte = 0.12, kNsPerSlice = 4;
+constexpr int64_t kSliceGrain = 1 << 14;
 
 // At least one copy of a slice, of a size known at compile time where it is small.
 template <class F>
@@ -52,7 +52,7 @@ template <class T>
 void scatter_add(const T* from, T* to, const IndexSpace& space, const std::vector<int64_t>& indices) {
   const auto count = static_cast<int64_t>(indices.size());
   const double bytes = static_cast<double>(space.outer * space.inner * (count + space.length)) * sizeof(T);
-  const double cost = bytes * kNsPerByte + static_cast<double>(space.outer * count) * kNsPerSlice;
+  const double cost = bytes * kNsPerSliceByte + static_cast<double>(space.outer * count) * kNsPerSlice;
   // Each thread owns a range of target rows and looks at every index.
   const int64_t grain = std::max<int64_t>(1, space.length / 16);
   parallel_for(space.length, grain, cost, [&](int64_t first, int64_t last) {
@@ -118,9 +118,9 @@ void gather_slices(const void* from, void* to, const IndexSpace& space, const st
   const int64_t bytes = space.inner * item_size;
   if (count == 0 || bytes == 0) return;
   const auto slices = static_cast<double>(space.outer * count);
-  const double cost = slices * (kNsPerSlice + 2 * static_cast<double>(bytes) * kNsPerByte);
+  const double cost = slices * (kNsPerSlice + 2 * static_cast<double>(bytes) * kNsPerSliceByte);
   with_copy(bytes, [&](auto copy) {
-    parallel_for(space.outer * count, std::max<int64_t>(1, kGrain / bytes), cost, [&](int64_t begin, int64_t end) {
+    parallel_for(space.outer * count, std::max<int64_t>(1, kSliceGrain / bytes), cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t row = i / count * space.length + indices[static_cast<size_t>(i % count)];
         copy(static_cast<char*>(to) + i * bytes, static_cast<const char*>(from) + row * bytes);
