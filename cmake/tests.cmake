@@ -16,6 +16,7 @@ foreach(folder IN LISTS test_folders)
   set(target test_${folder})
   add_executable(${target} ${sources} ${support_sources})
   target_link_libraries(${target} PRIVATE headrace_internal GTest::gmock GTest::gtest_main)
+  headrace_unite(${target})
   if(NOT folder STREQUAL "distributed")  # gRPC's options are none of those that the others share
     headrace_precompile_test(${target})
   endif()

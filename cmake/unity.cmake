@@ -1,12 +1,12 @@
 # With HEADRACE_UNITY the files of a folder are compiled several at a time, so that their headers are read, and what
-# templates make of them is compiled, once for all: half of the time of a build from nothing. Without it a change to one file
-# compiles that file alone, and every file proves to include what it uses.
+# templates make of them is compiled, once for all. Without it a change to one file compiles that file alone, and every file
+# proves to include what it uses.
 # Names in anonymous namespaces differ within a folder, so that it does not matter which of its files are together.
 set(HEADRACE_UNITY_FILES 7 CACHE STRING "Files that HEADRACE_UNITY compiles at once, at most")
 
-# Sets `result` to the group of a source of `folder`, its number among those that are neither alone nor write JSON being
-# `number`; to nothing where it is compiled alone: by Highway, which includes a file once for each kind of processor; where
-# most of the time goes into kernels; or where g++ 12 at -O3 warns of what is not there when it sees more at once.
+# Sets `result` to the group that a source is compiled with, `number` being how many files of its folder are in groups before
+# it; to nothing where it is compiled alone: what Highway includes once for each kind of processor, what is mostly kernels, and
+# where g++ 12 at -O3 warns of what is not there when it sees more at once.
 function(headrace_unity_group result source folder number)
   set(${result} "" PARENT_SCOPE)
   file(STRINGS "${source}" costly REGEX "hwy/foreach_target\\.h|nlohmann::ordered_json" LIMIT_COUNT 1)

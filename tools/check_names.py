@@ -2,7 +2,7 @@
 
 The release build compiles several files of a folder at once (cmake/unity.cmake), all but those of kernels.
 Looks at what begins a line inside `namespace {`, as clang-format has it; equal lines `using A = B;` may be in
-several files.
+several files, and uses of macros.
 """
 
 import pathlib
@@ -15,14 +15,14 @@ from typing import NamedTuple
 import sources
 from check_size import without_quiet_parts
 
-FOLDERS = (pathlib.Path("src"), pathlib.Path("python/src"))
+TOGETHER = re.compile(r"(?:src|python/src)/.*\.cc$|tests/.*_test\.cc$")
 OPENING = re.compile(r"(?:inline )?namespace(?P<name> [\w:]+)? \{$")
 TYPE = re.compile(
     r"(?:struct|class|union|enum(?: class)?)(?: alignas\(\w+\))? (?P<name>\w+)(?: final)?(?: [:{]|;)"
 )
-ALIAS = re.compile(r"using (?P<name>\w+) =")
-# The first name before a parameter list, an initialiser or the end: of a function or a variable.
-OTHER = re.compile(r"(?:[\w:<>,*&\s]|\[\[\w+\]\])*?(?<![\w:])(?P<name>\w+)(?:\(|\[\d*\w*\]| =|\{|;)")
+ALIAS = re.compile(r"(?:using|namespace) (?P<name>\w+) =")
+# The first name before a parameter list, an initialiser or the end: of a function or a variable; no macro.
+OTHER = re.compile(r"(?:[\w:<>,*&\s]|\[\[\w+\]\])*?(?<![\w:])(?P<name>\w*[a-z]\w*)(?:\(|\[\d*\w*\]| =|\{|;)")
 DECLARES_NOTHING = re.compile(r"template <[^()]*>$|requires |using (?:namespace|enum) ")
 
 
@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
     files = [
         file
         for file in sources.list_sources(root, frozenset({".cc"}))
-        if any(file.is_relative_to(folder) for folder in FOLDERS) and not is_alone(root, file)
+        if TOGETHER.match(file.as_posix()) and not is_alone(root, file)
     ]
     found = list(problems(root, files))
     print("\n".join([*found, f"check_names: {len(files)} files, {len(found)} problems"]))

@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-std::string refusal(std::string_view text) {
+std::string parse_refusal(std::string_view text) {
   try {
     return "read as " + std::to_string(parse_bytes(text, "here"));
   } catch (const Error& error) {
@@ -33,13 +33,15 @@ TEST(ParseBytes, NumbersAndUnits) {
 
 TEST(ParseBytes, WhatIsNoNumberOfBytes) {
   for (const char* text : {"", "MB", "1.MB", ".5MB", "-1", "1e6", "160 Mbit", "nan", "1 2", "1,5MB", "1EB", "1KiBs"})
-    EXPECT_EQ(refusal(text).find("here: '" + std::string(text) + "' is no number of bytes; write a number and B, KB"),
-              0u)
-        << refusal(text);
+    EXPECT_EQ(
+        parse_refusal(text).find("here: '" + std::string(text) + "' is no number of bytes; write a number and B, KB"),
+        0u)
+        << parse_refusal(text);
   for (const char* text : {"1.5B", "0.1KiB", "1.0001KB"})
-    EXPECT_EQ(refusal(text), "here: '" + std::string(text) + "' is no whole number of bytes");
+    EXPECT_EQ(parse_refusal(text), "here: '" + std::string(text) + "' is no whole number of bytes");
   for (const char* text : {"2000TB", "1000.000000000001TB", "10000000000000000", "99999999999999999999999"})
-    EXPECT_EQ(refusal(text), "here: the number of bytes must be from 0 to 1000000000000000, got " + std::string(text));
+    EXPECT_EQ(parse_refusal(text),
+              "here: the number of bytes must be from 0 to 1000000000000000, got " + std::string(text));
 }
 
 }  // namespace

@@ -6,21 +6,15 @@
 #include <thread>
 #include <vector>
 
-#include "engine/engine.h"
+#include "tests/engine/engine_testing.h"
 
 namespace headrace {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr double kCheap = 0, kDear = 10'000;
-
-Config config_with(int workers) {
-  Config config;
-  config.workers = workers;
-  config.spin_us = 20;
-  return config;
-}
+using test::config_with;
+using test::kCheap;
+using test::kDear;
 
 // Two threads push tasks that share the same two Vars in opposite order: interleaved registrations would close a cycle.
 TEST(SeveralThreads, BuildNoCycle) {

@@ -14,14 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "engine/engine.h"
+#include "tests/engine/engine_testing.h"
 
 namespace headrace {
 namespace {
 
+using test::kDear;
 using ::testing::ElementsAre;
-
-constexpr double kDear = 10'000;
 
 // What ran, in order: one text per task, or several joined by '+' where they ran as one.
 class Journal {

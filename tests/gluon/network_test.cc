@@ -74,8 +74,8 @@ TEST(Losses, CrossEntropyOfClassesAndOfProbabilities) {
 }
 
 // Learns `y = w x` from x = 1, y = 0, beginning with w = 1: the gradient of a step is w.
-struct Learner {
-  Learner(const char* optimizer, const gluon::OptimizerParams& settings)
+struct LineLearner {
+  LineLearner(const char* optimizer, const gluon::OptimizerParams& settings)
       : trainer(prepared(dense).collect_params(), optimizer, settings) {}
 
   void learn(int steps) {
@@ -164,7 +164,7 @@ TEST(Trainer, StepsByTheFormulas) {
       {"ftml", {{"clip_gradient", 0.2}}, ftml_clipped},
   };
   for (const auto& [optimizer, settings, step] : cases) {
-    Learner learner(optimizer, settings);
+    LineLearner learner(optimizer, settings);
     learner.trainer.set_learning_rate(0.1);
     learner.learn(3);
     State state{};
@@ -177,7 +177,7 @@ TEST(Trainer, StepsByTheFormulas) {
 TEST(Trainer, StatesGoToAFileAndBack) {
   auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_test.params").string();
   for (const char* optimizer : {"sgd", "adam", "ftml"}) {
-    Learner first(optimizer, {}), second(optimizer, {});
+    LineLearner first(optimizer, {}), second(optimizer, {});
     first.learn(2);
     first.trainer.set_learning_rate(0.25);
     first.trainer.save_states(path);
@@ -193,7 +193,7 @@ TEST(Trainer, StatesGoToAFileAndBack) {
 
 TEST(Trainer, StatesThatDoNotFitAreRefusedAndChangeNothing) {
   auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_refused_test.params").string();
-  Learner learner("sgd", {{"momentum", 0.9}}), adam("adam", {});
+  LineLearner learner("sgd", {{"momentum", 0.9}}), adam("adam", {});
   EXPECT_EQ(kind_of([&] { learner.trainer.load_states(path); }), ErrorKind::kRuntime);  // there is none
   learner.learn(1);
   learner.trainer.save_states(path);

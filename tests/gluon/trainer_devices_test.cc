@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <headrace/headrace.hpp>
 
+#include "tests/gluon/first_devices.h"
 #include "tests/gluon/wrapped_store.h"
 #include "tests/support/arrays.h"
 
@@ -16,12 +17,6 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
-
-std::vector<Device> first_devices(int count) {
-  std::vector<Device> devices;
-  for (int i = 0; i < count; ++i) devices.push_back(cpu(i));
-  return devices;
-}
 
 // The mean loss of each step on one batch of 22 samples.
 std::vector<float> loss_curve(const std::vector<Device>& devices, const char* optimizer,
@@ -67,9 +62,9 @@ TEST(TrainerOnDevices, SeveralLearnWhatOneLearns) {
 }
 
 // A parameter of two ones with the gradient `factor` on each device; nullopt: it stays stale there.
-struct Learner {
-  explicit Learner(int count, const gluon::TrainerOptions& options = {}, const gluon::OptimizerParams& settings = {},
-                   const char* optimizer = "sgd")
+struct DeviceLearner {
+  explicit DeviceLearner(int count, const gluon::TrainerOptions& options = {},
+                         const gluon::OptimizerParams& settings = {}, const char* optimizer = "sgd")
       : weight(prepared(count)), trainer({{"w", weight}}, optimizer, with_rate(settings), options) {}
 
   static std::shared_ptr<gluon::Parameter> prepared(int count) {
@@ -110,34 +105,34 @@ struct Learner {
 TEST(TrainerOnDevices, GradientsAreSummedAndDividedByTheBatchSize) {
   for (const gluon::TrainerOptions& options :
        {gluon::TrainerOptions{}, {.kvstore = "local"}, {.update_on_kvstore = false}}) {
-    Learner learner(2, options);
+    DeviceLearner learner(2, options);
     learner.learn({1, 2}, 4);
     EXPECT_THAT(learner.values(), Each(0.25));
   }
 }
 
 TEST(TrainerOnDevices, WithoutAStoreReplicasDriftApart) {
-  Learner learner(2, {.kvstore = ""});
+  DeviceLearner learner(2, {.kvstore = ""});
   learner.learn({1, 2});
   EXPECT_THAT(learner.values(), ElementsAre(0, 0, -1, -1));
 }
 
 TEST(TrainerOnDevices, TheHalvesOfAStep) {
-  Learner learner(2, {.update_on_kvstore = false});
+  DeviceLearner learner(2, {.update_on_kvstore = false});
   learner.backward({1, 2});
   learner.trainer.allreduce_grads();
   for (const NDArray& gradient : learner.weight->list_grad())
     EXPECT_THAT(gradient.to_vector<float>(), ElementsAre(3, 3));
   learner.trainer.update(3);
   EXPECT_THAT(learner.values(), Each(0));
-  Learner on_store(2);
+  DeviceLearner on_store(2);
   EXPECT_EQ(kind_of([&] { on_store.trainer.allreduce_grads(); }), ErrorKind::kRuntime);
   EXPECT_EQ(kind_of([&] { on_store.trainer.update(1); }), ErrorKind::kRuntime);
 }
 
 TEST(TrainerOnDevices, StaleGradientsAreFoundBeforeAnythingChanges) {
   for (bool on_store : {true, false}) {
-    Learner learner(2, {.update_on_kvstore = on_store});
+    DeviceLearner learner(2, {.update_on_kvstore = on_store});
     learner.learn({1, 2});
     learner.backward({5, {}});
     EXPECT_EQ(kind_of([&] { learner.trainer.step(1); }), ErrorKind::kRuntime);
@@ -151,7 +146,7 @@ TEST(TrainerOnDevices, StaleGradientsAreFoundBeforeAnythingChanges) {
 
 TEST(TrainerOnDevices, ValuesThatAreSetInBetweenCount) {
   for (const gluon::TrainerOptions& options : {gluon::TrainerOptions{}, {.update_on_kvstore = false}}) {
-    Learner learner(2, options, {{"momentum", 0.5}});
+    DeviceLearner learner(2, options, {{"momentum", 0.5}});
     learner.learn({1, 2});
     learner.weight->set_data(array({10, 10}));
     learner.learn({1, 2});
@@ -177,12 +172,12 @@ TEST(TrainerOnDevices, StatesGoToOtherNumbersOfDevices) {
     all[0] = 3;
     return all;
   };
-  Learner reference(1, {}, {}, "adam");
+  DeviceLearner reference(1, {}, {}, "adam");
   for (int i = 0; i < 4; ++i) reference.learn(gradients(1));
   for (const Setup& before : setups)
     for (const Setup& after : setups) {
-      Learner first(before.devices, {.update_on_kvstore = before.on_store}, {}, "adam");
-      Learner second(after.devices, {.update_on_kvstore = after.on_store}, {}, "adam");
+      DeviceLearner first(before.devices, {.update_on_kvstore = before.on_store}, {}, "adam");
+      DeviceLearner second(after.devices, {.update_on_kvstore = after.on_store}, {}, "adam");
       for (int i = 0; i < 2; ++i) first.learn(gradients(before.devices));
       first.trainer.save_states(path);
       second.weight->set_data(first.weight->data());
@@ -194,7 +189,7 @@ TEST(TrainerOnDevices, StatesGoToOtherNumbersOfDevices) {
 }
 
 TEST(TrainerOnDevices, CompressionKeepsWhatIsLeftOver) {
-  Learner learner(2, {.update_on_kvstore = false, .compression = kvstore::TwoBitCompression{0.5}});
+  DeviceLearner learner(2, {.update_on_kvstore = false, .compression = kvstore::TwoBitCompression{0.5}});
   learner.learn({0.3, 2});
   EXPECT_THAT(learner.values(), Each(0.5));
   learner.learn({0.3, -0.1});
@@ -231,7 +226,7 @@ TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
   kvstore::register_kind({"recorder", "for this test",
                           [](const std::string&, const kvstore::Options&) { return std::make_unique<Recorder>(); }});
   gluon::ParameterDict parameters;
-  for (const char* name : {"a", "b", "c"}) parameters.emplace(name, Learner::prepared(2));
+  for (const char* name : {"a", "b", "c"}) parameters.emplace(name, DeviceLearner::prepared(2));
   gluon::Trainer trainer(parameters, "sgd", {{"learning_rate", 1}}, {.kvstore = "recorder"});
   for (const auto& [name, parameter] : parameters)
     for (const NDArray& replica : parameter->list_data()) {
@@ -249,16 +244,16 @@ TEST(TrainerOnDevices, ReducesAsBackwardGoesAndUpdatesAsParametersCome) {
 }
 
 TEST(TrainerOnDevices, WhatIsRefused) {
-  Learner unknown(2, {.kvstore = "nowhere"});
+  DeviceLearner unknown(2, {.kvstore = "nowhere"});
   unknown.backward({1, 2});
   EXPECT_EQ(kind_of([&] { unknown.trainer.step(1); }), ErrorKind::kValue);
   EXPECT_EQ(kind_of([] { gluon::Trainer({}, "sgd"); }), ErrorKind::kValue);
-  gluon::Trainer mixed({{"a", Learner::prepared(1)}, {"b", Learner::prepared(2)}}, "sgd");
+  gluon::Trainer mixed({{"a", DeviceLearner::prepared(1)}, {"b", DeviceLearner::prepared(2)}}, "sgd");
   EXPECT_EQ(kind_of([&] { mixed.step(1, true); }), ErrorKind::kValue);
 }
 
 TEST(TrainerOnDevices, ATrainerCanMove) {
-  Learner learner(2);
+  DeviceLearner learner(2);
   learner.learn({1, 2});
   gluon::Trainer moved = std::move(learner.trainer);
   learner.backward({1, 2});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <headrace/headrace.hpp>
 
+#include "tests/gluon/first_devices.h"
 #include "tests/gluon/wrapped_store.h"
 #include "tests/support/arrays.h"
 #include "tests/support/team.h"
@@ -45,12 +46,6 @@ void register_team() {
     return true;
   }();
   ASSERT_TRUE(is_done);
-}
-
-std::vector<Device> first_devices(int count) {
-  std::vector<Device> devices;
-  for (int i = 0; i < count; ++i) devices.push_back(cpu(i));
-  return devices;
 }
 
 struct Training {

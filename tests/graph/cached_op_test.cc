@@ -7,12 +7,11 @@
 #include "autograd/autograd.h"
 #include "headrace/random.hpp"
 #include "op/thread_state.h"
+#include "tests/graph/graphs.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
-
-Symbol var(const std::string& name) { return Symbol::variable(name); }
 
 class CachedOps : public testing::Test {
  protected:

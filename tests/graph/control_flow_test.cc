@@ -39,7 +39,7 @@ Texts with(Texts texts, const std::string& key, const std::string& value) {
 }
 
 // What is wrong with the node, which runs eagerly on arrays [1.5] and, for a loop over rows, another one.
-std::string refusal(const std::string& op, const Texts& attrs, const std::vector<Symbol>& bodies) {
+std::string node_refusal(const std::string& op, const Texts& attrs, const std::vector<Symbol>& bodies) {
   std::vector<Symbol> inputs{input("x")};
   std::vector<NDArray> arrays{array({1.5f}, {1})};
   if (op == "_foreach") {
@@ -57,29 +57,29 @@ std::string refusal(const std::string& op, const Texts& attrs, const std::vector
 
 TEST(ControlFlow, BodiesThatFitRun) {
   const Symbol sum = Symbol::apply("broadcast_add", "sum", {input("row"), input("state")});
-  EXPECT_EQ(refusal("_cond", kBranch, {positive(), doubled(), doubled()}), "");
-  EXPECT_EQ(refusal("_while_loop", kLoop, {below_ten(), twice()}), "");
-  EXPECT_EQ(refusal("_foreach", kRows, {Symbol::group({sum, sum})}), "");
+  EXPECT_EQ(node_refusal("_cond", kBranch, {positive(), doubled(), doubled()}), "");
+  EXPECT_EQ(node_refusal("_while_loop", kLoop, {below_ten(), twice()}), "");
+  EXPECT_EQ(node_refusal("_foreach", kRows, {Symbol::group({sum, sum})}), "");
 }
 
 TEST(ControlFlow, BodiesThatDoNotFitAreRefused) {
-  EXPECT_EQ(refusal("_cond", kBranch, {positive()}), "node: 3 bodies are needed, got 1");
-  EXPECT_EQ(refusal("_cond", with(kBranch, "then_input_locs", "()"), {positive(), doubled(), doubled()}),
+  EXPECT_EQ(node_refusal("_cond", kBranch, {positive()}), "node: 3 bodies are needed, got 1");
+  EXPECT_EQ(node_refusal("_cond", with(kBranch, "then_input_locs", "()"), {positive(), doubled(), doubled()}),
             "node: a body has 1 inputs, not 0");
-  EXPECT_EQ(refusal("_cond", with(kBranch, "cond_input_locs", "(7,)"), {positive(), doubled(), doubled()}),
+  EXPECT_EQ(node_refusal("_cond", with(kBranch, "cond_input_locs", "(7,)"), {positive(), doubled(), doubled()}),
             "node: location 7 lies outside the 1 inputs");
-  EXPECT_EQ(refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), doubled()}),
+  EXPECT_EQ(node_refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), doubled()}),
             "node: a body gives 1 outputs, not 2");
-  EXPECT_EQ(refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), twice()}),
+  EXPECT_EQ(node_refusal("_while_loop", with(kLoop, "num_out_data", "-1"), {below_ten(), twice()}),
             "node: -1 stacked outputs and 1 states are not its 2 outputs");
-  EXPECT_EQ(refusal("_while_loop", with(kLoop, "max_iterations", "-1"), {below_ten(), twice()}),
+  EXPECT_EQ(node_refusal("_while_loop", with(kLoop, "max_iterations", "-1"), {below_ten(), twice()}),
             "node: max_iterations must be at least 0, got -1");
-  EXPECT_EQ(refusal("_while_loop", kLoop, {twice(), twice()}), "node: a body gives 2 outputs, not 1");
+  EXPECT_EQ(node_refusal("_while_loop", kLoop, {twice(), twice()}), "node: a body gives 2 outputs, not 1");
   const Symbol sum = Symbol::apply("broadcast_add", "sum", {input("row"), input("state")});
-  EXPECT_EQ(refusal("_foreach", with(kRows, "in_state_locs", "(0,)"), {Symbol::group({sum, sum})}),
+  EXPECT_EQ(node_refusal("_foreach", with(kRows, "in_state_locs", "(0,)"), {Symbol::group({sum, sum})}),
             "node: two inputs stand at location 0 of the body");
   EXPECT_EQ(
-      refusal("_foreach", with(kRows, "num_out_data", "9223372036854775807"), {Symbol::group({sum, sum})}).empty(),
+      node_refusal("_foreach", with(kRows, "num_out_data", "9223372036854775807"), {Symbol::group({sum, sum})}).empty(),
       false);
 }
 
@@ -92,7 +92,8 @@ TEST(ControlFlow, RowsOfStepsThatDidNotRunAreZero) {
 }
 
 TEST(ControlFlow, MoreStepsThanMemoryAreAnError) {
-  EXPECT_NE(refusal("_while_loop", with(kLoop, "max_iterations", "4611686018427387904"), {below_ten(), twice()}), "");
+  EXPECT_NE(node_refusal("_while_loop", with(kLoop, "max_iterations", "4611686018427387904"), {below_ten(), twice()}),
+            "");
 }
 
 }  // namespace

@@ -17,6 +17,10 @@
 
 namespace headrace {
 
+inline Symbol var(const std::string& name, Symbol::Texts texts = {}) {
+  return Symbol::variable(name, std::move(texts));
+}
+
 // The lowered graph of what `body` computes of variables with these shapes.
 inline Lowered traced(const std::vector<Shape>& shapes,
                       const std::function<std::vector<NDArray>(const std::vector<NDArray>&)>& body,

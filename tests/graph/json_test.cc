@@ -65,7 +65,7 @@ constexpr const char* kDense = R"JSON({
   "attrs": {"mxnet_version": ["int", 10901]}
 })JSON";
 
-Symbol dense() {
+Symbol saved_dense() {
   const Symbol::Texts shared{{"__dtype__", "0"}, {"lr_mult", "1.0"}, {"__storage_type__", "0"}, {"__wd_mult__", "1.0"}};
   Symbol::Texts weight = shared, bias = shared;
   weight["__shape__"] = "(3, 0)";
@@ -78,7 +78,7 @@ Symbol dense() {
   return Symbol::apply("Activation", "dense0_relu_fwd", {fc}, {{"act_type", "relu"}});
 }
 
-TEST(Json, IsWrittenAsMxnetDoes) { EXPECT_EQ(dense().to_json(), kDense); }
+TEST(Json, IsWrittenAsMxnetDoes) { EXPECT_EQ(saved_dense().to_json(), kDense); }
 
 TEST(Json, ReadingAndWritingGivesTheSameBytes) { EXPECT_EQ(Symbol::from_json(kDense).to_json(), kDense); }
 
@@ -98,7 +98,7 @@ TEST(Json, OlderSpellingsAreRead) {
   EXPECT_EQ(old.list_arguments(), (std::vector<std::string>{"data", "w", "fc_bias"}));
 }
 
-std::string refusal(const std::string& text) {
+std::string json_refusal(const std::string& text) {
   try {
     Symbol::from_json(text);
   } catch (const Error& error) {
@@ -114,38 +114,38 @@ std::string with_node(const std::string& node, const std::string& heads = "[[1, 
 
 TEST(Json, ErrorsSayWhatIsWrong) {
   using testing::HasSubstr;
-  EXPECT_THAT(refusal("{"), HasSubstr("no JSON"));
-  EXPECT_THAT(refusal("[]"), HasSubstr("must be an object"));
-  EXPECT_THAT(refusal("{}"), HasSubstr("\"nodes\""));
-  EXPECT_THAT(refusal(with_node(R"({"op": "wibble", "name": "w", "inputs": [[0, 0, 0]]})")),
+  EXPECT_THAT(json_refusal("{"), HasSubstr("no JSON"));
+  EXPECT_THAT(json_refusal("[]"), HasSubstr("must be an object"));
+  EXPECT_THAT(json_refusal("{}"), HasSubstr("\"nodes\""));
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "wibble", "name": "w", "inputs": [[0, 0, 0]]})")),
               testing::AllOf(HasSubstr("wibble"), HasSubstr("node w")));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[1, 0, 0]]})")),
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[1, 0, 0]]})")),
               HasSubstr("depends on itself"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[-1, 0, 0]]})")), HasSubstr("negative"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 9, 0]]})")), HasSubstr("output 9"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]], "attrs": {"a": "1"}})")),
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[-1, 0, 0]]})")), HasSubstr("negative"));
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 9, 0]]})")), HasSubstr("output 9"));
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]], "attrs": {"a": "1"}})")),
               HasSubstr("'a'"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0], [0, 0, 0]]})")),
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0], [0, 0, 0]]})")),
               HasSubstr("2 inputs"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]]})", "[[7, 0, 0]]")),
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": [[0, 0, 0]]})", "[[7, 0, 0]]")),
               HasSubstr("node 7"));
-  EXPECT_THAT(refusal(with_node(R"({"op": "tanh", "name": "t"})")), HasSubstr("\"inputs\""));
+  EXPECT_THAT(json_refusal(with_node(R"({"op": "tanh", "name": "t"})")), HasSubstr("\"inputs\""));
 }
 
 TEST(Json, NumbersOfOutputsAreLimited) {
   const auto split = [](const std::string& count) {
     return R"({"op": "SliceChannel", "name": "s", "inputs": [[0, 0, 0]], "attrs": {"num_outputs": ")" + count + "\"}}";
   };
-  EXPECT_EQ(refusal(with_node(split("1000"))), "");
-  EXPECT_THAT(refusal(with_node(split("2147483647"))), testing::HasSubstr("at most 1048576"));
+  EXPECT_EQ(json_refusal(with_node(split("1000"))), "");
+  EXPECT_THAT(json_refusal(with_node(split("2147483647"))), testing::HasSubstr("at most 1048576"));
   std::string several = split("400000");
   for (int i = 0; i < 2; ++i) several += ", " + split("400000");
-  EXPECT_THAT(refusal(with_node(several)), testing::HasSubstr("more than 1048576 outputs together"));
+  EXPECT_THAT(json_refusal(with_node(several)), testing::HasSubstr("more than 1048576 outputs together"));
 }
 
 TEST(Json, DeepNestingIsRefused) {
-  EXPECT_NE(refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": )" + std::string(100000, '[') +
-                              std::string(100000, ']') + "}")),
+  EXPECT_NE(json_refusal(with_node(R"({"op": "tanh", "name": "t", "inputs": )" + std::string(100000, '[') +
+                                   std::string(100000, ']') + "}")),
             "");
 }
 

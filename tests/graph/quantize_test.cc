@@ -19,7 +19,7 @@ Symbol convolution(const std::string& name, const Symbol& of) {
 Symbol relu(const std::string& name, const Symbol& of) {
   return Symbol::apply("Activation", name, {of}, {{"act_type", "relu"}});
 }
-Symbol dense(const std::string& name, const Symbol& of) {
+Symbol dense_layer(const std::string& name, const Symbol& of) {
   return Symbol::apply("FullyConnected", name, {of}, {{"num_hidden", "3"}});
 }
 
@@ -29,7 +29,7 @@ bool has(const Symbol& symbol, const std::string& output) {
 }
 
 TEST(Quantize, PutsQuantizeAndDequantizeWhereFloatsMeetBytes) {
-  const Symbol net = Symbol::apply("sigmoid", "end", {dense("dense", relu("relu", convolution("conv", data())))});
+  const Symbol net = Symbol::apply("sigmoid", "end", {dense_layer("dense", relu("relu", convolution("conv", data())))});
   const QuantizedSymbol made = quantize(net, {.parameters = {"conv_weight", "dense_weight", "dense_bias"}});
   EXPECT_EQ(made.symbol.list_arguments(),
             (Names{"data", "conv_weight_quantize", "conv_weight_quantize_min", "conv_weight_quantize_max",
@@ -49,13 +49,13 @@ TEST(Quantize, ParametersThatAreNotNamedAreQuantizedByTheGraph) {
 
 TEST(Quantize, OneQuantizeServesAllReadersOfAnOutput) {
   const Symbol start = Symbol::apply("sigmoid", "start", {data()});
-  const QuantizedSymbol made = quantize(Symbol::group({dense("a", start), dense("b", start)}), {});
+  const QuantizedSymbol made = quantize(Symbol::group({dense_layer("a", start), dense_layer("b", start)}), {});
   const Names names = made.symbol.internals().list_outputs();
   EXPECT_EQ(std::ranges::count(names, "start_output_quantize_output0"), 1);
 }
 
 TEST(Quantize, SmartLeavesWhatIsNotBetweenLayers) {
-  const Symbol net = relu("after", dense("dense", relu("between", convolution("conv", relu("before", data())))));
+  const Symbol net = relu("after", dense_layer("dense", relu("between", convolution("conv", relu("before", data())))));
   const Symbol smart = quantize(net, {.smart = true}).symbol, full = quantize(net, {}).symbol;
   for (const char* name : {"before", "after"}) {
     EXPECT_FALSE(has(smart, "quantized_" + std::string(name) + "_output"));
@@ -65,7 +65,7 @@ TEST(Quantize, SmartLeavesWhatIsNotBetweenLayers) {
 }
 
 TEST(Quantize, ExcludedNodesAndOperatorsStay) {
-  const Symbol net = dense("dense", convolution("conv", data()));
+  const Symbol net = dense_layer("dense", convolution("conv", data()));
   EXPECT_FALSE(has(quantize(net, {.excluded_nodes = {"conv"}}).symbol, "quantized_conv_output"));
   const Symbol none = quantize(net, {.excluded_operators = {"Convolution", "FullyConnected"}}).symbol;
   EXPECT_EQ(none.to_json(), net.to_json());

@@ -4,6 +4,7 @@
 
 #include "graph/nodes.h"
 #include "headrace/symbol.hpp"
+#include "tests/graph/graphs.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
@@ -11,7 +12,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Symbol var(const std::string& name) { return Symbol::variable(name); }
 Symbol apply(const char* op, const std::vector<Symbol>& inputs, const Symbol::Texts& attrs = {}) {
   return Symbol::apply(op, "n", inputs, attrs);
 }

@@ -5,14 +5,13 @@
 
 #include "graph/evaluate.h"
 #include "graph/infer.h"
+#include "tests/graph/graphs.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
 
 using Names = std::vector<std::string>;
-
-Symbol var(const std::string& name, Symbol::Texts texts = {}) { return Symbol::variable(name, std::move(texts)); }
 
 Symbol mlp() {
   const Symbol fc = Symbol::apply("FullyConnected", "fc", {var("data")}, {{"num_hidden", "4"}});

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "headrace/sparse.hpp"
+#include "tests/kvstore/values.h"
 #include "tests/support/arrays.h"
 #include "tests/support/memory_wire.h"
 
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using Floats = std::vector<float>;
 
-constexpr int kRanks = 3;
+constexpr int kStoreRanks = 3;
 
 void on_stores(int ranks, const std::function<void(KVStore& store)>& body) {
   on_groups(ranks, [&](Group& group) {
@@ -34,15 +35,9 @@ void on_stores(int ranks, const std::function<void(KVStore& store)>& body) {
 
 NDArray filled(const Shape& shape, double value) { return full(shape, value, DType::kFloat32, {}); }
 
-Floats pulled(KVStore& store, const Key& key, const Shape& shape) {
-  const NDArray out = NDArray::empty(shape);
-  store.pull(key, {out});
-  return out.to_vector<float>();
-}
-
 TEST(CollectiveStore, SaysWhatItIs) {
-  on_stores(kRanks, [](KVStore& store) {
-    EXPECT_EQ(store.num_workers(), kRanks);
+  on_stores(kStoreRanks, [](KVStore& store) {
+    EXPECT_EQ(store.num_workers(), kStoreRanks);
     EXPECT_TRUE(store.is_capable(Capability::kOptimizer));
     EXPECT_TRUE(store.is_capable(Capability::kDistributed));
     EXPECT_FALSE(store.is_capable(Capability::kAsynchronous));
@@ -51,7 +46,7 @@ TEST(CollectiveStore, SaysWhatItIs) {
 }
 
 TEST(CollectiveStore, SumsWhatAllPush) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     const auto own = static_cast<double>(store.rank() + 1);
     store.init("w", filled({2, 3}, own));
     EXPECT_THAT(pulled(store, "w", {2, 3}), Each(1));  // what rank 0 has
@@ -70,19 +65,19 @@ TEST(CollectiveStore, SumsWhatAllPush) {
 }
 
 TEST(CollectiveStore, KeysComeInAnyOrder) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     constexpr int kKeys = 8;
     const auto place = [&](int i) { return int64_t{(i * (2 * store.rank() + 1) + store.rank()) % kKeys}; };
     for (int i = 0; i < kKeys; ++i) store.init(place(i), filled({4}, 0));
     for (int round = 1; round <= 3; ++round) {
       for (int i = 0; i < kKeys; ++i) store.push(place(i), {filled({4}, static_cast<double>(place(i)) * round)});
-      for (int64_t key = 0; key < kKeys; ++key) EXPECT_THAT(pulled(store, key, {4}), Each(kRanks * key * round));
+      for (int64_t key = 0; key < kKeys; ++key) EXPECT_THAT(pulled(store, key, {4}), Each(kStoreRanks * key * round));
     }
   });
 }
 
 TEST(CollectiveStore, OtherReductionsCountAllValues) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     const auto own = static_cast<double>(store.rank() + 1);
     store.init("w", filled({1}, 0));
     const std::vector<NDArray> values(static_cast<size_t>(store.rank() + 1), filled({1}, own));
@@ -100,7 +95,7 @@ TEST(CollectiveStore, OtherReductionsCountAllValues) {
 }
 
 TEST(CollectiveStore, UpdatesAlike) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     store.init("w", filled({5}, 100));
     store.set_updater([](std::span<const Update> updates) {
       for (const Update& one : updates) copy_into(one.stored, call("elemwise_sub", {one.stored, one.reduced}));
@@ -112,7 +107,7 @@ TEST(CollectiveStore, UpdatesAlike) {
 }
 
 TEST(CollectiveStore, SumsRows) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     const auto rows = [](const std::vector<int64_t>& numbers, float value) {
       const Floats values(2 * numbers.size(), value);
       const auto count = static_cast<int64_t>(numbers.size());
@@ -133,7 +128,7 @@ TEST(CollectiveStore, SumsRows) {
 }
 
 TEST(CollectiveStore, AgreesOnFlags) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     std::vector<uint8_t> flags(4, 0);
     flags[static_cast<size_t>(store.rank())] = 1;
     store.agree(flags);
@@ -142,10 +137,10 @@ TEST(CollectiveStore, AgreesOnFlags) {
 }
 
 TEST(CollectiveStore, AnotherShapeIsAnErrorOnAllRanks) {
-  on_stores(kRanks, [](KVStore& store) {
+  on_stores(kStoreRanks, [](KVStore& store) {
     const auto init = [&] {
       store.init("w", filled({2 + store.rank() / 2}, 1));
-      pulled(store, "w", {2 + store.rank() / 2});
+      pulled(store, "w", Shape{2 + store.rank() / 2});
     };
     EXPECT_THAT(init, ThrowsMessage<Error>(testing::AllOf(HasSubstr("init of key 'w'"), HasSubstr("shape (2,)"),
                                                           HasSubstr("shape (3,)"))));
@@ -159,7 +154,7 @@ TEST(CollectiveStore, BitsDoNotDependOnWhoIsFirst) {
   std::vector<std::string> first(kKeys);
   for (int run = 0; run < kRuns; ++run) {
     std::mutex mutex;
-    on_stores(kRanks, [&](KVStore& store) {
+    on_stores(kStoreRanks, [&](KVStore& store) {
       std::mt19937 random(static_cast<uint32_t>(100 * run + store.rank()));
       std::vector<int> order(kKeys);
       std::iota(order.begin(), order.end(), 0);
@@ -172,7 +167,7 @@ TEST(CollectiveStore, BitsDoNotDependOnWhoIsFirst) {
       for (int key = 0; key < kKeys; ++key) {
         const NDArray out = NDArray::empty(shape);
         store.pull(int64_t{key}, {out});
-        std::string bits = bytes_of(out);
+        std::string bits = headrace::bytes_of(out);
         std::lock_guard guard(mutex);
         std::string& known = first[static_cast<size_t>(key)];
         if (known.empty())

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <numeric>
 
+#include "tests/kvstore/values.h"
 #include "tests/support/arrays.h"
 #include "tests/support/team.h"
 
@@ -13,19 +14,7 @@ namespace {
 using Floats = std::vector<float>;
 using StorePtr = std::unique_ptr<KVStore>;
 
-constexpr int kRanks = 3;
-
-NDArray on(int cpu, const Floats& values) {
-  NDArray made = NDArray::empty({static_cast<int64_t>(values.size())}, DType::kFloat32, {DeviceType::kCpu, cpu});
-  copyto(array(values), made);
-  return made;
-}
-
-Floats pulled(KVStore& store, const Key& key, size_t size) {
-  const NDArray out = NDArray::empty({static_cast<int64_t>(size)});
-  store.pull(key, {out});
-  return out.to_vector<float>();
-}
+constexpr int kTeamRanks = 3;
 
 using MakeDevices = std::function<std::unique_ptr<Communicator>()>;
 
@@ -37,7 +26,7 @@ std::vector<MakeDevices> all_devices() {
 
 // Calls `body(store, rank)` on each of several ranks, for every way in which their devices reduce.
 template <class F>
-void on_ranks(F&& body, int ranks = kRanks) {
+void on_ranks(F&& body, int ranks = kTeamRanks) {
   for (const MakeDevices& make_devices : all_devices()) {
     Team team(ranks);
     team.run([&](int rank) {
@@ -51,7 +40,7 @@ TEST(StoreOfSeveralRanks, SaysWhatItIs) {
   on_ranks([](KVStore& store, int rank) {
     EXPECT_EQ(store.type(), "team");
     EXPECT_EQ(store.rank(), rank);
-    EXPECT_EQ(store.num_workers(), kRanks);
+    EXPECT_EQ(store.num_workers(), kTeamRanks);
     EXPECT_TRUE(store.is_capable(Capability::kOptimizer));
     EXPECT_FALSE(store.is_capable(Capability::kAsynchronous));
     EXPECT_TRUE(store.is_capable(Capability::kDistributed));
@@ -95,16 +84,16 @@ TEST(StoreOfSeveralRanks, SumsInTheOrderOfRanks) {
   const StorePtr reference = create("local");
   reference->init(0, value_of(0));
   std::vector<NDArray> all;
-  for (int rank = 0; rank < kRanks; ++rank) all.push_back(value_of(rank));
+  for (int rank = 0; rank < kTeamRanks; ++rank) all.push_back(value_of(rank));
   reference->push(0, all);
   const NDArray expected = NDArray::empty(shape);
   reference->pull(0, {expected});
-  on_ranks([&, bits = bytes_of(expected)](KVStore& store, int rank) {
+  on_ranks([&, bits = headrace::bytes_of(expected)](KVStore& store, int rank) {
     store.init(0, value_of(0));
     for (int round = 0; round < 3; ++round) {
       const NDArray out = NDArray::empty(shape);
       store.pushpull(0, {value_of(rank)}, {out});
-      EXPECT_EQ(bytes_of(out), bits);
+      EXPECT_EQ(headrace::bytes_of(out), bits);
     }
   });
 }
@@ -211,13 +200,13 @@ TEST(StoreOfSeveralRanks, CompressesOnEachRank) {
 
 TEST(StoreOfSeveralRanks, ABarrierHoldsAllBack) {
   std::atomic<int> arrived = 0;
-  Team team(kRanks);
+  Team team(kTeamRanks);
   team.run([&](int rank) {
     const auto store = make_store("team", std::make_unique<TeamCommunicator>(team, rank, make_host_communicator()));
     for (int round = 1; round <= 50; ++round) {
       ++arrived;
       store->barrier();
-      EXPECT_EQ(arrived, kRanks * round);
+      EXPECT_EQ(arrived, kTeamRanks * round);
       store->barrier();
     }
   });
@@ -232,7 +221,7 @@ TEST(StoreOfSeveralRanks, AnErrorOfOneIsEverybodys) {
     store.pushpull("w", {value}, {out});
     EXPECT_EQ(kind_of([&] { out.wait_to_read(); }), ErrorKind::kIndex);
     store.pushpull("w", {on(0, {1})}, {out});
-    EXPECT_EQ(out.to_vector<float>(), Floats{kRanks});
+    EXPECT_EQ(out.to_vector<float>(), Floats{kTeamRanks});
   });
 }
 

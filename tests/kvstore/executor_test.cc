@@ -86,8 +86,8 @@ TEST(Executor, WritesArraysThatShareMemoryStress) {
       for (const NDArray& array : arrays) array.wait_to_read();
       ASSERT_EQ(arrays[0].view()->data(), arrays[1].view()->data());
       Executor(make_plan(strategy.name, request), DType::kFloat32).run(arrays, Reduction());
-      const std::string expected = bytes_of(call("_mul_scalar", {source}, {{"scalar", double{kDevices}}}));
-      for (const NDArray& array : arrays) EXPECT_EQ(bytes_of(array), expected);
+      const std::string expected = headrace::bytes_of(call("_mul_scalar", {source}, {{"scalar", double{kDevices}}}));
+      for (const NDArray& array : arrays) EXPECT_EQ(headrace::bytes_of(array), expected);
     }
 }
 
@@ -96,11 +96,11 @@ TEST(Executor, TakesOtherDtypesAndReductions) {
     const std::vector<NDArray> arrays = values_on(3, 50, dtype, 7);
     NDArray expected = arrays[0];
     for (int i = 1; i < 3; ++i) expected = call("_maximum", {expected, arrays[i]});
-    const std::string bytes = bytes_of(expected);
+    const std::string bytes = headrace::bytes_of(expected);
     CollectiveRequest request = request_on(cpu_star(3), 3, 50 * item_size(dtype), Collective::kAllreduce, 1);
     request.element_bytes = item_size(dtype);
     Executor(make_plan("ring", request), dtype).run(arrays, Reduction("max"));
-    for (const NDArray& array : arrays) EXPECT_EQ(bytes_of(array), bytes) << dtype_name(dtype);
+    for (const NDArray& array : arrays) EXPECT_EQ(headrace::bytes_of(array), bytes) << dtype_name(dtype);
   }
 }
 

@@ -33,12 +33,13 @@ TEST(HostReduce, IsTheReductionInTurn) {
           const Reduction reduction{std::string_view(name)};
           if (reduction.divides() && !is_floating(dtype)) continue;
           const std::vector<NDArray> values = values_of(count, {elements}, dtype);
-          const std::string expected = bytes_of(in_turn(reduction, values));
+          const std::string expected = headrace::bytes_of(in_turn(reduction, values));
           const NDArray results[] = {NDArray::empty({elements}, dtype), NDArray::empty({elements}, dtype)};
           const NDArray kept = NDArray::empty({elements}, dtype);
           reduce_on_host(reduction, values, results, kept, Extent::kInCache);
           for (const NDArray& result : {results[0], results[1], kept})
-            EXPECT_EQ(bytes_of(result), expected) << name << " of " << count << " x " << elements << dtype_name(dtype);
+            EXPECT_EQ(headrace::bytes_of(result), expected)
+                << name << " of " << count << " x " << elements << dtype_name(dtype);
         }
 }
 
@@ -46,11 +47,11 @@ TEST(HostReduce, WritesWhereItReads) {
   for (Extent extent : {Extent::kInCache, Extent::kBeyondCaches})
     for (int64_t elements : {10, 300'000}) {
       std::vector<NDArray> values = values_of(3, {elements}, DType::kFloat32);
-      const std::string expected = bytes_of(in_turn(Reduction(), values));
+      const std::string expected = headrace::bytes_of(in_turn(Reduction(), values));
       const NDArray other = NDArray::empty({elements});
       const NDArray results[] = {values[2], values[0], other};  // in another order
       reduce_on_host(Reduction(), values, results, {}, extent);
-      for (const NDArray& result : results) EXPECT_EQ(bytes_of(result), expected);
+      for (const NDArray& result : results) EXPECT_EQ(headrace::bytes_of(result), expected);
     }
 }
 
@@ -59,15 +60,15 @@ TEST(HostReduce, TakesArraysThatLieInAnyWay) {
   const NDArray columns = call("transpose", {varied({8, 3}, DType::kFloat32, 4)});
   const NDArray rows = call("slice_axis", {whole}, {{"axis", int64_t{0}}, {"begin", int64_t{0}}, {"end", int64_t{3}}});
   const NDArray values[] = {rows, columns};
-  const std::string expected = bytes_of(in_turn(Reduction(), values));
+  const std::string expected = headrace::bytes_of(in_turn(Reduction(), values));
   const NDArray transposed = call("transpose", {NDArray::empty({8, 3})});
   // A result that overlaps a value in part: rows 1 to 3 of what rows 0 to 2 are read from.
   const NDArray shifted =
       call("slice_axis", {whole}, {{"axis", int64_t{0}}, {"begin", int64_t{1}}, {"end", int64_t{4}}});
   const NDArray results[] = {transposed, shifted};
   reduce_on_host(Reduction(), values, results, {}, Extent::kInCache);
-  EXPECT_EQ(bytes_of(transposed), expected);
-  EXPECT_EQ(bytes_of(shifted), expected);
+  EXPECT_EQ(headrace::bytes_of(transposed), expected);
+  EXPECT_EQ(headrace::bytes_of(shifted), expected);
 }
 
 TEST(HostReduce, RoundsHalvesOnce) {
@@ -81,7 +82,7 @@ TEST(HostReduce, RoundsHalvesOnce) {
 TEST(HostReduce, LargeResultsShareMemoryUntilOneIsWritten) {
   const Shape shape{300, 200};
   std::vector<NDArray> values = values_of(2, shape, DType::kFloat32);
-  const std::string expected = bytes_of(in_turn(Reduction(), values));
+  const std::string expected = headrace::bytes_of(in_turn(Reduction(), values));
   const NDArray other = NDArray::empty(shape), kept = NDArray::empty(shape);
   const NDArray results[] = {values[0], values[1], other};
   reduce_on_host(Reduction(), values, results, kept, Extent::kBeyondCaches);
@@ -91,11 +92,11 @@ TEST(HostReduce, LargeResultsShareMemoryUntilOneIsWritten) {
   }
   copy_into(view_of(values[0], {{1, 1}, {200, 1}, 0}), array({7}, {1, 1}));
   copy_into(kept, full(shape, 3, DType::kFloat32, Device{}));
-  EXPECT_NE(bytes_of(values[0]), expected);
-  EXPECT_EQ(bytes_of(values[0]).substr(4), expected.substr(4));
-  EXPECT_EQ(bytes_of(values[1]), expected);
-  EXPECT_EQ(bytes_of(other), expected);
-  EXPECT_EQ(bytes_of(kept), bytes_of(full(shape, 3, DType::kFloat32, Device{})));
+  EXPECT_NE(headrace::bytes_of(values[0]), expected);
+  EXPECT_EQ(headrace::bytes_of(values[0]).substr(4), expected.substr(4));
+  EXPECT_EQ(headrace::bytes_of(values[1]), expected);
+  EXPECT_EQ(headrace::bytes_of(other), expected);
+  EXPECT_EQ(headrace::bytes_of(kept), headrace::bytes_of(full(shape, 3, DType::kFloat32, Device{})));
 }
 
 TEST(HostReduce, TakesSeveralViewsOfOneArray) {
@@ -106,14 +107,14 @@ TEST(HostReduce, TakesSeveralViewsOfOneArray) {
   for (const char* name : {"sum", "max"}) {
     const Reduction reduction{std::string_view(name)};
     std::vector<NDArray> values = values_of(2, shape, DType::kFloat32);
-    const std::string expected = bytes_of(in_turn(reduction, values));
+    const std::string expected = headrace::bytes_of(in_turn(reduction, values));
     const NDArray kept = NDArray::empty(shape), other = NDArray::empty(shape);
     const NDArray results[] = {view_again(values[0]), other, view_again(other), values[1], view_again(values[1])};
     reduce_on_host(reduction, values, results, kept, Extent::kBeyondCaches);
     // Now all share memory; one of them is passed on to itself and to the others.
     reduce_on_host(Reduction(), {&other, 1}, results, view_again(kept), Extent::kBeyondCaches);
-    for (const NDArray& result : results) EXPECT_EQ(bytes_of(result), expected);
-    EXPECT_EQ(bytes_of(kept), expected);
+    for (const NDArray& result : results) EXPECT_EQ(headrace::bytes_of(result), expected);
+    EXPECT_EQ(headrace::bytes_of(kept), expected);
   }
 }
 

@@ -5,6 +5,7 @@
 #include "headrace/kvstore.hpp"
 #include "kvstore/strategies.h"
 #include "tests/kvstore/cpu_topologies.h"
+#include "tests/kvstore/values.h"
 #include "tests/support/arrays.h"
 
 namespace headrace::kvstore {
@@ -12,12 +13,6 @@ namespace {
 
 using Floats = std::vector<float>;
 using StorePtr = std::unique_ptr<KVStore>;
-
-NDArray on(int cpu, const Floats& values) {
-  NDArray made = NDArray::empty({static_cast<int64_t>(values.size())}, DType::kFloat32, {DeviceType::kCpu, cpu});
-  copy_into(made, array(values));
-  return made;
-}
 
 // Every way in which the stores of one machine reduce.
 std::vector<StorePtr> all_stores() {
@@ -27,12 +22,6 @@ std::vector<StorePtr> all_stores() {
   for (const Strategy& strategy : strategies())
     stores.push_back(create("device", {.strategy = std::string(strategy.name)}));
   return stores;
-}
-
-Floats pulled(KVStore& store, const Key& key, size_t size) {
-  const NDArray out = NDArray::empty({static_cast<int64_t>(size)});
-  store.pull(key, {out});
-  return out.to_vector<float>();
 }
 
 TEST(Store, ReducesAndKeeps) {
@@ -209,8 +198,8 @@ TEST(Store, SumsInOneOrder) {
       }
       if (round == 0) store->init(0, values[0]);
       store->pushpull(0, values, values);
-      if (round == 0) first = bytes_of(values[0]);
-      for (const NDArray& value : values) EXPECT_EQ(bytes_of(value), first);
+      if (round == 0) first = headrace::bytes_of(values[0]);
+      for (const NDArray& value : values) EXPECT_EQ(headrace::bytes_of(value), first);
     }
   }
 }

@@ -13,12 +13,11 @@
 #include "op/detours.h"
 #include "op/invoke.h"
 #include "op/rule.h"
+#include "tests/simulation/gpus.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
-
-constexpr Device kGpu{DeviceType::kGpu, 0};
 
 class KernelTableTest : public ::testing::Test {
  protected:
@@ -27,7 +26,7 @@ class KernelTableTest : public ::testing::Test {
     sim::configure({.gpus = 1, .clock = sim::Clock::kVirtual});
   }
   static NDArray on_gpu(const std::vector<float>& values, const Shape& shape) {
-    return as_in_context(NDArray::from_host(values.data(), shape, DType::kFloat32), kGpu);
+    return as_in_context(NDArray::from_host(values.data(), shape, DType::kFloat32), kGpu0);
   }
   static std::vector<float> read(const NDArray& array) { return as_in_context(array, {}).to_vector<float>(); }
 };

@@ -12,12 +12,11 @@
 #include "headrace/symbol.hpp"
 #include "op/invoke.h"
 #include "op/thread_state.h"
+#include "tests/simulation/gpus.h"
 #include "tests/support/arrays.h"
 
 namespace headrace {
 namespace {
-
-constexpr Device kGpu{DeviceType::kGpu, 0};
 
 NDArray sampled(const SampleArray& sample, uint64_t seed, bool is_packed) {
   int64_t count = 1;
@@ -107,7 +106,7 @@ TEST_P(OperatorsOnGpus, GiveTheBitsOfTheHost) {
     for (size_t s = 0; s < op.samples.size(); ++s) {
       SCOPED_TRACE(op.name + ", sample " + std::to_string(s));
       const Outcome expected = outcome(op, op.samples[s], GetParam(), {});
-      const Outcome there = outcome(op, op.samples[s], GetParam(), kGpu);
+      const Outcome there = outcome(op, op.samples[s], GetParam(), kGpu0);
       EXPECT_EQ(there.error, expected.error);
       if (op.is_random) continue;
       EXPECT_EQ(there.results.size(), expected.results.size());

@@ -14,12 +14,11 @@
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "tests/simulation/gpus.h"
 #include "timeline/timeline.h"
 
 namespace headrace {
 namespace {
-
-constexpr Device kGpu0{DeviceType::kGpu, 0}, kGpu1{DeviceType::kGpu, 1};
 
 class SimTest : public ::testing::Test {
  protected:

@@ -15,11 +15,11 @@
 #include "headrace/sim.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "tests/simulation/gpus.h"
 
 namespace headrace {
 namespace {
 
-constexpr Device kGpu0{DeviceType::kGpu, 0}, kGpu1{DeviceType::kGpu, 1};
 constexpr int64_t kMegabyte = 1 << 20;
 
 class StrictTest : public ::testing::Test {

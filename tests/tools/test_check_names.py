@@ -34,6 +34,7 @@ def test_finds_the_one_name(text):
         "namespace a {\n\nint f() { return 1; }\n\n}  // namespace a\n",
         anonymous("// int f() in a comment"),
         anonymous("using namespace b;"),
+        anonymous("TEST(Name, IsFound) {\n  int x = 1;\n}"),
         anonymous('const char kText[] = R"(\nint f() {\n)";').replace("const char kText[] =", "  "),
     ],
 )
@@ -49,6 +50,8 @@ FUNCTION = anonymous("int f() { return 1; }")
     [
         ({"src/b/x.cc": FUNCTION, "src/b/y.cc": FUNCTION}, 1),
         ({"python/src/x.cc": FUNCTION, "python/src/y.cc": anonymous("struct f {};")}, 1),
+        ({"tests/b/x_test.cc": FUNCTION, "tests/b/y_test.cc": FUNCTION}, 1),
+        ({"tests/b/x.cc": FUNCTION, "tests/b/y.cc": FUNCTION}, 0),
         ({"src/b/x.cc": FUNCTION, "src/c/y.cc": FUNCTION}, 0),
         ({"src/b/x.cc": FUNCTION, "src/b/y_cpu.cc": FUNCTION}, 0),
         ({"src/b/x.cc": FUNCTION, "src/b/y.cc": '#include "hwy/foreach_target.h"\n' + FUNCTION}, 0),

@@ -35,7 +35,8 @@ Arrays whole_channels_last(const Arrays& in) {
   return {call("relu", {call("elemwise_add", {normalized(in, "NHWC", -1), in[6]})})};
 }
 
-std::string fused(const std::function<Arrays(const Arrays&)>& body, const std::vector<Shape>& shapes = kShapes) {
+std::string fused_convolutions(const std::function<Arrays(const Arrays&)>& body,
+                               const std::vector<Shape>& shapes = kShapes) {
   Lowered graph = traced(shapes, body);
   optimize(graph);
   fuse_convolutions(graph);
@@ -43,7 +44,7 @@ std::string fused(const std::function<Arrays(const Arrays&)>& body, const std::v
 }
 
 TEST(FuseConvolutions, NormalisationSumAndReluAreDoneWithIt) {
-  for (const std::string& text : {fused(whole), fused(whole_channels_last, kChannelsLast)}) {
+  for (const std::string& text : {fused_convolutions(whole), fused_convolutions(whole_channels_last, kChannelsLast)}) {
     EXPECT_THAT(text, HasSubstr("_batch_norm_affine"));
     EXPECT_THAT(text, HasSubstr("activation=relu, with_scale=True, with_sum=True"));
     for (const char* gone : {"= Convolution", "_batch_norm_predict", "elemwise_add", "= relu"})
@@ -55,11 +56,11 @@ TEST(FuseConvolutions, NormalisationOverAnotherAxisStays) {
   std::vector<Shape> shapes = kChannelsLast;
   for (size_t i : {2, 3, 4, 5}) shapes[i] = {5};
   const auto body = [](const Arrays& in) -> Arrays { return {normalized(in, "NHWC", 1)}; };
-  EXPECT_THAT(fused(body, shapes), Not(HasSubstr("_fused_convolution")));
+  EXPECT_THAT(fused_convolutions(body, shapes), Not(HasSubstr("_fused_convolution")));
 }
 
 TEST(FuseConvolutions, WhatOthersReadIsNotTakenIn) {
-  const std::string text = fused([](const Arrays& in) -> Arrays {
+  const std::string text = fused_convolutions([](const Arrays& in) -> Arrays {
     const NDArray y = normalized(in);
     return {call("relu", {y}), call("square", {y})};
   });
@@ -68,7 +69,7 @@ TEST(FuseConvolutions, WhatOthersReadIsNotTakenIn) {
 }
 
 TEST(FuseConvolutions, AConvolutionAloneStays) {
-  EXPECT_THAT(fused([](const Arrays& in) -> Arrays {
+  EXPECT_THAT(fused_convolutions([](const Arrays& in) -> Arrays {
                 return {convolution(in), call("square", {in[6]})};
               }),
               Not(HasSubstr("_fused_convolution")));

@@ -8,18 +8,18 @@ namespace {
 
 using Arrays = std::vector<NDArray>;
 
-std::string fused(const std::vector<Shape>& shapes, const std::function<Arrays(const Arrays&)>& body) {
+std::string fused_pointwise(const std::vector<Shape>& shapes, const std::function<Arrays(const Arrays&)>& body) {
   Lowered graph = traced(shapes, body);
   fuse(graph);
   return to_text(graph);
 }
 
 TEST(Fuse, NeighboursBecomeOneStep) {
-  EXPECT_EQ(fused({{2, 3}, {2, 3}},
-                  [](const Arrays& in) -> Arrays {
-                    const NDArray sum = call("elemwise_add", {in[0], in[1]});
-                    return {call("relu", {call("_mul_scalar", {sum}, {{"scalar", 2.0}})})};
-                  }),
+  EXPECT_EQ(fused_pointwise({{2, 3}, {2, 3}},
+                            [](const Arrays& in) -> Arrays {
+                              const NDArray sum = call("elemwise_add", {in[0], in[1]});
+                              return {call("relu", {call("_mul_scalar", {sum}, {{"scalar", 2.0}})})};
+                            }),
             "%0 = input : float32 (2, 3)\n"
             "%1 = input : float32 (2, 3)\n"
             "%4 = _fused(%0, %1) : float32 (2, 3)\n"
@@ -27,23 +27,23 @@ TEST(Fuse, NeighboursBecomeOneStep) {
 }
 
 TEST(Fuse, WhatOthersReadIsWrittenToo) {
-  EXPECT_EQ(fused({{4}},
-                  [](const Arrays& in) -> Arrays {
-                    const NDArray a = call("tanh", {in[0]}), b = call("square", {a});
-                    return {a, b};
-                  }),
+  EXPECT_EQ(fused_pointwise({{4}},
+                            [](const Arrays& in) -> Arrays {
+                              const NDArray a = call("tanh", {in[0]}), b = call("square", {a});
+                              return {a, b};
+                            }),
             "%0 = input : float32 (4,)\n"
             "%1, %2 = _fused(%0) : float32 (4,)\n"
             "return %1 %2\n");
 }
 
 TEST(Fuse, ReductionsBetweenStay) {
-  EXPECT_EQ(fused({{2, 3}},
-                  [](const Arrays& in) -> Arrays {
-                    const NDArray a = call("tanh", {in[0]});
-                    const NDArray s = call("sum", {a}, {{"axis", Shape{1}}, {"keepdims", true}});
-                    return {call("broadcast_sub", {a, s})};
-                  }),
+  EXPECT_EQ(fused_pointwise({{2, 3}},
+                            [](const Arrays& in) -> Arrays {
+                              const NDArray a = call("tanh", {in[0]});
+                              const NDArray s = call("sum", {a}, {{"axis", Shape{1}}, {"keepdims", true}});
+                              return {call("broadcast_sub", {a, s})};
+                            }),
             "%0 = input : float32 (2, 3)\n"
             "%1 = tanh(%0) : float32 (2, 3)\n"
             "%2 = sum(%1, axis=(1,), keepdims=True) : float32 (2, 1)\n"
@@ -52,10 +52,10 @@ TEST(Fuse, ReductionsBetweenStay) {
 }
 
 TEST(Fuse, OtherShapesStay) {
-  EXPECT_EQ(fused({{2, 3}, {3}},
-                  [](const Arrays& in) -> Arrays {
-                    return {call("broadcast_add", {in[0], call("tanh", {in[1]})})};
-                  }),
+  EXPECT_EQ(fused_pointwise({{2, 3}, {3}},
+                            [](const Arrays& in) -> Arrays {
+                              return {call("broadcast_add", {in[0], call("tanh", {in[1]})})};
+                            }),
             "%0 = input : float32 (2, 3)\n"
             "%1 = input : float32 (3,)\n"
             "%2 = tanh(%1) : float32 (3,)\n"
@@ -64,7 +64,7 @@ TEST(Fuse, OtherShapesStay) {
 }
 
 TEST(Fuse, AGroupEndsWhereAViewOfItIsRead) {
-  const std::string text = fused({{3, 3}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_pointwise({{3, 3}}, [](const Arrays& in) -> Arrays {
     const NDArray a = call("tanh", {in[0]});
     return {call("elemwise_add", {call("square", {a}), call("transpose", {a})})};
   });
@@ -97,7 +97,7 @@ TEST(Fuse, ReadsDoNotMovePastChanges) {
 }
 
 TEST(Fuse, RandomStepsStay) {
-  const std::string text = fused({{2, 3}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_pointwise({{2, 3}}, [](const Arrays& in) -> Arrays {
     static const OpDef& uniform = find_op("_random_uniform");
     const NDArray a = call(uniform, attrs_of(uniform, {{"shape", Shape{2, 3}}}), {});
     return {call("elemwise_add", {in[0], a})};

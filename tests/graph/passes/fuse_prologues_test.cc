@@ -14,7 +14,7 @@ using Body = std::function<Arrays(const Arrays&)>;
 using testing::HasSubstr;
 using testing::Not;
 
-std::string fused(const std::vector<Shape>& shapes, const Body& body, DType dtype = DType::kFloat32) {
+std::string fused_prologues(const std::vector<Shape>& shapes, const Body& body, DType dtype = DType::kFloat32) {
   Lowered graph = traced(shapes, body, dtype);
   fuse(graph);
   fuse_prologues(graph);
@@ -26,7 +26,7 @@ NDArray reduced(const char* op, const NDArray& x, const Shape& axis, bool keepdi
 }
 
 TEST(FusePrologues, ElementsAreComputedOnTheWay) {
-  const std::string text = fused({{2, 3}, {3}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}, {3}}, [](const Arrays& in) -> Arrays {
     return {reduced("mean", call("square", {call("broadcast_sub", {in[0], in[1]})}), {1})};
   });
   EXPECT_THAT(text, HasSubstr("%4 = _fused_reduction(%0, %1, axis=(1,)) : float32 (2,)\n"
@@ -36,7 +36,7 @@ TEST(FusePrologues, ElementsAreComputedOnTheWay) {
 }
 
 TEST(FusePrologues, ResultsGoOnInTheCaches) {
-  const std::string text = fused({{2, 3}, {2}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}, {2}}, [](const Arrays& in) -> Arrays {
     const NDArray sum = reduced("sum", in[0], {1});
     return {call("tanh", {call("elemwise_add", {call("_mul_scalar", {sum}, {{"scalar", 0.1}}), in[1]})})};
   });
@@ -45,7 +45,7 @@ TEST(FusePrologues, ResultsGoOnInTheCaches) {
 }
 
 TEST(FusePrologues, WhatOthersReadIsStored) {
-  const std::string text = fused({{2, 3}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}}, [](const Arrays& in) -> Arrays {
     const NDArray y = call("tanh", {in[0]}), sum = reduced("sum", y, {1});
     return {y, sum, call("square", {sum})};
   });
@@ -53,7 +53,7 @@ TEST(FusePrologues, WhatOthersReadIsStored) {
 }
 
 TEST(FusePrologues, ViewsBetweenStay) {
-  const std::string text = fused({{2, 6}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 6}}, [](const Arrays& in) -> Arrays {
     const NDArray y = call("_reshape_to", {call("tanh", {in[0]})}, {{"shape", Shape{3, 4}}});
     return {call("exp", {call("_reshape_to", {reduced("sum", y, {1})}, {{"shape", Shape{3, 1}}})})};
   });
@@ -61,7 +61,7 @@ TEST(FusePrologues, ViewsBetweenStay) {
 }
 
 TEST(FusePrologues, ResultsThatNeedWhatComesLaterStay) {
-  const std::string text = fused({{2, 3}, {2, 2}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}, {2, 2}}, [](const Arrays& in) -> Arrays {
     const NDArray sum = reduced("sum", in[0], {1});
     return {call("elemwise_add", {sum, call("cumsum", {reduced("max", in[1], {1})})})};
   });
@@ -86,7 +86,7 @@ TEST(FusePrologues, ReadsDoNotMovePastChanges) {
 }
 
 TEST(FusePrologues, ElementsOfAnotherTypeStay) {
-  EXPECT_THAT(fused(
+  EXPECT_THAT(fused_prologues(
                   {{2, 3}}, [](const Arrays& in) -> Arrays { return {call("_npi_mean", {call("square", {in[0]})})}; },
                   DType::kInt32),
               Not(HasSubstr("_fused_reduction")));
@@ -94,9 +94,9 @@ TEST(FusePrologues, ElementsOfAnotherTypeStay) {
 
 TEST(FusePrologues, ShortPiecesStay) {
   const Body body = [](const Arrays& in) -> Arrays { return {reduced("sum", call("tanh", {in[0]}), {0, 2})}; };
-  EXPECT_THAT(fused({{2, 3, 4}}, body), HasSubstr("_fused_reduction"));
-  EXPECT_THAT(fused({{200, 30, 4}}, body), Not(HasSubstr("_fused_reduction")));
-  EXPECT_THAT(fused({{200, 3, 400}}, body), HasSubstr("_fused_reduction"));
+  EXPECT_THAT(fused_prologues({{2, 3, 4}}, body), HasSubstr("_fused_reduction"));
+  EXPECT_THAT(fused_prologues({{200, 30, 4}}, body), Not(HasSubstr("_fused_reduction")));
+  EXPECT_THAT(fused_prologues({{200, 3, 400}}, body), HasSubstr("_fused_reduction"));
 }
 
 // --- bits ------------------------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ NDArray dense(const NDArray& x, const NDArray& weight, const NDArray& bias) {
 }
 
 TEST(FusePrologues, DenseLayersTakeTheirActivation) {
-  const std::string text = fused({{2, 3}, {4, 3}, {4}, {5, 4}, {5}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}, {4, 3}, {4}, {5, 4}, {5}}, [](const Arrays& in) -> Arrays {
     return {call("tanh", {dense(call("relu", {dense(in[0], in[1], in[2])}), in[3], in[4])})};
   });
   EXPECT_THAT(text, HasSubstr("%6 = _fused_fully_connected(%0, %1, %2, num_hidden=4) : float32 (2, 4)\n"
@@ -178,7 +178,7 @@ TEST(FusePrologues, DenseLayersTakeTheirActivation) {
 }
 
 TEST(FusePrologues, DenseLayersTakeTheShortcut) {
-  const std::string text = fused({{2, 3}, {4, 3}, {4}, {2, 4}}, [](const Arrays& in) -> Arrays {
+  const std::string text = fused_prologues({{2, 3}, {4, 3}, {4}, {2, 4}}, [](const Arrays& in) -> Arrays {
     return {call("relu", {call("elemwise_add", {in[3], dense(in[0], in[1], in[2])})})};
   });
   EXPECT_THAT(text, HasSubstr("= _fused_fully_connected(%0, %1, %2, %3, num_hidden=4)"));

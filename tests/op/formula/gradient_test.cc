@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-double evaluate(const Formula& formula, std::vector<double> inputs, const std::vector<double>& parameters = {},
+double value_at(const Formula& formula, std::vector<double> inputs, const std::vector<double>& parameters = {},
                 int output = 0) {
   const Program program(formula, ComputeType::kFloat64);
   std::vector<Operand> operands, results;
@@ -28,7 +28,7 @@ double evaluate(const Formula& formula, std::vector<double> inputs, const std::v
 double derivative(const Formula& formula, int wrt, std::vector<double> point,
                   const std::vector<double>& parameters = {}) {
   point.insert(point.end(), formula.outputs.size(), 1.0);
-  return evaluate(gradient(formula, wrt), point, parameters);
+  return value_at(gradient(formula, wrt), point, parameters);
 }
 
 double difference(const Formula& formula, int wrt, std::vector<double> point, const std::vector<double>& parameters) {
@@ -38,8 +38,8 @@ double difference(const Formula& formula, int wrt, std::vector<double> point, co
     auto above = point, below = point;
     above[wrt] += step;
     below[wrt] -= step;
-    sum += (evaluate(formula, above, parameters, static_cast<int>(o)) -
-            evaluate(formula, below, parameters, static_cast<int>(o))) /
+    sum += (value_at(formula, above, parameters, static_cast<int>(o)) -
+            value_at(formula, below, parameters, static_cast<int>(o))) /
            (2 * step);
   }
   return sum;
@@ -108,15 +108,15 @@ TEST(Gradient, SecondDerivatives) {
     for (const double at : {0.4, 1.9}) {
       const double step = 1e-5;
       const double expected = (derivative(formula, 0, {at + step}) - derivative(formula, 0, {at - step})) / (2 * step);
-      EXPECT_NEAR(evaluate(gradient(first, 0), {at, 1, 1}), expected, 1e-6);
+      EXPECT_NEAR(value_at(gradient(first, 0), {at, 1, 1}), expected, 1e-6);
     }
   }
 }
 
 TEST(Gradient, SeveralOutputsAddUp) {
   const Formula formula{2, 0, {x * y, exp(x)}};
-  EXPECT_DOUBLE_EQ(evaluate(gradient(formula, 0), {0.5, 3, 10, 100}), 30 + 100 * std::exp(0.5));
-  EXPECT_DOUBLE_EQ(evaluate(gradient(formula, 1), {0.5, 3, 10, 100}), 5);
+  EXPECT_DOUBLE_EQ(value_at(gradient(formula, 0), {0.5, 3, 10, 100}), 30 + 100 * std::exp(0.5));
+  EXPECT_DOUBLE_EQ(value_at(gradient(formula, 1), {0.5, 3, 10, 100}), 5);
 }
 
 TEST(Gradient, ConventionsAtKinks) {

@@ -114,8 +114,8 @@ T exact(Opcode op, T a, T b, T c) {
 }
 
 template <class T>
-T evaluate(const Expr& x, const std::vector<T>& inputs, const std::vector<double>& parameters,
-           std::unordered_map<const Expr::Node*, T>& known) {
+T exact_value(const Expr& x, const std::vector<T>& inputs, const std::vector<double>& parameters,
+              std::unordered_map<const Expr::Node*, T>& known) {
   if (const auto place = known.find(x.node()); place != known.end()) return place->second;
   T value{};
   switch (x.kind()) {
@@ -130,7 +130,7 @@ T evaluate(const Expr& x, const std::vector<T>& inputs, const std::vector<double
       break;
     case Expr::Kind::kInstruction: {
       T arguments[3] = {};
-      for (int i = 0; i < x.arity(); ++i) arguments[i] = evaluate(x.argument(i), inputs, parameters, known);
+      for (int i = 0; i < x.arity(); ++i) arguments[i] = exact_value(x.argument(i), inputs, parameters, known);
       value = exact(x.opcode(), arguments[0], arguments[1], arguments[2]);
     }
   }
@@ -216,7 +216,7 @@ void run_naively(Case<T>& c) {
     }
     std::unordered_map<const Expr::Node*, T> known;
     for (size_t o = 0; o < c.outputs.size(); ++o) {
-      const T value = evaluate(c.formula.outputs[o], values, c.parameters, known);
+      const T value = exact_value(c.formula.outputs[o], values, c.parameters, known);
       Array& array = c.outputs[o];
       dispatch(array.dtype, [&]<class Stored>() {
         static_cast<Stored*>(array.data())[place(c.space, array.strides, position)] = numeric_cast<Stored>(value);

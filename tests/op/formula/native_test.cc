@@ -87,7 +87,7 @@ constexpr Opcode kSome[] = {Opcode::kAdd, Opcode::kSub,    Opcode::kMul, Opcode:
                             Opcode::kLt,  Opcode::kSelect, Opcode::kAbs, Opcode::kNeg, Opcode::kSqrt, Opcode::kExp};
 
 // Many values alive at once, so that the registers run out, with functions between that have no code.
-Formula random_formula(std::mt19937_64& random) {
+Formula crowded_formula(std::mt19937_64& random) {
   Formula formula{static_cast<int>(1 + random() % 9), static_cast<int>(random() % 12), {}};
   std::vector<Expr> pool;
   for (int i = 0; i < formula.num_inputs; ++i) pool.push_back(input(i));
@@ -106,7 +106,7 @@ TYPED_TEST(NativeTest, RandomProgramsHaveTheBitsOfTheirKernels) {
   for (const NativeSet set : native_sets()) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {
       std::mt19937_64 random(seed);
-      const Formula formula = random_formula(random);
+      const Formula formula = crowded_formula(random);
       const size_t n = seed % 3 == 0 ? 1 + random() % 3000 : 1 + random() % 40;
       std::vector<std::vector<T>> inputs;
       for (int i = 0; i < formula.num_inputs; ++i) inputs.push_back(values_of<T>(n, random()));
