@@ -43,7 +43,7 @@ for channels in (1, 3, 5, 7, 13, 17):
         data.attach_grad()
         weight.attach_grad()
         with autograd.record():
-            out = nd.Convolution(data, weight, kernel=(1, 1), stride=(stride, stride), num_filter=8, no_bias=True)
+            out = nd.Convolution(data, weight, None, (1, 1), (stride, stride), num_filter=8, no_bias=True)
         out.backward()
         seen = x[:, :, ::stride, ::stride]
         expected = numpy.broadcast_to(seen.sum((0, 2, 3))[None, :, None, None], weight.shape)
