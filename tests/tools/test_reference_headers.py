@@ -79,7 +79,9 @@ def test_neighbours_share_a_comment(found):
 
 def test_a_page_has_a_heading_for_each_group():
     page = headers.page("headrace/boxes.hpp", HEADER)
-    assert page.startswith("# headrace/boxes.hpp\n\n```cpp\n#include <headrace/boxes.hpp>\n```\n\nBoxes. Any thread.")
+    assert page.startswith(
+        "# headrace/boxes.hpp\n\n```cpp\n#include <headrace/boxes.hpp>\n```\n\nBoxes. Any thread."
+    )
     assert "## boxes::sum, boxes::product\n\nThe sum, and\nthe product." in page
 
 
