@@ -7,6 +7,7 @@ if(HEADRACE_LAYERS)
 endif()
 
 add_library(headrace SHARED ${library_sources})
+headrace_unite(headrace)
 target_include_directories(headrace
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   PRIVATE "${PROJECT_SOURCE_DIR}/src")

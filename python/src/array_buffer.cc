@@ -9,7 +9,7 @@ namespace headrace::python {
 namespace {
 
 // Shape and byte strides that a Py_buffer points into, and the view that keeps the memory alive.
-struct Exported {
+struct ExportedBuffer {
   ViewPtr view;
   std::vector<Py_ssize_t> shape, strides;
 };
@@ -29,7 +29,7 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
     storage_of(*array.view(), "buffer").expose();
     if (!wait_to_write(array)) throw PythonError();  // the consumer may write
     void* const data = array.view()->data();
-    auto* exported = new Exported{array.view(), {}, {}};
+    auto* exported = new ExportedBuffer{array.view(), {}, {}};
     auto size = static_cast<Py_ssize_t>(item_size(array.dtype()));
     for (size_t i = 0; i < array.ndim(); ++i) {
       exported->shape.push_back(static_cast<Py_ssize_t>(array.shape()[i]));
@@ -53,6 +53,6 @@ int array_get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
   return -1;
 }
 
-void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<Exported*>(buffer->internal); }
+void array_release_buffer(PyObject*, Py_buffer* buffer) { delete static_cast<ExportedBuffer*>(buffer->internal); }
 
 }  // namespace headrace::python

@@ -34,7 +34,7 @@ class Callback {
   std::shared_ptr<PyObject> function_;
 };
 
-GradReq request_of(const char* word) {
+GradReq grad_request(const char* word) {
   std::string_view text = word;
   check(text == "write" || text == "add" || text == "null", ErrorKind::kKey,
         "grad_req must be 'write', 'add' or 'null', got '{}'", text);
@@ -55,7 +55,7 @@ void bind_autograd(nb::module_& m) {
         translated([&] {
           array_from(variable);
           NDArray collected = gradient.is_none() ? NDArray() : array_from(gradient);
-          autograd::mark_variable(array_of(variable.ptr()), collected, request_of(request));
+          autograd::mark_variable(array_of(variable.ptr()), collected, grad_request(request));
           return 0;
         });
       },
@@ -64,7 +64,7 @@ void bind_autograd(nb::module_& m) {
     translated([&] {
       const NodePtr& node = array_from(variable).node();
       check(node && node->is_leaf, ErrorKind::kValue, "set_grad_req: attach_grad() was not called on the array");
-      node->request = request_of(request);
+      node->request = grad_request(request);
       return 0;
     });
   });

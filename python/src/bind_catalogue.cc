@@ -19,11 +19,9 @@ bool is_np_path(const std::string& path) {
   return path.starts_with("np.") || path.starts_with("npx.") || path.starts_with("ndarray.");
 }
 
-nb::object text(const std::string& value) { return nb::str(value.c_str()); }
-
 nb::list texts(const std::vector<std::string>& values) {
   nb::list list;
-  for (const std::string& value : values) list.append(text(value));
+  for (const std::string& value : values) list.append(python_text(value));
   return list;
 }
 
@@ -49,7 +47,7 @@ nb::dict describe_sample(const OpDef& op, const Sample& sample) {
   for (const SampleArray& array : sample.inputs) {
     nb::dict one;
     one["shape"] = nb::steal(from_shape(array.shape));
-    one["dtype"] = text(std::string(dtype_name(array.dtype)));
+    one["dtype"] = python_text(std::string(dtype_name(array.dtype)));
     one["low"] = array.low;
     one["high"] = array.high;
     nb::list listed;
@@ -76,10 +74,10 @@ std::unordered_map<std::string, size_t> family_numbers() {
 
 nb::dict describe(const OpDef& op) {
   nb::dict d;
-  d["name"] = text(op.name);
+  d["name"] = python_text(op.name);
   d["aliases"] = texts(op.aliases);
   d["python"] = texts(op.python);
-  d["doc"] = text(op.doc);
+  d["doc"] = python_text(op.doc);
   d["inputs"] = texts(op.inputs);
   d["np_inputs"] = texts(op.np_inputs);
   d["variadic"] = op.variadic;
@@ -87,8 +85,9 @@ nb::dict describe(const OpDef& op) {
   d["optional_inputs"] = op.optional_inputs;
   d["outputs"] = op.outputs;
   const ScalarForms& forms = op.scalar_forms;
-  d["scalar_forms"] =
-      forms.right.empty() ? nb::object(nb::none()) : nb::object(nb::make_tuple(text(forms.right), text(forms.left)));
+  d["scalar_forms"] = forms.right.empty()
+                          ? nb::object(nb::none())
+                          : nb::object(nb::make_tuple(python_text(forms.right), python_text(forms.left)));
   d["is_view"] = static_cast<bool>(op.as_view);
   d["is_pointwise"] = static_cast<bool>(op.pointwise);
   d["is_composed"] = static_cast<bool>(op.compose);
@@ -149,7 +148,7 @@ nb::list all_functions() {
     for (const std::string& path : op.python) {
       const std::string name = path.substr(path.rfind('.') + 1);
       const bool np = is_np_path(path);
-      all.append(nb::make_tuple(text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
+      all.append(nb::make_tuple(python_text(path), nb::steal(make_op_function(op, name.c_str(), np, !np))));
     }
   return all;
 }

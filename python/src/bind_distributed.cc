@@ -35,15 +35,6 @@ class PythonProgram final : public distributed::ServerProgram {
   const nb::object command_;
 };
 
-// Of a call that may wait for other ranks.
-template <class Work>
-auto outside_python(const Work& work) {
-  return translated([&] {
-    const WithoutGil unlocked;
-    return work();
-  });
-}
-
 std::span<const std::byte> bytes_of(const nb::bytes& object) {
   return {reinterpret_cast<const std::byte*>(object.c_str()), object.size()};
 }

@@ -14,13 +14,11 @@ namespace {
 
 using namespace hardware;
 
-nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
-
 nb::list book_list(std::span<const BookFigure> figures) {
   nb::list list;
   for (const BookFigure& figure : figures) {
     nb::dict row;
-    row["action"] = text(figure.action);
+    row["action"] = python_text(figure.action);
     row["seconds"] = figure.seconds;
     row["table"] = "12.4." + std::to_string(figure.table);
     list.append(row);
@@ -32,10 +30,10 @@ nb::list description_list() {
   nb::list list;
   for (const Description& description : descriptions()) {
     nb::dict row;
-    row["name"] = text(description.name);
-    row["subject"] = text(description.subject);
-    row["what"] = text(description.what);
-    row["unit"] = text(unit_name(description.unit));
+    row["name"] = python_text(description.name);
+    row["subject"] = python_text(description.subject);
+    row["what"] = python_text(description.what);
+    row["unit"] = python_text(unit_name(description.unit));
     row["book"] = book_list(description.book);
     list.append(row);
   }
@@ -44,7 +42,7 @@ nb::list description_list() {
 
 nb::list selected(const std::vector<std::string>& names) {
   nb::list list;
-  for (std::string_view name : select(names)) list.append(text(name));
+  for (std::string_view name : hardware::select(names)) list.append(python_text(name));
   return list;
 }
 
@@ -60,11 +58,11 @@ void bind_hardware(nb::module_& parent) {
   nb::module_ m = parent.def_submodule("hardware", "Measurements of this machine. Use headrace.hardware.");
   nb::class_<Measurement>(m, "Measurement",
                           "What was measured. `value` is None when there is none, and `why_not` says why.")
-      .def_prop_ro("name", [](const Measurement& x) { return text(x.name); })
+      .def_prop_ro("name", [](const Measurement& x) { return python_text(x.name); })
       .def_prop_ro(
           "value",
           [](const Measurement& x) { return x.measured() ? nb::object(nb::float_(x.value)) : nb::object(nb::none()); })
-      .def_prop_ro("unit", [](const Measurement& x) { return text(unit_name(x.unit)); })
+      .def_prop_ro("unit", [](const Measurement& x) { return python_text(unit_name(x.unit)); })
       .def_ro("note", &Measurement::note)
       .def_ro("why_not", &Measurement::why_not)
       .def("__repr__", [](const Measurement& x) {

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace headrace::python {
 namespace {
 
-codec::Bytes bytes_of(const nb::bytes& bytes) {
+codec::Bytes codec_bytes(const nb::bytes& bytes) {
   return {static_cast<const unsigned char*>(bytes.data()), bytes.size()};
 }
 
@@ -25,14 +25,14 @@ codec::Color color_of(int iscolor) {
 nb::object decode(const nb::bytes& file, int iscolor) {
   return translated([&] {
     const codec::Color color = color_of(iscolor);
-    const codec::Header header = codec::read_header(bytes_of(file), color);
+    const codec::Header header = codec::read_header(codec_bytes(file), color);
     const int64_t size = header.height * header.width * header.channels * header.bits / 8;
     PyObject* made = PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size));
     if (!made) throw nb::python_error();
     const nb::object pixels = nb::steal(made);
     {
       const WithoutGil unlocked;
-      codec::decode(bytes_of(file), color, reinterpret_cast<unsigned char*>(PyByteArray_AS_STRING(made)));
+      codec::decode(codec_bytes(file), color, reinterpret_cast<unsigned char*>(PyByteArray_AS_STRING(made)));
     }
     return nb::object(nb::make_tuple(pixels, header.height, header.width, header.channels, header.bits));
   });
@@ -50,7 +50,7 @@ nb::bytes encoded(Encoder encode, const nb::bytes& pixels, int64_t height, int64
     std::vector<unsigned char> file;
     {
       const WithoutGil unlocked;
-      file = encode({bytes_of(pixels), height, width, channels, bits}, quality);
+      file = encode({codec_bytes(pixels), height, width, channels, bits}, quality);
     }
     return nb::bytes(file.data(), file.size());
   });

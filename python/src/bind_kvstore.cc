@@ -23,15 +23,6 @@ struct Store {
   KVStore* operator->() const { return store.get(); }
 };
 
-// Of a call that may wait for other processes, with arguments that are none of Python's.
-template <class Work>
-void outside_python(const Work& work) {
-  translated([&] {
-    const WithoutGil unlocked;
-    work();
-  });
-}
-
 using Keys = std::vector<Key>;
 
 std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {

@@ -27,8 +27,6 @@ using Names = std::vector<std::string>;
 
 constexpr double kSecondsPerPicosecond = 1e-12;
 
-nb::str text(std::string_view view) { return nb::str(view.data(), view.size()); }
-
 std::vector<int> numbers_of(const Topology& topology, const Names& names) {
   std::vector<int> numbers;
   for (const std::string& name : names) numbers.push_back(topology.find_device(name));
@@ -41,9 +39,9 @@ Names names_of(const Topology& topology, std::span<const int> vertices) {
   return names;
 }
 
-CollectiveRequest request_of(const TopologyPtr& topology, size_t bytes, const std::optional<Names>& devices,
-                             const std::optional<std::string>& root, const Names& servers, int slices,
-                             const std::string& collective, size_t element_bytes) {
+CollectiveRequest collective_request(const TopologyPtr& topology, size_t bytes, const std::optional<Names>& devices,
+                                     const std::optional<std::string>& root, const Names& servers, int slices,
+                                     const std::string& collective, size_t element_bytes) {
   CollectiveRequest request;
   request.topology = topology;
   request.devices = devices ? numbers_of(*topology, *devices) : default_devices(*topology);
@@ -71,8 +69,8 @@ nb::dict prediction_dict(const Topology& topology, const Prediction& prediction)
   d["seconds"] = static_cast<double>(prediction.total_ps) * kSecondsPerPicosecond;
   d["steps"] = prediction.steps;
   d["scratch_bytes"] = prediction.scratch_bytes;
-  d["busiest_link"] =
-      prediction.busiest < 0 ? nb::object(nb::none()) : nb::object(text(topology.resources()[prediction.busiest].name));
+  d["busiest_link"] = prediction.busiest < 0 ? nb::object(nb::none())
+                                             : nb::object(python_text(topology.resources()[prediction.busiest].name));
   d["busiest_share"] = prediction.busiest_share;
   return d;
 }
@@ -87,8 +85,8 @@ nb::list comparison_list(const std::optional<std::string>& strategy, const Colle
   const Comparison* best = fastest(rows);
   for (const Comparison& row : rows) {
     nb::dict d;
-    d["strategy"] = text(row.strategy->name);
-    d["obstacle"] = row.possible() ? nb::object(nb::none()) : nb::object(text(row.obstacle));
+    d["strategy"] = python_text(row.strategy->name);
+    d["obstacle"] = row.possible() ? nb::object(nb::none()) : nb::object(python_text(row.obstacle));
     if (row.possible()) {
       d["whole"] = prediction_dict(*request.topology, row.whole);
       d["sliced"] = prediction_dict(*request.topology, row.sliced);
@@ -161,7 +159,7 @@ void bind_topology(nb::module_& m) {
       "presets",
       [] {
         nb::dict d;
-        for (const Preset& preset : topology_presets()) d[text(preset.form)] = text(preset.meaning);
+        for (const Preset& preset : topology_presets()) d[python_text(preset.form)] = python_text(preset.meaning);
         return d;
       },
       "Presets and what they stand for.");
@@ -170,9 +168,9 @@ void bind_topology(nb::module_& m) {
 void bind_plans(nb::module_& m) {
   nb::class_<CommunicationPlan>(m, "Plan", "A collective operation as steps. Made by make().")
       .def_prop_ro(
-          "strategy", [](const CommunicationPlan& p) { return text(p.strategy()); }, "How it sums.")
+          "strategy", [](const CommunicationPlan& p) { return python_text(p.strategy()); }, "How it sums.")
       .def_prop_ro(
-          "collective", [](const CommunicationPlan& p) { return text(collective_name(p.collective())); },
+          "collective", [](const CommunicationPlan& p) { return python_text(collective_name(p.collective())); },
           "'allreduce', 'reduce' or 'broadcast'.")
       .def_prop_ro("bytes", &CommunicationPlan::bytes, "Size of the buffer on each device.")
       .def_prop_ro(
@@ -232,7 +230,7 @@ void bind_simulation(nb::module_& m) {
             const auto resources = r.plan.topology().resources();
             for (size_t i = 0; i < resources.size(); ++i) {
               const ResourceLoad& load = r.simulation.resources[i];
-              d[text(resources[i].name)] =
+              d[python_text(resources[i].name)] =
                   nb::make_tuple(static_cast<double>(load.busy_ps) * kSecondsPerPicosecond, load.bytes);
             }
             return d;
@@ -274,7 +272,7 @@ void bind_plan(nb::module_& parent) {
       "strategies",
       [] {
         nb::dict d;
-        for (const Strategy& strategy : strategies()) d[text(strategy.name)] = text(strategy.meaning);
+        for (const Strategy& strategy : strategies()) d[python_text(strategy.name)] = python_text(strategy.meaning);
         return d;
       },
       "Strategies and what they do.");
@@ -285,7 +283,7 @@ void bind_plan(nb::module_& parent) {
              const std::optional<std::string>& root, const Names& servers, int slices, const std::string& collective,
              size_t element_bytes) {
             new (self) CollectiveRequest(translated([&] {
-              return request_of(topology, bytes, devices, root, servers, slices, collective, element_bytes);
+              return collective_request(topology, bytes, devices, root, servers, slices, collective, element_bytes);
             }));
           },
           nb::arg("topology"), nb::arg("bytes"), nb::arg("devices").none(), nb::arg("root").none(), nb::arg("servers"),

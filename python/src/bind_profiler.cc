@@ -16,16 +16,7 @@ namespace headrace::python {
 namespace {
 
 using namespace headrace::profiler;
-using Names = std::string_view;
-
-// Without the interpreter's lock: queued work may need it.
-template <class F>
-auto unlocked(F&& body) {
-  return translated([&] {
-    const WithoutGil unlocked;
-    return body();
-  });
-}
+using NameView = std::string_view;
 
 void bind_session(nb::module_& m) {
   m.def("profiler_set_config", [](bool all, bool symbolic, bool imperative, bool memory, bool api, std::string filename,
@@ -35,14 +26,14 @@ void bind_session(nb::module_& m) {
       return 0;
     });
   });
-  m.def("profiler_start", [] { unlocked([] { return start(), 0; }); });
-  m.def("profiler_stop", [] { unlocked([] { return stop(), 0; }); });
-  m.def("profiler_pause", [] { unlocked([] { return pause(), 0; }); });
-  m.def("profiler_resume", [] { unlocked([] { return resume(), 0; }); });
+  m.def("profiler_start", [] { outside_python([] { return start(), 0; }); });
+  m.def("profiler_stop", [] { outside_python([] { return stop(), 0; }); });
+  m.def("profiler_pause", [] { outside_python([] { return pause(), 0; }); });
+  m.def("profiler_resume", [] { outside_python([] { return resume(), 0; }); });
   m.def("profiler_is_recording", [] { return is_recording(); });
-  m.def("profiler_dump", [](bool finished) { unlocked([&] { return dump(finished), 0; }); });
+  m.def("profiler_dump", [](bool finished) { outside_python([&] { return dump(finished), 0; }); });
   m.def("profiler_dumps", [](bool reset, int format, int sort_by, bool ascending) {
-    return unlocked([&] {
+    return outside_python([&] {
       return dumps({reset, static_cast<Format>(format), static_cast<SortBy>(sort_by), ascending});
     });
   });
@@ -65,7 +56,7 @@ void bind_counter(nb::module_& m) {
     return nb::borrow(self);
   };
   nb::class_<Counter>(m, "Counter", "A value over time, kept also while nothing is recorded.")
-      .def(nb::init<const Domain&, Names, std::optional<int64_t>>(), nb::arg("domain"), nb::arg("name"),
+      .def(nb::init<const Domain&, NameView, std::optional<int64_t>>(), nb::arg("domain"), nb::arg("name"),
            nb::arg("value") = nb::none())
       .def(
           "set_value", [](Counter& counter, double value) { counter.set_value(static_cast<int64_t>(value)); },
@@ -84,24 +75,24 @@ void bind_counter(nb::module_& m) {
 }
 
 void bind_annotations(nb::module_& m) {
-  bind_duration<Task>(
+  bind_duration<profiler::Task>(
       m, "Task", "Logical work of a domain, from start() to stop(); it may begin in one thread and end in another.")
-      .def(nb::init<const Domain&, Names>(), nb::arg("domain"), nb::arg("name"));
-  bind_duration<Frame>(m, "Frame", "One pass of something repeated, from start() to stop().")
-      .def(nb::init<const Domain&, Names>(), nb::arg("domain"), nb::arg("name"));
-  bind_duration<Event>(m, "Event", "What the calling thread does from start() to stop(), drawn in its lane.")
-      .def(nb::init<Names>(), nb::arg("name"));
+      .def(nb::init<const Domain&, NameView>(), nb::arg("domain"), nb::arg("name"));
+  bind_duration<profiler::Frame>(m, "Frame", "One pass of something repeated, from start() to stop().")
+      .def(nb::init<const Domain&, NameView>(), nb::arg("domain"), nb::arg("name"));
+  bind_duration<profiler::Event>(m, "Event", "What the calling thread does from start() to stop(), drawn in its lane.")
+      .def(nb::init<NameView>(), nb::arg("name"));
   bind_counter(m);
   nb::class_<Marker>(m, "Marker", "A moment.")
-      .def(nb::init<const Domain&, Names>(), nb::arg("domain"), nb::arg("name"))
+      .def(nb::init<const Domain&, NameView>(), nb::arg("domain"), nb::arg("name"))
       .def(
-          "mark", [](const Marker& marker, Names scope) { translated([&] { return marker.mark(scope), 0; }); },
+          "mark", [](const Marker& marker, NameView scope) { translated([&] { return marker.mark(scope), 0; }); },
           nb::arg("scope") = "process",
           "Marks now. The scope says what it concerns: 'global', 'process', 'thread', 'task' or 'marker'; another "
           "one raises ValueError.")
       .def_prop_ro("name", &Marker::name);
   nb::class_<Domain>(m, "Domain", "Groups tasks, frames, counters and markers; the category of their records.")
-      .def(nb::init<Names>(), nb::arg("name"))
+      .def(nb::init<NameView>(), nb::arg("name"))
       .def("new_task", &Domain::new_task, nb::arg("name"), "A Task of this domain.")
       .def("new_frame", &Domain::new_frame, nb::arg("name"), "A Frame of this domain.")
       .def("new_counter", &Domain::new_counter, nb::arg("name"), nb::arg("value") = nb::none(),

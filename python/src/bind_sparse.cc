@@ -15,7 +15,7 @@ const NDArray& array_in(nb::handle object, const char* what) {
   return array_of(object.ptr());
 }
 
-nb::object wrapped(NDArray array) { return nb::steal(checked(wrap(std::move(array), false))); }
+nb::object wrapped_nd(NDArray array) { return nb::steal(checked(wrap(std::move(array), false))); }
 
 }  // namespace
 
@@ -33,8 +33,8 @@ void bind_sparse(nb::module_& m) {
       "row_sparse",
       [](nb::handle values, nb::handle indices, nb::handle shape) {
         return translated([&] {
-          return wrapped(sparse::row_sparse(array_in(values, "row_sparse_array"), array_in(indices, "row_sparse_array"),
-                                            to_shape(shape.ptr(), "shape")));
+          return wrapped_nd(sparse::row_sparse(array_in(values, "row_sparse_array"),
+                                               array_in(indices, "row_sparse_array"), to_shape(shape.ptr(), "shape")));
         });
       },
       "A row_sparse array of its parts.");
@@ -42,8 +42,8 @@ void bind_sparse(nb::module_& m) {
       "csr",
       [](nb::handle values, nb::handle indices, nb::handle indptr, nb::handle shape) {
         return translated([&] {
-          return wrapped(sparse::csr(array_in(values, "csr_matrix"), array_in(indices, "csr_matrix"),
-                                     array_in(indptr, "csr_matrix"), to_shape(shape.ptr(), "shape")));
+          return wrapped_nd(sparse::csr(array_in(values, "csr_matrix"), array_in(indices, "csr_matrix"),
+                                        array_in(indptr, "csr_matrix"), to_shape(shape.ptr(), "shape")));
         });
       },
       "A csr array of its parts.");
@@ -51,7 +51,7 @@ void bind_sparse(nb::module_& m) {
       "sparse_zeros",
       [](nb::handle stype, nb::handle shape, nb::handle dtype) {
         return translated([&] {
-          return wrapped(
+          return wrapped_nd(
               sparse::zeros(to_storage_kind(stype.ptr()), to_shape(shape.ptr(), "shape"), to_dtype(dtype.ptr())));
         });
       },
@@ -63,9 +63,9 @@ void bind_sparse(nb::module_& m) {
           const NDArray& array = array_in(object, part);
           if (!wait_to_read(array)) throw PythonError();
           const std::string_view name = part;
-          return wrapped(name == "indices"  ? sparse::indices_of(array)
-                         : name == "indptr" ? sparse::indptr_of(array)
-                                            : sparse::values_of(array));
+          return wrapped_nd(name == "indices"  ? sparse::indices_of(array)
+                            : name == "indptr" ? sparse::indptr_of(array)
+                                               : sparse::values_of(array));
         });
       },
       "A copy of one part, 'data', 'indices' or 'indptr', of a sparse array.");

@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include "array.h"
+#include "gil.h"
 #include "headrace/error.hpp"
 
 namespace headrace::python {
@@ -41,6 +42,17 @@ auto translated(F&& body) -> decltype(body()) {
     throw nanobind::python_error();
   }
 }
+
+// The same without the GIL, for calls that may wait: for queued work, which may need it, or for other processes.
+template <class F>
+auto outside_python(F&& body) -> decltype(body()) {
+  return translated([&] {
+    const WithoutGil unlocked;
+    return body();
+  });
+}
+
+inline nanobind::str python_text(std::string_view text) { return nanobind::str(text.data(), text.size()); }
 
 inline const NDArray& array_from(nanobind::handle object) {
   if (!is_array(object.ptr())) {

@@ -253,7 +253,7 @@ const char* buffer_format(DType dtype) {
 
 namespace {
 // Numbers that the dtype does not hold keep their low bits, which younger versions of NumPy refuse.
-Ref wrapped(PyObject* asarray, PyObject* object, PyObject* dtype) {
+Ref as_numpy(PyObject* asarray, PyObject* object, PyObject* dtype) {
   PyErr_Clear();
   const Ref wide(PyObject_CallFunctionObjArgs(asarray, object, nullptr));
   return Ref(wide ? PyObject_CallMethod(wide.get(), "astype", "O", dtype) : nullptr);
@@ -271,7 +271,7 @@ NDArray from_object(PyObject* object, std::optional<DType> dtype) {
   converted = Ref(target ? PyObject_CallFunctionObjArgs(asarray.get(), object, target, nullptr)
                          : PyObject_CallFunctionObjArgs(asarray.get(), object, nullptr));
   if (!converted && target && PyErr_ExceptionMatches(PyExc_OverflowError))
-    converted = wrapped(asarray.get(), object, target);
+    converted = as_numpy(asarray.get(), object, target);
   if (!converted) throw PythonError();
   // ascontiguousarray makes a scalar 1-d; the object's own ndim tells.
   if (PyObject_IsInstance(object, array_class.get()) == 1 || PySequence_Check(object)) was_scalar = false;

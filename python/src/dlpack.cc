@@ -29,7 +29,7 @@ struct DlManagedTensor {
 };
 
 // What an exported capsule owns.
-struct Exported {
+struct ExportedTensor {
   DlManagedTensor managed;
   ViewPtr view;
   Shape shape;
@@ -63,7 +63,7 @@ PyObject* to_dlpack(const NDArray& array) {
   storage_of(*array.view(), "to_dlpack").expose();
   if (!wait_to_read(array)) throw PythonError();
   void* const data = array.view()->data();
-  auto* exported = new Exported{{}, array.view(), array.shape(), array.strides()};
+  auto* exported = new ExportedTensor{{}, array.view(), array.shape(), array.strides()};
   exported->managed.tensor = {data,
                               kDeviceCpu,
                               0,
@@ -75,7 +75,7 @@ PyObject* to_dlpack(const NDArray& array) {
                               exported->strides.data(),
                               0};
   exported->managed.manager = exported;
-  exported->managed.deleter = [](DlManagedTensor* self) { delete static_cast<Exported*>(self->manager); };
+  exported->managed.deleter = [](DlManagedTensor* self) { delete static_cast<ExportedTensor*>(self->manager); };
   return checked(PyCapsule_New(&exported->managed, "dltensor", free_capsule));
 }
 

@@ -7,16 +7,16 @@
 namespace headrace {
 namespace {
 
-constexpr std::pair<std::string_view, DeviceType> kNames[] = {{"cpu", DeviceType::kCpu},
-                                                              {"gpu", DeviceType::kGpu},
-                                                              {"cpu_pinned", DeviceType::kCpuPinned},
-                                                              {"cpu_shared", DeviceType::kCpuShared}};
+constexpr std::pair<std::string_view, DeviceType> kDeviceNames[] = {{"cpu", DeviceType::kCpu},
+                                                                    {"gpu", DeviceType::kGpu},
+                                                                    {"cpu_pinned", DeviceType::kCpuPinned},
+                                                                    {"cpu_shared", DeviceType::kCpuShared}};
 
 }  // namespace
 
 Device parse_device(std::string_view text) {
   size_t open = text.find('(');
-  for (auto [name, type] : kNames) {
+  for (auto [name, type] : kDeviceNames) {
     if (text.substr(0, open) != name) continue;
     Device device{type, 0};
     if (open == std::string_view::npos) return device;
@@ -29,7 +29,7 @@ Device parse_device(std::string_view text) {
 }
 
 std::string to_string(const Device& device) {
-  for (auto [name, type] : kNames)
+  for (auto [name, type] : kDeviceNames)
     if (type == device.type) return fmt::format("{}({})", name, device.id);
   return fmt::format("device type {}({})", static_cast<int>(device.type), device.id);
 }

@@ -21,7 +21,7 @@ constexpr std::chrono::microseconds kLeastPace = 50us, kMostPace = 2ms;  // betw
 constexpr auto kStall = 5s;                                              // without news, while all ranks wait
 constexpr auto kPatience = 10s;                                          // with others, when this rank has failed
 
-std::string text_of(std::exception_ptr error) {
+std::string error_text(std::exception_ptr error) {
   try {
     std::rethrow_exception(std::move(error));
   } catch (const std::exception& known) {
@@ -122,7 +122,7 @@ void Group::live(const Open& open, std::function<void(std::exception_ptr)> opene
     work();
     leave();
   } catch (...) {
-    const std::string why = text_of(std::current_exception());
+    const std::string why = error_text(std::current_exception());
     fail_all({ErrorKind::kRuntime, "distributed: what connects the ranks has failed: " + why});
     wire_->abort(why);
   }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTellCostNs = 500;
 
-std::string text_of(const char* operation, const std::string& name, const NDArray& value, const std::string& more) {
+std::string call_text(const char* operation, const std::string& name, const NDArray& value, const std::string& more) {
   return fmt::format("{}{}({} of shape {}{})", operation, name.empty() ? "" : " of " + name + " ",
                      dtype_name(value.dtype()), to_string(value.shape()), more);
 }
@@ -116,7 +116,7 @@ void check_size(const char* operation, size_t bytes) {
 
 NDArray all_reduce(Group& group, const std::string& name, Fold fold, const NDArray& value) {
   const NDArray input = on_host(value), output = NDArray::empty(value.shape(), value.dtype());
-  std::string call = text_of("all_reduce", name, value, fmt::format(", {}", fold_name(fold)));
+  std::string call = call_text("all_reduce", name, value, fmt::format(", {}", fold_name(fold)));
   return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFold, .fold = fold}),
               value.device());
 }
@@ -129,7 +129,7 @@ NDArray reduce_scatter(Group& group, const std::string& name, Fold fold, const N
   check_size("reduce_scatter", static_cast<size_t>(value.size()) * item_size(value.dtype()));
   part[0] /= group.size();
   const NDArray input = on_host(value), output = NDArray::empty(part, value.dtype());
-  std::string call = text_of("reduce_scatter", name, value, fmt::format(", {}", fold_name(fold)));
+  std::string call = call_text("reduce_scatter", name, value, fmt::format(", {}", fold_name(fold)));
   return back(exchanged(group, name, std::move(call), input, output, {.what = Work::What::kFoldParts, .fold = fold}),
               value.device());
 }
@@ -138,7 +138,7 @@ NDArray broadcast(Group& group, const std::string& name, const NDArray& value, i
   check_root("broadcast", group, root);
   // A copy is written and read: what comes takes its place.
   const NDArray output = copied_to(on_host(value), {});
-  std::string call = text_of("broadcast", name, value, fmt::format(", root {}", root));
+  std::string call = call_text("broadcast", name, value, fmt::format(", root {}", root));
   return back(exchanged(group, name, std::move(call), output, output, {.what = Work::What::kBroadcast, .root = root}),
               value.device());
 }

@@ -41,7 +41,7 @@ class Body {
   std::vector<Node*> variables_;
 };
 
-NDArray entry_of(const NDArray& data, int64_t i) {
+NDArray slice_of(const NDArray& data, int64_t i) {
   NDArray row = call("slice_axis", {data}, {{"axis", int64_t{0}}, {"begin", i}, {"end", i + 1}});
   return call("_reshape_to", {row}, {{"shape", Shape(data.shape().begin() + 1, data.shape().end())}});
 }
@@ -78,7 +78,7 @@ Arrays run_foreach(const Node& node, std::span<const NDArray> inputs) {
   std::vector<Arrays> rows(out_count);
   for (int64_t i = 0; i < length; ++i) {
     for (size_t k = 0; k < data_count; ++k)
-      values[place(node, a.in_data_locs[k], values.size())] = entry_of(inputs[k], i);
+      values[place(node, a.in_data_locs[k], values.size())] = slice_of(inputs[k], i);
     for (size_t k = 0; k < state_count; ++k) values[place(node, a.in_state_locs[k], values.size())] = states[k];
     Arrays results = body(values);
     for (size_t k = 0; k < out_count; ++k) rows[k].push_back(results[k]);

@@ -15,7 +15,7 @@ std::string name_of(const Node& node) { return node.label ? node.label->name : n
 bool has_bodies(const Node& node) { return node.label && !node.label->subgraphs.empty(); }
 
 // The results of a node's operator. What it raises names the node, since a network has many of each operator.
-std::vector<NDArray> results_of(const Node& node, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
+std::vector<NDArray> operator_results(const Node& node, const AttrsPtr& attrs, std::span<const NDArray> inputs) {
   if (!node.label) return invoke_all(*node.op, attrs, inputs);
   try {
     return invoke_all(*node.op, attrs, inputs);
@@ -61,7 +61,7 @@ std::vector<NDArray> evaluate(std::span<const NDArray> heads, const Bindings& va
       throw ValuesUnknown(fmt::format("{} runs code of the program, which cannot be compiled", name_of(*node)));
     const auto closed = closed_shapes.find(node);
     const AttrsPtr& attrs = closed == closed_shapes.end() ? node->attrs : closed->second;
-    values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : results_of(*node, attrs, inputs);
+    values[node] = has_bodies(*node) ? run_control_flow(*node, inputs) : operator_results(*node, attrs, inputs);
   }
   std::vector<NDArray> results;
   for (const NDArray& head : heads) results.push_back(take(head));

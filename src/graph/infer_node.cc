@@ -68,7 +68,7 @@ void complete(const Node& node, Shapes& inputs, std::span<std::optional<Shape>> 
 // --- shapes ----------------------------------------------------------------------------------------------------------
 
 // What the operator's rule gives for inputs of these types; nothing where that depends on values.
-std::vector<Type> results_of(const Node& node, const std::vector<Type>& inputs) {
+std::vector<Type> result_types(const Node& node, const std::vector<Type>& inputs) {
   std::vector<NDArray> arrays;
   for (const Type& input : inputs)
     arrays.push_back(abstract_variable(*input.shape, input.dtype.value_or(DType::kFloat32)));
@@ -82,7 +82,7 @@ std::vector<Type> results_of(const Node& node, const std::vector<Type>& inputs) 
 }
 
 void infer_from_rule(const Node& node, NodeTypes& types) {
-  const std::vector<Type> results = results_of(node, types.inputs);
+  const std::vector<Type> results = result_types(node, types.inputs);
   const bool settles_dtypes = dtypes_known(types.inputs);
   Shapes outputs = shapes_of(types.outputs);
   Completion found(node.label->name.c_str(), {}, outputs);

@@ -78,7 +78,7 @@ class Writer {
   }
 };
 
-std::string quoted(std::string_view value) {
+std::string json_string(std::string_view value) {
   Writer writer;
   writer.quoted(value);
   return std::move(writer.text);
@@ -145,7 +145,7 @@ class GraphWriter {
     out_.quoted(node.label->name);
     if (!node.label->attrs.empty()) {
       std::map<std::string, std::string> attrs;
-      for (const auto& [key, value] : node.label->attrs) attrs.emplace(key, quoted(value));
+      for (const auto& [key, value] : node.label->attrs) attrs.emplace(key, json_string(value));
       next(depth + 1);
       out_.key("attrs");
       out_.map(attrs, depth + 1);

@@ -15,14 +15,14 @@
 namespace headrace {
 namespace {
 
-const Quantization kNone;
+const Quantization kNoQuantization;
 
 const Quantization& quantization_of(const Node& node) {
   const Quantization* own = node.op ? quantization_of(*node.op) : nullptr;
-  return own ? *own : kNone;
+  return own ? *own : kNoQuantization;
 }
 
-Symbol entry_of(const NDArray& entry) { return Symbol({entry}); }
+Symbol symbol_of(const NDArray& entry) { return Symbol({entry}); }
 
 // Bytes and the two ends of their range.
 struct Ranged {
@@ -34,7 +34,7 @@ Ranged outputs_of(Node* node) { return {output_of(node, 0), output_of(node, 1), 
 NodePtr apply(const std::string& op, const std::string& name, std::span<const NDArray> inputs,
               const Symbol::Texts& texts = {}) {
   std::vector<Symbol> arguments;
-  for (const NDArray& input : inputs) arguments.push_back(entry_of(input));
+  for (const NDArray& input : inputs) arguments.push_back(symbol_of(input));
   return Symbol::apply(op, name, arguments, texts).outputs()[0].node();
 }
 

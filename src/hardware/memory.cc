@@ -60,7 +60,7 @@ double passes_per_second(Workbench& bench, std::span<const int> processors, Pass
 }
 
 template <Pass kPass, bool kAll>
-Figure stream(Workbench& bench) {
+Figure pass_rate(Workbench& bench) {
   const auto processors = kAll ? bench.numbers() : bench.first();
   const size_t bytes = stream_bytes(bench) / (kPass == copy_pass ? 2 : 1);
   std::string note = kAll ? fmt::format("threads: {}", processors.size()) : std::string();
@@ -125,12 +125,12 @@ Figure vectors(Workbench& bench) {
 std::vector<Row> memory_rows() {
   constexpr Unit kRate = Unit::kBytesPerSecond;
   return {
-      {"memory_read", "sequential read, one core", kRate, {}, stream<read_pass, false>},
-      {"memory_write", "sequential write, one core", kRate, {}, stream<write_pass, false>},
-      {"memory_copy", "bytes copied, one core", kRate, {}, stream<copy_pass, false>},
-      {"memory_read_all", "sequential read, all cores", kRate, {}, stream<read_pass, true>},
-      {"memory_write_all", "sequential write, all cores", kRate, {}, stream<write_pass, true>},
-      {"memory_copy_all", "bytes copied, all cores", kRate, {}, stream<copy_pass, true>},
+      {"memory_read", "sequential read, one core", kRate, {}, pass_rate<read_pass, false>},
+      {"memory_write", "sequential write, one core", kRate, {}, pass_rate<write_pass, false>},
+      {"memory_copy", "bytes copied, one core", kRate, {}, pass_rate<copy_pass, false>},
+      {"memory_read_all", "sequential read, all cores", kRate, {}, pass_rate<read_pass, true>},
+      {"memory_write_all", "sequential write, all cores", kRate, {}, pass_rate<write_pass, true>},
+      {"memory_copy_all", "bytes copied, all cores", kRate, {}, pass_rate<copy_pass, true>},
       {"word_forward", "next word of 8 bytes", Unit::kSeconds, {}, words<1>},
       {"word_backward", "previous word of 8 bytes", Unit::kSeconds, {}, words<-1>},
       {"word_stride_64", "word 64 bytes further: one from each cache line", Unit::kSeconds, {}, words<8>},

@@ -53,7 +53,7 @@ Figure send_4k(Workbench& bench) {
 }
 
 // Seconds per message of a stream, as the sender sees them, while another thread takes them.
-double stream(Workbench& bench, Protocol protocol, size_t size) {
+double seconds_per_message(Workbench& bench, Protocol protocol, size_t size) {
   SocketPair sockets(protocol);
   std::jthread taker([&] {
     std::vector<std::byte> buffer(kPiece);
@@ -72,11 +72,11 @@ double stream(Workbench& bench, Protocol protocol, size_t size) {
 
 template <Protocol kProtocol>
 Figure message_cost(Workbench& bench) {
-  return {stream(bench, kProtocol, kSmall), "seen by the sender"};
+  return {seconds_per_message(bench, kProtocol, kSmall), "seen by the sender"};
 }
 
 Figure tcp_rate(Workbench& bench) {
-  return {static_cast<double>(kPiece) / stream(bench, Protocol::kTcp, kPiece), kNoWire};
+  return {static_cast<double>(kPiece) / seconds_per_message(bench, Protocol::kTcp, kPiece), kNoWire};
 }
 
 Figure other_machine(Workbench&) { throw NotMeasured("needs a second machine, and a name for it"); }

@@ -2,6 +2,7 @@
 
 #include "kvstore/local_communicator.h"
 #include "kvstore/plan_cache.h"
+#include "kvstore/reduction.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
 #include "op/thread_state.h"
@@ -27,8 +28,6 @@ std::vector<Device> devices_of(const std::vector<Group>& groups) {
 }
 
 NDArray packed_like(const NDArray& array) { return NDArray::empty(array.shape(), array.dtype(), array.device()); }
-
-bool share_memory(const NDArray& a, const NDArray& b) { return a.view()->storage() == b.view()->storage(); }
 
 // The array that a plan works on for a group of results: the first of them, or memory beside it where that one is not
 // packed or shares memory with one of `values` that is still to be read.

@@ -20,7 +20,7 @@ constexpr int64_t kGrainElements = 8 * kTileElements;
 
 constexpr size_t kLeastStreamedBytes = 256 * 1024;
 
-constexpr double kNsPerByte = 0.06;
+constexpr double kReducedByteNs = 0.06;
 
 // What one task owns. All arrays lie in memory in one order without gaps. Large results end up in one memory, where
 // they may: who writes one of them later gets memory of its own then, and who only reads has saved the copy.
@@ -59,7 +59,7 @@ class HostReduce {
     const auto arrays = static_cast<double>(values_.size() + results_.size());
     return arrays * static_cast<double>(values_[0]->size()) * static_cast<double>(bytes());
   }
-  double cost_ns() const noexcept { return 50 + kNsPerByte * total_bytes(); }
+  double cost_ns() const noexcept { return 50 + kReducedByteNs * total_bytes(); }
 
  private:
   using Pointers = SmallVector<char*, 8>;
@@ -156,8 +156,6 @@ class HostReduce {
 bool lies_as(const NDArray& array, const NDArray& model) {
   return array.strides() == model.strides() || (array.is_contiguous() && model.is_contiguous());
 }
-
-bool share_memory(const NDArray& a, const NDArray& b) { return a.view()->storage() == b.view()->storage(); }
 
 // Writing one may change elements of the other that have not been read.
 bool interfere(const NDArray& value, const NDArray& result) {

@@ -15,7 +15,7 @@ namespace {
 using Vars = std::shared_ptr<std::vector<Var>>;
 
 constexpr double kBorderCostNs = 50;
-constexpr double kNsPerByte = 0.1;
+constexpr double kPartByteNs = 0.1;
 
 // Before parts are used. Their tasks, several of which may run at once, find memory that is the buffer's alone.
 struct Begin {
@@ -92,7 +92,7 @@ void PartTasks::copy(const Touched& target, const Touched& source) const {
   runtime().engine.push(TaskSpec{.name = "copy",
                                  .reads = {&source.var, 1},
                                  .writes = {&target.var, 1},
-                                 .cost_ns = kNsPerByte * bytes,
+                                 .cost_ns = kPartByteNs * bytes,
                                  .priority = Priority::kHigh,
                                  .urgency = thread_state().urgency,
                                  .stream = copy_stream(target.array.device(), source.array.device()),
@@ -106,7 +106,7 @@ void PartTasks::combine(const OpDef& operation, const Touched& target, const Tou
   runtime().engine.push(TaskSpec{.name = "kvstore reduce",
                                  .reads = reads,
                                  .writes = {&target.var, 1},
-                                 .cost_ns = kNsPerByte * bytes,
+                                 .cost_ns = kPartByteNs * bytes,
                                  .priority = Priority::kHigh,
                                  .urgency = thread_state().urgency,
                                  .stream = compute_stream(target.array.device()),

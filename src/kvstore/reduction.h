@@ -19,4 +19,6 @@ const OpDef* operation_of(const Reduction& reduction);
 inline constexpr size_t kMostAtOnce = 8;
 const Pointwise* formula_of(const Reduction& reduction, size_t count);
 
+inline bool share_memory(const NDArray& a, const NDArray& b) { return a.view()->storage() == b.view()->storage(); }
+
 }  // namespace headrace::kvstore

@@ -185,7 +185,7 @@ class MappedFile {
 };
 
 // The arrays whose values make up a record, in its order.
-std::vector<NDArray> parts_of(const NDArray& array) {
+std::vector<NDArray> record_parts(const NDArray& array) {
   if (array.storage_kind() == StorageKind::kDense) return {array};
   array.wait_to_read();
   const SparseParts& parts = array.view()->storage()->parts();
@@ -265,7 +265,7 @@ class OutputFile {
 }  // namespace
 
 std::string serialize_record(const NDArray& array, bool np_shapes) {
-  const std::vector<NDArray> parts = parts_of(array);
+  const std::vector<NDArray> parts = record_parts(array);
   std::string out = record_header(array, parts, np_shapes);
   for (const NDArray& part : parts) with_values(part, [&](std::string_view values) { out.append(values); });
   return out;
@@ -293,7 +293,7 @@ void save_arrays(const std::string& path, std::span<const NDArray> arrays, std::
   std::vector<std::string> headers;
   size_t total = head.size() + tail.size();
   for (const NDArray& array : arrays) {
-    parts.push_back(parts_of(array));
+    parts.push_back(record_parts(array));
     headers.push_back(record_header(array, parts.back(), np_shapes));
     total += headers.back().size();
     for (const NDArray& part : parts.back()) total += static_cast<size_t>(part.size()) * item_size(part.dtype());

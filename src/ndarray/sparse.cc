@@ -140,7 +140,7 @@ void check_indices(const NDArray& indices, int64_t count, const char* kind, cons
         count, to_string(indices.shape()));
 }
 
-const SparseParts& parts_of(const NDArray& array, const char* operation) {
+const SparseParts& require_parts(const NDArray& array, const char* operation) {
   check(array.storage_kind() != StorageKind::kDense, ErrorKind::kValue, "{}: the array is dense", operation);
   array.wait_to_read();
   return array.view()->storage()->parts();
@@ -180,10 +180,10 @@ NDArray zeros(StorageKind kind, const Shape& shape, DType dtype, Device device) 
   return NDArray(std::move(made));
 }
 
-NDArray values_of(const NDArray& array) { return copy_of(parts_of(array, "values_of").values, array); }
-NDArray indices_of(const NDArray& array) { return copy_of(parts_of(array, "indices_of").indices, array); }
+NDArray values_of(const NDArray& array) { return copy_of(require_parts(array, "values_of").values, array); }
+NDArray indices_of(const NDArray& array) { return copy_of(require_parts(array, "indices_of").indices, array); }
 NDArray indptr_of(const NDArray& array) {
-  const SparseParts& parts = parts_of(array, "indptr_of");
+  const SparseParts& parts = require_parts(array, "indptr_of");
   check(static_cast<bool>(parts.indptr), ErrorKind::kValue, "indptr_of: a row_sparse array has none");
   return copy_of(parts.indptr, array);
 }

@@ -61,8 +61,6 @@ bool can_be(std::span<const StorageKind> kinds, const std::vector<Infer::Type>& 
   return true;
 }
 
-bool is_written(const OpDef& op, size_t input) { return input == 0 || op.mutates_input(input); }
-
 // Whether a form that changes its inputs finds packed what it changes.
 bool can_change(const OpDef& op, std::span<const NDArray> inputs, std::span<const NDArray> outputs) {
   for (size_t i = 0; i < inputs.size(); ++i)

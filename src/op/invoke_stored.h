@@ -12,6 +12,9 @@ namespace headrace {
 // sparse, on dense copies. False, and nothing is done: all is dense and stays so.
 bool invoke_stored(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> inputs, std::span<NDArray> outputs);
 
+// Whether a call that changes its first input in place writes to this input.
+inline bool is_written(const OpDef& op, size_t input) { return input == 0 || op.mutates_input(input); }
+
 // The array itself, or a dense one with its elements.
 NDArray dense(const NDArray& array);
 // An array of the kind with the same elements; the array itself where it is of the kind.

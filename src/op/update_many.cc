@@ -7,13 +7,12 @@
 #include "engine/runtime.h"
 #include "op/call_body.h"
 #include "op/invoke.h"
+#include "op/invoke_stored.h"
 #include "op/pointwise.h"
 #include "op/thread_state.h"
 
 namespace headrace {
 namespace {
-
-bool is_written(const OpDef& op, size_t input) { return input == 0 || op.mutates_input(input); }
 
 // Whether no update writes what another one reads or writes.
 bool are_apart(const std::vector<Var*>& reads, std::vector<Var*> writes) {

@@ -18,7 +18,7 @@ namespace headrace::profiler {
 namespace {
 
 std::string json_text(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::ordered_json(text).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 bool is_empty(const timeline::Lane& lane) { return lane.events.empty() && lane.samples.empty() && lane.marks.empty(); }

@@ -349,7 +349,7 @@ class ProgramBuilder {
   static constexpr int kRegisterBase = kMaxSlots;
 
   Program& program_;
-  const KernelTable& table_;
+  const OpcodeKernels& table_;
   const NativeSet native_;
   std::vector<Value> values_;
   std::map<std::tuple<Kind, Opcode, std::array<int, 3>, int, uint64_t>, int> known_;

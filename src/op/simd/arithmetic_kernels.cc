@@ -13,7 +13,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct Copy : Kind<Opcode::kCopy, 1> {
@@ -205,13 +205,13 @@ struct SubMul : Kind<Opcode::kSubMul, 3> {
 };
 
 template <class T>
-void add_real(KernelTable& table) {
+void add_real(OpcodeKernels& table) {
   add_all_kernels<T, Copy, Neg, Abs, Sign, Sqrt, Rsqrt, Square, Floor, Ceil, Trunc, Round, Rint, RintDown, Add, Sub,
                   Mul, Div, Min, Max, Copysign, Select, MulAdd, MulSub, RsubMul, AddMul, SubMul>(table);
   table.set(Opcode::kCopy, 1, &vector_kernel<Copy, T, 1>);  // fills
 }
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kFloat32) add_real<float>(table);
   if (type == ComputeType::kFloat64) add_real<double>(table);
 }
@@ -227,7 +227,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_arithmetic_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_arithmetic_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

@@ -13,7 +13,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 // Predicate::test(d, a [, b]) gives a mask; the instruction gives 1 where it is set and 0 elsewhere.
@@ -120,7 +120,7 @@ struct IsFinite {
 };
 
 template <class T>
-void add_common(KernelTable& table) {
+void add_common(OpcodeKernels& table) {
   using enum Opcode;
   add_all_kernels<T, Truth<kEq, 2, Equal>, Truth<kNe, 2, NotEqual>, Truth<kLt, 2, Less>, Truth<kLe, 2, LessEqual>,
                   Truth<kLogicalAnd, 2, And>, Truth<kLogicalOr, 2, Or>, Truth<kLogicalXor, 2, Xor>,
@@ -128,12 +128,12 @@ void add_common(KernelTable& table) {
 }
 
 template <class T>
-void add_classification(KernelTable& table) {
+void add_classification(OpcodeKernels& table) {
   using enum Opcode;
   add_all_kernels<T, Truth<kIsNan, 1, IsNan>, Truth<kIsInf, 1, IsInf>, Truth<kIsFinite, 1, IsFinite>>(table);
 }
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   switch (type) {
     case ComputeType::kFloat32:
       return add_common<float>(table), add_classification<float>(table);
@@ -159,7 +159,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_comparison_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_comparison_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

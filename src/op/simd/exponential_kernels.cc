@@ -14,7 +14,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct Exp : Kind<Opcode::kExp, 1> {
@@ -125,7 +125,7 @@ struct Log10 : Kind<Opcode::kLog10, 1> {
   }
 };
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kFloat32) {
     add_all_kernels<float, Exp, Expm1, Log, Log1p, Tanh, Erf>(table);
     add_all_kernels<float, Wide<Sinh>, Wide<Cosh>, Wide<Asinh>, Wide<Acosh>, Wide<Atanh>>(table);
@@ -146,7 +146,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_exponential_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_exponential_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

@@ -62,7 +62,7 @@ void narrow_bfloat16(const float* from, Bfloat16* to, int64_t n) {
 }
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct ToFloat16 : Kind<Opcode::kToFloat16, 1> {
@@ -79,7 +79,7 @@ struct ToBfloat16 : Kind<Opcode::kToBfloat16, 1> {
   }
 };
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kFloat32) add_all_kernels<float, ToFloat16, ToBfloat16>(table);
 }
 
@@ -98,7 +98,7 @@ HWY_EXPORT(widen_bfloat16);
 HWY_EXPORT(narrow_float16);
 HWY_EXPORT(narrow_bfloat16);
 
-void add_half_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_half_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 namespace simd {
 

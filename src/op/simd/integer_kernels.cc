@@ -13,7 +13,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct Copy : Kind<Opcode::kCopy, 1> {
@@ -124,13 +124,13 @@ struct Select : Kind<Opcode::kSelect, 3> {
 };
 
 template <class T>
-void add_integer(KernelTable& table) {
+void add_integer(OpcodeKernels& table) {
   add_all_kernels<T, Copy, Neg, Abs, Sign, BitNot, Add, Sub, Mul, Square, Min, Max, BitAnd, BitOr, BitXor, Select>(
       table);
   table.set(Opcode::kCopy, 1, &vector_kernel<Copy, T, 1>);  // fills
 }
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kInt32) add_integer<int32_t>(table);
   if (type == ComputeType::kInt64) add_integer<int64_t>(table);
   if (type == ComputeType::kUint64) add_integer<uint64_t>(table);
@@ -147,7 +147,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_integer_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_integer_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

@@ -1,8 +1,8 @@
 #include "op/simd/kernels.h"
 
 namespace headrace {
-KernelTable make_kernels(ComputeType type) {
-  KernelTable table;
+OpcodeKernels make_kernels(ComputeType type) {
+  OpcodeKernels table;
   add_lane_kernels(table, type);
   add_arithmetic_kernels(table, type);
   add_comparison_kernels(table, type);
@@ -14,8 +14,8 @@ KernelTable make_kernels(ComputeType type) {
   return table;
 }
 
-const KernelTable& kernels(ComputeType type) {
-  static const std::array<KernelTable, kComputeTypeCount> kTables = {
+const OpcodeKernels& kernels(ComputeType type) {
+  static const std::array<OpcodeKernels, kComputeTypeCount> kTables = {
       make_kernels(ComputeType::kFloat32), make_kernels(ComputeType::kFloat64), make_kernels(ComputeType::kInt32),
       make_kernels(ComputeType::kInt64), make_kernels(ComputeType::kUint64)};
   return kTables[static_cast<size_t>(type)];

@@ -17,7 +17,7 @@ using Kernel = void (*)(void* result, const void* a, const void* b, const void* 
 // Which operands are scalars: bit 0 for a, bit 1 for b, bit 2 for c.
 inline constexpr int kFormCount = 8;
 
-class KernelTable {
+class OpcodeKernels {
  public:
   Kernel get(Opcode op, int form) const noexcept { return kernels_[static_cast<size_t>(op)][form]; }
   void set(Opcode op, int form, Kernel kernel) noexcept { kernels_[static_cast<size_t>(op)][form] = kernel; }
@@ -27,18 +27,18 @@ class KernelTable {
 };
 
 // Form 0 exists for every instruction, the others where they pay.
-const KernelTable& kernels(ComputeType type);
+const OpcodeKernels& kernels(ComputeType type);
 // The same made anew, for the best of the instruction sets that Highway is now allowed to use (for tests).
-KernelTable make_kernels(ComputeType type);
+OpcodeKernels make_kernels(ComputeType type);
 
 // What the families put into a table, for the types that they serve. Later ones replace what earlier ones put there.
-void add_lane_kernels(KernelTable& table, ComputeType type);  // everything
-void add_arithmetic_kernels(KernelTable& table, ComputeType type);
-void add_comparison_kernels(KernelTable& table, ComputeType type);
-void add_integer_kernels(KernelTable& table, ComputeType type);
-void add_exponential_kernels(KernelTable& table, ComputeType type);
-void add_trigonometric_kernels(KernelTable& table, ComputeType type);
-void add_power_kernels(KernelTable& table, ComputeType type);
-void add_half_kernels(KernelTable& table, ComputeType type);
+void add_lane_kernels(OpcodeKernels& table, ComputeType type);  // everything
+void add_arithmetic_kernels(OpcodeKernels& table, ComputeType type);
+void add_comparison_kernels(OpcodeKernels& table, ComputeType type);
+void add_integer_kernels(OpcodeKernels& table, ComputeType type);
+void add_exponential_kernels(OpcodeKernels& table, ComputeType type);
+void add_trigonometric_kernels(OpcodeKernels& table, ComputeType type);
+void add_power_kernels(OpcodeKernels& table, ComputeType type);
+void add_half_kernels(OpcodeKernels& table, ComputeType type);
 
 }  // namespace headrace

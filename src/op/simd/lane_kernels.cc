@@ -29,14 +29,14 @@ void fill(void* result, const void* a, const void*, const void*, int64_t n) noex
 }
 
 template <class T, size_t... i>
-void add_all(KernelTable& table, std::index_sequence<i...>) {
+void add_all(OpcodeKernels& table, std::index_sequence<i...>) {
   (table.set(static_cast<Opcode>(i), 0, &lanes<static_cast<Opcode>(i), T>), ...);
   table.set(Opcode::kCopy, 1, &fill<T>);
 }
 
 }  // namespace
 
-void add_lane_kernels(KernelTable& table, ComputeType type) {
+void add_lane_kernels(OpcodeKernels& table, ComputeType type) {
   constexpr auto kAll = std::make_index_sequence<kOpcodeCount>();
   switch (type) {
     case ComputeType::kFloat32:

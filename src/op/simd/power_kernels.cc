@@ -14,7 +14,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct Pow : Kind<Opcode::kPow, 2> {
@@ -65,7 +65,7 @@ struct Mod : Kind<Opcode::kMod, 2> {
   }
 };
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kFloat32) add_all_kernels<float, Pow, Cbrt, Rcbrt, Hypot, Fmod, Mod>(table);
 }
 
@@ -80,7 +80,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_power_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_power_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

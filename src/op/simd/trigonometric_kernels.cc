@@ -14,7 +14,7 @@ namespace headrace::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET == HWY_SCALAR
-void add(KernelTable&, ComputeType) {}  // the lane kernels serve there
+void add(OpcodeKernels&, ComputeType) {}  // the lane kernels serve there
 #else
 
 struct Sin : Kind<Opcode::kSin, 1> {
@@ -68,7 +68,7 @@ struct Wide : Kind<Instruction::kOpcode, 1> {
   }
 };
 
-void add(KernelTable& table, ComputeType type) {
+void add(OpcodeKernels& table, ComputeType type) {
   if (type == ComputeType::kFloat32) {
     add_all_kernels<float, Sin, Cos, Wide<Tan>, Wide<Asin>, Wide<Acos>, Wide<Atan>>(table);
   }
@@ -86,7 +86,7 @@ namespace headrace {
 
 HWY_EXPORT(add);
 
-void add_trigonometric_kernels(KernelTable& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
+void add_trigonometric_kernels(OpcodeKernels& table, ComputeType type) { HWY_DYNAMIC_DISPATCH(add)(table, type); }
 
 }  // namespace headrace
 #endif

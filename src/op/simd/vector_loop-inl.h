@@ -98,7 +98,7 @@ void vector_kernel(void* result, const void* a, [[maybe_unused]] const void* b, 
 
 // Puts the kernels of one instruction into a table, in every form that is worth having.
 template <class Instruction, class T>
-void add_kernels(KernelTable& table) {
+void add_kernels(OpcodeKernels& table) {
   constexpr Opcode op = Instruction::kOpcode;
   table.set(op, 0, &vector_kernel<Instruction, T, 0>);
   if constexpr (Instruction::kArity == 2) {
@@ -113,7 +113,7 @@ void add_kernels(KernelTable& table) {
 }
 
 template <class T, class... Instructions>
-void add_all_kernels(KernelTable& table) {
+void add_all_kernels(OpcodeKernels& table) {
   (add_kernels<Instructions, T>(table), ...);
 }
 

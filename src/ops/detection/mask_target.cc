@@ -24,7 +24,7 @@ struct MaskAttrs {
       field(&MaskAttrs::aligned, "aligned", "Whether coordinates are of pixels' corners, not of their centers."));
 };
 
-enum Input : size_t { kRegions, kMasks, kMatches, kClasses };
+enum : size_t { kRegions, kMasks, kMatches, kClasses };
 
 void infer_targets(Infer& i, const MaskAttrs& a) {
   const Shape &regions = i.shape(kRegions), &masks = i.shape(kMasks);
@@ -58,7 +58,7 @@ Taps<T> taps_of_region(KernelContext& c, const RegionShapes& s, const T* region,
 }
 
 template <class T>
-void write_targets(KernelContext& c, const MaskAttrs& a) {
+void write_mask_targets(KernelContext& c, const MaskAttrs& a) {
   const Shape &shape = c.input(kMasks).shape, &result = c.output(0).shape;
   const int64_t objects = shape[1], regions = result[1], plane = shape[2] * shape[3];
   const RegionShapes s({shape[0] * objects, 1, shape[2], shape[3]}, {result[0] * regions, 1, result[3], result[4]});
@@ -105,8 +105,10 @@ Operators mask_target_operators() {
        .inputs = {"rois", "gt_masks", "matches", "cls_targets"},
        .outputs = 2,
        .infer = infer_targets,
-       .kernel = [](KernelContext& c,
-                    const MaskAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { write_targets<T>(c, a); }); },
+       .kernel =
+           [](KernelContext& c, const MaskAttrs& a) {
+             with_real(c.output(0).dtype, [&]<class T>() { write_mask_targets<T>(c, a); });
+           },
        .samples = {Sample(arrays, attrs(false, 2)), Sample(arrays, attrs(true, -1))}})};
 }
 

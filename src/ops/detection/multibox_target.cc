@@ -28,7 +28,7 @@ struct TargetAttrs {
       field(&TargetAttrs::variances, "variances", "What places and sizes are divided by."));
 };
 
-enum Input : size_t { kAnchor, kLabel, kPrediction };
+enum : size_t { kAnchor, kLabel, kPrediction };
 
 void infer_target(Infer& i, const TargetAttrs& a) {
   const Shape &anchor = i.shape(kAnchor), &label = i.shape(kLabel), &prediction = i.shape(kPrediction);
@@ -158,7 +158,7 @@ class Matching {
 
 // In float32 whatever the arrays hold, as MXNet has it.
 template <class T>
-void write_box(const T* anchor, const T* box, const Doubles& variances, T* out) {
+void write_encoded_box(const T* anchor, const T* box, const Doubles& variances, T* out) {
   float corners[4], of_box[4];
   for (int k = 0; k < 4; ++k) {
     corners[k] = static_cast<float>(anchor[k]);
@@ -185,7 +185,7 @@ int64_t object_count(const char* name, const T* labels, int64_t most, int64_t wi
 }
 
 template <class T>
-void write_targets(KernelContext& c, const TargetAttrs& a) {
+void write_anchor_targets(KernelContext& c, const TargetAttrs& a) {
   const Shape &label = c.input(kLabel).shape, &prediction = c.input(kPrediction).shape;
   const int64_t count = prediction[2], width = label[2], classes = prediction[1];
   const Reals<T> anchors(c.input(kAnchor)), labels(c.input(kLabel)), predictions(c.input(kPrediction));
@@ -209,7 +209,7 @@ void write_targets(KernelContext& c, const TargetAttrs& a) {
         const T* found = matching.label_of(j);
         kinds[b * count + j] = found[0] + 1;
         std::fill_n(masks.at((b * count + j) * 4), 4, T{1});
-        write_box(anchors.at(4 * j), found + 1, a.variances, boxes.at((b * count + j) * 4));
+        write_encoded_box(anchors.at(4 * j), found + 1, a.variances, boxes.at((b * count + j) * 4));
       }
     }
   });
@@ -235,8 +235,10 @@ Operators multibox_target_operators() {
        .inputs = {"anchor", "label", "cls_pred"},
        .outputs = 3,
        .infer = infer_target,
-       .kernel = [](KernelContext& c,
-                    const TargetAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { write_targets<T>(c, a); }); },
+       .kernel =
+           [](KernelContext& c, const TargetAttrs& a) {
+             with_real(c.output(0).dtype, [&]<class T>() { write_anchor_targets<T>(c, a); });
+           },
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,

@@ -40,7 +40,7 @@ struct ProposalAttrs {
   int64_t anchors() const { return std::ssize(scales) * std::ssize(ratios); }
 };
 
-enum Input : size_t { kScores, kOffsets, kImages };
+enum : size_t { kScores, kOffsets, kImages };
 
 void infer_proposals(Infer& i, const ProposalAttrs& a, bool one_image) {
   const Shape& scores = i.shape(kScores);

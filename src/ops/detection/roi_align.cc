@@ -26,7 +26,7 @@ struct AlignAttrs {
       field(&AlignAttrs::shape, "shape", "Of the gradient: the shape of data.").of_files());
 };
 
-Shape result_shape(const Infer& i, const Shape& data, int64_t regions, const AlignAttrs& a) {
+Shape aligned_shape(const Infer& i, const Shape& data, int64_t regions, const AlignAttrs& a) {
   const int64_t cells = multiply_extents(a.pooled_size[0], a.pooled_size[1], i.name());
   i.require(!a.position_sensitive || data[1] % cells == 0, ErrorKind::kRuntime,
             "position_sensitive needs channels that the {} cells divide, got {}", cells, data[1]);
@@ -35,14 +35,14 @@ Shape result_shape(const Infer& i, const Shape& data, int64_t regions, const Ali
 
 void infer_align(Infer& i, const AlignAttrs& a) {
   expect_regions(i, a.pooled_size);
-  const Shape result = result_shape(i, i.shape(0), i.shape(1)[0], a);
+  const Shape result = aligned_shape(i, i.shape(0), i.shape(1)[0], a);
   i.output(result, i.dtype(0));
   i.cost(1000 + 20.0 * static_cast<double>(element_count(result)));
 }
 
 // What the samples of all regions are, for align_regions and spread_regions.
 template <class T>
-auto taps_by(KernelContext& c, const AlignAttrs& a) {
+auto aligned_taps(KernelContext& c, const AlignAttrs& a) {
   return [&c, &a, regions = Reals<T>(c.input(1))](const RegionShapes& s, int64_t r) -> Taps<T> {
     const T* region = regions.at(5 * r);
     const int64_t image = image_of_region(region[0] < 0 ? T{-1} : region[0], s.images);
@@ -62,12 +62,12 @@ auto taps_by(KernelContext& c, const AlignAttrs& a) {
 
 template <class T>
 void align(KernelContext& c, const AlignAttrs& a) {
-  align_regions<T>(c, a.position_sensitive, taps_by<T>(c, a));
+  align_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a));
 }
 
 template <class T>
 void align_back(KernelContext& c, const AlignAttrs& a) {
-  spread_regions<T>(c, a.position_sensitive, taps_by<T>(c, a));
+  spread_regions<T>(c, a.position_sensitive, aligned_taps<T>(c, a));
 }
 
 std::vector<Sample> samples(Shape shape) {
@@ -118,7 +118,7 @@ OpDef roi_align_gradient() {
              i.require(a.shape.size() == 4, ErrorKind::kRuntime, "shape must be that of images, got {}",
                        to_string(a.shape));
              expect_regions(i, a.pooled_size);
-             expect_shape(i, 0, result_shape(i, a.shape, i.shape(1)[0], a));
+             expect_shape(i, 0, aligned_shape(i, a.shape, i.shape(1)[0], a));
              i.output(a.shape, i.dtype(0));
              i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
            },

@@ -78,7 +78,7 @@ void pool_region(const RegionShapes& s, const T* data, const T* region, T scale,
 }
 
 template <class T>
-void pool(KernelContext& c, const PoolingAttrs& a) {
+void pool_maxima(KernelContext& c, const PoolingAttrs& a) {
   const RegionShapes s(c.input(0).shape, c.output(0).shape);
   const Reals<T> data(c.input(0)), regions(c.input(1));
   RealResult<T> out(c.output(0), std::numeric_limits<float>::lowest());
@@ -118,7 +118,7 @@ OpDef roi_pooling() {
                           size_t k) { return k == 0 ? inputs[0] : DType::kInt64; },
        .infer = infer_pooling,
        .kernel = [](KernelContext& c,
-                    const PoolingAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { pool<T>(c, a); }); },
+                    const PoolingAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { pool_maxima<T>(c, a); }); },
        .gradient =
            [](Gradient& g, const PoolingAttrs&) {
              static const OpDef& op = find_op("_backward_ROIPooling");

@@ -29,12 +29,12 @@ struct RotatedAttrs {
              field(&RotatedAttrs::shape, "shape", "Of the gradient: the shape of data.").of_files());
 };
 
-constexpr int64_t kWidth = 6;  // image, x and y of the middle, width, height, degrees
+constexpr int64_t kRegionWidth = 6;  // image, x and y of the middle, width, height, degrees
 
 template <class T>
-auto taps_by(KernelContext& c, const RotatedAttrs& a) {
+auto rotated_taps(KernelContext& c, const RotatedAttrs& a) {
   return [&c, &a, regions = Reals<T>(c.input(1))](const RegionShapes& s, int64_t r) -> Taps<T> {
-    const T *region = regions.at(kWidth * r), scale = static_cast<T>(a.spatial_scale);
+    const T *region = regions.at(kRegionWidth * r), scale = static_cast<T>(a.spatial_scale);
     const T middle_x = region[1] * scale, middle_y = region[2] * scale;
     const T width = std::max(region[3] * scale, T{1}), height = std::max(region[4] * scale, T{1});
     const T angle = static_cast<T>(region[5] * std::numbers::pi / 180.0);
@@ -49,7 +49,7 @@ auto taps_by(KernelContext& c, const RotatedAttrs& a) {
   };
 }
 
-Shape result_shape(const Shape& data, const Shape& rois, const RotatedAttrs& a) {
+Shape rotated_shape(const Shape& data, const Shape& rois, const RotatedAttrs& a) {
   return {rois[0], data[1], a.pooled_size[0], a.pooled_size[1]};
 }
 
@@ -72,19 +72,19 @@ OpDef rotated_align() {
              if (a.pooled_size.size() != 2) return;
              const int64_t channels = c.has_rank(0) && c.shape(0).size() == 4 ? c.shape(0)[1] : -1;
              const int64_t regions = c.has_rank(1) && c.shape(1).size() == 2 ? c.shape(1)[0] : -1;
-             c.set(1, {-1, kWidth});
+             c.set(1, {-1, kRegionWidth});
              c.set_output(0, {regions, channels, a.pooled_size[0], a.pooled_size[1]});
            },
        .infer =
            [](Infer& i, const RotatedAttrs& a) {
-             expect_regions(i, a.pooled_size, kWidth);
-             const Shape result = result_shape(i.shape(0), i.shape(1), a);
+             expect_regions(i, a.pooled_size, kRegionWidth);
+             const Shape result = rotated_shape(i.shape(0), i.shape(1), a);
              i.output(result, i.dtype(0));
              i.cost(1000 + 20.0 * static_cast<double>(element_count(result)));
            },
        .kernel =
            [](KernelContext& c, const RotatedAttrs& a) {
-             with_real(c.output(0).dtype, [&]<class T>() { align_regions<T>(c, false, taps_by<T>(c, a)); });
+             with_real(c.output(0).dtype, [&]<class T>() { align_regions<T>(c, false, rotated_taps<T>(c, a)); });
            },
        .gradient =
            [](Gradient& g, const RotatedAttrs& a) {
@@ -96,8 +96,8 @@ OpDef rotated_align() {
            },
        .own_gradient = true,
        .saves_inputs = 0b10,
-       .samples = {Sample({uniform({2, 3, 5, 6}), uniform({3, kWidth}, 0, 4)}, attrs(-1)),
-                   Sample({uniform({2, 3, 5, 6}), uniform({3, kWidth}, 0, 4)}, attrs(2))}});
+       .samples = {Sample({uniform({2, 3, 5, 6}), uniform({3, kRegionWidth}, 0, 4)}, attrs(-1)),
+                   Sample({uniform({2, 3, 5, 6}), uniform({3, kRegionWidth}, 0, 4)}, attrs(2))}});
 }
 
 OpDef rotated_align_gradient() {
@@ -110,14 +110,14 @@ OpDef rotated_align_gradient() {
              expect_extents(i, a.shape);
              i.require(a.shape.size() == 4, ErrorKind::kRuntime, "shape must be that of images, got {}",
                        to_string(a.shape));
-             expect_regions(i, a.pooled_size, kWidth);
-             expect_shape(i, 0, result_shape(a.shape, i.shape(1), a));
+             expect_regions(i, a.pooled_size, kRegionWidth);
+             expect_shape(i, 0, rotated_shape(a.shape, i.shape(1), a));
              i.output(a.shape, i.dtype(0));
              i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
            },
        .kernel =
            [](KernelContext& c, const RotatedAttrs& a) {
-             with_real(c.output(0).dtype, [&]<class T>() { spread_regions<T>(c, false, taps_by<T>(c, a)); });
+             with_real(c.output(0).dtype, [&]<class T>() { spread_regions<T>(c, false, rotated_taps<T>(c, a)); });
            },
        .gradient =
            [](Gradient& g, const RotatedAttrs&) {
@@ -128,7 +128,7 @@ OpDef rotated_align_gradient() {
        .own_gradient = true,
        .saves_inputs = 0b10,
        .samples = {Sample(
-           {uniform({3, 4, 2, 2}), uniform({3, kWidth}, 0, 2)},
+           {uniform({3, 4, 2, 2}), uniform({3, kRegionWidth}, 0, 2)},
            make_attrs(RotatedAttrs{.pooled_size = {2, 2}, .spatial_scale = 0.5, .shape = {2, 4, 5, 6}}))}});
 }
 

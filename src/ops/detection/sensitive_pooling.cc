@@ -42,7 +42,7 @@ void expect_channels(const Infer& i, const Shape& data, const SensitiveAttrs& a)
             data[1]);
 }
 
-Shape result_shape(const Shape& rois, const SensitiveAttrs& a) {
+Shape sensitive_shape(const Shape& rois, const SensitiveAttrs& a) {
   return {rois[0], a.output_dim, a.pooled_size, a.pooled_size};
 }
 
@@ -90,7 +90,7 @@ void for_each_cell(const RegionShapes& s, int64_t planes, const T* region, int64
 }
 
 template <class T>
-void pool(KernelContext& c, const SensitiveAttrs& a) {
+void pool_averages(KernelContext& c, const SensitiveAttrs& a) {
   const RegionShapes s(c.input(0).shape, c.output(0).shape);
   const Reals<T> data(c.input(0)), regions(c.input(1));
   RealResult<T> out(c.output(0), 0);
@@ -148,12 +148,14 @@ OpDef sensitive_pooling() {
            [](Infer& i, const SensitiveAttrs& a) {
              expect_regions(i, {a.pooled_size, a.pooled_size});
              expect_channels(i, i.shape(0), a);
-             const Shape result = result_shape(i.shape(1), a);
+             const Shape result = sensitive_shape(i.shape(1), a);
              i.output(result, i.dtype(0));
              i.cost(1000 + 20.0 * static_cast<double>(element_count(result)));
            },
-       .kernel = [](KernelContext& c,
-                    const SensitiveAttrs& a) { with_real(c.output(0).dtype, [&]<class T>() { pool<T>(c, a); }); },
+       .kernel =
+           [](KernelContext& c, const SensitiveAttrs& a) {
+             with_real(c.output(0).dtype, [&]<class T>() { pool_averages<T>(c, a); });
+           },
        .gradient =
            [](Gradient& g, const SensitiveAttrs& a) {
              static const OpDef& op = find_op("_backward_PSROIPooling");
@@ -182,7 +184,7 @@ OpDef sensitive_pooling_gradient() {
                        to_string(a.shape));
              expect_regions(i, {a.pooled_size, a.pooled_size});
              expect_channels(i, a.shape, a);
-             expect_shape(i, 0, result_shape(i.shape(1), a));
+             expect_shape(i, 0, sensitive_shape(i.shape(1), a));
              i.output(a.shape, i.dtype(0));
              i.cost(1000 + 20.0 * static_cast<double>(i.size(0)));
            },

@@ -115,7 +115,7 @@ void convert_box(T* box, BoxFormat to) {
 }
 
 template <class T>
-void suppress(KernelContext& c, const NmsAttrs& a) {
+void suppress_boxes(KernelContext& c, const NmsAttrs& a) {
   const Tensor& data = c.input(0);
   const int64_t width = data.shape.back(), count = data.shape[data.shape.size() - 2];
   const int64_t batch = data.size == 0 ? 0 : data.size / (count * width);
@@ -157,7 +157,7 @@ OpDef box_nms() {
                           size_t k) { return k == 0 ? inputs[0] : DType::kInt64; },
        .infer = infer_nms,
        .kernel = [](KernelContext& c,
-                    const NmsAttrs& a) { with_real(c.input(0).dtype, [&]<class T>() { suppress<T>(c, a); }); },
+                    const NmsAttrs& a) { with_real(c.input(0).dtype, [&]<class T>() { suppress_boxes<T>(c, a); }); },
        .gradient =
            [](Gradient& g, const NmsAttrs&) {
              static const OpDef& op = find_op("_backward_contrib_box_nms");

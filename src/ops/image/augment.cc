@@ -120,7 +120,7 @@ void change_saturation(Picture& image, float factor) {
   }
 }
 
-void jitter(Picture& image, const RecordAttrs& a, Draws& draws) {
+void jitter_colors(Picture& image, const RecordAttrs& a, Draws& draws) {
   std::array<float, 3> factors{};
   const std::array<float, 3> most{static_cast<float>(a.brightness), static_cast<float>(a.contrast),
                                   static_cast<float>(a.saturation)};
@@ -193,7 +193,7 @@ void augment(Picture& image, const RecordAttrs& a, Draws& draws) {
     is_cropped = true;
   }
   if (!is_cropped) crop_to_shape(image, a, draws);
-  if (image.channels == 3 && (a.brightness > 0 || a.contrast > 0 || a.saturation > 0)) jitter(image, a, draws);
+  if (image.channels == 3 && (a.brightness > 0 || a.contrast > 0 || a.saturation > 0)) jitter_colors(image, a, draws);
   if (image.channels == 3 && (a.random_h != 0 || a.random_s != 0 || a.random_l != 0)) change_hls(image, a, draws);
   if (image.channels == 3 && a.pca_noise > 0) add_pca_noise(image, static_cast<float>(a.pca_noise), draws);
 }

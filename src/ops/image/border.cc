@@ -55,7 +55,7 @@ std::vector<int64_t> sources_of(int64_t before, int64_t size, int64_t after, int
   return sources;
 }
 
-void infer(Infer& i, const BorderAttrs& a) {
+void infer_border(Infer& i, const BorderAttrs& a) {
   const Shape& shape = i.shape(0);
   i.require(shape.size() == 3, ErrorKind::kRuntime, "an image (height, width, channels) is needed, got shape {}",
             to_string(shape));
@@ -92,7 +92,7 @@ std::vector<char> pixel_outside(const BorderAttrs& a, DType dtype, int64_t chann
   return pixel;
 }
 
-void run(KernelContext& c, const BorderAttrs& a) {
+void run_border(KernelContext& c, const BorderAttrs& a) {
   const Tensor &from = c.input(0), &to = c.output(0);
   const std::vector<char> outside = pixel_outside(a, from.dtype, from.shape[2]);
   const std::vector<int64_t> rows = sources_of(a.top, from.shape[0], a.bot, kind_of(a));
@@ -117,8 +117,8 @@ Operators border_operators() {
                   .doc = "An image (height, width, channels) with pixels around it. Raises MXNetError for other "
                          "shapes, ValueError for a type that there is not.",
                   .inputs = {"src"},
-                  .infer = infer,
-                  .kernel = run,
+                  .infer = infer_border,
+                  .kernel = run_border,
                   .zero_gradient = true,
                   .samples = {Sample({integers({2, 3, 3}, 0, 255, DType::kUint8)},
                                      make_attrs(A{.top = 3, .bot = 1, .left = 2, .right = 5, .type = 2})),

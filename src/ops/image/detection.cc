@@ -70,7 +70,7 @@ CropRule rule_of(const DetectionAttrs& a, size_t sampler) {
 
 // Where no part of any sampler will do, image and label stay. A part without a pixel does not count as a trial that
 // went well.
-void crop(Picture& image, BoxLabel& label, const DetectionAttrs& a, Draws& draws) {
+void crop_to_sample(Picture& image, BoxLabel& label, const DetectionAttrs& a, Draws& draws) {
   const float ratio = static_cast<float>(image.width) / static_cast<float>(image.height);
   const auto pixels = [](float share, int64_t side) { return static_cast<int64_t>(share * static_cast<float>(side)); };
   for (const size_t sampler : draws.order(static_cast<size_t>(a.num_crop_sampler)))
@@ -112,7 +112,7 @@ void augment_detection(Picture& image, BoxLabel& label, const DetectionAttrs& a,
     mirror(image);
   }
   if (a.max_pad_scale > 1 && happens(a.rand_pad_prob)) pad(image, label, a, draws);
-  if (a.num_crop_sampler > 0 && happens(a.rand_crop_prob)) crop(image, label, a, draws);
+  if (a.num_crop_sampler > 0 && happens(a.rand_crop_prob)) crop_to_sample(image, label, a, draws);
   resize_to_shape(image, a, draws);
 }
 

@@ -42,7 +42,7 @@ void write_label(const Picture& image, const std::vector<float>& numbers, const 
   std::fill_n(to, a.label_pad_width - static_cast<int64_t>(numbers.size()), static_cast<float>(a.label_pad_value));
 }
 
-void run(KernelContext& c, const DetectionAttrs& a) {
+void run_detections(KernelContext& c, const DetectionAttrs& a) {
   const Tensor &labels = c.input(2), &images = c.output(0), &made = c.output(1);
   const float* mean_image = a.has_mean_image ? c.input(3).as<const float>() : nullptr;
   const int64_t width = labels.shape[1];
@@ -59,7 +59,7 @@ void run(KernelContext& c, const DetectionAttrs& a) {
   });
 }
 
-void infer(Infer& i, const DetectionAttrs& a) {
+void infer_detections(Infer& i, const DetectionAttrs& a) {
   const Shape result = infer_records(i, a.data_shape, kCount + 1);
   const Shape& labels = i.shape(2);
   i.require(
@@ -94,8 +94,8 @@ Operators detection_record_operators() {
                       .optional_inputs = 1,
                       .outputs = 2,
                       .input_count = [](const A& a) -> size_t { return a.has_mean_image ? 4 : 3; },
-                      .infer = infer,
-                      .kernel = run,
+                      .infer = infer_detections,
+                      .kernel = run_detections,
                       .zero_gradient = true,
                       .unsampled = "its input are files; tests/python/test_detection_records.py"})};
 }

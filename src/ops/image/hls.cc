@@ -12,9 +12,9 @@ namespace {
 
 constexpr float kOfByte = 1.0F / 255;
 
-using Pixel = std::array<unsigned char, 3>;
+using PixelBytes = std::array<unsigned char, 3>;
 
-Pixel to_hls(const unsigned char* pixel) {
+PixelBytes to_hls_bytes(const unsigned char* pixel) {
   const float blue = static_cast<float>(pixel[0]) * kOfByte, green = static_cast<float>(pixel[1]) * kOfByte;
   const float red = static_cast<float>(pixel[2]) * kOfByte;
   const float most = std::max({red, green, blue}), least = std::min({red, green, blue});
@@ -34,7 +34,7 @@ Pixel to_hls(const unsigned char* pixel) {
   return {to_pixel(hue * 0.5F), to_pixel(lightness * 255), to_pixel(saturation * 255)};
 }
 
-void from_hls(const Pixel& hls, unsigned char* pixel) {
+void from_hls_bytes(const PixelBytes& hls, unsigned char* pixel) {
   const float lightness = static_cast<float>(hls[1]) * kOfByte, saturation = static_cast<float>(hls[2]) * kOfByte;
   if (saturation == 0) {
     std::fill_n(pixel, 3, to_pixel(lightness * 255));
@@ -58,9 +58,9 @@ void shift_hls(Picture& image, const HlsShift& shift) {
   const std::array<int, 3> shifts{shift.hue, shift.lightness, shift.saturation};
   constexpr std::array<int, 3> kMost{180, 255, 255};
   for (size_t i = 0; i + 2 < image.pixels.size(); i += 3) {
-    Pixel hls = to_hls(&image.pixels[i]);
+    PixelBytes hls = to_hls_bytes(&image.pixels[i]);
     for (size_t k = 0; k < 3; ++k) hls[k] = static_cast<unsigned char>(std::clamp(hls[k] + shifts[k], 0, kMost[k]));
-    from_hls(hls, &image.pixels[i]);
+    from_hls_bytes(hls, &image.pixels[i]);
   }
 }
 

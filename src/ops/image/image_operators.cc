@@ -145,7 +145,7 @@ std::vector<NDArray> cut(std::span<const NDArray> in, const CutAttrs& a) {
   return {call("slice", {in[0]}, {{"begin", begin}, {"end", end}})};
 }
 
-OpDef crop() {
+OpDef fixed_crop() {
   using A = CutAttrs;
   return general<A>({.name = "_image_crop",
                      .aliases = {"_npx__image_crop"},
@@ -159,6 +159,6 @@ OpDef crop() {
 
 }  // namespace
 
-Operators image_operators() { return {bytes_to_tensor(), to_tensor(), normalize(), crop()}; }
+Operators image_operators() { return {bytes_to_tensor(), to_tensor(), normalize(), fixed_crop()}; }
 
 }  // namespace headrace

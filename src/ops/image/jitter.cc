@@ -154,7 +154,7 @@ struct Step {
   float middle;
 };
 
-void jitter(KernelContext& c, const JitterAttrs& a) {
+void run_jitter(KernelContext& c, const JitterAttrs& a) {
   const std::array<Step, 4> steps{{{colors::brighten, a.brightness, 1},
                                    {colors::spread, a.contrast, 1},
                                    {colors::saturate, a.saturation, 1},
@@ -177,7 +177,7 @@ OpDef color_jitter() {
   return change<JitterAttrs>(
       {.name = "random_color_jitter",
        .doc = "Changes brightness, contrast, saturation and hue by random amounts, in random order.",
-       .kernel = jitter,
+       .kernel = run_jitter,
        .samples = {Sample({uniform({2, 3, 3}, 0, 255)}, attrs),
                    Sample({integers({2, 2, 2, 3}, 0, 255, DType::kUint8)}, attrs)}},
       true);

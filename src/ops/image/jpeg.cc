@@ -1,38 +1,30 @@
 #include "ops/image/jpeg.h"
 
-#include <turbojpeg.h>
-
-#include <memory>
-#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
 #include "ops/image/exif.h"
+#include "ops/image/jpeg_handle.h"
 
 namespace headrace::codec {
 namespace {
-
-struct Destroy {
-  void operator()(void* handle) const noexcept { tjDestroy(handle); }
-};
-using Handle = std::unique_ptr<std::remove_pointer_t<tjhandle>, Destroy>;
 
 // The image as it is stored.
 struct Stored {
   int width = 0, height = 0, subsampling = 0, colorspace = 0;
 };
 
-Handle make_handle() {
-  Handle handle(tjInitDecompress());
+JpegHandle make_handle() {
+  JpegHandle handle(tjInitDecompress());
   check(handle != nullptr, ErrorKind::kMemory, "imdecode: there is no memory for reading a JPEG file");
   return handle;
 }
 
-[[noreturn]] void fail_with_error(const Handle& handle) {
+[[noreturn]] void fail_with_error(const JpegHandle& handle) {
   fail(ErrorKind::kRuntime, "imdecode: Decoding failed. Damaged JPEG file: {}", tjGetErrorStr2(handle.get()));
 }
 
-Stored stored_of(const Handle& handle, Bytes file) {
+Stored stored_of(const JpegHandle& handle, Bytes file) {
   Stored stored;
   if (tjDecompressHeader3(handle.get(), file.data(), file.size(), &stored.width, &stored.height, &stored.subsampling,
                           &stored.colorspace) != 0)
@@ -47,7 +39,7 @@ Color resolved(Color color, const Stored& stored) {
 
 int turn_of(Bytes file, Color color) { return color == Color::kStored ? 1 : orientation_of(file); }
 
-void read_pixels(const Handle& handle, Bytes file, const Stored& stored, TJPF format, unsigned char* pixels) {
+void read_pixels(const JpegHandle& handle, Bytes file, const Stored& stored, TJPF format, unsigned char* pixels) {
   // A warning, of a file that ends early for example, leaves an image that can be used, as other readers do.
   if (tjDecompress2(handle.get(), file.data(), file.size(), pixels, stored.width, 0, stored.height, format,
                     TJFLAG_LIMITSCANS) != 0 &&
@@ -83,7 +75,7 @@ Header read_jpeg_header(Bytes file, Color color) {
 }
 
 void decode_jpeg(Bytes file, Color asked, unsigned char* pixels) {
-  const Handle handle = make_handle();
+  const JpegHandle handle = make_handle();
   const Stored stored = stored_of(handle, file);
   const Color color = resolved(asked, stored);
   const int orientation = turn_of(file, asked);

@@ -1,20 +1,14 @@
-#include <turbojpeg.h>
-
 #include <algorithm>
 #include <memory>
-#include <type_traits>
 
 #include "base/check.h"
 #include "ops/image/codec.h"
+#include "ops/image/jpeg_handle.h"
 
 namespace headrace::codec {
 namespace {
 
-constexpr int64_t kMostSide = 65500;  // libjpeg's
-
-struct Destroy {
-  void operator()(void* handle) const noexcept { tjDestroy(handle); }
-};
+constexpr int64_t kMostJpegSide = 65500;  // libjpeg's
 
 struct Free {
   void operator()(unsigned char* bytes) const noexcept { tjFree(bytes); }
@@ -23,9 +17,9 @@ struct Free {
 }  // namespace
 
 std::vector<unsigned char> encode_jpeg(const Picture& picture, int64_t quality) {
-  check_picture(picture, "JPEG", kMostSide);
+  check_picture(picture, "JPEG", kMostJpegSide);
   check(picture.bits == 8, ErrorKind::kValue, "encode: a JPEG image has 8 bits per channel, got {}", picture.bits);
-  const std::unique_ptr<std::remove_pointer_t<tjhandle>, Destroy> handle(tjInitCompress());
+  const JpegHandle handle(tjInitCompress());
   check(handle != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a JPEG file");
   const bool is_gray = picture.channels == 1;
   const TJPF format = is_gray ? TJPF_GRAY : picture.channels == 3 ? TJPF_BGR : TJPF_BGRX;

@@ -1,7 +1,5 @@
 #include "ops/image/png.h"
 
-#include <png.h>
-
 #include <bit>
 #include <csetjmp>
 #include <cstring>
@@ -9,36 +7,29 @@
 #include <vector>
 
 #include "base/check.h"
+#include "ops/image/png_errors.h"
 
 namespace headrace::codec {
 namespace {
 
-// What libpng calls back with. It reports errors by longjmp, so nothing with a destructor may live between setjmp and
-// the calls that may fail.
-struct Source {
+// What libpng calls back with.
+struct PngSource {
   Bytes file;
   size_t at = 0;
   std::string error;
 };
 
 void read_bytes(png_structp png, png_bytep to, size_t count) {
-  auto& source = *static_cast<Source*>(png_get_io_ptr(png));
+  auto& source = *static_cast<PngSource*>(png_get_io_ptr(png));
   if (count > source.file.size() - source.at) png_error(png, "the file ends early");
   std::memcpy(to, source.file.data() + source.at, count);
   source.at += count;
 }
 
-[[noreturn]] void note_error(png_structp png, png_const_charp text) {
-  static_cast<Source*>(png_get_error_ptr(png))->error = text;
-  png_longjmp(png, 1);
-}
-
-void ignore_warning(png_structp, png_const_charp) {}
-
 class Reader {
  public:
   explicit Reader(Bytes file) : source_{.file = file} {
-    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, note_error, ignore_warning);
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source_, note_png_error<PngSource>, ignore_png_warning);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     check(info_ != nullptr, ErrorKind::kMemory, "imdecode: there is no memory for reading a PNG file");
     png_set_read_fn(png_, &source_, read_bytes);
@@ -101,7 +92,7 @@ class Reader {
     fail(ErrorKind::kRuntime, "imdecode: Decoding failed. Damaged PNG file: {}", source_.error);
   }
 
-  Source source_;
+  PngSource source_;
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
 };

@@ -1,5 +1,3 @@
-#include <png.h>
-
 #include <algorithm>
 #include <bit>
 #include <csetjmp>
@@ -8,14 +6,14 @@
 
 #include "base/check.h"
 #include "ops/image/codec.h"
+#include "ops/image/png_errors.h"
 
 namespace headrace::codec {
 namespace {
 
-constexpr int64_t kMostSide = 1'000'000;  // libpng's
+constexpr int64_t kMostPngSide = 1'000'000;  // libpng's
 
-// What libpng calls back with. It reports errors by longjmp, so nothing with a destructor may live between setjmp and
-// the calls that may fail.
+// What libpng calls back with.
 struct Target {
   std::vector<unsigned char> file;
   std::string error;
@@ -37,13 +35,6 @@ void write_bytes(png_structp png, png_bytep bytes, size_t count) {
 
 void flush_nothing(png_structp) {}
 
-[[noreturn]] void note_error(png_structp png, png_const_charp text) {
-  static_cast<Target*>(png_get_error_ptr(png))->error = text;
-  png_longjmp(png, 1);
-}
-
-void ignore_warning(png_structp, png_const_charp) {}
-
 int color_type_of(int64_t channels) {
   return channels == 1 ? PNG_COLOR_TYPE_GRAY : channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_RGB_ALPHA;
 }
@@ -51,7 +42,7 @@ int color_type_of(int64_t channels) {
 class Writer {
  public:
   Writer() {
-    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target_, note_error, ignore_warning);
+    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, &target_, note_png_error<Target>, ignore_png_warning);
     info_ = png_ ? png_create_info_struct(png_) : nullptr;
     check(info_ != nullptr, ErrorKind::kMemory, "encode: there is no memory for writing a PNG file");
     png_set_write_fn(png_, &target_, write_bytes, flush_nothing);
@@ -89,7 +80,7 @@ class Writer {
 }  // namespace
 
 std::vector<unsigned char> encode_png(const Picture& picture, int64_t level) {
-  check_picture(picture, "PNG", kMostSide);
+  check_picture(picture, "PNG", kMostPngSide);
   check(picture.bits == 8 || picture.bits == 16, ErrorKind::kValue,
         "encode: a PNG image has 8 or 16 bits per channel, got {}", picture.bits);
   return Writer().file_of(picture, static_cast<int>(std::clamp<int64_t>(level, 0, 9)));

@@ -110,7 +110,7 @@ void run_records(KernelContext& c, const RecordAttrs& a) {
   });
 }
 
-void infer(Infer& i, const RecordAttrs& a) {
+void infer_record_batch(Infer& i, const RecordAttrs& a) {
   const Shape result = infer_records(i, a.data_shape, 4);
   i.require(a.mean.size() >= 3 && a.std.size() >= 3, ErrorKind::kValue, "mean and std need 3 numbers");
   i.require(!a.has_mean_image || (i.shape(2) == a.data_shape && i.dtype(2) == DType::kFloat32), ErrorKind::kRuntime,
@@ -129,7 +129,7 @@ Operators record_operators() {
                       .inputs = {"bytes", "places", "mean_image"},
                       .optional_inputs = 1,
                       .input_count = [](const A& a) -> size_t { return a.has_mean_image ? 3 : 2; },
-                      .infer = infer,
+                      .infer = infer_record_batch,
                       .kernel = run_records,
                       .zero_gradient = true,
                       .unsampled = "its input are files; tests/python/test_image_records.py"})};

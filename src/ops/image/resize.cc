@@ -263,7 +263,7 @@ struct CropAttrs {
       field(&CropAttrs::center_crop, "center_crop", "Whether to keep the middle instead."));
 };
 
-std::vector<NDArray> crop(std::span<const NDArray> in, const CropAttrs& a) {
+std::vector<NDArray> legacy_crop(std::span<const NDArray> in, const CropAttrs& a) {
   check(in.size() == 1 || in.size() == 2, ErrorKind::kType, "Crop: 1 or 2 arrays are needed, got {}", in.size());
   for (const NDArray& x : in)
     check(x.ndim() == 4, ErrorKind::kRuntime, "Crop: arrays must have 4 dimensions, got shape {}",
@@ -290,7 +290,7 @@ OpDef crop_operator() {
        .doc = "A part of images (batch, channels, height, width), of the size h_w or that of a second array. "
               "Raises MXNetError when the part does not fit.",
        .variadic = true,
-       .compose = crop,
+       .compose = legacy_crop,
        .samples = {Sample({uniform({1, 2, 4, 3})}, make_attrs(A{.offset = {1, 0}, .h_w = {2, 2}}))}});
 }
 

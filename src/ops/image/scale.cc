@@ -73,7 +73,7 @@ std::vector<int64_t> places_of(const Taps& taps, const ScaledImage& image) {
 }
 
 template <class T>
-const auto* weights_of(const Taps& taps) noexcept {
+const auto* weights_as(const Taps& taps) noexcept {
   if constexpr (std::is_same_v<T, float>)
     return taps.weights.data();
   else
@@ -84,7 +84,7 @@ const auto* weights_of(const Taps& taps) noexcept {
 template <int kCount, int64_t kChannels, class T, class Row>
 void across(const T* row, const ScaledImage& image, const Taps& taps, const int64_t* place, Row* to) {
   const int64_t channels = kChannels == 0 ? image.channels : kChannels;
-  const auto* weight = weights_of<T>(taps);
+  const auto* weight = weights_as<T>(taps);
   for (int64_t x = 0; x < image.out_width; ++x, place += kCount, weight += kCount)
     for (int64_t c = 0; c < channels; ++c) {
       std::conditional_t<std::is_same_v<T, float>, float, int> sum = 0;
@@ -159,7 +159,7 @@ void interpolate(const T* from, T* to, const ScaledImage& image, Interpolation i
         }
         needed[static_cast<size_t>(k)] = slots[slot].data();
       }
-      down<kCount>(needed, weights_of<T>(rows) + y * kCount, out_row, to + y * out_row);
+      down<kCount>(needed, weights_as<T>(rows) + y * kCount, out_row, to + y * out_row);
     }
   });
 }

@@ -31,7 +31,7 @@ Inverse inverse_of(const AffineMap& map) {
 
 // Weights of count * count neighbours for each of kPlaces * kPlaces places within a pixel, those of a place together.
 // They add up to one: what rounding leaves goes to a weight of the middle.
-std::vector<int> weights_of(int count) {
+std::vector<int> weight_table(int count) {
   std::array<std::array<float, kMostTaps>, kPlaces> along;
   for (int i = 0; i < kPlaces; ++i)
     tap_weights(count, static_cast<float>(i) / kPlaces, along[static_cast<size_t>(i)].data());
@@ -61,7 +61,7 @@ std::vector<int> weights_of(int count) {
 }
 
 // The image and how it is read at any place.
-struct Source {
+struct WarpSource {
   const Picture& image;
   int count;
   std::vector<int> weights;
@@ -102,7 +102,7 @@ void warp(Picture& image, const AffineMap& map, int64_t height, int64_t width, I
   check_target(image, height, width);
   const Inverse to = inverse_of(map);
   const int count = tap_count(interpolation);
-  const Source source{image, count, weights_of(count), outside};
+  const WarpSource source{image, count, weight_table(count), outside};
   constexpr int64_t kRounding = 1 << (kStepBits - kPlaceBits - 1);
   const auto to_pixel_and_place = [](int64_t step) {
     const int64_t place = step >> (kStepBits - kPlaceBits);

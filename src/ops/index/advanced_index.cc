@@ -53,8 +53,6 @@ std::vector<NDArray> with_indices(NDArray array, const Gradient& g, size_t first
   return inputs;
 }
 
-int64_t item(const Tensor& tensor) { return static_cast<int64_t>(item_size(tensor.dtype)); }
-
 std::vector<NDArray> inputs_from(std::span<const NDArray> all, size_t first) {
   return {all.begin() + static_cast<int64_t>(first), all.end()};
 }
@@ -80,7 +78,7 @@ OpDef advanced_index() {
        .kernel =
            [](KernelContext& c, const AdvancedIndexAttrs& a) {
              gather(Selection(c.name(), c.input(0).shape, a.axes, index_tensors(c, 1)), c.input(0).data,
-                    c.output(0).data, item(c.input(0)));
+                    c.output(0).data, item_bytes(c.input(0)));
            },
        .gradient =
            [](Gradient& g, const AdvancedIndexAttrs& a) {
@@ -113,7 +111,7 @@ OpDef advanced_index_add() {
            [](KernelContext& c, const AdvancedIndexAddAttrs& a) {
              const Tensor& to = c.output(0);
              const Selection selection(c.name(), a.shape, a.axes, index_tensors(c, 1));
-             std::memset(to.data, 0, static_cast<size_t>(to.size * item(to)));
+             std::memset(to.data, 0, static_cast<size_t>(to.size * item_bytes(to)));
              scatter_add(selection, c.input(0), to);
            },
        .gradient =
@@ -157,7 +155,7 @@ OpDef advanced_index_put() {
              const Shape selected = advanced_index_shape(data.shape, a.axes, index_shape);
              const void* values = value.data;
              if (value.shape != selected) {
-               void* whole = c.workspace(static_cast<size_t>(element_count(selected) * item(value)));
+               void* whole = c.workspace(static_cast<size_t>(element_count(selected) * item_bytes(value)));
                const Strides packed = contiguous_strides(value.shape);
                Strides strides(selected.size(), 0);
                const size_t lead = selected.size() - value.shape.size();
@@ -165,7 +163,7 @@ OpDef advanced_index_put() {
                strided_copy(whole, contiguous_strides(selected), value.data, strides, selected, value.dtype);
                values = whole;
              }
-             scatter(selection, values, data.data, item(data));
+             scatter(selection, values, data.data, item_bytes(data));
            },
        .mutates = 1,
        .samples = assignments()});

@@ -47,7 +47,7 @@ void check_shapes(const Infer& i, const Shape& shape, const Shape& indices, int6
             to_string(shape), axis, to_string(indices));
 }
 
-int64_t axis_of(const char* name, const Shape& shape, int64_t axis) {
+int64_t checked_axis(const char* name, const Shape& shape, int64_t axis) {
   return normalize_axis(axis, static_cast<int64_t>(shape.size()), name);
 }
 
@@ -62,14 +62,14 @@ OpDef take_along_axis() {
        .inputs = {"data", "indices"},
        .infer =
            [](Infer& i, const AlongAttrs& a) {
-             check_shapes(i, i.shape(0), i.shape(1), axis_of(i.name(), i.shape(0), a.axis));
+             check_shapes(i, i.shape(0), i.shape(1), checked_axis(i.name(), i.shape(0), a.axis));
              i.output(i.shape(1), i.dtype(0));
            },
        .kernel =
            [](KernelContext& c, const AlongAttrs& a) {
              const Tensor& data = c.input(0);
              dispatch_size(data.dtype, [&]<class T>() {
-               for_each_place(c.name(), data.shape, axis_of(c.name(), data.shape, a.axis), c.input(1),
+               for_each_place(c.name(), data.shape, checked_axis(c.name(), data.shape, a.axis), c.input(1),
                               [&](int64_t at, int64_t k) { c.output(0).as<T>()[k] = data.as<T>()[at]; });
              });
            },
@@ -93,7 +93,7 @@ OpDef put_along_axis() {
        .inputs = {"values", "indices"},
        .infer =
            [](Infer& i, const PutAttrs& a) {
-             check_shapes(i, a.shape, i.shape(1), axis_of(i.name(), a.shape, a.axis));
+             check_shapes(i, a.shape, i.shape(1), checked_axis(i.name(), a.shape, a.axis));
              i.output(a.shape, i.dtype(0));
            },
        .kernel =
@@ -102,7 +102,7 @@ OpDef put_along_axis() {
              std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
              if (values.size == 0) return;
              dispatch_size(to.dtype, [&]<class T>() {
-               for_each_place(c.name(), a.shape, axis_of(c.name(), a.shape, a.axis), c.input(1),
+               for_each_place(c.name(), a.shape, checked_axis(c.name(), a.shape, a.axis), c.input(1),
                               [&](int64_t at, int64_t k) { to.as<T>()[at] = values.as<T>()[k]; });
              });
            },

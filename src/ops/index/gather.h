@@ -37,6 +37,8 @@ struct Selection {
   }
 };
 
+inline int64_t item_bytes(const Tensor& tensor) { return static_cast<int64_t>(item_size(tensor.dtype)); }
+
 // result = data[selection]
 void gather(const Selection& selection, const void* data, void* result, int64_t item_size);
 // data[selection] = values; where places coincide the last one stays.

@@ -15,8 +15,6 @@ struct ShapeAttrs {
   static constexpr auto kFields = fields(field(&ShapeAttrs::shape, "shape", "Shape of the result.").required());
 };
 
-int64_t item(const Tensor& tensor) { return static_cast<int64_t>(item_size(tensor.dtype)); }
-
 // Of gathering from `data` at `indices` (depth, ...).
 Shape gathered_shape(const Infer& i, const Shape& data, const Shape& indices) {
   i.require(
@@ -51,7 +49,7 @@ OpDef gather_nd() {
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
              gather(Selection::at_coordinates(c.name(), c.input(0).shape, c.input(1)), c.input(0).data,
-                    c.output(0).data, item(c.input(0)));
+                    c.output(0).data, item_bytes(c.input(0)));
            },
        .gradient =
            [](Gradient& g, const NoAttrs&) {
@@ -87,11 +85,11 @@ OpDef scatter_operator(const char* name, std::vector<std::string> python, const 
                                     const Tensor& to = c.output(0);
                                     const Selection selection =
                                         Selection::at_coordinates(c.name(), a.shape, c.input(1));
-                                    std::memset(to.data, 0, static_cast<size_t>(to.size * item(to)));
+                                    std::memset(to.data, 0, static_cast<size_t>(to.size * item_bytes(to)));
                                     if (add)
                                       scatter_add(selection, c.input(0), to);
                                     else
-                                      scatter(selection, c.input(0).data, to.data, item(to));
+                                      scatter(selection, c.input(0).data, to.data, item_bytes(to));
                                   },
                               .gradient = scatter_gradient,
                               .saves_inputs = 1u << 1,
@@ -120,8 +118,8 @@ OpDef scatter_set_nd() {
            [](KernelContext& c, const ShapeAttrs&) {
              const Tensor& to = c.output(0);
              const Selection selection = Selection::at_coordinates(c.name(), to.shape, c.input(2));
-             std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size * item(to)));
-             scatter(selection, c.input(1).data, to.data, item(to));
+             std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size * item_bytes(to)));
+             scatter(selection, c.input(1).data, to.data, item_bytes(to));
            },
        .gradient =
            [](Gradient& g, const ShapeAttrs& a) {

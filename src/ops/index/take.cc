@@ -35,12 +35,12 @@ void infer_take(Infer& i, const TakeAttrs& a) {
          static_cast<double>(i.size(1)) * 4);
 }
 
-int64_t axis_of(const KernelContext& c, const Shape& shape, int64_t axis) {
+int64_t taken_axis(const KernelContext& c, const Shape& shape, int64_t axis) {
   return normalize_axis(axis, static_cast<int64_t>(shape.size()), c.name());
 }
 
 void take_kernel(KernelContext& c, const TakeAttrs& a) {
-  const int64_t axis = axis_of(c, c.input(0).shape, a.axis);
+  const int64_t axis = taken_axis(c, c.input(0).shape, a.axis);
   const IndexSpace space = IndexSpace::along(c.input(0).shape, axis);
   gather_slices(c.input(0).data, c.output(0).data, space,
                 read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis),
@@ -124,7 +124,7 @@ OpDef backward_take() {
            },
        .kernel =
            [](KernelContext& c, const BackwardTakeAttrs& a) {
-             const int64_t axis = axis_of(c, a.shape, a.axis);
+             const int64_t axis = taken_axis(c, a.shape, a.axis);
              const IndexSpace space = IndexSpace::along(a.shape, axis);
              scatter_add_slices(c.input(0), c.output(0), space,
                                 read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));

@@ -120,10 +120,6 @@ Raises MXNetError when shapes or dtypes do not fit.)",
   });
 }
 
-NDArray reshaped_to(const NDArray& array, Shape shape) {
-  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
-}
-
 OpDef matmul() {
   return general<NoAttrs>({
       .name = "_npi_matmul",

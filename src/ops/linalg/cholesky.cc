@@ -73,7 +73,7 @@ void infer_square(Infer& i, double flops_factor) {
   i.cost(stack_cost(s.count, cubed(flops_factor, s.rows)));
 }
 
-void factorize(KernelContext& c, const CholeskyAttrs& a) {
+void factorize_cholesky(KernelContext& c, const CholeskyAttrs& a) {
   const int n = stack_of(c.input(0).shape).rows;
   change_copies(c, cubed(1.0 / 3, n), [&]<class T>(T* matrix, int64_t k) {
     const int minor = lapack::potrf(seen(a.lower), n, matrix);
@@ -84,7 +84,7 @@ void factorize(KernelContext& c, const CholeskyAttrs& a) {
 }
 
 // B = potrf(A): dA = B^-T mirrored(B' dB) B^-1 / 2, for lower factors; the other way round for upper ones.
-void factorize_back(Gradient& g, const CholeskyAttrs& a) {
+void cholesky_back(Gradient& g, const CholeskyAttrs& a) {
   const NDArray& factor = g.output();
   const auto with_factor = [&](const char* op, const NDArray& x, bool right, bool transpose, double alpha) {
     return call(op, {factor, x},
@@ -109,8 +109,8 @@ names is read. The gradient is that of symmetric matrices. Raises MXNetError for
 result is waited for, for a matrix that is not positive definite.)",
        .inputs = {"A"},
        .infer = [](Infer& i, const CholeskyAttrs&) { infer_square(i, 1.0 / 3); },
-       .kernel = factorize,
-       .gradient = factorize_back,
+       .kernel = factorize_cholesky,
+       .gradient = cholesky_back,
        .own_gradient = true,
        .saves_inputs = kNothing,
        .saves_outputs = 1,
@@ -128,8 +128,8 @@ for, for a matrix that is not positive definite.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .infer = [](Infer& i, const NoAttrs&) { infer_square(i, 1.0 / 3); },
-                    .kernel = [](KernelContext& c, const NoAttrs&) { factorize(c, {}); },
-                    .gradient = [](Gradient& g, const NoAttrs&) { factorize_back(g, {}); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { factorize_cholesky(c, {}); },
+                    .gradient = [](Gradient& g, const NoAttrs&) { cholesky_back(g, {}); },
                     .own_gradient = true,
                     .saves_inputs = kNothing,
                     .saves_outputs = 1,

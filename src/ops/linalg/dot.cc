@@ -20,7 +20,7 @@ struct Contraction {
   Shape result;
 };
 
-Contraction contract(const Infer& i, size_t a_axis, size_t b_axis) {
+Contraction contraction_of(const Infer& i, size_t a_axis, size_t b_axis) {
   const Shape &a = i.shape(0), &b = i.shape(1);
   Contraction c;
   c.k = a[a_axis];
@@ -45,7 +45,8 @@ void infer_dot(Infer& i, const DotAttrs& a) {
   i.require(!i.shape(0).empty() && !i.shape(1).empty(), ErrorKind::kRuntime,
             "arrays of at least one axis are needed, got shapes {} and {}", to_string(i.shape(0)),
             to_string(i.shape(1)));
-  Contraction c = contract(i, a.transpose_a ? 0 : i.shape(0).size() - 1, a.transpose_b ? i.shape(1).size() - 1 : 0);
+  Contraction c =
+      contraction_of(i, a.transpose_a ? 0 : i.shape(0).size() - 1, a.transpose_b ? i.shape(1).size() - 1 : 0);
   if (c.result.empty()) c.result = {1};
   i.output(c.result, i.dtype(0));
   set_gemm_cost(i, 1, c.m, c.n, c.k);
@@ -160,7 +161,7 @@ void infer_np_dot(Infer& i, const NoAttrs&) {
     c.m = i.size(0);
     c.n = i.size(1);
   } else {
-    c = contract(i, a.size() - 1, np_axis(b));
+    c = contraction_of(i, a.size() - 1, np_axis(b));
   }
   i.output(c.result, i.dtype(0));
   set_gemm_cost(i, 1, c.m, c.n, c.k);

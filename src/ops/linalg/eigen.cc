@@ -35,7 +35,7 @@ void infer_eigen(Infer& i, bool vectors_first) {
 // --- symmetric matrices ----------------------------------------------------------------------------------------------
 
 // The eigenvectors that LAPACK leaves in columns are rows here.
-void decompose(KernelContext& c) {
+void decompose_symmetric(KernelContext& c) {
   const Tensor &in = c.input(0), &vectors = c.output(0), &values = c.output(1);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -57,7 +57,7 @@ void decompose(KernelContext& c) {
 }
 
 // dA = U' Y U, Y being symmetric: dL on the diagonal, (X_ij - X_ji) / (2 (L_i - L_j)) below it, X = dU U'.
-void decompose_back(Gradient& g) {
+void symmetric_back(Gradient& g) {
   const NDArray &u = g.output(0), &l = g.output(1);
   NDArray inner;
   if (g.has_head(1)) inner = call("_linalg_makediag", {g.head(1)});
@@ -81,22 +81,22 @@ matrices, and needs eigenvalues that differ where it comes from U. Raises MXNetE
                     .inputs = {"A"},
                     .outputs = 2,
                     .infer = [](Infer& i, const NoAttrs&) { infer_eigen(i, true); },
-                    .kernel = [](KernelContext& c, const NoAttrs&) { decompose(c); },
-                    .gradient = [](Gradient& g, const NoAttrs&) { decompose_back(g); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { decompose_symmetric(c); },
+                    .gradient = [](Gradient& g, const NoAttrs&) { symmetric_back(g); },
                     .own_gradient = true,
                     .saves_inputs = kNothing,
                     .saves_outputs = 3,
                     .samples = {uniform({2, 3, 3}), uniform({2, 0, 0})}});
 }
 
-struct TriangleAttrs {
+struct UploAttrs {
   std::string UPLO = "L";
   static constexpr auto kFields =
-      fields(field(&TriangleAttrs::UPLO, "UPLO", "Which triangle is read: the lower or the upper one.").one_of("L|U"));
+      fields(field(&UploAttrs::UPLO, "UPLO", "Which triangle is read: the lower or the upper one.").one_of("L|U"));
 };
 
 // U and L of syevd for the triangle that `a` names.
-std::vector<NDArray> decomposed(const char* name, const NDArray& array, const TriangleAttrs& a) {
+std::vector<NDArray> decomposed(const char* name, const NDArray& array, const UploAttrs& a) {
   const NDArray matrices = cast_to(array, common_real(name, {&array, 1}));
   check(matrices.ndim() >= 2, ErrorKind::kRuntime, "{}: matrices are needed, in at least two dimensions, got shape {}",
         name, to_string(matrices.shape()));
@@ -106,7 +106,7 @@ std::vector<NDArray> decomposed(const char* name, const NDArray& array, const Tr
 }
 
 OpDef eigh() {
-  return general<TriangleAttrs>(
+  return general<UploAttrs>(
       {.name = "_npi_eigh",
        .python = {"np.linalg.eigh"},
        .doc = R"(Eigenvalues and eigenvectors of symmetric matrices.
@@ -119,16 +119,16 @@ matrices. Raises MXNetError for other shapes and for float16.)",
        .np_inputs = {"a"},
        .outputs = 2,
        .result_dtype = real_result,
-       .compose = [](std::span<const NDArray> in, const TriangleAttrs& a) -> std::vector<NDArray> {
+       .compose = [](std::span<const NDArray> in, const UploAttrs& a) -> std::vector<NDArray> {
          const std::vector<NDArray> found = decomposed("linalg.eigh", in[0], a);
          return {found[1], transposed(found[0])};
        },
        .own_gradient = true,
-       .samples = {uniform({2, 3, 3}), Sample({uniform({3, 3})}, make_attrs(TriangleAttrs{.UPLO = "U"}))}});
+       .samples = {uniform({2, 3, 3}), Sample({uniform({3, 3})}, make_attrs(UploAttrs{.UPLO = "U"}))}});
 }
 
 OpDef eigvalsh() {
-  return general<TriangleAttrs>(
+  return general<UploAttrs>(
       {.name = "_npi_eigvalsh",
        .python = {"np.linalg.eigvalsh"},
        .doc = R"(Eigenvalues of symmetric matrices, in ascending order.
@@ -139,11 +139,11 @@ and for float16.)",
        .inputs = {"A"},
        .np_inputs = {"a"},
        .result_dtype = real_result,
-       .compose = [](std::span<const NDArray> in, const TriangleAttrs& a) -> std::vector<NDArray> {
+       .compose = [](std::span<const NDArray> in, const UploAttrs& a) -> std::vector<NDArray> {
          return {decomposed("linalg.eigvalsh", in[0], a)[1]};
        },
        .own_gradient = true,
-       .samples = {uniform({2, 3, 3}), Sample({uniform({3, 3})}, make_attrs(TriangleAttrs{.UPLO = "U"}))}});
+       .samples = {uniform({2, 3, 3}), Sample({uniform({3, 3})}, make_attrs(UploAttrs{.UPLO = "U"}))}});
 }
 
 // --- other matrices --------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "ops/linalg/dot.h"
+#include "ops/linalg/matrix.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -110,10 +111,6 @@ class Parser {
   std::string text_, inputs_;
   std::optional<std::string> output_;
 };
-
-NDArray reshaped_to(const NDArray& array, Shape shape) {
-  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
-}
 
 // One axis for every label: a label that appears twice stands for the diagonal.
 Term with_distinct_labels(Term term) {

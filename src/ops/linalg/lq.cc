@@ -9,7 +9,7 @@
 namespace headrace {
 namespace {
 
-void infer(Infer& i) {
+void infer_lq(Infer& i) {
   expect_matrices(i);
   const Shape& shape = i.shape(0);
   const Stack s = stack_of(shape);
@@ -23,7 +23,7 @@ void infer(Infer& i) {
 }
 
 // LAPACK sees A': its Q R is (L Q)'.
-void factorize(KernelContext& c) {
+void factorize_lq(KernelContext& c) {
   const Tensor &in = c.input(0), &q = c.output(0), &l = c.output(1);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -46,7 +46,7 @@ void factorize(KernelContext& c) {
 }
 
 // dA = L^-T (dQ + M Q), M being symmetric with the lower triangle of L' dL - dQ Q'.
-void factorize_back(Gradient& g) {
+void lq_back(Gradient& g) {
   const NDArray &q = g.output(0), &l = g.output(1);
   const NDArray dq = head_or_zeros(g, 0), dl = head_or_zeros(g, 1);
   const NDArray inner =
@@ -67,9 +67,9 @@ The matrices (..., m, n), m <= n, are in the last two axes, of float32 or float6
 m, m). The signs of L's diagonal are as LAPACK leaves them. Raises MXNetError for other shapes and dtypes.)",
                      .inputs = {"A"},
                      .outputs = 2,
-                     .infer = [](Infer& i, const NoAttrs&) { infer(i); },
-                     .kernel = [](KernelContext& c, const NoAttrs&) { factorize(c); },
-                     .gradient = [](Gradient& g, const NoAttrs&) { factorize_back(g); },
+                     .infer = [](Infer& i, const NoAttrs&) { infer_lq(i); },
+                     .kernel = [](KernelContext& c, const NoAttrs&) { factorize_lq(c); },
+                     .gradient = [](Gradient& g, const NoAttrs&) { lq_back(g); },
                      .saves_inputs = kNothing,
                      .saves_outputs = 3,
                      .samples = {uniform({2, 2, 3}), uniform({3, 3}), uniform({2, 0, 3})}})};

@@ -36,11 +36,15 @@ void require_same_dtype(const Infer& i) {
             dtype_name(i.dtype(0)), dtype_name(i.dtype(1)));
 }
 
+NDArray reshaped_to(const NDArray& array, Shape shape) {
+  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
+}
+
 NDArray matrix_of(const NDArray& array, int64_t rows, int64_t columns) {
   if (rows < 0) rows = columns == 0 ? 0 : array.size() / columns;
   if (columns < 0) columns = rows == 0 ? 0 : array.size() / rows;
   Shape shape{rows, columns};
-  return array.shape() == shape ? array : call("_reshape_to", {array}, {{"shape", shape}});
+  return array.shape() == shape ? array : reshaped_to(array, std::move(shape));
 }
 
 namespace {
@@ -60,7 +64,7 @@ void set_product(Gradient& g, size_t i, const NDArray& a, const NDArray& b, bool
   if (shape.size() == 2) {
     g.set(i, dot_op(), make_attrs(DotAttrs{transpose_a, transpose_b}), inputs);
   } else {
-    g.set(i, call("_reshape_to", {product(a, b, transpose_a, transpose_b)}, {{"shape", shape}}));
+    g.set(i, reshaped_to(product(a, b, transpose_a, transpose_b), shape));
   }
 }
 

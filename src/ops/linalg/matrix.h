@@ -19,6 +19,8 @@ MatrixStack transposed(const MatrixStack& matrix);
 // Raises unless both inputs hold numbers of one dtype.
 void require_same_dtype(const Infer& i);
 
+// The elements in another shape: a view where strides allow it.
+NDArray reshaped_to(const NDArray& array, Shape shape);
 // The arrays as a two-dimensional view (or copy): (rows, columns), -1 inferred from the size.
 NDArray matrix_of(const NDArray& array, int64_t rows, int64_t columns);
 NDArray product(const NDArray& a, const NDArray& b, bool transpose_a = false, bool transpose_b = false);

@@ -15,7 +15,7 @@ namespace {
 
 double flops_of(const Stack& s) { return 20.0 * s.rows * static_cast<double>(s.size()); }
 
-void infer(Infer& i) {
+void infer_singular(Infer& i) {
   expect_matrices(i);
   const Shape& shape = i.shape(0);
   const Stack s = stack_of(shape);
@@ -44,7 +44,7 @@ void choose_signs(T* u, T* v, const Stack& s) {
 }
 
 // A = U diag(L) V. LAPACK sees A' = V' diag(L) U', whose left vectors, in columns, are the rows of V.
-void decompose(KernelContext& c) {
+void decompose_singular(KernelContext& c) {
   const Tensor& in = c.input(0);
   const Stack s = stack_of(in.shape);
   if (s.size() == 0) return;
@@ -74,7 +74,7 @@ NDArray on_new_axis(const NDArray& array, int64_t axis) { return call("expand_di
 // The gradient that comes from U and V, between U and V: L^-1 dV and dU' U meet in the plane of each pair of vectors.
 // With G = L^-1 dV and X = G V' diag(L) + dU' U, the pair i < j has E_ij = (X_ij - X_ji) / ((L_i - L_j) (L_i + L_j)),
 // the same for (j, i); dA = U ((E diag(L) + diag(dL) - diag(G V')) V + G).
-void decompose_back(Gradient& g) {
+void singular_back(Gradient& g) {
   const NDArray &u = g.output(0), &l = g.output(1), &v = g.output(2);
   if (v.size() == 0) return g.set(0, zeros_like(v));
   NDArray diagonal = g.has_head(1) ? g.head(1) : NDArray();
@@ -106,9 +106,9 @@ U or V. Raises MXNetError for other shapes and dtypes.)",
                     .inputs = {"A"},
                     .np_inputs = {"a"},
                     .outputs = 3,
-                    .infer = [](Infer& i, const NoAttrs&) { infer(i); },
-                    .kernel = [](KernelContext& c, const NoAttrs&) { decompose(c); },
-                    .gradient = [](Gradient& g, const NoAttrs&) { decompose_back(g); },
+                    .infer = [](Infer& i, const NoAttrs&) { infer_singular(i); },
+                    .kernel = [](KernelContext& c, const NoAttrs&) { decompose_singular(c); },
+                    .gradient = [](Gradient& g, const NoAttrs&) { singular_back(g); },
                     .saves_inputs = kNothing,
                     .saves_outputs = 7,
                     .samples = {uniform({2, 2, 3}), uniform({3, 3}), uniform({2, 0, 3})}});

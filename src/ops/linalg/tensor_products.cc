@@ -28,10 +28,6 @@ struct CountAttrs {
       fields(field(&CountAttrs::num_args, "num_args", "Number of arrays; follows from the call.").counts_inputs());
 };
 
-NDArray reshaped_to(const NDArray& array, Shape shape) {
-  return call("_reshape_to", {array}, {{"shape", std::move(shape)}});
-}
-
 // `array` as a matrix whose rows are the axes not in `summed` and whose columns are those in `summed`, or the reverse.
 NDArray contraction_matrix(const NDArray& array, const Shape& summed, bool summed_first, Shape& kept) {
   Shape order;

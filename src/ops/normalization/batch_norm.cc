@@ -54,7 +54,7 @@ struct SyncBatchNormAttrs {
 // Parameters and statistics beside data of this dtype.
 DType dtype_of_parameters(DType data) { return data == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
-void infer_core(Infer& i, const BatchNormCore& a) {
+void infer_batch_core(Infer& i, const BatchNormCore& a) {
   const Shape& shape = i.shape(0);
   const auto axis = static_cast<size_t>(normalize_axis(a.axis, static_cast<int64_t>(shape.size()), "BatchNorm"));
   i.require(is_floating(i.dtype(0)), ErrorKind::kType, "data must hold floats, got {}; convert it with astype",
@@ -94,7 +94,7 @@ struct Composed {
   static NDArray minus(const NDArray& a, const NDArray& b) { return call("broadcast_sub", {a, b}); }
 };
 
-void composed_gradient(Gradient& g, const BatchNormCore& a, int64_t axis, bool through_statistics) {
+void composed_batch_gradient(Gradient& g, const BatchNormCore& a, int64_t axis, bool through_statistics) {
   const Composed o(g, axis);
   NDArray x = cast_to(g.input(0), o.dtype), dy = cast_to(g.head(), o.dtype), centered, scale;
   if (through_statistics) {
@@ -126,7 +126,7 @@ void composed_gradient(Gradient& g, const BatchNormCore& a, int64_t axis, bool t
 void core_gradient(Gradient& g, const BatchNormCore& a, bool through_statistics) {
   if (!g.has_head(0)) return;  // the statistics pass no gradient on
   const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(g.input(0).ndim()), "BatchNorm");
-  if (thread_state().recording) return composed_gradient(g, a, axis, through_statistics);
+  if (thread_state().recording) return composed_batch_gradient(g, a, axis, through_statistics);
   static const OpDef& backward = find_op("_backward_BatchNorm");
   const NDArray inputs[] = {g.head(), g.input(0), g.input(1), g.input(2), g.output(1), g.output(2)};
   const BatchNormBack attrs{axis, a.fix_gamma, through_statistics, a.activation};
@@ -135,12 +135,12 @@ void core_gradient(Gradient& g, const BatchNormCore& a, bool through_statistics)
     if (g.wants(i)) g.set(i, gradients[i]);
 }
 
-OpDef core(const char* name, const char* doc, bool training) {
+OpDef batch_core(const char* name, const char* doc, bool training) {
   return {.name = name,
           .doc = doc,
           .inputs = {"data", "gamma", "beta", "moving_mean", "moving_var"},
           .outputs = 3,
-          .infer = infer_core,
+          .infer = infer_batch_core,
           .kernel = training ? batch_norm_train : batch_norm_predict,
           .gradient = [training](Gradient& g, const BatchNormCore& a) { core_gradient(g, a, training); },
           .saves_inputs = 0b00111,
@@ -159,20 +159,22 @@ std::vector<Sample> core_samples() {
 }
 
 OpDef training_core() {
-  auto parts = core("_batch_norm_train",
-                    "Batch normalisation with the statistics of the batch, which go into the moving statistics. Gives "
-                    "the result, the mean and 1 / sqrt(variance + eps).",
-                    true);
+  auto parts =
+      batch_core("_batch_norm_train",
+                 "Batch normalisation with the statistics of the batch, which go into the moving statistics. Gives "
+                 "the result, the mean and 1 / sqrt(variance + eps).",
+                 true);
   parts.mutates = 0b11010;
   parts.samples = core_samples();
   return general<BatchNormCore>(std::move(parts));
 }
 
 OpDef predicting_core() {
-  auto parts = core("_batch_norm_predict",
-                    "Batch normalisation with the moving statistics. Gives the result, the mean and 1 / sqrt(variance "
-                    "+ eps).",
-                    false);
+  auto parts =
+      batch_core("_batch_norm_predict",
+                 "Batch normalisation with the moving statistics. Gives the result, the mean and 1 / sqrt(variance "
+                 "+ eps).",
+                 false);
   parts.own_gradient = true;
   parts.samples = core_samples();
   return general<BatchNormCore>(std::move(parts));
@@ -233,7 +235,7 @@ std::vector<Sample> back_samples() {
           Sample(arrays({4, 3}), make_attrs(BatchNormBack{.through_statistics = false, .activation = "relu"}))};
 }
 
-OpDef backward_core() {
+OpDef batch_core_backward() {
   return general<BatchNormBack>({.name = "_backward_BatchNorm",
                                  .doc = "Gradients of batch normalisation: of data, gamma and beta.",
                                  .inputs = {"gradient", "data", "gamma", "beta", "mean", "inverse_deviation"},
@@ -341,7 +343,7 @@ Operators batch_norm_operators() {
   return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
           sync_batch_norm(),      training_core(),
           affine_of_statistics(), predicting_core(),
-          backward_core()};
+          batch_core_backward()};
 }
 
 }  // namespace headrace

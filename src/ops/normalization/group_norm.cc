@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-void infer_core(Infer& i, const GroupNormCore& a) {
+void infer_group_core(Infer& i, const GroupNormCore& a) {
   const Shape& shape = i.shape(0);
   i.require(shape.size() >= 3, ErrorKind::kRuntime,
             "data must have at least 3 dimensions (batch, channels, ...), got shape {}", to_string(shape));
@@ -30,7 +30,7 @@ void infer_core(Infer& i, const GroupNormCore& a) {
 }
 
 // Gradients out of operators that can be differentiated again.
-void composed_gradient(Gradient& g, const GroupNormCore& a) {
+void composed_group_gradient(Gradient& g, const GroupNormCore& a) {
   const NDArray &data = g.input(0), &gamma = g.input(1);
   const int64_t batch = data.shape()[0], groups = a.num_groups, length = data.size() / (batch * groups);
   const auto rows = [&](const NDArray& v) {
@@ -53,7 +53,7 @@ void composed_gradient(Gradient& g, const GroupNormCore& a) {
 
 void gradient(Gradient& g, const GroupNormCore& a) {
   if (!g.has_head(0)) return;  // the statistics pass no gradient on
-  if (thread_state().recording && g.input(0).size() > 0) return composed_gradient(g, a);
+  if (thread_state().recording && g.input(0).size() > 0) return composed_group_gradient(g, a);
   static const OpDef& backward = find_op("_backward_GroupNorm");
   const NDArray inputs[] = {g.head(), g.input(0), g.input(1), g.output(1), g.output(2)};
   std::vector<NDArray> gradients = invoke_all(backward, backward.default_attrs, inputs);
@@ -61,13 +61,13 @@ void gradient(Gradient& g, const GroupNormCore& a) {
     if (g.wants(i)) g.set(i, gradients[i]);
 }
 
-OpDef core() {
+OpDef group_core() {
   return general<GroupNormCore>(
       {.name = "_group_norm",
        .doc = "Group normalisation. Gives the result, the mean and sqrt(variance + eps) of each instance and group.",
        .inputs = {"data", "gamma", "beta"},
        .outputs = 3,
-       .infer = infer_core,
+       .infer = infer_group_core,
        .kernel = group_norm_forward,
        .gradient = gradient,
        .own_gradient = true,
@@ -77,7 +77,7 @@ OpDef core() {
            Sample({uniform({2, 4, 3}), uniform({2}), uniform({2})}, make_attrs(GroupNormCore{.num_groups = 2}))}});
 }
 
-OpDef backward_core() {
+OpDef group_core_backward() {
   return general({.name = "_backward_GroupNorm",
                   .doc = "Gradients of group normalisation: of data, gamma and beta.",
                   .inputs = {"gradient", "data", "gamma", "mean", "deviation"},
@@ -176,6 +176,6 @@ OpDef instance_norm() {
 
 }  // namespace
 
-Operators group_norm_operators() { return {group_norm(), instance_norm(), core(), backward_core()}; }
+Operators group_norm_operators() { return {group_norm(), instance_norm(), group_core(), group_core_backward()}; }
 
 }  // namespace headrace

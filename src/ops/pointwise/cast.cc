@@ -36,7 +36,7 @@ OpDef cast(std::string name, std::vector<std::string> aliases, std::vector<std::
   return op;
 }
 
-OpDef identity(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
+OpDef copy_operator(std::string name, std::vector<std::string> aliases, std::vector<std::string> python) {
   return pointwise({.op = {.name = std::move(name),
                            .aliases = std::move(aliases),
                            .python = std::move(python),
@@ -102,9 +102,10 @@ Operators cast_operators() {
   Operators operators;
   operators.push_back(cast("Cast", {"cast", "_npx_cast", "_npi_cast"}, {"nd.Cast", "nd.cast", "npx.cast"}));
   operators.push_back(cast("amp_cast", {}, {"nd.amp_cast"}));
-  operators.push_back(identity("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));
-  operators.push_back(identity("_np_copy", {}, {"np.copy"}));
-  operators.push_back(identity("_npi_positive", {}, {"np.positive"}));
+  operators.push_back(
+      copy_operator("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));
+  operators.push_back(copy_operator("_np_copy", {}, {"np.copy"}));
+  operators.push_back(copy_operator("_npi_positive", {}, {"np.positive"}));
   operators.push_back(gradient_sum());
   operators.push_back(multicast());
   return operators;

@@ -12,22 +12,22 @@
 namespace headrace {
 namespace {
 
-PointwiseSpec identity(std::string name, std::vector<std::string> python, const char* doc) {
+PointwiseSpec identity_spec(std::string name, std::vector<std::string> python, const char* doc) {
   return {.op = {.name = std::move(name), .python = std::move(python), .doc = doc, .samples = {uniform({2, 3})}},
           .formula = [](Expr x) { return x; }};
 }
 
 OpDef block_gradient() {
-  auto spec = identity("BlockGrad", {"nd.BlockGrad", "nd.stop_gradient", "npx.stop_gradient"},
-                       "A copy of the array through which no gradient flows.");
+  auto spec = identity_spec("BlockGrad", {"nd.BlockGrad", "nd.stop_gradient", "npx.stop_gradient"},
+                            "A copy of the array through which no gradient flows.");
   spec.op.aliases = {"stop_gradient"};
   spec.op.zero_gradient = true;
   return pointwise(std::move(spec));
 }
 
 OpDef make_loss() {
-  OpDef op = pointwise(identity("make_loss", {"nd.make_loss"},
-                                "A copy of the array whose gradient is 1, whatever the gradient of the result."));
+  OpDef op = pointwise(identity_spec("make_loss", {"nd.make_loss"},
+                                     "A copy of the array whose gradient is 1, whatever the gradient of the result."));
   op.gradient = [](Gradient& g, const Attrs&) { g.set(0, ones_like(g.input(0))); };
   op.own_gradient = true;
   op.array_names = {.outputs = {"loss"}};

@@ -33,7 +33,7 @@ onednn::Key key_of(const PoolingProblem& p, int threads) {
 }
 
 memory::desc given(const Image& image) { return *onednn::describe(image.shape, image.strides, image.dtype); }
-memory::desc channels_last(const Image& image) {
+memory::desc channels_last_desc(const Image& image) {
   return *onednn::describe(image.shape, channels_last_strides(image.shape), image.dtype);
 }
 
@@ -43,7 +43,7 @@ struct Request {
   dnnl::primitive_attr attributes;
   dnnl::algorithm algorithm = dnnl::algorithm::pooling_max;
 
-  explicit Request(const PoolingProblem& p) : data(channels_last(p.data)), result(channels_last(p.result)) {
+  explicit Request(const PoolingProblem& p) : data(channels_last_desc(p.data)), result(channels_last_desc(p.result)) {
     const PoolWindow& w = p.window;
     for (size_t i = 0; i < w.kernel.size(); ++i) {
       kernel.push_back(w.kernel[i]);

@@ -46,7 +46,7 @@ float divergence(const Distribution& p, const Distribution& q) {
 }
 
 // What quantization to `bins` values makes of the counts: each value's share spread over what is not zero in p.
-Distribution quantized(const std::vector<int64_t>& counts, const Distribution& p, int64_t bins) {
+Distribution quantized_distribution(const std::vector<int64_t>& counts, const Distribution& p, int64_t bins) {
   const auto size = static_cast<int64_t>(counts.size());
   const int64_t merged = size / bins;
   Distribution q(counts.size(), 0);
@@ -71,7 +71,7 @@ float loss(const float* counts, int64_t bins, int64_t reach, int64_t quantized_b
     p[at] += counts[j];
     if (j > first && j < stop) inside[at] = static_cast<int64_t>(counts[j]);
   }
-  const Distribution q = smoothed(quantized(inside, p, quantized_bins));
+  const Distribution q = smoothed(quantized_distribution(inside, p, quantized_bins));
   const Distribution smooth = smoothed(p);
   return q.empty() || smooth.empty() ? std::numeric_limits<float>::infinity() : divergence(smooth, q);
 }

@@ -14,8 +14,6 @@ using Arrays = std::span<const NDArray>;
 
 NDArray copied(const NDArray& array) { return call("_copy", {array}); }
 
-SampleArray bytes(Shape shape) { return integers(std::move(shape), -128, 128, DType::kInt8); }
-
 struct SumAttrs {
   std::optional<double> min_calib_range = {}, max_calib_range = {};
   static constexpr auto kFields =

@@ -21,7 +21,7 @@ float largest_of(const Tensor& data) {
 }
 
 // The nearest number of -127 to 127.
-float quantized(float x, float multiplier) { return std::max<float>(saturated<int8_t>(x * multiplier), -127); }
+float quantized_number(float x, float multiplier) { return std::max<float>(saturated<int8_t>(x * multiplier), -127); }
 
 // Numbers of which `most` becomes 127.
 template <class T>
@@ -29,7 +29,7 @@ void quantize_to(const Tensor& data, float most, T* out) {
   const auto multiplier = static_cast<float>(127.0 / static_cast<double>(most));
   const auto* x = data.as<const float>();
   parallel_for(data.size, 4096, 2.0 * static_cast<double>(data.size), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(quantized(x[i], multiplier));
+    for (int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(quantized_number(x[i], multiplier));
   });
 }
 
@@ -157,36 +157,36 @@ OpDef take_weight() {
 
 // --- the layer ------------------------------------------------------------------------------------------------------
 
-struct DenseAttrs {
+struct IntgemmAttrs {
   int64_t num_hidden = 0;
   bool no_bias = false, flatten = true;
   std::string out_type = "float32";
-  static constexpr auto kFields =
-      fields(field(&DenseAttrs::num_hidden, "num_hidden", "Number of outputs per row.").required().between(1, kMostInt),
-             field(&DenseAttrs::no_bias, "no_bias", "Whether there is no bias."),
-             field(&DenseAttrs::flatten, "flatten",
-                   "Whether all axes of data but the first are one; otherwise the last axis alone is transformed."),
-             field(&DenseAttrs::out_type, "out_type", "dtype of the result; of float32 alone there is a scaling.")
-                 .one_of("float32|int32"));
+  static constexpr auto kFields = fields(
+      field(&IntgemmAttrs::num_hidden, "num_hidden", "Number of outputs per row.").required().between(1, kMostInt),
+      field(&IntgemmAttrs::no_bias, "no_bias", "Whether there is no bias."),
+      field(&IntgemmAttrs::flatten, "flatten",
+            "Whether all axes of data but the first are one; otherwise the last axis alone is transformed."),
+      field(&IntgemmAttrs::out_type, "out_type", "dtype of the result; of float32 alone there is a scaling.")
+          .one_of("float32|int32"));
 
   bool has_scaling() const { return out_type == "float32"; }
   size_t bias() const { return has_scaling() ? 3 : 2; }
   size_t input_count() const { return bias() + (no_bias ? 0 : 1); }
 };
 
-Shape result_shape(const Shape& data, const DenseAttrs& a) {
+Shape result_shape(const Shape& data, const IntgemmAttrs& a) {
   Shape result = a.flatten ? Shape{data[0]} : Shape(data.begin(), data.end() - 1);
   result.push_back(a.num_hidden);
   return result;
 }
 
-int64_t row_length(const Shape& data, const DenseAttrs& a) {
+int64_t row_length(const Shape& data, const IntgemmAttrs& a) {
   int64_t length = data.back();
   for (size_t k = 1; a.flatten && k + 1 < data.size(); ++k) length *= data[k];
   return length;
 }
 
-void infer_dense(Infer& i, const DenseAttrs& a) {
+void infer_intgemm(Infer& i, const IntgemmAttrs& a) {
   const Shape& data = i.shape(0);
   i.require(i.input_count() == a.input_count(), ErrorKind::kType,
             "{} arrays are needed with out_type={} and no_bias={}, got {}", a.input_count(), a.out_type, a.no_bias,
@@ -208,7 +208,7 @@ void infer_dense(Infer& i, const DenseAttrs& a) {
   i.cost(gemm_cost(DType::kFloat32, 1, element_count(result) / a.num_hidden, a.num_hidden, length));
 }
 
-void dense(KernelContext& c, const DenseAttrs& a) {
+void run_intgemm(KernelContext& c, const IntgemmAttrs& a) {
   const Tensor &data = c.input(0), &out = c.output(0);
   if (out.size == 0) return;
   const int64_t rows = out.size / a.num_hidden, length = data.size / rows;
@@ -241,7 +241,7 @@ void dense(KernelContext& c, const DenseAttrs& a) {
 
 OpDef fully_connected() {
   const SampleArray weight = integers({8, 64}, -127, 128, DType::kInt8);
-  return general<DenseAttrs>(
+  return general<IntgemmAttrs>(
       {.name = "_contrib_intgemm_fully_connected",
        .aliases = {"_npx_intgemm_fully_connected"},
        .python = shown_as("intgemm_fully_connected"),
@@ -252,12 +252,12 @@ OpDef fully_connected() {
            "int32. The gradient is zero. Raises MXNetError for arrays that do not fit.",
        .inputs = {"data", "weight", "scaling", "bias"},
        .optional_inputs = 2,
-       .input_name = [](const DenseAttrs& a, size_t i) -> std::string {
+       .input_name = [](const IntgemmAttrs& a, size_t i) -> std::string {
          return i == 2 && !a.has_scaling() ? "bias" : "";
        },
-       .input_count = [](const DenseAttrs& a) { return a.input_count(); },
+       .input_count = [](const IntgemmAttrs& a) { return a.input_count(); },
        .complete =
-           [](Completion& c, const DenseAttrs& a) {
+           [](Completion& c, const IntgemmAttrs& a) {
              if (c.is_known(0) && c.shape(0).size() >= 2) {
                c.set(1, {a.num_hidden, row_length(c.shape(0), a)});
                c.set_output(0, result_shape(c.shape(0), a));
@@ -265,16 +265,16 @@ OpDef fully_connected() {
              if (a.has_scaling()) c.set(2, {1});
              if (!a.no_bias && !c.has_rank(a.bias())) c.set(a.bias(), {a.num_hidden});
            },
-       .result_dtype = [](std::span<const DType>, const DenseAttrs& a, size_t) { return parse_dtype(a.out_type); },
-       .infer = infer_dense,
-       .kernel = dense,
+       .result_dtype = [](std::span<const DType>, const IntgemmAttrs& a, size_t) { return parse_dtype(a.out_type); },
+       .infer = infer_intgemm,
+       .kernel = run_intgemm,
        .zero_gradient = true,
        .own_gradient = true,
        .saves_inputs = kNothing,
        .samples = {Sample({uniform({2, 64}), weight, values({0.01}), uniform({8})},
-                          make_attrs(DenseAttrs{.num_hidden = 8})),
+                          make_attrs(IntgemmAttrs{.num_hidden = 8})),
                    Sample({integers({2, 64}, -127, 128, DType::kInt8), weight, integers({8}, -99, 99)},
-                          make_attrs(DenseAttrs{.num_hidden = 8, .out_type = "int32"}))}});
+                          make_attrs(IntgemmAttrs{.num_hidden = 8, .out_type = "int32"}))}});
 }
 
 }  // namespace

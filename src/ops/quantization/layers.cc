@@ -14,10 +14,6 @@
 namespace headrace {
 namespace {
 
-SampleArray bytes(Shape shape, DType dtype = DType::kInt8) {
-  return integers(std::move(shape), dtype == DType::kInt8 ? -128 : 0, dtype == DType::kInt8 ? 128 : 256, dtype);
-}
-
 void infer_dense(Infer& i, const DenseAttrs& a) {
   const size_t arrays = a.no_bias ? 2 : 3;
   i.require(i.input_count() == 3 * arrays, ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}", 3 * arrays,
@@ -36,7 +32,7 @@ void infer_dense(Infer& i, const DenseAttrs& a) {
   i.cost(gemm_cost(DType::kFloat32, 1, rows, a.num_hidden, columns));
 }
 
-void dense(KernelContext& c, const DenseAttrs& a) {
+void run_dense(KernelContext& c, const DenseAttrs& a) {
   const Tensor &data = c.input(0), &weight = c.input(1), &out = c.output(0);
   const size_t first = a.no_bias ? 2 : 3;
   const auto range = [&](size_t k) {
@@ -82,7 +78,7 @@ OpDef quantized_dense() {
            },
        .result_dtype = quantized_dtypes(DType::kInt32),
        .infer = infer_dense,
-       .kernel = dense,
+       .kernel = run_dense,
        .fuse = quantized_layer([](const DenseAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
        .samples = {Sample(ends({bytes({2, 3}), bytes({4, 3}), bytes({4})}), make_attrs(DenseAttrs{.num_hidden = 4})),
                    Sample(ends({bytes({2, 3}, DType::kUint8), bytes({4, 3})}),

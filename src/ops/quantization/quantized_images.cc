@@ -14,10 +14,6 @@
 namespace headrace {
 namespace {
 
-SampleArray bytes(Shape shape, DType dtype = DType::kInt8) {
-  return integers(std::move(shape), dtype == DType::kInt8 ? -128 : 0, dtype == DType::kInt8 ? 128 : 256, dtype);
-}
-
 void infer_convolution_of_bytes(Infer& i, const ConvolutionAttrs& a) {
   const size_t arrays = a.no_bias ? 2 : 3;
   i.require(i.input_count() == 3 * arrays, ErrorKind::kType, "{} arrays are needed with no_bias={}, got {}", 3 * arrays,

@@ -80,6 +80,11 @@ void expect_numbers(const Infer& i, size_t first) {
               to_string(i.shape(k)));
 }
 
+SampleArray bytes(Shape shape, DType dtype) {
+  const bool is_signed = dtype == DType::kInt8;
+  return integers(std::move(shape), is_signed ? -128 : 0, is_signed ? 128 : 256, dtype);
+}
+
 void quantized_outputs(Infer& i, const Shape& shape, DType dtype) {
   i.output(shape, dtype);
   for (int k = 0; k < 2; ++k) i.output(Shape{1}, DType::kFloat32);

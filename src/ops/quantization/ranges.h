@@ -69,6 +69,8 @@ inline std::vector<std::string> layer_inputs() {
   return {"data", "weight", "bias", "min_data", "max_data", "min_weight", "max_weight", "min_bias", "max_bias"};
 }
 inline std::string layer_input(bool no_bias, size_t i) { return no_bias && i >= 2 ? layer_inputs().at(i + 1) : ""; }
+// For samples: any numbers of int8 or uint8.
+SampleArray bytes(Shape shape, DType dtype = DType::kInt8);
 inline ArrayNames quantized_result_names() { return {.outputs = {"output", "min_output", "max_output"}}; }
 
 // For OpDef::fuse: of layers on data, weight and perhaps bias; of what is calibrated by its data or result.

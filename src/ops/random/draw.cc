@@ -170,7 +170,7 @@ std::vector<Sample> draw_samples() {
   return samples;
 }
 
-OpDef draw() {
+OpDef draw_operator() {
   return general<DrawAttrs>({
       .name = "_draw",
       .doc =
@@ -313,7 +313,7 @@ const DistributionInfo& distribution_named(std::string_view name) {
 
 Operators draw_operators() {
   return {
-      draw(),
+      draw_operator(),
       by_numbers<LamAttrs>("exponential", "Samples of the exponential distribution with rate lam.", {.lam = 2}),
       by_numbers<LamAttrs>("poisson", "Samples of the Poisson distribution with mean lam.", {.lam = 3}),
       by_numbers<GammaAttrs>("gamma", "Samples of the gamma distribution with shape alpha and scale beta.",

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
 
@@ -69,8 +70,6 @@ struct Draw {
   }
 };
 
-NDArray times(const NDArray& a, const NDArray& b) { return call("_npi_multiply", {a, b}); }
-
 // Samples of a distribution that _draw knows by `name`.
 NDArray drawn(const Draw& d, const char* name) {
   const OpDef& op = find_op("_draw");
@@ -94,7 +93,7 @@ NDArray drawn(const Draw& d, const char* name) {
 // offset + factor * standard, the standard variates being those of np's operator `standard` without parameters.
 NDArray moved(const Draw& d, const char* standard, const NDArray& offset, const NDArray& factor) {
   NDArray variates = call(standard, {}, {{"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
-  return call("_npi_add", {times(variates, factor), offset});
+  return variates * factor + offset;
 }
 
 NDArray draw_uniform(const Draw& d) {
@@ -103,7 +102,7 @@ NDArray draw_uniform(const Draw& d) {
         "_np_uniform", {},
         {{"low", *d.numbers[0]}, {"high", *d.numbers[1]}, {"size", d.shape}, {"dtype", d.dtype}, {"ctx", d.device()}});
   const NDArray low = d.parameter(0, d.dtype);
-  return moved(d, "_np_uniform", low, call("_npi_subtract", {d.parameter(1, d.dtype), low}));
+  return moved(d, "_np_uniform", low, d.parameter(1, d.dtype) - low);
 }
 
 NDArray draw_normal(const Draw& d) {
@@ -119,7 +118,7 @@ NDArray draw_exponential(const Draw& d) {
   Draw standard = d;
   standard.arrays = {};
   standard.numbers = {1.0};
-  if (!d.of_numbers()) return times(drawn(standard, "exponential"), d.parameter(0, d.dtype));
+  if (!d.of_numbers()) return drawn(standard, "exponential") * d.parameter(0, d.dtype);
   check(*d.numbers[0] >= 0, ErrorKind::kValue, "{}: scale must not be negative, got {}", d.op, *d.numbers[0]);
   return call("_npi_multiply_scalar", {drawn(standard, "exponential")}, {{"scalar", *d.numbers[0]}});
 }
@@ -193,15 +192,15 @@ struct PoissonAttrs {
   std::vector<Number> numbers() const { return {lam}; }
 };
 
-struct GammaAttrs {
+struct NumpyGammaAttrs {
   Number shape = 1, scale = 1;
   std::optional<Shape> size = {};
   DType dtype = DType::kFloat32;
   std::optional<std::string> ctx = {};
   static constexpr auto kFields =
-      fields(field(&GammaAttrs::shape, "shape", kNumberDoc), field(&GammaAttrs::scale, "scale", kNumberDoc),
-             field(&GammaAttrs::size, "size", kSizeDoc), field(&GammaAttrs::dtype, "dtype", kDtypeDoc),
-             field(&GammaAttrs::ctx, "ctx", kCtxDoc));
+      fields(field(&NumpyGammaAttrs::shape, "shape", kNumberDoc), field(&NumpyGammaAttrs::scale, "scale", kNumberDoc),
+             field(&NumpyGammaAttrs::size, "size", kSizeDoc), field(&NumpyGammaAttrs::dtype, "dtype", kDtypeDoc),
+             field(&NumpyGammaAttrs::ctx, "ctx", kCtxDoc));
   std::vector<Number> numbers() const { return {shape, scale}; }
 };
 
@@ -308,7 +307,7 @@ Operators np_sampler_operators() {
                            Size::kOfBatch),
       sampler<ScaleAttrs>("_npi_exponential", "Samples of the exponential distribution with mean scale.",
                           draw_exponential),
-      sampler<GammaAttrs>("_npi_gamma", "Samples of the gamma distribution.", "gamma"),
+      sampler<NumpyGammaAttrs>("_npi_gamma", "Samples of the gamma distribution.", "gamma"),
       sampler<LocationAttrs>("_npi_gumbel", "Samples of the Gumbel distribution.", "gumbel"),
       sampler<LocationAttrs>("_npi_logistic", "Samples of the logistic distribution.", "logistic"),
       sampler<ScaleAttrs>("_npi_rayleigh", "Samples of the Rayleigh distribution.", "rayleigh"),

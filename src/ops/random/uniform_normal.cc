@@ -69,7 +69,7 @@ Affine affine_of(const NdNormalAttrs& a) { return {a.loc, a.scale, a.shape}; }
 Affine affine_of(const NpNormalAttrs& a) { return {a.loc, a.scale, a.size}; }
 
 template <class A, Streams kStreams>
-void infer_draw(Infer& i, const A& a) {
+void infer_fill(Infer& i, const A& a) {
   Affine affine = affine_of(a);
   DType dtype = a.dtype.value_or(DType::kFloat32);
   i.require(is_floating(dtype), ErrorKind::kType, "dtype must be a float dtype, got {}", dtype_name(dtype));
@@ -85,7 +85,7 @@ void infer_draw(Infer& i, const A& a) {
 enum class Kind { kUniform, kNormal };
 
 template <Kind kKind, class Real>
-void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, const Affine& affine) {
+void fill_by(const KernelContext& c, Streams streams, Real* values, int64_t n, const Affine& affine) {
   Real offset = static_cast<Real>(affine.offset), factor = static_cast<Real>(affine.factor);
   if constexpr (kKind == Kind::kUniform)
     fill_uniform(c, streams, values, n, offset, factor);
@@ -94,7 +94,7 @@ void draw(const KernelContext& c, Streams streams, Real* values, int64_t n, cons
 }
 
 template <Kind kKind, class A, Streams kStreams>
-void run_draw(KernelContext& c, const A& a) {
+void run_fill(KernelContext& c, const A& a) {
   const Tensor& out = c.output(0);
   Affine affine = affine_of(a);
   if constexpr (std::is_same_v<A, NdNormalAttrs>)
@@ -104,9 +104,9 @@ void run_draw(KernelContext& c, const A& a) {
   const bool in_double =
       as_mxnet ? kStreams == Streams::kParallel && out.dtype != DType::kFloat32 : out.dtype == DType::kFloat64;
   const auto run = [&]<class Real>(DType dtype) {
-    if (out.dtype == dtype) return draw<kKind>(c, kStreams, out.as<Real>(), out.size, affine);
+    if (out.dtype == dtype) return fill_by<kKind>(c, kStreams, out.as<Real>(), out.size, affine);
     Real* values = c.workspace<Real>(out.size);
-    draw<kKind>(c, kStreams, values, out.size, affine);
+    fill_by<kKind>(c, kStreams, values, out.size, affine);
     simd::convert(values, dtype, out.data, out.dtype, out.size);
   };
   if (in_double)
@@ -118,8 +118,8 @@ void run_draw(KernelContext& c, const A& a) {
 template <Kind kKind, Streams kStreams, class A>
 OpDef drawing(OpDef g, A sample) {
   g.inputs = {};
-  g.infer = infer_draw<A, kStreams>;
-  g.kernel = run_draw<kKind, A, kStreams>;
+  g.infer = infer_fill<A, kStreams>;
+  g.kernel = run_fill<kKind, A, kStreams>;
   g.is_random = true;
   g.zero_gradient = true;
   g.samples = {Sample({}, make_attrs(std::move(sample)))};

@@ -41,7 +41,7 @@ void complete(Completion& c, const A& a) {
 }
 
 template <class A, bool legacy>
-void infer(Infer& i, const A& a) {
+void infer_arg(Infer& i, const A& a) {
   const Shape& shape = i.shape(0);
   const Shape result = result_shape<A, legacy>(i.name(), shape, a);
   i.require(
@@ -63,7 +63,7 @@ std::function<void(KernelContext&, const A&)> kernel(bool largest) {
   };
 }
 
-OpDef legacy(const char* name, bool largest) {
+OpDef legacy_arg(const char* name, bool largest) {
   return general<ArgReduceAttrs>(
       {.name = name,
        .python = {fmt::format("nd.{}", name), fmt::format("NDArray.{}", name)},
@@ -73,7 +73,7 @@ OpDef legacy(const char* name, bool largest) {
                           largest ? "largest" : "smallest"),
        .complete = complete<ArgReduceAttrs, true>,
        .result_dtype = result_dtypes::always(DType::kFloat32),
-       .infer = infer<ArgReduceAttrs, true>,
+       .infer = infer_arg<ArgReduceAttrs, true>,
        .kernel = kernel<ArgReduceAttrs>(largest),
        .zero_gradient = true,
        .saves_inputs = kNothing,
@@ -81,7 +81,7 @@ OpDef legacy(const char* name, bool largest) {
                    Sample({uniform({3, 4})}, make_attrs(ArgReduceAttrs{.axis = 1, .keepdims = true}))}});
 }
 
-OpDef numpy(const char* name, bool largest) {
+OpDef numpy_arg(const char* name, bool largest) {
   return general<NumpyArgReduceAttrs>(
       {.name = fmt::format("_npi_{}", name),
        .python = {fmt::format("np.{}", name), fmt::format("ndarray.{}", name)},
@@ -93,7 +93,7 @@ OpDef numpy(const char* name, bool largest) {
        .inputs = {"a"},
        .complete = complete<NumpyArgReduceAttrs, false>,
        .result_dtype = result_dtypes::always(DType::kInt64),
-       .infer = infer<NumpyArgReduceAttrs, false>,
+       .infer = infer_arg<NumpyArgReduceAttrs, false>,
        .kernel = kernel<NumpyArgReduceAttrs>(largest),
        .spelling =
            [name = fmt::format("_npi_{}", name)](const NumpyArgReduceAttrs& a, size_t) {
@@ -116,7 +116,7 @@ OpDef argmax_channel() {
            [](Infer& i, const NoAttrs&) {
              i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",
                        to_string(i.shape(0)));
-             infer<ArgReduceAttrs, true>(i, {.axis = 1});
+             infer_arg<ArgReduceAttrs, true>(i, {.axis = 1});
            },
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
@@ -130,8 +130,8 @@ OpDef argmax_channel() {
 }  // namespace
 
 Operators arg_reduce_operators() {
-  return {legacy("argmax", true), legacy("argmin", false), numpy("argmax", true), numpy("argmin", false),
-          argmax_channel()};
+  return {legacy_arg("argmax", true), legacy_arg("argmin", false), numpy_arg("argmax", true),
+          numpy_arg("argmin", false), argmax_channel()};
 }
 
 }  // namespace headrace

@@ -53,4 +53,6 @@ NDArray spread(const NDArray& reduced, const Shape& shape, AxisSet axes) {
   return kept == shape ? aligned : call("_broadcast_shape", {aligned}, {{"shape", shape}});
 }
 
+NDArray as_floats(const NDArray& array) { return is_floating(array.dtype()) ? array : cast_to(array, DType::kFloat32); }
+
 }  // namespace headrace

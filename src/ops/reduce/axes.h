@@ -30,4 +30,7 @@ int64_t reduced_count(const Shape& shape, AxisSet axes) noexcept;
 // `reduced`, whose dimensions in `axes` are gone or 1, seen in the full shape: no memory is copied.
 NDArray spread(const NDArray& reduced, const Shape& shape, AxisSet axes);
 
+// Integers and bools in float32; floats as they are.
+NDArray as_floats(const NDArray& array);
+
 }  // namespace headrace

@@ -16,7 +16,7 @@ OpDef extreme_gradient() {
                     .formula = [](Expr x, Expr extreme, Expr dy) { return select(x == extreme, dy, 0.0); }});
 }
 
-OpDef legacy(Combine combine, const char* name, const char* word) {
+OpDef legacy_extreme(Combine combine, const char* name, const char* word) {
   return reduction_operator<LegacyReduceAttrs>(
       std::make_shared<const Reduction>(combine), keeps_dtype<LegacyReduceAttrs>,
       {.name = name,
@@ -31,7 +31,7 @@ OpDef legacy(Combine combine, const char* name, const char* word) {
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{1}}))}});
 }
 
-OpDef numpy(Combine combine, const char* name, const char* word) {
+OpDef numpy_extreme(Combine combine, const char* name, const char* word) {
   return reduction_operator<NumpyReduceAttrs>(
       std::make_shared<const Reduction>(combine), keeps_dtype<NumpyReduceAttrs>,
       {.name = fmt::format("_np_{}", name),
@@ -50,8 +50,9 @@ OpDef numpy(Combine combine, const char* name, const char* word) {
 }  // namespace
 
 Operators extreme_operators() {
-  return {extreme_gradient(), legacy(Combine::kMax, "max", "Largest"), legacy(Combine::kMin, "min", "Smallest"),
-          numpy(Combine::kMax, "max", "Largest"), numpy(Combine::kMin, "min", "Smallest")};
+  return {extreme_gradient(), legacy_extreme(Combine::kMax, "max", "Largest"),
+          legacy_extreme(Combine::kMin, "min", "Smallest"), numpy_extreme(Combine::kMax, "max", "Largest"),
+          numpy_extreme(Combine::kMin, "min", "Smallest")};
 }
 
 }  // namespace headrace

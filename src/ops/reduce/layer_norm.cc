@@ -22,15 +22,15 @@ struct LayerNormAttrs {
 
 size_t result_count(const LayerNormAttrs& a) { return a.output_mean_var ? 3 : 1; }
 
-struct BackwardAttrs {
+struct LayerNormBackwardAttrs {
   double eps = 1e-5;
   bool of_parameters = true;
-  static constexpr auto kFields =
-      fields(field(&BackwardAttrs::eps, "eps", "Added to the variance."),
-             field(&BackwardAttrs::of_parameters, "of_parameters", "Also give the gradients of gamma and beta."));
+  static constexpr auto kFields = fields(
+      field(&LayerNormBackwardAttrs::eps, "eps", "Added to the variance."),
+      field(&LayerNormBackwardAttrs::of_parameters, "of_parameters", "Also give the gradients of gamma and beta."));
 };
 
-size_t gradient_count(const BackwardAttrs& a) { return a.of_parameters ? 3 : 1; }
+size_t gradient_count(const LayerNormBackwardAttrs& a) { return a.of_parameters ? 3 : 1; }
 
 // Gradients out of operators that can be differentiated again.
 void composed_gradient(Gradient& g, int64_t axis, double eps) {
@@ -62,7 +62,7 @@ void gradient(Gradient& g, const LayerNormAttrs& a) {
   if (thread_state().recording || axis != ndim - 1) return composed_gradient(g, axis, a.eps);
   const OpDef& backward = find_op("_backward_LayerNorm");
   const NDArray inputs[] = {g.head(), g.input(0), g.input(1)};
-  const BackwardAttrs attrs{a.eps, g.wants(1) || g.wants(2)};
+  const LayerNormBackwardAttrs attrs{a.eps, g.wants(1) || g.wants(2)};
   std::vector<NDArray> gradients(gradient_count(attrs));
   if (g.target(0) && g.target(0).dtype() == g.input(0).dtype()) gradients[0] = g.target(0);
   invoke(backward, make_attrs(attrs), inputs, gradients);
@@ -70,7 +70,7 @@ void gradient(Gradient& g, const LayerNormAttrs& a) {
     if (g.wants(i)) g.set(i, gradients[i]);
 }
 
-void infer(Infer& i, const LayerNormAttrs& a) {
+void infer_layer_norm(Infer& i, const LayerNormAttrs& a) {
   const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(i.shape(0).size()), i.name());
   const Shape parameter{i.shape(0)[static_cast<size_t>(axis)]};
   i.require(is_floating(i.dtype(0)), ErrorKind::kType, "expected floats, got {}; convert with astype",
@@ -108,7 +108,7 @@ OpDef layer_norm() {
              const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), c.name());
              for (size_t k : {1, 2}) c.set(k, Shape{shape[static_cast<size_t>(axis)]});
            },
-       .infer = infer,
+       .infer = infer_layer_norm,
        .kernel =
            [](KernelContext& c, const LayerNormAttrs& a) {
              const Shape& shape = c.input(0).shape;
@@ -122,13 +122,13 @@ OpDef layer_norm() {
 }
 
 OpDef rows_backward() {
-  return general<BackwardAttrs>(
+  return general<LayerNormBackwardAttrs>(
       {.name = "_backward_LayerNorm",
        .doc = "Gradients of layer normalisation along the last axis: of data, gamma and beta.",
        .inputs = {"gradient", "data", "gamma"},
        .output_count = gradient_count,
        .infer =
-           [](Infer& i, const BackwardAttrs& a) {
+           [](Infer& i, const LayerNormBackwardAttrs& a) {
              const Shape& data = i.shape(1);
              i.require(!data.empty(), ErrorKind::kRuntime, "data must have an axis, got shape ()");
              expect_floats(i, 1);
@@ -138,10 +138,10 @@ OpDef rows_backward() {
              for (size_t k = 1; k < gradient_count(a); ++k) i.output(i.shape(2), i.dtype(2));
              i.cost(100 + static_cast<double>(i.size(0)));
            },
-       .kernel = [](KernelContext& c, const BackwardAttrs& a) { layer_norm_backward(c, a.eps); },
+       .kernel = [](KernelContext& c, const LayerNormBackwardAttrs& a) { layer_norm_backward(c, a.eps); },
        .samples = {Sample({uniform({2, 3, 4}), uniform({2, 3, 4}), uniform({4})}),
                    Sample({uniform({3, 5}), uniform({3, 5}), uniform({5})},
-                          make_attrs(BackwardAttrs{.of_parameters = false}))}});
+                          make_attrs(LayerNormBackwardAttrs{.of_parameters = false}))}});
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "op/invoke.h"
 #include "op/result_dtype.h"
 #include "op/spelling.h"
+#include "ops/reduce/axes.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -94,8 +95,6 @@ NDArray norm_along(const NDArray& x, const std::string& ord, const Shape& axes, 
   return matrix_norm(x, ord, axes[0], axes[1], keepdims);
 }
 
-NDArray as_floats(const NDArray& x) { return is_floating(x.dtype()) ? x : cast_to(x, DType::kFloat32); }
-
 // --- what symbols hold for it ----------------------------------------------------------------------------------------
 
 // What MXNet's `flag` says of a norm.
@@ -122,7 +121,7 @@ struct FlaggedNormAttrs {
                    "-2: Euclidean, of all elements; 1: Euclidean; 2: nuclear; others: what ord names."));
 };
 
-Shape axes_of(const FlaggedNormAttrs& a, int64_t ndim) {
+Shape norm_axes(const FlaggedNormAttrs& a, int64_t ndim) {
   Shape axes;
   if (a.flag == kOfAll) {
     for (int64_t d = 0; d < ndim; ++d) axes.push_back(d);
@@ -145,7 +144,7 @@ OpDef flagged_norm() {
        .result_dtype = result_dtypes::floating,
        .compose = [](std::span<const NDArray> in, const FlaggedNormAttrs& a) -> std::vector<NDArray> {
          const NDArray x = as_floats(in[0]);
-         const Shape axes = axes_of(a, static_cast<int64_t>(x.ndim()));
+         const Shape axes = norm_axes(a, static_cast<int64_t>(x.ndim()));
          if (a.flag == kOfAll || a.flag == kFrobenius) return {euclidean_norm(x, axes, a.keepdims)};
          return {norm_along(x, a.flag == kNuclear ? "nuc" : fmt::format("{}", a.ord), axes, a.keepdims)};
        },

@@ -154,7 +154,7 @@ OpDef euclidean_norm_operator() {
        .samples = {uniform({2, 3, 4}), Sample({uniform({2, 3})}, make_attrs(NumpyReduceAttrs{.axis = Shape{1}}))}});
 }
 
-OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
+OpDef norm_gradient(const char* name, const char* doc, FormulaFn formula) {
   return pointwise({.op = {.name = name,
                            .doc = doc,
                            .inputs = {"data", "result", "gradient"},
@@ -167,11 +167,10 @@ OpDef gradient_operator(const char* name, const char* doc, FormulaFn formula) {
 
 Operators norm_operators() {
   return {
-      gradient_operator("_norm1_gradient", "gradient * sign(data)", [](Expr x, Expr, Expr dy) { return dy * sign(x); }),
-      gradient_operator("_norm2_gradient", "gradient * data / result",
-                        [](Expr x, Expr y, Expr dy) { return dy * (x / y); }),
-      gradient_operator("_square_sum_gradient", "2 * gradient * data",
-                        [](Expr x, Expr, Expr dy) { return 2 * dy * x; }),
+      norm_gradient("_norm1_gradient", "gradient * sign(data)", [](Expr x, Expr, Expr dy) { return dy * sign(x); }),
+      norm_gradient("_norm2_gradient", "gradient * data / result",
+                    [](Expr x, Expr y, Expr dy) { return dy * (x / y); }),
+      norm_gradient("_square_sum_gradient", "2 * gradient * data", [](Expr x, Expr, Expr dy) { return 2 * dy * x; }),
       norm(),
       square_sum("_square_sum"),
       multi_sum_sq(),

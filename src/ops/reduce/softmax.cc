@@ -15,14 +15,14 @@ namespace {
 
 constexpr double kNsPerElement = 0.8;
 
-struct BackwardAttrs {
+struct SoftmaxBackwardAttrs {
   int64_t axis = -1;
   double scale = 1;
-  static constexpr auto kFields = fields(field(&BackwardAttrs::axis, "axis", "Axis of the normalisation."),
-                                         field(&BackwardAttrs::scale, "scale", "Factor on the input."));
+  static constexpr auto kFields = fields(field(&SoftmaxBackwardAttrs::axis, "axis", "Axis of the normalisation."),
+                                         field(&SoftmaxBackwardAttrs::scale, "scale", "Factor on the input."));
 };
 
-void infer(Infer& i, const SoftmaxAttrs& a) {
+void infer_softmax(Infer& i, const SoftmaxAttrs& a) {
   const Shape& shape = i.shape(0);
   if (!shape.empty()) {
     const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), i.name());
@@ -46,7 +46,7 @@ void infer(Infer& i, const SoftmaxAttrs& a) {
   i.cost(100 + static_cast<double>(i.size(0)) * kNsPerElement);
 }
 
-void infer_backward(Infer& i, const BackwardAttrs& a) {
+void infer_softmax_backward(Infer& i, const SoftmaxBackwardAttrs& a) {
   const Shape& shape = i.shape(1);
   const int64_t axis = normalize_axis(a.axis, static_cast<int64_t>(shape.size()), i.name());
   Shape rows = shape;
@@ -65,13 +65,13 @@ OpDef forward(SoftmaxKind kind, OpDef parts, const char* backward) {
   parts.input_count = [](const SoftmaxAttrs& a) -> size_t { return a.use_length ? 2 : 1; };
   parts.complete = keep_shape;
   parts.result_dtype = result_dtypes::floating;
-  parts.infer = infer;
+  parts.infer = infer_softmax;
   parts.kernel = [kind](KernelContext& c, const SoftmaxAttrs& a) {
     softmax_forward(c, kind, a.axis, softmax_scale(a, negate));
   };
   parts.gradient = [backward](Gradient& g, const SoftmaxAttrs& a) {
     const OpDef& op = find_op(backward);
-    const AttrsPtr attrs = make_attrs(BackwardAttrs{a.axis, softmax_scale(a, negate)});
+    const AttrsPtr attrs = make_attrs(SoftmaxBackwardAttrs{a.axis, softmax_scale(a, negate)});
     const NDArray head = cast_to(g.head(), g.output().dtype());
     std::vector<NDArray> inputs{head, g.output()};
     if (g.input_count() > 1) inputs.push_back(g.input(1));
@@ -108,7 +108,7 @@ NDArray taking_part(const Gradient& g, const NDArray& x, int64_t axis) {
 }
 
 // dx = s y (dy - sum(dy y)): linear in dy with a symmetric matrix, quadratic in y.
-void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
+void softmax_second_gradient(Gradient& g, const SoftmaxBackwardAttrs& a) {
   const NDArray& y = g.input(1);
   if (g.wants(0)) {
     std::vector<NDArray> inputs{g.head(), y};
@@ -124,7 +124,7 @@ void softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
 }
 
 // dx = s (dy - exp(y) sum(dy))
-void log_softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
+void log_softmax_second_gradient(Gradient& g, const SoftmaxBackwardAttrs& a) {
   const NDArray v = taking_part(g, g.head(), a.axis);
   NDArray weighted = call("broadcast_mul", {v, call("exp", {g.input(1)})});
   if (g.wants(0)) {
@@ -136,19 +136,21 @@ void log_softmax_second_gradient(Gradient& g, const BackwardAttrs& a) {
   g.set(1, call("_mul_scalar", {call("broadcast_mul", {weighted, sum})}, {{"scalar", -a.scale}}));
 }
 
-OpDef backward(const char* name, SoftmaxKind kind, const char* doc, void (*gradient)(Gradient&, const BackwardAttrs&)) {
-  return general<BackwardAttrs>(
+OpDef backward(const char* name, SoftmaxKind kind, const char* doc,
+               void (*gradient)(Gradient&, const SoftmaxBackwardAttrs&)) {
+  return general<SoftmaxBackwardAttrs>(
       {.name = name,
        .doc = doc,
        .inputs = {"gradient", "result", "length"},
        .optional_inputs = 1,
-       .infer = infer_backward,
-       .kernel = [kind](KernelContext& c, const BackwardAttrs& a) { softmax_backward(c, kind, a.axis, a.scale); },
+       .infer = infer_softmax_backward,
+       .kernel = [kind](KernelContext& c,
+                        const SoftmaxBackwardAttrs& a) { softmax_backward(c, kind, a.axis, a.scale); },
        .gradient = gradient,
-       .samples = {
-           Sample({uniform({2, 3}), uniform({2, 3}, 0, 1)}, make_attrs(BackwardAttrs{.scale = 0.5})),
-           Sample({uniform({3, 2}), uniform({3, 2}, 0, 1), integers({2}, 1, 4)}, make_attrs(BackwardAttrs{.axis = 0})),
-           Sample({uniform({2, 4}), uniform({2, 4}, 0, 1), values({0, 2}, DType::kInt32)})}});
+       .samples = {Sample({uniform({2, 3}), uniform({2, 3}, 0, 1)}, make_attrs(SoftmaxBackwardAttrs{.scale = 0.5})),
+                   Sample({uniform({3, 2}), uniform({3, 2}, 0, 1), integers({2}, 1, 4)},
+                          make_attrs(SoftmaxBackwardAttrs{.axis = 0})),
+                   Sample({uniform({2, 4}), uniform({2, 4}, 0, 1), values({0, 2}, DType::kInt32)})}});
 }
 
 const char* kDetails =

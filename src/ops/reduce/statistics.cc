@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "op/invoke.h"
 #include "op/result_dtype.h"
+#include "ops/reduce/axes.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -16,7 +17,7 @@ NDArray reshaped_to(const NDArray& array, Shape shape) {
 }
 
 // Ascending and not negative; all axes for none.
-Shape axes_of(const std::optional<Shape>& axis, size_t ndim, const char* name) {
+Shape ascending_axes(const std::optional<Shape>& axis, size_t ndim, const char* name) {
   Shape axes;
   if (axis) {
     axes = normalize_axes(*axis, ndim, name);
@@ -26,8 +27,6 @@ Shape axes_of(const std::optional<Shape>& axis, size_t ndim, const char* name) {
   }
   return axes;
 }
-
-NDArray as_floats(const NDArray& a) { return is_floating(a.dtype()) ? a : cast_to(a, DType::kFloat32); }
 
 // --- average ---------------------------------------------------------------------------------------------------------
 
@@ -46,7 +45,7 @@ NDArray fitting_weights(const NDArray& a, const NDArray& weights, const AverageA
   check(attrs.axis.has_value(), ErrorKind::kType, "average: weights of another shape than the array need an axis");
   check(weights.ndim() == 1 && attrs.axis->size() == 1, ErrorKind::kType,
         "average: weights of another shape must be one-dimensional, for one axis");
-  const auto along = static_cast<size_t>(axes_of(attrs.axis, a.ndim(), "average")[0]);
+  const auto along = static_cast<size_t>(ascending_axes(attrs.axis, a.ndim(), "average")[0]);
   check(weights.size() == a.shape()[along], ErrorKind::kValue, "average: {} weights do not fit axis {} of shape {}",
         weights.size(), (*attrs.axis)[0], to_string(a.shape()));
   Shape shape(a.ndim(), 1);
@@ -57,7 +56,7 @@ NDArray fitting_weights(const NDArray& a, const NDArray& weights, const AverageA
 std::vector<NDArray> average(Arrays in, const AverageAttrs& a) {
   check(in.size() == (a.weighted ? 2u : 1u), ErrorKind::kValue, "average: weighted={} goes with {} array(s), got {}",
         a.weighted ? "True" : "False", a.weighted ? 2 : 1, in.size());
-  const Shape axes = axes_of(a.axis, in[0].ndim(), "average");
+  const Shape axes = ascending_axes(a.axis, in[0].ndim(), "average");
   if (!a.weighted) {
     std::vector<NDArray> results{call("_npi_mean", {in[0]}, {{"axis", axes}})};
     double count = 1;
@@ -164,7 +163,7 @@ std::vector<NDArray> ranked(const Ranking& ranking, Arrays in, const PercentileA
   check(!a.q_scalar || (*a.q_scalar >= 0 && *a.q_scalar <= ranking.most), ErrorKind::kValue,
         "{}: q must lie in [0, {}], got {}", ranking.name, ranking.most, a.q_scalar.value_or(0));
   const NDArray x = as_floats(in[0]);
-  const Shape axes = axes_of(a.axis, x.ndim(), ranking.name);
+  const Shape axes = ascending_axes(a.axis, x.ndim(), ranking.name);
   const NDArray rows = sorted_rows(x, axes);
   const int64_t length = rows.shape().back();
   check(length > 0, ErrorKind::kValue, "{}: there are no elements along the axes {} of shape {}", ranking.name,

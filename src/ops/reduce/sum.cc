@@ -39,7 +39,7 @@ void mean_gradient(Gradient& g, const A& a) {
   g.set(0, spread(head, shape, axes));
 }
 
-const char* kAxisNote =
+const char* kSumAxisNote =
     "\n\nReduces over `axis` (an integer, a tuple, or None for all axes). The dtype is kept; float16 and float32 are "
     "accumulated in double precision. Raises ValueError for an axis that is out of range or named twice.";
 
@@ -59,7 +59,7 @@ OpDef legacy_sum() {
       {.name = "sum",
        .aliases = {"sum_axis"},
        .python = {"nd.sum", "nd.sum_axis", "NDArray.sum"},
-       .doc = std::string("Sum of elements. A sum over all axes has shape (1,).") + kAxisNote,
+       .doc = std::string("Sum of elements. A sum over all axes has shape (1,).") + kSumAxisNote,
        .storage_forms = summed_matrix_forms(),
        .gradient = sum_gradient<LegacyReduceAttrs>,
        .saves_inputs = kNothing,
@@ -72,7 +72,7 @@ OpDef numpy_sum() {
       {.name = "_np_sum",
        .aliases = {"_npi_sum"},
        .python = {"np.sum", "ndarray.sum"},
-       .doc = std::string("Sum of elements. bool arrays sum to int64.") + kAxisNote,
+       .doc = std::string("Sum of elements. bool arrays sum to int64.") + kSumAxisNote,
        .inputs = {"a"},
        .gradient = sum_gradient<NumpySumAttrs>,
        .saves_inputs = kNothing,
@@ -88,7 +88,7 @@ OpDef legacy_mean() {
       make(Combine::kSum, {}, divide_by_count()), keeps_dtype<LegacyReduceAttrs>,
       {.name = "mean",
        .python = {"nd.mean", "NDArray.mean"},
-       .doc = std::string("Arithmetic mean. Means of integers are integers, truncated.") + kAxisNote,
+       .doc = std::string("Arithmetic mean. Means of integers are integers, truncated.") + kSumAxisNote,
        .gradient = mean_gradient<LegacyReduceAttrs>,
        .saves_inputs = kNothing,
        .samples = {uniform({2, 3, 4}),
@@ -100,7 +100,7 @@ OpDef numpy_mean() {
       make(Combine::kSum, {}, divide_by_count()), mean_dtype<NumpyMeanAttrs>,
       {.name = "_npi_mean",
        .python = {"np.mean", "ndarray.mean"},
-       .doc = std::string("Arithmetic mean. Integers and bool give float32.") + kAxisNote,
+       .doc = std::string("Arithmetic mean. Integers and bool give float32.") + kSumAxisNote,
        .inputs = {"a"},
        .gradient = mean_gradient<NumpyMeanAttrs>,
        .saves_inputs = kNothing,

@@ -11,9 +11,10 @@
 namespace headrace {
 namespace {
 
-struct ShapeAttrs {
+struct BroadcastShapeAttrs {
   Shape shape;
-  static constexpr auto kFields = fields(field(&ShapeAttrs::shape, "shape", "The shape to broadcast to.").required());
+  static constexpr auto kFields =
+      fields(field(&BroadcastShapeAttrs::shape, "shape", "The shape to broadcast to.").required());
 };
 
 struct BroadcastToAttrs {
@@ -72,7 +73,9 @@ Expansion to_shape(const char* name, const Geometry& in, const Shape& shape) {
   return {broadcast(in, shape), shape};
 }
 
-Expansion expand(const char* name, const Geometry& in, const ShapeAttrs& a) { return to_shape(name, in, a.shape); }
+Expansion expand(const char* name, const Geometry& in, const BroadcastShapeAttrs& a) {
+  return to_shape(name, in, a.shape);
+}
 
 Expansion expand(const char* name, const Geometry& in, const BroadcastToAttrs& a) {
   check(a.shape.size() == in.shape.size(), ErrorKind::kValue, "{}: shape {} must have as many axes as the array {}",
@@ -154,12 +157,13 @@ OpDef expanding(OpDef g) {
 
 // For the library's own use: its result must not be written.
 OpDef broadcast_shape() {
-  OpDef op = expanding<ShapeAttrs>({.name = "_broadcast_shape",
-                                    .doc = "The array repeated to a shape, as a view with zero strides: read-only.",
-                                    .samples = {Sample({uniform({1, 3})}, make_attrs(ShapeAttrs{{2, 2, 3}})),
-                                                Sample({uniform({})}, make_attrs(ShapeAttrs{{0, 2}}))}});
+  OpDef op =
+      expanding<BroadcastShapeAttrs>({.name = "_broadcast_shape",
+                                      .doc = "The array repeated to a shape, as a view with zero strides: read-only.",
+                                      .samples = {Sample({uniform({1, 3})}, make_attrs(BroadcastShapeAttrs{{2, 2, 3}})),
+                                                  Sample({uniform({})}, make_attrs(BroadcastShapeAttrs{{0, 2}}))}});
   op.as_view = [](const Geometry& in, Geometry& out, const Attrs& a) {
-    out = expand("_broadcast_shape", in, a.as<ShapeAttrs>()).view;
+    out = expand("_broadcast_shape", in, a.as<BroadcastShapeAttrs>()).view;
     return true;
   };
   return op;
@@ -203,12 +207,13 @@ Operators broadcast_operators() {
                                    .python = {"nd.broadcast_to", "NDArray.broadcast_to"},
                                    .doc = "A new array with axes of extent 1 repeated to a shape of as many axes.",
                                    .samples = {{{uniform({1, 3})}, make_attrs(BroadcastToAttrs{{2, 0}})}}}),
-      expanding<ShapeAttrs>({.name = "_npi_broadcast_to",
-                             .aliases = {"_np_broadcast_to"},
-                             .python = {"np.broadcast_to"},
-                             .doc = "A new array with the elements repeated to a shape, by NumPy's broadcasting rules.",
-                             .inputs = {"array"},
-                             .samples = {{{uniform({1, 3})}, make_attrs(ShapeAttrs{{2, 2, 3}})}}}),
+      expanding<BroadcastShapeAttrs>(
+          {.name = "_npi_broadcast_to",
+           .aliases = {"_np_broadcast_to"},
+           .python = {"np.broadcast_to"},
+           .doc = "A new array with the elements repeated to a shape, by NumPy's broadcasting rules.",
+           .inputs = {"array"},
+           .samples = {{{uniform({1, 3})}, make_attrs(BroadcastShapeAttrs{{2, 2, 3}})}}}),
       expanding<BroadcastAxisAttrs>(
           {.name = "broadcast_axis",
            .aliases = {"broadcast_axes"},

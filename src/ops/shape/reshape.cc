@@ -13,9 +13,9 @@
 namespace headrace {
 namespace {
 
-struct ShapeAttrs {
+struct ReshapeToAttrs {
   Shape shape;
-  static constexpr auto kFields = fields(field(&ShapeAttrs::shape, "shape", "The new shape.").required());
+  static constexpr auto kFields = fields(field(&ReshapeToAttrs::shape, "shape", "The new shape.").required());
 };
 
 struct ReshapeAttrs {
@@ -117,17 +117,17 @@ Shape nd_shape(const Shape& in, const ReshapeAttrs& a, const char* name) {
 }
 
 OpDef reshape_to() {
-  return reshape_operator<ShapeAttrs>({.name = "_reshape_to",
-                                       .doc = "The same elements under exactly this shape.",
-                                       .samples = {Sample({uniform({2, 3, 4})}, make_attrs(ShapeAttrs{{4, 6}})),
-                                                   Sample({uniform({0, 3})}, make_attrs(ShapeAttrs{{2, 0}}))}},
-                                      [](const char* name, const Geometry& in, Geometry& out, const ShapeAttrs& a) {
-                                        check(element_count(in.shape) == element_count(a.shape), ErrorKind::kRuntime,
-                                              "{}: shape {} holds {} elements, but the array {} has {}", name,
-                                              to_string(a.shape), element_count(a.shape), to_string(in.shape),
-                                              element_count(in.shape));
-                                        return reshaped(in, a.shape, out);
-                                      });
+  return reshape_operator<ReshapeToAttrs>(
+      {.name = "_reshape_to",
+       .doc = "The same elements under exactly this shape.",
+       .samples = {Sample({uniform({2, 3, 4})}, make_attrs(ReshapeToAttrs{{4, 6}})),
+                   Sample({uniform({0, 3})}, make_attrs(ReshapeToAttrs{{2, 0}}))}},
+      [](const char* name, const Geometry& in, Geometry& out, const ReshapeToAttrs& a) {
+        check(element_count(in.shape) == element_count(a.shape), ErrorKind::kRuntime,
+              "{}: shape {} holds {} elements, but the array {} has {}", name, to_string(a.shape),
+              element_count(a.shape), to_string(in.shape), element_count(in.shape));
+        return reshaped(in, a.shape, out);
+      });
 }
 
 OpDef nd_reshape() {

@@ -44,11 +44,11 @@ struct MoveAttrs {
              field(&MoveAttrs::destination, "destination", "Where each of them goes.").required());
 };
 
-struct RollAttrs {
+struct RollAxisAttrs {
   int64_t axis = 0, start = 0;
   static constexpr auto kFields =
-      fields(field(&RollAttrs::axis, "axis", "The axis to move.").required(),
-             field(&RollAttrs::start, "start", "It is moved until it lies before this axis."));
+      fields(field(&RollAxisAttrs::axis, "axis", "The axis to move.").required(),
+             field(&RollAxisAttrs::start, "start", "It is moved until it lies before this axis."));
 };
 
 Shape full_axes(const Shape& axes, size_t ndim, const char* name) {
@@ -95,7 +95,7 @@ Shape order_of(const MoveAttrs& a, size_t ndim, const char* name) {
   return order;
 }
 
-Shape order_of(const RollAttrs& a, size_t ndim, const char* name) {
+Shape order_of(const RollAxisAttrs& a, size_t ndim, const char* name) {
   int64_t count = static_cast<int64_t>(ndim);
   int64_t axis = normalize_axis(a.axis, count, name), start = a.start < 0 ? a.start + count : a.start;
   check(start >= 0 && start <= count, ErrorKind::kValue, "{}: start {} is outside [{}, {}]", name, a.start, -count,
@@ -190,11 +190,11 @@ Operators transpose_operators() {
            .doc = "A view in which the source axes stand at their destinations; the others keep order.",
            .np_inputs = {"a"},
            .samples = {{{uniform({2, 3, 4})}, make_attrs(MoveAttrs{{0}, {-1}})}}}),
-      transposing<RollAttrs>({.name = "_npi_rollaxis",
-                              .python = {"np.rollaxis"},
-                              .doc = "A view in which `axis` lies before `start`.",
-                              .inputs = {"a"},
-                              .samples = {{{uniform({2, 3, 4})}, make_attrs(RollAttrs{2, 0})}}}),
+      transposing<RollAxisAttrs>({.name = "_npi_rollaxis",
+                                  .python = {"np.rollaxis"},
+                                  .doc = "A view in which `axis` lies before `start`.",
+                                  .inputs = {"a"},
+                                  .samples = {{{uniform({2, 3, 4})}, make_attrs(RollAxisAttrs{2, 0})}}}),
   };
 }
 

@@ -20,7 +20,7 @@ struct SketchAttrs {
              field(&SketchAttrs::processing_batch_size, "processing_batch_size", "Of no effect."));
 };
 
-void infer(Infer& i, const SketchAttrs& a) {
+void infer_sketch(Infer& i, const SketchAttrs& a) {
   Shape shape = i.shape(0);
   expect_floats(i, 0);
   i.require(!shape.empty(), ErrorKind::kRuntime, "data with an axis are needed, got shape ()");
@@ -71,7 +71,7 @@ Operators count_sketch_operators() {
            "Element k on the last axis of data, times s[k], added to place h[k] of the last axis of the result, whose "
            "extent is out_dim. Raises MXNetError for shapes that do not fit, ValueError for places outside.",
        .inputs = {"data", "h", "s"},
-       .infer = infer,
+       .infer = infer_sketch,
        .kernel = sketch,
        .gradient = gradient,
        .saves_inputs = 0b110,

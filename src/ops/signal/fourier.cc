@@ -25,7 +25,7 @@ double cost_of(int64_t size, int64_t length) {
   return 100 + static_cast<double>(size) * 10 * std::log2(static_cast<double>(length) + 2);
 }
 
-void infer(Infer& i, bool inverse) {
+void infer_fourier(Infer& i, bool inverse) {
   expect_floats(i, 0);
   Shape shape = i.shape(0);
   i.require(!shape.empty() && (!inverse || shape.back() % 2 == 0), ErrorKind::kRuntime, "{} are needed, got shape {}",
@@ -74,7 +74,7 @@ OpDef fourier(const char* name, const char* doc, bool inverse, std::vector<Sampl
       {.name = std::string("_contrib_") + name,
        .python = {std::string("nd.contrib.") + name},
        .doc = doc,
-       .infer = [inverse](Infer& i, const FourierAttrs&) { infer(i, inverse); },
+       .infer = [inverse](Infer& i, const FourierAttrs&) { infer_fourier(i, inverse); },
        .kernel = [inverse](KernelContext& c, const FourierAttrs&) { transform(c, inverse); },
        .gradient = [gradient](Gradient& g, const FourierAttrs&) { g.set(0, call(gradient, {g.head()})); },
        .saves_inputs = kNothing,

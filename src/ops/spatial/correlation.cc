@@ -30,7 +30,7 @@ struct CorrelationAttrs {
 };
 
 // How patches lie: of data1 at (i, j) * stride1 + reach, of data2 a displacement away, within padded images.
-struct Layout {
+struct CorrelationLayout {
   int64_t batch, channels, height, width;  // of the images
   int64_t padded_height, padded_width;
   int64_t reach, step, pad, kernel;
@@ -46,8 +46,8 @@ struct Layout {
   }
 };
 
-Layout layout_of(const Shape& data, const CorrelationAttrs& a) {
-  Layout l{};
+CorrelationLayout layout_of(const Shape& data, const CorrelationAttrs& a) {
+  CorrelationLayout l{};
   l.batch = data[0], l.channels = data[1], l.height = data[2], l.width = data[3];
   l.reach = a.max_displacement, l.step = a.stride1, l.pad = a.pad_size, l.kernel = a.kernel_size;
   l.padded_height = l.height + 2 * l.pad, l.padded_width = l.width + 2 * l.pad;
@@ -60,7 +60,7 @@ Layout layout_of(const Shape& data, const CorrelationAttrs& a) {
 }
 
 // Checks (data1, data2), which begin at input `first`.
-Layout check_inputs(const Infer& i, const CorrelationAttrs& a, size_t first) {
+CorrelationLayout checked_layout(const Infer& i, const CorrelationAttrs& a, size_t first) {
   const Shape& data = i.shape(first);
   expect_floats(i, first);
   i.require(data.size() == 4, ErrorKind::kRuntime,
@@ -72,7 +72,7 @@ Layout check_inputs(const Infer& i, const CorrelationAttrs& a, size_t first) {
   require_from(i.name(), "stride1", a.stride1, 1);
   require_from(i.name(), "stride2", a.stride2, 1);
   require_from(i.name(), "pad_size", a.pad_size, 0);
-  const Layout l = layout_of(data, a);
+  const CorrelationLayout l = layout_of(data, a);
   element_count(Shape{l.batch, l.channels, l.padded_height, l.padded_width});  // refuses what cannot be addressed
   i.require(l.rows >= 1 && l.columns >= 1, ErrorKind::kRuntime,
             "Correlation cannot be done with current settings. Neighborhood and kernel don't fit in blob: "
@@ -81,11 +81,11 @@ Layout check_inputs(const Infer& i, const CorrelationAttrs& a, size_t first) {
   return l;
 }
 
-Shape result_shape(const Layout& l) { return {l.batch, l.neighbours(), l.rows, l.columns}; }
+Shape correlation_shape(const CorrelationLayout& l) { return {l.batch, l.neighbours(), l.rows, l.columns}; }
 
 // The images with zeros around them.
 template <class T>
-const T* padded(KernelContext& c, const Tensor& tensor, const Layout& l) {
+const T* padded(KernelContext& c, const Tensor& tensor, const CorrelationLayout& l) {
   const T* from = numbers_of<T>(c, tensor);
   if (l.pad == 0) return from;
   const int64_t planes = l.batch * l.channels;
@@ -101,7 +101,7 @@ const T* padded(KernelContext& c, const Tensor& tensor, const Layout& l) {
 // Calls f(row of the result, place in data1, place in data2) for each row of one displacement of an image, each channel
 // and each element of the kernel: element j of the row belongs to places + j * step.
 template <class F>
-void for_each_row(const Layout& l, int64_t image, int64_t neighbour, F&& f) {
+void for_each_row(const CorrelationLayout& l, int64_t image, int64_t neighbour, F&& f) {
   const int64_t down = (neighbour / l.side - l.radius) * l.displacement;
   const int64_t across = (neighbour % l.side - l.radius) * l.displacement;
   for (int64_t i = 0; i < l.rows; ++i)
@@ -116,7 +116,7 @@ void for_each_row(const Layout& l, int64_t image, int64_t neighbour, F&& f) {
 }
 
 template <class T>
-void correlate(KernelContext& c, const Layout& l) {
+void correlate(KernelContext& c, const CorrelationLayout& l) {
   const T *left = padded<T>(c, c.input(0), l), *right = padded<T>(c, c.input(1), l);
   const Result<T> result(c, c.output(0));
   parallel_for(l.batch * l.neighbours(), 1, l.cost(), [&](int64_t begin, int64_t end) {
@@ -138,7 +138,7 @@ void correlate(KernelContext& c, const Layout& l) {
 
 // One row of the result's gradient, added to those of both images. Of equal elements the first counts as the larger.
 template <class T>
-void add_row_gradients(const Layout& l, const T* head, const T* a, const T* b, T* to_a, T* to_b) {
+void add_row_gradients(const CorrelationLayout& l, const T* head, const T* a, const T* b, T* to_a, T* to_b) {
   for (int64_t j = 0; j < l.columns; ++j) {
     const int64_t k = j * l.step;
     const T amount = head[j] / static_cast<T>(l.elements());
@@ -150,7 +150,7 @@ void add_row_gradients(const Layout& l, const T* head, const T* a, const T* b, T
 
 // The middle of padded images.
 template <class T>
-void crop(const T* from, const Layout& l, const Result<T>& to) {
+void crop(const T* from, const CorrelationLayout& l, const Result<T>& to) {
   for (int64_t row = 0; row < l.batch * l.channels * l.height; ++row)
     std::copy_n(from + row / l.height * l.padded_area() + (row % l.height + l.pad) * l.padded_width + l.pad, l.width,
                 to.data() + row * l.width);
@@ -158,7 +158,7 @@ void crop(const T* from, const Layout& l, const Result<T>& to) {
 }
 
 template <class T>
-void correlate_back(KernelContext& c, const Layout& l) {
+void correlate_back(KernelContext& c, const CorrelationLayout& l) {
   const T *head = numbers_of<T>(c, c.input(0)), *left = padded<T>(c, c.input(1), l),
           *right = padded<T>(c, c.input(2), l);
   const int64_t size = l.batch * l.channels * l.padded_area();
@@ -195,13 +195,13 @@ OpDef correlation() {
        .array_names = {.outputs = {"output"}},
        .infer =
            [](Infer& i, const A& a) {
-             const Layout l = check_inputs(i, a, 0);
+             const CorrelationLayout l = checked_layout(i, a, 0);
              i.cost(l.cost());
-             i.output(result_shape(l), i.dtype(0));
+             i.output(correlation_shape(l), i.dtype(0));
            },
        .kernel =
            [](KernelContext& c, const A& a) {
-             const Layout l = layout_of(c.input(0).shape, a);
+             const CorrelationLayout l = layout_of(c.input(0).shape, a);
              with_floats(c.output(0).dtype, [&]<class T>() { correlate<T>(c, l); });
            },
        .gradient =
@@ -221,14 +221,14 @@ OpDef correlation_gradient() {
                      .outputs = 2,
                      .infer =
                          [](Infer& i, const A& a) {
-                           const Layout l = check_inputs(i, a, 1);
-                           expect_type(i, 0, result_shape(l), i.dtype(1));
+                           const CorrelationLayout l = checked_layout(i, a, 1);
+                           expect_type(i, 0, correlation_shape(l), i.dtype(1));
                            i.cost(3 * l.cost());
                            for (size_t k : {1, 2}) i.output(i.shape(k), i.dtype(k));
                          },
                      .kernel =
                          [](KernelContext& c, const A& a) {
-                           const Layout l = layout_of(c.input(1).shape, a);
+                           const CorrelationLayout l = layout_of(c.input(1).shape, a);
                            with_floats(c.output(0).dtype, [&]<class T>() { correlate_back<T>(c, l); });
                          },
                      .samples = {{{uniform({2, 9, 2, 2}), uniform({2, 3, 5, 6}), uniform({2, 3, 5, 6})},

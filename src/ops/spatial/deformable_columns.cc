@@ -34,7 +34,7 @@ struct Sizes {
 };
 
 // Checks (data, offset, mask if there is one), which begin at input `first`; the shape of the columns.
-Shape check_inputs(const Infer& i, const DeformableWindow& w, size_t first) {
+Shape checked_columns(const Infer& i, const DeformableWindow& w, size_t first) {
   const Shape& data = i.shape(first);
   expect_floats(i, first);
   i.require(data.size() == 4, ErrorKind::kRuntime, "data must have 4 axes (batch, channels, height, width), got {}",
@@ -54,7 +54,7 @@ Shape check_inputs(const Infer& i, const DeformableWindow& w, size_t first) {
   return {data[0], multiply_extents(data[1], s.elements, i.name()), s.count()};
 }
 
-double cost_of(const Shape& columns) { return 1000 + 4.0 * static_cast<double>(element_count(columns)); }
+double columns_cost(const Shape& columns) { return 1000 + 4.0 * static_cast<double>(element_count(columns)); }
 
 // The numbers of one call; inputs begin at `first`.
 template <class T>
@@ -103,7 +103,7 @@ void fill_columns(KernelContext& c, const DeformableWindow& w) {
   const Deformation<T> d(c, w, 0);
   const Result<T> result(c, c.output(0));
   const int64_t rows = c.input(0).shape[0] * w.groups * d.sizes.elements;
-  parallel_for(rows, 1, cost_of(c.output(0).shape), [&](int64_t begin, int64_t end) {
+  parallel_for(rows, 1, columns_cost(c.output(0).shape), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t group = row / d.sizes.elements, e = row % d.sizes.elements;
       for (int64_t k = 0; k < d.sizes.count(); ++k) {
@@ -152,13 +152,13 @@ void columns_back(KernelContext& c, const DeformableWindow& w) {
   std::vector<Result<T>> results;
   for (size_t k = 0; k < c.output_count(); ++k) results.emplace_back(c, c.output(k));
   const Gradients<T> to{results[0].data(), results[1].data(), results.size() > 2 ? results[2].data() : nullptr};
-  parallel_for(c.input(1).shape[0] * w.groups, 1, 2 * cost_of(c.input(0).shape), [&](int64_t begin, int64_t end) {
+  parallel_for(c.input(1).shape[0] * w.groups, 1, 2 * columns_cost(c.input(0).shape), [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end; ++group) add_gradients(d, group, head, to);
   });
   for (const Result<T>& result : results) result.finish();
 }
 
-DeformableWindow moved_sample() {
+DeformableWindow moved_window() {
   return {.kernel = {3, 2}, .stride = {1, 2}, .dilate = {1, 2}, .pad = {1, 1}, .groups = 2};
 }
 
@@ -173,8 +173,8 @@ OpDef columns() {
        .optional_inputs = 1,
        .infer =
            [](Infer& i, const A& a) {
-             const Shape shape = check_inputs(i, a, 0);
-             i.cost(cost_of(shape));
+             const Shape shape = checked_columns(i, a, 0);
+             i.cost(columns_cost(shape));
              i.output(shape, i.dtype(0));
            },
        .kernel = [](KernelContext& c,
@@ -186,9 +186,9 @@ OpDef columns() {
              g.set(0, find_op(g.input_count() > 2 ? "_backward_modulated_columns" : "_backward_deformable_columns"),
                    g.attrs(), inputs);
            },
-       .samples = {{{uniform({2, 4, 3, 5}), uniform({2, 24, 3, 3}, -0.45, 0.45)}, make_attrs(moved_sample())},
+       .samples = {{{uniform({2, 4, 3, 5}), uniform({2, 24, 3, 3}, -0.45, 0.45)}, make_attrs(moved_window())},
                    {{uniform({2, 4, 3, 5}), uniform({2, 24, 3, 3}), uniform({2, 12, 3, 3})},
-                    make_attrs(moved_sample())}}});
+                    make_attrs(moved_window())}}});
 }
 
 OpDef columns_gradient(bool is_modulated) {
@@ -206,14 +206,14 @@ OpDef columns_gradient(bool is_modulated) {
        .outputs = is_modulated ? size_t{3} : size_t{2},
        .infer =
            [](Infer& i, const A& a) {
-             const Shape shape = check_inputs(i, a, 1);
+             const Shape shape = checked_columns(i, a, 1);
              expect_type(i, 0, shape, i.dtype(1));
-             i.cost(2 * cost_of(shape));
+             i.cost(2 * columns_cost(shape));
              for (size_t k = 1; k < i.input_count(); ++k) i.output(i.shape(k), i.dtype(k));
            },
        .kernel = [](KernelContext& c,
                     const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { columns_back<T>(c, a); }); },
-       .samples = {{std::move(sample), make_attrs(moved_sample())}}});
+       .samples = {{std::move(sample), make_attrs(moved_window())}}});
 }
 
 }  // namespace

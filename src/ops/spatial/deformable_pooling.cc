@@ -45,12 +45,12 @@ struct RegionAttrs {
   int64_t parts() const { return part_size == 0 ? pooled_size : part_size; }
 };
 
-Shape result_shape(const RegionAttrs& a, const Shape& rois) {
+Shape region_shape(const RegionAttrs& a, const Shape& rois) {
   return {rois[0], a.output_dim, a.pooled_size, a.pooled_size};
 }
 
 // Checks (data, rois, trans unless no_trans), which begin at input `first`.
-void check_inputs(const Infer& i, const RegionAttrs& a, size_t first) {
+void check_regions(const Infer& i, const RegionAttrs& a, size_t first) {
   const Shape &data = i.shape(first), &rois = i.shape(first + 1);
   expect_floats(i, first);
   require_from(i.name(), "output_dim", a.output_dim, 1);
@@ -81,8 +81,8 @@ void check_inputs(const Infer& i, const RegionAttrs& a, size_t first) {
             a.output_dim, a.parts(), a.parts(), to_string(trans));
 }
 
-double cost_of(const RegionAttrs& a, const Shape& rois) {
-  return 500 + 20.0 * static_cast<double>(element_count(result_shape(a, rois))) *
+double region_cost(const RegionAttrs& a, const Shape& rois) {
+  return 500 + 20.0 * static_cast<double>(element_count(region_shape(a, rois))) *
                    static_cast<double>(a.sample_per_part) * static_cast<double>(a.sample_per_part);
 }
 
@@ -168,7 +168,7 @@ template <class T>
 void pool(KernelContext& c, const RegionAttrs& a) {
   const Regions<T> regions(c, a, 0);
   const Result<T> result(c, c.output(0));
-  parallel_for(c.output(0).size, 16, cost_of(a, c.input(1).shape), [&](int64_t begin, int64_t end) {
+  parallel_for(c.output(0).size, 16, region_cost(a, c.input(1).shape), [&](int64_t begin, int64_t end) {
     for (int64_t k = begin; k < end; ++k) {
       const Bin<T> bin = regions.bin(k);
       T sum = 0, count = 0;
@@ -205,7 +205,7 @@ void pool_back(KernelContext& c, const RegionAttrs& a) {
   for (const Result<T>& result : results) result.finish();
 }
 
-RegionAttrs moved_sample() {
+RegionAttrs moved_region() {
   return {
       .spatial_scale = 0.5, .output_dim = 2, .group_size = 2, .pooled_size = 2, .sample_per_part = 2, .trans_std = 0.1};
 }
@@ -245,14 +245,14 @@ OpDef region_pooling() {
        .input_count = [](const A& a) -> size_t { return a.no_trans ? 2 : 3; },
        .infer =
            [](Infer& i, const A& a) {
-             check_inputs(i, a, 0);
-             i.cost(cost_of(a, i.shape(1)));
-             i.output(result_shape(a, i.shape(1)), i.dtype(0));
+             check_regions(i, a, 0);
+             i.cost(region_cost(a, i.shape(1)));
+             i.output(region_shape(a, i.shape(1)), i.dtype(0));
            },
        .kernel = [](KernelContext& c,
                     const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { pool<T>(c, a); }); },
        .gradient = set_gradients,
-       .samples = {{{uniform({1, 8, 5, 6}), roi(1, 1, 9, 7), uniform({1, 4, 2, 2})}, make_attrs(moved_sample())},
+       .samples = {{{uniform({1, 8, 5, 6}), roi(1, 1, 9, 7), uniform({1, 4, 2, 2})}, make_attrs(moved_region())},
                    {{uniform({1, 1, 5, 6}), roi(0, 1, 4, 4)}, make_attrs(still_sample())}}});
 }
 
@@ -267,16 +267,16 @@ OpDef region_gradient() {
        .input_count = [](const A& a) -> size_t { return a.no_trans ? 3 : 4; },
        .infer =
            [](Infer& i, const A& a) {
-             check_inputs(i, a, 1);
-             expect_type(i, 0, result_shape(a, i.shape(2)), i.dtype(1));
-             i.cost(2 * cost_of(a, i.shape(2)));
+             check_regions(i, a, 1);
+             expect_type(i, 0, region_shape(a, i.shape(2)), i.dtype(1));
+             i.cost(2 * region_cost(a, i.shape(2)));
              i.output(i.shape(1), i.dtype(1));
              if (!a.no_trans) i.output(i.shape(3), i.dtype(3));
            },
        .kernel = [](KernelContext& c,
                     const A& a) { with_floats(c.output(0).dtype, [&]<class T>() { pool_back<T>(c, a); }); },
        .samples = {{{uniform({1, 2, 2, 2}), uniform({1, 8, 5, 6}), roi(1, 1, 9, 7), uniform({1, 4, 2, 2})},
-                    make_attrs(moved_sample())}}});
+                    make_attrs(moved_region())}}});
 }
 
 }  // namespace

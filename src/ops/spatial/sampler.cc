@@ -36,7 +36,7 @@ Shape check_sampler(const Infer& i, size_t first) {
   return {data[0], data[1], grid[2], grid[3]};
 }
 
-double cost_of(const Shape& samples) {
+double sampling_cost(const Shape& samples) {
   return 1000 + 12.0 * static_cast<double>(element_count(Shape{samples[0], 2 + samples[1], samples[2], samples[3]}));
 }
 
@@ -68,7 +68,7 @@ template <class T>
 void sample(KernelContext& c) {
   const Sampling<T> s(c, 0);
   const Result<T> result(c, c.output(0));
-  parallel_for(c.output(0).shape[0] * s.out, 64, cost_of(c.output(0).shape), [&](int64_t begin, int64_t end) {
+  parallel_for(c.output(0).shape[0] * s.out, 64, sampling_cost(c.output(0).shape), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t n = i / s.out, k = i % s.out;
       const Taps<T> taps = s.taps(n, k);
@@ -87,7 +87,7 @@ void sample_back(KernelContext& c) {
   const Sampling<T> s(c, 1);
   const T* head = numbers_of<T>(c, c.input(0));
   const Result<T> to_data(c, c.output(0)), to_grid(c, c.output(1));
-  parallel_for(c.input(0).shape[0], 1, 2 * cost_of(c.input(0).shape), [&](int64_t begin, int64_t end) {
+  parallel_for(c.input(0).shape[0], 1, 2 * sampling_cost(c.input(0).shape), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n)
       for (int64_t k = 0; k < s.out; ++k) {
         const Taps<T> taps = s.taps(n, k);
@@ -123,7 +123,7 @@ OpDef bilinear_sampler() {
        .infer =
            [](Infer& i, const A&) {
              const Shape samples = check_sampler(i, 0);
-             i.cost(cost_of(samples));
+             i.cost(sampling_cost(samples));
              i.output(samples, i.dtype(0));
            },
        .kernel = [](KernelContext& c, const A&) { with_floats(c.output(0).dtype, [&]<class T>() { sample<T>(c); }); },
@@ -146,7 +146,7 @@ OpDef sampler_gradient() {
                          [](Infer& i, const A&) {
                            const Shape samples = check_sampler(i, 1);
                            expect_type(i, 0, samples, i.dtype(1));
-                           i.cost(2 * cost_of(samples));
+                           i.cost(2 * sampling_cost(samples));
                            i.output(i.shape(1), i.dtype(1));
                            i.output(i.shape(2), i.dtype(1));
                          },

@@ -22,7 +22,7 @@ using test::kTypeOf;
 using test::OnlyTargets;
 using test::values_of;
 
-KernelTable table_for(ComputeType type, int64_t target) {
+OpcodeKernels table_for(ComputeType type, int64_t target) {
   const OnlyTargets only(target);
   return make_kernels(type);
 }
@@ -52,11 +52,11 @@ TYPED_TEST(KernelTest, EveryTargetAgreesWithScalarMeaning) {
   using T = TypeParam;
   constexpr size_t kCount = 200'003;
   const auto a = values_of<T>(kCount, 1), b = values_of<T>(kCount, 2), c = values_of<T>(kCount, 3);
-  KernelTable scalar;
+  OpcodeKernels scalar;
   add_lane_kernels(scalar, kTypeOf<T>);
   for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
     const int64_t target = targets & -targets;
-    const KernelTable table = table_for(kTypeOf<T>, target);
+    const OpcodeKernels table = table_for(kTypeOf<T>, target);
     for (int i = 0; i < kOpcodeCount; ++i) {
       const auto op = static_cast<Opcode>(i);
       const Kernel kernel = table.get(op, 0);
