@@ -13,8 +13,8 @@ find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # A checkout in another folder finds what was compiled here: no object names the folder, nor does ccache's key.
   set(ccache_settings "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}")
-  if(HEADRACE_PRECOMPILE)  # both are what ccache asks for then
-    list(APPEND ccache_settings CCACHE_SLOPPINESS=pch_defines,time_macros)
+  if(HEADRACE_PRECOMPILE)  # the first two and the flag are what ccache asks for then; headers of PCHs are fresh
+    list(APPEND ccache_settings CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
     add_compile_options(-fpch-preprocess)
   endif()
   set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env ${ccache_settings} "${CCACHE_PROGRAM}")

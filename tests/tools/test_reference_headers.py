@@ -78,8 +78,10 @@ def test_neighbours_share_a_comment(found):
 
 
 def test_a_page_has_a_heading_for_each_group():
-    page = headers.page("boxes.hpp", HEADER)
-    assert page.startswith("# boxes.hpp\n\n```cpp\n#include <headrace/boxes.hpp>\n```\n\nBoxes. Any thread.")
+    page = headers.page("headrace/boxes.hpp", HEADER)
+    assert page.startswith(
+        "# headrace/boxes.hpp\n\n```cpp\n#include <headrace/boxes.hpp>\n```\n\nBoxes. Any thread."
+    )
     assert "## boxes::sum, boxes::product\n\nThe sum, and\nthe product." in page
 
 
@@ -118,4 +120,10 @@ def test_docstrings_become_markdown():
 def test_indented_paragraphs_are_code():
     assert (
         prose.markdown("As in\n\n  int x;\n\n    int y;", "cpp") == "As in\n\n```cpp\nint x;\n\n  int y;\n```"
+    )
+
+
+def test_indented_paragraphs_without_statements_are_output():
+    assert prose.markdown("It writes\n\n  <NDArray 2 @cpu(0)>", "cpp") == (
+        "It writes\n\n```text\n<NDArray 2 @cpu(0)>\n```"
     )

@@ -143,7 +143,7 @@ def _public(code: str) -> str:
 
 def page(title: str, text: str) -> str:
     """The page of one header."""
-    parts = [f"# {title}", prose.fenced("cpp", f"#include <headrace/{title}>")]
+    parts = [f"# {title}", prose.fenced("cpp", f"#include <{title}>")]
     parts.append(prose.markdown(introduction(text), "cpp"))
     for group in _groups(declarations(text)):
         names = dict.fromkeys(f"{one.namespace}::{one.name}".removeprefix("::") for one in group)

@@ -8,13 +8,14 @@ SECTION = re.compile(r"^(\w+)\n-{3,}\n", re.MULTILINE)
 # A name, what is said behind it, and indented lines.
 ENTRY = re.compile(r"^(\S.*?)(?: : (.*))?\n((?: .*\n)*)", re.MULTILINE)
 TYPE_END = re.compile(r"(?:None|int|float|bool|str|dtype|ints|floats|\d|\w\|\w+)$")
+STATEMENT = re.compile(r"[;{]|//")
 CODE = re.compile(r"(``.*?``|`[^`]*`)", re.DOTALL)
 
 
 def markdown(text: str, language: str = "text") -> str:
     """A docstring or comment, without its margin, as Markdown that says the same: only code is markup.
 
-    Indented paragraphs are code in `language`.
+    Indented paragraphs with a statement or block are code in `language`, others what a program prints.
     """
     first, *rest = SECTION.split(text)
     parts = [_body(first, language)]
@@ -41,7 +42,7 @@ def _body(text: str, language: str = "text") -> str:
         if prompt:
             parts.append(("pycon", indent + prompt + session))
         elif before.startswith("  "):
-            parts.append((language, before))
+            parts.append((language if STATEMENT.search(before) else "text", before))
     texts = []
     for kind, group in itertools.groupby(parts, key=lambda part: part[0]):
         joined = "\n\n".join(one for _, one in group)

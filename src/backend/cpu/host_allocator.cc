@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "backend/cpu/guarded_memory.h"
 #include "base/check.h"
 #include "base/config.h"
 #include "base/slab.h"
@@ -45,7 +46,8 @@ double gib(double bytes) { return bytes / (1 << 30); }
 }  // namespace
 
 HostAllocator::HostAllocator()
-    : physical_bytes_(physical_memory()),
+    : is_guarded_(config().memory_guard),
+      physical_bytes_(physical_memory()),
       watermark_(config().memory_watermark > 0 ? config().memory_watermark : physical_bytes_ / 2) {}
 
 void* HostAllocator::allocate(size_t bytes) {
@@ -54,7 +56,9 @@ void* HostAllocator::allocate(size_t bytes) {
     refuse(bytes);
   const int index = size_class::of(bytes);
   void* block = nullptr;
-  if (!kHostMemoryIsPooled) {
+  if (is_guarded_) [[unlikely]] {
+    block = guarded_allocate(bytes);
+  } else if (!kHostMemoryIsPooled) {
     block = std::aligned_alloc(size_class::kGranule, size_class::size(index));
   } else if (bytes <= kSlabLargest) {
     block = slab_allocate(bytes);
@@ -74,7 +78,9 @@ void HostAllocator::release(void* block, size_t bytes) noexcept {
   const int index = size_class::of(bytes);
   const int64_t size = static_cast<int64_t>(size_class::size(index));
   count(-size);
-  if (!kHostMemoryIsPooled) {
+  if (is_guarded_) [[unlikely]] {
+    guarded_release(block, bytes);
+  } else if (!kHostMemoryIsPooled) {
     std::free(block);
   } else if (bytes <= kSlabLargest) {
     slab_release(block, bytes);
@@ -131,7 +137,7 @@ void* HostAllocator::carve(size_t bytes) noexcept {
 
 void* HostAllocator::make_room_and_retry(size_t bytes, int index) {
   trim();
-  void* block = kHostMemoryIsPooled ? make_block(index) : nullptr;
+  void* block = kHostMemoryIsPooled && !is_guarded_ ? make_block(index) : nullptr;
   if (!block) refuse(bytes);
   return block;
 }

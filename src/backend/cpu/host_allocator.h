@@ -53,6 +53,7 @@ class HostAllocator final : public Allocator {
   void* make_room_and_retry(size_t bytes, int index);
   [[noreturn]] void refuse(size_t bytes) const;
 
+  const bool is_guarded_;  // HEADRACE_MEMORY_GUARD: see guarded_memory.h
   const int64_t physical_bytes_;
   const int64_t watermark_;
   MemoryCounter counter_;
