@@ -422,6 +422,24 @@ def test_numbers_alone_give_the_scalars_of_numpy(name, arguments, dtype):
     assert (found.dtype, found) == (numpy.dtype(dtype), expected)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("add", (1, 2), 3), ("subtract", (1, 2.5), -1.5), ("multiply", (2, 3), 6), ("divide", (3, 2), 1.5),
+        ("true_divide", (1, 2), 0.5), ("modulo", (-5, 3), 1), ("power", (0.5, 3), 0.125),
+        ("maximum", (1, 2.5), 2.5), ("minimum", (3, 2), 2), ("equal", (1, 1), 1), ("not_equal", (1, 1), 0),
+        ("greater", (2, 1), 1), ("greater_equal", (1, 2), 0), ("lesser", (2, 1), 0),
+        ("lesser_equal", (1, 1), 1), ("logical_and", (2, 1), 1), ("logical_or", (0.0, 0.5), 1),
+        ("logical_xor", (2, 1), 0),
+    ],
+)  # fmt: skip
+def test_nd_functions_of_two_numbers_give_a_number(name, arguments, expected):
+    got = getattr(nd, name)(*arguments)
+    assert type(got) is type(expected)
+    assert got == expected
+    assert isinstance(getattr(nd, name)(nd.ones(1), 2), nd.NDArray)
+
+
 def test_an_array_or_out_among_numbers_gives_an_array():
     out = np.zeros(())
     assert np.add(2, 3, out=out) is out
