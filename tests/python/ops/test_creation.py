@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import nd, np, npx
+from headrace import autograd, nd, np, npx
 
 
 @pytest.mark.parametrize("name, value", [("zeros", 0), ("ones", 1)])
@@ -113,6 +113,20 @@ def test_triangles(k):
     x = numpy.arange(24, dtype="float32").reshape(2, 3, 4)
     assert np.tril(np.array(x), k).asnumpy().tolist() == numpy.tril(x, k).tolist()
     assert np.triu(np.array(x), k).asnumpy().tolist() == numpy.triu(x, k).tolist()
+
+
+@pytest.mark.parametrize("k", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_of_a_vector_have_it_in_every_row(name, k):
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        y = getattr(np, name)(x, k)
+    assert y.asnumpy().tolist() == getattr(numpy, name)(x.asnumpy(), k).tolist()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == getattr(numpy, name)(numpy.ones((3, 3)), k).sum(0).tolist()
+    with pytest.raises(ValueError, match="at least one axis is needed"):
+        getattr(np, name)(np.array(1.0))
 
 
 def test_arange_like():

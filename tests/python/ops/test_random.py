@@ -153,6 +153,23 @@ def test_bad_calls_raise_at_once(call, error):
         call()
 
 
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: npx.random.bernoulli(np.array([0.5, 1.5])), r"must be in \[0, 1\], got 1.5"),
+        (
+            lambda: np.random.gamma(np.array([1.0, 2.0]), np.array([1.0, 0.0])),
+            "must be positive, got 2 and 0",
+        ),
+        (lambda: nd.random.normal(0, -1, shape=3), "scale must not be negative, got -1"),
+    ],
+)
+def test_wrong_parameters_are_value_errors_when_samples_are_read(draw, message):
+    samples = draw()
+    with pytest.raises(ValueError, match=message):
+        samples.asnumpy()
+
+
 def test_nd_reports_bad_numbers_when_the_result_is_read():
     samples = nd.random.normal(0, -1, shape=3)
     with pytest.raises(MXNetError, match="scale"):
