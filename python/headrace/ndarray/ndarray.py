@@ -10,6 +10,7 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context, named_context
+from .ufuncs import apply_ufunc
 
 __all__ = [
     "NDArray",
@@ -67,7 +68,9 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __array_ufunc__ = None  # NumPy leaves operators to the array, and its functions take none, as under MXNet
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        return apply_ufunc(NDArray, ufunc, method, inputs, out, kwargs)
 
     # --- what it is ---
 

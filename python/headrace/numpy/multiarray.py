@@ -239,7 +239,7 @@ def _to_host(value, name):
     return value
 
 
-def _call_with_copies(function, args, kwargs):
+def call_with_copies(function, args, kwargs):
     """What a NumPy function, or a method of a ufunc, gives for copies of the arrays.
 
     ``out``, an array or a tuple of one for each result, receives the results and is given back; arrays of
@@ -284,7 +284,7 @@ def call_on_host(function, args, kwargs):
             return value
         return array(value, ctx=first.ctx if first is not None else None)
 
-    result = _call_with_copies(function, args, kwargs)
+    result = call_with_copies(function, args, kwargs)
     return result if kwargs.get("out") is not None else brought_back(result)
 
 
