@@ -60,6 +60,10 @@ class ArrayOSError(MXNetError, OSError):
     __str__ = RuntimeError.__str__
 
 
+class ArrayFileNotFoundError(ArrayOSError, FileNotFoundError):
+    """There is no such file."""
+
+
 class NotSupportedForSparseNDArray(MXNetError):
     """An operation that sparse arrays do not have."""
 

@@ -429,6 +429,9 @@ def _moved_axes(ndim, source, destination):
         if not -ndim <= axis < ndim:
             raise ValueError(f"moveaxis: axis {axis} is out of range for an array of {ndim} dimensions")
     source, destination = [a % ndim for a in source], [a % ndim for a in destination]
+    for axes in (source, destination):
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"moveaxis: axes must differ, got {axes}")
     order = [axis for axis in range(ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)

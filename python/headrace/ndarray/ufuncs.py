@@ -2,6 +2,9 @@
 
 import numpy
 
+from .. import _core
+from ..base import MXNetError
+
 # Name of a ufunc to the methods of the array on the left and on the right.
 _ARITHMETIC = {
     "add": ("__add__", "__radd__"),
@@ -37,7 +40,40 @@ def apply_ufunc(array_class, ufunc, method, inputs, out, kwargs):
         result = getattr(left, names[0])(right) if is_left else getattr(right, names[1])(left)
         if result is not NotImplemented:
             return result
-    from ..numpy.multiarray import call_with_copies
-
     function = ufunc if method == "__call__" else getattr(ufunc, method)
     return call_with_copies(function, inputs, kwargs if out is None else {**kwargs, "out": out})
+
+
+def _to_host(value, name):
+    if isinstance(value, _core.Array):
+        if value._on_tape and _core.is_recording():
+            raise MXNetError(
+                f"{name}: NumPy computes this function, so the gradient is not known, but one of its arrays "
+                "is being recorded; call it outside of autograd.record(), or on array.detach()"
+            )
+        return value.asnumpy()
+    if isinstance(value, (list, tuple)):
+        return type(value)(_to_host(item, name) for item in value)
+    return value
+
+
+def call_with_copies(function, args, kwargs):
+    """What a NumPy function, or a method of a ufunc, gives for copies of the arrays.
+
+    ``out``, an array or a tuple of one for each result, receives the results and is given back; arrays of
+    NumPy among them are NumPy's to fill.
+    """
+    name = function.__name__
+    kwargs = {key: value if key == "out" else _to_host(value, name) for key, value in kwargs.items()}
+    args = _to_host(args, name)
+    out = kwargs.pop("out", None)
+    if out is None:
+        return function(*args, **kwargs)
+    targets = out if isinstance(out, tuple) else (out,)
+    if not any(isinstance(target, _core.Array) for target in targets):
+        return function(*args, **kwargs, out=out)
+    result = function(*args, **kwargs)
+    for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
+        if target is not None:
+            target[...] = value
+    return targets[0] if len(targets) == 1 else targets

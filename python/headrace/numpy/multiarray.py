@@ -10,6 +10,7 @@ from ..base import ArrayNotImplementedError, ArrayTypeError, ArrayValueError, MX
 from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
+from ..ndarray.ufuncs import call_with_copies
 
 __all__ = ["ndarray", "array", "empty"]
 
@@ -224,41 +225,6 @@ _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bit
 def front_end():
     """The module ``headrace.numpy``, for its own modules."""
     return sys.modules[__package__]
-
-
-def _to_host(value, name):
-    if isinstance(value, NDArray):
-        if value._on_tape and _core.is_recording():
-            raise MXNetError(
-                f"{name}: NumPy computes this function, so the gradient is not known, but one of its arrays "
-                "is being recorded; call it outside of autograd.record(), or on array.detach()"
-            )
-        return value.asnumpy()
-    if isinstance(value, (list, tuple)):
-        return type(value)(_to_host(item, name) for item in value)
-    return value
-
-
-def call_with_copies(function, args, kwargs):
-    """What a NumPy function, or a method of a ufunc, gives for copies of the arrays.
-
-    ``out``, an array or a tuple of one for each result, receives the results and is given back; arrays of
-    NumPy among them are NumPy's to fill.
-    """
-    name = function.__name__
-    kwargs = {key: value if key == "out" else _to_host(value, name) for key, value in kwargs.items()}
-    args = _to_host(args, name)
-    out = kwargs.pop("out", None)
-    if out is None:
-        return function(*args, **kwargs)
-    targets = out if isinstance(out, tuple) else (out,)
-    if not any(isinstance(target, NDArray) for target in targets):
-        return function(*args, **kwargs, out=out)
-    result = function(*args, **kwargs)
-    for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
-        if target is not None:
-            target[...] = value
-    return targets[0] if len(targets) == 1 else targets
 
 
 def _first_array(values):

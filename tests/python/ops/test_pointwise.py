@@ -248,6 +248,37 @@ def test_nan_to_num():
     assert x.asnumpy().tolist() == [0, 65504, -65504, 1]
 
 
+@pytest.mark.parametrize("copy", [True, False])
+def test_gradient_of_nan_to_num_is_that_of_elements_that_stay(copy):
+    x = np.array([math.nan, math.inf, -math.inf, 1])
+    x.attach_grad()
+    with autograd.record():
+        y = np.nan_to_num(x, copy=copy, posinf=2) * 3
+    y.backward()
+    assert y.asnumpy().tolist()[:2] == [0, 6]
+    assert x.grad.asnumpy().tolist() == [0, 0, 0, 3]
+
+
+def test_gradient_of_relu_is_nan_where_its_argument_is():
+    x = nd.array([math.nan, -1, 0, 2, math.inf])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.relu(x)
+    y.backward()
+    assert math.isnan(x.grad[0].asscalar())
+    assert x.grad.asnumpy().tolist()[1:] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["isnan", "sin", "negative"])
+def test_out_may_be_given_by_place(name):
+    x = np.array([0.5, 1.5])
+    out = np.zeros(2, dtype=getattr(np, name)(x).dtype)
+    assert getattr(np, name)(x, out) is out
+    numpy.testing.assert_array_equal(out.asnumpy(), getattr(np, name)(x).asnumpy())
+    with pytest.raises(TypeError, match="positional arguments"):
+        getattr(np, name)(x, out, out)
+
+
 @pytest.mark.parametrize(
     "act_type, reference",
     [

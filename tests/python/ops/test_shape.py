@@ -93,6 +93,13 @@ def test_views_share_memory(name):
     assert np.shares_memory(x, SAME_AS_NUMPY[name](np, x))
 
 
+@pytest.mark.parametrize(("source", "destination"), [((0, 1), (1, 1)), ((0, -3), (0, 1))])
+def test_moved_axes_differ(source, destination):
+    for module in (nd, np):
+        with pytest.raises(ValueError):
+            module.moveaxis(module.array(X), source, destination)
+
+
 OWN_MEMORY = {
     "transpose": lambda x: x.transpose(),
     "T": lambda x: x.T,
