@@ -165,6 +165,15 @@ def test_nearest_area_and_linear_sizes():
         numpy.testing.assert_allclose(constant.asnumpy(), 0.5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("interp", range(5))
+def test_pixels_of_double_precision_are_resized_as_single_ones(interp):
+    x = numpy.random.RandomState(3).uniform(0, 255, (2, 7, 6, 3))
+    double = nd.image.resize(nd.array(x, dtype="float64"), size=(4, 9), interp=interp)
+    assert double.dtype == numpy.float64
+    single = nd.image.resize(nd.array(x, dtype="float32"), size=(4, 9), interp=interp)
+    assert (double.asnumpy() == single.asnumpy()).all()
+
+
 def test_sizes_that_there_are_not():
     x = nd.zeros((4, 4, 3), dtype="uint8")
     for call in (

@@ -145,6 +145,7 @@ def test_several_arrays_at_least_of_some_dimensions():
             expected = getattr(numpy, name)(*hosts)
             assert [one.shape for one in got] == [one.shape for one in expected]
             assert all(isinstance(one, np.ndarray) for one in got)
+            assert type(got) is (list if module is np else type(expected))
         assert getattr(np, name)(arrays[0]).shape == getattr(numpy, name)(hosts[0]).shape
     assert np.atleast_1d(3).shape == (1,)
     array = np.ones(2)

@@ -208,15 +208,22 @@ class ndarray(NDArray):
         if own is None:
             return call_on_host(function, args, kwargs)
         try:
-            return own(*args, **kwargs)
+            result = own(*args, **kwargs)
         except (TypeError, NotImplementedError):  # arguments that NumPy takes and np does not
             return call_on_host(function, args, kwargs)
+        gives_tuple = name in _OF_TUPLES and isinstance(result, list)
+        return tuple(result) if gives_tuple else result
 
     def __reduce__(self):
         return _from_record, (type(self), None), {"handle": self._record()}
 
 
 _core.set_class(ndarray, True)
+
+# Functions whose several results NumPy gives as a tuple, np as a list.
+_OF_TUPLES = {"broadcast_arrays", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}
+if _numpy.lib.NumpyVersion(_numpy.__version__) < "2.0.0":
+    _OF_TUPLES = set()
 
 # NumPy's names of ufuncs that have another name here.
 _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}

@@ -15,8 +15,9 @@ namespace {
 
 struct ShapeAttrs {
   Shape shape;
-  static constexpr auto kFields = fields(
-      field(&ShapeAttrs::shape, "shape", "The shape to broadcast to; -2: as the array, counted from the end.").required());
+  static constexpr auto kFields =
+      fields(field(&ShapeAttrs::shape, "shape", "The shape to broadcast to; -2: as the array, counted from the end.")
+                 .required());
 };
 
 struct BroadcastToAttrs {

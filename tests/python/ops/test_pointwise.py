@@ -259,6 +259,16 @@ def test_gradient_of_nan_to_num_is_that_of_elements_that_stay(copy):
     assert x.grad.asnumpy().tolist() == [0, 0, 0, 3]
 
 
+def test_gradients_of_gamma_functions_at_their_poles_are_infinite():
+    for name, expected in (("gammaln", [math.inf] * 3), ("gamma", [math.inf, -math.inf])):
+        x = nd.array([0.0, -0.0, -1.0][: len(expected)])
+        x.attach_grad()
+        with autograd.record():
+            y = getattr(nd, name)(x)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == expected
+
+
 def test_gradient_of_relu_is_nan_where_its_argument_is():
     x = nd.array([math.nan, -1, 0, 2, math.inf])
     x.attach_grad()
