@@ -302,11 +302,14 @@ def _from_record(cls, _):
 def array(source_array, ctx=None, dtype=None):
     """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
 
-    ``dtype``: that of an NDArray source, else float32, unless given.
+    ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray; see
+    ``sparse.array``.
     """
     if isinstance(source_array, NDArray):
         if dtype is None:
             dtype = source_array._dtype_name
+    elif hasattr(source_array, "tocsr"):
+        return sys.modules[__package__].sparse.array(source_array, ctx, dtype)
     elif dtype is None:
         dtype = "float32"
     elif not hasattr(source_array, "__array_interface__"):

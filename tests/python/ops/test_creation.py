@@ -52,6 +52,15 @@ def test_arange(arguments):
     assert np.arange(*arguments, dtype="int32").dtype == numpy.int32
 
 
+def test_arange_of_integers_begins_and_steps_by_integers():
+    for module in (nd, np):
+        for dtype in ("int32", "int64", "uint8"):
+            assert module.arange(1.3, 9.6, 1.3, dtype=dtype).asnumpy().tolist() == [1, 2, 3, 4, 5, 6, 7]
+            assert module.arange(5.7, -3.2, -1.6, dtype=dtype).asnumpy().tolist() == [5, 4, 3, 2, 1, 0]
+            assert module.arange(2.5, 4.5, 0.5, dtype=dtype).asnumpy().tolist() == [2] * 4
+    assert np.arange(1e300, 2e300, 1e300, dtype="int64").shape == (1,)
+
+
 def test_arange_repeats_and_refuses_a_step_of_zero():
     assert nd.arange(2, 4, repeat=3).asnumpy().tolist() == [2, 2, 2, 3, 3, 3]
     with pytest.raises(ValueError, match="step"):
