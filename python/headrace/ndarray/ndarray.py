@@ -302,8 +302,8 @@ def _from_record(cls, _):
 def array(source_array, ctx=None, dtype=None):
     """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
 
-    ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray; see
-    ``sparse.array``.
+    ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray,
+    as in ``sparse.array``.
     """
     if isinstance(source_array, NDArray):
         if dtype is None:

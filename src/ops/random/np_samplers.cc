@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "op/invoke.h"
+#include "op/promote.h"
 #include "op/result_dtype.h"
 
 namespace headrace {
@@ -301,6 +302,8 @@ struct VectorAttrs {
       fields(field(&VectorAttrs::size, "size", "Shape in front of that of the parameters together; None: ()."));
 };
 
+DType dtype_of_factors(DType cov) { return is_floating(cov) ? cov : DType::kFloat32; }
+
 // mean + L z, for L L^T the covariance and z of the standard normal distribution.
 NDArray draw_vectors(const NDArray& mean, const NDArray& cov, const VectorAttrs& a) {
   const Shape& square = cov.shape();
@@ -310,7 +313,7 @@ NDArray draw_vectors(const NDArray& mean, const NDArray& cov, const VectorAttrs&
         "random.multivariate_normal: expected a mean of shape (..., k) and a covariance of shape (..., k, k), got {} "
         "and {}",
         to_string(mean.shape()), to_string(square));
-  const DType dtype = is_floating(cov.dtype()) ? cov.dtype() : DType::kFloat32;
+  const DType dtype = dtype_of_factors(cov.dtype());
   const NDArray factor = cast_to(call("_npi_cholesky", {cast_to(cov, DType::kFloat64)}), dtype);
   const NDArray row = call("slice_axis", {cov}, {{"axis", int64_t{-1}}, {"begin", int64_t{0}}, {"end", int64_t{1}}});
   const NDArray parameters[] = {mean, call("squeeze", {row}, {{"axis", Shape{-1}}})};
@@ -332,6 +335,8 @@ OpDef multivariate_normal() {
               "covariances (..., k, k), which must be positive definite and have no gradient. Raises ValueError for "
               "shapes that do not fit.",
        .inputs = {"mean", "cov"},
+       .result_dtype = [](std::span<const DType> inputs, const VectorAttrs&,
+                          size_t) { return promote(inputs[0], dtype_of_factors(inputs[1]), "multivariate_normal"); },
        .compose = [](std::span<const NDArray> in, const VectorAttrs& a) -> std::vector<NDArray> {
          return {draw_vectors(in[0], without_history(in[1]), a)};
        },
