@@ -114,6 +114,10 @@ class PerThread(type):
     'second'
     """
 
+    def __new__(mcs, name, bases, namespace):
+        of_instances = property(lambda scope: type(scope).current)
+        return super().__new__(mcs, name, bases, {**namespace, "current": of_instances})
+
     def __init__(cls, name, bases, namespace):
         super().__init__(name, bases, namespace)
         if not any(isinstance(base, PerThread) for base in bases):
