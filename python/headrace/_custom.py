@@ -146,7 +146,7 @@ class _Property:
                 for (shape, dtype), kind in zip(output_types, self.storage_types(in_data))
             ]
             operator = self._new_operator(ctx, plain)
-            with _errors_of(f"{self.name}.forward"):
+            with _core.CustomCode(self.name), _errors_of(f"{self.name}.forward"):
                 operator.forward(
                     is_train=int(training),
                     req=["write"] * len(out_data),
@@ -183,7 +183,8 @@ class _Call:
         kinds = prop.gradient_storage_types(out_grad, self._in_data, self._out_data, self._aux)
         in_grad = [prop.new_array(*type_, ctx, kind) for type_, kind in zip(self._types, kinds)]
         absent = prop.new_array((0,), "float32", ctx)
-        with autograd.pause(train_mode=_core.is_training()), ctx, _errors_of(f"{prop.name}.backward"):
+        code = _core.CustomCode(f"_backward_{prop.name}")
+        with autograd.pause(train_mode=_core.is_training()), ctx, code, _errors_of(f"{prop.name}.backward"):
             self._operator.backward(
                 req=["write" if one else "null" for one in wanted[: len(in_grad)]],
                 out_grad=_or(out_grad, absent),

@@ -1,13 +1,11 @@
 """AttrScope: texts that every symbol made inside gets."""
 
-import threading
-
-from .base import class_property
+from .base import PerThread
 
 __all__ = ["AttrScope"]
 
 
-class AttrScope:
+class AttrScope(metaclass=PerThread):
     """`with AttrScope(ctx_group='dev1'):` symbols made inside carry these attributes, all of them strings.
 
     ValueError: a value is no string.
@@ -20,22 +18,12 @@ class AttrScope:
     'dev1'
     """
 
-    _thread = threading.local()
-
     def __init__(self, **attributes):
         for name, value in attributes.items():
             if not isinstance(value, str):
                 raise ValueError(f"AttrScope: attribute {name} must be a string, got {type(value).__name__}")
         self._attr = attributes
         self._outer = None
-
-    @class_property
-    def current(cls):
-        """The innermost scope of this thread."""
-        scope = getattr(cls._thread, "scope", None)
-        if scope is None:
-            scope = cls._thread.scope = AttrScope()
-        return scope
 
     def get(self, attr):
         """This scope's attributes, with `attr` (a dictionary or None) on top."""
@@ -44,8 +32,8 @@ class AttrScope:
     def __enter__(self):
         self._outer = AttrScope.current
         self._attr = {**self._outer._attr, **self._attr}
-        AttrScope._thread.scope = self
+        AttrScope.current = self
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        AttrScope._thread.scope = self._outer
+        AttrScope.current = self._outer

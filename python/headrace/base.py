@@ -1,6 +1,7 @@
 """Errors and small types that every module shares."""
 
 import os as _os
+import threading as _threading
 
 import numpy as _numpy
 
@@ -60,6 +61,10 @@ class ArrayOSError(MXNetError, OSError):
     __str__ = RuntimeError.__str__
 
 
+class ArrayFileNotFoundError(ArrayOSError, FileNotFoundError):
+    """There is no such file."""
+
+
 class NotSupportedForSparseNDArray(MXNetError):
     """An operation that sparse arrays do not have."""
 
@@ -95,6 +100,40 @@ def py_str(x):
 def data_dir():
     """The folder of data sets and networks: `$MXNET_HOME`, by default `~/.mxnet`."""
     return _os.environ.get("MXNET_HOME") or _os.path.join(_os.path.expanduser("~"), ".mxnet")
+
+
+class PerThread(type):
+    """Metaclass of scopes: `current` is the innermost one of a thread, which may be set, too.
+
+    Examples
+    --------
+    >>> class Drawer(metaclass=mx.base.PerThread):
+    ...     label = "first"
+    >>> Drawer.current.label = "second"
+    >>> Drawer.current.label
+    'second'
+    """
+
+    def __new__(mcs, name, bases, namespace):
+        of_instances = property(lambda scope: type(scope).current)
+        return super().__new__(mcs, name, bases, {**namespace, "current": of_instances})
+
+    def __init__(cls, name, bases, namespace):
+        super().__init__(name, bases, namespace)
+        if not any(isinstance(base, PerThread) for base in bases):
+            cls._thread, cls._outermost = _threading.local(), cls
+
+    @property
+    def current(cls):
+        """The innermost scope of this thread."""
+        scope = getattr(cls._thread, "scope", None)
+        if scope is None:
+            scope = cls._thread.scope = cls._outermost()
+        return scope
+
+    @current.setter
+    def current(cls, scope):
+        cls._thread.scope = scope
 
 
 class class_property:  # noqa: N801

@@ -1,8 +1,6 @@
 """Names: automatic ones by a counter per kind of block, one manager per thread; how parameters' names end."""
 
-import threading
-
-from .base import class_property
+from .base import PerThread
 
 __all__ = ["NameManager", "Prefix"]
 
@@ -13,7 +11,7 @@ PARAMETER_SUFFIXES = (
 )
 
 
-class NameManager:
+class NameManager(metaclass=PerThread):
     """Gives out `hint0`, `hint1`, ...; `with NameManager():` starts fresh counters for the enclosed code.
 
     Examples
@@ -22,8 +20,6 @@ class NameManager:
     ...     sym.relu(sym.var("x")).name
     'relu0'
     """
-
-    _thread = threading.local()
 
     def __init__(self):
         self._counter = {}
@@ -37,21 +33,13 @@ class NameManager:
         self._counter[hint] = count + 1
         return f"{hint}{count}"
 
-    @class_property
-    def current(cls):
-        """The manager that names blocks made by this thread."""
-        manager = getattr(cls._thread, "manager", None)
-        if manager is None:
-            manager = cls._thread.manager = NameManager()
-        return manager
-
     def __enter__(self):
         self._previous = NameManager.current
-        NameManager._thread.manager = self
+        NameManager.current = self
         return self
 
     def __exit__(self, exc_type, exc_value, traceback):
-        NameManager._thread.manager = self._previous
+        NameManager.current = self._previous
 
 
 class Prefix(NameManager):

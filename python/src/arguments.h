@@ -76,8 +76,7 @@ class Arguments {
     }
     const size_t fields = f_.field_names->size();
     for (size_t field = 0; used < count; ++used, ++field) {
-      // NumPy's reductions have `out` before keepdims and ddof, which are numbers.
-      if (f_.np && !out_ && field < fields && is_place_of_out(field, arguments[used])) {
+      if (f_.np && !out_ && is_place_of_out(field, arguments[used])) {
         set_out(arguments[used++]);
         if (used == count) return;
       }
@@ -88,9 +87,12 @@ class Arguments {
     }
   }
 
+  // NumPy's reductions have `out` before keepdims and ddof, which are numbers, other functions behind all.
   bool is_place_of_out(size_t field, PyObject* value) const {
+    if (value != Py_None && !Call::is_operand(value)) return false;
+    if (field == f_.field_names->size()) return !op_.variadic && (value == Py_None || is_array(value));
     const std::string_view next = op_.schema->fields[field].name;
-    return (next == "keepdims" || next == "ddof") && (value == Py_None || Call::is_operand(value));
+    return next == "keepdims" || next == "ddof";
   }
 
   // Takes the operands of a variadic call; gives how many positional arguments they were.

@@ -5,13 +5,38 @@
 #include "bindings.h"
 #include "convert.h"
 #include "gil.h"
+#include "op/thread_state.h"
 #include "op/trace.h"
 #include "ops/control/custom.h"
+#include "timeline/timeline.h"
 
 namespace nb = nanobind;
 
 namespace headrace::python {
 namespace {
+
+// A with block around the code of a custom operator, which the timeline shows under its name while it records.
+struct CodeBlock {
+  const char* name;
+  const char* label;
+  std::optional<ThreadStateScope> scope = {};
+  uint64_t begin = 0;
+
+  explicit CodeBlock(const char* op)
+      : name(timeline::intern(op)), label(timeline::intern(std::string(op) + "::pure_python")) {}
+  CodeBlock(const CodeBlock&) = delete;
+
+  void enter() {
+    if (!timeline::enabled(timeline::Source::kOperators)) return;
+    scope.emplace([this](ThreadState& state) { state.issuer = name; });
+    begin = ticks();
+  }
+  void exit() {
+    if (!scope) return;
+    scope.reset();
+    timeline::record({label, timeline::kCustomOperator}, begin, ticks());
+  }
+};
 
 // What Python code raised, as an error of the library: its kind is that of the first type in headrace.base.error_types
 // that fits.
@@ -95,6 +120,10 @@ class PythonProperty final : public CustomProperty {
 }  // namespace
 
 void bind_custom(nb::module_& m) {
+  nb::class_<CodeBlock>(m, "CustomCode")
+      .def(nb::init<const char*>())
+      .def("__enter__", &CodeBlock::enter)
+      .def("__exit__", [](CodeBlock& self, nb::args) { self.exit(); });
   m.def(
       "set_custom_factory",
       [](nb::handle make) {

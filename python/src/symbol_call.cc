@@ -3,6 +3,7 @@
 
 #include "arguments.h"
 #include "convert.h"
+#include "graph/labels.h"
 #include "op/thread_state.h"
 #include "op_function.h"
 #include "ufunc_keywords.h"
@@ -17,6 +18,13 @@ struct Symbols {
 Symbols& symbols() {
   static constinit Symbols instance;
   return instance;
+}
+
+// Whether a keyword is a text of the node, or was one of a variable: "lr_mult", "weight_lr_mult".
+bool is_about_nodes(const std::string& key) {
+  const size_t end = key.find('_');
+  const std::string rest = end == std::string::npos ? "" : key.substr(end + 1);
+  return is_node_attr(key) || stored_key(key) != key || stored_key(rest) != rest;
 }
 
 class SymbolCall : public Arguments<SymbolCall> {
@@ -41,6 +49,8 @@ class SymbolCall : public Arguments<SymbolCall> {
     } else if (op_.open && !is_symbol(value)) {
       const Ref text(checked(PyObject_Str(value)));
       if (PyDict_SetItem(attributes_.get(), key, text.get()) < 0) throw PythonError();
+    } else if (!f_.np && op_.schema->fields.empty() && !is_symbol(value) && !is_about_nodes(PyUnicode_AsUTF8(key))) {
+      return;  // as in MXNet, where nothing reads attributes of such operators
     } else if (value != Py_None && !(f_.np && is_ufunc_default(op_, name(), key, value))) {
       PyObject* const target = op_.variadic && is_symbol(value) ? named_.get() : attributes_.get();
       if (PyDict_SetItem(target, key, value) < 0) throw PythonError();

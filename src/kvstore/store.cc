@@ -8,6 +8,24 @@
 #include "op/thread_state.h"
 
 namespace headrace::kvstore {
+namespace {
+
+// Whether what is given back for one key lies where another key's values are: these must all be read before.
+bool writes_what_others_read(std::span<const Part> pushed, std::span<const Part> pulled) {
+  if (pushed.size() == 1) return false;
+  std::vector<std::pair<const Storage*, size_t>> read;
+  for (size_t i = 0; i < pushed.size(); ++i)
+    for (const NDArray& array : pushed[i].arrays) read.emplace_back(array.view()->storage(), i);
+  std::ranges::sort(read);
+  for (size_t i = 0; i < pulled.size(); ++i)
+    for (const NDArray& array : pulled[i].arrays) {
+      const auto readers = std::ranges::equal_range(read, array.view()->storage(), {}, [](auto& r) { return r.first; });
+      if (std::ranges::any_of(readers, [i](const auto& reader) { return reader.second != i; })) return true;
+    }
+  return false;
+}
+
+}  // namespace
 
 std::unique_ptr<KVStore> make_store(std::string type, std::unique_ptr<Communicator> communicator) {
   check(communicator != nullptr, ErrorKind::kValue, "kvstore make_store: expected a communicator for '{}', got none",
@@ -142,7 +160,7 @@ void Store::pushpull(std::span<const Item> values, std::span<const Item> outs, i
   if (updater_) {
     push_parts(pushed, priority);
     update_parts(pushed, pulled, extent, stand_ins.empty(), priority);
-  } else if (compression_) {
+  } else if (compression_ || writes_what_others_read(pushed, pulled)) {
     push_parts(pushed, priority);
     pull_parts(pulled, extent, false);
   } else {

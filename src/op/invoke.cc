@@ -13,6 +13,7 @@
 #include "op/rule.h"
 #include "op/thread_state.h"
 #include "op/trace.h"
+#include "timeline/timeline.h"
 
 namespace headrace {
 
@@ -26,6 +27,16 @@ size_t output_count(const OpDef& op, const Attrs& attrs) {
         static_cast<int64_t>(count), kMostOutputs);
   return count;
 }
+
+namespace {
+
+// What the timeline calls an operation: one that code of a custom operator issues bears the name of that, too.
+const char* recorded_name(const OpDef& op) {
+  const char* const issuer = thread_state().issuer;
+  return issuer ? timeline::intern(fmt::format("{}::{}", issuer, op.name)) : op.name.c_str();
+}
+
+}  // namespace
 
 namespace dispatch_detail {
 
@@ -99,7 +110,7 @@ void push_call(const OpDef& op, const AttrsPtr& attrs, std::span<const NDArray> 
   const std::span<View* const> all(views.data(), views.size());
   const double cost = options.cost_ns < 0 ? streaming_cost_ns(all) : options.cost_ns;
   runtime().engine.push(
-      TaskSpec{.name = op.name.c_str(),
+      TaskSpec{.name = recorded_name(op),
                .reads = {reads.data(), reads.size()},
                .writes = {writes.data(), writes.size()},
                .cost_ns = cost,

@@ -17,6 +17,7 @@ struct ThreadState {
   Priority priority = Priority::kNormal;  // of the operations that it issues
   int urgency = 0;                        // likewise, among operations of that priority
   bool keeps = false;                     // whether their out= keep their values when they fail
+  const char* issuer = nullptr;           // the custom operator whose code is running, interned, where it is recorded
 };
 
 namespace detail {

@@ -93,13 +93,20 @@ Json json_of(const Statistic& row, Unit unit) {
   return json;
 }
 
+std::string_view category_of(const timeline::Event& event) {
+  const bool is_issued_by_code = event.category == std::string_view(timeline::kOperator.name) &&
+                                 std::string_view(event.name).find("::") != std::string_view::npos;
+  return is_issued_by_code ? timeline::kCustomOperator.name : event.category;
+}
+
 }  // namespace
 
 std::vector<Section> statistics(const std::vector<timeline::Lane>& lanes, SortBy sort_by, bool ascending) {
   std::map<std::tuple<std::string_view, timeline::Clock, Unit>, std::map<std::string_view, Statistic>> found;
   for (const timeline::Lane& lane : lanes) {
     for (const timeline::Event& event : lane.events)
-      add(found[{event.category, lane.clock, Unit::kMilliseconds}][event.name], (event.end_ns - event.begin_ns) / 1e6);
+      add(found[{category_of(event), lane.clock, Unit::kMilliseconds}][event.name],
+          (event.end_ns - event.begin_ns) / 1e6);
     for (const timeline::Sample& sample : lane.samples) {
       const bool is_memory = sample.category == std::string_view(timeline::kDeviceMemory.name);
       const double value = static_cast<double>(sample.value);

@@ -33,6 +33,9 @@ struct Category {
   Source source;
 };
 inline constexpr Category kOperator{"operator", Source::kOperators};
+// Code of the program that is an operator, and what it issues. Records of the latter have "::" in their names, behind
+// that of the operator, and are kOperator's: reports tell them apart.
+inline constexpr Category kCustomOperator{"Custom Operator", Source::kOperators};
 inline constexpr Category kGraphStep{"operator", Source::kGraphSteps};
 inline constexpr Category kLink{"link", Source::kOperators};  // what passes a link: part of an operator in a stream
 inline constexpr Category kDeviceMemory{"Device Storage", Source::kMemory};  // MXNet's name of it

@@ -119,8 +119,9 @@ def test_files_and_kinds_of_buffers(tmp_path):
     assert (out.asnumpy() == PIXELS).all()
     with np_array(True):
         assert isinstance(image.imdecode(path.read_bytes()), np.ndarray)
-    with pytest.raises(OSError):
-        image.imread(tmp_path / "none.png")
+    for kind in (FileNotFoundError, MXNetError):
+        with pytest.raises(kind, match="imread: .*No such file or directory: .*none.png"):
+            image.imread(tmp_path / "none.png")
 
 
 @pytest.mark.parametrize(
@@ -162,6 +163,15 @@ def test_nearest_area_and_linear_sizes():
         assert enlarged.shape == (7, 9, 1)
         constant = image.imresize(nd.ones((3, 4, 2)) * 0.5, 9, 7, interp)
         numpy.testing.assert_allclose(constant.asnumpy(), 0.5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("interp", range(5))
+def test_pixels_of_double_precision_are_resized_as_single_ones(interp):
+    x = numpy.random.RandomState(3).uniform(0, 255, (2, 7, 6, 3))
+    double = nd.image.resize(nd.array(x, dtype="float64"), size=(4, 9), interp=interp)
+    assert double.dtype == numpy.float64
+    single = nd.image.resize(nd.array(x, dtype="float32"), size=(4, 9), interp=interp)
+    assert (double.asnumpy() == single.asnumpy()).all()
 
 
 def test_sizes_that_there_are_not():

@@ -162,6 +162,8 @@ def test_mixed_and_load(tmp_path):
         (init.Uniform(), '["uniform", {"scale": 0.07}]'),
         (init.Zero(), '["zero", {}]'),
         (init.LSTMBias(), '["lstmbias", {"forget_bias": 1.0}]'),
+        (init.Constant(nd.array([[1, 2]])), '["constant", {"value": [[1.0, 2.0]]}]'),
+        (init.Constant(numpy.array([3, 4])), '["constant", {"value": [3, 4]}]'),
         (init.Orthogonal(), '["orthogonal", {"scale": 1.414, "rand_type": "uniform"}]'),
     ],
 )

@@ -70,6 +70,18 @@ def test_several_keys_and_devices_at_once(store, keys):
     assert numbers(outs[0][0]) == 46
 
 
+def test_values_of_all_keys_are_read_before_any_of_them_is_written(store):
+    keys = [3, 5, 7]
+    store.init(keys, [filled(0)] * 3)
+    values = [filled(2, ctx) for ctx in CPUS]
+    store.pushpull(keys, [values] * 3)
+    assert [numbers(value) for value in values] == [8] * 4
+    assert [pulled(store, key) for key in keys] == [8] * 3
+    others = [filled(i) for i in range(3)]
+    store.pushpull(keys, others, out=others[1:] + others[:1])
+    assert [numbers(value) for value in others] == [2, 0, 1]
+
+
 def test_broadcast_and_what_a_store_says_of_itself():
     store = kv.create("NCCL")
     outs = [filled(0, ctx) for ctx in CPUS]

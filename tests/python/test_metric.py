@@ -72,6 +72,12 @@ def test_correlation_of_two_classes_is_that_of_matthews(kind):
     assert value_of(metric.PCC(), (labels, preds)) == pytest.approx(expected)
 
 
+def test_correlation_of_confusion_matrices_takes_classes_for_scores(kind):
+    scores = [[0.6, 0.4, 0], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6], [0, 0.9, 0.1], [0, 1, 0]]
+    labels, preds, chosen = arrays(kind, [0, 1, 1, 0, 1], scores, numpy.argmax(scores, 1))
+    assert value_of(metric.PCC(), ([labels], [chosen])) == value_of(metric.PCC(), ([labels], [preds]))
+
+
 @pytest.mark.parametrize(
     ("cls", "wanted"), [(metric.MAE, 1.4166666567), (metric.MSE, 2.7083333134), (metric.RMSE, 1.5951189994)]
 )

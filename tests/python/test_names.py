@@ -72,7 +72,7 @@ def missing_names(path):
 
 
 def test_names_exist():
-    files = [path for path in FILES if path.parent.name != "_site" and path.name != "__main__.py"]
+    files = [path for path in FILES if "_site" not in path.parts and path.name != "__main__.py"]
     assert len(files) > 100
     assert not [missing for path in files for missing in missing_names(path)]
 

@@ -77,7 +77,7 @@ def test_nd_arrays_keep_their_dtype():
             assert (array + other).dtype == (other + array).dtype == numpy.dtype(dtype)
     with pytest.raises(MXNetError, match="int32 and float64"):
         nd.array([1, 2], dtype="int32") + numpy.array([0.5, 1.0])
-    for call in (lambda: nd.ones(2) + numpy.array(2.0), lambda: numpy.array(2.0) < nd.ones(2)):
+    for call in (lambda: nd.ones(2) + numpy.array(2.0), lambda: numpy.array(2.0) - nd.ones(2)):
         with pytest.raises(TypeError, match="item"):
             call()
     with pytest.raises((ValueError, MXNetError)):
@@ -102,10 +102,26 @@ def test_shapes_may_be_numpy_arrays(shape):
     assert nd.zeros(numpy.array(4)).shape == nd.zeros(numpy.int64(4)).shape == (4,)
 
 
-def test_numpy_functions_refuse_nd_arrays():
-    for call in (numpy.sin, numpy.isfinite, numpy.add.reduce):
-        with pytest.raises(TypeError, match="NDArray"):
-            call(nd.ones(1))
+def test_numpy_functions_of_nd_arrays_see_copies():
+    array = nd.array(OWN)
+    for call in (numpy.sin, numpy.isfinite, numpy.add.reduce, numpy.all, numpy.any):
+        result, expected = call(array), call(OWN.astype("float32"))
+        assert isinstance(result, (numpy.ndarray, numpy.generic))
+        numpy.testing.assert_array_equal(result, expected)
+    assert numpy.all(array == array) and not numpy.any(array != array)
+    out = numpy.zeros(OWN.shape, "float32")
+    assert numpy.maximum(array, 3, out=out) is out
+    numpy.testing.assert_array_equal(out, numpy.maximum(OWN, 3))
+    array.attach_grad()
+    with autograd.record(), pytest.raises(MXNetError, match="sin: NumPy computes this function"):
+        numpy.sin(array * 2)
+
+
+def test_a_numpy_array_that_is_added_to_becomes_an_nd_array():
+    values = numpy.ones(2, "float32")
+    values += nd.array([1.0, 2.0])
+    assert isinstance(values, nd.NDArray)
+    assert values.asnumpy().tolist() == [2, 3]
 
 
 # --- what matplotlib calls ---
@@ -129,6 +145,7 @@ def test_several_arrays_at_least_of_some_dimensions():
             expected = getattr(numpy, name)(*hosts)
             assert [one.shape for one in got] == [one.shape for one in expected]
             assert all(isinstance(one, np.ndarray) for one in got)
+            assert type(got) is (list if module is np else type(expected))
         assert getattr(np, name)(arrays[0]).shape == getattr(numpy, name)(hosts[0]).shape
     assert np.atleast_1d(3).shape == (1,)
     array = np.ones(2)

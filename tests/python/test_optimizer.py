@@ -544,3 +544,19 @@ def test_an_unknown_option_is_told_with_those_there_are():
         optimizer.create("sgd", lr=3)
     with pytest.raises(TypeError, match="adam has no option betas"):
         optimizer.create("adam", learning_rate=1, betas=(1, 2))
+
+
+@pytest.mark.parametrize("name", ["lamb", "sgd", "nadam"])
+def test_lists_are_updated_one_by_one(name):
+    def updated(update):
+        made = optimizer.create(name, learning_rate=0.1, multi_precision=True)
+        weights = [nd.full((3,), i + 1, dtype="float16") for i in range(3)]
+        states = [made.create_state_multi_precision(i, weight) for i, weight in enumerate(weights)]
+        update(made, [0, 1, 2], weights, [nd.full((3,), 0.5, dtype="float16")] * 3, states)
+        return [weight.asnumpy().tolist() for weight in weights]
+
+    def one_by_one(made, *lists):
+        for each in zip(*lists):
+            made.update_multi_precision(*each)
+
+    assert updated(lambda made, *lists: made.update_multi_precision(*lists)) == updated(one_by_one)

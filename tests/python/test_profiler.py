@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from headrace import base, gluon, nd, np, npx, profiler
+from headrace import autograd, base, gluon, nd, np, npx, operator, profiler
 
 
 @pytest.fixture
@@ -369,3 +369,38 @@ def test_beside_mxnet(path, mxnet_peer, tmp_path):
     memory = "Device Storage", "Memory: cpu/0"
     assert ours["Memory"][memory[0]][memory[1]].keys() == theirs["Memory"][memory[0]][memory[1]].keys()
     assert ours["Unit"].items() >= theirs["Unit"].items()
+
+
+def test_code_of_custom_operators_has_a_section_with_what_it_issues(path):
+    class Halved(operator.CustomOp):
+        def forward(self, is_train, req, in_data, out_data, aux):
+            self.assign(out_data[0], req[0], in_data[0] / 2)
+
+        def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+            self.assign(in_grad[0], req[0], out_grad[0] * 0.5)
+
+    @operator.register("halved")
+    class HalvedProp(operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return Halved()
+
+    def run():
+        x = nd.ones((3,))
+        x.attach_grad()
+        with autograd.record():
+            y = nd.Custom(x + 1, op_type="halved")
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [0.5] * 3
+
+    run()
+    profiler.start()
+    run()
+    profiler.stop()
+    found = statistics()["Time"]
+    counts = {name: row["Count"] for name, row in found["Custom Operator"].items()}
+    for name in ("pure_python", "_div_scalar"):
+        assert counts[f"halved::{name}"] == 1
+    for name in ("pure_python", "_mul_scalar"):
+        assert counts[f"_backward_halved::{name}"] == 1
+    assert not any("::" in name for name in found["operator"])
+    assert "_plus_scalar" in found["operator"]

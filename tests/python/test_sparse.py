@@ -219,6 +219,9 @@ def test_what_takes_dense_copies_is_counted():
 def test_scipy_both_ways():
     scipy = pytest.importorskip("scipy.sparse")
     given = scipy.csr_matrix(MATRIX.astype("float64"))
+    for make in (nd.array, nd.sparse.array):
+        assert make(given).stype == "csr" and make(given).dtype == np.float64
+        assert (make(given.tocoo(), dtype="float32").asnumpy() == MATRIX).all()
     for made in (sparse.csr_matrix(given), sparse.array(given), sparse.csr_matrix(given.tocoo())):
         assert made.dtype == np.float64 and (made.asnumpy() == MATRIX).all()
     back = matrix().asscipy()

@@ -24,6 +24,18 @@ def _is_value(one):
     return is_array(one) or isinstance(one, symbols().Symbol)
 
 
+def _values_of(args):
+    """The arrays and symbols of arguments, which may lie in lists."""
+    flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
+    return [one for one in flat if _is_value(one)]
+
+
+def _refuse_mixture(args):
+    """ValueError: there are arrays as well as symbols."""
+    if len({is_array(one) for one in _values_of(args)}) > 1:
+        raise ValueError("In HybridBlock, we do not support mixed NDArrays and Symbols types for the input.")
+
+
 class HybridBlock(CachedBlock):
     """A block that defines `hybrid_forward(self, F, x, ..., **parameters)`.
 
@@ -146,9 +158,14 @@ class HybridBlock(CachedBlock):
             for name, param in self._reg_params.items():
                 single = param._single
                 params[name] = self._own(param, x.ctx, (x, *args)) if single is None else single
-            return self.hybrid_forward(nd, x, *args, **params)
+            try:
+                return self.hybrid_forward(nd, x, *args, **params)
+            except (TypeError, MXNetError):
+                _refuse_mixture((x, *args))
+                raise
         if not isinstance(x, symbols().Symbol):
             return self._forward_of_nested(x, *args)
+        _refuse_mixture((x, *args))
         return self._forward_symbols(x, *args)
 
     def _forward_symbols(self, *args):
@@ -168,18 +185,14 @@ class HybridBlock(CachedBlock):
 
     def _forward_of_nested(self, *args):
         """`x` is a list of arrays or symbols, or None: what the first of them is decides."""
-        flat, _ = flatten(args, lambda one: not isinstance(one, (list, tuple)))
-        kinds = {is_array(one) for one in flat if _is_value(one)}
-        if not kinds:
+        values = _values_of(args)
+        if not values:
             self._check_inputs(args)
-        if len(kinds) > 1:
-            raise ValueError(
-                "In HybridBlock, we do not support mixed NDArrays and Symbols types for the input."
-            )
-        if kinds == {True}:
+        _refuse_mixture(args)
+        if is_array(values[0]):
             if self._active:
                 return self._run_graph(*args)
-            ctx = next(one for one in flat if is_array(one)).ctx
+            ctx = values[0].ctx
             params = {name: self._own(param, ctx, args) for name, param in self._reg_params.items()}
             return self.hybrid_forward(nd, *args, **params)
         return self._forward_symbols(*args)

@@ -86,7 +86,8 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
     for i in range(num_slice):
         ends.append(ends[-1] + step + (i < extra))
     prefix = (slice(None),) * (batch_axis % ndim)
-    return [data[prefix + (slice(begin, end),)] for begin, end in zip(ends, ends[1:])]
+    keys = [(*prefix, slice(begin, end)) for begin, end in zip(ends, ends[1:])]
+    return [data[key if prefix else key[0]] for key in keys]  # sparse arrays take slices of rows alone
 
 
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True):

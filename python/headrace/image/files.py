@@ -6,6 +6,7 @@ import numpy
 
 from .. import _arrays as arrays
 from .. import _core
+from ..base import ArrayFileNotFoundError
 from ..ndarray import NDArray
 
 _decode = _core.function("_cvimdecode", False)
@@ -48,5 +49,9 @@ def imdecode(buf, flag=1, to_rgb=True, out=None):
 
 def imread(filename, flag=1, to_rgb=True, out=None):
     """The pixels of a file; see `imdecode`. OSError: it cannot be read."""
-    with open(os.fspath(filename), "rb") as file:
-        return imdecode(file.read(), flag, to_rgb, out)
+    try:
+        with open(os.fspath(filename), "rb") as file:
+            content = file.read()
+    except FileNotFoundError as error:
+        raise ArrayFileNotFoundError(f"imread: {error}") from None
+    return imdecode(content, flag, to_rgb, out)

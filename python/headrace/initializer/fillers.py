@@ -106,10 +106,13 @@ class Constant(Initializer):
         arr[:] = _as_kind(self.value, arr)
 
     def dumps(self):
+        """Class and arguments as JSON. An array among them becomes a list of numbers."""
         value = self.value
         if isinstance(value, nd.NDArray):
             value = value.asnumpy()
-        return Constant(value.tolist()).dumps() if isinstance(value, np.ndarray) else super().dumps()
+        if isinstance(value, np.ndarray):
+            self._kwargs = {"value": value.tolist()}
+        return super().dumps()
 
 
 class ConstantValue(Initializer):

@@ -48,9 +48,10 @@ class NDArrayIter(DataIter):
     `data`, `label`: an array, a list or a dictionary of arrays; NumPy arrays become float32, and matrices of
     SciPy CSRNDArrays. `shuffle` draws a new order at each `reset` from NumPy's generator. An incomplete last
     batch is filled from the beginning ('pad'), dropped ('discard'), or waits for the next pass ('roll_over').
-    Dense batches in order are views.
+    Dense batches in order are views. There are as many samples as the first array of data has; what others
+    have beyond them is not read.
 
-    AssertionError: no data. TypeError: no arrays. ValueError: unequal numbers of samples.
+    AssertionError: no data. TypeError: no arrays. ValueError: an array has fewer samples than the first.
     NotImplementedError: CSRNDArrays, and 'discard' is not what happens to the last batch.
 
     Examples
@@ -76,9 +77,10 @@ class NDArrayIter(DataIter):
         self.label = named_arrays(label, label_name, allow_empty=True)
         self.num_data = self.data[0][1].shape[0]
         for name, array in (*self.data, *self.label):
-            if array.shape[0] != self.num_data:
+            if array.shape[0] < self.num_data:
                 raise ArrayValueError(
                     f"NDArrayIter: {name} has {array.shape[0]} samples, {self.data[0][0]} has {self.num_data}"
+                    "; give at least as many"
                 )
         is_sparse = any(array.stype == "csr" for _, array in (*self.data, *self.label))
         if is_sparse and last_batch_handle != "discard":

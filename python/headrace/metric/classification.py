@@ -169,7 +169,8 @@ class MCC(_BinaryMetric):
 class PCC(EvalMetric):
     """The correlation of a confusion matrix: Matthews' coefficient for any number of classes.
 
-    Predictions are scores (N, classes). All counts since the last reset go into one matrix.
+    Predictions are scores (N, classes), or classes in the shape of the labels. All counts since the last
+    reset go into one matrix.
 
     Examples
     --------
@@ -193,9 +194,11 @@ class PCC(EvalMetric):
 
     def update(self, labels, preds):
         for label, pred in pairs(labels, preds):
-            chosen, label = pred.argmax(axis=1), label.astype("int64").ravel()
+            is_scores = pred.shape != label.shape
+            chosen = (pred.argmax(axis=1) if is_scores else pred.astype("int64")).ravel()
+            label = label.astype("int64").ravel()
             check_sizes(label, chosen)
-            classes = max(pred.shape[1], int(label.max(initial=-1)) + 1)
+            classes = 1 + int(max(label.max(initial=-1), chosen.max(initial=-1)))
             counts = numpy.zeros((classes, classes))
             numpy.add.at(counts, (chosen, label), 1)
             self._counts = _added(self._counts, counts)

@@ -4,6 +4,7 @@ import logging
 import warnings
 
 from .._checkpoint import load_param_file, save_param_file
+from ..name import NameManager
 from .base_module import DEFAULT_INITIALIZER, BaseModule
 from .module import Module
 
@@ -46,8 +47,13 @@ class BucketingModule(BaseModule):
         self._monitor = None
         self._grad_req = "write"
 
+    def _describe(self, key):
+        """What `sym_gen` gives for a key; automatic names count anew, so they agree among the symbols."""
+        with NameManager():
+            return self._sym_gen(key)
+
     def _make(self, key):
-        symbol, data_names, label_names = self._sym_gen(key)
+        symbol, data_names, label_names = self._describe(key)
         return Module(symbol, data_names, label_names, self.logger, self._context, self._work_load_list,
                       self._fixed_param_names, self._state_names, self._group2ctxs,
                       self._compression_params)  # fmt: skip
@@ -87,14 +93,14 @@ class BucketingModule(BaseModule):
     @property
     def data_names(self):
         """Names of the data of the present bucket."""
-        return self._curr_module.data_names if self.binded else self._sym_gen(self._default_bucket_key)[1]
+        return self._curr_module.data_names if self.binded else self._describe(self._default_bucket_key)[1]
 
     @property
     def output_names(self):
         """Names of the outputs of the present bucket."""
         if self.binded:
             return self._curr_module.output_names
-        return self._sym_gen(self._default_bucket_key)[0].list_outputs()
+        return self._describe(self._default_bucket_key)[0].list_outputs()
 
     @property
     def data_shapes(self):

@@ -10,6 +10,7 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context, named_context
+from .ufuncs import apply_ufunc
 
 __all__ = [
     "NDArray",
@@ -67,7 +68,9 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __array_ufunc__ = None  # NumPy leaves operators to the array, and its functions take none, as under MXNet
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+        return apply_ufunc(NDArray, ufunc, method, inputs, out, kwargs)
 
     # --- what it is ---
 
@@ -299,11 +302,14 @@ def _from_record(cls, _):
 def array(source_array, ctx=None, dtype=None):
     """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
 
-    ``dtype``: that of an NDArray source, else float32, unless given.
+    ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray,
+    as in ``sparse.array``.
     """
     if isinstance(source_array, NDArray):
         if dtype is None:
             dtype = source_array._dtype_name
+    elif hasattr(source_array, "tocsr"):
+        return sys.modules[__package__].sparse.array(source_array, ctx, dtype)
     elif dtype is None:
         dtype = "float32"
     elif not hasattr(source_array, "__array_interface__"):
@@ -426,6 +432,9 @@ def _moved_axes(ndim, source, destination):
         if not -ndim <= axis < ndim:
             raise ValueError(f"moveaxis: axis {axis} is out of range for an array of {ndim} dimensions")
     source, destination = [a % ndim for a in source], [a % ndim for a in destination]
+    for axes in (source, destination):
+        if len(set(axes)) < len(axes):
+            raise ValueError(f"moveaxis: axes must differ, got {axes}")
     order = [axis for axis in range(ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)

@@ -22,9 +22,7 @@ def shape_of(value):
 
 
 def listed(results):
-    """Several results of an operator as a list; a symbol of several outputs as it is."""
-    if is_symbol(results):
-        return results
+    """The results of an operator as a list, one, too."""
     return list(results) if isinstance(results, (list, tuple)) else [results]
 
 

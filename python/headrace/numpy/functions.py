@@ -1,13 +1,23 @@
-"""np functions that make arrays or symbols of one value, or choose between two."""
+"""np functions that make arrays or symbols of one value, choose between two, or give axes to several."""
 
 import numpy as _numpy
 
 from .. import _core
-from ._operands import is_symbol
+from ._operands import is_symbol, operand
 from .multiarray import front_end as _np
 
-__all__ = ["full", "full_like", "ones_like", "where", "zeros_like"]
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "full",
+    "full_like",
+    "ones_like",
+    "where",
+    "zeros_like",
+]
 
+_atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
 _broadcast_to = _core.function("_npi_broadcast_to", True)
 _full = _core.function("_npi_full", True)
 _full_like = _core.function("_npi_full_like", True)
@@ -76,3 +86,23 @@ def where(condition, x=None, y=None):
     chosen = [one for one in (x, y) if not _numpy.isscalar(one)]
     numbers = [float(one) for one in (x, y) if _numpy.isscalar(one)]
     return _where[kind](condition, *chosen, *numbers)
+
+
+def _with_axes(count, arrays):
+    views = [_atleast[count](operand(one)) for one in arrays]
+    return views[0] if len(views) == 1 else views
+
+
+def atleast_1d(*arys):
+    """Views of the arrays or symbols with at least one axis: one, or a list."""
+    return _with_axes(1, arys)
+
+
+def atleast_2d(*arys):
+    """Views of the arrays or symbols with at least two axes: one, or a list."""
+    return _with_axes(2, arys)
+
+
+def atleast_3d(*arys):
+    """Views of the arrays or symbols with at least three axes: one, or a list."""
+    return _with_axes(3, arys)

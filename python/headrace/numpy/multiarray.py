@@ -10,6 +10,7 @@ from ..base import ArrayNotImplementedError, ArrayTypeError, ArrayValueError, MX
 from ..context import current_context
 from ..ndarray.ndarray import NDArray, _from_record, _placed
 from ..ndarray.ndarray import from_dlpack as _nd_from_dlpack
+from ..ndarray.ufuncs import call_with_copies
 
 __all__ = ["ndarray", "array", "empty"]
 
@@ -207,15 +208,22 @@ class ndarray(NDArray):
         if own is None:
             return call_on_host(function, args, kwargs)
         try:
-            return own(*args, **kwargs)
+            result = own(*args, **kwargs)
         except (TypeError, NotImplementedError):  # arguments that NumPy takes and np does not
             return call_on_host(function, args, kwargs)
+        gives_tuple = name in _OF_TUPLES and isinstance(result, list)
+        return tuple(result) if gives_tuple else result
 
     def __reduce__(self):
         return _from_record, (type(self), None), {"handle": self._record()}
 
 
 _core.set_class(ndarray, True)
+
+# Functions whose several results NumPy gives as a tuple, np as a list.
+_OF_TUPLES = {"broadcast_arrays", "meshgrid", "atleast_1d", "atleast_2d", "atleast_3d"}
+if _numpy.lib.NumpyVersion(_numpy.__version__) < "2.0.0":
+    _OF_TUPLES = set()
 
 # NumPy's names of ufuncs that have another name here.
 _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bitwise_not"}
@@ -224,41 +232,6 @@ _UFUNC_NAMES = {"divide": "true_divide", "conjugate": "positive", "invert": "bit
 def front_end():
     """The module ``headrace.numpy``, for its own modules."""
     return sys.modules[__package__]
-
-
-def _to_host(value, name):
-    if isinstance(value, NDArray):
-        if value._on_tape and _core.is_recording():
-            raise MXNetError(
-                f"{name}: NumPy computes this function, so the gradient is not known, but one of its arrays "
-                "is being recorded; call it outside of autograd.record(), or on array.detach()"
-            )
-        return value.asnumpy()
-    if isinstance(value, (list, tuple)):
-        return type(value)(_to_host(item, name) for item in value)
-    return value
-
-
-def _call_with_copies(function, args, kwargs):
-    """What a NumPy function, or a method of a ufunc, gives for copies of the arrays.
-
-    ``out``, an array or a tuple of one for each result, receives the results and is given back; arrays of
-    NumPy among them are NumPy's to fill.
-    """
-    name = function.__name__
-    kwargs = {key: value if key == "out" else _to_host(value, name) for key, value in kwargs.items()}
-    args = _to_host(args, name)
-    out = kwargs.pop("out", None)
-    if out is None:
-        return function(*args, **kwargs)
-    targets = out if isinstance(out, tuple) else (out,)
-    if not any(isinstance(target, NDArray) for target in targets):
-        return function(*args, **kwargs, out=out)
-    result = function(*args, **kwargs)
-    for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
-        if target is not None:
-            target[...] = value
-    return targets[0] if len(targets) == 1 else targets
 
 
 def _first_array(values):
@@ -284,7 +257,7 @@ def call_on_host(function, args, kwargs):
             return value
         return array(value, ctx=first.ctx if first is not None else None)
 
-    result = _call_with_copies(function, args, kwargs)
+    result = call_with_copies(function, args, kwargs)
     return result if kwargs.get("out") is not None else brought_back(result)
 
 

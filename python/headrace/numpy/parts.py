@@ -15,7 +15,7 @@ _split = _core.function("_split_v2", True)
 
 
 def split(ary, indices_or_sections, axis=0):
-    """Parts along one axis: a list of views, of a symbol a symbol with an output for each.
+    """Parts along one axis: a list of views or symbols.
 
     An integer gives that many equal parts; a sequence says where the parts after the first begin.
 
@@ -45,7 +45,7 @@ def hsplit(ary, indices_or_sections):
     shape = shape_of(ary)
     if shape is not None:
         return _split_along("hsplit", ary, indices_or_sections, 1 if len(shape) > 1 else 0, 1)
-    return cut(_hsplit, ary, indices_or_sections, 1)
+    return listed(cut(_hsplit, ary, indices_or_sections, 1))
 
 
 def vsplit(ary, indices_or_sections):

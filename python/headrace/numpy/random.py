@@ -43,6 +43,7 @@ __all__ = [
 
 _choice = _core.function("_npi_choice", True)
 _multinomial = _core.function("_npi_multinomial", True)
+_multivariate_normal = _core.function("_npi_multivariate_normal", True)
 _randint = _core.function("_random_randint", True)
 _shuffle = _core.function("_shuffle", True)
 
@@ -243,20 +244,16 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
     """Samples of the multivariate normal distribution with the given mean and covariance matrix.
 
     Shapes (..., k) and (..., k, k) give ``size + (..., k)``. Of ``cov`` the lower triangle is read. Waits for
-    ``cov``, which has no gradient; ``mean`` has. ``check_valid`` and ``tol`` are accepted, as by MXNet.
+    ``cov``, which has no gradient; ``mean`` has. Of symbols it must be positive definite (MXNetError when the
+    result is read). ``check_valid`` and ``tol`` are accepted, as by MXNet.
 
     Raises
     ------
     ValueError
         For shapes that do not fit, and a covariance that is not positive semidefinite.
-    NotImplementedError
-        For symbols, whose number of variates is not known.
     """
     if _is_symbol(mean) or _is_symbol(cov):
-        raise NotImplementedError(
-            "multivariate_normal: the number of variates of a symbol is not known while a graph is built; "
-            "add the mean to the product of a factor of the covariance and normal(size=...)"
-        )
+        return _multivariate_normal(_operand(mean), _operand(cov), size=_size_of(size))
     mean, cov = (x if isinstance(x, ndarray) else array(x) for x in (mean, cov))
     if mean.ndim < 1 or cov.ndim < 2 or cov.shape[-2:] != (mean.shape[-1],) * 2:
         raise ValueError(

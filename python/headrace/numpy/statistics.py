@@ -38,7 +38,7 @@ def average(a, axis=None, weights=None, returned=False, out=None):
         found = _average(a, axis=axis, returned=returned, weighted=False)
     else:
         found = _average(a, weights, axis=axis, returned=returned)
-    if is_symbol(found):
+    if is_symbol(found[0] if returned else found):
         return found
     if out is not None:
         out[()] = found[0] if returned else found

@@ -16,9 +16,6 @@ __all__ = [
     "argwhere",
     "array_equal",
     "asarray",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
     "broadcast_arrays",
     "empty_like",
     "flatnonzero",
@@ -36,7 +33,6 @@ __all__ = [
     "unique",
 ]
 
-_atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2, 3)}
 _nonzero = _core.function("_npx_nonzero", True)
 _unique = _core.function("_npi_unique", True)
 
@@ -165,26 +161,6 @@ def meshgrid(*xi, **kwargs):
     for g in grids:
         extents = [max(a, b) for a, b in zip(extents, g.shape)]
     return [np.broadcast_to(g, tuple(extents)) for g in grids]
-
-
-def _with_axes(count, arrays):
-    views = [_atleast[count](asarray(one)) for one in arrays]
-    return views[0] if len(views) == 1 else views
-
-
-def atleast_1d(*arys):
-    """Views of the arrays with at least one axis: one, or a list."""
-    return _with_axes(1, arys)
-
-
-def atleast_2d(*arys):
-    """Views of the arrays with at least two axes: one, or a list."""
-    return _with_axes(2, arys)
-
-
-def atleast_3d(*arys):
-    """Views of the arrays with at least three axes: one, or a list."""
-    return _with_axes(3, arys)
 
 
 def broadcast_arrays(*args):

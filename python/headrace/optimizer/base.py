@@ -187,7 +187,11 @@ class Optimizer:
         )
 
     def update_multi_precision(self, index, weight, grad, state):
-        """As `update`, with a state made by `create_state_multi_precision`."""
+        """As `update`, with a state made by `create_state_multi_precision`; or with lists of all four."""
+        if isinstance(index, (list, tuple)):
+            for one in zip(index, weight, grad, state):
+                self.update_multi_precision(*one)
+            return
         if self._needs_master(weight):
             master, inner = state
             self.update(index, master, grad.astype(np.float32), inner)

@@ -77,7 +77,9 @@ def _compose(op, hint, inputs, attributes, named, number, np, name, attr):
     if number is not None:
         return with_number(op, hint + "_scalar", inputs[0], number, np, name, attr, attributes)
     made = apply(op, hint, inputs, attributes, np, name, attr)
-    return made(**{f"{made.name}_{key}": value for key, value in named.items()}) if named else made
+    if named:
+        made = made(**{f"{made.name}_{key}": value for key, value in named.items()})
+    return list(made) if np and len(made) > 1 else made
 
 
 def functions(prefix):

@@ -37,6 +37,16 @@ def _flat(value, what):
     return flat, item_format
 
 
+def _distinct(symbols):
+    """The same values as one symbol each: variables of a loop start alike and go on by themselves."""
+    found, seen = [], set()
+    for one in symbols:
+        is_new = _entry_name(one) not in seen
+        found.append(one if is_new else apply("_copy", "identity", [one], {}, one._is_np))
+        seen.add(_entry_name(one))
+    return found
+
+
 def _entry_name(symbol):
     return f"{symbol.name}-{symbol._handle.output_index}"
 
@@ -95,6 +105,8 @@ def foreach(body, data, init_states, name="foreach"):
     """
     flat_data, data_format = _flat(data, "foreach: data")
     flat_states, state_format = _flat(init_states, "foreach: init_states")
+    starts = _distinct(flat_data + flat_states)
+    flat_data, flat_states = starts[: len(flat_data)], starts[len(flat_data) :]
     formats, counts = [], []
 
     def build(arguments):
@@ -148,29 +160,28 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     """Calls `func(*loop_vars) -> (out, loop_vars)` while `cond(*loop_vars)` is true.
 
     At most `max_iterations` times. Gives the outs, stacked along a new first axis of `max_iterations` rows,
-    and the last loop variables. ValueError: `max_iterations` or the variables are missing, change in
-    number, or do not matter to func.
+    and the last loop variables, nested as the first. ValueError: `max_iterations` or the variables are
+    missing, change in number, or do not matter to func.
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
     is_single = is_symbol(loop_vars)
-    variables = [loop_vars] if is_single else list(loop_vars)
+    variables, layout = _flat([loop_vars] if is_single else list(loop_vars), "while_loop: loop_vars")
     if not variables:
         raise ValueError("loop_vars should contain at least one element")
-    _flat(variables, "while_loop: loop_vars")
+    variables = _distinct(variables)
     formats, counts = [], []
 
     def build(arguments):
         out, new = func(*arguments)
         flat_out, out_format = _flat([] if out is None else out, "while_loop: the out of func")
-        new = [new] if is_symbol(new) else list(new)
-        if len(new) != len(variables):
+        flat_new, _ = _flat([new] if is_symbol(new) else list(new), "while_loop: the loop_vars of func")
+        if len(flat_new) != len(variables):
             raise ValueError("The number of loop_vars should be consistent during the loop")
         formats.append(out_format)
         counts.append(len(flat_out))
-        return flat_out + new
+        return flat_out + flat_new
 
-    layout = [0] * len(variables)
     condition = _Body(_unique(name + "_cond"), variables, layout, lambda arguments: [cond(*arguments)])
     step = _Body(_unique(name + "_func"), variables, layout, build)
     for i, one in enumerate(step.variables):
@@ -186,7 +197,7 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
         "num_outputs": counts[0] + len(variables),
     }
     results = _node("_while_loop", "_while_loop", inputs, attributes, [condition, step], variables[0]._is_np)
-    last = results[counts[0] :]
+    last = regroup(iter(results[counts[0] :]), layout)
     return regroup(iter(results[: counts[0]]), formats[0]), last[0] if is_single else last
 
 

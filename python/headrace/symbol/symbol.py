@@ -274,11 +274,13 @@ class Symbol(Arithmetic, WithoutValues):
                     shared_arg_names=None, shared_exec=None, shared_buffer=None, **kwargs):  # fmt: skip
         """An Executor with arrays made for the shapes given by name, stored as `stype_dict` says or their
         variables, and gradients stored as backward gives them; those of variables with an attribute
-        `ctx_group` on the CPU context that `group2ctx` says. RuntimeError: a shape stays unknown.
+        `ctx_group` on the CPU context that `group2ctx` says. Keywords that are no shapes say nothing.
+        RuntimeError: a shape stays unknown.
         """
         from ..executor import simple_bind
 
-        return simple_bind(self, ctx, grad_req, type_dict, kwargs, stype_dict=stype_dict, group2ctx=group2ctx)
+        shapes = {name: shape for name, shape in kwargs.items() if isinstance(shape, (tuple, list))}
+        return simple_bind(self, ctx, grad_req, type_dict, shapes, stype_dict=stype_dict, group2ctx=group2ctx)
 
     def grad(self, wrt):
         """NotImplementedError, always: a symbol's gradients are computed by its executor."""

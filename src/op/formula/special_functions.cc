@@ -55,7 +55,7 @@ double digamma(double x) noexcept {
   if (std::isnan(x) || x == kInfinity) return x;
   if (x == -kInfinity) return kNotANumber;
   if (x <= 0) {
-    if (x == std::floor(x)) return kNotANumber;
+    if (x == std::floor(x)) return kInfinity;
     return digamma(1 - x) - pi_cotangent(x);
   }
   double shift = 0;

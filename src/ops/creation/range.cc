@@ -85,11 +85,20 @@ int64_t count_values(const Infer& infer, const A& a) {
   return count > 0 ? multiply_extents(static_cast<int64_t>(count), a.repeat, infer.name()) : 0;
 }
 
+// Of values of an integer dtype: where they begin and their distance are such numbers, too. None: they are too large.
+template <class A>
+std::optional<Range<int64_t>> whole_range(const A& a) {
+  if (const auto integers = integer_range(a)) return integers;
+  const Range<double> range = real_range(a);
+  if (!(std::fabs(range.start) < 0x1p63 && std::fabs(range.step) < 0x1p63)) return std::nullopt;
+  return Range<int64_t>{static_cast<int64_t>(range.start), 0, static_cast<int64_t>(range.step)};
+}
+
 // Unsigned, so that the steps beyond the end of a range do not overflow.
 template <class A>
 void fill_range(const Tensor& output, const A& a) {
-  const auto integers = integer_range(a);
-  if (integers && !is_floating(output.dtype))
+  const auto integers = is_floating(output.dtype) ? std::nullopt : whole_range(a);
+  if (integers)
     return fill_with<int64_t>(output, [&](int64_t first, int64_t count, int64_t* values) {
       for (int64_t i = 0; i < count; ++i)
         values[i] =

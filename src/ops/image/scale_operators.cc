@@ -3,6 +3,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "op/simd/array.h"
 #include "ops/image/scale.h"
 
 namespace headrace {
@@ -28,8 +29,9 @@ void infer_scale(Infer& i, const ScaleAttrs& a) {
   const Shape& shape = i.shape(0);
   i.require(shape.size() == 3 || shape.size() == 4, ErrorKind::kRuntime,
             "an image (height, width, channels) or a batch of them is needed, got shape {}", to_string(shape));
-  i.require(i.dtype(0) == DType::kUint8 || i.dtype(0) == DType::kFloat32, ErrorKind::kType,
-            "images of uint8 or float32 are needed, got {}; convert them with astype", dtype_name(i.dtype(0)));
+  const DType dtype = i.dtype(0);
+  i.require(dtype == DType::kUint8 || dtype == DType::kFloat32 || dtype == DType::kFloat64, ErrorKind::kType,
+            "images of uint8, float32 or float64 are needed, got {}; convert them with astype", dtype_name(dtype));
   check_size(i.name(), a.w, a.h, a.interp);
   Shape result = shape;
   result[shape.size() - 3] = a.h;
@@ -37,7 +39,17 @@ void infer_scale(Infer& i, const ScaleAttrs& a) {
   i.require(i.size(0) > 0 || element_count(result) == 0, ErrorKind::kRuntime, "an image of shape {} has no elements",
             to_string(shape));
   i.cost(1000 + static_cast<double>(i.size(0) + element_count(result)) * 3);
-  i.output(result, i.dtype(0));
+  i.output(result, dtype);
+}
+
+// Of pixels one after another, of uint8 or float32.
+void scale_images(const void* from, void* to, DType dtype, int64_t count, const ScaledImage& image,
+                  Interpolation interpolation) {
+  const int64_t item = static_cast<int64_t>(item_size(dtype)) * image.channels;
+  const int64_t step = image.height * image.width * item, out_step = image.out_height * image.out_width * item;
+  for (int64_t n = 0; n < count; ++n)
+    scale_image(static_cast<const char*>(from) + n * step, static_cast<char*>(to) + n * out_step, dtype, image,
+                interpolation);
 }
 
 void run_scale(KernelContext& c, const ScaleAttrs& a) {
@@ -45,12 +57,14 @@ void run_scale(KernelContext& c, const ScaleAttrs& a) {
   if (to.size == 0) return;
   const size_t axis = from.shape.size() - 3;
   const ScaledImage image{from.shape[axis], from.shape[axis + 1], from.shape[axis + 2], a.h, a.w};
-  const auto item = static_cast<int64_t>(item_size(from.dtype));
-  const int64_t step = image.height * image.width * image.channels * item;
-  const int64_t out_step = a.h * a.w * image.channels * item;
-  for (int64_t n = 0; n < (axis == 0 ? 1 : from.shape[0]); ++n)
-    scale_image(from.as<char>() + n * step, to.as<char>() + n * out_step, from.dtype, image,
-                static_cast<Interpolation>(a.interp));
+  const int64_t count = axis == 0 ? 1 : from.shape[0];
+  const auto interpolation = static_cast<Interpolation>(a.interp);
+  if (from.dtype != DType::kFloat64) return scale_images(from.data, to.data, from.dtype, count, image, interpolation);
+  float* values = c.workspace<float>(from.size);
+  float* scaled = c.workspace<float>(to.size);
+  simd::convert(from.data, from.dtype, values, DType::kFloat32, from.size);
+  scale_images(values, scaled, DType::kFloat32, count, image, interpolation);
+  simd::convert(scaled, DType::kFloat32, to.data, to.dtype, to.size);
 }
 
 OpDef imresize() {
@@ -59,8 +73,9 @@ OpDef imresize() {
       {.name = "_cvimresize",
        .aliases = {"_npi_cvimresize"},
        .python = {"nd._internal._cvimresize"},
-       .doc = "An image (height, width, channels), or a batch of them, of uint8 or float32 in another size, with "
-              "OpenCV's rules and rounding. Raises MXNetError for other shapes, TypeError for other dtypes, ValueError "
+       .doc = "An image (height, width, channels), or a batch of them, of uint8, float32 or float64 in another size, "
+              "with OpenCV's rules and rounding; float64 is computed in float32. Raises MXNetError for other shapes, "
+              "TypeError for other dtypes, ValueError "
               "for a size or interp that there is not.",
        .inputs = {"src"},
        .infer = infer_scale,
@@ -100,8 +115,9 @@ OpDef image_resize() {
       {.name = "_image_resize",
        .aliases = {"_npx__image_resize"},
        .python = {"nd.image.resize", "npx.image.resize"},
-       .doc = "Images (height, width, channels), or a batch of them, of uint8 or float32 in another size. Raises "
-              "MXNetError for other shapes, TypeError for other dtypes, ValueError for a size that is not positive.",
+       .doc =
+           "Images (height, width, channels), or a batch of them, of uint8, float32 or float64 in another size. Raises "
+           "MXNetError for other shapes, TypeError for other dtypes, ValueError for a size that is not positive.",
        .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
          check(in[0].ndim() == 3 || in[0].ndim() == 4, ErrorKind::kRuntime,
                "resize: an image (height, width, channels) or a batch of them is needed, got shape {}",

@@ -167,6 +167,20 @@ void infer_np_dot(Infer& i, const NoAttrs&) {
   set_gemm_cost(i, 1, c.m, c.n, c.k);
 }
 
+void complete_np_dot(Completion& c, const NoAttrs&) {
+  if (!c.has_rank(0) || !c.has_rank(1) || c.shape(0).empty() || c.shape(1).empty()) return;
+  const size_t left = c.shape(0).size() - 1, right = np_axis(c.shape(1));
+  Shape a(left + 1, -1), b(c.shape(1).size(), -1);
+  a[left] = c.shape(1)[right];
+  b[right] = c.shape(0)[left];
+  c.set(0, a);
+  c.set(1, b);
+  Shape result(c.shape(0).begin(), c.shape(0).begin() + static_cast<std::ptrdiff_t>(left));
+  for (size_t k = 0; k < b.size(); ++k)
+    if (k != right) result.push_back(c.shape(1)[k]);
+  c.set_output(0, result);
+}
+
 void run_np_dot(KernelContext& context, const NoAttrs&) {
   const Tensor &a = context.input(0), &b = context.input(1), &c = context.output(0);
   Gemm g{.dtype = c.dtype, .m = a.size, .n = b.size, .k = 1, .c = c.data};
@@ -227,6 +241,7 @@ OpDef np_dot() {
 Two vectors give a 0-d array, an array of shape () scales the other. For more axes the result has shape
 a.shape[:-1] + b.shape[:-2] + b.shape[-1:]. Raises MXNetError when the contracted extents differ.)",
       .inputs = {"a", "b"},
+      .complete = complete_np_dot,
       .infer = infer_np_dot,
       .kernel = run_np_dot,
       .gradient = np_dot_back,

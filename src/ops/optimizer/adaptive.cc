@@ -48,10 +48,13 @@ struct AdamWAttrs {
              field(&AdamWAttrs::clip_gradient, "clip_gradient", kClipDoc));
 };
 
+// Where a step is done at all.
+Expr is_valid_scale(const Expr& rescale) { return logical_and(isfinite(rescale), rescale != 0); }
+
 // {weight, mean, var}; all unchanged where the scale of the gradient is 0, infinite or NaN.
 std::vector<Expr> adamw_step(Expr w, Expr grad, Expr mean, Expr var, Expr rescale, Expr lr, Expr eta, Expr beta1,
                              Expr beta2, Expr epsilon, Expr wd, Expr clip) {
-  Expr valid = logical_and(isfinite(rescale), rescale != 0);
+  Expr valid = is_valid_scale(rescale);
   Expr g = clipped(rescale * grad, clip);
   Expr m = blend(beta1, mean, g), v = blend(beta2, var, g * g);
   Expr next = w - eta * (lr * m / (sqrt(v) + epsilon) + wd * w);
@@ -60,9 +63,8 @@ std::vector<Expr> adamw_step(Expr w, Expr grad, Expr mean, Expr var, Expr rescal
 
 constexpr char kAdamWDoc[] =
     "Adam with the weight decay beside the adaptive step: weight -= eta * (lr * mean / (sqrt(var) + epsilon) + wd * "
-    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN the step is left out. The "
-    "gradient "
-    "is rescaled in place.";
+    "weight). rescale_grad is an array of one element; where it is 0, infinite or NaN the step is left out. Else "
+    "the gradient is rescaled in place.";
 
 OpDef adamw() {
   auto spec = update_spec("_adamw_update", kAdamWDoc, {"weight", "grad", "mean", "var", "rescale_grad"}, {1, 2, 3});
@@ -71,7 +73,7 @@ OpDef adamw() {
   spec.formula = [](Expr w, Expr grad, Expr mean, Expr var, Expr rescale, Expr lr, Expr eta, Expr beta1, Expr beta2,
                     Expr epsilon, Expr wd, Expr clip) -> std::vector<Expr> {
     auto next = adamw_step(w, grad, mean, var, rescale, lr, eta, beta1, beta2, epsilon, wd, clip);
-    return {next[0], rescale * grad, next[1], next[2]};
+    return {next[0], select(is_valid_scale(rescale), rescale * grad, grad), next[1], next[2]};
   };
   spec.op.samples[0].inputs[4].shape = {1};
   return pointwise<AdamWAttrs>(std::move(spec));

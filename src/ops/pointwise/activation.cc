@@ -13,9 +13,9 @@ namespace {
 std::vector<UnaryRow> activation_rows() {
   return {
       {.name = "relu",
-       .doc = "max(x, 0), element by element. Its gradient at 0 is 0.",
+       .doc = "max(x, 0), element by element. Its gradient at 0 is 0, and NaN where x is.",
        .formula = [](Expr x) { return max(x, 0); },
-       .gradient = [](Expr, Expr y, Expr dy) { return select(y > 0, dy, 0); },
+       .gradient = [](Expr, Expr y, Expr dy) { return select(y > 0, dy, 0 * y); },
        .np_python = {"npx.relu"},
        .np_name = "_npx_relu"},
       {.name = "sigmoid",

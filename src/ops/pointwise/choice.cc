@@ -9,6 +9,7 @@
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/spelling.h"
+#include "op/thread_state.h"
 
 namespace headrace {
 namespace {
@@ -175,7 +176,7 @@ struct NanToNumAttrs {
   double nan = 0;
   std::optional<double> posinf = {}, neginf = {};
   static constexpr auto kFields =
-      fields(field(&NanToNumAttrs::copy, "copy", "False: the input is changed and returned."),
+      fields(field(&NanToNumAttrs::copy, "copy", "False: the input is changed and returned, unless it is recorded."),
              field(&NanToNumAttrs::nan, "nan", "In place of NaN."),
              field(&NanToNumAttrs::posinf, "posinf", "In place of infinity; the largest number when None."),
              field(&NanToNumAttrs::neginf, "neginf", "In place of minus infinity; the lowest number when None."));
@@ -218,7 +219,9 @@ OpDef nan_to_num() {
          NDArray result =
              call("_nan_to_num", {in[0]},
                   {{"nan", a.nan}, {"posinf", a.posinf.value_or(most)}, {"neginf", a.neginf.value_or(-most)}});
-         if (a.copy) return {result};
+         // What is recorded stays as it was, for the gradient is that of the result.
+         const ThreadState& state = thread_state();
+         if (a.copy || state.tracing || (state.recording && in[0].node())) return {result};
          copy_into(in[0], result);
          return {in[0]};
        },

@@ -72,6 +72,7 @@ OpDef quantized_dense() {
        .input_count = [](const DenseAttrs& a) -> size_t { return a.no_bias ? 6 : 9; },
        .complete =
            [](Completion& c, const DenseAttrs& a) {
+             complete_rows(c, a);
              if (c.is_known(0)) c.set(1, Shape{a.num_hidden, matrix_of(c.shape(0), a.flatten).second});
              if (!a.no_bias) c.set(2, Shape{a.num_hidden});
              for (size_t k = a.no_bias ? 2 : 3; k < c.input_count(); ++k) c.set(k, Shape{1});

@@ -57,7 +57,7 @@ OpDef quantize() {
            "255; and the two ends of the range. Rounds to the nearest number. Raises MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
-       .complete = ends_from(1),
+       .complete = keeps_shape_with_ends,
        .result_dtype = [](std::span<const DType>, const QuantizeAttrs& a,
                           size_t k) { return k == 0 ? parse_dtype(a.out_type) : DType::kFloat32; },
        .infer =
@@ -105,6 +105,7 @@ OpDef quantize_v2() {
            "float32 data as int8 or uint8, and the two ends of its range, given or found: the larger of their absolute "
            "values is 127.5, or 255.5. int8 and uint8 data pass. Raises MXNetError for other dtypes.",
        .outputs = 3,
+       .complete = keep_shape,
        .result_dtype = [](std::span<const DType>, const QuantizeV2Attrs& a,
                           size_t k) { return k == 0 ? a.dtype() : DType::kFloat32; },
        .infer =
@@ -127,7 +128,7 @@ OpDef dequantize() {
            "int8 or uint8 data as float32: 127.5, or 255.5, becomes the larger of |min_range| and |max_range|. Raises "
            "MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
-       .complete = ends_from(1),
+       .complete = keeps_shape_with_ends,
        .result_dtype = result_dtypes::always(DType::kFloat32),
        .infer =
            [](Infer& i, const DequantizeAttrs&) {
@@ -152,7 +153,7 @@ OpDef requantize() {
            "given or found, and its two ends. Raises MXNetError for other dtypes.",
        .inputs = {"data", "min_range", "max_range"},
        .outputs = 3,
-       .complete = ends_from(1),
+       .complete = keeps_shape_with_ends,
        .result_dtype = [](std::span<const DType>, const QuantizeV2Attrs& a,
                           size_t k) { return k == 0 ? a.dtype() : DType::kFloat32; },
        .infer =

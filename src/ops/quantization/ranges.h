@@ -58,6 +58,11 @@ inline auto ends_from(size_t first) {
     for (size_t k = first; k < c.input_count(); ++k) c.set(k, Shape{1});
   };
 }
+// The same of operators whose result has the shape of the data.
+inline void keeps_shape_with_ends(Completion& c, const Attrs& a) {
+  c.set_equal(0);
+  ends_from(1)(c, a);
+}
 // Of the results: data, then the ends of their range.
 inline auto quantized_dtypes(DType dtype) {
   return [dtype](std::span<const DType>, const Attrs&, size_t k) { return k == 0 ? dtype : DType::kFloat32; };

@@ -47,7 +47,7 @@ std::vector<double> cumulative(const Tensor& p, const char* name) {
       double sum = 0;
       for (int64_t i = row * k; i < (row + 1) * k; ++i) {
         double value = static_cast<double>(p.as<T>()[i]);
-        check(value >= 0, ErrorKind::kRuntime, "{}: probabilities must not be negative, got {}", name, value);
+        check(value >= 0, ErrorKind::kValue, "{}: probabilities must not be negative, got {}", name, value);
         sums[static_cast<size_t>(i)] = sum += value;
       }
     }

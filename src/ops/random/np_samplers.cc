@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "headrace/arithmetic.hpp"
 #include "op/invoke.h"
+#include "op/promote.h"
 #include "op/result_dtype.h"
 
 namespace headrace {
@@ -294,6 +295,55 @@ OpDef bernoulli() {
                    Sample({uniform({4})}, make_attrs(BernoulliAttrs{.size = Shape{3, 4}, .is_logit = true}))}});
 }
 
+struct VectorAttrs {
+  std::optional<Shape> size = {};
+  static constexpr auto kFields =
+      fields(field(&VectorAttrs::size, "size", "Shape in front of that of the parameters together; None: ()."));
+};
+
+DType dtype_of_factors(DType cov) { return is_floating(cov) ? cov : DType::kFloat32; }
+
+// mean + L z, for L L^T the covariance and z of the standard normal distribution.
+NDArray draw_vectors(const NDArray& mean, const NDArray& cov, const VectorAttrs& a) {
+  const Shape& square = cov.shape();
+  check(mean.ndim() > 0 && square.size() > 1 && square.back() == mean.shape().back() &&
+            square[square.size() - 2] == square.back(),
+        ErrorKind::kValue,
+        "random.multivariate_normal: expected a mean of shape (..., k) and a covariance of shape (..., k, k), got {} "
+        "and {}",
+        to_string(mean.shape()), to_string(square));
+  const DType dtype = dtype_of_factors(cov.dtype());
+  const NDArray factor = cast_to(call("_npi_cholesky", {cast_to(cov, DType::kFloat64)}), dtype);
+  const NDArray row = call("slice_axis", {cov}, {{"axis", int64_t{-1}}, {"begin", int64_t{0}}, {"end", int64_t{1}}});
+  const NDArray parameters[] = {mean, call("squeeze", {row}, {{"axis", Shape{-1}}})};
+  Shape shape = a.size.value_or(Shape{});
+  for (int64_t extent : common_shape("random.multivariate_normal", parameters)) shape.push_back(extent);
+  Shape column = shape;
+  column.push_back(1);
+  const NDArray draws =
+      call("_np_normal", {},
+           {{"loc", 0.0}, {"scale", 1.0}, {"size", column}, {"dtype", dtype}, {"ctx", to_string(mean.device())}});
+  const NDArray product = call("_npi_matmul", {factor, draws});
+  return call("_npi_add", {mean, call("_reshape_to", {product}, {{"shape", shape}})});
+}
+
+OpDef multivariate_normal() {
+  return general<VectorAttrs>(
+      {.name = "_npi_multivariate_normal",
+       .doc = "Samples of the normal distribution of vectors, of shape size + (..., k), for means (..., k) and "
+              "covariances (..., k, k), which must be positive definite and have no gradient. Raises ValueError for "
+              "shapes that do not fit.",
+       .inputs = {"mean", "cov"},
+       .result_dtype = [](std::span<const DType> inputs, const VectorAttrs&,
+                          size_t) { return promote(inputs[0], dtype_of_factors(inputs[1]), "multivariate_normal"); },
+       .compose = [](std::span<const NDArray> in, const VectorAttrs& a) -> std::vector<NDArray> {
+         return {draw_vectors(in[0], without_history(in[1]), a)};
+       },
+       .is_random = true,
+       .samples = {{{uniform({3, 2}), SampleArray{{2, 2}, DType::kFloat32, 0, 0, {2, 0.5, 0.5, 1}}},
+                    make_attrs(VectorAttrs{Shape{2}})}}});
+}
+
 }  // namespace
 
 Operators np_sampler_operators() {
@@ -317,6 +367,7 @@ Operators np_sampler_operators() {
       sampler<NormalAttrs>("_np_laplace", "Samples of the Laplace distribution.", "laplace"),
       poisson(),
       bernoulli(),
+      multivariate_normal(),
   };
 }
 

@@ -98,7 +98,7 @@ void run_fill(KernelContext& c, const A& a) {
   const Tensor& out = c.output(0);
   Affine affine = affine_of(a);
   if constexpr (std::is_same_v<A, NdNormalAttrs>)
-    check(!(a.scale < 0), ErrorKind::kRuntime, "{}: scale must not be negative, got {}", c.name(), a.scale);
+    check(!(a.scale < 0), ErrorKind::kValue, "{}: scale must not be negative, got {}", c.name(), a.scale);
   // MXNet draws np's samples in float whatever their dtype is, and nd's of float16 in double.
   const bool as_mxnet = c.ticket() == kMtTicket;
   const bool in_double =

@@ -114,10 +114,10 @@ void complete_reduction(OpDef& parts) {
   };
 }
 
-// Completes `parts` with the rule and kernel of `reduction`. Extremes of nothing are an error.
-template <class A>
-OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&), OpDef parts) {
-  const bool has_identity = reduction->combine() == Combine::kSum || reduction->combine() == Combine::kProd;
+// Completes `parts` with the rule and kernel of `reduction_of(attributes)`, a Reduction that lives as long as the
+// catalogue. Without an identity, extremes of nothing are an error.
+template <class A, class F>
+OpDef reduction_operator_of(F reduction_of, bool has_identity, DType (*dtype)(DType, const A&), OpDef parts) {
   complete_reduction<A>(parts);
   parts.result_dtype = [dtype](std::span<const DType> inputs, const A& a, size_t) { return dtype(inputs[0], a); };
   parts.infer = [dtype, has_identity](Infer& i, const A& a) {
@@ -131,12 +131,20 @@ OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dty
     i.cost(streaming_cost(i));
   };
   parts.strided_inputs = true;
-  parts.kernel = [reduction](KernelContext& c, const A& a) {
-    reduction->run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
+  parts.kernel = [reduction_of](KernelContext& c, const A& a) {
+    reduction_of(a).run(c, c.input(0), a.axes(c.name(), c.input(0).shape.size()), c.output(0), {.initial = a.start()});
   };
   OpDef op = general<A>(std::move(parts));
-  allow_fusion<A>(op, [reduction](const A&) -> const Reduction& { return *reduction; });
+  allow_fusion<A>(op, reduction_of);
   return op;
+}
+
+// The same with one reduction, whatever the attributes.
+template <class A>
+OpDef reduction_operator(std::shared_ptr<const Reduction> reduction, DType (*dtype)(DType, const A&), OpDef parts) {
+  const bool has_identity = reduction->combine() == Combine::kSum || reduction->combine() == Combine::kProd;
+  return reduction_operator_of<A>([reduction](const A&) -> const Reduction& { return *reduction; }, has_identity, dtype,
+                                  std::move(parts));
 }
 
 // The gradient of `y = reduction(x)` as `function(x, y, dy)` with y and dy seen in the shape of x.

@@ -1,4 +1,6 @@
 // Sums, means and products.
+#include <map>
+
 #include "op/gradient.h"
 #include "op/rule.h"
 #include "ops/reduce/reduce.h"
@@ -95,12 +97,27 @@ OpDef legacy_mean() {
                    Sample({uniform({2, 3, 4})}, make_attrs(LegacyReduceAttrs{.axis = Shape{-1}}))}});
 }
 
+// The sum becomes a number of a small integer dtype, and wraps, before it is divided: NumPy's means with a `dtype` do.
+const Reduction& mean_as(std::optional<DType> dtype) {
+  static const auto wrapping = [] {
+    std::map<DType, Reduction> means;
+    for (DType d : {DType::kInt8, DType::kUint8, DType::kInt16, DType::kUint16, DType::kInt32, DType::kUint32})
+      means.try_emplace(d, Combine::kSum, FormulaFn(), [d](Expr sum, Expr count) { return round_to(sum, d) / count; });
+    return means;
+  }();
+  static const Reduction plain(Combine::kSum, {}, divide_by_count());
+  const auto found = dtype ? wrapping.find(*dtype) : wrapping.end();
+  return found == wrapping.end() ? plain : found->second;
+}
+
 OpDef numpy_mean() {
-  return reduction_operator<NumpyMeanAttrs>(
-      make(Combine::kSum, {}, divide_by_count()), mean_dtype<NumpyMeanAttrs>,
+  return reduction_operator_of<NumpyMeanAttrs>(
+      [](const NumpyMeanAttrs& a) -> const Reduction& { return mean_as(a.dtype); }, true, mean_dtype<NumpyMeanAttrs>,
       {.name = "_npi_mean",
        .python = {"np.mean", "ndarray.mean"},
-       .doc = std::string("Arithmetic mean. Integers and bool give float32.") + kSumAxisNote,
+       .doc = std::string("Arithmetic mean. Integers and bool give float32. With an integer `dtype` the sum is of this "
+                          "dtype, too, and wraps.") +
+              kSumAxisNote,
        .inputs = {"a"},
        .gradient = mean_gradient<NumpyMeanAttrs>,
        .saves_inputs = kNothing,

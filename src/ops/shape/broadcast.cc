@@ -1,6 +1,8 @@
 // Operators that repeat elements: broadcasting, tile, repeat. Each is the packed copy of a view in which some axes have
 // stride 0; its gradient sums over these axes.
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
@@ -13,8 +15,9 @@ namespace {
 
 struct BroadcastShapeAttrs {
   Shape shape;
-  static constexpr auto kFields =
-      fields(field(&BroadcastShapeAttrs::shape, "shape", "The shape to broadcast to.").required());
+  static constexpr auto kFields = fields(
+      field(&BroadcastShapeAttrs::shape, "shape", "The shape to broadcast to; -2: as the array, counted from the end.")
+          .required());
 };
 
 struct BroadcastToAttrs {
@@ -59,10 +62,10 @@ struct Expansion {
 };
 
 void check_broadcast(const char* name, const Shape& from, const Shape& to) {
-  bool fits = from.size() <= to.size();
+  bool fits = from.size() <= to.size() && std::ranges::all_of(to, [](int64_t extent) { return extent >= 0; });
   for (size_t i = 0; fits && i < from.size(); ++i) {
     int64_t target = to[to.size() - from.size() + i];
-    fits = target >= 0 && (from[i] == 1 || from[i] == target);
+    fits = from[i] == 1 || from[i] == target;
   }
   check(fits, ErrorKind::kValue, "{}: shape {} cannot be broadcast to {}; extents must be equal or 1", name,
         to_string(from), to_string(to));
@@ -74,7 +77,11 @@ Expansion to_shape(const char* name, const Geometry& in, const Shape& shape) {
 }
 
 Expansion expand(const char* name, const Geometry& in, const BroadcastShapeAttrs& a) {
-  return to_shape(name, in, a.shape);
+  Shape shape = a.shape;
+  const size_t ndim = in.shape.size();
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == -2 && shape.size() - i <= ndim) shape[i] = in.shape[ndim - (shape.size() - i)];
+  return to_shape(name, in, shape);
 }
 
 Expansion expand(const char* name, const Geometry& in, const BroadcastToAttrs& a) {

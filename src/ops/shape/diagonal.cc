@@ -230,13 +230,14 @@ OpDef triangle() {
   return general<OffsetAttrs>({
       .name = name,
       .python = {kLower ? "np.tril" : "np.triu"},
-      .doc = kLower ? "The matrices with zeros above diagonal k." : "The matrices with zeros below diagonal k.",
+      .doc = std::string("The matrices with zeros ") + (kLower ? "above" : "below") +
+             " diagonal k. A vector is every row of a square matrix.",
       .inputs = {"m"},
       .infer =
           [](Infer& i, const OffsetAttrs&) {
-            i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "at least two axes are needed, got shape {}",
-                      to_string(i.shape(0)));
-            i.output(i.shape(0), i.dtype(0));
+            const Shape& shape = i.shape(0);
+            i.require(!shape.empty(), ErrorKind::kValue, "at least one axis is needed, got shape ()");
+            i.output(shape.size() == 1 ? Shape{shape[0], shape[0]} : shape, i.dtype(0));
           },
       .kernel =
           [](KernelContext& c, const OffsetAttrs& a) {
@@ -246,7 +247,8 @@ OpDef triangle() {
             dispatch_size(to.dtype, [&]<class T>() {
               const T* in = from.as<T>();
               T* out = to.as<T>();
-              for (int64_t line = 0; line < to.size / columns; ++line, in += columns, out += columns) {
+              const int64_t step = from.shape.size() == 1 ? 0 : columns;
+              for (int64_t line = 0; line < to.size / columns; ++line, in += step, out += columns) {
                 int64_t edge = std::clamp(line % rows + a.k + (kLower ? 1 : 0), int64_t{0}, columns);
                 int64_t first = kLower ? 0 : edge, last = kLower ? edge : columns;
                 for (int64_t column = first; column < last; ++column) out[column] = in[column];
@@ -256,10 +258,11 @@ OpDef triangle() {
           },
       .gradient =
           [name](Gradient& g, const OffsetAttrs& a) {
-            g.set(0, call(name, {g.head()}, {{"k", a.k}}));
+            const NDArray kept = call(name, {g.head()}, {{"k", a.k}});
+            g.set(0, g.input(0).ndim() == 1 ? call("_sum_axes", {kept}, {{"axis", Shape{0}}}) : kept);
           },
       .saves_inputs = kNothing,
-      .samples = {uniform({3, 4}), {{uniform({2, 3, 3})}, make_attrs(OffsetAttrs{1})}},
+      .samples = {uniform({3, 4}), uniform({3}), {{uniform({2, 3, 3})}, make_attrs(OffsetAttrs{1})}},
   });
 }
 

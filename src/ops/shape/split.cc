@@ -151,10 +151,14 @@ void join_back(Gradient& g, const Parts& parts) {
 // Where the extent that is cut is not known, those of the parts are not either.
 template <class A>
 void complete_split(Completion& c, const A& a) {
-  for (size_t k = 0; !a.squeeze_axis && k < count_of(a); ++k) {
+  for (size_t k = 0; k < count_of(a); ++k) {
     if (!c.has_output_rank(k)) continue;
     Shape in = c.output(k);
-    in[cut_axis(a, in.size(), c.name())] = -1;
+    const size_t axis = cut_axis(a, in.size() + (a.squeeze_axis ? 1 : 0), c.name());
+    if (a.squeeze_axis)
+      in.insert(axis, -1);
+    else
+      in[axis] = -1;
     c.set(0, in);
   }
   if (!c.has_rank(0)) return;

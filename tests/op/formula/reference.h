@@ -19,7 +19,7 @@ inline long double reference_digamma(long double x) {
   if (std::isnan(x)) return x;
   if (x == -INFINITY) return NAN;
   if (x <= 0) {
-    if (x == std::floor(x)) return NAN;
+    if (x == std::floor(x)) return INFINITY;
     const long double r = x - std::round(x);
     return reference_digamma(1 - x) - M_PIl / std::tan(M_PIl * r);
   }

@@ -96,6 +96,32 @@ def test_while_loop():
     assert i.tolist() == [3] and last.tolist() == [8]
 
 
+def test_loop_variables_may_be_nested():
+    def function(F, x):
+        outs, (i, (last, [square])) = F.contrib.while_loop(
+            lambda i, _: F.sum(i) < 3,
+            lambda i, pair: (pair[0], [i + 1, [pair[0] * 2, [pair[0] * pair[1][0]]]]),
+            [x * 0, [x, [x]]],
+            max_iterations=4,
+        )
+        return [outs, i, last, square]
+
+    outs, i, last, square, _ = results_of(function, nd.array([1.0]))
+    assert outs.ravel().tolist() == [1, 2, 4, 0]
+    assert (i.item(), last.item(), square.item()) == (3, 8, 8)
+
+
+def test_states_that_start_alike_go_on_by_themselves():
+    def function(F, x, s):
+        outs, (sums, products) = F.contrib.foreach(
+            lambda e, states: (states[0] * states[1], [states[0] + e, states[1] * e]), x, [s, s]
+        )
+        return [outs, sums, products]
+
+    outs, sums, products, *_ = results_of(function, nd.array([[2.0], [3.0]]), nd.array([1.0]))
+    assert outs.ravel().tolist() == [1, 6] and (sums.item(), products.item()) == (6, 6)
+
+
 def test_while_loop_that_stops_at_the_limit():
     (outs,), last = nd.contrib.while_loop(
         lambda x: x < 100, lambda x: ([x], x + 1), nd.array([0.0]), max_iterations=2

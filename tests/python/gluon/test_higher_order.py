@@ -163,3 +163,13 @@ def test_gradient_penalty_trains():
         penalty.backward()
         trainer.step(1, ignore_stale_grad=True)
     assert penalty_of().asscalar() < before / 2
+
+
+def test_second_derivative_of_arcsinh_has_its_sign():
+    x = nd.array([-1.0, 0.5, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        (slope,) = autograd.grad(nd.arcsinh(x), [x], create_graph=True, retain_graph=True)
+    slope.backward()
+    values = x.asnumpy()
+    numpy.testing.assert_allclose(x.grad.asnumpy(), -values / (values**2 + 1) ** 1.5, rtol=1e-5)

@@ -70,6 +70,20 @@ def test_outputs_are_of_the_kind_that_the_block_gives():
             mixed(mx.np.ones((2, 3)))
 
 
+def test_arrays_and_symbols_do_not_mix():
+    class Sum(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, y):
+            return x + y
+
+    for inputs in (
+        (nd.ones(2), mx.sym.var("y")),
+        (mx.sym.var("x"), nd.ones(2)),
+        ([nd.ones(2)], mx.sym.var("y")),
+    ):
+        with pytest.raises(ValueError, match="we do not support mixed NDArrays and Symbols"):
+            Sum()(*inputs)
+
+
 def test_a_decorated_class_runs_what_it_inherits_in_np_mode():
     class Base:
         def inherited(self):

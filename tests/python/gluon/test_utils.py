@@ -61,6 +61,12 @@ class TestSplit:
         with pytest.raises(ValueError, match="at least one slice, got num_slice=0"):
             utils.split_data(array([1.0]), 0)
 
+    def test_rows_of_a_sparse_array(self, array):
+        matrix = nd.array([[0, 1], [2, 0], [0, 0], [0, 3]]).tostype("csr")
+        parts = utils.split_and_load(matrix, [hr.cpu(0), hr.cpu(1)])
+        assert [part.stype for part in parts] == ["csr"] * 2
+        assert parts[1].asnumpy().tolist() == [[0, 0], [0, 3]]
+
     def test_not_divisible(self, array):
         with pytest.raises(ValueError, match="cannot be evenly split into 3 slices along axis 0"):
             utils.split_data(array(numpy.arange(7.0)), 3)

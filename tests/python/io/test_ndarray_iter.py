@@ -97,6 +97,17 @@ def test_batches_in_order_are_views():
     assert batch.data[0][0, 0].asscalar() == 50
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("last_batch", ["pad", "discard", "roll_over"])
+def test_first_data_says_how_many_samples_there_are(last_batch, shuffle):
+    data, label = numpy.arange(5), numpy.arange(9)
+    batches = mx.io.NDArrayIter(data, {"y": label}, 2, shuffle, last_batch)
+    for _ in range(3):
+        for batch in batches:
+            assert batch.data[0].asnumpy().tolist() == batch.label[0].asnumpy().tolist()
+        batches.reset()
+
+
 def test_errors():
     for nothing in ([], None, {}):
         with pytest.raises(AssertionError, match="no data"):

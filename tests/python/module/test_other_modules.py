@@ -17,6 +17,19 @@ def sum_of_steps(length):
     return mx.sym.SoftmaxOutput(total, name="softmax"), ["data"], ["softmax_label"]
 
 
+def test_automatic_names_are_those_of_all_buckets():
+    def unnamed(length):
+        return mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2), ["data"], []
+
+    mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=1)
+    module = mx.mod.BucketingModule(unnamed, default_bucket_key=4)
+    module.bind([("data", (2, 4))], for_training=False)
+    module.init_params()
+    module.switch_bucket(2, [("data", (3, 4))])
+    assert module.symbol.list_arguments() == ["data", "fullyconnected0_weight", "fullyconnected0_bias"]
+    assert module.output_names == ["fullyconnected0_output"]
+
+
 def bucket(length, seed=0):
     data = numpy.random.RandomState(seed).randn(4, length, 3).astype("float32")
     label = (data.sum(axis=(1, 2)) > 0).astype("float32")

@@ -5,7 +5,8 @@ import logging
 import numpy
 import pytest
 
-from headrace import cpu, gluon, io, nd, sym
+from headrace import cpu, gluon, io, mod, nd, sym
+from headrace.mxnet import rnn
 from headrace.mxnet.contrib import quant, quantization
 
 RNG = numpy.random.default_rng(5)
@@ -237,6 +238,24 @@ def test_embedding_and_lstm():
     assert {"quantized_table", "quantized_lstm", "quantized_dense"} <= nodes_of(made[0]).keys()
     expected = outputs_of(net, arguments, {}, indices)[0]
     numpy.testing.assert_allclose(outputs_of(*made, indices)[0], expected, atol=0.05)
+
+
+def test_states_of_unknown_batch_size_get_it_from_quantized_layers():
+    steps, _ = rnn.LSTMCell(num_hidden=6, prefix="lstm_").unroll(3, sym.var("data"))
+    net, shape = sym.Group(steps), (4, 3, 5)
+    values = data_of(shape)
+    arguments, _ = parameters_of(net, shape)
+    arguments = {name: value / 3 for name, value in arguments.items() if "begin_state" not in name}
+    made = quant.quantize_model(net, arguments, {}, calib_mode="none", quantize_mode="full",
+                                excluded_op_names=["elemwise_add", "elemwise_mul"])  # fmt: skip
+    assert "quantized_lstm_t0_h2h" in nodes_of(made[0])
+    module = mod.Module(made[0], label_names=None)
+    module.bind([("data", shape)], for_training=False)
+    module.set_params(*made[1:])
+    module.forward(io.DataBatch([nd.array(values)]), is_train=False)
+    expected = outputs_of(net, arguments, {}, values)
+    for got, wanted in zip(module.get_outputs(), expected):
+        numpy.testing.assert_allclose(got.asnumpy(), wanted, atol=0.1)
 
 
 def test_an_output_that_floats_and_bytes_read():

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from headrace import nd, np, npx
+from headrace import autograd, nd, np, npx
 
 
 @pytest.mark.parametrize("name, value", [("zeros", 0), ("ones", 1)])
@@ -50,6 +50,15 @@ def test_arange(arguments):
     for module in (nd, np):
         assert module.arange(*arguments).asnumpy().tolist() == expected.tolist()
     assert np.arange(*arguments, dtype="int32").dtype == numpy.int32
+
+
+def test_arange_of_integers_begins_and_steps_by_integers():
+    for module in (nd, np):
+        for dtype in ("int32", "int64", "uint8"):
+            assert module.arange(1.3, 9.6, 1.3, dtype=dtype).asnumpy().tolist() == [1, 2, 3, 4, 5, 6, 7]
+            assert module.arange(5.7, -3.2, -1.6, dtype=dtype).asnumpy().tolist() == [5, 4, 3, 2, 1, 0]
+            assert module.arange(2.5, 4.5, 0.5, dtype=dtype).asnumpy().tolist() == [2] * 4
+    assert np.arange(1e300, 2e300, 1e300, dtype="int64").shape == (1,)
 
 
 def test_arange_repeats_and_refuses_a_step_of_zero():
@@ -113,6 +122,20 @@ def test_triangles(k):
     x = numpy.arange(24, dtype="float32").reshape(2, 3, 4)
     assert np.tril(np.array(x), k).asnumpy().tolist() == numpy.tril(x, k).tolist()
     assert np.triu(np.array(x), k).asnumpy().tolist() == numpy.triu(x, k).tolist()
+
+
+@pytest.mark.parametrize("k", [-2, -1, 0, 1, 3])
+@pytest.mark.parametrize("name", ["tril", "triu"])
+def test_triangles_of_a_vector_have_it_in_every_row(name, k):
+    x = np.array([1.0, 2.0, 3.0])
+    x.attach_grad()
+    with autograd.record():
+        y = getattr(np, name)(x, k)
+    assert y.asnumpy().tolist() == getattr(numpy, name)(x.asnumpy(), k).tolist()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == getattr(numpy, name)(numpy.ones((3, 3)), k).sum(0).tolist()
+    with pytest.raises(ValueError, match="at least one axis is needed"):
+        getattr(np, name)(np.array(1.0))
 
 
 def test_arange_like():

@@ -268,3 +268,18 @@ def test_values_chosen_by_a_single_truth(truth):
     x = np.array([[1.0, 2], [3, 4]])
     filled = assign(x, mask, np.array([[[5.0], [6]]]), start_axis=0)
     assert filled.tolist() == ([[5, 5], [6, 6]] if truth else x.tolist())
+
+
+@pytest.mark.parametrize("module", [nd, np])
+def test_raising_take_counts_negative_places_from_the_end(module):
+    x = module.array([1, 2, 3])
+    assert module.take(x, module.array([-1, 0, -3]), mode="raise").asnumpy().tolist() == [3, 1, 1]
+    with pytest.raises(IndexError, match="index -4 is out of bounds"):
+        module.take(x, module.array([-4]), mode="raise").asnumpy()
+
+
+def test_places_to_delete_are_those_of_numpy():
+    x = np.arange(5)
+    assert np.delete(x, np.array([-1, 0], dtype="int64")).asnumpy().tolist() == [1, 2, 3]
+    with pytest.raises(IndexError, match="delete: index 7 is out of bounds"):
+        np.delete(x, np.array([1, 7], dtype="int64"))

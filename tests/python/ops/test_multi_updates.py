@@ -52,6 +52,10 @@ def test_an_update_that_is_not_finite_is_left_out():
     results = mx.nd.contrib.multi_adamw_update(w, g, m, v, float("inf"), LRS, WDS, ETAS)
     assert len(results) == 2
     check(results, before)
+    for scale in (float("nan"), float("inf"), 0):
+        gradient, unchanged = g[0], g[0].asnumpy()
+        mx.nd.contrib.adamw_update(w[0], gradient, m[0], v[0], scale, 0.1, 1.0, out=w[0])
+        check([gradient, w[0]], [unchanged, before[0]])
 
 
 def test_adamw_of_one_weight_takes_a_number():

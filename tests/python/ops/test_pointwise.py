@@ -248,6 +248,47 @@ def test_nan_to_num():
     assert x.asnumpy().tolist() == [0, 65504, -65504, 1]
 
 
+@pytest.mark.parametrize("copy", [True, False])
+def test_gradient_of_nan_to_num_is_that_of_elements_that_stay(copy):
+    x = np.array([math.nan, math.inf, -math.inf, 1])
+    x.attach_grad()
+    with autograd.record():
+        y = np.nan_to_num(x, copy=copy, posinf=2) * 3
+    y.backward()
+    assert y.asnumpy().tolist()[:2] == [0, 6]
+    assert x.grad.asnumpy().tolist() == [0, 0, 0, 3]
+
+
+def test_gradients_of_gamma_functions_at_their_poles_are_infinite():
+    for name, expected in (("gammaln", [math.inf] * 3), ("gamma", [math.inf, -math.inf])):
+        x = nd.array([0.0, -0.0, -1.0][: len(expected)])
+        x.attach_grad()
+        with autograd.record():
+            y = getattr(nd, name)(x)
+        y.backward()
+        assert x.grad.asnumpy().tolist() == expected
+
+
+def test_gradient_of_relu_is_nan_where_its_argument_is():
+    x = nd.array([math.nan, -1, 0, 2, math.inf])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.relu(x)
+    y.backward()
+    assert math.isnan(x.grad[0].asscalar())
+    assert x.grad.asnumpy().tolist()[1:] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["isnan", "sin", "negative"])
+def test_out_may_be_given_by_place(name):
+    x = np.array([0.5, 1.5])
+    out = np.zeros(2, dtype=getattr(np, name)(x).dtype)
+    assert getattr(np, name)(x, out) is out
+    numpy.testing.assert_array_equal(out.asnumpy(), getattr(np, name)(x).asnumpy())
+    with pytest.raises(TypeError, match="positional arguments"):
+        getattr(np, name)(x, out, out)
+
+
 @pytest.mark.parametrize(
     "act_type, reference",
     [
@@ -420,6 +461,24 @@ def test_numbers_alone_give_the_scalars_of_numpy(name, arguments, dtype):
     expected = getattr(numpy, name)(*arguments)
     assert isinstance(found, numpy.generic)
     assert (found.dtype, found) == (numpy.dtype(dtype), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("add", (1, 2), 3), ("subtract", (1, 2.5), -1.5), ("multiply", (2, 3), 6), ("divide", (3, 2), 1.5),
+        ("true_divide", (1, 2), 0.5), ("modulo", (-5, 3), 1), ("power", (0.5, 3), 0.125),
+        ("maximum", (1, 2.5), 2.5), ("minimum", (3, 2), 2), ("equal", (1, 1), 1), ("not_equal", (1, 1), 0),
+        ("greater", (2, 1), 1), ("greater_equal", (1, 2), 0), ("lesser", (2, 1), 0),
+        ("lesser_equal", (1, 1), 1), ("logical_and", (2, 1), 1), ("logical_or", (0.0, 0.5), 1),
+        ("logical_xor", (2, 1), 0),
+    ],
+)  # fmt: skip
+def test_nd_functions_of_two_numbers_give_a_number(name, arguments, expected):
+    got = getattr(nd, name)(*arguments)
+    assert type(got) is type(expected)
+    assert got == expected
+    assert isinstance(getattr(nd, name)(nd.ones(1), 2), nd.NDArray)
 
 
 def test_an_array_or_out_among_numbers_gives_an_array():

@@ -153,6 +153,23 @@ def test_bad_calls_raise_at_once(call, error):
         call()
 
 
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: npx.random.bernoulli(np.array([0.5, 1.5])), r"must be in \[0, 1\], got 1.5"),
+        (
+            lambda: np.random.gamma(np.array([1.0, 2.0]), np.array([1.0, 0.0])),
+            "must be positive, got 2 and 0",
+        ),
+        (lambda: nd.random.normal(0, -1, shape=3), "scale must not be negative, got -1"),
+    ],
+)
+def test_wrong_parameters_are_value_errors_when_samples_are_read(draw, message):
+    samples = draw()
+    with pytest.raises(ValueError, match=message):
+        samples.asnumpy()
+
+
 def test_nd_reports_bad_numbers_when_the_result_is_read():
     samples = nd.random.normal(0, -1, shape=3)
     with pytest.raises(MXNetError, match="scale"):
@@ -217,6 +234,43 @@ def test_multivariate_normal_of_batches():
     mx.random.seed(6)
     np.random.multivariate_normal(means, covariances)
     numpy.testing.assert_array_equal(np.random.multivariate_normal(means, covariances).asnumpy(), first)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("size", [None, 1, (), (2, 3), (2, 0)])
+@pytest.mark.parametrize(
+    "shapes", [((2,), (2, 2)), ((3, 2), (2, 2)), ((2,), (3, 2, 2)), ((3, 2), (4, 3, 2, 2))]
+)
+def test_multivariate_normal_is_the_same_in_graphs(shapes, size, dtype):
+    class Draw(mx.gluon.HybridBlock):
+        def hybrid_forward(self, F, mean, cov):
+            return F.np.random.multivariate_normal(mean, cov, size)
+
+    mean = np.broadcast_to(np.array([0.5, 10.0]), shapes[0]).astype(dtype)
+    covariance = np.broadcast_to(np.array([[2.0, 0.5], [0.5, 1.0]]), shapes[1]).astype(dtype)
+    net = Draw()
+    net.hybridize()
+    mean.attach_grad()
+    mx.random.seed(5)
+    with autograd.record():
+        found = net(mean, covariance)
+    mx.random.seed(5)
+    expected = np.random.multivariate_normal(mean, covariance, size)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    numpy.testing.assert_allclose(
+        found.asnumpy(), expected.asnumpy(), rtol=2e-3 if dtype == "float16" else 1e-5
+    )
+    found.backward()
+    assert (mean.grad.asnumpy() == found.size / mean.size).all()
+
+
+def test_multivariate_normal_of_symbols_refuses_what_is_singular():
+    draw = mx.sym.np.random.multivariate_normal(
+        mx.sym.var("m").as_np_ndarray(), mx.sym.var("c").as_np_ndarray()
+    )
+    for cov, message in (([[1, 1], [1, 1]], "positive definite"), ([[1, 1, 1]], "covariance of shape")):
+        with pytest.raises(MXNetError, match=message):
+            draw.eval(m=np.zeros(2), c=np.array(cov))[0].asnumpy()
 
 
 def test_multivariate_normal_passes_gradients_to_the_mean():

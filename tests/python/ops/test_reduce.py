@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 
-from headrace import autograd, cpu, nd, np, npx, sym
+from headrace import autograd, cpu, gluon, nd, np, npx, sym
 from headrace.base import MXNetError
 
 AXES = [None, 0, 1, 2, -1, (0, 1), (0, 2), (1, 2), (0, 1, 2)]
@@ -67,6 +67,33 @@ def test_dtypes_of_results():
     assert np.argmax(np.ones((2, 3)), axis=0).dtype == numpy.int64
     assert nd.argmax(nd.ones((2, 3)), axis=0).dtype == numpy.float32
     assert nd.mean(nd.array([1, 2, 4], dtype="int32")).asnumpy().tolist() == [2]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("source", ["int8", "int32", "float32"])
+def test_means_of_an_integer_dtype_wrap_as_their_sums_do(dtype, source):
+    x = numpy.array([[100, 120, 7], [-128, -3, -100], [127, 127, 127]], source)
+    for axis in (0, 1, None):
+        with numpy.errstate(all="ignore"):
+            expected = x.astype("int64").mean(axis, dtype=dtype)
+        for got in (
+            np.mean(np.array(x, dtype=source), axis, dtype),
+            np.array(x, dtype=source).mean(axis, dtype),
+        ):
+            assert got.dtype == dtype
+            assert numpy.array_equal(got.asnumpy(), expected)
+
+
+def test_means_of_an_integer_dtype_wrap_in_compiled_graphs():
+    class Mean(gluon.HybridBlock):
+        def hybrid_forward(self, F, x):
+            return F.np.mean(x * 2, axis=1, dtype="int8") + 1
+
+    net = Mean()
+    net.hybridize()
+    x = np.array([[50, 60, 3], [10, 20, 30]], dtype="int32")
+    for _ in range(3):
+        assert net(x).asnumpy().tolist() == [-10 + 1, 40 + 1]
 
 
 def test_legacy_rules():

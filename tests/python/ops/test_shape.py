@@ -93,6 +93,29 @@ def test_views_share_memory(name):
     assert np.shares_memory(x, SAME_AS_NUMPY[name](np, x))
 
 
+@pytest.mark.parametrize(
+    ("extents", "shape", "expected"),
+    [((5,), (3, 4, -2), (3, 4, 5)), ((1, 0), (2, -2, -2), (2, 1, 0)), ((3, 4), (1, 0, -2, 4), (1, 0, 3, 4))],
+)
+def test_extents_to_broadcast_to_may_be_those_of_the_array(extents, shape, expected):
+    x = np.ones(extents)
+    x.attach_grad()
+    with autograd.record():
+        y = np.broadcast_to(x, shape)
+    assert y.shape == expected
+    y.backward()
+    assert x.grad.shape == extents
+    with pytest.raises(ValueError, match="cannot be broadcast"):
+        np.broadcast_to(x, (-2,) * (len(extents) + 1))
+
+
+@pytest.mark.parametrize(("source", "destination"), [((0, 1), (1, 1)), ((0, -3), (0, 1))])
+def test_moved_axes_differ(source, destination):
+    for module in (nd, np):
+        with pytest.raises(ValueError):
+            module.moveaxis(module.array(X), source, destination)
+
+
 OWN_MEMORY = {
     "transpose": lambda x: x.transpose(),
     "T": lambda x: x.T,

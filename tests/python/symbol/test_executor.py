@@ -210,6 +210,10 @@ def test_simple_bind(layer):
     assert layer.simple_bind(mx.cpu(), "null", data=(3, 4)).grad_arrays == [None] * 3
 
 
+def test_simple_bind_reads_keywords_that_are_shapes(layer):
+    assert layer.simple_bind(mx.cpu(), data=(3, 4), mode="clip", axis=1).arg_dict["fc_weight"].shape == (2, 4)
+
+
 def test_simple_bind_errors(layer):
     with pytest.raises(
         RuntimeError, match="(?s)^simple_bind error. Arguments:\n.*data, fc_weight are not known"

@@ -1,6 +1,7 @@
 """Nodes of symbols: which inputs become variables, what inputs and outputs are called, hidden attributes."""
 
 import json
+import threading
 
 import pytest
 
@@ -225,3 +226,25 @@ def test_casts_of_mixed_precision_stay_out_of_files(x, tmp_path):
         assert sym.load(path).tojson(remove_amp_cast=False) == net.tojson(remove_amp_cast=remove)
     outputs = sym.load_json(sym.Group([half, half * 2]).tojson()).list_outputs()
     assert outputs == ["x", "_mulscalar0_output"]
+
+
+@pytest.mark.parametrize(("kind", "key"), [(mx.AttrScope, "lr_mult"), (mx.name.Prefix, "a_")])
+def test_the_scope_of_a_thread_may_be_set(kind, key):
+    """In a thread of its own, where it ends."""
+    seen = []
+
+    def run(scope):
+        kind.current = scope
+        seen.append(kind.current is scope)
+        with type(scope)(key) if kind is mx.name.Prefix else kind():
+            seen.append(kind.current is not scope)
+        seen.append(kind.current is scope)
+
+    before = kind.current
+    for text in ("2", "3"):
+        scope = kind(**{key: text}) if kind is mx.AttrScope else kind(text)
+        thread = threading.Thread(target=run, args=(scope,))
+        thread.start()
+        thread.join()
+    assert seen == [True] * 6
+    assert kind.current is before

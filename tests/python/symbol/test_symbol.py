@@ -314,11 +314,26 @@ def test_eval(data):
         (data + sym.var("b")).eval(data=mx.nd.ones((2,)))
 
 
+def test_operators_without_attributes_read_no_keywords(data):
+    """Blocks that run with arrays and with symbols: nd functions read none there either."""
+    for made in (
+        sym.zeros_like(data, dtype="int32"),
+        data.relu(foo=1),
+        sym.elemwise_add(data, data, out=None, foo=[]),
+    ):
+        assert made.list_attr() == {}
+    marked = sym.relu(data, lr_mult=2, foo=1)
+    assert marked.attr("lr_mult") == "2"
+    assert sym.load_json(marked.tojson()).tojson() == marked.tojson()
+
+
 def test_wrong_arguments(data):
     with pytest.raises(mx.MXNetError, match="Cannot find argument 'foo'; the inputs are data, weight, bias"):
         sym.FullyConnected(data, num_hidden=1, foo=2)
     with pytest.raises(mx.MXNetError, match="Cannot find argument 'foo'"):
-        sym.broadcast_add(data, 2, foo=2)
+        sym.sum(data, foo=2)
+    with pytest.raises(mx.MXNetError, match="weight_lr_mult is no longer said to the operator"):
+        sym.relu(data, weight_lr_mult=2)
     with pytest.raises(mx.MXNetError, match="inputs must be symbols, got NDArray"):
         sym.FullyConnected(mx.nd.ones((1,)), num_hidden=1)
     with pytest.raises(mx.MXNetError, match="num_hidden is missing"):

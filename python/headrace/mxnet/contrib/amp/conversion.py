@@ -220,7 +220,7 @@ def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype
     args, auxiliary = bucketing_mod.get_params()
 
     def generate(key):
-        symbol, data_names, label_names = bucketing_mod._sym_gen(key)
+        symbol, data_names, label_names = bucketing_mod._describe(key)
         inputs = [name for name in symbol.list_inputs() if name not in args and name not in auxiliary]
         converted = convert_symbol(symbol, *options, inputs, cast_optional_params)
         return converted, data_names, label_names
