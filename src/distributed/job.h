@@ -20,6 +20,7 @@ struct Job {
   std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
   bool shares_memory = true;  // with processes on this machine that allow it
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
+  int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
 };
 
 // From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what

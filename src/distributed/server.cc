@@ -63,10 +63,10 @@ grpc::Status status_of(const Error& error) {
 class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:
   ParameterServer(const Job& job, ServerProgram& program)
-      : job_(job), program_(program), heap_(job.shares_memory ? OwnHeap::make() : nullptr) {}
+      : job_(job), program_(program), clients_(job.workers, job.shares_memory ? OwnHeap::make() : nullptr) {}
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
-    return open_stream(heap_, [this](std::vector<Asked> asked, std::function<void()> next) {
+    return open_stream(clients_, [this](std::vector<Asked> asked, std::function<void()> next) {
       inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
         for (Asked& one : asked) serve(one);
         asked.clear();
@@ -120,8 +120,9 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   void serve(Asked& asked) {
-    if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
     try {
+      if (!asked.is_admitted()) return;
+      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
       serve_what(asked);
     } catch (const Error& error) {
       asked.asker.answer(status_of(error));
@@ -176,7 +177,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   const Job& job_;
   ServerProgram& program_;
-  const std::shared_ptr<OwnHeap> heap_;
+  Clients clients_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
