@@ -27,7 +27,7 @@ constexpr std::chrono::seconds kSteadyTime{10};  // a stream that was open so lo
 bool is_refusal(grpc::StatusCode code) {
   using enum grpc::StatusCode;
   return code == INVALID_ARGUMENT || code == FAILED_PRECONDITION || code == UNIMPLEMENTED ||
-         code == PERMISSION_DENIED || code == UNAUTHENTICATED;
+         code == PERMISSION_DENIED || code == UNAUTHENTICATED || code == RESOURCE_EXHAUSTED;
 }
 
 std::string text_of(const Request& request) {

@@ -63,7 +63,10 @@ grpc::Status status_of(const Error& error) {
 class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:
   ParameterServer(const Job& job, ServerProgram& program)
-      : job_(job), program_(program), clients_(job.workers, job.shares_memory ? OwnHeap::make() : nullptr) {}
+      : job_(job),
+        program_(program),
+        clients_(job.workers, job.shares_memory ? OwnHeap::make() : nullptr),
+        holdings_(job.limits) {}
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
     return open_stream(clients_, [this](std::vector<Asked> asked, std::function<void()> next) {
@@ -149,7 +152,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, later());
+    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, holdings_, later());
     if (is_new)
       for (const Departed& worker : departed_) found->second.depart(worker);
     check(
@@ -179,6 +182,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   ServerProgram& program_;
   Clients clients_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  Holdings holdings_;
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
   bool is_over_ = false;

@@ -55,6 +55,7 @@ Session& Session::get(const std::string& type) {
 Session::Session(const Job& job, const Route& route)
     : workers_(job.workers),
       servers_(static_cast<size_t>(job.servers)),
+      most_bytes_(job.limits.message_bytes),
       membership_(job, {},
                   {.departed =
                        [this](const Departed& departed) {
@@ -122,7 +123,16 @@ std::shared_ptr<void> Session::announce() {
           }};
 }
 
+void Session::check_size(const char* what, size_t server, const Request& request, const Load& load) const {
+  const size_t bytes = request.ByteSizeLong() + load.elements.size();
+  check(bytes <= most_bytes_, ErrorKind::kValue,
+        "kvstore {}: a message of {} bytes for {} passes the limit of {}; keep the array in several keys, start more "
+        "servers, which share large dense ones, or raise HEADRACE_MAX_MESSAGE_MB for all processes of the job",
+        what, bytes, name_of(server), most_bytes_);
+}
+
 void Session::send(size_t server, Request request, Load load) {
+  check_size("push", server, request, load);
   links_[server]->ask(std::move(request), std::move(load),
                       [this, server, announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
                         if (!status.ok())
@@ -148,6 +158,7 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
     std::vector<std::pair<Reply, Elements>> replies;
     size_t missing;
   };
+  for (const Call& call : calls) check_size(what, call.server, call.request, call.load);
   const auto answers = std::make_shared<Answers>();  // guarded by mutex_
   answers->statuses.resize(calls.size());
   answers->replies.resize(calls.size());

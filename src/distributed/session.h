@@ -45,7 +45,7 @@ class Session {
   std::shared_ptr<void> announce();
   // Where a server on this machine will see an array of so many bytes; null: send the array as pieces.
   BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
-  // Sends a push and returns; what becomes of it raise_failure() tells.
+  // Sends a push and returns; what becomes of it raise_failure() tells. Raises ValueError for one that is too large.
   void send(size_t server, Request request, Load load);
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
@@ -59,16 +59,19 @@ class Session {
     Elements elements = {};
   };
   // Sends all of them and waits for all answers. False: the process is ending, and nobody wants them. Raises what a
-  // server says: ValueError for what is wrong with a request, RuntimeError for what has gone wrong. `what` was asked.
+  // server says: ValueError for what is wrong with a request, or too large, RuntimeError for what has gone wrong.
+  // `what` was asked.
   bool exchange(const char* what, std::vector<Call>& calls);
 
  private:
   void fail_with(const std::string& why);                           // the first reason counts
   void lose(const std::string& why, std::optional<size_t> server);  // or all of them
   std::string name_of(size_t server) const;
+  void check_size(const char* what, size_t server, const Request& request, const Load& load) const;
 
   const int workers_;
   const size_t servers_;
+  const size_t most_bytes_;  // of a message
   std::atomic<int> stores_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -70,7 +70,8 @@ class ClusterTest : public testing::Test {
             .workers = workers,
             .servers = servers,
             .own_host = "127.0.0.1",
-            .shares_memory = shares_memory_};
+            .shares_memory = shares_memory_,
+            .limits = limits_};
     const auto as = [&](Role role, int rank = -1) {
       Job own = job;
       own.role = role;
@@ -109,6 +110,7 @@ class ClusterTest : public testing::Test {
 
   Descent program_;
   bool shares_memory_ = true;
+  Limits limits_;
   Session::Route route_ = std::identity();  // of the workers to the servers
 };
 
