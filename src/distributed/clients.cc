@@ -66,6 +66,11 @@ void Client::forget(const Frame& frame, const Connection& from) {
   for (const uint64_t number : frame.answered()) answers_.erase(number);
 }
 
+Client::Served Client::served() const {
+  std::lock_guard guard(mutex_);
+  return {incarnation_, last_};
+}
+
 BlockPtr Client::block_for(size_t bytes) const {
   std::lock_guard guard(mutex_);
   return connection_->block_for(bytes);
@@ -77,9 +82,16 @@ std::shared_ptr<Client> Clients::enter(const Greeting& greeting, std::shared_ptr
         "distributed: a worker of rank {} speaks, the job has {} workers", caller.rank(), workers_);
   std::lock_guard guard(mutex_);
   std::shared_ptr<Client>& client = clients_[caller.rank()];
-  if (!client) client = std::make_shared<Client>(heap_);
+  if (!client) client = std::make_shared<Client>(caller.rank(), heap_);
   client->enter(greeting, std::move(connection));
   return client;
+}
+
+std::map<uint32_t, Client::Served> Clients::served() {
+  std::lock_guard guard(mutex_);
+  std::map<uint32_t, Client::Served> all;
+  for (const auto& [rank, client] : clients_) all.emplace(rank, client->served());
+  return all;
 }
 
 }  // namespace headrace::distributed

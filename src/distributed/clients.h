@@ -19,7 +19,15 @@ namespace headrace::distributed {
 // says that they have come.
 class Client {
  public:
-  explicit Client(std::shared_ptr<OwnHeap> heap) : loans_(std::make_shared<Loans>(std::move(heap))) {}
+  Client(uint32_t rank, std::shared_ptr<OwnHeap> heap)
+      : rank_(rank), loans_(std::make_shared<Loans>(std::move(heap))) {}
+
+  uint32_t rank() const noexcept { return rank_; }
+  // What has been served: all requests up to a number.
+  struct Served {
+    uint64_t incarnation, last;
+  };
+  Served served() const;
 
   // Another stream of the worker, which begins by the greeting, takes the place of the one before. Raises RuntimeError
   // for an incarnation that is older than one that was here.
@@ -37,6 +45,7 @@ class Client {
   BlockPtr block_for(size_t bytes) const;
 
  private:
+  const uint32_t rank_;
   const std::shared_ptr<Loans> loans_;
   mutable std::mutex mutex_;
   std::shared_ptr<Connection> connection_;  // of the latest stream; these: guarded by mutex_
@@ -52,6 +61,8 @@ class Clients {
 
   // A stream begins. Raises ValueError for a rank that the job does not have, and as Client::enter().
   std::shared_ptr<Client> enter(const Greeting& greeting, std::shared_ptr<Connection> connection);
+  // By rank.
+  std::map<uint32_t, Client::Served> served();
 
  private:
   const int workers_;

@@ -71,7 +71,7 @@ Reply value(uint64_t number) {
 }
 
 TEST(Clients, AnswerARequestThatComesAgainAsBefore) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told first(client, 1, {});
   EXPECT_TRUE(client.admit(push(1), *first.connection));
   EXPECT_TRUE(client.admit(push(2), *first.connection));
@@ -85,7 +85,7 @@ TEST(Clients, AnswerARequestThatComesAgainAsBefore) {
 }
 
 TEST(Clients, ServeAPullAgain) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told first(client, 1, {});
   EXPECT_TRUE(client.admit(pull(1), *first.connection));
   Told second(client, 1, {1});
@@ -96,7 +96,7 @@ TEST(Clients, ServeAPullAgain) {
 }
 
 TEST(Clients, KeepNoAnswersThatHaveCome) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told first(client, 1, {});
   for (const uint64_t number : {1, 2, 3}) {
     EXPECT_TRUE(client.admit(push(number), *first.connection));
@@ -114,7 +114,7 @@ TEST(Clients, KeepNoAnswersThatHaveCome) {
 }
 
 TEST(Clients, HearTheLatestStreamAlone) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told first(client, 1, {}), second(client, 1, {});
   EXPECT_FALSE(client.is_latest(*first.connection));
   EXPECT_FALSE(client.admit(push(1), *first.connection));
@@ -122,7 +122,7 @@ TEST(Clients, HearTheLatestStreamAlone) {
 }
 
 TEST(Clients, BeginAnewWithANewIncarnation) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told first(client, 5, {});
   EXPECT_TRUE(client.admit(push(1), *first.connection));
   Told second(client, 6, {});
@@ -135,7 +135,7 @@ TEST(Clients, BeginAnewWithANewIncarnation) {
 }
 
 TEST(Clients, RefuseRequestsWithoutThoseBefore) {
-  Client client(nullptr);
+  Client client(0, nullptr);
   Told stream(client, 1, {});
   EXPECT_THAT([&] { client.admit(push(4), *stream.connection); },
               ThrowsMessage<Error>(HasSubstr("those from 1 on are not known here")));

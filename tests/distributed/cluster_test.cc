@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "headrace/sparse.hpp"
@@ -204,6 +205,49 @@ TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
     store.barrier();
   });
   EXPECT_EQ(program_.commands, 8);
+}
+
+// Heads of the commands are those of python/headrace/kvstore/remote.py.
+TEST_F(ClusterTest, AFrozenServerServesWorker0Alone) {
+  constexpr int kFreeze = -4, kThaw = -5;
+  const std::vector<std::string> body(1);
+  std::promise<void> frozen;
+  run(2, 1, true, [&](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 10));
+    store.barrier();
+    if (store.rank() == 0) {
+      const std::vector<std::string> served = store.ask_servers(kFreeze, body);
+      EXPECT_THAT(served,
+                  ElementsAre(testing::ContainsRegex("^\\{\"0\": \\[[0-9]+, 3\\], \"1\": \\[[0-9]+, 2\\]\\}$")));
+      frozen.set_value();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_THAT(pulled(store, "w", {3}), Each(10));
+      store.ask_servers(kThaw, body);
+    } else {
+      frozen.get_future().wait();
+      store.push("w", {filled({3}, 1)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+      EXPECT_THAT([&] { store.ask_servers(kFreeze, body); },
+                  testing::ThrowsMessage<Error>(HasSubstr("worker 0 saves checkpoints, but worker 1 asked")));
+    }
+    store.barrier();
+    EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+  });
+}
+
+TEST_F(ClusterTest, AServerThawsWhenWorker0HasEnded) {
+  run(2, 1, true, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 10));
+    store.barrier();
+    if (store.rank() == 0) {
+      store.ask_servers(-4, std::vector<std::string>(1));
+    } else {
+      store.push("w", {filled({3}, 1)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+    }
+  });
 }
 
 // What compression leaves out of the gradients of one worker for one key.
