@@ -170,7 +170,7 @@ void Link::run() {
       lock.unlock();
       return end(*final);
     }
-    changed_.wait_for(lock, next_pause(), [&] { return is_ending_ || is_over_; });
+    changed_.wait_for(lock, std::min(next_pause(), time_left()), [&] { return is_ending_ || is_over_; });
   }
 }
 
@@ -193,7 +193,7 @@ grpc::Status Link::converse() {
   lock.lock();
   const auto is_done = [&] { return stream->is_done(); };
   const auto must_end = [&] { return is_ending_ || is_over_ || stream->is_done(); };
-  const milliseconds greeting_time = std::clamp(milliseconds(job_.retry_ms), kLeastGreetingTime, kGreetingTime);
+  const milliseconds greeting_time = std::clamp(time_left(), kLeastGreetingTime, kGreetingTime);
   if (changed_.wait_for(lock, greeting_time, [&] { return is_open_ || must_end(); })) changed_.wait(lock, must_end);
   if (is_ending_ && !is_over_ && stream->connection().is_greeted()) {
     changed_.wait_for(lock, kEndTime, [&] { return is_done() || stream->connection().is_quiet(); });
@@ -211,6 +211,11 @@ grpc::Status Link::converse() {
   return stream->status();
 }
 
+milliseconds Link::time_left() const {
+  const milliseconds all(job_.retry_ms);
+  return silent_ ? all - std::chrono::duration_cast<milliseconds>(Clock::now() - *silent_) : all;
+}
+
 Caller Link::caller() const {
   Caller caller;
   caller.set_rank(identity_.rank);
@@ -222,7 +227,7 @@ Caller Link::caller() const {
 // By what it is over when a stream has ended so; none: try again.
 std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
   if (is_refusal(status.error_code())) return status;
-  if (Clock::now() - *silent_ < milliseconds(job_.retry_ms)) return {};
+  if (time_left() > milliseconds(0)) return {};
   const std::string what = asked_.empty() ? "nothing was asked"
                                           : fmt::format("{} requests wait for an answer, the first is the {}",
                                                         asked_.size(), text_of(asked_.begin()->second.request));

@@ -66,6 +66,7 @@ class Link {
   // --- these: mutex_ is locked ---
   Caller caller() const;
   std::chrono::milliseconds next_pause();
+  std::chrono::milliseconds time_left() const;  // to reach the server
   std::optional<grpc::Status> hopeless(const grpc::Status& status) const;
 
   const Job job_;

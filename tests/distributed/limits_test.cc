@@ -71,6 +71,7 @@ TEST_F(LimitsTest, OfPushesThatWaitForOthersAreToldToAll) {
   std::promise<void> refused;
   run(2, 1, false, [&](kvstore::KVStore& store) {
     store.init("w", filled({100}, 0));
+    store.barrier();
     const auto push = [&](int rounds) {
       for (int round = 0; round < rounds; ++round) store.push("w", {filled({100}, 1)});
       pulled(store, "w", {100});

@@ -143,6 +143,12 @@ def test_a_damaged_checkpoint_is_passed_over_by_a_job(tmp_path):
         numpy.testing.assert_array_equal(again.asnumpy(), end.asnumpy())
 
 
+def test_a_job_goes_on_where_none_can_be_saved(tmp_path):
+    options = ["--checkpoint", "/proc/nowhere", "--checkpoint-interval", "0"]
+    job = launch("adam", tmp_path / "end", 4, options=options)
+    assert job.returncode == 0 and "a checkpoint could not be saved" in job.stdout, job.stdout + job.stderr
+
+
 def test_a_checkpoint_is_the_state_at_one_moment(tmp_path):
     """Worker 1 pushes one key after the other, so that at any moment the first are at most one push ahead."""
     job = launch("moments", tmp_path)
