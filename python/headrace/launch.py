@@ -34,10 +34,12 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
+    if options.mpi and options.checkpoint is not None:
+        _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     with _certificates(options) as certificates:
         restarts = 0
         while True:
-            job = Job(options, {**certificates, "HEADRACE_RESTARTS": str(restarts)})
+            job = Job(options, {**certificates, **_checkpoints(options), "HEADRACE_RESTARTS": str(restarts)})
             status = job.run()
             if status == 0 or job.is_interrupted or restarts == options.restart:
                 return status
@@ -61,11 +63,22 @@ def _certificates(options):
         yield {"HEADRACE_CERTIFICATES": folder}
 
 
+def _checkpoints(options):
+    """Variables that name where checkpoints are, and how often one is saved."""
+    if options.checkpoint is None:
+        return {}
+    return {
+        "HEADRACE_CHECKPOINT": os.path.abspath(options.checkpoint),
+        "HEADRACE_CHECKPOINT_SECONDS": str(options.checkpoint_interval),
+    }
+
+
 def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
-        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--restart N] COMMAND [ARG...]",
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--restart N] "
+        "[--checkpoint DIR] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
@@ -78,6 +91,18 @@ def _parser():
         default=0,
         metavar="N",
         help="how often a job that fails starts anew (0)",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        metavar="DIR",
+        help="folder where checkpoints of servers are saved, and where the job goes on from",
+    )
+    parser.add_argument(
+        "--checkpoint-interval",
+        type=_at_least(0),
+        default=300,
+        metavar="S",
+        help="seconds from one checkpoint to the next (300)",
     )
     parser.add_argument(
         "--plain", action="store_true", help="processes speak without certificates and encryption"

@@ -1,5 +1,6 @@
 #include "distributed/channel.h"
 
+#include <climits>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -25,6 +26,13 @@ constexpr const char* kCertifiedName = "headrace";
 
 // An idle connection is asked for a sign of life in good time to know of a loss within the silence.
 int ping_ms(const Job& job) { return std::max(1000, job.silence_ms / 2); }
+
+// Frames hold several messages. gRPC counts in int; below 0: any size.
+int most_received(const Limits& limits) {
+  constexpr size_t kRoom = size_t{16} << 20;
+  const size_t most = limits.message_bytes + kRoom;
+  return most > INT_MAX ? -1 : static_cast<int>(most);
+}
 
 }  // namespace
 
@@ -65,7 +73,7 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
   int chosen = 0;
   builder.AddListeningPort(address, credentials, &chosen);
   builder.RegisterService(&service);
-  builder.SetMaxReceiveMessageSize(-1);
+  builder.SetMaxReceiveMessageSize(most_received(job.limits));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second job must not share the port
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms(job));
@@ -81,8 +89,14 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
 }
 
 std::string text_of(const grpc::Status& status) {
-  const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE;
-  return status.error_message() + (unreachable ? " (it cannot be reached: it has ended, or the network is cut)" : "");
+  switch (status.error_code()) {
+    case grpc::StatusCode::UNAVAILABLE:
+      return status.error_message() + " (it cannot be reached: it has ended, or the network is cut)";
+    case grpc::StatusCode::RESOURCE_EXHAUSTED:
+      return status.error_message() + " (HEADRACE_MAX_MESSAGE_MB is lower there)";
+    default:
+      return status.error_message();
+  }
 }
 
 void raise_status(const grpc::Status& status, const std::string& what) {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "distributed/frames.h"
-#include "distributed/heap.h"
+#include "distributed/loans.h"
 
 namespace headrace::distributed {
 
@@ -24,15 +24,32 @@ struct Load {
   Elements elements = {};
 };
 
+// Of the messages of a stream, and of how frames are laid out.
+inline constexpr uint32_t kProtocol = 2;
+
+// Who hears what comes.
+struct Hearer {
+  // Before anything else of its frame. Has the connection hear it.
+  std::function<void(const Greeting&)> greeting = {};
+  // With the elements of its array; what lies in the other end's heap stays there as long as somebody holds it.
+  std::function<void(Request&&, Elements&&)> request = {};
+  std::function<void(Reply&&, Elements&&)> reply = {};
+  // Numbers of requests whose answers have come.
+  std::function<void(const Frame& frame)> answered = [](const Frame&) {};
+};
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // Less is not worth a place in the heap.
   static constexpr size_t kLeastInHeap = size_t{16} << 10;
 
-  // `heap`: the own one, or null. `write`: begins to write a frame, which stays where it is until written() is called;
-  // called by any thread, one frame at a time.
-  Connection(std::shared_ptr<OwnHeap> heap, std::function<void(const grpc::ByteBuffer*)> write)
-      : heap_(std::move(heap)), write_(std::move(write)) {}
+  // `write`: begins to write a frame, which stays where it is until written() is called; called by any thread, one
+  // frame at a time.
+  explicit Connection(std::function<void(const grpc::ByteBuffer*)> write) : write_(std::move(write)) {}
+
+  // What the two ends have of each other's memory. Before anything else; an end that is greeted does so when it hears
+  // who speaks. What other connections had begun for it is over then.
+  void begin(std::shared_ptr<Loans> loans);
 
   // A block in which the other end will see an array of so many bytes; null: send the array as pieces.
   BlockPtr block_for(size_t bytes);
@@ -40,14 +57,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // With what belongs to the array of the message. After close() nothing is sent.
   void send(Request request, Load load = {});
   void send(Reply reply, Load load = {});
+  // The answer to a request has come; told with what is sent next.
+  void tell_answered(uint64_t number);
   // A worker begins by it.
-  void greet();
+  void greet(Caller caller);
+  // That the other end greets; answers it. What was sent by other streams before is not being read any more, except for
+  // what the greeting says. Raises ValueError for a greeting that is out of order.
+  void hear(const Greeting& greeting);
 
-  // What has come. `request` or `reply` is called for each message, with the elements of its array; what lies in the
-  // other end's heap stays there as long as somebody holds it. Raises ValueError for what no other end sends.
-  using HearRequest = std::function<void(Request&&, Elements&&)>;
-  using HearReply = std::function<void(Reply&&, Elements&&)>;
-  void receive(const grpc::ByteBuffer& frame, const HearRequest& request, const HearReply& reply);
+  // What has come. Raises ValueError for what no other end sends.
+  void receive(const grpc::ByteBuffer& frame, const Hearer& hearer);
   // Whether the greeting of the other end has come.
   bool is_greeted() const;
 
@@ -66,25 +85,27 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // --- these: guarded by mutex_ ---
   Outgoing& outgoing(size_t bytes);
-  void load_into(Array* array, Load& load, Outgoing& frame);
+  template <class Message>
+  void add(Message& added, Load& load, Outgoing& frame);
+  Load visible(Load load) const;
   void flush();
-  void hear(const Greeting& greeting);
-  void send_greeting(bool with_heap);
+  void send_greeting(Greeting greeting, bool is_first);
 
   Elements elements_of(const Array& array, Behind& behind);
-  void release(uint64_t place);
+  void release(Loans& loans, uint64_t place);
 
-  const std::shared_ptr<OwnHeap> heap_;
   const std::function<void(const grpc::ByteBuffer*)> write_;
   mutable std::mutex mutex_;
+  std::shared_ptr<Loans> loans_;
+  uint64_t stream_ = 0;  // its number among those of the loans
+  std::vector<uint64_t> held_;
   std::deque<Outgoing> waiting_;
+  std::vector<uint64_t> answered_;
   grpc::ByteBuffer being_written_;
   bool is_writing_ = false, is_closed_ = false, is_greeted_ = false;
   bool has_greeted_ = false;
-  bool is_seen_ = false;                    // the other end sees the own heap
-  std::shared_ptr<const SeenHeap> seen_;    // of the other end
-  std::multimap<uint64_t, BlockPtr> lent_;  // that the other end may be reading
-  std::vector<uint64_t> released_;          // of the other end's places, to be told
+  bool is_seen_ = false;                  // the other end sees the own heap
+  std::shared_ptr<const SeenHeap> seen_;  // of the other end
 };
 
 }  // namespace headrace::distributed

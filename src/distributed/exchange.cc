@@ -12,32 +12,32 @@ void Asker::answer(const grpc::Status& status) const {
   reply.set_number(number_);
   reply.set_code(static_cast<uint32_t>(status.error_code()));
   reply.set_error(status.error_message());
-  connection_->send(std::move(reply));
+  client_->answer(incarnation_, std::move(reply), {});
 }
 
 void Asker::answer(std::string text) const {
   Reply reply;
   reply.set_number(number_);
   reply.set_answer(std::move(text));
-  connection_->send(std::move(reply));
+  client_->answer(incarnation_, std::move(reply), {});
 }
 
 void Asker::answer(Array value, Load load) const {
   Reply reply;
   reply.set_number(number_);
   *reply.mutable_value() = std::move(value);
-  connection_->send(std::move(reply), std::move(load));
+  client_->answer(incarnation_, std::move(reply), std::move(load));
 }
 
 namespace {
 
 class Exchange final : public Stream {
  public:
-  Exchange(std::shared_ptr<OwnHeap> heap, ServeAll serve)
-      : serve_(std::move(serve)),
+  Exchange(Clients& clients, ServeAll serve)
+      : clients_(clients),
+        serve_(std::move(serve)),
         gate_(std::make_shared<Gate>(this)),
-        connection_(std::make_shared<Connection>(std::move(heap),
-                                                 [this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {
+        connection_(std::make_shared<Connection>([this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {
     StartRead(&frame_);
   }
 
@@ -46,14 +46,18 @@ class Exchange final : public Stream {
     std::vector<Asked> asked;
     try {
       connection_->receive(
-          frame_,
-          [&](Request&& request, Elements&& elements) {
-            const uint64_t number = request.number();
-            asked.push_back({std::move(request), std::move(elements), Asker(connection_, number)});
-          },
-          [](Reply&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a worker has answered"); });
+          frame_, {.greeting = [this](const Greeting& greeting) { enter(greeting); },
+                   .request =
+                       [&](Request&& request, Elements&& elements) {
+                         const Asker asker(client_, incarnation_, request.number());
+                         asked.push_back({std::move(request), std::move(elements), asker, client_, connection_});
+                       },
+                   .reply = [](Reply&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a worker has answered"); },
+                   .answered = [this](const Frame& head) { client_->forget(head, *connection_); }});
+      check(client_->is_latest(*connection_), ErrorKind::kRuntime,
+            "distributed: a newer process of the same rank, or a later stream of this one, has taken its place");
     } catch (const std::exception& error) {
-      return finish({grpc::StatusCode::INVALID_ARGUMENT, error.what()});
+      return finish({grpc::StatusCode::FAILED_PRECONDITION, error.what()});
     }
     frame_.Clear();
     serve_(std::move(asked), [gate = gate_] {
@@ -77,6 +81,13 @@ class Exchange final : public Stream {
     Exchange* open;  // null: nothing is read any more
   };
 
+  void enter(const Greeting& greeting) {
+    if (!greeting.has_caller()) return connection_->hear(greeting);
+    check(!client_, ErrorKind::kValue, "distributed: a stream began twice");
+    client_ = clients_.enter(greeting, connection_);
+    incarnation_ = greeting.caller().incarnation();
+  }
+
   void finish(const grpc::Status& status) {
     connection_->close();
     std::lock_guard guard(gate_->mutex);
@@ -90,9 +101,12 @@ class Exchange final : public Stream {
     if (!gate_->open && connection_->is_quiet() && !std::exchange(is_finished_, true)) Finish(status_);
   }
 
+  Clients& clients_;
   const ServeAll serve_;
   const std::shared_ptr<Gate> gate_;
   const std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Client> client_;  // whose stream it is
+  uint64_t incarnation_ = 0;
   grpc::ByteBuffer frame_;
   grpc::Status status_;
   bool is_finished_ = false;
@@ -100,8 +114,6 @@ class Exchange final : public Stream {
 
 }  // namespace
 
-Stream* open_stream(std::shared_ptr<OwnHeap> heap, ServeAll serve) {
-  return new Exchange(std::move(heap), std::move(serve));
-}
+Stream* open_stream(Clients& clients, ServeAll serve) { return new Exchange(clients, std::move(serve)); }
 
 }  // namespace headrace::distributed

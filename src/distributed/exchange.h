@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "distributed/connection.h"
+#include "distributed/clients.h"
 
 namespace headrace::distributed {
 
@@ -15,31 +15,37 @@ namespace headrace::distributed {
 // thread.
 class Asker {
  public:
-  Asker(std::shared_ptr<Connection> connection, uint64_t number) noexcept
-      : connection_(std::move(connection)), number_(number) {}
+  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number) noexcept
+      : client_(std::move(client)), incarnation_(incarnation), number_(number) {}
 
   void answer(const grpc::Status& status) const;
   void answer(Array value, Load load) const;
   void answer(std::string text) const;
   // As Connection says.
-  BlockPtr block_for(size_t bytes) const { return connection_->block_for(bytes); }
+  BlockPtr block_for(size_t bytes) const { return client_->block_for(bytes); }
 
  private:
-  std::shared_ptr<Connection> connection_;
+  std::shared_ptr<Client> client_;
+  uint64_t incarnation_;
   uint64_t number_;
 };
 
+// Whether a request is to be served at all the server's thread asks, so that requests are served in their order.
 struct Asked {
   Request request;
   Elements elements;
   Asker asker;
+  std::shared_ptr<Client> client;
+  std::shared_ptr<Connection> connection;
+
+  bool is_admitted() const { return client->admit(request, *connection); }
 };
 
 // Serves what has come, then calls `next`: nothing more is read before. Called by threads of gRPC.
 using ServeAll = std::function<void(std::vector<Asked> asked, std::function<void()> next)>;
 
 using Stream = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-// Deletes itself when the stream is over.
-Stream* open_stream(std::shared_ptr<OwnHeap> heap, ServeAll serve);
+// Deletes itself when the stream is over. `clients` outlives it.
+Stream* open_stream(Clients& clients, ServeAll serve);
 
 }  // namespace headrace::distributed

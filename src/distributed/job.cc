@@ -1,6 +1,7 @@
 #include "distributed/job.h"
 
 #include <charconv>
+#include <climits>
 #include <cstdlib>
 #include <optional>
 #include <string_view>
@@ -67,6 +68,11 @@ Job job_of_environment() {
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   job.silence_ms = 1000 * number_of("PS_HEARTBEAT_TIMEOUT", 20, 0, 86'400);
   if (job.silence_ms == 0) job.silence_ms = 20'000;  // in MXNet 0 means never
+  job.retry_ms = 1000 * number_of("HEADRACE_RETRY_SECONDS", 60, 0, 86'400);
+  constexpr int kMostMegabytes = 1 << 30;
+  job.limits.message_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_MESSAGE_MB", 2047, 1, 4095)) << 20;
+  job.limits.keys = static_cast<size_t>(number_of("HEADRACE_MAX_KEYS", 1'000'000, 1, INT_MAX));
+  job.limits.held_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_SERVER_MB", 0, 1, kMostMegabytes)) << 20;
   const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);
   check(stays_here || !job.certificates.empty() || text_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
         "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "

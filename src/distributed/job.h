@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "distributed/limits.h"
 #include "headrace/distributed.hpp"
 
 namespace headrace::distributed {
@@ -20,6 +21,8 @@ struct Job {
   std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted
   bool shares_memory = true;  // with processes on this machine that allow it
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
+  int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
+  Limits limits = {};
 };
 
 // From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what

@@ -1,31 +1,71 @@
 #include "distributed/link.h"
 
-#include <chrono>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <algorithm>
+#include <random>
 #include <utility>
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/messages.h"
 
 namespace headrace::distributed {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr const char* kMethod = "/headrace.distributed.Server/Exchange";
 constexpr std::chrono::seconds kEndTime{2};  // within which the server closes the stream
+constexpr milliseconds kFirstPause{50};      // between attempts; twice as long after each
+constexpr milliseconds kLongestPause{2000};
+constexpr milliseconds kGreetingTime{10'000};  // that an attempt may take
+constexpr milliseconds kLeastGreetingTime{1000};
+constexpr std::chrono::seconds kSteadyTime{10};  // a stream that was open so long is none of a series that fails
+
+// Whether another stream would end alike.
+bool is_refusal(grpc::StatusCode code) {
+  using enum grpc::StatusCode;
+  return code == INVALID_ARGUMENT || code == FAILED_PRECONDITION || code == UNIMPLEMENTED ||
+         code == PERMISSION_DENIED || code == UNAUTHENTICATED || code == RESOURCE_EXHAUSTED;
+}
+
+std::string text_of(const Request& request) {
+  const auto of_key = [](const char* what, const Place& place) {
+    return fmt::format("{} of key {}", what, kvstore::to_string(key_of(place.key())));
+  };
+  switch (request.what_case()) {
+    case Request::kInit:
+      return of_key("init", request.init().place());
+    case Request::kPush:
+      return of_key("push", request.push().place());
+    case Request::kPull:
+      return of_key("pull", request.pull().place());
+    default:
+      return "command";
+  }
+}
 
 }  // namespace
 
-// gRPC's side of it. While it is held its end is not told, and others may begin to write.
+// One stream, gRPC's side of it. While it is held its end is not told, and others may begin to write.
 class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit Stream(Link& link) : link_(link) {}
+  explicit Stream(Link& link)
+      : link_(link),
+        stub_(open_channel(link.job_, link.address_)),
+        connection_(std::make_shared<Connection>([this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {}
 
-  void begin() {
-    link_.stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
+  Connection& connection() noexcept { return *connection_; }
+
+  void begin(Caller caller) {
+    stub_.PrepareBidiStreamingCall(&context_, kMethod, {}, this);
     AddHold();
     StartRead(&frame_);
     StartCall();
+    connection_->begin(link_.loans_);
+    connection_->greet(std::move(caller));
   }
-  void write(const grpc::ByteBuffer* frame) { StartWrite(frame); }
   void cancel() { context_.TryCancel(); }
   // Tells the server that nothing more comes.
   void finish() {
@@ -36,9 +76,7 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
   void OnReadDone(bool ok) override {
     if (ok) {
       try {
-        link_.connection_->receive(
-            frame_, [](Request&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a server has asked something"); },
-            [this](Reply&& reply, Elements&& elements) { link_.hear(std::move(reply), std::move(elements)); });
+        connection_->receive(frame_, hearer());
         frame_.Clear();
         link_.notify();
         return StartRead(&frame_);
@@ -47,54 +85,178 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
         cancel();
       }
     }
-    link_.connection_->close();
+    connection_->close();
     std::lock_guard guard(mutex_);
     is_let_go_ = true;
     RemoveHold();
   }
   void OnWriteDone(bool ok) override {
-    link_.connection_->written(ok);
+    connection_->written(ok);
     link_.notify();
   }
   void OnDone(const grpc::Status& status) override {
-    link_.end(why_.empty() ? status : grpc::Status(grpc::StatusCode::INTERNAL, why_));
+    std::lock_guard guard(link_.mutex_);
+    status_ = why_.empty() ? status : grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, why_);
+    is_done_ = true;
+    link_.changed_.notify_all();
   }
 
+  // Guarded by the mutex of the link.
+  bool is_done() const noexcept { return is_done_; }
+  const grpc::Status& status() const noexcept { return status_; }
+
  private:
+  Hearer hearer() {
+    return {
+        .greeting =
+            [this](const Greeting& greeting) {
+              connection_->hear(greeting);
+              link_.greeted(*this);
+            },
+        .request = [](Request&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a server has asked something"); },
+        .reply = [this](Reply&& reply, Elements&& elements) { link_.hear(std::move(reply), std::move(elements)); }};
+  }
+
   Link& link_;
+  grpc::GenericStub stub_;
   grpc::ClientContext context_;
+  const std::shared_ptr<Connection> connection_;
   grpc::ByteBuffer frame_;
   std::string why_;
+  grpc::Status status_;
+  bool is_done_ = false;
   std::mutex mutex_;
   bool is_let_go_ = false;
 };
 
-Link::Link(const Job& job, const std::string& address, std::shared_ptr<OwnHeap> heap)
-    : stub_(open_channel(job, address)),
-      stream_(std::make_unique<Stream>(*this)),
-      connection_(std::make_shared<Connection>(std::move(heap),
-                                               [this](const grpc::ByteBuffer* frame) { stream_->write(frame); })) {
-  stream_->begin();
-  connection_->greet();
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return is_over_ || connection_->is_greeted(); });
+Link::Link(const Job& job, const std::string& address, const Identity& identity, std::shared_ptr<OwnHeap> heap)
+    : job_(job), address_(address), identity_(identity), loans_(std::make_shared<Loans>(std::move(heap))) {
+  open_channel(job_, address_);  // raises here what it would raise in the thread
+  thread_ = std::thread([this] { run(); });
 }
 
 Link::~Link() {
-  connection_->close();
+  {
+    std::unique_lock lock(mutex_);
+    is_ending_ = true;
+    is_open_ = false;
+    changed_.notify_all();
+  }
+  thread_.join();
+  end({grpc::StatusCode::CANCELLED, "the process is ending"});
+}
+
+void Link::await() {
   std::unique_lock lock(mutex_);
-  const auto is_ended = [&] { return is_ended_; };
-  changed_.wait(lock, [&] { return is_ended_ || connection_->is_quiet(); });
-  lock.unlock();
-  stream_->finish();
-  lock.lock();
-  if (!changed_.wait_for(lock, kEndTime, is_ended)) stream_->cancel();
-  changed_.wait(lock, is_ended);
+  changed_.wait(lock, [&] { return is_over_ || is_open_; });
 }
 
 void Link::notify() {
   std::lock_guard guard(mutex_);
   changed_.notify_all();
+}
+
+// --- streams ---------------------------------------------------------------------------------------------------------
+
+void Link::run() {
+  while (true) {
+    const grpc::Status status = converse();
+    std::unique_lock lock(mutex_);
+    if (is_ending_ || is_over_) return;
+    const bool was_steady = opened_ && Clock::now() - *opened_ >= kSteadyTime;
+    if (was_steady) attempts_ = 0;
+    if (!silent_ || was_steady) silent_ = Clock::now();
+    if (const std::optional<grpc::Status> final = hopeless(status)) {
+      lock.unlock();
+      return end(*final);
+    }
+    changed_.wait_for(lock, std::min(next_pause(), time_left()), [&] { return is_ending_ || is_over_; });
+  }
+}
+
+// Workers that have lost the same server do not come back together.
+milliseconds Link::next_pause() {
+  static thread_local std::minstd_rand random{std::random_device{}()};
+  const milliseconds longest = std::min(kLongestPause, kFirstPause * (1 << std::min(attempts_++, 10)));
+  return milliseconds(std::uniform_int_distribution<int64_t>(longest.count() / 2, longest.count())(random));
+}
+
+grpc::Status Link::converse() {
+  const auto stream = std::make_shared<Stream>(*this);
+  std::unique_lock lock(mutex_);
+  if (is_ending_ || is_over_) return grpc::Status::OK;
+  stream_ = stream;
+  opened_.reset();
+  Caller caller = this->caller();
+  lock.unlock();
+  stream->begin(std::move(caller));
+  lock.lock();
+  const auto is_done = [&] { return stream->is_done(); };
+  const auto must_end = [&] { return is_ending_ || is_over_ || stream->is_done(); };
+  const milliseconds greeting_time = std::clamp(time_left(), kLeastGreetingTime, kGreetingTime);
+  if (changed_.wait_for(lock, greeting_time, [&] { return is_open_ || must_end(); })) changed_.wait(lock, must_end);
+  if (is_ending_ && !is_over_ && stream->connection().is_greeted()) {
+    changed_.wait_for(lock, kEndTime, [&] { return is_done() || stream->connection().is_quiet(); });
+    lock.unlock();
+    stream->finish();
+    lock.lock();
+    changed_.wait_for(lock, kEndTime, is_done);
+  }
+  lock.unlock();
+  stream->cancel();
+  lock.lock();
+  changed_.wait(lock, is_done);
+  stream_.reset();
+  is_open_ = false;
+  return stream->status();
+}
+
+milliseconds Link::time_left() const {
+  const milliseconds all(job_.retry_ms);
+  return silent_ ? all - std::chrono::duration_cast<milliseconds>(Clock::now() - *silent_) : all;
+}
+
+Caller Link::caller() const {
+  Caller caller;
+  caller.set_rank(identity_.rank);
+  caller.set_incarnation(identity_.incarnation);
+  for (const auto& [number, asked] : asked_) caller.add_unanswered(number);
+  return caller;
+}
+
+// By what it is over when a stream has ended so; none: try again.
+std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
+  if (is_refusal(status.error_code())) return status;
+  if (time_left() > milliseconds(0)) return {};
+  const std::string what = asked_.empty() ? "nothing was asked"
+                                          : fmt::format("{} requests wait for an answer, the first is the {}",
+                                                        asked_.size(), text_of(asked_.begin()->second.request));
+  return grpc::Status(
+      grpc::StatusCode::DEADLINE_EXCEEDED,
+      fmt::format("it cannot be reached for {} seconds ({}); {}; check that the server runs, that this machine reaches "
+                  "its address and that both have certificates of one job, or give it longer by HEADRACE_RETRY_SECONDS",
+                  job_.retry_ms / 1e3, status.ok() ? "it has closed the stream" : status.error_message(), what));
+}
+
+// The server is there: what it has not answered is repeated, in order.
+void Link::greeted(Stream& stream) {
+  std::lock_guard guard(mutex_);
+  if (&stream != stream_.get() || is_open_ || is_ending_) return;
+  for (const auto& [number, asked] : asked_) stream.connection().send(asked.request, asked.load);
+  is_open_ = true;
+  opened_ = Clock::now();
+  if (asked_.empty()) {
+    silent_.reset();
+    attempts_ = 0;
+  }
+  changed_.notify_all();
+}
+
+// --- requests --------------------------------------------------------------------------------------------------------
+
+BlockPtr Link::block_for(size_t bytes) {
+  std::lock_guard guard(mutex_);
+  return is_open_ ? stream_->connection().block_for(bytes) : nullptr;
 }
 
 void Link::ask(Request request, Load load, Hear hear) {
@@ -105,33 +267,35 @@ void Link::ask(Request request, Load load, Hear hear) {
     return hear(status, {}, {});
   }
   request.set_number(++last_number_);
-  asked_.emplace(last_number_, std::move(hear));
-  connection_->send(std::move(request), std::move(load));
+  if (is_open_) stream_->connection().send(request, load);
+  asked_.emplace(last_number_, Asked{std::move(request), std::move(load), std::move(hear)});
 }
 
 void Link::hear(Reply&& reply, Elements&& elements) {
   std::unique_lock lock(mutex_);
   auto found = asked_.extract(reply.number());
+  check(reply.number() <= last_number_, ErrorKind::kValue, "distributed: a server has answered what nobody asked");
+  if (stream_) stream_->connection().tell_answered(reply.number());
+  silent_.reset();
+  attempts_ = 0;
   lock.unlock();
-  check(!found.empty(), ErrorKind::kValue, "distributed: a server has answered what nobody asked");
+  if (found.empty()) return;  // it came twice
   const grpc::Status status(static_cast<grpc::StatusCode>(reply.code()), reply.error());
-  found.mapped()(status, std::move(reply), std::move(elements));
+  found.mapped().hear(status, std::move(reply), std::move(elements));
 }
 
-// Whoever waits for an answer gets none.
+void Link::give_up(const std::string& why) { end({grpc::StatusCode::ABORTED, why}); }
+
+// Whoever waits for an answer gets none. The first reason counts.
 void Link::end(const grpc::Status& status) {
-  const grpc::Status why = status.ok() ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "the server has ended") : status;
-  std::map<uint64_t, Hear> unanswered;
+  std::map<uint64_t, Asked> unanswered;
   {
     std::lock_guard guard(mutex_);
-    is_over_ = true;
-    status_ = why;
+    if (!std::exchange(is_over_, true)) status_ = status;
     unanswered.swap(asked_);
+    changed_.notify_all();
   }
-  for (auto& [number, hear] : unanswered) hear(why, {}, {});
-  std::lock_guard guard(mutex_);
-  is_ended_ = true;
-  changed_.notify_all();
+  for (auto& [number, asked] : unanswered) asked.hear(status_, {}, {});
 }
 
 }  // namespace headrace::distributed

@@ -1,15 +1,18 @@
-// Link: a worker's stream to one server. Any thread.
+// Link: a worker's conversation with one server, over one stream at a time: when that breaks it begins another, and
+// repeats what has not been answered. Any thread.
 #pragma once
 
-#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "distributed/connection.h"
 #include "distributed/job.h"
@@ -19,34 +22,70 @@ namespace headrace::distributed {
 // What becomes of a request. Called once, by a thread of the link, which it must not hold up.
 using Hear = std::function<void(const grpc::Status&, Reply&&, Elements&&)>;
 
+// Who asks.
+struct Identity {
+  uint32_t rank = 0;
+  uint64_t incarnation = 0;
+};
+
 class Link {
  public:
-  // Waits until the server is reached; if it cannot be, whoever asks is told.
-  Link(const Job& job, const std::string& address, std::shared_ptr<OwnHeap> heap);
+  // Begins to reach the server. It tries, with pauses that grow, as long as the job says; whoever asks, and has no
+  // answer then, is told.
+  Link(const Job& job, const std::string& address, const Identity& identity, std::shared_ptr<OwnHeap> heap);
   // Everything that was asked has been answered, or nobody waits for it any more.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
 
-  BlockPtr block_for(size_t bytes) { return connection_->block_for(bytes); }
+  // Waits until the server is reached, or cannot be.
+  void await();
+  // Whoever waits for an answer, or asks from now on, is told this.
+  void give_up(const std::string& why);
+  BlockPtr block_for(size_t bytes);
+  // Served once, in the order of the calls.
   void ask(Request request, Load load, Hear hear);
 
  private:
+  using Clock = std::chrono::steady_clock;
   class Stream;
-  void notify();
+  struct Asked {
+    Request request;
+    Load load;
+    Hear hear;
+  };
+
+  void run();
+  // One stream, from its begin to its end.
+  grpc::Status converse();
+  void greeted(Stream& stream);
   void hear(Reply&& reply, Elements&& elements);
   void end(const grpc::Status& status);
+  void notify();
 
-  grpc::GenericStub stub_;
-  const std::unique_ptr<Stream> stream_;
-  std::shared_ptr<Connection> connection_;
+  // --- these: mutex_ is locked ---
+  Caller caller() const;
+  std::chrono::milliseconds next_pause();
+  std::chrono::milliseconds time_left() const;  // to reach the server
+  std::optional<grpc::Status> hopeless(const grpc::Status& status) const;
+
+  const Job job_;
+  const std::string address_;
+  const Identity identity_;
+  const std::shared_ptr<Loans> loans_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint64_t, Hear> asked_;  // by number; these: guarded by mutex_
+  std::map<uint64_t, Asked> asked_;  // by number, without an answer; these: guarded by mutex_
   uint64_t last_number_ = 0;
-  bool is_over_ = false;   // nothing is answered any more
-  bool is_ended_ = false;  // and gRPC has ended the stream
-  grpc::Status status_;    // by which it is over
+  std::shared_ptr<Stream> stream_;  // the present one
+  bool is_open_ = false;            // it takes requests
+  bool is_ending_ = false;
+  bool is_over_ = false;                     // nothing is answered any more
+  grpc::Status status_;                      // by which it is over
+  std::optional<Clock::time_point> silent_;  // since when the server has not answered, though it should
+  std::optional<Clock::time_point> opened_;  // the present stream, or the last one
+  int attempts_ = 0;                         // that have failed, one after the other
+  std::thread thread_;
 };
 
 }  // namespace headrace::distributed

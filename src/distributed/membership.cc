@@ -60,6 +60,7 @@ class Membership::Attending {
   }
 
   int rank() const noexcept { return static_cast<int>(cluster_->rank()); }
+  uint64_t incarnation() const noexcept { return cluster_->incarnation(); }
   const std::vector<std::string>& servers() const noexcept { return servers_; }
   int lost_workers() const noexcept { return lost_workers_; }
 
@@ -175,6 +176,7 @@ Membership::Membership(const Job& job, const std::string& address, Observer obse
     : attending_(std::make_unique<Attending>(job, address, std::move(observer))) {}
 Membership::~Membership() = default;
 int Membership::rank() const noexcept { return attending_->rank(); }
+uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
 const std::vector<std::string>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
 int Membership::lost_workers() const noexcept { return attending_->lost_workers(); }

@@ -35,6 +35,7 @@ class Membership {
   Membership& operator=(const Membership&) = delete;
 
   int rank() const noexcept;
+  uint64_t incarnation() const noexcept;                     // above those of all that had the rank before
   const std::vector<std::string>& servers() const noexcept;  // their addresses
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before.
   void barrier();

@@ -54,6 +54,7 @@ class Attendance final : public grpc::ServerWriteReactor<Notice> {
   void OnDone() override;
 
   uint32_t rank = 0;
+  uint64_t incarnation = 0;
   bool is_leaving = false;  // it has said so; guarded by the lock of the gathering
 
  private:
@@ -170,6 +171,7 @@ class Gathering {
                          seats.size());
     seats[wanted] = &node;
     node.rank = static_cast<uint32_t>(wanted);
+    node.incarnation = last_incarnation_ = std::max(last_incarnation_ + 1, microseconds());
     return {};
   }
 
@@ -177,6 +179,7 @@ class Gathering {
     Notice notice;
     Cluster& cluster = *notice.mutable_cluster();
     cluster.set_rank(node.rank);
+    cluster.set_incarnation(node.incarnation);
     for (const Attendance* server : servers_) cluster.add_servers(server->node().address());
     return notice;
   }
@@ -213,6 +216,11 @@ class Gathering {
     met_.clear();
   }
 
+  static uint64_t microseconds() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  }
+
   static constexpr const char* kVersion = HEADRACE_VERSION;
 
   const Job& job_;
@@ -224,6 +232,7 @@ class Gathering {
   std::string refusal_, missing_;
   bool has_begun_ = false;
   int departed_ = 0;  // workers
+  uint64_t last_incarnation_ = 0;
 };
 
 void Attendance::OnCancel() {

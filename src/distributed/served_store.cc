@@ -53,6 +53,10 @@ class Giving {
   bool is_done_ = false;
 };
 
+size_t held_bytes(const NDArray& array) {
+  return kvstore::bytes_of(array.storage_kind() == StorageKind::kDense ? array : sparse::values_of(array));
+}
+
 NDArray over(const BlockPtr& block, const Shape& shape, DType dtype) {
   auto* const owner = new BlockPtr(block);
   const auto free = [](void* held) { delete static_cast<BlockPtr*>(held); };
@@ -68,12 +72,13 @@ std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype
 
 }  // namespace
 
-ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Later later)
+ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later)
     : number_(static_cast<int>(place.store())),
       workers_(static_cast<size_t>(workers)),
       asynchronous_(place.asynchronous()),
       staleness_(place.staleness()),
       program_(program),
+      holdings_(holdings),
       later_(std::move(later)),
       store_(kvstore::create("local")) {}
 
@@ -92,6 +97,15 @@ ServedStore::Entry& ServedStore::find(const Place& place) {
 
 // --- init ------------------------------------------------------------------------------------------------------------
 
+ServedStore::Entry& ServedStore::find_or_make(const kvstore::Key& key, const Array& inited) {
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) return found->second;
+  const size_t bytes = inited.sparse()
+                           ? inited.bytes()
+                           : static_cast<size_t>(element_count(shape_of(inited))) * item_size(dtype_of(inited));
+  return entries_.try_emplace(key, inited, holdings_.hold_new(key, bytes), workers_).first->second;
+}
+
 void ServedStore::init(const InitRequest& request, const Elements& elements, const Asker& asker) {
   const kvstore::Key key = key_of(request.place().key());
   const size_t rank = rank_of(request.place());
@@ -101,7 +115,7 @@ void ServedStore::init(const InitRequest& request, const Elements& elements, con
     entry.published = {};
     return asker.answer(grpc::Status::OK);
   }
-  Entry& entry = entries_.try_emplace(key, request.value(), workers_).first->second;
+  Entry& entry = find_or_make(key, request.value());
   if (shape_of(request.value()) != entry.shape || dtype_of(request.value()) != entry.dtype)
     spoil(key, entry,
           fmt::format("kvstore init: key {}: rank {} inits an array of shape {} of {}, another rank one of shape {} of "
@@ -164,12 +178,15 @@ void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest&
         "first push");
   Pushed pushed{pushed_value(request, elements, entry), request.settings()};
   if (asynchronous_) {
-    apply(key, entry, {std::move(pushed)});
+    std::vector<Pushed> alone;
+    alone.push_back(std::move(pushed));
+    apply(key, entry, std::move(alone));
     ++entry.applied[rank];
     answer_pulls(key, entry);
-  } else if (entry.rounds.add(rank, request.round(), std::move(pushed))) {
-    close_rounds(key, entry);
+    return;
   }
+  pushed.held = holdings_.hold(key, held_bytes(pushed.value));
+  if (entry.rounds.add(rank, request.round(), std::move(pushed))) close_rounds(key, entry);
 }
 
 void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {

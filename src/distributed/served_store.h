@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "distributed/exchange.h"
+#include "distributed/limits.h"
 #include "distributed/membership.h"
 #include "distributed/messages.h"
 #include "distributed/rounds.h"
@@ -22,7 +23,8 @@ using Later = std::function<void(std::function<void()> job)>;
 class ServedStore {
  public:
   // Like the place of its first request. `later` may be called by any thread, also after the store is gone.
-  ServedStore(const Place& place, int workers, ServerProgram& program, Later later);
+  // `holdings`: of all stores of the server, which outlive it.
+  ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later);
 
   bool is_asynchronous() const noexcept { return asynchronous_; }
   uint32_t staleness() const noexcept { return staleness_; }
@@ -42,6 +44,7 @@ class ServedStore {
   struct Pushed {
     NDArray value;
     uint64_t settings;
+    Holdings::Hold held = {};
   };
   struct Pull {
     PullRequest request;
@@ -53,13 +56,15 @@ class ServedStore {
     BlockPtr block = {};
   };
   struct Entry {
-    Entry(const Array& inited, size_t workers)
-        : shape(shape_of(inited)),
+    Entry(const Array& inited, Holdings::Hold memory, size_t workers)
+        : held(std::move(memory)),
+          shape(shape_of(inited)),
           dtype(dtype_of(inited)),
           sparse(inited.sparse()),
           rounds(workers),
           applied(workers) {}
 
+    Holdings::Hold held;
     Shape shape;
     DType dtype;
     bool sparse;
@@ -74,6 +79,7 @@ class ServedStore {
 
   size_t rank_of(const Place& place) const;
   Entry& find(const Place& place);
+  Entry& find_or_make(const kvstore::Key& key, const Array& inited);
   NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
   void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements);
@@ -95,6 +101,7 @@ class ServedStore {
   const bool asynchronous_;
   const uint32_t staleness_;  // of an asynchronous store; 0: any
   ServerProgram& program_;
+  Holdings& holdings_;
   const Later later_;
   const std::unique_ptr<kvstore::KVStore> store_;
   std::map<kvstore::Key, Entry> entries_;

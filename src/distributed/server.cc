@@ -60,13 +60,20 @@ grpc::Status status_of(const Error& error) {
   return {is_callers ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::INTERNAL, error.what()};
 }
 
+// Heads of commands that are the server's own; docs/distributed.md, "Checkpoints".
+constexpr int kFreeze = -4;  // other workers wait; answered by what they have been served
+constexpr int kThaw = -5;
+
 class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:
   ParameterServer(const Job& job, ServerProgram& program)
-      : job_(job), program_(program), heap_(job.shares_memory ? OwnHeap::make() : nullptr) {}
+      : job_(job),
+        program_(program),
+        clients_(job.workers, job.shares_memory ? OwnHeap::make() : nullptr),
+        holdings_(job.limits) {}
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
-    return open_stream(heap_, [this](std::vector<Asked> asked, std::function<void()> next) {
+    return open_stream(clients_, [this](std::vector<Asked> asked, std::function<void()> next) {
       inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
         for (Asked& one : asked) serve(one);
         asked.clear();
@@ -108,6 +115,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
                     if (departed.role != Role::kWorker) return;
                     departed_.push_back(departed);
                     for (auto& [number, store] : stores_) store.depart(departed);
+                    if (departed.rank == 0) thaw();
                   });
                 },
             .ended =
@@ -120,8 +128,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   void serve(Asked& asked) {
-    if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
+    if (is_frozen_ && asked.client->rank() != 0) return held_.push_back(std::move(asked));
     try {
+      if (!asked.is_admitted()) return;
+      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
       serve_what(asked);
     } catch (const Error& error) {
       asked.asker.answer(status_of(error));
@@ -140,15 +150,37 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       case Request::kPull:
         return store_for(request.pull().place()).pull(std::move(*request.mutable_pull()), asked.asker);
       case Request::kCommand:
+        if (request.command().head() == kFreeze) return asked.asker.answer(freeze(asked.client->rank()));
+        if (request.command().head() == kThaw) {
+          thaw();
+          return asked.asker.answer(grpc::Status::OK);
+        }
         return store_for(request.command().place()).command(request.command(), asked.asker);
       case Request::WHAT_NOT_SET:
         fail(ErrorKind::kValue, "distributed: a request for nothing came");
     }
   }
 
+  // What has been served of each worker, as {"rank": [incarnation, number of the last request]}.
+  std::string freeze(uint32_t rank) {
+    check(rank == 0, ErrorKind::kValue, "kvstore save_checkpoint: worker 0 saves checkpoints, but worker {} asked",
+          rank);
+    is_frozen_ = true;
+    std::vector<std::string> entries;
+    for (const auto& [worker, served] : clients_.served())
+      entries.push_back(fmt::format("\"{}\": [{}, {}]", worker, served.incarnation, served.last));
+    return fmt::format("{{{}}}", fmt::join(entries, ", "));
+  }
+
+  // Serves what has waited.
+  void thaw() {
+    is_frozen_ = false;
+    for (Asked& asked : std::exchange(held_, {})) serve(asked);
+  }
+
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, later());
+    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, holdings_, later());
     if (is_new)
       for (const Departed& worker : departed_) found->second.depart(worker);
     check(
@@ -169,6 +201,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   void answer_everybody() {
+    thaw();
     for (auto& [number, store] : stores_) store.give_up("the server has ended");
     for (const Inbox::Job& job : inbox_->close()) job();
     program_.run([&] { stores_.clear(); });  // with their updaters
@@ -176,10 +209,13 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   const Job& job_;
   ServerProgram& program_;
-  const std::shared_ptr<OwnHeap> heap_;
+  Clients clients_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  Holdings holdings_;
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
+  bool is_frozen_ = false;
+  std::deque<Asked> held_;  // while it is frozen: requests of workers other than 0
   bool is_over_ = false;
   std::string why_;
 };

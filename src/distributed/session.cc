@@ -52,16 +52,42 @@ Session& Session::get(const std::string& type) {
   return *known;
 }
 
-Session::Session(const Job& job)
+Session::Session(const Job& job, const Route& route)
     : workers_(job.workers),
+      servers_(static_cast<size_t>(job.servers)),
+      most_bytes_(job.limits.message_bytes),
       membership_(job, {},
                   {.departed =
                        [this](const Departed& departed) {
-                         if (departed.role == Role::kServer) fail_with(fmt::format("kvstore: {}", text_of(departed)));
+                         if (departed.role == Role::kServer)
+                           lose(text_of(departed), static_cast<size_t>(departed.rank));
                        },
-                   .ended = [this](const std::string& why) { fail_with(fmt::format("kvstore: {}", why)); }}) {
+                   .ended = [this](const std::string& why) { lose(why, {}); }}) {
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
-  for (const std::string& address : membership_.servers()) links_.push_back(std::make_unique<Link>(job, address, heap));
+  const Identity identity{static_cast<uint32_t>(rank()), membership_.incarnation()};
+  std::vector<std::unique_ptr<Link>> links;
+  for (const std::string& address : membership_.servers())
+    links.push_back(std::make_unique<Link>(job, route(address), identity, heap));
+  {
+    std::lock_guard guard(mutex_);
+    links_ = std::move(links);
+    for (const auto& [server, why] : lost_) links_[server]->give_up(why);
+  }
+  for (const std::unique_ptr<Link>& link : links_) link->await();
+}
+
+// Nobody tries to reach a server that is known to be lost.
+void Session::lose(const std::string& why, std::optional<size_t> server) {
+  fail_with(fmt::format("kvstore: {}", why));
+  std::unique_lock lock(mutex_);
+  const size_t begin = server.value_or(0), end = server ? *server + 1 : servers_;
+  std::vector<Link*> links;
+  for (size_t i = begin; i < end; ++i) {
+    lost_.try_emplace(i, why);
+    if (i < links_.size()) links.push_back(links_[i].get());
+  }
+  lock.unlock();
+  for (Link* const link : links) link->give_up(why);
 }
 
 std::string Session::name_of(size_t server) const {
@@ -97,7 +123,16 @@ std::shared_ptr<void> Session::announce() {
           }};
 }
 
+void Session::check_size(const char* what, size_t server, const Request& request, const Load& load) const {
+  const size_t bytes = request.ByteSizeLong() + load.elements.size();
+  check(bytes <= most_bytes_, ErrorKind::kValue,
+        "kvstore {}: a message of {} bytes for {} passes the limit of {}; keep the array in several keys, start more "
+        "servers, which share large dense ones, or raise HEADRACE_MAX_MESSAGE_MB for all processes of the job",
+        what, bytes, name_of(server), most_bytes_);
+}
+
 void Session::send(size_t server, Request request, Load load) {
+  check_size("push", server, request, load);
   links_[server]->ask(std::move(request), std::move(load),
                       [this, server, announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
                         if (!status.ok())
@@ -123,6 +158,7 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
     std::vector<std::pair<Reply, Elements>> replies;
     size_t missing;
   };
+  for (const Call& call : calls) check_size(what, call.server, call.request, call.load);
   const auto answers = std::make_shared<Answers>();  // guarded by mutex_
   answers->statuses.resize(calls.size());
   answers->replies.resize(calls.size());

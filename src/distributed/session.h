@@ -5,8 +5,11 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +24,11 @@ class Session {
   // needs it. Raises ValueError where the process has no job, or is no worker of it, and as Membership does.
   static Session& get(const std::string& type);
 
+  // Where a server is reached whose address the scheduler has told.
+  using Route = std::function<std::string(const std::string& address)>;
+
   // Joins. The job is a worker's.
-  explicit Session(const Job& job);
+  explicit Session(const Job& job, const Route& route = std::identity());
   // Leaves, after what has to be sent was sent. Who waits for an answer, or asks now, gets none.
   ~Session();
   Session(const Session&) = delete;
@@ -30,7 +36,7 @@ class Session {
 
   int rank() const noexcept { return membership_.rank(); }
   int workers() const noexcept { return workers_; }
-  size_t servers() const noexcept { return links_.size(); }
+  size_t servers() const noexcept { return servers_; }
   int lost_workers() const noexcept { return membership_.lost_workers(); }
   int take_store_number() noexcept { return stores_++; }
   void barrier();
@@ -39,7 +45,7 @@ class Session {
   std::shared_ptr<void> announce();
   // Where a server on this machine will see an array of so many bytes; null: send the array as pieces.
   BlockPtr block_for(size_t server, size_t bytes) { return links_[server]->block_for(bytes); }
-  // Sends a push and returns; what becomes of it raise_failure() tells.
+  // Sends a push and returns; what becomes of it raise_failure() tells. Raises ValueError for one that is too large.
   void send(size_t server, Request request, Load load);
   // Raises RuntimeError when a push has failed since, or a server or the scheduler was lost.
   void raise_failure() const;
@@ -53,14 +59,19 @@ class Session {
     Elements elements = {};
   };
   // Sends all of them and waits for all answers. False: the process is ending, and nobody wants them. Raises what a
-  // server says: ValueError for what is wrong with a request, RuntimeError for what has gone wrong. `what` was asked.
+  // server says: ValueError for what is wrong with a request, or too large, RuntimeError for what has gone wrong.
+  // `what` was asked.
   bool exchange(const char* what, std::vector<Call>& calls);
 
  private:
-  void fail_with(const std::string& why);  // the first reason counts
+  void fail_with(const std::string& why);                           // the first reason counts
+  void lose(const std::string& why, std::optional<size_t> server);  // or all of them
   std::string name_of(size_t server) const;
+  void check_size(const char* what, size_t server, const Request& request, const Load& load) const;
 
   const int workers_;
+  const size_t servers_;
+  const size_t most_bytes_;  // of a message
   std::atomic<int> stores_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -68,6 +79,7 @@ class Session {
   int awaiting_ = 0;   // calls of exchange()
   bool is_ending_ = false;
   std::string failure_;                       // what has gone wrong first
+  std::map<size_t, std::string> lost_;        // servers, by number: why
   std::vector<std::unique_ptr<Link>> links_;  // by server; end after
   Membership membership_;                     // this one: the threads of both use what is above
 };

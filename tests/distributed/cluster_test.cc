@@ -1,19 +1,14 @@
-// A job whose scheduler, servers and workers are threads of one process.
+// Stores on servers: what workers push, and pull.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
-#include "distributed/channel.h"
-#include "distributed/protocol.grpc.pb.h"
-#include "distributed/remote_store.h"
-#include "distributed/scheduler.h"
-#include "distributed/server.h"
-#include "headrace/error.hpp"
 #include "headrace/sparse.hpp"
-#include "op/invoke.h"
+#include "tests/distributed/cluster.h"
 
 namespace headrace::distributed {
 namespace {
@@ -21,96 +16,6 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-// A port that was free a moment ago.
-int free_port() {
-  Server::Service service;
-  int port = 0;
-  serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
-  return port;
-}
-
-// Servers whose optimizer subtracts what is pushed, times its learning rate: the settings, a number as text.
-class Descent final : public ServerProgram {
- public:
-  std::string command(int, kvstore::KVStore& store, int head, const std::string& body) override {
-    ++commands;
-    if (head == kAsk) return "you said " + body;
-    if (body == "fail") throw Error(ErrorKind::kValue, "the server was told to fail");
-    if (head < 0)
-      rate_ = std::stod(body);
-    else
-      store.set_updater([this](std::span<const kvstore::Update> updates) {
-        for (const kvstore::Update& one : updates)
-          copy_into(one.stored,
-                    call("elemwise_sub", {one.stored, call("_mul_scalar", {one.reduced}, {{"scalar", rate_}})}));
-      });
-    return {};
-  }
-
-  static constexpr int kAsk = 8;
-
-  std::atomic<int> commands{0};
-
- private:
-  double rate_ = 1;
-};
-
-class ClusterTest : public testing::Test {
- protected:
-  using Work = std::function<void(kvstore::KVStore& store)>;
-
-  // Runs `work` in each of the workers with a store of its own.
-  void run(int workers, int servers, bool asynchronous, const Work& work) {
-    run(workers, servers, kvstore::Sharing{.asynchronous = asynchronous}, work);
-  }
-  void run(int workers, int servers, const kvstore::Sharing& sharing, const Work& work) {
-    Job job{.host = "127.0.0.1",
-            .port = free_port(),
-            .workers = workers,
-            .servers = servers,
-            .own_host = "127.0.0.1",
-            .shares_memory = shares_memory_,
-            .silence_ms = 20'000};
-    const auto as = [&](Role role, int rank = -1) {
-      Job own = job;
-      own.role = role;
-      own.rank = rank;
-      return own;
-    };
-    std::vector<std::thread> threads;
-    const auto start = [&](auto&& body) {
-      threads.emplace_back([body] {
-        try {
-          body();
-        } catch (const std::exception& error) {
-          ADD_FAILURE() << error.what();
-        }
-      });
-    };
-    start([own = as(Role::kScheduler)] { run_scheduler(own); });
-    for (int i = 0; i < servers; ++i) start([this, own = as(Role::kServer)] { run_server(own, program_); });
-    for (int i = 0; i < workers; ++i)
-      start([&work, sharing, own = as(Role::kWorker, i)] {
-        Session session(own);
-        RemoteStore store(sharing.asynchronous ? "dist_async" : "dist_sync", sharing, kvstore::make_host_communicator(),
-                          session);
-        EXPECT_EQ(store.rank(), own.rank);
-        work(store);
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-
-  static NDArray filled(const Shape& shape, double value) { return full(shape, value, DType::kFloat32, {}); }
-  static std::vector<float> pulled(kvstore::KVStore& store, const kvstore::Key& key, const Shape& shape) {
-    const NDArray out = NDArray::empty(shape);
-    store.pull(key, {out});
-    return out.to_vector<float>();
-  }
-
-  Descent program_;
-  bool shares_memory_ = true;
-};
 
 // What large arrays go through: memory that processes share, or messages.
 class LargeArraysTest : public ClusterTest, public testing::WithParamInterface<bool> {
@@ -300,6 +205,49 @@ TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
     store.barrier();
   });
   EXPECT_EQ(program_.commands, 8);
+}
+
+// Heads of the commands are those of python/headrace/kvstore/remote.py.
+TEST_F(ClusterTest, AFrozenServerServesWorker0Alone) {
+  constexpr int kFreeze = -4, kThaw = -5;
+  const std::vector<std::string> body(1);
+  std::promise<void> frozen;
+  run(2, 1, true, [&](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 10));
+    store.barrier();
+    if (store.rank() == 0) {
+      const std::vector<std::string> served = store.ask_servers(kFreeze, body);
+      EXPECT_THAT(served,
+                  ElementsAre(testing::ContainsRegex("^\\{\"0\": \\[[0-9]+, 3\\], \"1\": \\[[0-9]+, 2\\]\\}$")));
+      frozen.set_value();
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_THAT(pulled(store, "w", {3}), Each(10));
+      store.ask_servers(kThaw, body);
+    } else {
+      frozen.get_future().wait();
+      store.push("w", {filled({3}, 1)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+      EXPECT_THAT([&] { store.ask_servers(kFreeze, body); },
+                  testing::ThrowsMessage<Error>(HasSubstr("worker 0 saves checkpoints, but worker 1 asked")));
+    }
+    store.barrier();
+    EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+  });
+}
+
+TEST_F(ClusterTest, AServerThawsWhenWorker0HasEnded) {
+  run(2, 1, true, [](kvstore::KVStore& store) {
+    store.send_command(1, "descend");
+    store.init("w", filled({3}, 10));
+    store.barrier();
+    if (store.rank() == 0) {
+      store.ask_servers(-4, std::vector<std::string>(1));
+    } else {
+      store.push("w", {filled({3}, 1)});
+      EXPECT_THAT(pulled(store, "w", {3}), Each(9));
+    }
+  });
 }
 
 // What compression leaves out of the gradients of one worker for one key.

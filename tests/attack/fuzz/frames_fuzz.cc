@@ -17,16 +17,18 @@ void read_array(const Array* array, const Elements& elements) {
 
 // The end of a stream that writes nowhere.
 void receive(std::string_view bytes) {
-  const auto connection = std::make_shared<Connection>(OwnHeap::make(), [](const grpc::ByteBuffer*) {});
+  const auto connection = std::make_shared<Connection>([](const grpc::ByteBuffer*) {});
+  connection->begin(std::make_shared<Loans>(OwnHeap::make()));
   const grpc::Slice slice(bytes.data(), bytes.size());
   accepts([&] {
-    connection->receive(
-        grpc::ByteBuffer(&slice, 1),
-        [](Request&& request, Elements&& elements) {
-          read_array(array_in(request), elements);
-          accepts([&] { key_of(request.push().place().key()); });
-        },
-        [](Reply&& reply, Elements&& elements) { read_array(array_in(reply), elements); });
+    connection->receive(grpc::ByteBuffer(&slice, 1),
+                        {.greeting = [&](const Greeting& greeting) { connection->hear(greeting); },
+                         .request =
+                             [](Request&& request, Elements&& elements) {
+                               read_array(array_in(request), elements);
+                               accepts([&] { key_of(request.push().place().key()); });
+                             },
+                         .reply = [](Reply&& reply, Elements&& elements) { read_array(array_in(reply), elements); }});
   });
 }
 
@@ -44,6 +46,11 @@ std::string text_of(const Frame& frame, std::string_view elements) {
 std::vector<std::string> seeds() {
   const std::shared_ptr<OwnHeap> heap = OwnHeap::make();
   Frame greeting, requests, replies, rows, elsewhere;
+  for (Frame* frame : {&greeting, &requests, &replies, &rows, &elsewhere}) {
+    frame->mutable_greeting()->set_protocol(kProtocol);
+    frame->mutable_greeting()->mutable_held();
+  }
+  greeting.mutable_greeting()->mutable_caller()->add_unanswered(3);
   if (heap) *greeting.mutable_greeting()->mutable_heap() = heap->description();
   PushRequest& push = *requests.add_requests()->mutable_push();
   push.mutable_place()->mutable_key()->set_text("weight");

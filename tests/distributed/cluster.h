@@ -1,0 +1,117 @@
+// A job whose scheduler, servers and workers are threads of one process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "distributed/channel.h"
+#include "distributed/protocol.grpc.pb.h"
+#include "distributed/remote_store.h"
+#include "distributed/scheduler.h"
+#include "distributed/server.h"
+#include "headrace/error.hpp"
+#include "op/invoke.h"
+
+namespace headrace::distributed {
+
+// A port that was free a moment ago.
+inline int free_port() {
+  Server::Service service;
+  int port = 0;
+  serve_at({.role = Role::kScheduler}, "127.0.0.1", port, service);
+  return port;
+}
+
+// Servers whose optimizer subtracts what is pushed, times its learning rate: the settings, a number as text.
+class Descent final : public ServerProgram {
+ public:
+  std::string command(int, kvstore::KVStore& store, int head, const std::string& body) override {
+    ++commands;
+    if (head == kAsk) return "you said " + body;
+    if (body == "fail") throw Error(ErrorKind::kValue, "the server was told to fail");
+    if (head < 0)
+      rate_ = std::stod(body);
+    else
+      store.set_updater([this](std::span<const kvstore::Update> updates) {
+        for (const kvstore::Update& one : updates)
+          copy_into(one.stored,
+                    call("elemwise_sub", {one.stored, call("_mul_scalar", {one.reduced}, {{"scalar", rate_}})}));
+      });
+    return {};
+  }
+
+  static constexpr int kAsk = 8;
+
+  std::atomic<int> commands{0};
+
+ private:
+  double rate_ = 1;
+};
+
+class ClusterTest : public testing::Test {
+ protected:
+  using Work = std::function<void(kvstore::KVStore& store)>;
+
+  // Runs `work` in each of the workers with a store of its own.
+  void run(int workers, int servers, bool asynchronous, const Work& work) {
+    run(workers, servers, kvstore::Sharing{.asynchronous = asynchronous}, work);
+  }
+  void run(int workers, int servers, const kvstore::Sharing& sharing, const Work& work) {
+    run(workers, servers, sharing, program_, work);
+  }
+  void run(int workers, int servers, const kvstore::Sharing& sharing, ServerProgram& program, const Work& work) {
+    Job job{.host = "127.0.0.1",
+            .port = free_port(),
+            .workers = workers,
+            .servers = servers,
+            .own_host = "127.0.0.1",
+            .shares_memory = shares_memory_,
+            .limits = limits_};
+    const auto as = [&](Role role, int rank = -1) {
+      Job own = job;
+      own.role = role;
+      own.rank = rank;
+      return own;
+    };
+    std::vector<std::thread> threads;
+    const auto start = [&](auto&& body) {
+      threads.emplace_back([body] {
+        try {
+          body();
+        } catch (const std::exception& error) {
+          ADD_FAILURE() << error.what();
+        }
+      });
+    };
+    start([own = as(Role::kScheduler)] { run_scheduler(own); });
+    for (int i = 0; i < servers; ++i) start([&program, own = as(Role::kServer)] { run_server(own, program); });
+    for (int i = 0; i < workers; ++i)
+      start([this, &work, sharing, own = as(Role::kWorker, i)] {
+        Session session(own, route_);
+        RemoteStore store(sharing.asynchronous ? "dist_async" : "dist_sync", sharing, kvstore::make_host_communicator(),
+                          session);
+        EXPECT_EQ(store.rank(), own.rank);
+        work(store);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  static NDArray filled(const Shape& shape, double value) { return full(shape, value, DType::kFloat32, {}); }
+  static std::vector<float> pulled(kvstore::KVStore& store, const kvstore::Key& key, const Shape& shape) {
+    const NDArray out = NDArray::empty(shape);
+    store.pull(key, {out});
+    return out.to_vector<float>();
+  }
+
+  Descent program_;
+  bool shares_memory_ = true;
+  Limits limits_;
+  Session::Route route_ = std::identity();  // of the workers to the servers
+};
+
+}  // namespace headrace::distributed

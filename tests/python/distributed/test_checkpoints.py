@@ -1,0 +1,168 @@
+"""Checkpoints of servers: whole or passed over, states at one moment, and what a job goes on from."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import warnings
+
+import numpy
+import pytest
+
+from headrace import nd
+from headrace.kvstore import checkpoints
+from headrace.kvstore.checkpoints import Clock, newest_checkpoint, write_checkpoint
+from headrace.launch import main
+
+PROGRAM = pathlib.Path(__file__).parent / "programs" / "checkpoints.py"
+SECONDS = 120  # that a job may take on a busy machine
+
+
+def launch(*arguments, options=(), workers=2, servers=2):
+    command = [sys.executable, "-m", "headrace.launch", "-n", str(workers), "-s", str(servers), *options]
+    command += [sys.executable, str(PROGRAM), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+
+
+def written(folder, text):
+    return write_checkpoint(folder, {"a": lambda path: pathlib.Path(path).write_text(text)}, {"text": text})
+
+
+def newest_text(folder):
+    found = newest_checkpoint(folder)
+    return found and found[1]["text"]
+
+
+def change_manifest(path, old, new):
+    manifest = path / "manifest.json"
+    assert old in manifest.read_text()
+    manifest.write_text(manifest.read_text().replace(old, new))
+
+
+class TestFolders:
+    def test_the_newest_two_are_kept(self, tmp_path):
+        assert newest_checkpoint(tmp_path / "none") is None
+        for text in ("one", "two", "three"):
+            written(tmp_path / "in", text)
+        assert newest_text(tmp_path / "in") == "three"
+        names = sorted(path.name for path in (tmp_path / "in").iterdir())
+        assert names == ["checkpoint-00000002", "checkpoint-00000003"]
+
+    @pytest.mark.parametrize(
+        ("spoil", "why"),
+        [
+            (lambda path: (path / "a").write_text("twO"), "a is damaged: 3 bytes"),
+            (lambda path: (path / "a").write_text("tw"), "a is damaged: 2 bytes"),
+            (lambda path: (path / "a").unlink(), "No such file"),
+            (lambda path: (path / "manifest.json").unlink(), "No such file"),
+            (lambda path: (path / "manifest.json").write_text('{"format": 1,'), "cannot be read"),
+            (lambda path: (path / "manifest.json").write_bytes(b"\xff"), "cannot be read"),
+            (lambda path: (path / "manifest.json").write_text("[]"), "manifest.json is damaged"),
+            (lambda path: change_manifest(path, '"two"', '"Two"'), "manifest.json is damaged"),
+        ],
+    )
+    def test_what_is_not_whole_is_passed_over(self, tmp_path, spoil, why):
+        written(tmp_path, "one")
+        spoil(written(tmp_path, "two"))
+        with pytest.warns(UserWarning, match=why):
+            assert newest_text(tmp_path) == "one"
+
+    def test_what_was_begun_does_not_count_and_is_removed(self, tmp_path):
+        written(tmp_path, "one")
+        (tmp_path / ".checkpoint-00000002").mkdir()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert newest_text(tmp_path) == "one"
+        written(tmp_path, "two")
+        assert not list(tmp_path.glob(".*"))
+
+    def test_those_of_another_format_are_passed_over(self, tmp_path, monkeypatch):
+        written(tmp_path, "one")
+        with monkeypatch.context() as patched:
+            patched.setattr(checkpoints, "_FORMAT", 9)
+            written(tmp_path, "two")
+        with pytest.warns(UserWarning, match="it has format 9, this version of Headrace reads 1"):
+            assert newest_text(tmp_path) == "one"
+
+    def test_a_failure_leaves_what_was_there(self, tmp_path):
+        def fails(path):
+            pathlib.Path(path).write_text("half")
+            raise OSError("No space left on device")
+
+        written(tmp_path, "one")
+        with pytest.raises(OSError, match="No space"):
+            write_checkpoint(tmp_path, {"a": fails}, {})
+        assert newest_text(tmp_path) == "one" and len(list(tmp_path.iterdir())) == 1
+
+    def test_the_interval_is_a_number(self, monkeypatch, tmp_path):
+        monkeypatch.setenv("HEADRACE_CHECKPOINT", str(tmp_path))
+        monkeypatch.setenv("HEADRACE_CHECKPOINT_SECONDS", "0")
+        assert Clock(0).is_due() and Clock(0).folder == str(tmp_path)
+        assert Clock(2).folder == str(tmp_path / "store-2")
+        monkeypatch.setenv("HEADRACE_CHECKPOINT_SECONDS", "soon")
+        with pytest.raises(RuntimeError, match="got 'soon'"):
+            Clock(0)
+
+
+def test_a_job_goes_on_from_its_checkpoint_when_a_server_is_killed(tmp_path):
+    options = ["--restart", "1", "--checkpoint", str(tmp_path / "in"), "--checkpoint-interval", "0"]
+    job = launch("killed", tmp_path, options=options)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "starting the job again, 1 of 1" in job.stderr
+    begun = [line for line in job.stdout.splitlines() if "begins" in line]
+    assert begun[0] == "[worker 0] begins at step 0"
+    step = int(begun[1].removeprefix("[worker 0] begins at step "))
+    assert 15 <= step <= 20, job.stdout  # killed at 20
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_another_number_of_servers_ends_where_the_same_would(tmp_path, monkeypatch, servers):
+    monkeypatch.setenv("MXNET_KVSTORE_BIGARRAY_BOUND", "40")
+    options = ["--checkpoint", str(tmp_path / "in")]
+    job = launch("adam", tmp_path / "end", 8, options=options)  # saves in the middle
+    assert job.returncode == 0, job.stdout + job.stderr
+    job = launch("adam", tmp_path / "resumed", 4, options=options, servers=servers)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "going on from the checkpoint" in job.stdout
+    for key, (end, resumed) in enumerate(
+        zip(*(nd.load(str(tmp_path / name)) for name in ("end", "resumed")))
+    ):
+        numpy.testing.assert_allclose(resumed.asnumpy(), end.asnumpy(), rtol=1e-6, err_msg=str(key))
+
+
+def test_a_damaged_checkpoint_is_passed_over_by_a_job(tmp_path):
+    options = ["--checkpoint", str(tmp_path / "in")]
+    assert launch("adam", tmp_path / "end", 8, options=options).returncode == 0
+    job = launch("other", tmp_path, options=options, workers=1)
+    assert job.returncode == 0, job.stdout + job.stderr
+    (path,) = (tmp_path / "in").glob("checkpoint-*/weights.params")
+    path.write_bytes(path.read_bytes()[:-1])
+    job = launch("adam", tmp_path / "again", 8, options=options)
+    assert job.returncode == 0 and "weights.params is damaged" in job.stdout, job.stdout + job.stderr
+    for end, again in zip(nd.load(str(tmp_path / "end")), nd.load(str(tmp_path / "again"))):
+        numpy.testing.assert_array_equal(again.asnumpy(), end.asnumpy())
+
+
+def test_a_job_goes_on_where_none_can_be_saved(tmp_path):
+    options = ["--checkpoint", "/proc/nowhere", "--checkpoint-interval", "0"]
+    job = launch("adam", tmp_path / "end", 4, options=options)
+    assert job.returncode == 0 and "a checkpoint could not be saved" in job.stdout, job.stdout + job.stderr
+
+
+def test_a_checkpoint_is_the_state_at_one_moment(tmp_path):
+    """Worker 1 pushes one key after the other, so that at any moment the first are at most one push ahead."""
+    job = launch("moments", tmp_path)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert "[worker 0] all at one moment" in job.stdout
+    _, manifest = newest_checkpoint(tmp_path)
+    assert [sorted(one) for one in manifest["served"]] == [["0", "1"]] * 2
+    assert manifest["store"] == "dist_async" and manifest["keys"] == list(range(6))
+    assert all(number > 0 for one in manifest["served"] for _, number in one.values())
+    assert json.dumps(manifest)
+
+
+def test_who_may_save_is_told(tmp_path):
+    job = launch("refused", tmp_path)
+    assert job.returncode == 0, job.stdout + job.stderr
+    with pytest.raises(SystemExit):
+        main(["--mpi", "--checkpoint", str(tmp_path), "true"])
