@@ -14,13 +14,13 @@ namespace {
 constexpr const char* kHowToStart =
     "start the program with `python -m headrace.launch -n 2 python PROGRAM.py`, or as MXNet's launcher does";
 
-std::string text_of(const char* name, std::string otherwise = {}) {
+std::string variable_of(const char* name, std::string otherwise = {}) {
   const char* const value = std::getenv(name);
   return value ? value : std::move(otherwise);
 }
 
 int number_of(const char* name, std::optional<int> otherwise, int least, int most) {
-  const std::string text = text_of(name);
+  const std::string text = variable_of(name);
   if (text.empty() && otherwise) return *otherwise;
   check(!text.empty(), ErrorKind::kValue, "distributed: the environment variable {} is missing; {}", name, kHowToStart);
   int number = 0;
@@ -55,7 +55,7 @@ Job job_of_environment() {
   Job job;
   job.role = role_of_process();
   if (job.role == Role::kNone) return job;
-  job.host = text_of("DMLC_PS_ROOT_URI");
+  job.host = variable_of("DMLC_PS_ROOT_URI");
   check(!job.host.empty(), ErrorKind::kValue,
         "distributed: the environment variable DMLC_PS_ROOT_URI, the address of the scheduler, is missing; {}",
         kHowToStart);
@@ -63,8 +63,8 @@ Job job_of_environment() {
   job.workers = number_of("DMLC_NUM_WORKER", {}, 1, kMostNodes);
   job.servers = number_of("DMLC_NUM_SERVER", {}, 0, kMostNodes);
   job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
-  job.own_host = text_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
-  job.certificates = text_of("HEADRACE_CERTIFICATES");
+  job.own_host = variable_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
+  job.certificates = variable_of("HEADRACE_CERTIFICATES");
   job.shares_memory = number_of("HEADRACE_SHARED_MEMORY", 1, 0, 1) == 1;
   job.silence_ms = 1000 * number_of("PS_HEARTBEAT_TIMEOUT", 20, 0, 86'400);
   if (job.silence_ms == 0) job.silence_ms = 20'000;  // in MXNet 0 means never
@@ -74,7 +74,7 @@ Job job_of_environment() {
   job.limits.keys = static_cast<size_t>(number_of("HEADRACE_MAX_KEYS", 1'000'000, 1, INT_MAX));
   job.limits.held_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_SERVER_MB", 0, 1, kMostMegabytes)) << 20;
   const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);
-  check(stays_here || !job.certificates.empty() || text_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
+  check(stays_here || !job.certificates.empty() || variable_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
         "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "
         "encryption; name the folder of this job's certificates by HEADRACE_CERTIFICATES, or, in a network that you "
         "trust, set HEADRACE_INSECURE=1",

@@ -30,7 +30,7 @@ bool is_refusal(grpc::StatusCode code) {
          code == PERMISSION_DENIED || code == UNAUTHENTICATED || code == RESOURCE_EXHAUSTED;
 }
 
-std::string text_of(const Request& request) {
+std::string request_text(const Request& request) {
   const auto of_key = [](const char* what, const Place& place) {
     return fmt::format("{} of key {}", what, kvstore::to_string(key_of(place.key())));
   };
@@ -230,7 +230,7 @@ std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
   if (time_left() > milliseconds(0)) return {};
   const std::string what = asked_.empty() ? "nothing was asked"
                                           : fmt::format("{} requests wait for an answer, the first is the {}",
-                                                        asked_.size(), text_of(asked_.begin()->second.request));
+                                                        asked_.size(), request_text(asked_.begin()->second.request));
   return grpc::Status(
       grpc::StatusCode::DEADLINE_EXCEEDED,
       fmt::format("it cannot be reached for {} seconds ({}); {}; check that the server runs, that this machine reaches "
