@@ -60,7 +60,7 @@ void free_with_gil(void* object, void (*free)(void*)) noexcept {
   if (current_stream()) [[unlikely]]
     expect_no_device_code();
   if (!Py_IsInitialized()) return;
-  if (PyGILState_Check()) return free(object);
+  if (PyGILState_Check()) return or_stop([&] { free(object); });  // which may run Python code
   Due* const mine = new Due{object, free, due.load(std::memory_order_relaxed)};
   while (!due.compare_exchange_weak(mine->next, mine, std::memory_order_acq_rel, std::memory_order_relaxed)) {
   }
@@ -75,7 +75,7 @@ void free_what_is_due() noexcept {
   PyObject *type, *value, *traceback;  // of an error that is on its way, which finalizers must not see
   PyErr_Fetch(&type, &value, &traceback);
   for (Due* list = due.exchange(nullptr, std::memory_order_acq_rel); list;) {
-    list->free(list->object);
+    or_stop([&] { list->free(list->object); });
     Due* const done = list;
     list = list->next;
     delete done;

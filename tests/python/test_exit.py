@@ -62,6 +62,32 @@ def test_daemon_threads_whose_errors_are_raised():
         assert done.returncode == 0 and "terminate" not in done.stderr, done.stderr
 
 
+def test_daemon_threads_that_let_go_of_memory_of_others():
+    """A weak reference to what an array holds may run Python code, in which a thread may be ended."""
+    program = """
+        import sys, threading, time, weakref
+        import numpy
+        from headrace import nd
+        sys.setswitchinterval(1e-6)
+        def noticed(reference):
+            for _ in range(100):
+                pass
+        def work():
+            while True:
+                memory = numpy.ones((4,), "float32")
+                reference = weakref.ref(memory, noticed)
+                array = nd.from_numpy(memory, zero_copy=True)
+                del memory
+                del array
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.01)
+    """
+    for _ in range(5):
+        done = run(program)
+        assert done.returncode == 0 and "terminate" not in done.stderr, done.stderr
+
+
 FAILED = """
     from headrace import nd
     def fail():
