@@ -134,24 +134,3 @@ class PerThread(type):
     @current.setter
     def current(cls, scope):
         cls._thread.scope = scope
-
-
-class class_property:  # noqa: N801
-    """Decorator: an attribute of the class itself that a function of the class computes.
-
-    Examples
-    --------
-    >>> class Shelf:
-    ...     @mx.base.class_property
-    ...     def name(cls):
-    ...         return cls.__name__.lower()
-    >>> Shelf.name
-    'shelf'
-    """
-
-    def __init__(self, get):
-        self._get = get
-        self.__doc__ = get.__doc__
-
-    def __get__(self, instance, owner):
-        return self._get(owner)

@@ -164,11 +164,16 @@ int core_count() noexcept {
 }
 
 int64_t physical_memory() noexcept {
-  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<int64_t>(page_bytes());
   for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     int64_t limit = 0;
     if (std::ifstream(file) >> limit && limit > 0) bytes = std::min(bytes, limit);
   }
+  return bytes;
+}
+
+size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
   return bytes;
 }
 

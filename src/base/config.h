@@ -2,6 +2,7 @@
 // config(); immutable afterwards, so any thread may read it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -57,5 +58,6 @@ Config parse_config();
 
 int core_count() noexcept;           // cores this process may use
 int64_t physical_memory() noexcept;  // bytes, the limit of the process's control group taken into account
+size_t page_bytes() noexcept;        // of the system's memory
 
 }  // namespace headrace

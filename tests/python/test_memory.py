@@ -20,11 +20,11 @@ print(engine.memory_stats()["peak"] / (x.size * 4))
 
 
 def test_ten_thousand_steps_without_a_wait():
-    """Four results a step, a megabyte each: the peak is some dozens of them at most, not thousands."""
+    """Four results a step, a megabyte each: the peak is a few dozen of them, not thousands."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=600, check=True
     )
-    assert 4 < float(done.stdout) < 100
+    assert 4 < float(done.stdout) < 32
 
 
 def test_report_has_devices_and_the_largest_arrays():

@@ -1,13 +1,13 @@
 #include "backend/cpu/guarded_memory.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/config.h"
 #include "device/size_class.h"
 
 namespace headrace {
@@ -16,11 +16,6 @@ namespace {
 constexpr unsigned char kPattern = 0xA5;
 
 constexpr size_t round_up(size_t bytes, size_t unit) noexcept { return (bytes + unit - 1) / unit * unit; }
-
-size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-  return bytes;
-}
 
 // Where a block lies between its two closed pages.
 struct Pages {

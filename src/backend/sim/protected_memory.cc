@@ -9,15 +9,11 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/config.h"
 #include "device/stream.h"
 
 namespace headrace {
 namespace {
-
-size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<size_t>(sysconf(_SC_PAGE_SIZE));
-  return bytes;
-}
 
 void protect(uintptr_t block, size_t bytes, int allowed) {
   if (mprotect(reinterpret_cast<void*>(block), bytes, allowed) == 0) return;

@@ -13,6 +13,9 @@
 namespace headrace {
 namespace {
 
+// Floats as they are; integers and bools are computed in float32.
+DType computing_dtype(DType dtype) { return is_floating(dtype) ? dtype : DType::kFloat32; }
+
 using Arrays = std::span<const NDArray>;
 using Number = std::optional<double>;
 
@@ -80,8 +83,7 @@ NDArray drawn(const Draw& d, const char* name) {
     for (const Number& number : d.numbers) numbers.push_back(*number);
   else
     for (size_t k = 0; k < d.numbers.size(); ++k)
-      arrays.push_back(call("_npi_broadcast_to", {d.parameter(k, is_floating(d.dtype) ? d.dtype : DType::kFloat32)},
-                            {{"shape", d.shape}}));
+      arrays.push_back(call("_npi_broadcast_to", {d.parameter(k, computing_dtype(d.dtype))}, {{"shape", d.shape}}));
   AttrsPtr attrs = attrs_of(op, {{"distribution", std::string(name)},
                                  {"parameters", numbers},
                                  {"shape", d.of_numbers() ? d.shape : Shape{}},
@@ -301,8 +303,6 @@ struct VectorAttrs {
       fields(field(&VectorAttrs::size, "size", "Shape in front of that of the parameters together; None: ()."));
 };
 
-DType dtype_of_factors(DType cov) { return is_floating(cov) ? cov : DType::kFloat32; }
-
 // mean + L z, for L L^T the covariance and z of the standard normal distribution.
 NDArray draw_vectors(const NDArray& mean, const NDArray& cov, const VectorAttrs& a) {
   const Shape& square = cov.shape();
@@ -312,7 +312,7 @@ NDArray draw_vectors(const NDArray& mean, const NDArray& cov, const VectorAttrs&
         "random.multivariate_normal: expected a mean of shape (..., k) and a covariance of shape (..., k, k), got {} "
         "and {}",
         to_string(mean.shape()), to_string(square));
-  const DType dtype = dtype_of_factors(cov.dtype());
+  const DType dtype = computing_dtype(cov.dtype());
   const NDArray factor = cast_to(call("_npi_cholesky", {cast_to(cov, DType::kFloat64)}), dtype);
   const NDArray row = call("slice_axis", {cov}, {{"axis", int64_t{-1}}, {"begin", int64_t{0}}, {"end", int64_t{1}}});
   const NDArray parameters[] = {mean, call("squeeze", {row}, {{"axis", Shape{-1}}})};
@@ -335,7 +335,7 @@ OpDef multivariate_normal() {
               "shapes that do not fit.",
        .inputs = {"mean", "cov"},
        .result_dtype = [](std::span<const DType> inputs, const VectorAttrs&,
-                          size_t) { return promote(inputs[0], dtype_of_factors(inputs[1]), "multivariate_normal"); },
+                          size_t) { return promote(inputs[0], computing_dtype(inputs[1]), "multivariate_normal"); },
        .compose = [](std::span<const NDArray> in, const VectorAttrs& a) -> std::vector<NDArray> {
          return {draw_vectors(in[0], without_history(in[1]), a)};
        },

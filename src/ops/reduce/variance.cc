@@ -4,6 +4,7 @@
 #include "op/gradient.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/reduce/axes.h"
 #include "ops/reduce/reduce.h"
 
 namespace headrace {
@@ -86,7 +87,7 @@ OpDef distance_gradient() {
 
 // scale * head * (x - mean(x)) in the dtype of x, head lacking the reduced axes.
 NDArray around_mean(const NDArray& data, const NDArray& head, AxisSet axes, double scale) {
-  const NDArray x = is_floating(data.dtype()) ? data : cast_to(data, DType::kFloat32);
+  const NDArray x = as_floats(data);
   Shape axis;
   for (size_t d = 0; d < x.ndim(); ++d)
     if ((axes >> d) & 1) axis.push_back(static_cast<int64_t>(d));
