@@ -39,7 +39,10 @@ if(HEADRACE_SANITIZE)
   add_compile_options(-Wno-maybe-uninitialized)
 endif()
 
-if(HEADRACE_LIBFUZZER)  # it looks at what the code does with its inputs; the targets alone link it
+if(HEADRACE_LIBFUZZER AND NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "HEADRACE_LIBFUZZER needs clang, but the compiler is ${CMAKE_CXX_COMPILER}. `./dev fuzz` installs and uses "
+    "clang; or configure with CXX=clang++.")
+elseif(HEADRACE_LIBFUZZER)  # it looks at what the code does with its inputs; the targets alone link it
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Makes a wheel for each Python given, dist/headrace-*-manylinux*.whl, and trains a network with it in an empty environment.
-# Without arguments: for each of 3.10 to 3.13 that this machine or uv has.
+# tools/wheels.sh [--beside] [PYTHON...]
+# Makes a wheel for each Python given, dist/headrace-*-manylinux*.whl, and trains a network with it in an empty environment, where
+# no compiler is on the path. Without a Python: for each of 3.10 to 3.13 that this machine, pyenv or uv has.
+# --beside also imports it before and after Matplotlib and PyTorch (gigabytes to install) and computes with both.
 #
 # auditwheel names the oldest glibc that a wheel runs with, which is at least what this system's own libraries need: build on
 # the oldest system that is to be served. What pip brings stays a dependency (oneDNN, oneTBB, Intel's runtime, OpenBLAS);
@@ -19,6 +21,8 @@ find_pythons() {
   for version in 3.10 3.11 3.12 3.13; do
     if command -v "python$version" >/dev/null && "python$version" -c '' 2>/dev/null; then
       command -v "python$version"
+    elif command -v pyenv >/dev/null && [[ -n $(compgen -G "$(pyenv root)/versions/$version.*/bin/python") ]]; then
+      compgen -G "$(pyenv root)/versions/$version.*/bin/python" | sort -V | tail -n 1
     elif command -v uv >/dev/null; then
       uv python find "$version" 2>/dev/null || true
     fi
@@ -62,15 +66,27 @@ find_from_pip() {
   $env/bin/python -m wheel pack --dest-dir "$work/repaired" "$work"/unpacked/* >/dev/null
 }
 
+# Runs a command where nothing is found but the environment's own programs.
+alone() { env -i HOME="$HOME" PATH="$PWD/$work/empty/bin" "$@"; }
+
 try_wheel() {
   local python=$1 wheel=$2 env=$work/empty example=$PWD/examples/mxnet/train_mlp.py
   fresh_environment "$python" "$env"
   $env/bin/python -m pip install --quiet --disable-pip-version-check "$wheel"
-  (cd "$work" && empty/bin/python -m headrace.mxnet "$example")
+  alone python -m headrace.mxnet "$example"
+}
+
+try_beside() {
+  say "Beside Matplotlib and PyTorch"
+  $work/empty/bin/python -m pip install --quiet --disable-pip-version-check matplotlib torch
+  alone python tools/beside.py headrace matplotlib torch
+  alone python tools/beside.py torch matplotlib headrace
 }
 
 main() {
-  local python tag wheel pythons=("$@")
+  local python tag wheel beside= pythons
+  [[ ${1:-} != --beside ]] || { beside=yes; shift; }
+  pythons=("$@")
   [[ $# -gt 0 ]] || mapfile -t pythons < <(find_pythons)
   [[ ${#pythons[@]} -gt 0 ]] || { echo "tools/wheels.sh: no Python from 3.10 to 3.13 was found; name one" >&2; return 1; }
   mkdir -p "$work/repaired" dist
@@ -83,6 +99,7 @@ main() {
     find_from_pip "$wheel"
     say "Training with $(basename "$wheel") in an empty environment"
     try_wheel "$python" "$wheel"
+    [[ -z $beside ]] || try_beside
     mv "$wheel" dist/
   done
   say "In dist"
