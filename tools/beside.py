@@ -14,7 +14,7 @@ from pathlib import Path
 
 def train_with_headrace() -> float:
     """Loss of a small convolutional network after five steps."""
-    from headrace import autograd, gluon, np
+    from headrace import autograd, gluon, nd
 
     net = gluon.nn.HybridSequential()
     net.add(gluon.nn.Conv2D(8, 3, activation="relu"), gluon.nn.Dense(10))
@@ -22,13 +22,13 @@ def train_with_headrace() -> float:
     net.hybridize()
     trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
     loss_of = gluon.loss.SoftmaxCrossEntropyLoss()
-    data, label = np.random.uniform(size=(16, 1, 12, 12)), np.arange(16) % 10
+    data, label = nd.random.uniform(shape=(16, 1, 12, 12)), nd.arange(16) % 10
     for _ in range(5):
         with autograd.record():
             loss = loss_of(net(data), label)
         loss.backward()
         trainer.step(16)
-    return float(loss.mean())
+    return loss.mean().asscalar()
 
 
 def train_with_torch() -> float:
@@ -45,7 +45,7 @@ def train_with_torch() -> float:
         loss = torch.nn.functional.cross_entropy(net(data), label)
         loss.backward()
         trainer.step()
-    return float(loss)
+    return loss.item()
 
 
 def draw_with_matplotlib() -> int:
