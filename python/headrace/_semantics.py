@@ -27,12 +27,26 @@ _state = _State()
 
 
 def is_np_array():
-    """Whether Gluon and friends work with ``np`` arrays in this thread."""
+    """Whether Gluon and friends work with ``np`` arrays in this thread.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True), mx.util.np_array(True):
+    ...     print(npx.is_np_array())
+    True
+    """
     return _state.array
 
 
 def is_np_shape():
-    """Whether zero-dimensional and zero-size shapes mean what they mean in NumPy, in this thread."""
+    """Whether zero-dimensional and zero-size shapes mean what they mean in NumPy, in this thread.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True):
+    ...     print(npx.is_np_shape())
+    True
+    """
     return _state.shape
 
 
@@ -53,6 +67,15 @@ def set_np(shape=True, array=True, dtype=False):
     ------
     ValueError
         For ``shape=False, array=True``: np arrays need NumPy shapes.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> layer = nn.Dense(2, in_units=3)
+    >>> layer.initialize()
+    >>> layer(np.ones((1, 3))).shape, npx.is_np_array()
+    ((1, 2), True)
+    >>> npx.reset_np()
     """
     if array and not shape:
         raise ValueError("set_np: NumPy array semantics (array=True) need NumPy shape semantics (shape=True)")
@@ -60,7 +83,15 @@ def set_np(shape=True, array=True, dtype=False):
 
 
 def reset_np():
-    """Back to legacy semantics."""
+    """Back to legacy semantics.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> npx.reset_np()
+    >>> npx.is_np_array()
+    False
+    """
     set_np(shape=False, array=False)
 
 
@@ -137,5 +168,14 @@ def use_np_array(func):
 
 
 def use_np(func):
-    """Decorates a function or class to run with NumPy semantics."""
+    """Decorates a function or class to run with NumPy semantics.
+
+    Examples
+    --------
+    >>> @npx.use_np
+    ... def is_on():
+    ...     return npx.is_np_array()
+    >>> is_on(), npx.is_np_array()
+    (True, False)
+    """
     return _decorate(func, {"shape": True, "array": True})

@@ -13,6 +13,7 @@ from make_stubs import Text, is_literal, parameters_of, public_names
 
 import headrace
 from headrace.mxnet._names import names_of
+from headrace.numpy.host import FROM_NUMPY
 
 from . import prose
 
@@ -122,8 +123,7 @@ def section(member: Member) -> str:
 def docstring(value: Any) -> str:
     """What is said of a class or function itself: nothing of a base class, nor NumPy's text below ours."""
     found = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
-    text = inspect.cleandoc(found or "")
-    return text.partition("\n\n")[0] if text.startswith("NumPy's `") else text
+    return inspect.cleandoc(found or "").partition(FROM_NUMPY)[0]
 
 
 def function_text(member: Member) -> str:
