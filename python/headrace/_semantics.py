@@ -51,7 +51,14 @@ def is_np_shape():
 
 
 def set_np_shape(active):
-    """Switches NumPy shape semantics; returns the previous setting."""
+    """Switches NumPy shape semantics; returns the previous setting.
+
+    Examples
+    --------
+    >>> previous = mx.util.set_np_shape(True)
+    >>> mx.util.is_np_shape(), mx.util.set_np_shape(previous)
+    (True, True)
+    """
     if not active and _state.array:
         raise ValueError(
             "set_np_shape: NumPy array semantics need NumPy shape semantics; call reset_np() to end both"
@@ -148,22 +155,56 @@ def _methods(target):
 
 
 def np_shape(active=True):
-    """A ``with`` block with NumPy shape semantics on or off."""
+    """A ``with`` block with NumPy shape semantics on or off.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True):
+    ...     print(nd.zeros((0, 3)).shape)
+    (0, 3)
+    """
     return _Scope(shape=bool(active))
 
 
 def np_array(active=True):
-    """A ``with`` block with NumPy array semantics on or off."""
+    """A ``with`` block with NumPy array semantics on or off.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True), mx.util.np_array(True):
+    ...     print(mx.util.is_np_array())
+    True
+    >>> mx.util.is_np_array()
+    False
+    """
     return _Scope(array=bool(active))
 
 
 def use_np_shape(func):
-    """Decorates a function or class to run with NumPy shape semantics."""
+    """Decorates a function or class to run with NumPy shape semantics.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_shape
+    ... def is_on():
+    ...     return mx.util.is_np_shape()
+    >>> is_on(), mx.util.is_np_shape()
+    (True, False)
+    """
     return _decorate(func, {"shape": True})
 
 
 def use_np_array(func):
-    """Decorates a function or class to run with NumPy array semantics."""
+    """Decorates a function or class to run with NumPy array semantics.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_array
+    ... def is_on():
+    ...     return mx.util.is_np_array()
+    >>> is_on(), mx.util.is_np_array()
+    (True, False)
+    """
     return _decorate(func, {"array": True})
 
 

@@ -26,7 +26,20 @@ BatchEndParam = collections.namedtuple(  # type: ignore[name-match]
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
-    """After every `period`-th epoch: `mod.save_checkpoint(prefix, epoch + 1)`."""
+    """After every `period`-th epoch: `mod.save_checkpoint(prefix, epoch + 1)`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> net = mx.mod.Module(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), label_names=None)
+    >>> net.bind([("data", (1, 3))])
+    >>> net.init_params()
+    >>> callback = mx.callback.module_checkpoint(net, os.path.join(folder.name, "net"))
+    >>> callback(0)
+    >>> sorted(os.listdir(folder.name))
+    ['net-0001.params', 'net-symbol.json']
+    """
     period = max(1, int(period))
 
     def callback(epoch, sym=None, arg=None, aux=None):
@@ -37,7 +50,18 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
 
 
 def do_checkpoint(prefix, period=1):
-    """After every `period`-th epoch: `model.save_checkpoint(prefix, epoch + 1, ...)`."""
+    """After every `period`-th epoch: `model.save_checkpoint(prefix, epoch + 1, ...)`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> callback = mx.callback.do_checkpoint(os.path.join(folder.name, "net"), period=2)
+    >>> for epoch in range(4):
+    ...     callback(epoch, sym.var("x") * 2, {}, {})
+    >>> sorted(os.listdir(folder.name))
+    ['net-0002.params', 'net-0004.params', 'net-symbol.json']
+    """
     period = max(1, int(period))
 
     def callback(epoch, sym, arg, aux):
@@ -48,7 +72,19 @@ def do_checkpoint(prefix, period=1):
 
 
 def log_train_metric(period, auto_reset=False):
-    """After every `period`-th batch: logs the metric, and resets its local values if `auto_reset`."""
+    """After every `period`-th batch: logs the metric, and resets its local values if `auto_reset`.
+
+    Examples
+    --------
+    >>> import unittest
+    >>> log = mx.callback.log_train_metric(period=10)
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     log(mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=accuracy, locals=None))
+    >>> logged.output
+    ['INFO:root:Iter[0] Batch[10] Train-accuracy=1.000000']
+    """
 
     def callback(param):
         if param.nbatch % period != 0 or param.eval_metric is None:
