@@ -181,9 +181,10 @@ Examples
 >>> isinstance(init.create("halves"), Half)
 True
 """
-create.__doc__ = """The initializer that a text describes, a name or JSON `["name", {arguments}]`; one is given back.
+create.__doc__ = """The initializer of a name, or of JSON `["name", {arguments}]`.
 
-The other arguments go to the class. AssertionError: no initializer has the name.
+An initializer is given back as it is; other arguments go to the class. AssertionError: no initializer has
+the name.
 
 Examples
 --------
