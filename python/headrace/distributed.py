@@ -87,7 +87,15 @@ def is_initialized():
 
 
 def shutdown():
-    """Leaves the other ranks, after the last exchange; waits until they leave, too."""
+    """Leaves the other ranks, after the last exchange; waits until they leave, too.
+
+    Examples
+    --------
+    >>> mx.distributed.init()
+    >>> mx.distributed.shutdown()  # all_reduce and the like are errors from here on
+    >>> mx.distributed.is_initialized()
+    True
+    """
     _library.shutdown()
 
 

@@ -37,8 +37,9 @@ def get_logger(name=None, filename=None, filemode=None, level=WARNING):
     >>> path = os.path.join(folder.name, "training.log")
     >>> logger = mx.log.get_logger("training.doc", filename=path, level=mx.log.INFO)
     >>> logger.info("epoch %d", 3)
-    >>> open(path).read()
-    'epoch 3\n'
+    >>> with open(path) as file:
+    ...     print(file.read())
+    epoch 3
     """
     logger = logging.getLogger(name)
     if name is not None and not getattr(logger, "_init_done", False):

@@ -257,14 +257,14 @@ def dump(finished=True, profile_process="worker"):
 
     Examples
     --------
-    >>> import json, os, tempfile
+    >>> import pathlib, tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> path = os.path.join(folder.name, "profile.json")
-    >>> mx.profiler.set_config(filename=path)
+    >>> path = pathlib.Path(folder.name, "profile.json")
+    >>> mx.profiler.set_config(filename=str(path))
     >>> mx.profiler.start()
     >>> nd.waitall()
     >>> mx.profiler.dump()
-    >>> "traceEvents" in json.load(open(path))
+    >>> "traceEvents" in path.read_text()
     True
     >>> mx.profiler.set_config()
     """

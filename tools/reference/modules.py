@@ -15,7 +15,7 @@ import headrace
 from headrace.mxnet._names import names_of
 from headrace.numpy.host import FROM_NUMPY
 
-from . import prose
+from . import derived, prose
 
 # By these names programs know the modules.
 SHORT = {
@@ -126,9 +126,16 @@ def docstring(value: Any) -> str:
     return inspect.cleandoc(found or "").partition(FROM_NUMPY)[0]
 
 
+def description(member: Member) -> str:
+    """The docstring of a class or function, with an example: its own, or one that is derived."""
+    text = docstring(member.value)
+    made = "" if ">>> " in text else derived.example(member.path, member.value)
+    return f"{text}\n\nExamples\n--------\n{made}" if made else text
+
+
 def function_text(member: Member) -> str:
     head = f"````{{py:function}} {member.path}{signature(member.value)}"
-    return f"{head}\n\n{prose.markdown(docstring(member.value))}\n````"
+    return f"{head}\n\n{prose.markdown(description(member))}\n````"
 
 
 def class_text(member: Member) -> str:
@@ -136,7 +143,7 @@ def class_text(member: Member) -> str:
     named = [base for base in cls.__bases__ if base.__module__.startswith("headrace.")]
     bases = ", ".join(f"`{base.__name__}`" for base in named if not base.__name__.startswith("_"))
     parts = [f"Bases: {bases}"] if bases else []
-    parts.append(prose.markdown(docstring(cls)))
+    parts.append(prose.markdown(description(member)))
     operators = []
     for name, value in own_attributes(cls):
         if hasattr(value, "op_name"):

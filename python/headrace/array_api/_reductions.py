@@ -109,12 +109,26 @@ def _cumulative(compute, start, x, axis, dtype, include_initial):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Sums of the elements up to each, along an axis; with 0 in front if asked for."""
+    """Sums of the elements up to each, along an axis; with 0 in front if asked for.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.cumulative_sum(xp.asarray([2, 3, 4]))
+    array([2, 5, 9], dtype=int64)
+    """
     return _cumulative(lambda values, a: _np.cumsum(values, axis=a), 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Products of the elements up to each, along an axis, computed by NumPy; with 1 in front if asked for."""
+    """Products of the elements up to each, along an axis, computed by NumPy; with 1 in front if asked for.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True)
+    array([ 1,  2,  6, 24], dtype=int64)
+    """
 
     def compute(values, along):
         return asarray(_numpy.cumprod(values.asnumpy(), axis=along, dtype=values.dtype), device=x.ctx)

@@ -71,7 +71,14 @@ def tensordot(x1, x2, /, *, axes=2):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis."""
+    """Sums of products along an axis.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.vecdot(xp.asarray([[1, 2], [3, 4]]), xp.asarray([10, 1]))
+    array([12, 34], dtype=int64)
+    """
     x1, x2 = common(x1, x2)
     if not -min(x1.ndim, x2.ndim) <= axis < 0:
         raise ArrayValueError(f"vecdot: axis must be negative and one of both arrays, got {axis}")
@@ -81,7 +88,14 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def matrix_transpose(x, /):
-    """The last two axes change places."""
+    """The last two axes change places.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.matrix_transpose(xp.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     if x.ndim < 2:
         raise ArrayValueError(f"matrix_transpose: at least two axes are needed, got shape {x.shape}")
     return _np.swapaxes(x, -1, -2)

@@ -211,7 +211,7 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
     >>> source = pathlib.Path(folder.name, "data.txt")
     >>> size = source.write_text("1 2 3")
     >>> path = gluon.utils.download(source.as_uri(), path=os.path.join(folder.name, "copy.txt"))
-    >>> open(path).read()
+    >>> pathlib.Path(path).read_text()
     '1 2 3'
     """
     assert retries >= 0, f"download: retries must be at least 0, got {retries}"

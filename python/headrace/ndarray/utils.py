@@ -80,7 +80,8 @@ def load_frombuffer(buf):
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = os.path.join(folder, "net.params")
     ...     nd.save(path, [nd.array([1, 2])])
-    ...     content = open(path, "rb").read()
+    ...     with open(path, "rb") as file:
+    ...         content = file.read()
     >>> nd.load_frombuffer(content)
     [
     [1. 2.]

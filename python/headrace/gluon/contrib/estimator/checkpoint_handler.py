@@ -28,8 +28,10 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     Examples
     --------
+    >>> import tempfile
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.CheckpointHandler("checkpoints", epoch_period=5, max_checkpoints=3)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> handler = estimator.CheckpointHandler(folder.name, epoch_period=5, max_checkpoints=3)
     >>> isinstance(handler, estimator.EpochEnd)
     True
     """

@@ -44,5 +44,11 @@ def alexnet(pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
     """AlexNet; `kwargs` go to AlexNet.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.alexnet(classes=10)
+    >>> len(net.features), net.output
+    (13, Dense(None -> 10, linear))
     """
     return load_pretrained(AlexNet(**kwargs), pretrained, "alexnet", ctx, root)

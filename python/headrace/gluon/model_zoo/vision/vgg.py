@@ -73,6 +73,12 @@ def get_vgg(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs)
 
     KeyError: another number of layers. FileNotFoundError: `pretrained`, and there is no file of parameters in
     `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_vgg(11, classes=10)
+    >>> sum(isinstance(layer, nn.Conv2D) for layer in net.features), net.output
+    (8, Dense(None -> 10, linear))
     """
     net = VGG(_CONVOLUTIONS[num_layers], [64, 128, 256, 512, 512], **kwargs)
     name = f"vgg{num_layers}" + ("_bn" if kwargs.get("batch_norm") else "")

@@ -1,0 +1,166 @@
+"""Examples of members that have none in a docstring: those written in C++, whose docstrings are compiled, and
+functions of the array API, which have those of the np functions that they are.
+"""
+
+import contextlib
+import doctest
+import functools
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import headrace
+from headrace import autograd, gluon, init, metric, nd, np, npx, sym
+from headrace.numpy.host import FROM_NUMPY
+
+from . import operators
+from .examples import example_of, own_paths
+
+# What examples find there: modules.INTRODUCTION says so.
+NAMES = {
+    "mx": headrace,
+    "autograd": autograd,
+    "gluon": gluon,
+    "init": init,
+    "metric": metric,
+    "nd": nd,
+    "nn": gluon.nn,
+    "np": np,
+    "npx": npx,
+    "sym": sym,
+}
+
+_SQUARES = ["x = nd.array([1, 2, 3])", "x.attach_grad()", "with autograd.record():", "    y = x * x"]
+
+
+def _recorded(name: str, *lines: str) -> list[str]:
+    """Lines that bring a name into the profiler's table."""
+    domain = "domain = mx.profiler.Domain('training')"
+    looked_up = ["mx.profiler.stop()", f"'{name}' in mx.profiler.dumps()"]
+    return [domain, "mx.profiler.start()", *lines, *looked_up]
+
+
+# Lines by member; what they show is computed.
+OF_CORE = {
+    "headrace.autograd.record": [*_SQUARES, "y.backward()", "x.grad"],
+    "headrace.autograd.pause": [
+        *_SQUARES,
+        "    with autograd.pause():",
+        "        largest = y.max()  # counts as a constant",
+        "    loss = (y / largest).sum()",
+        "loss.backward()",
+        "x.grad",
+    ],
+    "headrace.autograd.train_mode": [
+        "with autograd.train_mode():",
+        "    dropped = nd.Dropout(nd.ones((100,)), p=0.5)",
+        "sorted(set(dropped.asnumpy().tolist()))",
+    ],
+    "headrace.autograd.predict_mode": [
+        "with autograd.record(), autograd.predict_mode():",
+        "    kept = nd.Dropout(nd.ones((3,)), p=0.5)",
+        "kept",
+    ],
+    "headrace.hardware.Measurement": [
+        "from headrace import hardware",
+        "[measured] = hardware.measure(['mutex'], quick=True)",
+        "measured.name, measured.unit, measured.why_not",
+    ],
+    "headrace.plan.Plan": [
+        "plan = mx.plan.make('pcie4', '160MB', 'ring')",
+        "plan.strategy, plan.bytes, plan.devices",
+    ],
+    "headrace.plan.Simulation": [
+        "plan = mx.plan.make('pcie4', '160MB', 'central')",
+        "round(plan.simulate().seconds * 1e3, 1)  # milliseconds",
+    ],
+    "headrace.plan.Topology": ["mx.plan.load('pcie4').default_devices"],
+    "headrace.profiler.Counter": _recorded(
+        "images",
+        "images = mx.profiler.Counter(domain, 'images', value=0)",
+        "images.increment(32)",
+    ),
+    "headrace.profiler.Domain": [
+        "domain = mx.profiler.Domain('training')",
+        "task = domain.new_task('loading')",
+        "domain.name, task.name",
+    ],
+    "headrace.profiler.Event": _recorded(
+        "reading", "event = mx.profiler.Event('reading')", "event.start()", "event.stop()"
+    )[1:],
+    "headrace.profiler.Frame": _recorded(
+        "batch", "frame = mx.profiler.Frame(domain, 'batch')", "frame.start()", "frame.stop()"
+    ),
+    "headrace.profiler.Marker": [
+        "import pathlib, tempfile",
+        "folder = tempfile.TemporaryDirectory()",
+        "path = pathlib.Path(folder.name, 'profile.json')",
+        "mx.profiler.set_config(filename=str(path))",
+        "mx.profiler.start()",
+        "mx.profiler.Marker(mx.profiler.Domain('training'), 'saved').mark('process')",
+        "mx.profiler.dump()",
+        "'saved' in path.read_text()",
+        "mx.profiler.set_config()",
+    ],
+    "headrace.profiler.Task": _recorded(
+        "loading", "task = mx.profiler.Task(domain, 'loading')", "task.start()", "task.stop()"
+    ),
+}
+
+
+def session(lines: Sequence[str]) -> str:
+    """A session of Python: the lines, which run, with what they show.
+
+    Raises what a line raises.
+    """
+    prompts = [f"{'...' if line.startswith(' ') else '>>>'} {line}" for line in lines]
+    names, parts = dict(NAMES), []
+    for example in doctest.DocTestParser().get_examples("\n".join(prompts) + "\n"):
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            exec(compile(example.source, "<example>", "single"), names)
+        first, *more = example.source.splitlines()
+        parts += [f">>> {first}", *(f"... {line}" for line in more)]
+        parts += [line for line in shown.getvalue().splitlines() if line.strip()]
+    return "\n".join(parts)
+
+
+@functools.cache
+def example(path: str, value: Any) -> str:
+    """A session for a member without an example of its own; empty: there is nothing to derive it from."""
+    if lines := OF_CORE.get(path):
+        return session(lines)
+    if path.startswith("headrace.array_api."):
+        return _of_array_api(value)
+    return ""
+
+
+def _of_array_api(function: Any) -> str:
+    """The example of the np function that the docstring names, or that has the same name, with this one.
+
+    Empty where the two are called in different ways.
+    """
+    name = function.__name__
+    named = re.match(r"`np\.(\w+)`", function.__doc__)
+    older = getattr(np, named[1] if named else name, None)
+    called, lines = _np_example(older)
+    call = re.compile(rf"\bn[dp]\.{called}\(")
+    if not any(map(call.search, lines)):
+        return ""
+    lines = [re.sub(r"\bnd\.", "np.", call.sub(f"xp.{name}(", line)) for line in lines]
+    try:
+        return session(["from headrace import array_api as xp", *lines])
+    except TypeError:
+        return ""
+
+
+def _np_example(function: Any) -> tuple[str, list[str]]:
+    """The name that a function has in its example, and the example's lines."""
+    if hasattr(function, "op_name"):
+        [op] = [op for op in operators.public_operators() if op["name"] == function.op_name]
+        return own_paths(op)[0].rpartition(".")[2], example_of(op).lines
+    text = (getattr(function, "__doc__", None) or "").partition(FROM_NUMPY)[0]
+    examples = doctest.DocTestParser().get_examples(text)
+    lines = [line for one in examples for line in one.source.splitlines()]
+    return getattr(function, "__name__", ""), lines
