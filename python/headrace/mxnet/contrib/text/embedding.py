@@ -33,9 +33,9 @@ def register(embedding_cls):
     --------
     >>> from headrace.mxnet.contrib.text import embedding
     >>> @embedding.register
-    ... class Mine(embedding.CustomEmbedding):
+    ... class Towns(embedding.CustomEmbedding):
     ...     pass
-    >>> "mine" in embedding.get_pretrained_file_names()
+    >>> "towns" in embedding.get_pretrained_file_names()
     True
     """
     return _register(embedding_cls)
