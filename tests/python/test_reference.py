@@ -111,6 +111,14 @@ def test_every_operator_is_on_a_page():
         assert all(f"headrace.{path}(" in text for path in own_paths(op) if path.split(".")[0] not in METHODS)
 
 
+def test_functions_in_cpp_say_what_they_take():
+    (load,) = [one for one in MEMBERS if one.path == "headrace.plan.load"]
+    (plan,) = [one for one in MEMBERS if one.path == "headrace.plan.Plan"]
+    assert modules.signature(load.value) == "(preset_or_file)"
+    assert modules.docstring(load.value).startswith("A topology from the name of a preset or of a file.")
+    assert "{py:method} scratch_bytes(device)" in modules.class_text(plan)
+
+
 def test_examples_show_what_was_computed():
     (op,) = [op for op in OPERATORS if op["name"] == "dot"]
     example = example_of(op)

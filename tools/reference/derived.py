@@ -12,9 +12,9 @@ from typing import Any
 
 import headrace
 from headrace import autograd, gluon, init, metric, nd, np, npx, sym
+from headrace._catalogue import operator_descriptions
 from headrace.numpy.host import FROM_NUMPY
 
-from . import operators
 from .examples import example_of, own_paths
 
 # What examples find there: modules.INTRODUCTION says so.
@@ -52,6 +52,23 @@ OF_CORE = {
         "loss.backward()",
         "x.grad",
     ],
+    "headrace.autograd.is_recording": [
+        "with autograd.record():",
+        "    print(autograd.is_recording())",
+        "autograd.is_recording()",
+    ],
+    "headrace.autograd.is_training": [
+        "with autograd.record(train_mode=False):",
+        "    print(autograd.is_training())",
+    ],
+    "headrace.autograd.set_recording": [
+        "before = autograd.set_recording(True)",
+        "autograd.is_recording(), autograd.set_recording(before)",
+    ],
+    "headrace.autograd.set_training": [
+        "before = autograd.set_training(True)",
+        "autograd.is_training(), autograd.set_training(before)",
+    ],
     "headrace.autograd.train_mode": [
         "with autograd.train_mode():",
         "    dropped = nd.Dropout(nd.ones((100,)), p=0.5)",
@@ -61,6 +78,23 @@ OF_CORE = {
         "with autograd.record(), autograd.predict_mode():",
         "    kept = nd.Dropout(nd.ones((3,)), p=0.5)",
         "kept",
+    ],
+    "headrace.engine.memory_stats": ["sorted(mx.engine.memory_stats(type=1, id=0))  # of the host"],
+    "headrace.engine.waitall": [
+        "y = nd.dot(nd.ones((100, 100)), nd.ones((100, 100)))  # goes on behind the program",
+        "mx.engine.waitall()",
+        "y[0, 0].asscalar().item()",
+    ],
+    "headrace.engine.worker_count": ["mx.engine.worker_count() >= 1"],
+    "headrace.hardware.book": ["from headrace import hardware", "hardware.book()[0]"],
+    "headrace.hardware.descriptions": [
+        "from headrace import hardware",
+        "[one['name'] for one in hardware.descriptions() if one['subject'] == 'caches'][:3]",
+    ],
+    "headrace.hardware.table": [
+        "from headrace import hardware",
+        "measured = hardware.measure(['mutex'], quick=True)",
+        "'mutex' in hardware.table(measured).lower()",
     ],
     "headrace.hardware.Measurement": [
         "from headrace import hardware",
@@ -75,6 +109,9 @@ OF_CORE = {
         "plan = mx.plan.make('pcie4', '160MB', 'central')",
         "round(plan.simulate().seconds * 1e3, 1)  # milliseconds",
     ],
+    "headrace.plan.load": ["mx.plan.load('pcie4').default_devices"],
+    "headrace.plan.presets": ["sorted(mx.plan.presets())"],
+    "headrace.plan.strategies": ["sorted(mx.plan.strategies())"],
     "headrace.plan.Topology": ["mx.plan.load('pcie4').default_devices"],
     "headrace.profiler.Counter": _recorded(
         "images",
@@ -158,7 +195,7 @@ def _of_array_api(function: Any) -> str:
 def _np_example(function: Any) -> tuple[str, list[str]]:
     """The name that a function has in its example, and the example's lines."""
     if hasattr(function, "op_name"):
-        [op] = [op for op in operators.public_operators() if op["name"] == function.op_name]
+        op = operator_descriptions()[function.op_name]
         return own_paths(op)[0].rpartition(".")[2], example_of(op).lines
     text = (getattr(function, "__doc__", None) or "").partition(FROM_NUMPY)[0]
     examples = doctest.DocTestParser().get_examples(text)

@@ -67,14 +67,16 @@ def members() -> list[Member]:
     for module in public_modules():
         for name in getattr(module, "__all__", public_names(module)):
             value = getattr(module, name)
-            if _is_documented(value) and name == value.__name__ and not name.startswith("_"):
+            is_own_name = hasattr(value, "__nb_signature__") or name == getattr(value, "__name__", "")
+            if is_own_name and _is_documented(value) and not name.startswith("_"):
                 member = Member(module.__name__, name, value)
                 homes[id(value)] = min(homes.get(id(value), member), member, key=_distance)
     return sorted(homes.values(), key=lambda one: (one.module, inspect.isfunction(one.value), one.name))
 
 
 def _is_documented(value: Any) -> bool:
-    if not (inspect.isclass(value) or inspect.isroutine(value)) or hasattr(value, "op_name"):
+    is_routine = inspect.isroutine(value) or hasattr(value, "__nb_signature__")
+    if not (inspect.isclass(value) or is_routine) or hasattr(value, "op_name"):
         return False
     return (getattr(value, "__module__", None) or "").startswith("headrace")
 
@@ -123,6 +125,8 @@ def section(member: Member) -> str:
 def docstring(value: Any) -> str:
     """What is said of a class or function itself: nothing of a base class, nor NumPy's text below ours."""
     found = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
+    if overloads := getattr(value, "__nb_signature__", None):
+        found = "\n\n".join(text for _, text, _ in overloads if text)
     return inspect.cleandoc(found or "").partition(FROM_NUMPY)[0]
 
 
@@ -178,7 +182,7 @@ def _is_method(value: Any) -> bool:
 
 
 def _attribute_text(name: str, value: Any) -> str:
-    doc = prose.markdown(inspect.cleandoc(value.__doc__))
+    doc = prose.markdown(docstring(value))
     if isinstance(value, (classmethod, staticmethod)):
         arguments = signature(value.__func__, skip=isinstance(value, classmethod))
         return f"````{{py:method}} {name}{arguments}\n:{type(value).__name__}:\n\n{doc}\n````"
