@@ -119,6 +119,15 @@ def test_functions_in_cpp_say_what_they_take():
     assert "{py:method} scratch_bytes(device)" in modules.class_text(plan)
 
 
+def test_functions_of_symbols_have_examples_with_symbols():
+    (append,) = [one for one in MEMBERS if one.path == "headrace.sym.numpy.append"]
+    text = modules.description(append)
+    assert ">>> sym.np.append(a, b, axis=0).eval(a=np.array([[1, 2]]), b=np.array([[3, 4]]))[0]" in text
+    assert text.count("Examples\n") == 1 and " np.append(" not in text
+    of_symbols = [one for one in MEMBERS if one.module in ("headrace.symbol.numpy", "headrace.symbol.random")]
+    assert sum(".eval(" in modules.description(one) for one in of_symbols) > 30
+
+
 def test_examples_show_what_was_computed():
     (op,) = [op for op in OPERATORS if op["name"] == "dot"]
     example = example_of(op)

@@ -1,7 +1,8 @@
-"""Examples of members that have none in a docstring: those written in C++, whose docstrings are compiled, and
-functions of the array API, which have those of the np functions that they are.
+"""Examples that are no part of docstrings: of what is written in C++, whose docstrings are compiled, and of
+functions that are those of other modules: those of the array API and of symbols.
 """
 
+import ast
 import contextlib
 import doctest
 import functools
@@ -32,6 +33,13 @@ NAMES = {
 }
 
 _SQUARES = ["x = nd.array([1, 2, 3])", "x.attach_grad()", "with autograd.record():", "    y = x * x"]
+
+# Of packages with functions of symbols that are those of arrays: how these are called, and the former.
+_OLDER_OF_SYMBOLS = {
+    "sym.numpy": ("np", "sym.np"),
+    "sym.random": ("nd.random", "sym.random"),
+    "sym.contrib": ("nd.contrib", "sym.contrib"),
+}
 
 
 def _recorded(name: str, *lines: str) -> list[str]:
@@ -165,11 +173,13 @@ def session(lines: Sequence[str]) -> str:
 
 @functools.cache
 def example(path: str, value: Any) -> str:
-    """A session for a member without an example of its own; empty: there is nothing to derive it from."""
+    """A session that is better for a member than its docstring; empty: there is nothing to derive it from."""
     if lines := OF_CORE.get(path):
         return session(lines)
-    if path.startswith("headrace.array_api."):
+    if path.startswith("headrace.array_api.") and ">>> " not in value.__doc__:
         return _of_array_api(value)
+    if path.startswith("headrace.sym.") and hasattr(value, "__wrapped__"):
+        return _of_symbols(path.removeprefix("headrace."), value)
     return ""
 
 
@@ -201,3 +211,67 @@ def _np_example(function: Any) -> tuple[str, list[str]]:
     examples = doctest.DocTestParser().get_examples(text)
     lines = [line for one in examples for line in one.source.splitlines()]
     return getattr(function, "__name__", ""), lines
+
+
+def _of_symbols(path: str, function: Any) -> str:
+    """The example of a function of arrays, as one of the symbols that it is here.
+
+    Empty where it shows something else then.
+    """
+    package, _, name = path.rpartition(".")
+    older, newer = _OLDER_OF_SYMBOLS[package]
+    calls = _Calls(f"{older}.{name}", f"{newer}.{name}", dict(NAMES))
+    lines = []
+    examples = doctest.DocTestParser().get_examples(function.__doc__)
+    for one in examples:
+        changed, declared = calls.changed(one.source)
+        lines += [line for line in [*declared, *changed] if line not in lines or line in changed]
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(one.source, "<example>", "single"), calls.scope)
+    try:
+        headrace.random.seed(0)
+        shown = session(lines)
+    except (TypeError, AttributeError, ValueError, headrace.MXNetError):
+        return ""
+    wanted = [line for one in examples for line in one.want.splitlines()]
+    return (
+        shown if [line for line in shown.splitlines() if line[:4] not in (">>> ", "... ")] == wanted else ""
+    )
+
+
+class _Calls(ast.NodeTransformer):
+    """Calls of a function of arrays become calls of one of symbols, with the arrays where it is evaluated."""
+
+    def __init__(self, older: str, newer: str, scope: dict[str, Any]) -> None:
+        self._older, self._newer, self.scope = older, newer, scope
+        self._inputs: list[str] = []
+
+    def changed(self, source: str) -> tuple[list[str], list[str]]:
+        """The lines with other calls, and those that declare the variables in them."""
+        self._inputs = []
+        tree = self.visit(ast.parse(source))
+        if self._newer not in ast.unparse(tree):
+            return source.splitlines(), []
+        [statement] = tree.body
+        is_tuple = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Tuple)
+        text = ", ".join(map(ast.unparse, statement.value.elts)) if is_tuple else ast.unparse(statement)
+        return text.splitlines(), [f"{name} = sym.var('{name}').as_np_ndarray()" for name in self._inputs]
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if ast.unparse(node.func) != self._older:
+            return self.generic_visit(node)
+        given: dict[str, ast.expr] = {}
+        arguments = [self._symbol(one, given) for one in node.args]
+        arguments += [f"{one.arg}={self._symbol(one.value, given)}" for one in node.keywords]
+        values = ", ".join(f"{name}={ast.unparse(array)}" for name, array in given.items())
+        call = f"{self._newer}({', '.join(arguments)}).eval({values})[0]"
+        return ast.parse(call, mode="eval").body
+
+    def _symbol(self, argument: ast.expr, given: dict[str, ast.expr]) -> str:
+        """The text of an argument; of an array that of a variable, which is `given` the array."""
+        if not isinstance(eval(ast.unparse(argument), self.scope), np.ndarray):
+            return ast.unparse(argument)
+        name = f"{argument.id}_" if isinstance(argument, ast.Name) else "abcd"[len(given)]
+        self._inputs += [name] if name not in self._inputs else []
+        given[name] = argument
+        return name

@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import pkgutil
+import re
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -24,6 +25,8 @@ SHORT = {
     "headrace.numpy_extension": "headrace.npx",
     "headrace.symbol": "headrace.sym",
 }
+
+EXAMPLES = "\n\nExamples\n--------\n"
 
 
 class Member(NamedTuple):
@@ -52,11 +55,15 @@ def _is_library(found: pkgutil.ModuleInfo) -> bool:
 
 
 def public_modules() -> Iterator[types.ModuleType]:
-    """Rooms, packages, and what MXNet shows as modules; without modules that begin with an underscore."""
+    """Rooms, packages, what these list in `__all__`, and what MXNet shows as modules; without modules that
+    begin with an underscore.
+    """
     for found in pkgutil.walk_packages(headrace.__path__, "headrace."):
         _, *parts = found.name.split(".")
         of_mxnet = parts[1:] if parts[0] == "mxnet" else parts
         is_shown = len(parts) == 1 or found.ispkg or names_of(".".join(["mxnet", *of_mxnet]))
+        package = importlib.import_module(found.name.rpartition(".")[0])
+        is_shown = is_shown or parts[-1] in getattr(package, "__all__", ())
         if is_shown and not any(part.startswith("_") for part in parts) and not _is_library(found):
             yield importlib.import_module(found.name)
 
@@ -123,18 +130,25 @@ def section(member: Member) -> str:
 
 
 def docstring(value: Any) -> str:
-    """What is said of a class or function itself: nothing of a base class, nor NumPy's text below ours."""
+    """What is said of a class or function itself: nothing of a base class, and of NumPy's text below ours its
+    first paragraph.
+    """
     found = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
     if overloads := getattr(value, "__nb_signature__", None):
         found = "\n\n".join(text for _, text, _ in overloads if text)
-    return inspect.cleandoc(found or "").partition(FROM_NUMPY)[0]
+    own, _, of_numpy = inspect.cleandoc(found or "").partition(FROM_NUMPY)
+    if not of_numpy:
+        return own
+    summary = next(one for one in of_numpy.split("\n\n") if not re.match(r"\s*\w+\(", one))
+    head, _, rest = own.partition("\n\n")
+    return f"{head}\n\n{' '.join(summary.split())}\n\n{rest}"
 
 
 def description(member: Member) -> str:
-    """The docstring of a class or function, with an example: its own, or one that is derived."""
+    """The docstring of a class or function, with a derived example where there is one."""
     text = docstring(member.value)
-    made = "" if ">>> " in text else derived.example(member.path, member.value)
-    return f"{text}\n\nExamples\n--------\n{made}" if made else text
+    made = derived.example(member.path, member.value)
+    return f"{text.partition(EXAMPLES)[0]}{EXAMPLES}{made}" if made else text
 
 
 def function_text(member: Member) -> str:
