@@ -90,7 +90,7 @@ def set_np(shape=True, array=True, dtype=False):
 
 
 def reset_np():
-    """Back to legacy semantics.
+    """Back to MXNet's legacy semantics in this thread: nd arrays, and shapes in which 0 is unknown.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def use_np_array(func):
 
 
 def use_np(func):
-    """Decorates a function or class to run with NumPy semantics.
+    """Decorates a function or class to run with NumPy semantics: np shapes and np arrays.
 
     Examples
     --------

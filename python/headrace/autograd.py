@@ -82,7 +82,7 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     """Computes the gradients of ``heads`` with respect to all variables they were recorded from.
 
     ``head_grads``: one array per head, or None for ones. Without ``retain_graph`` the recorded graph is
-    freed.
+    freed. MXNetError: nothing was recorded for a head.
 
     Examples
     --------
@@ -104,7 +104,8 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
     """Returns the gradients of ``heads`` with respect to ``variables`` as a list of new arrays.
 
-    With ``create_graph`` the results can be differentiated again.
+    With ``create_graph`` the results can be differentiated again. MXNetError: nothing was recorded for a
+    head. AssertionError: no variables.
 
     Examples
     --------

@@ -110,7 +110,7 @@ def _set_current(context):
 
 
 def cpu(device_id=0):
-    """The host's memory and cores. All ids are the same memory.
+    """A Context: the host's memory and cores. All ids are the same memory.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def cpu_pinned(device_id=0):
 
 
 def cpu_shared(device_id=0):
-    """Host memory that several processes see.
+    """A Context: host memory that several processes see.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def cpu_shared(device_id=0):
 
 
 def gpu(device_id=0):
-    """The GPU with this number.
+    """A Context: the GPU with this number. MXNetError, when an array is made there: there is no such GPU.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def gpu(device_id=0):
 
 
 def num_gpus():
-    """Number of GPUs that can be used.
+    """Number of GPUs that can be used, simulated ones (`headrace.sim`) among them.
 
     Examples
     --------

@@ -206,6 +206,8 @@ def all_gather(array, name=""):
 def broadcast(array, root=0, name=""):
     """A copy of what rank `root` has; the others give an array of its shape and dtype.
 
+    ValueError: there is no such rank.
+
     Examples
     --------
     >>> mx.distributed.broadcast(nd.array([1, 2]), root=0)

@@ -245,7 +245,9 @@ _HEADER = struct.Struct("<IfQQ")
 
 
 def pack(header, s):
-    """A record of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence.
+    """A record, bytes, of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence.
+
+    TypeError: `s` is no bytes.
 
     Examples
     --------

@@ -58,7 +58,9 @@ def get_register_func(base_class, nickname):
         registry[name] = klass
         return klass
 
-    register.__doc__ = f"Makes a {nickname} class known to `create`, by default under its own name."
+    register.__doc__ = (
+        f"Lets `create` find the {nickname} class under `name`, by default its own; gives it back."
+    )
     return register
 
 
@@ -86,7 +88,7 @@ def get_alias_func(base_class, nickname):
 
         return register_all
 
-    alias.__doc__ = f"A class decorator that makes a {nickname} class known under other names."
+    alias.__doc__ = f"A class decorator that lets `create` find the {nickname} class under other names, too."
     return alias
 
 

@@ -31,7 +31,7 @@ def getenv(name):
 
 
 def setenv(name, value):
-    """Sets an environment variable, or removes it when ``value`` is None.
+    """Sets an environment variable, or removes it when ``value`` is None. TypeError: it is no str.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def setenv(name, value):
 
 
 def get_gpu_count():
-    """Number of GPUs that can be used.
+    """Number of GPUs that can be used, as `context.num_gpus`.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def get_gpu_count():
 
 
 def get_gpu_memory(gpu_dev_id):
-    """(free, total) bytes of a GPU.
+    """(free, total) bytes of a GPU, as `context.gpu_memory_info`. MXNetError: there is no such GPU.
 
     Examples
     --------

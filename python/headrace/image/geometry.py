@@ -54,6 +54,8 @@ def _get_interp_method(interp, sizes=()):
 def scale_down(src_size, size):
     """A size (width, height) that fits into `src_size`: made smaller in proportion where it does not.
 
+    Gives whole numbers.
+
     Examples
     --------
     >>> mx.image.scale_down((640, 480), (720, 120)), mx.image.scale_down((640, 480), (64, 48))

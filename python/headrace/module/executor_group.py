@@ -11,7 +11,7 @@ __all__ = ["ExecutorGroup", "groups_of", "join"]
 
 
 def join(parts, axis):
-    """One array of several along an axis.
+    """One array of several along an axis; a single one is given back as it is.
 
     Examples
     --------

@@ -303,7 +303,7 @@ def array(source_array, ctx=None, dtype=None):
     """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
 
     ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray,
-    as in ``sparse.array``.
+    as in ``sparse.array``. TypeError: the sequence is ragged, or holds other things than numbers.
 
     Examples
     --------
@@ -362,7 +362,9 @@ def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
 
 
 def empty(shape, ctx=None, dtype=None, stype=None):
-    """An NDArray whose values are undefined; sparse ones of another `stype` than 'default' are zeros.
+    """An NDArray of a shape, whose values are undefined; float32 unless ``dtype`` says otherwise.
+
+    Sparse ones of another `stype` than 'default' are zeros. ValueError: an extent is negative.
 
     Examples
     --------
@@ -376,7 +378,7 @@ def empty(shape, ctx=None, dtype=None, stype=None):
 
 
 def power(base, exp, **kwargs):
-    """``base`` to the power ``exp``, element by element; either may be a number.
+    """``base`` to the power ``exp``, element by element; either may be a number, arrays broadcast.
 
     Examples
     --------
@@ -436,7 +438,9 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
 
 
 def from_dlpack(dlpack):
-    """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``.
+    """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``: nothing is copied.
+
+    TypeError: it is neither.
 
     Examples
     --------
@@ -480,6 +484,8 @@ def to_dlpack_for_write(data):
 def concatenate(arrays, axis=0, always_copy=True):
     """Arrays joined along an axis; a single array is returned as it is when ``always_copy`` is False.
 
+    ValueError: there are no arrays, or other extents than that of the axis differ. MXNetError: dtypes differ.
+
     Examples
     --------
     >>> nd.concatenate([nd.ones((2, 3)), nd.zeros((1, 3))]).shape
@@ -493,6 +499,8 @@ def concatenate(arrays, axis=0, always_copy=True):
 
 def moveaxis(tensor, source, destination):
     """The array with axes moved to new positions, the others in order.
+
+    ValueError: an axis is out of range, or there are not as many sources as destinations.
 
     Examples
     --------
@@ -524,7 +532,9 @@ def _moved_axes(ndim, source, destination):
 
 
 def onehot_encode(indices, out):
-    """Writes the one-hot rows of ``indices`` into ``out`` (n, depth), which is returned.
+    """Writes the one-hot rows of ``indices`` (n,) into ``out`` (n, depth), which is returned.
+
+    The row of an index that is not in [0, depth) is zero.
 
     Examples
     --------

@@ -107,7 +107,8 @@ def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
 
 
 def randn(*shape, loc=0, scale=1, **kwargs):
-    """Samples of the normal distribution in the given shape; ``dtype`` and ``ctx`` as in normal.
+    """Samples of the normal distribution in the given shape, (1,) without one; ``dtype`` and ``ctx`` as in
+    `normal`.
 
     Examples
     --------
@@ -133,6 +134,8 @@ def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
 def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
     """Samples of the gamma distribution with shape ``alpha`` and scale ``beta``.
 
+    They are float32 unless ``dtype`` says otherwise. ValueError: one of them, a number, is not positive.
+
     Examples
     --------
     >>> samples = nd.random.gamma(alpha=3, beta=2, shape=(10000,))
@@ -143,7 +146,10 @@ def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **kwargs)
 
 
 def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **kwargs):
-    """Samples of the Poisson distribution with mean ``lam``, as floats.
+    """Samples of the Poisson distribution with mean ``lam``, as floats: float32 unless ``dtype`` says
+    otherwise.
+
+    ValueError: the mean, a number, is negative.
 
     Examples
     --------
@@ -201,6 +207,8 @@ def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **kwargs):
 
 def bernoulli(prob=0.5, shape=None, dtype=None, ctx=None, out=None):
     """Zeros and ones, ones with probability ``prob``; float32 unless ``dtype`` says otherwise.
+
+    ValueError: the probability is outside [0, 1].
 
     Examples
     --------

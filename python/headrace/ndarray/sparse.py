@@ -413,7 +413,8 @@ def array(source_array, ctx=None, dtype=None):
 
 
 def add(lhs, rhs):
-    """`lhs + rhs`; arrays of one storage type give that, others a dense array.
+    """`lhs + rhs`; arrays of one storage type give that, others a dense array. ValueError: the shapes do not
+    broadcast together.
 
     Examples
     --------
@@ -428,7 +429,7 @@ def add(lhs, rhs):
 
 
 def subtract(lhs, rhs):
-    """`lhs - rhs`; see `add`.
+    """`lhs - rhs`; storage types and errors as of `add`.
 
     Examples
     --------
@@ -440,7 +441,7 @@ def subtract(lhs, rhs):
 
 
 def multiply(lhs, rhs):
-    """`lhs * rhs`; see `add`.
+    """`lhs * rhs`, element by element; storage types and errors as of `add`.
 
     Examples
     --------
@@ -453,7 +454,7 @@ def multiply(lhs, rhs):
 
 
 def divide(lhs, rhs):
-    """`lhs / rhs`, which is dense unless `rhs` is a number.
+    """`lhs / rhs`, element by element, which is dense unless `rhs` is a number.
 
     Examples
     --------

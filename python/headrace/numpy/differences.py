@@ -96,7 +96,7 @@ def polyval(p, x):
 
 
 def msort(a):
-    """A copy of ``a`` sorted along its first axis.
+    """A copy of ``a`` sorted along its first axis. ValueError: it has no axis.
 
     Examples
     --------
@@ -153,6 +153,7 @@ def insert(arr, obj, values, axis=None):
     """The array with ``values`` before the places ``obj`` along an axis; see `delete`.
 
     ``values`` are a number, or an array that broadcasts to what goes in; they take the dtype of ``arr``.
+    IndexError: a place is out of bounds.
 
     Examples
     --------

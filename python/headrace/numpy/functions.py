@@ -73,7 +73,7 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 
 def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Zeros, as ``full_like``.
+    """Zeros in the shape of ``a``, and its dtype and device where none are given; see `full_like`.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
 
 
 def ones_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Ones, as ``full_like``.
+    """Ones in the shape of ``a``, and its dtype and device where none are given; see `full_like`.
 
     Examples
     --------
@@ -126,6 +126,8 @@ def _with_axes(count, arrays):
 def atleast_1d(*arys):
     """Views of the arrays or symbols with at least one axis: one, or a list.
 
+    A number becomes an array of shape (1,).
+
     Examples
     --------
     >>> np.atleast_1d(np.array(3)), np.atleast_1d(np.zeros((2, 2))).shape
@@ -137,6 +139,8 @@ def atleast_1d(*arys):
 def atleast_2d(*arys):
     """Views of the arrays or symbols with at least two axes: one, or a list.
 
+    Shape (n,) becomes (1, n).
+
     Examples
     --------
     >>> np.atleast_2d(np.array([1, 2])).shape
@@ -147,6 +151,8 @@ def atleast_2d(*arys):
 
 def atleast_3d(*arys):
     """Views of the arrays or symbols with at least three axes: one, or a list.
+
+    Shape (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
 
     Examples
     --------

@@ -306,7 +306,14 @@ def _plain(values):
 
 
 def empty(shape, dtype=None, order="C", ctx=None):
-    """An np array whose values are undefined.
+    """An np array of a shape, whose values are undefined; float32 unless ``dtype`` says otherwise.
+
+    Raises
+    ------
+    NotImplementedError
+        For an ``order`` other than row-major, 'C'.
+    ValueError
+        For a negative extent.
 
     Examples
     --------

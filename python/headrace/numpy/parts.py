@@ -36,7 +36,7 @@ def split(ary, indices_or_sections, axis=0):
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """Like split; an integer need not divide the axis, the first parts are longer by one then.
+    """Like `split`; an integer need not divide the axis, the first parts are longer by one then.
 
     Examples
     --------
@@ -54,7 +54,9 @@ def _split_along(name, ary, indices_or_sections, axis, least):
 
 
 def hsplit(ary, indices_or_sections):
-    """Parts along the second axis, of a vector along its only one; see split.
+    """Parts along the second axis, of a vector along its only one; see `split`.
+
+    ValueError: the array has no axis, or the axis does not divide into equal parts.
 
     Examples
     --------
@@ -68,7 +70,9 @@ def hsplit(ary, indices_or_sections):
 
 
 def vsplit(ary, indices_or_sections):
-    """Parts along the first axis, of an array of at least two axes; see split.
+    """Parts along the first axis, of an array of at least two axes; see `split`.
+
+    ValueError: there are fewer, or the axis does not divide into equal parts.
 
     Examples
     --------
@@ -79,7 +83,9 @@ def vsplit(ary, indices_or_sections):
 
 
 def dsplit(ary, indices_or_sections):
-    """Parts along the third axis; see split.
+    """Parts along the third axis, of an array of at least three axes; see `split`.
+
+    ValueError: there are fewer, or the axis does not divide into equal parts.
 
     Examples
     --------
@@ -131,6 +137,13 @@ def pad(x, pad_width, mode="constant", **kwargs):
 
 def append(arr, values, axis=None):
     """``values`` joined to the end of ``arr`` along an axis, both flattened with axis=None.
+
+    Raises
+    ------
+    ValueError
+        For other extents than that of the axis, or numbers of axes, that differ.
+    MXNetError
+        For dtypes that differ.
 
     Examples
     --------

@@ -101,7 +101,8 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Samples whose logarithm is normal with the given mean and standard deviation.
+    """Samples whose logarithm is normal with the given mean and standard deviation. ValueError: ``sigma`` is
+    negative.
 
     Examples
     --------
@@ -295,7 +296,8 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
 
 
 def rand(*size, **kwargs):
-    """Samples of the uniform distribution on [0, 1) in the given shape.
+    """Samples of the uniform distribution on [0, 1) in the given shape; float32 unless ``dtype`` says
+    otherwise.
 
     Examples
     --------
@@ -307,7 +309,8 @@ def rand(*size, **kwargs):
 
 
 def randn(*size, **kwargs):
-    """Samples of the standard normal distribution in the given shape.
+    """Samples of the standard normal distribution in the given shape; float32 unless ``dtype`` says
+    otherwise.
 
     Examples
     --------
@@ -318,7 +321,7 @@ def randn(*size, **kwargs):
 
 
 def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
-    """Entries of ``a`` (or of ``range(a)``) chosen at random, with probabilities ``p`` when given.
+    """Entries of ``a`` (or of ``range(a)``, as int64) chosen at random, with probabilities ``p`` when given.
 
     Raises
     ------

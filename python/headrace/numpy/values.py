@@ -66,7 +66,7 @@ def shape(a):
 
 
 def ndim(a):
-    """Number of dimensions of an array or nested sequence.
+    """Number of dimensions of an array or nested sequence, an int.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def ndim(a):
 
 
 def size(a, axis=None):
-    """Number of elements, or the extent of one axis.
+    """Number of elements, or the extent of one axis, an int. IndexError: the axis is out of range.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def isscalar(element):
 
 
 def result_type(*arrays_and_dtypes):
-    """NumPy's common dtype of arrays and dtypes.
+    """The NumPy dtype that arrays and dtypes have in common, by NumPy's rules.
 
     Examples
     --------
@@ -227,9 +227,10 @@ def empty_like(prototype, dtype=None, order="C", subok=False, shape=None):
 
 
 def meshgrid(*xi, **kwargs):
-    """Coordinate matrices from coordinate vectors.
+    """Coordinate matrices from coordinate vectors: a list of arrays with an axis for each vector.
 
-    ``indexing``: 'xy' (default) or 'ij'; ``sparse`` and ``copy`` as in NumPy. Returns a list of arrays.
+    ``indexing``: 'xy' (default), where the first vector runs along the second axis, or 'ij'; ``sparse`` and
+    ``copy`` as in NumPy. ValueError: another ``indexing``.
 
     Examples
     --------
@@ -262,7 +263,9 @@ def meshgrid(*xi, **kwargs):
 
 
 def broadcast_arrays(*args):
-    """The arrays, each stretched to the shape that all of them have together.
+    """A list of the arrays, each stretched to the shape that all of them have together.
+
+    ValueError: the shapes do not fit.
 
     Examples
     --------
@@ -314,7 +317,7 @@ def trapz(y, x=None, dx=1.0, axis=-1):
 
 
 def in1d(ar1, ar2, assume_unique=False, invert=False):
-    """Whether each element of the flattened ``ar1`` is among ``ar2``.
+    """Whether each element of the flattened ``ar1`` is among ``ar2``: bool, of shape (ar1.size,).
 
     Examples
     --------

@@ -121,7 +121,7 @@ class Updater:
 
 
 def get_updater(optimizer):
-    """An Updater of `optimizer`.
+    """An Updater of `optimizer`: a function (index, gradient, weight) that changes the weight in place.
 
     Examples
     --------

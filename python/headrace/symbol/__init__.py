@@ -40,7 +40,7 @@ __all__ = [*symbol.__all__, *arithmetic.__all__, *sorted(_names), *_modules, "hi
 
 
 def zeros(shape, dtype=None, **kwargs):
-    """A symbol of zeros.
+    """A symbol of zeros in a shape; float32 unless `dtype` says otherwise.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def zeros(shape, dtype=None, **kwargs):
 
 
 def ones(shape, dtype=None, **kwargs):
-    """A symbol of ones.
+    """A symbol of ones in a shape; float32 unless `dtype` says otherwise.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def cumsum(a, axis=None, dtype=None, **kwargs):
 
 
 def full(shape, val, dtype=None, **kwargs):
-    """A symbol of one value.
+    """A symbol of `val` in all places of a shape; float32 unless `dtype` says otherwise.
 
     Examples
     --------
