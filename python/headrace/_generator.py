@@ -49,7 +49,7 @@ def set_generator(name):
 
 
 def generator():
-    """Name of the generator in use: 'philox' or 'mt19937'.
+    """Name of the process's generator: 'philox' or 'mt19937'; see `set_generator`.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def is_np_shape():
 
 
 def set_np_shape(active):
-    """Switches NumPy shape semantics; returns the previous setting.
+    """Switches NumPy shape semantics in this thread; returns the previous setting.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def _methods(target):
 
 
 def np_shape(active=True):
-    """A ``with`` block with NumPy shape semantics on or off.
+    """A ``with`` block with NumPy shape semantics on or off: whether () and 0 are a shape and an extent.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def np_shape(active=True):
 
 
 def np_array(active=True):
-    """A ``with`` block with NumPy array semantics on or off.
+    """A ``with`` block with NumPy array semantics on or off: whether Gluon gives np arrays.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def np_array(active=True):
 
 
 def use_np_shape(func):
-    """Decorates a function or class to run with NumPy shape semantics.
+    """Decorates a function or class to run with NumPy shape semantics; see `np_shape`.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def use_np_shape(func):
 
 
 def use_np_array(func):
-    """Decorates a function or class to run with NumPy array semantics.
+    """Decorates a function or class to run with NumPy array semantics; see `np_array`.
 
     Examples
     --------

@@ -26,7 +26,9 @@ BatchEndParam = collections.namedtuple(  # type: ignore[name-match]
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
-    """After every `period`-th epoch: `mod.save_checkpoint(prefix, epoch + 1)`.
+    """A callback for the end of epochs: after every `period`-th one `mod.save_checkpoint(prefix, epoch + 1)`.
+
+    With `save_optimizer_states` the states of the optimizer are saved, too.
 
     Examples
     --------
@@ -50,7 +52,8 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
 
 
 def do_checkpoint(prefix, period=1):
-    """After every `period`-th epoch: `model.save_checkpoint(prefix, epoch + 1, ...)`.
+    """A callback for the end of epochs: after every `period`-th one it calls
+    `model.save_checkpoint(prefix, epoch + 1, ...)`.
 
     Examples
     --------
@@ -72,7 +75,8 @@ def do_checkpoint(prefix, period=1):
 
 
 def log_train_metric(period, auto_reset=False):
-    """After every `period`-th batch: logs the metric, and resets its local values if `auto_reset`.
+    """A callback for the end of batches: after every `period`-th one it logs the metric, and resets its local
+    values if `auto_reset`.
 
     Examples
     --------

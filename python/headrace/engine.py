@@ -31,7 +31,7 @@ def set_bulk_size(size):
 
 @contextmanager
 def bulk(size):
-    """A block with another bulk size; see ``set_bulk_size``.
+    """A `with` block with another bulk size; see `set_bulk_size`.
 
     Examples
     --------

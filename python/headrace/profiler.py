@@ -184,7 +184,7 @@ def _finish(end):
 
 
 def start(profile_process="worker"):
-    """Begins a new recording.
+    """Begins a new recording; what was recorded before is dropped. `set_state('run')` is the same.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def start(profile_process="worker"):
 
 
 def stop(profile_process="worker"):
-    """Waits for the operations stated so far and ends the recording.
+    """Waits for the operations stated so far and ends the recording. `set_state('stop')` is the same.
 
     Examples
     --------
@@ -309,7 +309,7 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
 
 
 def scope(name="<unk>:", append_mode=True):
-    """A ``with`` block that is drawn in the lane of its thread, and gives its full name.
+    """A `with` block that is drawn in the lane of its thread, and gives its full name.
 
     Inside another scope the name goes behind that one's unless ``append_mode`` is false: ``'epoch 1:'`` and
     ``'forward:'`` make ``'epoch 1:forward:'``. A missing colon is added.

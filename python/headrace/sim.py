@@ -90,7 +90,7 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
 
 
 def options():
-    """A dict of what `configure` takes, as it is now.
+    """A dict of what `configure` takes, as it is now: gpus, topology, clock and memory, in bytes.
 
     Examples
     --------
@@ -119,7 +119,9 @@ def now():
 
 
 def advance(seconds):
-    """The program itself works for so long in virtual time: reads files, prepares data.
+    """The program itself works for so many seconds of virtual time: reads files, prepares data.
+
+    TypeError: no number. MXNetError: the clock is the real one.
 
     Examples
     --------

@@ -77,7 +77,7 @@ def get_gpu_memory(gpu_dev_id):
 
 
 def default_array(source, ctx=None, dtype=None):
-    """An np array in NumPy mode, an nd array otherwise.
+    """An np array in NumPy mode, an nd array otherwise, of what `nd.array` takes.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """So many numbers at equal distances.
+    """``num`` numbers at equal distances from start to stop, with stop or without it; float32 by default.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on a diagonal, zeros elsewhere.
+    """Ones on the k-th diagonal of n_rows rows and n_cols (None: as many) columns, zeros elsewhere.
 
     Examples
     --------
@@ -93,22 +93,22 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array whose elements are to be written."""
+    """An array of a shape whose elements are to be written; float32 unless ``dtype`` says otherwise."""
     return _np.empty(shape, dtype=dtype or float32, ctx=device)
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """Zeros."""
+    """Zeros in a shape; float32 unless ``dtype`` says otherwise."""
     return _np.zeros(shape, dtype=dtype or float32, ctx=device)
 
 
 def ones(shape, *, dtype=None, device=None):
-    """Ones."""
+    """Ones in a shape; float32 unless ``dtype`` says otherwise."""
     return _np.ones(shape, dtype=dtype or float32, ctx=device)
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """One number everywhere."""
+    """One number everywhere in a shape; without ``dtype`` int64 for an int, float32 for a float, or bool."""
     kind = dtype or default_dtype(fill_value)
     return _np.broadcast_to(_np.array(_numpy.asarray(fill_value, kind), dtype=kind, ctx=device), shape).copy()
 

@@ -100,7 +100,7 @@ globals().update({name: _of_two(name, older) for name, older in _TWO.items()})
 
 
 def positive(x, /):
-    """A copy."""
+    """A copy of the array."""
     return x.copy()
 
 
@@ -144,7 +144,9 @@ def clip(x, /, min=None, max=None):
 
 
 def where(condition, x1, x2, /):
-    """Elements of x1 where the condition holds, otherwise of x2.
+    """Elements of x1 where the condition holds, otherwise of x2, in the dtype that both have in common.
+
+    Shapes broadcast; one of the two may be a number.
 
     Examples
     --------

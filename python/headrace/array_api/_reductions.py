@@ -67,17 +67,17 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Whether all elements are true, over axes."""
+    """Whether all elements are true, over axes; None: over all of them. Gives bool."""
     return _np.all(x, axis=axis, keepdims=keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Whether one element is true, over axes."""
+    """Whether one element is true, over axes; None: over all of them. Gives bool."""
     return _np.any(x, axis=axis, keepdims=keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements are not zero, over axes."""
+    """How many elements are not zero, over axes: int64."""
     return sum((x != 0).astype("int64"), axis=axis, keepdims=keepdims)
 
 
@@ -89,12 +89,12 @@ def _place(compute, x, axis, keepdims):
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """Where the first of the largest elements is."""
+    """Where the first of the largest elements is along an axis, or in all of the flattened array: int64."""
     return _place(_np.argmax, x, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """Where the first of the smallest elements is."""
+    """Where the first of the smallest elements is along an axis, or in all of the flattened array: int64."""
     return _place(_np.argmin, x, axis, keepdims)
 
 
@@ -137,5 +137,5 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
-    """The n-th differences of neighbours."""
+    """The n-th differences of neighbours along an axis, whose extent becomes smaller by n."""
     return _np.diff(x, n=n, axis=axis, prepend=prepend, append=append)

@@ -28,12 +28,14 @@ __all__ = [
 
 
 def broadcast_arrays(*arrays):
-    """Each array in the shape that all have in common."""
+    """A list of the arrays, each in the shape that all have in common. ValueError: there is none."""
     return list(_np.broadcast_arrays(*arrays))
 
 
 def concat(arrays, /, *, axis=0):
-    """Arrays one after the other along an axis; None: their elements.
+    """Arrays one after the other along an axis, in the dtype that they have in common.
+
+    None: their elements, in one dimension.
 
     Examples
     --------
@@ -47,12 +49,12 @@ def concat(arrays, /, *, axis=0):
 
 
 def stack(arrays, /, *, axis=0):
-    """Arrays along a new axis."""
+    """Arrays of one shape along a new axis, in the dtype that they have in common."""
     return _np.stack(common(*arrays), axis=axis)
 
 
 def unstack(x, /, *, axis=0):
-    """The parts of an array along an axis, which goes.
+    """A tuple of the parts of an array along an axis, which goes.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def unstack(x, /, *, axis=0):
 
 
 def expand_dims(x, /, *, axis=0):
-    """A new axis of one element."""
+    """The array with a new axis of one element at a place."""
     return _np.expand_dims(x, axis)
 
 
@@ -74,12 +76,12 @@ def squeeze(x, /, axis):
 
 
 def flip(x, /, *, axis=None):
-    """The elements in reverse order along axes."""
+    """The elements in reverse order along axes; None: along all."""
     return _np.flip(x, axis)
 
 
 def permute_dims(x, /, axes):
-    """The axes in another order.
+    """The axes in another order: axis i of the result is axis ``axes[i]`` of ``x``.
 
     Examples
     --------
@@ -140,5 +142,5 @@ def tile(x, repetitions, /):
 
 
 def take(x, indices, /, *, axis=None):
-    """The elements at places along an axis."""
+    """The elements at places along an axis; None: along the first."""
     return _np.take(x, indices, axis=0 if axis is None else axis)

@@ -116,7 +116,7 @@ def unique_inverse(x, /):
 
 
 def unique_values(x, /):
-    """Different elements.
+    """Different elements, in ascending order; NaNs are all different.
 
     Examples
     --------

@@ -61,17 +61,17 @@ class SVDResult(NamedTuple):
 
 
 def matmul(x1, x2, /):
-    """Products of matrices."""
+    """Products of matrices (..., n, k) and (..., k, m), in the dtype that both have in common."""
     return _np.matmul(*common(x1, x2))
 
 
 def tensordot(x1, x2, /, *, axes=2):
-    """Sums of products over axes of both."""
+    """Sums of products over axes of both; ``axes`` as of `np.tensordot`."""
     return _np.tensordot(*common(x1, x2), axes=axes)
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sums of products along an axis.
+    """Sums of products along an axis, which goes; other axes broadcast.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def vecdot(x1, x2, /, *, axis=-1):
 
 
 def matrix_transpose(x, /):
-    """The last two axes change places.
+    """The last two axes change places: (..., m, n) becomes (..., n, m).
 
     Examples
     --------
@@ -116,7 +116,7 @@ def outer(x1, x2, /):
 
 
 def cross(x1, x2, /, *, axis=-1):
-    """Cross products of vectors of three numbers.
+    """Cross products of vectors of three numbers along an axis.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def diagonal(x, /, *, offset=0):
-    """Diagonals of matrices.
+    """Diagonals of matrices (..., m, n); ``offset`` is how far to the right of the main one.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def diagonal(x, /, *, offset=0):
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """Sums of diagonals.
+    """Sums of diagonals of matrices (..., m, n).
 
     Examples
     --------
@@ -157,7 +157,7 @@ def trace(x, /, *, offset=0, dtype=None):
 
 
 def eigh(x, /):
-    """Eigenvalues and eigenvectors of symmetric matrices.
+    """Eigenvalues (..., n), ascending, and eigenvectors (..., n, n), in columns, of symmetric matrices.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def eigh(x, /):
 
 
 def eigvalsh(x, /):
-    """Eigenvalues of symmetric matrices.
+    """Eigenvalues (..., n), ascending, of symmetric matrices (..., n, n).
 
     Examples
     --------
@@ -182,7 +182,7 @@ def eigvalsh(x, /):
 
 
 def slogdet(x, /):
-    """Signs and logarithms of determinants.
+    """Signs and logarithms of the absolute values of determinants of matrices (..., n, n).
 
     Examples
     --------

@@ -152,7 +152,7 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
 
 
 def check_sha1(filename, sha1_hash):
-    """Whether the file's SHA-1 is `sha1_hash`, in hexadecimal.
+    """Whether the file's SHA-1 is `sha1_hash`, in hexadecimal. OSError: the file cannot be read.
 
     Examples
     --------

@@ -234,7 +234,7 @@ def to_json(results: Results) -> dict[str, Any]:
 def svg(results: Results) -> Drawing:
     """The results as SVG: times beside the book's, and the latency curve if caches were measured.
 
-    A str, the text of the file; at the end of a cell of Jupyter it is the picture.
+    A Drawing, which is the text of the file; at the end of a cell of Jupyter it is the picture.
 
     Examples
     --------

@@ -36,6 +36,8 @@ def _dot(image, matrix):
 def color_normalize(src, mean, std=None):
     """`src` minus `mean`, divided by `std`, where they are not None: in place.
 
+    MXNetError: `src` has another dtype than these, uint8 for example.
+
     Examples
     --------
     >>> image = nd.array([[[100, 200]]])

@@ -57,7 +57,7 @@ def imdecode(buf, flag=1, to_rgb=True, out=None):
 
 
 def imread(filename, flag=1, to_rgb=True, out=None):
-    """The pixels of a file; see `imdecode`. OSError: it cannot be read.
+    """The pixels of a file, as `imdecode` gives them. OSError: it cannot be read.
 
     Examples
     --------

@@ -94,7 +94,7 @@ def copyMakeBorder(src, top, bot, left, right, type=0, value=0, values=(), out=N
 
 
 def resize_short(src, size, interp=2):
-    """The image with a shorter side of `size` pixels, its proportions kept.
+    """The image (height, width, channels) with a shorter side of `size` pixels, its proportions kept.
 
     Examples
     --------
@@ -133,7 +133,8 @@ def _cropped(src, x0, y0, width, height, size, interp):
 
 
 def random_crop(src, size, interp=2):
-    """A part of the size at a random place, enlarged where the image is smaller; (x, y, width, height).
+    """A part of the size (width, height) at a random place, enlarged where the image is smaller; and (x, y,
+    width, height), where it was.
 
     Examples
     --------
@@ -149,7 +150,8 @@ def random_crop(src, size, interp=2):
 
 
 def center_crop(src, size, interp=2):
-    """The part of the size in the middle, enlarged where the image is smaller; and (x, y, width, height).
+    """The part of the size (width, height) in the middle, enlarged where the image is smaller; and (x, y,
+    width, height), where it was.
 
     Examples
     --------

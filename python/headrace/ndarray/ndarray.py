@@ -455,7 +455,7 @@ def from_dlpack(dlpack):
 
 
 def to_dlpack_for_read(data):
-    """A DLPack capsule that shares an array's memory; waits for pending writes.
+    """A DLPack capsule that shares an array's memory, for readers; waits for pending writes.
 
     Examples
     --------
@@ -467,7 +467,7 @@ def to_dlpack_for_read(data):
 
 
 def to_dlpack_for_write(data):
-    """A DLPack capsule that shares an array's memory; waits for pending reads and writes.
+    """A DLPack capsule that shares an array's memory, for writers; waits for pending reads and writes.
 
     Examples
     --------

@@ -327,7 +327,10 @@ def empty(shape, dtype=None, order="C", ctx=None):
 
 
 def from_dlpack(x):
-    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``.
+    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``: nothing is
+    copied.
+
+    TypeError: it is neither.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class Page(str):
 
 
 def page(timeline: Timeline, title: str = "timeline") -> Page:
-    """The document; `title` is its heading.
+    """The document, a str: one HTML page of a Timeline, which needs no network; `title` is its heading.
 
     Examples
     --------

@@ -17,7 +17,7 @@ _MARK_PHASES = ("i", "I", "R", "n")
 
 
 class TimelineError(ValueError):
-    """The file is no timeline, or a broken one.
+    """The file is no timeline, or a broken one; the text says what is wrong, and where. A ValueError.
 
     Examples
     --------
