@@ -109,7 +109,13 @@ class Speedometer:
 
     Examples
     --------
+    >>> import unittest
     >>> speed = mx.callback.Speedometer(batch_size=32, frequent=10)
+    >>> speed(mx.model.BatchEndParam(epoch=0, nbatch=0, eval_metric=None, locals=None))
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     speed(mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=None, locals=None))
+    >>> "samples/sec" in logged.output[0]
+    True
     """
 
     def __init__(self, batch_size, frequent=50, auto_reset=True):
@@ -149,11 +155,16 @@ class Speedometer:
 
 
 class ProgressBar:
-    """After every batch: logs a bar of `length` characters for `total` batches.
+    r"""After every batch: logs a bar of `length` characters for `total` batches.
 
     Examples
     --------
-    >>> bar = mx.callback.ProgressBar(total=10)
+    >>> import unittest
+    >>> bar = mx.callback.ProgressBar(total=4, length=8)
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     bar(mx.model.BatchEndParam(epoch=0, nbatch=1, eval_metric=None, locals=None))
+    >>> logged.output
+    ['INFO:root:[==------] 25%\r']
     """
 
     def __init__(self, total, length=80):
@@ -171,7 +182,13 @@ class LogValidationMetricsCallback:
 
     Examples
     --------
-    >>> callback = mx.callback.LogValidationMetricsCallback()
+    >>> import unittest
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     mx.callback.LogValidationMetricsCallback()(mx.model.BatchEndParam(3, 0, accuracy, None))
+    >>> logged.output
+    ['INFO:root:Epoch[3] Validation-accuracy=1.000000']
     """
 
     def __call__(self, param):

@@ -239,8 +239,12 @@ class PythonOp:
 
     Examples
     --------
-    >>> issubclass(mx.operator.NumpyOp, mx.operator.PythonOp)
-    True
+    >>> class Double(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = in_data[0] * 2
+    >>> double = Double(need_top_grad=False)
+    >>> isinstance(double, mx.operator.PythonOp), double.list_arguments()
+    (True, ['data'])
     """
 
     def __init__(self, need_top_grad=True):

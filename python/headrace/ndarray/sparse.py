@@ -56,8 +56,9 @@ class BaseSparseNDArray(NDArray):
 
     Examples
     --------
-    >>> isinstance(nd.sparse.zeros("csr", (2, 3)), nd.sparse.BaseSparseNDArray)
-    True
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> isinstance(a, nd.sparse.BaseSparseNDArray), a.stype, a.data.asnumpy()
+    (True, 'csr', array([2.], dtype=float32))
     """
 
     __slots__ = ()
