@@ -21,7 +21,6 @@ from reference.examples import METHODS, example_of, own_paths  # noqa: E402
 OPERATORS = operators.public_operators()
 MEMBERS = modules.members()
 
-
 # Of all other members an example is demanded.
 WITHOUT = {
     "headrace.im2rec.main": "the command; docs/data.md shows it",
@@ -48,11 +47,10 @@ SKIPPED = {
 
 def needs_example(member):
     """Of networks of the zoo one per family: the docstrings of others say `kwargs` as of that one."""
-    other = re.search(r"`kwargs` as of (\w+)\.", modules.docstring(member.value))
-    of_zoo = other and member.module == "headrace.gluon.model_zoo.vision"
-    return member.path not in WITHOUT and not (
-        of_zoo and has_example(getattr(gluon.model_zoo.vision, other[1]))
-    )
+    if member.module == "headrace.gluon.model_zoo.vision":
+        other = re.search(r"`kwargs` as of (\w+)\.", modules.docstring(member.value))
+        return not (other and has_example(getattr(gluon.model_zoo.vision, other[1])))
+    return member.path not in WITHOUT
 
 
 def has_example(value):

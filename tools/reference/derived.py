@@ -178,8 +178,9 @@ def example(path: str, value: Any) -> str:
         return session(lines)
     if path.startswith("headrace.array_api.") and ">>> " not in value.__doc__:
         return _of_array_api(value)
-    if path.startswith("headrace.sym.") and hasattr(value, "__wrapped__"):
-        return _of_symbols(path.removeprefix("headrace."), value)
+    package = path.removeprefix("headrace.").rpartition(".")[0]
+    if package in _OLDER_OF_SYMBOLS and hasattr(value, "__wrapped__"):
+        return _of_symbols(*_OLDER_OF_SYMBOLS[package], value)
     return ""
 
 
@@ -213,30 +214,26 @@ def _np_example(function: Any) -> tuple[str, list[str]]:
     return getattr(function, "__name__", ""), lines
 
 
-def _of_symbols(path: str, function: Any) -> str:
-    """The example of a function of arrays, as one of the symbols that it is here.
+def _of_symbols(older: str, newer: str, function: Any) -> str:
+    """The example of a function of arrays in the package `older`, as one of symbols in the package `newer`.
 
     Empty where it shows something else then.
     """
-    package, _, name = path.rpartition(".")
-    older, newer = _OLDER_OF_SYMBOLS[package]
+    name, lines = function.__name__, []
     calls = _Calls(f"{older}.{name}", f"{newer}.{name}", dict(NAMES))
-    lines = []
     examples = doctest.DocTestParser().get_examples(function.__doc__)
-    for one in examples:
-        changed, declared = calls.changed(one.source)
-        lines += [line for line in [*declared, *changed] if line not in lines or line in changed]
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(one.source, "<example>", "single"), calls.scope)
     try:
-        headrace.random.seed(0)
-        shown = session(lines)
+        for one in examples:
+            changed, declared = calls.changed(one.source)
+            lines += [*(line for line in declared if line not in lines), *changed]
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(one.source, "<example>", "single"), calls.scope)
+        made = session(lines)
     except (TypeError, AttributeError, ValueError, headrace.MXNetError):
         return ""
     wanted = [line for one in examples for line in one.want.splitlines()]
-    return (
-        shown if [line for line in shown.splitlines() if line[:4] not in (">>> ", "... ")] == wanted else ""
-    )
+    shown = [line for line in made.splitlines() if not line.startswith((">>> ", "... "))]
+    return made if shown == wanted else ""
 
 
 class _Calls(ast.NodeTransformer):
