@@ -65,7 +65,7 @@ class _WithoutGradient(operator.CustomOp):
 
 
 class EmptyLike(_WithoutGradient):
-    """numpy.empty_like.
+    """The computation of `empty_like_fallback`: numpy.empty_like. It has no gradient: NotImplementedError.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class EmptyLike(_WithoutGradient):
 
 @register("empty_like_fallback")
 class EmptyLikeProp(operator.CustomOpProp):
-    """Arguments: dtype, order, subok and shape, as text.
+    """The operator `empty_like_fallback`. Arguments: dtype, order, subok and shape, as text.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class EmptyLikeProp(operator.CustomOpProp):
 
 
 class Resize(_WithoutGradient):
-    """numpy.resize.
+    """The computation of `resize_fallback`: numpy.resize. It has no gradient: NotImplementedError.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Resize(_WithoutGradient):
 
 @register("resize_fallback")
 class ResizeProp(operator.CustomOpProp):
-    """Argument: new_shape, as text.
+    """The operator `resize_fallback`. Argument: new_shape, as text.
 
     Examples
     --------
@@ -161,7 +161,9 @@ class ResizeProp(operator.CustomOpProp):
 
 
 class Unravel_index(_WithoutGradient):  # noqa: N801
-    """numpy.unravel_index; the coordinates are stacked.
+    """The computation of `unravel_index_fallback`: numpy.unravel_index, whose coordinates are stacked.
+
+    It has no gradient: NotImplementedError.
 
     Examples
     --------
@@ -184,7 +186,7 @@ class Unravel_index(_WithoutGradient):  # noqa: N801
 
 @register("unravel_index_fallback")
 class Unravel_indexProp(operator.CustomOpProp):  # noqa: N801
-    """Argument: shape, as text.
+    """The operator `unravel_index_fallback`. Argument: shape, as text.
 
     Examples
     --------
@@ -208,7 +210,8 @@ class Unravel_indexProp(operator.CustomOpProp):  # noqa: N801
 
 
 class MultivariateNormal(_WithoutGradient):
-    """numpy.random.multivariate_normal.
+    """The computation of `mvn_fallback`: numpy.random.multivariate_normal. It has no gradient:
+    NotImplementedError.
 
     Examples
     --------
@@ -229,7 +232,7 @@ class MultivariateNormal(_WithoutGradient):
 
 @register("mvn_fallback")
 class MultivariateNormalProp(operator.CustomOpProp):
-    """Argument: size, as text.
+    """The operator `mvn_fallback`. Argument: size, as text.
 
     Examples
     --------

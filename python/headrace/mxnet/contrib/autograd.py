@@ -59,7 +59,7 @@ class TrainingStateScope:
 
 
 def train_section():
-    """A `with` block that is recorded.
+    """A `with` block that is recorded, in training mode.
 
     Examples
     --------
@@ -89,7 +89,9 @@ test_section.__test__ = False  # pytest: not a test
 
 
 def backward(outputs, out_grads=None, retain_graph=False):
-    """Writes the gradients of a list of outputs into those of marked variables. AssertionError: no list.
+    """Writes the gradients of a list of outputs into those of marked variables.
+
+    `out_grads`: one array per output; None: ones. AssertionError: `outputs` is no list or tuple.
 
     Examples
     --------
@@ -108,7 +110,7 @@ def backward(outputs, out_grads=None, retain_graph=False):
 
 
 def compute_gradient(outputs):
-    """`backward(outputs)`.
+    """`backward(outputs)`: older programs call it so.
 
     Examples
     --------
@@ -155,7 +157,7 @@ def grad_and_loss(func, argnum=None):
 
 
 def grad(func, argnum=None):
-    """A function that gives the gradients of the arguments of `func`, as `grad_and_loss` does.
+    """A function that gives the list of gradients of the arguments of `func`, as `grad_and_loss` does.
 
     Examples
     --------

@@ -51,7 +51,10 @@ def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
 
 
 def load_rnn_checkpoint(cells, prefix, epoch):
-    """(symbol, arg_params, aux_params) of what save_rnn_checkpoint wrote.
+    """(symbol, arg_params, aux_params) of what save_rnn_checkpoint wrote, with the weights of `cells`
+    packed again.
+
+    MXNetError: a file is missing or broken.
 
     Examples
     --------

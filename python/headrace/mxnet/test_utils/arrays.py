@@ -69,7 +69,7 @@ def random_sample(population, k):
 
 
 def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
-    """A shape of two extents, each up to its bound.
+    """A shape of two extents, from 1 (0 with `allow_zero_size`) to `dim0` and `dim1`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
 
 
 def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
-    """A shape of three extents, each up to its bound.
+    """A shape of three extents, from 1 (0 with `allow_zero_size`) to `dim0`, `dim1` and `dim2`.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
 
 
 def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
-    """A shape of `num_dim` extents up to `dim`.
+    """A shape of `num_dim` extents from 1 (0 with `allow_zero_size`) to `dim`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def _rand_shape(bounds, allow_zero_size):
 
 
 def rand_coord_2d(x_low, x_high, y_low, y_high):
-    """A place in a matrix.
+    """A place (x, y) in a matrix: x in [x_low, x_high), y in [y_low, y_high).
 
     Examples
     --------
@@ -203,7 +203,7 @@ def collapse_sum_like(a, shape):
 
 
 def create_2d_tensor(rows, columns, dtype=np.int64):
-    """An nd array whose rows hold their own numbers.
+    """An nd array (rows, columns) whose rows hold their own numbers.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def create_2d_tensor(rows, columns, dtype=np.int64):
 
 
 def create_vector(size, dtype=np.int64):
-    """An nd array of 0, 1, ...
+    """An nd array (size,) of 0, 1, ...
 
     Examples
     --------
@@ -230,7 +230,7 @@ def create_vector(size, dtype=np.int64):
 
 
 def get_identity_mat(size):
-    """The identity matrix as an nd array.
+    """The identity matrix as an nd array (size, size) of float32.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def get_identity_mat(size):
 
 
 def get_identity_mat_batch(size):
-    """Two identity matrices as one nd array.
+    """Two identity matrices as one nd array (2, size, size) of float32.
 
     Examples
     --------

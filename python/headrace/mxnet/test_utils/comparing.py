@@ -55,7 +55,7 @@ def same_array(array1, array2):
 
 
 def checkShapes(a, b):  # noqa: N802
-    """AssertionError: the shapes differ.
+    """AssertionError unless two arrays have one shape.
 
     Examples
     --------
@@ -69,7 +69,8 @@ def checkShapes(a, b):  # noqa: N802
 
 
 def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
-    """Whether |a - b| <= atol + rtol * |b| everywhere; shapes may broadcast unless `use_broadcast` is off.
+    """Whether |a - b| <= atol + rtol * |b| everywhere: a bool; shapes may broadcast unless `use_broadcast`
+    is off.
 
     Tolerances that are None are those of float64.
 

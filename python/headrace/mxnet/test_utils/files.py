@@ -106,7 +106,7 @@ def _read_mnist(name, folders):
 
 
 def get_mnist_pkl():
-    """Fetches data/mnist.pkl.gz.
+    """Fetches data/mnist.pkl.gz, unless it is there. OSError: it cannot.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def get_mnist_pkl():
 
 
 def get_mnist_ubyte():
-    """Fetches the four files of MNIST to the folder `data`.
+    """Fetches the four files of MNIST to the folder `data`, unless they are there. OSError: it cannot.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def get_mnist_ubyte():
 
 
 def get_cifar10():
-    """Fetches CIFAR-10 as record files to the folder `data/cifar`.
+    """Fetches CIFAR-10 as record files to the folder `data/cifar`, unless they are there. OSError: it cannot.
 
     Examples
     --------

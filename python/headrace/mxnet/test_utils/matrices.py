@@ -12,7 +12,7 @@ __all__ = [
 
 
 def new_matrix_with_real_eigvals_2d(n):
-    """A matrix with real eigenvalues from -10 to 10 and well-conditioned eigenvectors.
+    """A NumPy matrix (n, n) with real eigenvalues from -10 to 10 and well-conditioned eigenvectors.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def new_matrix_with_real_eigvals_2d(n):
 
 
 def new_matrix_with_real_eigvals_nd(shape):
-    """An array of such matrices: the last two axes.
+    """A NumPy array of such matrices, see `new_matrix_with_real_eigvals_2d`: the last two axes of `shape`.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def new_matrix_with_real_eigvals_nd(shape):
 
 
 def new_orthonormal_matrix_2d(n):
-    """A matrix Q with Q.T @ Q = 1.
+    """A NumPy matrix Q (n, n) with Q.T @ Q = 1.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def new_orthonormal_matrix_2d(n):
 
 
 def new_sym_matrix_with_real_eigvals_2d(n):
-    """A symmetric matrix with eigenvalues from -10 to 10.
+    """A symmetric NumPy matrix (n, n) with eigenvalues from -10 to 10.
 
     Examples
     --------
@@ -75,7 +75,8 @@ def new_sym_matrix_with_real_eigvals_2d(n):
 
 
 def new_sym_matrix_with_real_eigvals_nd(shape):
-    """An array of such matrices: the last two axes.
+    """A NumPy array of such matrices, see `new_sym_matrix_with_real_eigvals_2d`: the last two axes of
+    `shape`.
 
     Examples
     --------

@@ -160,7 +160,8 @@ def create_sparse_array_zd(
     modifier_func=None,
     shuffle_csr_indices=False,
 ):
-    """The same; of row_sparse, `rsp_indices` alone say which rows are stored.
+    """A random sparse array as of `create_sparse_array`; of row_sparse, `rsp_indices` alone say which rows
+    are stored.
 
     Examples
     --------

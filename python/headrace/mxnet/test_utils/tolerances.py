@@ -40,7 +40,7 @@ def default_dtype():
 
 
 def default_rtols():
-    """dtype to relative tolerance; integers must be equal.
+    """A dictionary of dtype to relative tolerance; integers must be equal.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def default_rtols():
 
 
 def default_atols():
-    """dtype to absolute tolerance; integers must be equal.
+    """A dictionary of dtype to absolute tolerance; integers must be equal.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def default_atols():
 
 
 def default_numeric_eps():
-    """dtype to the step of finite differences.
+    """A dictionary of dtype to the step of finite differences.
 
     Examples
     --------

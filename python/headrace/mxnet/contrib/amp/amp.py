@@ -138,7 +138,7 @@ def scale_loss(loss, optimizer_or_trainer):
 
 
 def unscale(optimizer_or_trainer):
-    """Undoes the factor in the gradients, for programs that look at them before the step.
+    """Undoes the factor in the gradients of a Trainer, for programs that look at them before the step.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def unscale(optimizer_or_trainer):
 
 
 def list_lp16_ops(target_dtype):
-    """The operators that compute in low precision. All lists: AssertionError, another dtype.
+    """The names of the operators that compute in low precision. AssertionError: another dtype.
 
     Examples
     --------
@@ -174,7 +174,8 @@ def list_lp16_ops(target_dtype):
 
 
 def list_fp32_ops(target_dtype):
-    """The operators that compute in float32.
+    """The names of the operators that compute in float32. AssertionError: another dtype than float16 and
+    bfloat16.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def list_fp32_ops(target_dtype):
 
 
 def list_lp16_fp32_ops(target_dtype):
-    """The operators that compute in what they are given.
+    """The names of the operators that compute in what they are given. AssertionError: another dtype.
 
     Examples
     --------
@@ -210,7 +211,8 @@ def list_conditional_fp32_ops(target_dtype):
 
 
 def list_widest_type_cast(target_dtype):
-    """The operators whose inputs are cast to the widest dtype among them.
+    """The names of the operators whose inputs are cast to the widest dtype among them. AssertionError:
+    another dtype.
 
     Examples
     --------
