@@ -4,6 +4,7 @@ its modules when they are asked for.
 Usage: make_stubs.py PACKAGES STUBS. PACKAGES has the built package, STUBS receives the .pyi files.
 """
 
+import ast
 import builtins
 import importlib
 import inspect
@@ -180,11 +181,27 @@ def docstring(value: Any) -> list[str]:
 
 
 def parameters_of(function: Any) -> Iterator[inspect.Parameter]:
+    for definition, _, defaults in getattr(function, "__nb_signature__", ())[:1]:
+        function = _declared(definition, defaults or ())
     try:
         yield from inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         yield inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)
         yield inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD)
+
+
+def _declared(definition: str, defaults: tuple[Any, ...]) -> Any:
+    """A function with the parameters that nanobind tells of one in C++: `def f(a: int = \\0) -> str`."""
+    for i, default in enumerate(defaults):
+        definition = definition.replace(f"\\{i}", repr(default))
+    [node] = ast.parse(f"{definition}: ...").body
+    assert isinstance(node, ast.FunctionDef)
+    for parameter in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        parameter.annotation = None  # types of the module in C++ are its own business
+    node.returns = None
+    scope: dict[str, Any] = {}
+    exec(compile(ast.Module([node], []), "<nanobind>", "exec"), scope)
+    return scope[node.name]
 
 
 def public_names(module: types.ModuleType) -> list[str]:

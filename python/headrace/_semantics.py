@@ -27,17 +27,38 @@ _state = _State()
 
 
 def is_np_array():
-    """Whether Gluon and friends work with ``np`` arrays in this thread."""
+    """Whether Gluon and friends work with ``np`` arrays in this thread.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True), mx.util.np_array(True):
+    ...     print(npx.is_np_array())
+    True
+    """
     return _state.array
 
 
 def is_np_shape():
-    """Whether zero-dimensional and zero-size shapes mean what they mean in NumPy, in this thread."""
+    """Whether zero-dimensional and zero-size shapes mean what they mean in NumPy, in this thread.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True):
+    ...     print(npx.is_np_shape())
+    True
+    """
     return _state.shape
 
 
 def set_np_shape(active):
-    """Switches NumPy shape semantics; returns the previous setting."""
+    """Switches NumPy shape semantics in this thread; returns the previous setting.
+
+    Examples
+    --------
+    >>> previous = mx.util.set_np_shape(True)
+    >>> mx.util.is_np_shape(), mx.util.set_np_shape(previous)
+    (True, True)
+    """
     if not active and _state.array:
         raise ValueError(
             "set_np_shape: NumPy array semantics need NumPy shape semantics; call reset_np() to end both"
@@ -53,6 +74,15 @@ def set_np(shape=True, array=True, dtype=False):
     ------
     ValueError
         For ``shape=False, array=True``: np arrays need NumPy shapes.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> layer = nn.Dense(2, in_units=3)
+    >>> layer.initialize()
+    >>> layer(np.ones((1, 3))).shape, npx.is_np_array()
+    ((1, 2), True)
+    >>> npx.reset_np()
     """
     if array and not shape:
         raise ValueError("set_np: NumPy array semantics (array=True) need NumPy shape semantics (shape=True)")
@@ -60,7 +90,15 @@ def set_np(shape=True, array=True, dtype=False):
 
 
 def reset_np():
-    """Back to legacy semantics."""
+    """Back to MXNet's legacy semantics in this thread: nd arrays, and shapes in which 0 is unknown.
+
+    Examples
+    --------
+    >>> npx.set_np()
+    >>> npx.reset_np()
+    >>> npx.is_np_array()
+    False
+    """
     set_np(shape=False, array=False)
 
 
@@ -117,25 +155,68 @@ def _methods(target):
 
 
 def np_shape(active=True):
-    """A ``with`` block with NumPy shape semantics on or off."""
+    """A ``with`` block with NumPy shape semantics on or off: whether () and 0 are a shape and an extent.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True):
+    ...     print(nd.zeros((0, 3)).shape)
+    (0, 3)
+    """
     return _Scope(shape=bool(active))
 
 
 def np_array(active=True):
-    """A ``with`` block with NumPy array semantics on or off."""
+    """A ``with`` block with NumPy array semantics on or off: whether Gluon gives np arrays.
+
+    Examples
+    --------
+    >>> with mx.util.np_shape(True), mx.util.np_array(True):
+    ...     print(mx.util.is_np_array())
+    True
+    >>> mx.util.is_np_array()
+    False
+    """
     return _Scope(array=bool(active))
 
 
 def use_np_shape(func):
-    """Decorates a function or class to run with NumPy shape semantics."""
+    """Decorates a function or class to run with NumPy shape semantics; see `np_shape`.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_shape
+    ... def is_on():
+    ...     return mx.util.is_np_shape()
+    >>> is_on(), mx.util.is_np_shape()
+    (True, False)
+    """
     return _decorate(func, {"shape": True})
 
 
 def use_np_array(func):
-    """Decorates a function or class to run with NumPy array semantics."""
+    """Decorates a function or class to run with NumPy array semantics; see `np_array`.
+
+    Examples
+    --------
+    >>> @mx.util.use_np_array
+    ... def is_on():
+    ...     return mx.util.is_np_array()
+    >>> is_on(), mx.util.is_np_array()
+    (True, False)
+    """
     return _decorate(func, {"array": True})
 
 
 def use_np(func):
-    """Decorates a function or class to run with NumPy semantics."""
+    """Decorates a function or class to run with NumPy semantics: np shapes and np arrays.
+
+    Examples
+    --------
+    >>> @npx.use_np
+    ... def is_on():
+    ...     return npx.is_np_array()
+    >>> is_on(), npx.is_np_array()
+    (True, False)
+    """
     return _decorate(func, {"shape": True, "array": True})

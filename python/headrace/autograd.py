@@ -42,6 +42,17 @@ def mark_variables(variables, gradients, grad_reqs="write"):
 
     ``grad_reqs`` is 'write', 'add' or 'null', one for all or one for each. ValueError: different numbers of
     them, or a gradient of another shape or on another device than its array.
+
+    Examples
+    --------
+    >>> x, gradient = nd.array([1, 2]), nd.zeros((2,))
+    >>> autograd.mark_variables([x], [gradient])
+    >>> with autograd.record():
+    ...     y = 3 * x
+    >>> y.backward()
+    >>> gradient
+    [3. 3.]
+    <NDArray 2 @cpu(0)>
     """
     variables, gradients = _as_list(variables), _as_list(gradients)
     reqs = [grad_reqs] * len(variables) if isinstance(grad_reqs, str) else list(grad_reqs)
@@ -71,7 +82,18 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
     """Computes the gradients of ``heads`` with respect to all variables they were recorded from.
 
     ``head_grads``: one array per head, or None for ones. Without ``retain_graph`` the recorded graph is
-    freed.
+    freed. MXNetError: nothing was recorded for a head.
+
+    Examples
+    --------
+    >>> x = nd.array([1, 2, 3])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = x * x
+    >>> autograd.backward([y], head_grads=[nd.array([1, 10, 100])])
+    >>> x.grad
+    [  2.  40. 600.]
+    <NDArray 3 @cpu(0)>
     """
     heads = _as_list(heads)
     _core.backward(
@@ -82,7 +104,22 @@ def backward(heads, head_grads=None, retain_graph=False, train_mode=True):
 def grad(heads, variables, head_grads=None, retain_graph=None, create_graph=False, train_mode=True):
     """Returns the gradients of ``heads`` with respect to ``variables`` as a list of new arrays.
 
-    With ``create_graph`` the results can be differentiated again.
+    With ``create_graph`` the results can be differentiated again. MXNetError: nothing was recorded for a
+    head. AssertionError: no variables.
+
+    Examples
+    --------
+    >>> x = nd.array([1, 2, 3])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     slope = autograd.grad(x * x * x, x, create_graph=True, retain_graph=True)[0]
+    >>> slope.backward()
+    >>> slope, x.grad  # 3 x^2 and 6 x
+    (
+    [ 3. 12. 27.]
+    <NDArray 3 @cpu(0)>,
+    [ 6. 12. 18.]
+    <NDArray 3 @cpu(0)>)
     """
     heads, variables = _as_list(heads), _as_list(variables)
     assert variables, "grad: variables must not be an empty list"
@@ -98,6 +135,15 @@ def get_symbol(x):
     Arrays with attached gradients are its variables var0, var1 ..., other arrays that were read null0,
     null1 ... AssertionError: `x` is no array. MXNetError: nothing was recorded, backward has freed it, or a
     part of it is a hybridized block or a Function.
+
+    Examples
+    --------
+    >>> x = nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with autograd.record():
+    ...     y = (x * 2).sum()
+    >>> autograd.get_symbol(y).list_arguments()
+    ['var0']
     """
     from . import _arrays as arrays
     from .symbol.calls import wrap

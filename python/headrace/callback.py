@@ -26,7 +26,22 @@ BatchEndParam = collections.namedtuple(  # type: ignore[name-match]
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
-    """After every `period`-th epoch: `mod.save_checkpoint(prefix, epoch + 1)`."""
+    """A callback for the end of epochs: after every `period`-th one `mod.save_checkpoint(prefix, epoch + 1)`.
+
+    With `save_optimizer_states` the states of the optimizer are saved, too.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> net = mx.mod.Module(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), label_names=None)
+    >>> net.bind([("data", (1, 3))])
+    >>> net.init_params()
+    >>> callback = mx.callback.module_checkpoint(net, os.path.join(folder.name, "net"))
+    >>> callback(0)
+    >>> sorted(os.listdir(folder.name))
+    ['net-0001.params', 'net-symbol.json']
+    """
     period = max(1, int(period))
 
     def callback(epoch, sym=None, arg=None, aux=None):
@@ -37,7 +52,19 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False):
 
 
 def do_checkpoint(prefix, period=1):
-    """After every `period`-th epoch: `model.save_checkpoint(prefix, epoch + 1, ...)`."""
+    """A callback for the end of epochs: after every `period`-th one it calls
+    `model.save_checkpoint(prefix, epoch + 1, ...)`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> callback = mx.callback.do_checkpoint(os.path.join(folder.name, "net"), period=2)
+    >>> for epoch in range(4):
+    ...     callback(epoch, sym.var("x") * 2, {}, {})
+    >>> sorted(os.listdir(folder.name))
+    ['net-0002.params', 'net-0004.params', 'net-symbol.json']
+    """
     period = max(1, int(period))
 
     def callback(epoch, sym, arg, aux):
@@ -48,7 +75,20 @@ def do_checkpoint(prefix, period=1):
 
 
 def log_train_metric(period, auto_reset=False):
-    """After every `period`-th batch: logs the metric, and resets its local values if `auto_reset`."""
+    """A callback for the end of batches: after every `period`-th one it logs the metric, and resets its local
+    values if `auto_reset`.
+
+    Examples
+    --------
+    >>> import unittest
+    >>> log = mx.callback.log_train_metric(period=10)
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     log(mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=accuracy, locals=None))
+    >>> logged.output
+    ['INFO:root:Iter[0] Batch[10] Train-accuracy=1.000000']
+    """
 
     def callback(param):
         if param.nbatch % period != 0 or param.eval_metric is None:
@@ -69,7 +109,13 @@ class Speedometer:
 
     Examples
     --------
+    >>> import unittest
     >>> speed = mx.callback.Speedometer(batch_size=32, frequent=10)
+    >>> speed(mx.model.BatchEndParam(epoch=0, nbatch=0, eval_metric=None, locals=None))
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     speed(mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=None, locals=None))
+    >>> "samples/sec" in logged.output[0]
+    True
     """
 
     def __init__(self, batch_size, frequent=50, auto_reset=True):
@@ -109,11 +155,16 @@ class Speedometer:
 
 
 class ProgressBar:
-    """After every batch: logs a bar of `length` characters for `total` batches.
+    r"""After every batch: logs a bar of `length` characters for `total` batches.
 
     Examples
     --------
-    >>> bar = mx.callback.ProgressBar(total=10)
+    >>> import unittest
+    >>> bar = mx.callback.ProgressBar(total=4, length=8)
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     bar(mx.model.BatchEndParam(epoch=0, nbatch=1, eval_metric=None, locals=None))
+    >>> logged.output
+    ['INFO:root:[==------] 25%\r']
     """
 
     def __init__(self, total, length=80):
@@ -131,7 +182,13 @@ class LogValidationMetricsCallback:
 
     Examples
     --------
-    >>> callback = mx.callback.LogValidationMetricsCallback()
+    >>> import unittest
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> with unittest.TestCase().assertLogs() as logged:
+    ...     mx.callback.LogValidationMetricsCallback()(mx.model.BatchEndParam(3, 0, accuracy, None))
+    >>> logged.output
+    ['INFO:root:Epoch[3] Validation-accuracy=1.000000']
     """
 
     def __call__(self, param):

@@ -110,27 +110,61 @@ def _set_current(context):
 
 
 def cpu(device_id=0):
-    """The host's memory and cores. All ids are the same memory."""
+    """A Context: the host's memory and cores. All ids are the same memory.
+
+    Examples
+    --------
+    >>> nd.ones((2,), ctx=mx.cpu()).context
+    cpu(0)
+    """
     return Context("cpu", device_id)
 
 
 def cpu_pinned(device_id=0):
-    """Host memory from which a GPU copies fastest; plain host memory where there is no GPU."""
+    """Host memory from which a GPU copies fastest; plain host memory where there is no GPU.
+
+    Examples
+    --------
+    >>> nd.ones((2,), ctx=mx.cpu_pinned()).context
+    cpu_pinned(0)
+    """
     return Context("cpu_pinned", device_id)
 
 
 def cpu_shared(device_id=0):
-    """Host memory that several processes see."""
+    """A Context: host memory that several processes see.
+
+    Examples
+    --------
+    >>> nd.ones((2,), ctx=mx.context.cpu_shared()).context
+    cpu_shared(0)
+    """
     return Context("cpu_shared", device_id)
 
 
 def gpu(device_id=0):
-    """The GPU with this number."""
+    """A Context: the GPU with this number. MXNetError, when an array is made there: there is no such GPU.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=2)
+    >>> nd.ones((2,), ctx=mx.gpu(1)).context
+    gpu(1)
+    >>> mx.sim.configure(gpus=0)
+    """
     return Context("gpu", device_id)
 
 
 def num_gpus():
-    """Number of GPUs that can be used."""
+    """Number of GPUs that can be used, simulated ones (`headrace.sim`) among them.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=2)
+    >>> mx.context.num_gpus()
+    2
+    >>> mx.sim.configure(gpus=0)
+    """
     return _core.device_count(2)
 
 
@@ -141,6 +175,14 @@ def gpu_memory_info(device_id=0):
     ------
     MXNetError
         When there is no such GPU.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, memory="4GB")
+    >>> free, total = mx.context.gpu_memory_info(0)
+    >>> free <= total, total
+    (True, 4000000000)
+    >>> mx.sim.configure(gpus=0, memory=0)
     """
     if not 0 <= device_id < num_gpus():
         raise MXNetError(f"gpu_memory_info: there is no gpu({device_id}); {num_gpus()} GPUs can be used")
@@ -149,7 +191,16 @@ def gpu_memory_info(device_id=0):
 
 
 def current_context():
-    """The device of this thread: that of the innermost ``with context`` block, cpu(0) outside of all."""
+    """The device of this thread: that of the innermost ``with context`` block, cpu(0) outside of all.
+
+    Examples
+    --------
+    >>> with mx.cpu(1):
+    ...     print(mx.current_context(), nd.ones((2,)).context)
+    cpu(1) cpu(1)
+    >>> mx.current_context()
+    cpu(0)
+    """
     current = getattr(Context._current, "value", None)
     return current if current is not None else _CPU0
 

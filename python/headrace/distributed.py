@@ -50,6 +50,12 @@ def init():
 
     OSError: a launcher of MPI has started the process, but MPI is missing here. MXNetError: the process works
     in a job with servers, whose workers share stores alone.
+
+    Examples
+    --------
+    >>> mx.distributed.init()
+    >>> mx.distributed.rank(), mx.distributed.size()  # of a program that no launcher has started
+    (0, 1)
     """
     if not _library.is_initialized():
         _library.init()
@@ -69,41 +75,88 @@ def _tell_of_failures():
 
 
 def is_initialized():
-    """Whether this process has joined the others; still true after it has left them."""
+    """Whether this process has joined the others; still true after it has left them.
+
+    Examples
+    --------
+    >>> mx.distributed.init()
+    >>> mx.distributed.is_initialized()
+    True
+    """
     return _library.is_initialized()
 
 
 def shutdown():
-    """Leaves the other ranks, after the last exchange; waits until they leave, too."""
+    """Leaves the other ranks, after the last exchange; waits until they leave, too.
+
+    Examples
+    --------
+    >>> mx.distributed.init()
+    >>> mx.distributed.shutdown()  # all_reduce and the like are errors from here on
+    >>> mx.distributed.is_initialized()
+    True
+    """
     _library.shutdown()
 
 
 def rank():
-    """Number of this process among all of the job, from 0 to `size()` - 1."""
+    """Number of this process among all of the job, from 0 to `size()` - 1.
+
+    Examples
+    --------
+    >>> mx.distributed.rank()  # of a program that no launcher has started
+    0
+    """
     init()
     return _library.rank()
 
 
 def size():
-    """How many processes the job has."""
+    """How many processes the job has.
+
+    Examples
+    --------
+    >>> mx.distributed.size()  # of a program that no launcher has started
+    1
+    """
     init()
     return _library.size()
 
 
 def local_rank():
-    """Number of this process among those of its machine."""
+    """Number of this process among those of its machine.
+
+    Examples
+    --------
+    >>> mx.cpu(mx.distributed.local_rank())  # where a machine has several GPUs: mx.gpu
+    cpu(0)
+    """
     init()
     return _library.local_rank()
 
 
 def local_size():
-    """How many processes of the job its machine has."""
+    """How many processes of the job its machine has.
+
+    Examples
+    --------
+    >>> mx.distributed.local_size()  # of a program that no launcher has started
+    1
+    """
     init()
     return _library.local_size()
 
 
 def barrier():
-    """Waits until all ranks have come here."""
+    """Waits until all ranks have come here.
+
+    Examples
+    --------
+    >>> mx.distributed.barrier()  # no process comes from here before all have come
+    >>> if mx.distributed.rank() == 0:
+    ...     print("all have come")
+    all have come
+    """
     init()
     _library.barrier()
 
@@ -113,6 +166,12 @@ def all_reduce(array, reduction="sum", name=""):
 
     `reduction` is 'sum', 'mean' (of floats), 'max' or 'min'. Floats of 16 bits are summed in 32. The bits are
     the same on all ranks and in every run. ValueError: another reduction. TypeError: no dense array.
+
+    Examples
+    --------
+    >>> mx.distributed.all_reduce(nd.array([1, 2]), "mean")  # of a job of one process
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
     """
     return _exchange("all_reduce", array, reduction, name)
 
@@ -120,6 +179,12 @@ def all_reduce(array, reduction="sum", name=""):
 def reduce_scatter(array, reduction="sum", name=""):
     """The part of `all_reduce(array, reduction)` that belongs to this rank: 1 / `size()` of the entries along
     the first axis. ValueError: they cannot be divided so.
+
+    Examples
+    --------
+    >>> mx.distributed.reduce_scatter(nd.array([1, 2, 3, 4]))  # of 2 processes each would have 2 numbers
+    [1. 2. 3. 4.]
+    <NDArray 4 @cpu(0)>
     """
     return _exchange("reduce_scatter", array, reduction, name)
 
@@ -128,24 +193,52 @@ def all_gather(array, name=""):
     """The arrays of all ranks one after the other along the first axis, in which alone they may differ.
 
     Waits until all ranks have made the call. ValueError: a scalar.
+
+    Examples
+    --------
+    >>> mx.distributed.all_gather(nd.array([1, 2]))  # of a job of one process
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
     """
     return _exchange("all_gather", array, name)
 
 
 def broadcast(array, root=0, name=""):
-    """A copy of what rank `root` has; the others give an array of its shape and dtype."""
+    """A copy of what rank `root` has; the others give an array of its shape and dtype.
+
+    ValueError: there is no such rank.
+
+    Examples
+    --------
+    >>> mx.distributed.broadcast(nd.array([1, 2]), root=0)
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
     return _exchange("broadcast", array, root, name)
 
 
 def broadcast_object(value=None, root=0):
-    """What rank `root` gives, any object that can be pickled, on every rank. Waits."""
+    """What rank `root` gives, any object that can be pickled, on every rank. Waits.
+
+    Examples
+    --------
+    >>> settings = {"seed": 7} if mx.distributed.rank() == 0 else None
+    >>> mx.distributed.broadcast_object(settings)
+    {'seed': 7}
+    """
     init()
     own = pickle.dumps(value) if _library.rank() == root else b""
     return pickle.loads(_library.broadcast_bytes(own, root))
 
 
 def all_gather_object(value):
-    """A list of what all ranks give, objects that can be pickled. Waits."""
+    """A list of what all ranks give, objects that can be pickled. Waits.
+
+    Examples
+    --------
+    >>> mx.distributed.all_gather_object({"host": "a", "seen": 12})  # of a job of one process
+    [{'host': 'a', 'seen': 12}]
+    """
     init()
     return [pickle.loads(one) for one in _library.all_gather_bytes(pickle.dumps(value))]
 

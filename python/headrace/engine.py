@@ -17,6 +17,12 @@ def set_bulk_size(size):
     """Accepted for MXNet programs; the engine chooses how many operations to hand over at once by itself.
 
     Returns the previous value.
+
+    Examples
+    --------
+    >>> previous = mx.engine.set_bulk_size(10)
+    >>> mx.engine.set_bulk_size(previous)
+    10
     """
     global _bulk_size
     previous, _bulk_size = _bulk_size, size
@@ -25,7 +31,16 @@ def set_bulk_size(size):
 
 @contextmanager
 def bulk(size):
-    """A block with another bulk size; see ``set_bulk_size``."""
+    """A `with` block with another bulk size; see `set_bulk_size`.
+
+    Examples
+    --------
+    >>> with mx.engine.bulk(10):
+    ...     x = nd.ones((2,)) * 2 + 1
+    >>> x
+    [3. 3.]
+    <NDArray 2 @cpu(0)>
+    """
     previous = set_bulk_size(size)
     try:
         yield

@@ -278,6 +278,14 @@ def simple_bind(symbol, ctx, grad_req, type_dict, shapes, shared=None, *, stype_
     `group2ctx` says on which context the arrays of variables are made that have an attribute `ctx_group`,
     where all contexts are CPUs; the graph itself runs on one device. RuntimeError: the shape of an argument
     stays unknown.
+
+    Examples
+    --------
+    >>> from headrace.executor import simple_bind
+    >>> executor = simple_bind(sym.var("x") * 2, mx.cpu(), "null", {}, {"x": (2,)})
+    >>> executor.forward(x=nd.array([1, 3]))[0]
+    [2. 6.]
+    <NDArray 2 @cpu(0)>
     """
     ctx = ctx or current_context()
     contexts = _contexts_of_groups(symbol, ctx, group2ctx)

@@ -8,5 +8,13 @@ __version__ = "1.9.1"
 
 
 def find_lib_path(prefix="libmxnet"):
-    """The path of the compiled module, in a list; `prefix` is accepted and has no effect."""
+    """The path of the compiled module, in a list; `prefix` is accepted and has no effect.
+
+    Examples
+    --------
+    >>> import os
+    >>> [path] = mx.libinfo.find_lib_path()
+    >>> os.path.basename(path).partition(".")[0]
+    '_core'
+    """
     return [_core.__file__]

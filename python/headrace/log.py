@@ -25,10 +25,21 @@ class _Formatter(logging.Formatter):
 
 
 def get_logger(name=None, filename=None, filemode=None, level=WARNING):
-    """The logger of that name; None: the root logger, as it is.
+    r"""The logger of that name; None: the root logger, as it is.
 
     The first call for a name sets its level, and makes it write to the standard error stream, or to
     `filename` (opened with `filemode`, 'a' by default), where a line is the message alone.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "training.log")
+    >>> logger = mx.log.get_logger("training.doc", filename=path, level=mx.log.INFO)
+    >>> logger.info("epoch %d", 3)
+    >>> with open(path) as file:
+    ...     print(file.read())
+    epoch 3
     """
     logger = logging.getLogger(name)
     if name is not None and not getattr(logger, "_init_done", False):
@@ -44,6 +55,16 @@ def get_logger(name=None, filename=None, filemode=None, level=WARNING):
 
 
 def getLogger(name=None, filename=None, filemode=None, level=WARNING):  # noqa: N802
-    """Older name of get_logger."""
+    """Older name of get_logger.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     logger = mx.log.getLogger("training.old", level=mx.log.INFO)
+    >>> logger.name
+    'training.old'
+    """
     warnings.warn("getLogger is deprecated, use get_logger instead", DeprecationWarning, stacklevel=2)
     return get_logger(name, filename, filemode, level)

@@ -86,6 +86,14 @@ def memory_report(arrays=10):
     -------
     MemoryReport
         ``devices``, a list of ``DeviceMemory``; ``arrays``, a list of ``LiveArray``, the largest first.
+
+    Examples
+    --------
+    >>> net = nn.Dense(256, in_units=1024, use_bias=False)
+    >>> net.initialize()
+    >>> report = mx.memory.memory_report(arrays=1)
+    >>> report.arrays[0].shape, len(report.arrays)
+    ((256, 1024), 1)
     """
     devices = [
         DeviceMemory(Context(Context.devtype2str[kind], number), *sizes)

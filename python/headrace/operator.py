@@ -50,12 +50,24 @@ class OperatorArguments(NamedTuple):
 
 
 def get_all_registered_operators():
-    """The names of all operators, other names of the same ones among them."""
+    """The names of all operators, other names of the same ones among them.
+
+    Examples
+    --------
+    >>> "FullyConnected" in mx.operator.get_all_registered_operators()
+    True
+    """
     return [name for op in _core.catalogue() for name in (op["name"], *op["aliases"])]
 
 
 def get_operator_arguments(op_name):
-    """The OperatorArguments of the operator with a name. ValueError: there is none."""
+    """The OperatorArguments of the operator with a name. ValueError: there is none.
+
+    Examples
+    --------
+    >>> mx.operator.get_operator_arguments("Flatten")
+    OperatorArguments(narg=1, names=['data'], types=['NDArray-or-Symbol'])
+    """
     for op in _core.catalogue():
         if op_name == op["name"] or op_name in op["aliases"]:
             break
@@ -197,6 +209,19 @@ def register(reg_name):
     """Class decorator that makes a CustomOpProp known under a name.
 
     Its operators get np arrays if np arrays are on at that moment, nd arrays otherwise.
+
+    Examples
+    --------
+    >>> class Negative(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], -in_data[0])
+    >>> @mx.operator.register("doc_negative")
+    ... class NegativeProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Negative()
+    >>> nd.Custom(nd.array([1, 2]), op_type="doc_negative")
+    [-1. -2.]
+    <NDArray 2 @cpu(0)>
     """
 
     def decorate(prop_cls):
@@ -214,8 +239,12 @@ class PythonOp:
 
     Examples
     --------
-    >>> issubclass(mx.operator.NumpyOp, mx.operator.PythonOp)
-    True
+    >>> class Double(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = in_data[0] * 2
+    >>> double = Double(need_top_grad=False)
+    >>> isinstance(double, mx.operator.PythonOp), double.list_arguments()
+    (True, ['data'])
     """
 
     def __init__(self, need_top_grad=True):

@@ -76,6 +76,11 @@ def parse_bytes(size: int | str, what: str = "plan") -> int:
 
     Raises ValueError for other texts, for parts of a byte, and for more than 10**15 bytes; TypeError for what
     is neither. The errors begin with `what`.
+
+    Examples
+    --------
+    >>> mx.plan.parse_bytes("160MB"), mx.plan.parse_bytes("64 MiB")
+    (160000000, 67108864)
     """
     if not isinstance(size, str):
         try:
@@ -143,6 +148,12 @@ def make(topology: Topology | str, size: int | str, strategy: str | None = None,
     ValueError
         For devices that the topology does not have, unknown names, numbers out of range, and a strategy that
         is not possible.
+
+    Examples
+    --------
+    >>> plan = mx.plan.make("pcie4", "160MB", "ring")
+    >>> round(plan.simulate().seconds * 1e3, 1)  # milliseconds
+    15.0
     """
     return _plan.make_plan(strategy, _request(topology, size, **options))
 
@@ -156,12 +167,26 @@ def compare(
     when possible, the predictions ``whole`` (the buffer in one piece) and ``sliced`` (with `slices` if more
     than 1, else with the best number): dicts of ``slices``, ``seconds``, ``steps``, ``scratch_bytes`` (on the
     device that needs most), ``busiest_link`` and ``busiest_share`` (of the time).
+
+    Examples
+    --------
+    >>> rows = mx.plan.compare("pcie4", "160MB")
+    >>> [row["strategy"] for row in rows if row["best"]]
+    ['sharded']
     """
     return _plan.compare(strategy, _request(topology, size, **options))
 
 
 def steps(plan: Plan) -> list[Step]:
-    """The steps of a plan, in an order in which each comes after those that it needs."""
+    """The steps of a plan, in an order in which each comes after those that it needs.
+
+    Examples
+    --------
+    >>> plan = mx.plan.make("pcie4", "160MB", "ring")
+    >>> first = mx.plan.steps(plan)[0]
+    >>> first.kind, first.source, first.target
+    ('copy', 'gpu0', 'gpu1')
+    """
     return [Step(*fields) for fields in plan.step_tuples()]
 
 

@@ -41,7 +41,12 @@ profiler_kvstore_handle = None
 
 
 def set_kvstore_handle(handle):
-    """The store whose servers ``profile_process='server'`` is about."""
+    """The store whose servers ``profile_process='server'`` is about.
+
+    Examples
+    --------
+    >>> mx.profiler.set_kvstore_handle(mx.kvstore.create("local"))
+    """
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
 
@@ -117,6 +122,15 @@ def set_config(**kwargs):
     ------
     MXNetError
         For an option that does not exist, or a value that it cannot have.
+
+    Examples
+    --------
+    >>> mx.profiler.set_config(profile_memory=False, filename="run.json")
+    >>> mx.profiler.set_config(filenam="run.json")
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: profiler.set_config: there is no option 'filenam'; ...
+    >>> mx.profiler.set_config()
     """
     unknown = sorted(set(kwargs) - set(_OPTIONS))
     if unknown:
@@ -143,6 +157,14 @@ def set_state(state="stop", profile_process="worker"):
     ------
     ValueError
         For another state.
+
+    Examples
+    --------
+    >>> mx.profiler.set_state("run")
+    >>> nd.ones((2, 2)).tanh().wait_to_read()
+    >>> mx.profiler.set_state("stop")
+    >>> "tanh" in mx.profiler.dumps()
+    True
     """
     _check_process("set_state", profile_process)
     if state == "run":
@@ -162,23 +184,63 @@ def _finish(end):
 
 
 def start(profile_process="worker"):
-    """Begins a new recording."""
+    """Begins a new recording; what was recorded before is dropped. `set_state('run')` is the same.
+
+    Examples
+    --------
+    >>> mx.profiler.start()
+    >>> nd.ones((2, 2)).exp().wait_to_read()
+    >>> mx.profiler.stop()
+    >>> "exp" in mx.profiler.dumps()
+    True
+    """
     set_state("run", profile_process)
 
 
 def stop(profile_process="worker"):
-    """Waits for the operations stated so far and ends the recording."""
+    """Waits for the operations stated so far and ends the recording. `set_state('stop')` is the same.
+
+    Examples
+    --------
+    >>> mx.profiler.start()
+    >>> mx.profiler.stop()
+    >>> nd.ones((2, 2)).arctan().wait_to_read()  # is not recorded
+    >>> "arctan" in mx.profiler.dumps()
+    False
+    """
     set_state("stop", profile_process)
 
 
 def pause(profile_process="worker"):
-    """Stops recording until ``resume``, keeping what was recorded."""
+    """Stops recording until ``resume``, keeping what was recorded.
+
+    Examples
+    --------
+    >>> mx.profiler.start()
+    >>> mx.profiler.pause()
+    >>> nd.ones((2, 2)).arccosh().wait_to_read()  # is not recorded
+    >>> mx.profiler.resume()
+    >>> mx.profiler.stop()
+    >>> "arccosh" in mx.profiler.dumps()
+    False
+    """
     _check_process("pause", profile_process)
     _finish(_core.profiler_pause)
 
 
 def resume(profile_process="worker"):
-    """Goes on recording after ``pause``."""
+    """Goes on recording after ``pause``.
+
+    Examples
+    --------
+    >>> mx.profiler.start()
+    >>> mx.profiler.pause()
+    >>> mx.profiler.resume()
+    >>> (nd.ones((2, 2)) / 2).wait_to_read()
+    >>> mx.profiler.stop()
+    >>> "_div_scalar" in mx.profiler.dumps()
+    True
+    """
     _check_process("resume", profile_process)
     _core.profiler_resume()
 
@@ -192,6 +254,19 @@ def dump(finished=True, profile_process="worker"):
         When nothing was ever recorded.
     OSError
         When the file cannot be written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "profile.json")
+    >>> mx.profiler.set_config(filename=str(path))
+    >>> mx.profiler.start()
+    >>> nd.waitall()
+    >>> mx.profiler.dump()
+    >>> "traceEvents" in path.read_text()
+    True
+    >>> mx.profiler.set_config()
     """
     _check_process("dump", profile_process)
     _finish(lambda: _core.profiler_dump(bool(finished)))
@@ -215,6 +290,14 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
     ------
     ValueError
         For another format or key.
+
+    Examples
+    --------
+    >>> mx.profiler.start()
+    >>> (nd.ones((2, 2)) * 2).wait_to_read()
+    >>> mx.profiler.stop()
+    >>> "_mul_scalar" in mx.profiler.dumps()
+    True
     """
     for name, value, known in (("format", format, _FORMATS), ("sort_by", sort_by, _SORT_KEYS)):
         if value not in known:
@@ -226,10 +309,16 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False):
 
 
 def scope(name="<unk>:", append_mode=True):
-    """A ``with`` block that is drawn in the lane of its thread, and gives its full name.
+    """A `with` block that is drawn in the lane of its thread, and gives its full name.
 
     Inside another scope the name goes behind that one's unless ``append_mode`` is false: ``'epoch 1:'`` and
     ``'forward:'`` make ``'epoch 1:forward:'``. A missing colon is added.
+
+    Examples
+    --------
+    >>> with mx.profiler.scope("epoch 1"), mx.profiler.scope("forward") as name:
+    ...     print(name)
+    epoch 1:forward:
     """
     return _core.ProfilerScope(name, append_mode)
 
@@ -239,18 +328,53 @@ def _deprecated(old, new):
 
 
 def profiler_set_config(mode="symbolic", filename="profile.json"):
-    """Deprecated: ``set_config(profile_<mode>=True, filename=filename)``."""
+    """Deprecated: ``set_config(profile_<mode>=True, filename=filename)``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "profile.json")
+    >>> mx.profiler.profiler_set_config(mode="all", filename=path)
+    >>> mx.profiler.start()
+    >>> mx.profiler.dump()
+    >>> os.path.exists(path)
+    True
+    >>> mx.profiler.set_config()
+    """
     _deprecated("profiler_set_config", "set_config")
     set_config(**{f"profile_{mode}": True, "filename": filename})
 
 
 def profiler_set_state(state="stop"):
-    """Deprecated: ``set_state(state)``."""
+    """Deprecated: ``set_state(state)``.
+
+    Examples
+    --------
+    >>> mx.profiler.profiler_set_state("run")
+    >>> nd.ones((2, 2)).sinh().wait_to_read()
+    >>> mx.profiler.profiler_set_state("stop")
+    >>> "sinh" in mx.profiler.dumps()
+    True
+    """
     _deprecated("profiler_set_state", "set_state")
     set_state(state)
 
 
 def dump_profile():
-    """Deprecated: ``dump()``."""
+    """Deprecated: ``dump()``.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "profile.json")
+    >>> mx.profiler.set_config(filename=path)
+    >>> mx.profiler.start()
+    >>> mx.profiler.dump_profile()
+    >>> os.path.exists(path)
+    True
+    >>> mx.profiler.set_config()
+    """
     _deprecated("dump_profile", "dump")
     dump(True)

@@ -245,7 +245,17 @@ _HEADER = struct.Struct("<IfQQ")
 
 
 def pack(header, s):
-    """A record of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence."""
+    """A record, bytes, of a header, an IRHeader or a tuple like it, and bytes. The label may be a sequence.
+
+    TypeError: `s` is no bytes.
+
+    Examples
+    --------
+    >>> header = mx.recordio.IRHeader(flag=0, label=3.0, id=7, id2=0)
+    >>> record = mx.recordio.pack(header, b"pixels")
+    >>> mx.recordio.unpack(record)
+    (HEADER(flag=0, label=3.0, id=7, id2=0), b'pixels')
+    """
     header = IRHeader(*header)
     if isinstance(header.label, numbers.Number):
         return _HEADER.pack(0, header.label, header.id, header.id2) + s
@@ -257,6 +267,13 @@ def unpack(s):
     """The header and the bytes of a record of `pack`; several labels are a float32 NumPy array.
 
     ValueError: the record is too short to be one.
+
+    Examples
+    --------
+    >>> record = mx.recordio.pack(mx.recordio.IRHeader(0, [1.0, 2.0], 7, 0), b"pixels")
+    >>> header, content = mx.recordio.unpack(record)
+    >>> header.label.tolist(), content
+    ([1.0, 2.0], b'pixels')
     """
     if len(s) < _HEADER.size:
         raise ValueError(f"unpack: a record has a header of {_HEADER.size} bytes, got {len(s)} in all")
@@ -288,6 +305,15 @@ def pack_img(header, img, quality=95, img_fmt=".jpg"):
     ------
     ValueError
         Another shape or format.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> pixels = numpy.full((8, 8, 3), 200, dtype="uint8")
+    >>> record = mx.recordio.pack_img(mx.recordio.IRHeader(0, 3.0, 7, 0), pixels, img_fmt=".png")
+    >>> header, decoded = mx.recordio.unpack_img(record)
+    >>> header.label, (decoded == pixels).all().item()
+    (3.0, True)
     """
     is_png = img_fmt.lower() == ".png"
     if not is_png and img_fmt.lower() not in (".jpg", ".jpeg"):
@@ -310,6 +336,15 @@ def unpack_img(s, iscolor=-1):
     `iscolor`: 1: uint8 (height, width, 3); 0: grey, (height, width); -1: as the file stores it, perhaps with
     alpha, with 16 bits, and not turned as a camera asks. MXNetError: the image is no JPEG or PNG file, or
     damaged. ValueError: the record is too short, or `iscolor` another number.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> pixels = numpy.zeros((8, 6, 3), dtype="uint8")
+    >>> record = mx.recordio.pack_img((0, 3.0, 7, 0), pixels, img_fmt=".png")
+    >>> header, decoded = mx.recordio.unpack_img(record, iscolor=0)
+    >>> header.id, decoded.shape
+    (7, (8, 6))
     """
     header, file = unpack(s)
     pixels, height, width, channels, bits = _core.decode_image(bytes(file), iscolor)

@@ -13,7 +13,16 @@ def _registry(base_class):
 
 
 def get_registry(base_class):
-    """The classes that are registered for `base_class`, by name in lower case: a copy."""
+    """The classes that are registered for `base_class`, by name in lower case: a copy.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     pass
+    >>> circle = mx.registry.get_register_func(Shape, "shape")(type("Circle", (Shape,), {}))
+    >>> mx.registry.get_registry(Shape)["circle"] is circle
+    True
+    """
     return dict(_registry(base_class))
 
 
@@ -22,6 +31,17 @@ def get_register_func(base_class, nickname):
 
     `create` then finds the class under `name`, by default its own, in any case. `nickname` is what messages
     call such classes. UserWarning: the name meant another class before. AssertionError: it is no subclass.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     pass
+    >>> register = mx.registry.get_register_func(Shape, "shape")
+    >>> @register
+    ... class Square(Shape):
+    ...     pass
+    >>> list(mx.registry.get_registry(Shape))
+    ['square']
     """
     registry = _registry(base_class)
 
@@ -38,12 +58,26 @@ def get_register_func(base_class, nickname):
         registry[name] = klass
         return klass
 
-    register.__doc__ = f"Makes a {nickname} class known to `create`, by default under its own name."
+    register.__doc__ = (
+        f"Lets `create` find the {nickname} class under `name`, by default its own; gives it back."
+    )
     return register
 
 
 def get_alias_func(base_class, nickname):
-    """The function `alias(*names)`: a class decorator that lets `create` find the class by these names."""
+    """The function `alias(*names)`: a class decorator that lets `create` find the class by these names.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     pass
+    >>> create = mx.registry.get_create_func(Shape, "shape")
+    >>> @mx.registry.get_alias_func(Shape, "shape")("disc", "round")
+    ... class Circle(Shape):
+    ...     pass
+    >>> type(create("round")).__name__
+    'Circle'
+    """
     register = get_register_func(base_class, nickname)
 
     def alias(*aliases):
@@ -54,7 +88,7 @@ def get_alias_func(base_class, nickname):
 
         return register_all
 
-    alias.__doc__ = f"A class decorator that makes a {nickname} class known under other names."
+    alias.__doc__ = f"A class decorator that lets `create` find the {nickname} class under other names, too."
     return alias
 
 
@@ -64,6 +98,17 @@ def get_create_func(base_class, nickname):
     A description is a name, with the arguments after it; a JSON text `["name", {arguments}]`; a dictionary,
     or a JSON text of one, of the arguments and the name under the key `nickname`; or an object, which is
     given back. AssertionError: none of these, an unknown name, or arguments beside one that has its own.
+
+    Examples
+    --------
+    >>> class Shape:
+    ...     def __init__(self, size=1):
+    ...         self.size = size
+    >>> register = mx.registry.get_register_func(Shape, "shape")
+    >>> square = register(type("Square", (Shape,), {}))
+    >>> create = mx.registry.get_create_func(Shape, "shape")
+    >>> create("square", size=3).size, create('["square", {"size": 5}]').size
+    (3, 5)
     """
     registry = _registry(base_class)
 

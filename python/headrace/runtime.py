@@ -76,7 +76,13 @@ def _features() -> tuple[Feature, ...]:
 
 
 def feature_list() -> list[Feature]:
-    """All features that MXNet 1.9.1 knows, in its order."""
+    """All features that MXNet 1.9.1 knows, in its order.
+
+    Examples
+    --------
+    >>> [feature for feature in mx.runtime.feature_list() if feature.name == "SIGNAL_HANDLER"]
+    [✖ SIGNAL_HANDLER]
+    """
     return list(_features())
 
 
@@ -85,6 +91,13 @@ def detours() -> dict[str, int]:
 
     By "operator: how", since the program began: on dense copies of sparse arrays, on the host for a device
     that has no kernel. Results are the same, only slower. The first of each is said in the log.
+
+    Examples
+    --------
+    >>> sparse = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> softmax = nd.softmax(sparse)
+    >>> mx.runtime.detours()["softmax: computed on dense copies of sparse arrays"] >= 1
+    True
     """
     return _core.detours()
 

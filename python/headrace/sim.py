@@ -66,6 +66,13 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
     MXNetError that is also a ValueError: impossible numbers, malformed topologies, or fewer GPUs than hold
     arrays; also a TypeError: what is no number; also an OSError: a topology that is neither a preset nor a
     file.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=2)
+    >>> nd.ones((2,), ctx=mx.gpu(1)).context, mx.context.num_gpus()
+    (gpu(1), 2)
+    >>> mx.sim.configure(gpus=0)
     """
     now = _sim.options()
     clock = now["clock"] if clock is None else clock
@@ -83,25 +90,62 @@ def configure(gpus=None, topology=None, clock=None, memory=None):
 
 
 def options():
-    """A dict of what `configure` takes, as it is now."""
+    """A dict of what `configure` takes, as it is now: gpus, topology, clock and memory, in bytes.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=2, memory="4GB")
+    >>> mx.sim.options()["gpus"], mx.sim.options()["memory"]
+    (2, 4000000000)
+    >>> mx.sim.configure(gpus=0, memory=0)
+    """
     return _sim.options()
 
 
 def now():
     """Seconds that the program has taken so far on the modelled machine: up to what it has waited for and has
     asked for since. MXNetError: the clock is the real one.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, clock="virtual")
+    >>> start = mx.sim.now()
+    >>> nd.ones((1000, 1000), ctx=mx.gpu(0)).wait_to_read()
+    >>> 0 < mx.sim.now() - start < 1
+    True
+    >>> mx.sim.configure(gpus=0, clock="real")
     """
     return _sim.now()
 
 
 def advance(seconds):
-    """The program itself works for so long in virtual time: reads files, prepares data."""
+    """The program itself works for so many seconds of virtual time: reads files, prepares data.
+
+    TypeError: no number. MXNetError: the clock is the real one.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, clock="virtual")
+    >>> start = mx.sim.now()
+    >>> mx.sim.advance(0.5)
+    >>> round(mx.sim.now() - start, 3)
+    0.5
+    >>> mx.sim.configure(gpus=0, clock="real")
+    """
     _sim.advance(_seconds("advance", seconds))
 
 
 def report():
     """What ran how long, on which streams and links, what overlapped, and the critical path: a text.
     MXNetError: the clock is the real one.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, clock="virtual")
+    >>> nd.ones((1000, 1000), ctx=mx.gpu(0)).wait_to_read()
+    >>> "gpu(0)" in mx.sim.report()
+    True
+    >>> mx.sim.configure(gpus=0, clock="real")
     """
     return _sim.report()
 
@@ -117,6 +161,16 @@ def _number(function, gpu):
 def fail_copy(gpu, after=0):
     """The copy after the next `after` ones to or from `gpu`, a Context or a number, fails: reading what it
     would have written raises MXNetError.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1)
+    >>> mx.sim.fail_copy(mx.gpu(0))
+    >>> nd.array([1, 2]).as_in_context(mx.gpu(0)).asnumpy()
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: copy of 8 bytes from cpu(0) to gpu(0) failed: a fault that was injected
+    >>> mx.sim.configure(gpus=0)
     """
     _sim.fail_copy(_number("fail_copy", gpu), _whole("fail_copy: after", after, _MOST_COPIES))
 
@@ -124,17 +178,52 @@ def fail_copy(gpu, after=0):
 def stall(gpu, seconds):
     """The next operation of `gpu` begins that much later: by the clock that counts, so with the virtual
     one the program does not wait.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1, clock="virtual")
+    >>> start = mx.sim.now()
+    >>> mx.sim.stall(mx.gpu(0), 2)
+    >>> nd.ones((2,), ctx=mx.gpu(0)).wait_to_read()
+    >>> round(mx.sim.now() - start)
+    2
+    >>> mx.sim.configure(gpus=0, clock="real")
     """
     _sim.stall(_number("stall", gpu), _seconds("stall", seconds))
 
 
 def lose(gpu):
-    """`gpu` disappears: all that is, or comes, there raises MXNetError; other devices go on."""
+    """`gpu` disappears: all that is, or comes, there raises MXNetError; other devices go on.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=2)
+    >>> x = nd.ones((2,), ctx=mx.gpu(0))
+    >>> mx.sim.lose(mx.gpu(0))
+    >>> x.asnumpy()
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: gpu(0): the device is lost; ...
+    >>> nd.ones((2,), ctx=mx.gpu(1)).asnumpy()  # others go on
+    array([1., 1.], dtype=float32)
+    >>> del x
+    >>> mx.sim.repair()
+    >>> mx.sim.configure(gpus=0)
+    """
     _sim.lose(_number("lose", gpu))
 
 
 def set_memory(gpu, memory):
-    """`gpu` has this much memory from now on, in bytes or as text ("1GB"); 0 is none at all."""
+    """`gpu` has this much memory from now on, in bytes or as text ("1GB"); 0 is none at all.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1)
+    >>> mx.sim.set_memory(mx.gpu(0), "1GB")
+    >>> mx.context.gpu_memory_info(0)[1]
+    1000000000
+    >>> mx.sim.configure(gpus=0)
+    """
     _sim.set_memory(_number("set_memory", gpu), parse_bytes(memory, "sim.set_memory: memory"))
 
 
@@ -143,5 +232,14 @@ def repair():
 
     Waits for all work first. What reads or writes an array that a lost GPU held raises MXNetError from then
     on; make such arrays anew: ``net.initialize(force_reinit=True, ctx=...)``, then ``net.load_parameters``.
+
+    Examples
+    --------
+    >>> mx.sim.configure(gpus=1)
+    >>> mx.sim.lose(mx.gpu(0))
+    >>> mx.sim.repair()
+    >>> nd.ones((2,), ctx=mx.gpu(0)).asnumpy()
+    array([1., 1.], dtype=float32)
+    >>> mx.sim.configure(gpus=0)
     """
     _sim.repair()

@@ -64,6 +64,20 @@ def print_summary(symbol, shape=None, line_length=120, positions=(0.44, 0.64, 0.
     `shape`: shapes of inputs by name; without it there are no shapes, and numbers of parameters leave out
     what depends on them. `positions`: where the columns end, in characters or, if the last is at most 1, in
     parts of `line_length`. TypeError: no symbol. ValueError: `shape` does not tell all shapes.
+
+    Examples
+    --------
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=4, name="fc")
+    >>> mx.viz.print_summary(net, shape={"data": (1, 8)}, line_length=72)
+    ________________________________________________________________________
+    Layer (type)                   Output Shape   Param #Previous Layer
+    ========================================================================
+    data(null)                     8              0
+    ________________________________________________________________________
+    fc(FullyConnected)             4              36     data
+    ========================================================================
+    Total params: 36
+    ________________________________________________________________________
     """
     nodes, heads = _nodes(symbol)
     shapes = _shapes(symbol, shape) if shape is not None else {}
@@ -220,6 +234,13 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     With `shape` (shapes of inputs by name) edges say the shapes of single samples, with `dtype` (dtypes by
     name) their dtypes. `node_attrs` are attributes for all nodes. Parameters get no edges if
     `hide_weights`. TypeError: no symbol. ValueError: `shape` does not tell all shapes.
+
+    Examples
+    --------
+    >>> net = sym.relu(sym.FullyConnected(sym.var("data"), num_hidden=4, name="fc"), name="act")
+    >>> picture = mx.viz.plot_network(net, shape={"data": (1, 8)})
+    >>> [line.strip() for line in picture.source.splitlines() if "->" in line][0]
+    'fc -> data [label=8 arrowtail=open dir=back]'
     """
     nodes, _ = _nodes(symbol)
     shapes = _shapes(symbol, shape) if shape else {}

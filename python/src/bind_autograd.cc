@@ -45,10 +45,17 @@ GradReq grad_request(const char* word) {
 
 void bind_autograd(nb::module_& m) {
   if (!add_scopes(m.ptr())) throw nb::python_error();
-  m.def("is_recording", [] { return thread_state().recording; });
-  m.def("is_training", [] { return thread_state().training; });
-  m.def("set_recording", [](bool on) { return std::exchange(thread_state().recording, on); });
-  m.def("set_training", [](bool on) { return std::exchange(thread_state().training, on); });
+  m.def(
+      "is_recording", [] { return thread_state().recording; }, "Whether operations of this thread are recorded.");
+  m.def(
+      "is_training", [] { return thread_state().training; },
+      "Whether dropout, batch normalisation and the like behave as in training, in this thread.");
+  m.def(
+      "set_recording", [](bool on) { return std::exchange(thread_state().recording, on); }, nb::arg("is_recording"),
+      "Switches recording in this thread; returns whether it was on.");
+  m.def(
+      "set_training", [](bool on) { return std::exchange(thread_state().training, on); }, nb::arg("train_mode"),
+      "Switches training mode in this thread; returns whether it was on.");
   m.def(
       "mark_variable",
       [](nb::handle variable, nb::handle gradient, const char* request) {

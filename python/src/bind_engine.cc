@@ -61,7 +61,9 @@ void bind_engine(nb::module_& m) {
         }
       },
       "Runs everything queued and ends the worker threads; later work starts them again.");
-  m.def("worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); });
+  m.def(
+      "worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); },
+      "How many threads compute on the host.");
   m.def("is_serial", [] { return translated([] { return runtime().engine.serial(); }); });
   m.def(
       "detours",

@@ -91,13 +91,16 @@ void bind_hardware(nb::module_& parent) {
           list.append(nb::make_tuple(point.bytes, point.seconds));
         return list;
       });
-  m.def("book", [] { return book_list(book()); });
-  m.def("descriptions", &description_list);
+  m.def(
+      "book", [] { return book_list(book()); }, "The book's figures: dicts of action, seconds and table.");
+  m.def("descriptions", &description_list, "What can be measured: dicts of name, subject, what, unit and book.");
   m.def("select", [](const std::vector<std::string>& names) { return translated([&] { return selected(names); }); });
   m.def("measured", [](const std::string& name, double value, const std::string& note) {
     return translated([&] { return measured(name, value, note); });
   });
-  m.def("table", [](const std::vector<Measurement>& measurements) { return table(measurements); });
+  m.def(
+      "table", [](const std::vector<Measurement>& measurements) { return table(measurements); },
+      nb::arg("measurements"), "The measurements beside the book's figures, as lines of text.");
   m.def("value_text", [](double value, const std::string& unit) {
     for (Unit each : {Unit::kSeconds, Unit::kBytes, Unit::kBytesPerSecond, Unit::kOperationsPerSecond})
       if (unit == unit_name(each)) return value_text(value, each);

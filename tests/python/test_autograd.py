@@ -46,8 +46,8 @@ def test_flags():
     with autograd.train_mode(), autograd.record(None):
         assert autograd.is_training()
     assert autograd.set_recording(True) is False
-    assert autograd.set_recording(False) is True
-    assert autograd.set_training(False) is False
+    assert autograd.set_recording(is_recording=False) is True
+    assert autograd.set_training(train_mode=False) is False
 
 
 def test_flags_are_restored_after_an_error():

@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import inspect
 import pkgutil
+import re
 import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,8 +14,9 @@ from make_stubs import Text, is_literal, parameters_of, public_names
 
 import headrace
 from headrace.mxnet._names import names_of
+from headrace.numpy.host import FROM_NUMPY
 
-from . import prose
+from . import derived, prose
 
 # By these names programs know the modules.
 SHORT = {
@@ -23,6 +25,8 @@ SHORT = {
     "headrace.numpy_extension": "headrace.npx",
     "headrace.symbol": "headrace.sym",
 }
+
+EXAMPLES = "\n\nExamples\n--------\n"
 
 
 class Member(NamedTuple):
@@ -51,11 +55,15 @@ def _is_library(found: pkgutil.ModuleInfo) -> bool:
 
 
 def public_modules() -> Iterator[types.ModuleType]:
-    """Rooms, packages, and what MXNet shows as modules; without modules that begin with an underscore."""
+    """Rooms, packages, what these list in `__all__`, and what MXNet shows as modules; without modules that
+    begin with an underscore.
+    """
     for found in pkgutil.walk_packages(headrace.__path__, "headrace."):
         _, *parts = found.name.split(".")
         of_mxnet = parts[1:] if parts[0] == "mxnet" else parts
         is_shown = len(parts) == 1 or found.ispkg or names_of(".".join(["mxnet", *of_mxnet]))
+        package = importlib.import_module(found.name.rpartition(".")[0])
+        is_shown = is_shown or parts[-1] in getattr(package, "__all__", ())
         if is_shown and not any(part.startswith("_") for part in parts) and not _is_library(found):
             yield importlib.import_module(found.name)
 
@@ -66,14 +74,16 @@ def members() -> list[Member]:
     for module in public_modules():
         for name in getattr(module, "__all__", public_names(module)):
             value = getattr(module, name)
-            if _is_documented(value) and name == value.__name__ and not name.startswith("_"):
+            is_own_name = hasattr(value, "__nb_signature__") or name == getattr(value, "__name__", "")
+            if is_own_name and _is_documented(value) and not name.startswith("_"):
                 member = Member(module.__name__, name, value)
                 homes[id(value)] = min(homes.get(id(value), member), member, key=_distance)
     return sorted(homes.values(), key=lambda one: (one.module, inspect.isfunction(one.value), one.name))
 
 
 def _is_documented(value: Any) -> bool:
-    if not (inspect.isclass(value) or inspect.isroutine(value)) or hasattr(value, "op_name"):
+    is_routine = inspect.isroutine(value) or hasattr(value, "__nb_signature__")
+    if not (inspect.isclass(value) or is_routine) or hasattr(value, "op_name"):
         return False
     return (getattr(value, "__module__", None) or "").startswith("headrace")
 
@@ -120,15 +130,30 @@ def section(member: Member) -> str:
 
 
 def docstring(value: Any) -> str:
-    """What is said of a class or function itself: nothing of a base class, nor NumPy's text below ours."""
+    """What is said of a class or function itself: nothing of a base class, and of NumPy's text below ours its
+    first paragraph.
+    """
     found = vars(value).get("__doc__") if inspect.isclass(value) else value.__doc__
-    text = inspect.cleandoc(found or "")
-    return text.partition("\n\n")[0] if text.startswith("NumPy's `") else text
+    if overloads := getattr(value, "__nb_signature__", None):
+        found = "\n\n".join(text for _, text, _ in overloads if text)
+    own, _, of_numpy = inspect.cleandoc(found or "").partition(FROM_NUMPY)
+    if not of_numpy:
+        return own
+    summary = next(one for one in of_numpy.split("\n\n") if not re.match(r"\s*\w+\(", one))
+    head, _, rest = own.partition("\n\n")
+    return f"{head}\n\n{' '.join(summary.split())}\n\n{rest}"
+
+
+def description(member: Member) -> str:
+    """The docstring of a class or function, with a derived example where there is one."""
+    text = docstring(member.value)
+    made = derived.example(member.path, member.value)
+    return f"{text.partition(EXAMPLES)[0]}{EXAMPLES}{made}" if made else text
 
 
 def function_text(member: Member) -> str:
     head = f"````{{py:function}} {member.path}{signature(member.value)}"
-    return f"{head}\n\n{prose.markdown(docstring(member.value))}\n````"
+    return f"{head}\n\n{prose.markdown(description(member))}\n````"
 
 
 def class_text(member: Member) -> str:
@@ -136,7 +161,7 @@ def class_text(member: Member) -> str:
     named = [base for base in cls.__bases__ if base.__module__.startswith("headrace.")]
     bases = ", ".join(f"`{base.__name__}`" for base in named if not base.__name__.startswith("_"))
     parts = [f"Bases: {bases}"] if bases else []
-    parts.append(prose.markdown(docstring(cls)))
+    parts.append(prose.markdown(description(member)))
     operators = []
     for name, value in own_attributes(cls):
         if hasattr(value, "op_name"):
@@ -171,7 +196,7 @@ def _is_method(value: Any) -> bool:
 
 
 def _attribute_text(name: str, value: Any) -> str:
-    doc = prose.markdown(inspect.cleandoc(value.__doc__))
+    doc = prose.markdown(docstring(value))
     if isinstance(value, (classmethod, staticmethod)):
         arguments = signature(value.__func__, skip=isinstance(value, classmethod))
         return f"````{{py:method}} {name}{arguments}\n:{type(value).__name__}:\n\n{doc}\n````"

@@ -50,7 +50,14 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
-    """Numbers from start to before stop; int64 if all are whole numbers, otherwise float32."""
+    """Numbers from start to before stop; int64 if all are whole numbers, otherwise float32.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.arange(4), xp.arange(0, 1, 0.25)
+    (array([0, 1, 2, 3], dtype=int64), array([0.  , 0.25, 0.5 , 0.75]))
+    """
     if stop is None:
         start, stop = 0, start
     if dtype is None:
@@ -60,33 +67,48 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """So many numbers at equal distances."""
+    """``num`` numbers at equal distances from start to stop, with stop or without it; float32 by default.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.linspace(0, 1, 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
     values = _numpy.linspace(start, stop, num, endpoint=endpoint, dtype=dtype or float32)
     return _np.array(values, dtype=values.dtype, ctx=device)
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on a diagonal, zeros elsewhere."""
+    """Ones on the k-th diagonal of n_rows rows and n_cols (None: as many) columns, zeros elsewhere.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.eye(2, 3, k=1)
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
     return _np.eye(n_rows, n_cols, k, dtype=dtype or float32, ctx=device)
 
 
 def empty(shape, *, dtype=None, device=None):
-    """An array whose elements are to be written."""
+    """An array of a shape whose elements are to be written; float32 unless ``dtype`` says otherwise."""
     return _np.empty(shape, dtype=dtype or float32, ctx=device)
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """Zeros."""
+    """Zeros in a shape; float32 unless ``dtype`` says otherwise."""
     return _np.zeros(shape, dtype=dtype or float32, ctx=device)
 
 
 def ones(shape, *, dtype=None, device=None):
-    """Ones."""
+    """Ones in a shape; float32 unless ``dtype`` says otherwise."""
     return _np.ones(shape, dtype=dtype or float32, ctx=device)
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """One number everywhere."""
+    """One number everywhere in a shape; without ``dtype`` int64 for an int, float32 for a float, or bool."""
     kind = dtype or default_dtype(fill_value)
     return _np.broadcast_to(_np.array(_numpy.asarray(fill_value, kind), dtype=kind, ctx=device), shape).copy()
 

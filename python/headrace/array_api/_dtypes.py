@@ -69,6 +69,12 @@ def result_type(*arrays_and_dtypes):
     """The dtype that arrays, dtypes and Python numbers have in common.
 
     TypeError: there is none, as of integers and floats or of uint64 and int64, or nothing but numbers.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.result_type(xp.int8, xp.uint8), xp.result_type(xp.ones(2), 3)
+    (dtype('int16'), dtype('float32'))
     """
     numbers = [one for one in arrays_and_dtypes if type(one).__name__ in _BUILTIN]
     known = [_dtype_of(one) for one in arrays_and_dtypes if type(one).__name__ not in _BUILTIN]
@@ -94,6 +100,12 @@ def _kind(dtype):
 def isdtype(dtype, kind):
     """Whether a dtype is another one or of a kind ("bool", "signed integer", "unsigned integer", "integral",
     "real floating", "complex floating", "numeric"), or of one in a tuple of these. ValueError: unknown kind.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.isdtype(xp.float32, "real floating"), xp.isdtype(xp.int8, ("bool", "unsigned integer"))
+    (True, False)
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
@@ -105,7 +117,14 @@ def isdtype(dtype, kind):
 
 
 def can_cast(from_, to, /):
-    """Whether the standard promotes a dtype, or that of an array, to another."""
+    """Whether the standard promotes a dtype, or that of an array, to another.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.can_cast(xp.int8, xp.int16), xp.can_cast(xp.float64, xp.float32)
+    (True, False)
+    """
     try:
         return result_type(from_, to) == _numpy.dtype(to)
     except TypeError:
@@ -113,7 +132,14 @@ def can_cast(from_, to, /):
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The array in another dtype; with ``copy=False`` the array itself if it has that."""
+    """The array in another dtype; with ``copy=False`` the array itself if it has that.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.astype(xp.arange(3), xp.float32)
+    array([0., 1., 2.])
+    """
     if device is not None:
         x = x.as_in_context(device)
     return x.astype(dtype, copy=copy)

@@ -100,7 +100,7 @@ globals().update({name: _of_two(name, older) for name, older in _TWO.items()})
 
 
 def positive(x, /):
-    """A copy."""
+    """A copy of the array."""
     return x.copy()
 
 
@@ -113,13 +113,27 @@ def imag(x, /):
 
 
 def nextafter(x1, x2, /):
-    """The number beside x1 on the way to x2; computed by NumPy, in host memory."""
+    """The number beside x1 on the way to x2; computed by NumPy, in host memory.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.nextafter(xp.asarray([1.0]), xp.asarray([2.0])) > 1
+    array([ True])
+    """
     x1, x2 = common(x1, x2)
     return _np.array(_numpy.nextafter(x1.asnumpy(), x2.asnumpy()), dtype=x1.dtype, ctx=x1.ctx)
 
 
 def clip(x, /, min=None, max=None):
-    """Elements below min become min, those above max become max; both may be arrays."""
+    """Elements below min become min, those above max become max; both may be arrays.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.clip(xp.arange(5), 1, 3), xp.clip(xp.arange(5), min=xp.asarray([2, 2, 2, 4, 4]))
+    (array([1, 1, 2, 3, 3], dtype=int64), array([2, 2, 2, 4, 4], dtype=int64))
+    """
     for bound, limit in ((min, _np.maximum), (max, _np.minimum)):
         if bound is None:
             continue
@@ -130,7 +144,16 @@ def clip(x, /, min=None, max=None):
 
 
 def where(condition, x1, x2, /):
-    """Elements of x1 where the condition holds, otherwise of x2."""
+    """Elements of x1 where the condition holds, otherwise of x2, in the dtype that both have in common.
+
+    Shapes broadcast; one of the two may be a number.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.where(xp.asarray([True, False]), xp.asarray([1, 2]), 0.5)
+    array([1. , 0.5])
+    """
     if not isinstance(x1, _np.ndarray) and not isinstance(x2, _np.ndarray):
         x1 = _np.array(x1, dtype=default_dtype(x1), ctx=condition.ctx)
     return _np.where(condition, *common(x1, x2))

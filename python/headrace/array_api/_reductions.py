@@ -67,17 +67,17 @@ def std(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def all(x, /, *, axis=None, keepdims=False):
-    """Whether all elements are true, over axes."""
+    """Whether all elements are true, over axes; None: over all of them. Gives bool."""
     return _np.all(x, axis=axis, keepdims=keepdims)
 
 
 def any(x, /, *, axis=None, keepdims=False):
-    """Whether one element is true, over axes."""
+    """Whether one element is true, over axes; None: over all of them. Gives bool."""
     return _np.any(x, axis=axis, keepdims=keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """How many elements are not zero, over axes."""
+    """How many elements are not zero, over axes: int64."""
     return sum((x != 0).astype("int64"), axis=axis, keepdims=keepdims)
 
 
@@ -89,12 +89,12 @@ def _place(compute, x, axis, keepdims):
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """Where the first of the largest elements is."""
+    """Where the first of the largest elements is along an axis, or in all of the flattened array: int64."""
     return _place(_np.argmax, x, axis, keepdims)
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """Where the first of the smallest elements is."""
+    """Where the first of the smallest elements is along an axis, or in all of the flattened array: int64."""
     return _place(_np.argmin, x, axis, keepdims)
 
 
@@ -109,12 +109,26 @@ def _cumulative(compute, start, x, axis, dtype, include_initial):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Sums of the elements up to each, along an axis; with 0 in front if asked for."""
+    """Sums of the elements up to each, along an axis; with 0 in front if asked for.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.cumulative_sum(xp.asarray([2, 3, 4]))
+    array([2, 5, 9], dtype=int64)
+    """
     return _cumulative(lambda values, a: _np.cumsum(values, axis=a), 0, x, axis, dtype, include_initial)
 
 
 def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
-    """Products of the elements up to each, along an axis, computed by NumPy; with 1 in front if asked for."""
+    """Products of the elements up to each, along an axis, computed by NumPy; with 1 in front if asked for.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.cumulative_prod(xp.asarray([2, 3, 4]), include_initial=True)
+    array([ 1,  2,  6, 24], dtype=int64)
+    """
 
     def compute(values, along):
         return asarray(_numpy.cumprod(values.asnumpy(), axis=along, dtype=values.dtype), device=x.ctx)
@@ -123,5 +137,5 @@ def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
 
 
 def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
-    """The n-th differences of neighbours."""
+    """The n-th differences of neighbours along an axis, whose extent becomes smaller by n."""
     return _np.diff(x, n=n, axis=axis, prepend=prepend, append=append)

@@ -71,7 +71,15 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x, /):
-    """Different elements; NaNs are all different. Computed by NumPy."""
+    """Different elements; NaNs are all different. Computed by NumPy.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> found = xp.unique_all(xp.asarray([3, 1, 3]))
+    >>> [part.tolist() for part in found]  # values, indices, inverse_indices, counts
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
     found = _numpy.unique(
         x.asnumpy(), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
@@ -80,17 +88,40 @@ def unique_all(x, /):
 
 
 def unique_counts(x, /):
-    """Different elements, and how often each is there."""
+    """Different elements, and how often each is there.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> values, counts = xp.unique_counts(xp.asarray([3, 1, 3]))
+    >>> values, counts
+    (array([1, 3], dtype=int64), array([1, 2], dtype=int64))
+    """
     found = unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
 
 def unique_inverse(x, /):
-    """Different elements, and which one each element is."""
+    """Different elements, and which one each element is.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> values, inverse = xp.unique_inverse(xp.asarray([3, 1, 3]))
+    >>> xp.take(values, inverse)
+    array([3, 1, 3], dtype=int64)
+    """
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x, /):
-    """Different elements."""
+    """Different elements, in ascending order; NaNs are all different.
+
+    Examples
+    --------
+    >>> from headrace import array_api as xp
+    >>> xp.unique_values(xp.asarray([3, 1, 3]))
+    array([1, 3], dtype=int64)
+    """
     return unique_all(x).values

@@ -64,6 +64,12 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 
     ValueError: `even_split` and the size is not a multiple of `num_slice`, or `num_slice` is less than 1.
     IndexError: no such axis.
+
+    Examples
+    --------
+    >>> parts = gluon.utils.split_data(nd.arange(5), 2, even_split=False)
+    >>> [part.shape for part in parts]
+    [(3,), (2,)]
     """
     ndim = len(data.shape)
     if not -ndim <= batch_axis < ndim:
@@ -93,6 +99,14 @@ def split_data(data, num_slice, batch_axis=0, even_split=True):
 def split_and_load(data, ctx_list, batch_axis=0, even_split=True):
     """`split_data` over the contexts of `ctx_list`, each slice on its context; other data become arrays
     first. ValueError: no contexts; else as split_data.
+
+    Examples
+    --------
+    >>> parts = gluon.utils.split_and_load(nd.arange(4), [mx.cpu(0), mx.cpu(1)])
+    >>> [part.context for part in parts], parts[1]
+    ([cpu(0), cpu(1)],
+    [2. 3.]
+    <NDArray 2 @cpu(1)>)
     """
     if not ctx_list:
         raise ValueError("split_and_load: expected at least one context, got an empty list")
@@ -109,6 +123,15 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
 
     With `check_isfinite` the norm is a number (the call waits) and a warning tells when it is not finite;
     otherwise it is an array of one element. AssertionError: no arrays.
+
+    Examples
+    --------
+    >>> gradients = [nd.array([3, 0]), nd.array([0, 4])]
+    >>> float(gluon.utils.clip_global_norm(gradients, max_norm=1))
+    5.0
+    >>> gradients[1]
+    [0.  0.8]
+    <NDArray 2 @cpu(0)>
     """
     assert len(arrays) > 0, "clip_global_norm: expected at least one array, got none"
     ctx = arrays[0].ctx
@@ -129,7 +152,18 @@ def clip_global_norm(arrays, max_norm, check_isfinite=True):
 
 
 def check_sha1(filename, sha1_hash):
-    """Whether the file's SHA-1 is `sha1_hash`, in hexadecimal."""
+    """Whether the file's SHA-1 is `sha1_hash`, in hexadecimal. OSError: the file cannot be read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "hello.txt")
+    >>> with open(path, "w") as file:
+    ...     count = file.write("hello")
+    >>> gluon.utils.check_sha1(path, "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d")
+    True
+    """
     digest = hashlib.sha1()
     with open(filename, "rb") as file:
         while block := file.read(1 << 20):
@@ -138,7 +172,18 @@ def check_sha1(filename, sha1_hash):
 
 
 def replace_file(src, dst):
-    """Moves a file over another in one step: readers see the old one or the new one."""
+    """Moves a file over another in one step: readers see the old one or the new one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> new, old = pathlib.Path(folder.name, "new"), pathlib.Path(folder.name, "old")
+    >>> sizes = new.write_text("new"), old.write_text("old")
+    >>> gluon.utils.replace_file(new, old)
+    >>> old.read_text(), new.exists()
+    ('new', False)
+    """
     os.replace(src, dst)
 
 
@@ -158,6 +203,16 @@ def download(url, path=None, overwrite=False, sha1_hash=None, retries=5, verify_
 
     `path` is a file or a folder, default the current folder. A file whose SHA-1 is not `sha1_hash` is fetched
     again. OSError: it cannot be fetched, after `retries` further attempts, or has another SHA-1.
+
+    Examples
+    --------
+    >>> import os, pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> source = pathlib.Path(folder.name, "data.txt")
+    >>> size = source.write_text("1 2 3")
+    >>> path = gluon.utils.download(source.as_uri(), path=os.path.join(folder.name, "copy.txt"))
+    >>> pathlib.Path(path).read_text()
+    '1 2 3'
     """
     assert retries >= 0, f"download: retries must be at least 0, got {retries}"
     name = url.rstrip("/").rpartition("/")[2]

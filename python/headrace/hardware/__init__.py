@@ -177,6 +177,13 @@ def measure(
     ------
     ValueError
         For a name that is neither a measurement nor a subject.
+
+    Examples
+    --------
+    >>> from headrace import hardware
+    >>> results = hardware.measure(["mutex"], quick=True)
+    >>> results[0].name, results[0].unit
+    ('mutex', 's')
     """
     selected = _hardware.select(list(names))
     session = _hardware.Session(directory or "", quick)
@@ -200,6 +207,13 @@ def to_json(results: Results) -> dict[str, Any]:
 
     A measurement that has no value has ``value`` null and the reason as ``why_not``; otherwise ``why_not`` is
     null. Values are in ``unit``: seconds, bytes, bytes/s, operations/s.
+
+    Examples
+    --------
+    >>> from headrace import hardware
+    >>> report = hardware.to_json(hardware.measure(["mutex"], quick=True))
+    >>> sorted(report), report["measurements"][0]["name"]
+    (['latency_curve', 'machine', 'measurements'], 'mutex')
     """
     described = {row["name"]: row for row in descriptions()}
     return {
@@ -220,7 +234,14 @@ def to_json(results: Results) -> dict[str, Any]:
 def svg(results: Results) -> Drawing:
     """The results as SVG: times beside the book's, and the latency curve if caches were measured.
 
-    A str, the text of the file; at the end of a cell of Jupyter it is the picture.
+    A Drawing, which is the text of the file; at the end of a cell of Jupyter it is the picture.
+
+    Examples
+    --------
+    >>> from headrace import hardware
+    >>> picture = hardware.svg(hardware.measure(["mutex"], quick=True))
+    >>> picture.startswith("<svg"), "mutex" in picture.lower()
+    (True, True)
     """
     described = {row["name"]: row for row in descriptions()}
     bars = [

@@ -34,7 +34,17 @@ def _dot(image, matrix):
 
 
 def color_normalize(src, mean, std=None):
-    """`src` minus `mean`, divided by `std`, where they are not None: in place."""
+    """`src` minus `mean`, divided by `std`, where they are not None: in place.
+
+    MXNetError: `src` has another dtype than these, uint8 for example.
+
+    Examples
+    --------
+    >>> image = nd.array([[[100, 200]]])
+    >>> mx.image.color_normalize(image, mean=nd.array([50, 100]), std=nd.array([50, 50]))
+    [[[1. 2.]]]
+    <NDArray 1x1x2 @cpu(0)>
+    """
     if mean is not None:
         src -= _beside(mean, src)
     if std is not None:
@@ -428,6 +438,17 @@ def CreateAugmenter(
         Probability of grey.
     inter_method : int
         How images are resized; see `imresize`.
+
+    Examples
+    --------
+    >>> augmenters = mx.image.CreateAugmenter((3, 24, 24), resize=32, rand_mirror=True)
+    >>> [type(augmenter).__name__ for augmenter in augmenters]
+    ['ResizeAug', 'CenterCropAug', 'HorizontalFlipAug', 'CastAug']
+    >>> image = nd.ones((40, 48, 3), dtype="uint8")
+    >>> for augmenter in augmenters:
+    ...     image = augmenter(image)
+    >>> image.shape, image.dtype
+    ((24, 24, 3), <class 'numpy.float32'>)
     """
     size = (data_shape[2], data_shape[1])
     made = [ResizeAug(resize, inter_method)] if resize > 0 else []

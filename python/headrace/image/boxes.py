@@ -344,6 +344,12 @@ def CreateMultiRandCropAugmenter(
 
     Others are the same for all; `skip_prob` is the probability of no crop. AssertionError: lists of different
     lengths.
+
+    Examples
+    --------
+    >>> crops = mx.image.CreateMultiRandCropAugmenter(min_object_covered=[0.1, 0.5, 0.9], skip_prob=0.2)
+    >>> len(crops.aug_list)
+    3
     """
     given = [min_object_covered, aspect_ratio_range, area_range, min_eject_coverage, max_attempts]
     lists = [one if isinstance(one, list) else [one] for one in given]
@@ -379,6 +385,15 @@ def CreateDetAugmenter(data_shape, resize=0, rand_crop=0, rand_pad=0, rand_gray=
         See `CreateMultiRandCropAugmenter`; borders go up to the largest area.
     pad_val : tuple of float
         What borders hold, before normalization.
+
+    Examples
+    --------
+    >>> augmenters = mx.image.CreateDetAugmenter((3, 24, 24), rand_mirror=True)
+    >>> image, objects = nd.ones((40, 48, 3), dtype="uint8"), nd.array([[0, 0.25, 0.25, 0.75, 0.5]])
+    >>> for augmenter in augmenters:
+    ...     image, objects = augmenter(image, objects)
+    >>> image.shape, objects.shape
+    ((24, 24, 3), (1, 5))
     """
     made = [DetBorrowAug(augmenters.ResizeAug(resize, inter_method))] if resize > 0 else []
     if rand_crop > 0:

@@ -34,6 +34,15 @@ def imdecode(buf, flag=1, to_rgb=True, out=None):
         `buf` is of another type, or `flag` another number.
     MXNetError
         The file is no JPEG or PNG. Where its pixels are damaged: when they are read.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> pixels = numpy.full((4, 6, 3), (10, 20, 30), dtype="uint8")  # blue, green, red
+    >>> _, content = mx.recordio.unpack(mx.recordio.pack_img((0, 0, 0, 0), pixels, img_fmt=".png"))
+    >>> image = mx.image.imdecode(content)
+    >>> image.shape, image[0, 0].asnumpy()
+    ((4, 6, 3), array([30, 20, 10], dtype=uint8))
     """
     if not isinstance(buf, NDArray):
         if not isinstance(buf, (bytes, bytearray, memoryview, numpy.ndarray)):
@@ -48,7 +57,20 @@ def imdecode(buf, flag=1, to_rgb=True, out=None):
 
 
 def imread(filename, flag=1, to_rgb=True, out=None):
-    """The pixels of a file; see `imdecode`. OSError: it cannot be read."""
+    """The pixels of a file, as `imdecode` gives them. OSError: it cannot be read.
+
+    Examples
+    --------
+    >>> import numpy, os, tempfile
+    >>> record = mx.recordio.pack_img((0, 0, 0, 0), numpy.zeros((4, 6, 3), dtype="uint8"), img_fmt=".png")
+    >>> header, content = mx.recordio.unpack(record)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "image.png")
+    ...     with open(path, "wb") as file:
+    ...         size = file.write(content)
+    ...     print(mx.image.imread(path).shape)
+    (4, 6, 3)
+    """
     try:
         with open(os.fspath(filename), "rb") as file:
             content = file.read()

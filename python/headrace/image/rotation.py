@@ -37,6 +37,14 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
     image is zero. `zoom_in` enlarges so that nothing outside shows, `zoom_out` shrinks so that all of the
     image does. TypeError: another dtype, or an array of angles for one image. ValueError: both zooms, another
     number of axes, or of angles.
+
+    Examples
+    --------
+    >>> image = nd.array([[[1, 2], [3, 4]]])
+    >>> mx.image.imrotate(image, 90)[0].round()
+    [[2. 4.]
+     [1. 3.]]
+    <NDArray 2x2 @cpu(0)>
     """
     if zoom_in and zoom_out:
         raise ValueError("imrotate: `zoom_in` and `zoom_out` cannot be both True")
@@ -74,6 +82,11 @@ def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
     """`imrotate` by random angles between the two of `angle_limits`, one for each image of a batch.
 
     Draws from `numpy.random`.
+
+    Examples
+    --------
+    >>> mx.image.random_rotate(nd.ones((3, 8, 8)), (-10, 10)).shape
+    (3, 8, 8)
     """
     if src.ndim == 3:
         angles = numpy.random.uniform(*angle_limits)

@@ -156,6 +156,43 @@ class Initializer:
 register = get_register_func(Initializer, "initializer")
 alias = get_alias_func(Initializer, "initializer")
 create = get_create_func(Initializer, "initializer")
+register.__doc__ += """
+
+Examples
+--------
+>>> @init.register
+... class Fives(mx.init.Initializer):
+...     def _init_weight(self, name, array):
+...         array[:] = 5
+>>> weight = gluon.Parameter("weight", shape=(2,), init="fives")
+>>> weight.initialize()
+>>> weight.data()
+[5. 5.]
+<NDArray 2 @cpu(0)>
+"""
+alias.__doc__ += """
+
+Examples
+--------
+>>> @init.alias("halves")
+... class Half(mx.init.Initializer):
+...     def _init_weight(self, name, array):
+...         array[:] = 0.5
+>>> isinstance(init.create("halves"), Half)
+True
+"""
+create.__doc__ = """The initializer of a name, or of JSON `["name", {arguments}]`.
+
+An initializer is given back as it is; other arguments go to the class. AssertionError: no initializer has
+the name.
+
+Examples
+--------
+>>> init.create("normal", sigma=0.1).sigma
+0.1
+>>> init.create('["constant", {"value": 3}]').value
+3
+"""
 
 
 def _root_mean_square(arr):

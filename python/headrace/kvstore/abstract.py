@@ -18,8 +18,16 @@ class KVStoreBase:
 
     Examples
     --------
-    >>> issubclass(mx.kvstore.KVStore, mx.kvstore.KVStoreBase)
-    True
+    >>> class Silent(mx.kvstore.KVStoreBase):
+    ...     def broadcast(self, key, value, out, priority=0):
+    ...         value.copyto(out)
+    ...     def pushpull(self, key, value, out=None, priority=0):
+    ...         pass
+    ...     @staticmethod
+    ...     def is_capable(capability):
+    ...         return False
+    >>> mx.kvstore.is_capable(Silent(), "optimizer")
+    False
     """
 
     # Capabilities, which `is_capable` is asked for.

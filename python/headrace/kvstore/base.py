@@ -13,7 +13,14 @@ __all__ = ["KVStoreBase", "TestStore", "create", "is_capable", "kinds"]
 
 
 def kinds():
-    """{name: meaning} of all stores that `create` makes."""
+    """{name: meaning} of all stores that `create` makes.
+
+    Examples
+    --------
+    >>> kinds = mx.kvstore.kinds()
+    >>> "local" in kinds, "dist_sync" in kinds
+    (True, True)
+    """
     registered = {
         name: (klass.__doc__ or "").strip().split("\n")[0] for name, klass in KVStoreBase.kv_registry.items()
     }
@@ -53,6 +60,12 @@ def create(name="local", strategy=None, topology=None, staleness=None):
         distributed kind in a process that nobody started as a worker of a job.
     OSError
         The topology file cannot be read; MPI is missing in a process that mpirun or srun has started.
+
+    Examples
+    --------
+    >>> store = mx.kvstore.create("local")
+    >>> store.type, store.rank, store.num_workers
+    ('local', 0, 1)
     """
     if not isinstance(name, str):
         raise ArrayTypeError(f"kvstore create: name must be a string, got {type(name).__name__}")
@@ -80,6 +93,11 @@ def is_capable(store, capability):
     `capability` is one of `KVStoreBase.CAPABILITIES`. A store written for MXNet, which knows 'optimizer'
     alone, has none of the others. A registered class whose `is_capable` is no static method is asked through
     an object that is made for it. ValueError: there is no such kind or capability.
+
+    Examples
+    --------
+    >>> mx.kvstore.is_capable("local", "optimizer"), mx.kvstore.is_capable("local", "distributed")
+    (True, False)
     """
     if isinstance(store, str):
         klass = KVStoreBase.kv_registry.get(store.lower())

@@ -12,6 +12,14 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
     """ValueError unless there are as many labels as predictions; with `shape`, unless their shapes are equal.
 
     With `wrap`, single arrays come back in lists. Gives `(labels, preds)`.
+
+    Examples
+    --------
+    >>> labels, preds = nd.array([1, 0]), nd.array([[0.3, 0.7]])
+    >>> metric.check_label_shapes(labels, preds)
+    Traceback (most recent call last):
+        ...
+    ValueError: Shape of labels 2 does not match shape of predictions 1
     """
     expected, got = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if expected != got:
@@ -149,3 +157,28 @@ def as_pairs(names, values):
 register = get_register_func(EvalMetric, "metric")
 alias = get_alias_func(EvalMetric, "metric")
 create_registered = get_create_func(EvalMetric, "metric")
+register.__doc__ += """
+
+Examples
+--------
+>>> @metric.register
+... class Count(metric.EvalMetric):
+...     def __init__(self, name="count"):
+...         super().__init__(name)
+...     def update(self, labels, preds):
+...         self.sum_metric, self.num_inst = self.sum_metric + len(labels[0]), 1
+>>> counted = metric.create("count")
+>>> counted.update([nd.zeros((3,))], [nd.zeros((3, 2))])
+>>> counted.get()
+('count', 3)
+"""
+alias.__doc__ += """
+
+Examples
+--------
+>>> @metric.alias("distance", "l1")
+... class Distance(metric.MAE):
+...     pass
+>>> isinstance(metric.create("l1"), Distance)
+True
+"""

@@ -111,6 +111,13 @@ def create(metric, *args, **kwargs):
     to the class.
 
     AssertionError: unknown name or wrong type.
+
+    Examples
+    --------
+    >>> metric.create("top_k_accuracy", top_k=3).get()[0]
+    'top_k_accuracy_3'
+    >>> metric.create(["mae", "rmse"]).get()[0]
+    ['mae', 'rmse']
     """
     if isinstance(metric, (list, tuple)):
         return CompositeEvalMetric([create(child, *args, **kwargs) for child in metric])
@@ -120,7 +127,15 @@ def create(metric, *args, **kwargs):
 
 
 def np(numpy_feval, name=None, allow_extra_outputs=False):
-    """A CustomMetric of a function that takes a label and a prediction as NumPy arrays."""
+    """A CustomMetric of a function that takes a label and a prediction as NumPy arrays.
+
+    Examples
+    --------
+    >>> largest_error = metric.np(lambda label, pred: abs(label - pred).max(), name="largest")
+    >>> largest_error.update([nd.array([1, 2])], [nd.array([1.5, 4])])
+    >>> largest_error.get()
+    ('largest', 2.0)
+    """
 
     def feval(label, pred):
         return numpy_feval(label, pred)

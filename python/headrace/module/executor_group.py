@@ -11,7 +11,14 @@ __all__ = ["ExecutorGroup", "groups_of", "join"]
 
 
 def join(parts, axis):
-    """One array of several along an axis."""
+    """One array of several along an axis; a single one is given back as it is.
+
+    Examples
+    --------
+    >>> from headrace.module.executor_group import join
+    >>> join([nd.ones((2, 3)), nd.zeros((1, 3))], axis=0).shape
+    (3, 3)
+    """
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0], arrays.NpArray):
@@ -43,6 +50,12 @@ def groups_of(group2ctxs, count):
 
     `group2ctxs` is one such dictionary, whose values are contexts, or lists of one for all or one for each; a
     list of them; or None. AssertionError: a list of another length.
+
+    Examples
+    --------
+    >>> from headrace.module.executor_group import groups_of
+    >>> groups_of({"embedding": [mx.cpu(0), mx.cpu(1)], "output": mx.cpu(0)}, 2)
+    [{'embedding': cpu(0), 'output': cpu(0)}, {'embedding': cpu(1), 'output': cpu(0)}]
     """
     if group2ctxs is None:
         return [None] * count

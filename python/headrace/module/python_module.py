@@ -15,8 +15,18 @@ class PythonModule(BaseModule):
 
     Examples
     --------
-    >>> issubclass(mx.mod.PythonLossModule, mx.mod.PythonModule)
-    True
+    >>> class Doubled(mx.mod.PythonModule):
+    ...     def _compute_output_shapes(self):
+    ...         return [("doubled_output", self.data_shapes[0].shape)]
+    ...     def forward(self, data_batch, is_train=None):
+    ...         self.outputs = [data_batch.data[0] * 2]
+    ...     def get_outputs(self, merge_multi_context=True):
+    ...         return self.outputs
+    >>> module = Doubled(["data"], None, ["doubled_output"])
+    >>> module.forward(mx.io.DataBatch([nd.array([1, 2])]))
+    >>> module.get_outputs()[0]
+    [2. 4.]
+    <NDArray 2 @cpu(0)>
     """
 
     def __init__(self, data_names, label_names, output_names, logger=logging):

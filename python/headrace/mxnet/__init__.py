@@ -27,6 +27,14 @@ def install() -> None:
     In a server or scheduler of a job (DMLC_ROLE) it takes part in the job, then ends the process.
 
     Raises RuntimeError if another package named mxnet was imported before.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import install
+    >>> install()
+    >>> import mxnet
+    >>> mxnet.__version__, mxnet.gluon is gluon
+    ('1.9.1', True)
     """
     if _alias.is_installed():
         return
@@ -43,12 +51,27 @@ def load_ipython_extension(ipython: Any) -> None:
     """Calls `install()`: what `%load_ext headrace.mxnet` does in Jupyter and IPython.
 
     Raises RuntimeError as `install()` does; restarting the kernel forgets the other package.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import load_ipython_extension
+    >>> load_ipython_extension(None)  # %load_ext headrace.mxnet
+    >>> import mxnet.ndarray
+    >>> mxnet.ndarray is nd
+    True
     """
     install()
 
 
 def top_module() -> types.ModuleType:
-    """What `import mxnet` gives in this process: headrace itself before `install()`."""
+    """What `import mxnet` gives in this process: headrace itself before `install()`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import top_module
+    >>> top_module().__name__ in ("headrace", "mxnet")  # "mxnet" after install()
+    True
+    """
     import headrace
 
     return sys.modules["mxnet"] if _alias.is_installed() else headrace

@@ -54,6 +54,19 @@ class DataParallelExecutorGroup:
     `train_data` provides the descriptions of data and labels, with the batch along the first axis. Arguments
     in `param_names` are parameters; those of `shared_group`, another group, are used where there is one.
     ValueError: two inputs have one name. RuntimeError: a shape stays unknown.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.executor_manager import DataParallelExecutorGroup
+    >>> net = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), name="softmax")
+    >>> data = mx.io.NDArrayIter(nd.ones((4, 3)), nd.zeros((4,)), batch_size=4)
+    >>> names, devices = net.list_arguments(), [mx.cpu(0), mx.cpu(1)]
+    >>> rows = [slice(0, 2), slice(2, 4)]
+    >>> group = DataParallelExecutorGroup(net, names, ["fc_weight", "fc_bias"], devices, rows, data)
+    >>> group.load_data_batch(next(data))
+    >>> group.forward(is_train=False)
+    >>> [one.outputs[0].shape for one in group.train_execs]
+    [(2, 2), (2, 2)]
     """
 
     def __init__(self, sym, arg_names, param_names, ctx, slices, train_data, shared_group=None):
@@ -110,6 +123,19 @@ class DataParallelExecutorManager:
 
     `train_data` has the batch size and describes batches; `work_load_list` says how they are shared out.
     AssertionError: it does not have a number for each context.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.executor_manager import DataParallelExecutorManager
+    >>> net = sym.SoftmaxOutput(sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), name="softmax")
+    >>> data = mx.io.NDArrayIter(nd.ones((4, 3)), nd.zeros((4,)), batch_size=4)
+    >>> devices, parameters = [mx.cpu(0), mx.cpu(1)], ["fc_weight", "fc_bias"]
+    >>> manager = DataParallelExecutorManager(net, devices, data, net.list_arguments(), parameters, [])
+    >>> manager.load_data_batch(next(data))
+    >>> manager.forward(is_train=True)
+    >>> manager.backward()
+    >>> [[gradient.shape for gradient in copies] for copies in manager.grad_arrays]
+    [[(2, 3), (2, 3)], [(2,), (2,)]]
     """
 
     def __init__(self, symbol, ctx, train_data, arg_names, param_names, aux_names, work_load_list=None,

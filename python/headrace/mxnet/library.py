@@ -10,6 +10,14 @@ __all__ = ["load"]
 def load(path, verbose=True):
     """Loads a library of operators. MXNetError: there is no such file, its path is not absolute, or it is no
     library. NotImplementedError, for any other: they cannot be loaded yet.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import library
+    >>> library.load("/no/library.so")
+    Traceback (most recent call last):
+        ...
+    headrace.base.MXNetError: ...
     """
     if not os.path.exists(path):
         raise MXNetError(f"load path {path} does NOT exist")

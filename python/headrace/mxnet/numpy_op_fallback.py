@@ -22,7 +22,23 @@ __all__ = [
 
 
 def register(op_name, imperative=True, symbolic=True):
-    """Class decorator: makes a CustomOpProp known whose operators get np arrays."""
+    """Class decorator: makes a CustomOpProp known whose operators get np arrays.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import numpy_op_fallback
+    >>> class Same(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         print(type(in_data[0]).__name__)
+    ...         self.assign(out_data[0], req[0], in_data[0])
+    >>> @numpy_op_fallback.register("doc_same")
+    ... class SameProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Same()
+    >>> nd.Custom(nd.array([1, 2]), op_type="doc_same").asnumpy()
+    ndarray
+    array([1., 2.], dtype=float32)
+    """
 
     def decorate(prop_cls):
         with np_array(True):
@@ -49,7 +65,16 @@ class _WithoutGradient(operator.CustomOp):
 
 
 class EmptyLike(_WithoutGradient):
-    """numpy.empty_like."""
+    """The computation of `empty_like_fallback`: numpy.empty_like. It has no gradient: NotImplementedError.
+
+    Examples
+    --------
+    >>> import headrace.mxnet.numpy_op_fallback
+    >>> settings = {"dtype": "int32", "order": "C", "subok": True, "shape": None}
+    >>> made = nd.Custom(nd.ones((2, 3)), op_type="empty_like_fallback", **settings)
+    >>> made.shape, made.dtype
+    ((2, 3), <class 'numpy.int32'>)
+    """
 
     _name = "empty_like"
 
@@ -63,7 +88,15 @@ class EmptyLike(_WithoutGradient):
 
 @register("empty_like_fallback")
 class EmptyLikeProp(operator.CustomOpProp):
-    """Arguments: dtype, order, subok and shape, as text."""
+    """The operator `empty_like_fallback`. Arguments: dtype, order, subok and shape, as text.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.numpy_op_fallback import EmptyLikeProp
+    >>> prop = EmptyLikeProp("int32", "C", "True", "None")
+    >>> prop.infer_shape([(2, 3)])
+    ([(2, 3)], [(2, 3)], [])
+    """
 
     def __init__(self, dtype, order, subok, shape):
         super().__init__()
@@ -81,7 +114,16 @@ class EmptyLikeProp(operator.CustomOpProp):
 
 
 class Resize(_WithoutGradient):
-    """numpy.resize."""
+    """The computation of `resize_fallback`: numpy.resize. It has no gradient: NotImplementedError.
+
+    Examples
+    --------
+    >>> import headrace.mxnet.numpy_op_fallback
+    >>> nd.Custom(nd.array([1, 2, 3]), op_type="resize_fallback", new_shape=(2, 2))
+    [[1. 2.]
+     [3. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     _name = "resize"
 
@@ -95,7 +137,14 @@ class Resize(_WithoutGradient):
 
 @register("resize_fallback")
 class ResizeProp(operator.CustomOpProp):
-    """Argument: new_shape, as text."""
+    """The operator `resize_fallback`. Argument: new_shape, as text.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.numpy_op_fallback import ResizeProp
+    >>> ResizeProp("(2, 2)").infer_shape([(3,)])
+    ([(3,)], [(2, 2)], [])
+    """
 
     def __init__(self, new_shape):
         super().__init__()
@@ -112,7 +161,18 @@ class ResizeProp(operator.CustomOpProp):
 
 
 class Unravel_index(_WithoutGradient):  # noqa: N801
-    """numpy.unravel_index; the coordinates are stacked."""
+    """The computation of `unravel_index_fallback`: numpy.unravel_index, whose coordinates are stacked.
+
+    It has no gradient: NotImplementedError.
+
+    Examples
+    --------
+    >>> import headrace.mxnet.numpy_op_fallback
+    >>> nd.Custom(nd.array([1, 5], dtype="int64"), op_type="unravel_index_fallback", shape=(2, 3))
+    [[0 1]
+     [1 2]]
+    <NDArray 2x2 @cpu(0)>
+    """
 
     _name = "Unravel_index"
 
@@ -126,7 +186,14 @@ class Unravel_index(_WithoutGradient):  # noqa: N801
 
 @register("unravel_index_fallback")
 class Unravel_indexProp(operator.CustomOpProp):  # noqa: N801
-    """Argument: shape, as text."""
+    """The operator `unravel_index_fallback`. Argument: shape, as text.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.numpy_op_fallback import Unravel_indexProp
+    >>> Unravel_indexProp("(2, 3)").infer_shape([(4,)])
+    ([(4,)], [(2, 4)], [])
+    """
 
     def __init__(self, shape):
         super().__init__()
@@ -143,7 +210,16 @@ class Unravel_indexProp(operator.CustomOpProp):  # noqa: N801
 
 
 class MultivariateNormal(_WithoutGradient):
-    """numpy.random.multivariate_normal."""
+    """The computation of `mvn_fallback`: numpy.random.multivariate_normal. It has no gradient:
+    NotImplementedError.
+
+    Examples
+    --------
+    >>> import headrace.mxnet.numpy_op_fallback
+    >>> mean, cov = nd.zeros((2,)), nd.array([[1, 0], [0, 1]])
+    >>> nd.Custom(mean, cov, op_type="mvn_fallback", size=(5,)).shape
+    (5, 2)
+    """
 
     _name = "random.multivariate_normal"
 
@@ -156,7 +232,15 @@ class MultivariateNormal(_WithoutGradient):
 
 @register("mvn_fallback")
 class MultivariateNormalProp(operator.CustomOpProp):
-    """Argument: size, as text."""
+    """The operator `mvn_fallback`. Argument: size, as text.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.numpy_op_fallback import MultivariateNormalProp
+    >>> prop = MultivariateNormalProp(size="(3,)")
+    >>> prop.list_arguments(), prop.infer_shape([(2,), (2, 2)])
+    (['mean', 'cov'], ([(2,), (2, 2)], [(3, 2)], []))
+    """
 
     def __init__(self, size=None):
         super().__init__()

@@ -26,13 +26,34 @@ _adamw, _mp_adamw, _lamb1, _lamb2, _mp_lamb1, _norm, _full = (_core.function(nam
 
 
 def adamw_update(weight, grad, mean, var, rescale_grad, lr, eta, **kwargs):
-    """The operator `_adamw_update`; `rescale_grad` is a number or an array of one element."""
+    """The operator `_adamw_update`; `rescale_grad` is a number or an array of one element.
+
+    Examples
+    --------
+    >>> weight, gradient = nd.array([1, 2]), nd.array([0.5, -1])
+    >>> mean, var = nd.zeros((2,)), nd.zeros((2,))
+    >>> nd.contrib.adamw_update(weight, gradient, mean, var, rescale_grad=1, lr=0.1, eta=1)
+    [0.6837703 2.3162298]
+    <NDArray 2 @cpu(0)>
+    """
     scale = _scale(rescale_grad, weight)
     return _adamw(weight, grad, mean, var, scale, lr=lr, eta=eta, **kwargs)
 
 
 def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, lr, eta, **kwargs):
-    """The operator `_mp_adamw_update`; `rescale_grad` is a number or an array of one element."""
+    """The operator `_mp_adamw_update`; `rescale_grad` is a number or an array of one element.
+
+    Examples
+    --------
+    >>> weight32 = nd.array([1, 2])
+    >>> weight, gradient = weight32.astype("float16"), nd.array([0.5, -1], dtype="float16")
+    >>> mean, var = nd.zeros((2,)), nd.zeros((2,))
+    >>> nd.contrib.mp_adamw_update(weight, gradient, mean, var, weight32, rescale_grad=1, lr=0.1, eta=1).dtype
+    <class 'numpy.float16'>
+    >>> weight32
+    [0.6837703 2.3162298]
+    <NDArray 2 @cpu(0)>
+    """
     scale = _scale(rescale_grad, weight)
     return _mp_adamw(weight, grad, mean, var, weight32, scale, lr=lr, eta=eta, **kwargs)
 
@@ -44,6 +65,18 @@ def multi_adamw_update(
 
     `size`: how many of the weights, 0 for all. Writes the new weights into the arrays of `out`, or gives new
     ones, and changes `mean` and `var` in place. MXNetError: the lists differ in length.
+
+    Examples
+    --------
+    >>> weights, gradients = [nd.array([1, 2]), nd.array([3])], [nd.array([0.5, -1]), nd.array([1])]
+    >>> mean, var = [nd.zeros((2,)), nd.zeros((1,))], [nd.zeros((2,)), nd.zeros((1,))]
+    >>> settings = {"lrs": [0.1, 0.1], "wds": [0, 0], "etas": [1, 1]}
+    >>> nd.contrib.multi_adamw_update(weights, gradients, mean, var, rescale_grad=1, **settings)
+    [
+    [0.6837703 2.3162298]
+    <NDArray 2 @cpu(0)>,
+    [2.6837702]
+    <NDArray 1 @cpu(0)>]
     """
     count = _count(size, weights, grads, mean, var, lrs, wds, etas)
     scale = _scale(rescale_grad, weights[0])
@@ -57,7 +90,22 @@ def multi_adamw_update(
 def multi_mp_adamw_update(
     weights, grads, mean, var, weights32, rescale_grad, lrs, wds, etas, out=None, name=None, size=0, **kwargs
 ):
-    """`multi_adamw_update` in float32, on the master copies `weights32`."""
+    """`multi_adamw_update` in float32, on the master copies `weights32`.
+
+    Examples
+    --------
+    >>> weights32 = [nd.array([1, 2])]
+    >>> weights, gradients = [weights32[0].astype("float16")], [nd.array([0.5, -1], dtype="float16")]
+    >>> mean, var = [nd.zeros((2,))], [nd.zeros((2,))]
+    >>> settings = {"rescale_grad": 1, "lrs": [0.1], "wds": [0], "etas": [1]}
+    >>> nd.contrib.multi_mp_adamw_update(weights, gradients, mean, var, weights32, out=weights, **settings)
+    [0.6836 2.316 ]
+    <NDArray 2 @cpu(0)>
+    >>> weights32
+    [
+    [0.6837703 2.3162298]
+    <NDArray 2 @cpu(0)>]
+    """
     count = _count(size, weights, grads, mean, var, weights32, lrs, wds, etas)
     scale = _scale(rescale_grad, weights32[0])
     return _gather(
@@ -75,6 +123,18 @@ def multi_lamb_update(
 
     `num_tensors`: how many of the weights, 0 for all. Writes the new weights into the arrays of `out`, or
     gives new ones, and changes `mean` and `var` in place. MXNetError: the lists differ in length.
+
+    Examples
+    --------
+    >>> weights, gradients = [nd.array([1, 2]), nd.array([3])], [nd.array([0.5, -1]), nd.array([1])]
+    >>> mean, var = [nd.zeros((2,)), nd.zeros((1,))], [nd.zeros((2,)), nd.zeros((1,))]
+    >>> settings = {"step_count": [1, 1], "lrs": [0.1, 0.1], "wds": [0, 0]}
+    >>> nd.contrib.multi_lamb_update(weights, gradients, mean, var, **settings)
+    [
+    [0.8418862 2.158114 ]
+    <NDArray 2 @cpu(0)>,
+    [2.7]
+    <NDArray 1 @cpu(0)>]
     """
     count = _count(num_tensors, weights, grads, mean, var, step_count, lrs, wds)
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
@@ -90,7 +150,22 @@ def multi_mp_lamb_update(
     weights, grads, mean, var, weights32, step_count, lrs, wds, out=None, num_tensors=0,
     lower_bound=-1, upper_bound=-1, **kwargs,
 ):  # fmt: skip
-    """`multi_lamb_update` in float32, on the master copies `weights32`."""
+    """`multi_lamb_update` in float32, on the master copies `weights32`.
+
+    Examples
+    --------
+    >>> weights32 = [nd.array([1, 2])]
+    >>> weights, gradients = [weights32[0].astype("float16")], [nd.array([0.5, -1], dtype="float16")]
+    >>> mean, var = [nd.zeros((2,))], [nd.zeros((2,))]
+    >>> settings = {"step_count": [1], "lrs": [0.1], "wds": [0]}
+    >>> nd.contrib.multi_mp_lamb_update(weights, gradients, mean, var, weights32, out=weights, **settings)
+    [0.842 2.158]
+    <NDArray 2 @cpu(0)>
+    >>> weights32
+    [
+    [0.8418862 2.158114 ]
+    <NDArray 2 @cpu(0)>]
+    """
     count = _count(num_tensors, weights, grads, mean, var, weights32, step_count, lrs, wds)
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
     results = []

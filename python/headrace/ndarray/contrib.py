@@ -27,6 +27,16 @@ def rand_zipfian(true_classes, num_sampled, range_max, ctx=None):
 
     Gives the sampled classes (int64), and how often `true_classes` and the sampled ones are expected among
     `num_sampled` (float64).
+
+    Examples
+    --------
+    >>> classes = nd.array([3])
+    >>> sampled, expected_true, expected = nd.contrib.rand_zipfian(classes, num_sampled=4, range_max=100)
+    >>> sampled.shape, (sampled < 100).asnumpy().all().item(), expected.shape
+    ((4,), True, (4,))
+    >>> expected_true
+    [0.19340214]
+    <NDArray 1 @cpu(0)>
     """
     log_range = math.log(range_max + 1)
 

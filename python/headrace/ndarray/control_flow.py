@@ -45,6 +45,19 @@ def foreach(body, data, init_states):
     `data`, `init_states` and `out` are arrays or nested lists of them. Gives the outs, stacked along a new
     first axis, and the states of the last step. TypeError: something is no array. ValueError: the data have
     no entry, or differ in length; AssertionError: the states change their structure.
+
+    Examples
+    --------
+    >>> def step(entry, total):
+    ...     total = total + entry
+    ...     return total, total
+    >>> sums, last = nd.contrib.foreach(step, nd.array([1, 2, 3]), nd.array([0]))
+    >>> sums.reshape((-1,)), last
+    (
+    [1. 3. 6.]
+    <NDArray 3 @cpu(0)>,
+    [6.]
+    <NDArray 1 @cpu(0)>)
     """
     flat_data, data_format = _flat(data, "foreach: data")
     states = init_states
@@ -73,6 +86,17 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
     At most `max_iterations` times. Gives the outs, stacked along a new first axis and filled up with zeros
     to `max_iterations` rows, and the last loop variables. Without a single step, the outs are [].
     ValueError: `max_iterations` or the variables are missing, or change in number.
+
+    Examples
+    --------
+    >>> double = lambda x: (x, [x * 2])
+    >>> outs, [last] = nd.contrib.while_loop(lambda x: x < 10, double, [nd.array([3])], max_iterations=4)
+    >>> outs.reshape((-1,)), last
+    (
+    [3. 6. 0. 0.]
+    <NDArray 4 @cpu(0)>,
+    [12.]
+    <NDArray 1 @cpu(0)>)
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
@@ -103,5 +127,13 @@ def while_loop(cond, func, loop_vars, max_iterations=None):
 
 
 def cond(pred, then_func, else_func):
-    """`then_func()` if the one value of `pred` is true, else `else_func()`. ValueError: no single value."""
+    """`then_func()` if the one value of `pred` is true, else `else_func()`. ValueError: no single value.
+
+    Examples
+    --------
+    >>> x = nd.array([3])
+    >>> nd.contrib.cond(x > 2, lambda: x * 10, lambda: x - 1)
+    [30.]
+    <NDArray 1 @cpu(0)>
+    """
     return then_func() if _truth(pred, "cond: pred") else else_func()

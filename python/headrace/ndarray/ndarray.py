@@ -303,7 +303,16 @@ def array(source_array, ctx=None, dtype=None):
     """An NDArray with a copy of the values of an array, NumPy array or nested sequence.
 
     ``dtype``: that of an NDArray source, else float32, unless given. A matrix of SciPy becomes a CSRNDArray,
-    as in ``sparse.array``.
+    as in ``sparse.array``. TypeError: the sequence is ragged, or holds other things than numbers.
+
+    Examples
+    --------
+    >>> nd.array([[1, 2], [3, 4]])
+    [[1. 2.]
+     [3. 4.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> nd.array([1, 2], dtype="int64").dtype
+    <class 'numpy.int64'>
     """
     if isinstance(source_array, NDArray):
         if dtype is None:
@@ -336,14 +345,32 @@ def _placed(made, ctx):
 
 
 def zeros(shape, ctx=None, dtype=None, stype=None, **kwargs):
-    """Zeros, float32 by default, stored as `stype`: 'default' (dense), 'row_sparse' or 'csr'."""
+    """Zeros, float32 by default, stored as `stype`: 'default' (dense), 'row_sparse' or 'csr'.
+
+    Examples
+    --------
+    >>> nd.zeros((2, 2))
+    [[0. 0.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
+    >>> nd.zeros((2, 2), stype="csr")
+    <CSRNDArray 2x2 @cpu(0)>
+    """
     if stype not in (None, "default"):
         return _placed(_core.sparse_zeros(stype, _shape_of(shape), dtype or "float32"), ctx)
     return _zeros(shape, ctx=ctx, dtype=dtype, **kwargs)
 
 
 def empty(shape, ctx=None, dtype=None, stype=None):
-    """An NDArray whose values are undefined; sparse ones of another `stype` than 'default' are zeros."""
+    """An NDArray of a shape, whose values are undefined; float32 unless ``dtype`` says otherwise.
+
+    Sparse ones of another `stype` than 'default' are zeros. ValueError: an extent is negative.
+
+    Examples
+    --------
+    >>> nd.empty((2, 3), dtype="int32").shape
+    (2, 3)
+    """
     if stype not in (None, "default"):
         return zeros(shape, ctx, dtype, stype)
     ctx = ctx if ctx is not None else current_context()
@@ -351,7 +378,17 @@ def empty(shape, ctx=None, dtype=None, stype=None):
 
 
 def power(base, exp, **kwargs):
-    """``base`` to the power ``exp``, element by element; either may be a number."""
+    """``base`` to the power ``exp``, element by element; either may be a number, arrays broadcast.
+
+    Examples
+    --------
+    >>> nd.power(nd.array([1, 2, 3]), 2)
+    [1. 4. 9.]
+    <NDArray 3 @cpu(0)>
+    >>> nd.power(2, nd.array([1, 2, 3]))
+    [2. 4. 8.]
+    <NDArray 3 @cpu(0)>
+    """
     return _power(base, exp, **kwargs)
 
 
@@ -373,6 +410,16 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
     ------
     ValueError
         For an array that is not C-contiguous, with ``zero_copy``.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> values = numpy.ones(3, dtype="float32")
+    >>> nd.from_numpy(values)
+    [1. 1. 1.]
+    <NDArray 3 @cpu(0)>
+    >>> values.flags.writeable
+    False
     """
     if not zero_copy:
         made = array(ndarray, dtype=ndarray.dtype)
@@ -391,24 +438,59 @@ def from_numpy(ndarray, zero_copy=True, array_cls=NDArray):
 
 
 def from_dlpack(dlpack):
-    """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    """An NDArray over the memory of a DLPack capsule, or of an object with ``__dlpack__``: nothing is copied.
+
+    TypeError: it is neither.
+
+    Examples
+    --------
+    >>> capsule = nd.to_dlpack_for_read(nd.array([1, 2]))
+    >>> nd.from_dlpack(capsule)
+    [1. 2.]
+    <NDArray 2 @cpu(0)>
+    """
     if hasattr(dlpack, "__dlpack__"):
         dlpack = dlpack.__dlpack__()
     return _core.from_dlpack(dlpack, False)
 
 
 def to_dlpack_for_read(data):
-    """A DLPack capsule that shares an array's memory; waits for pending writes."""
+    """A DLPack capsule that shares an array's memory, for readers; waits for pending writes.
+
+    Examples
+    --------
+    >>> capsule = nd.to_dlpack_for_read(nd.array([1, 2]))
+    >>> np.from_dlpack(capsule)
+    array([1., 2.])
+    """
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data):
-    """A DLPack capsule that shares an array's memory; waits for pending reads and writes."""
+    """A DLPack capsule that shares an array's memory, for writers; waits for pending reads and writes.
+
+    Examples
+    --------
+    >>> x = nd.array([1, 2])
+    >>> shared = nd.from_dlpack(nd.to_dlpack_for_write(x))
+    >>> shared[:] = 7
+    >>> x
+    [7. 7.]
+    <NDArray 2 @cpu(0)>
+    """
     return data.to_dlpack_for_write()
 
 
 def concatenate(arrays, axis=0, always_copy=True):
-    """Arrays joined along an axis; a single array is returned as it is when ``always_copy`` is False."""
+    """Arrays joined along an axis; a single array is returned as it is when ``always_copy`` is False.
+
+    ValueError: there are no arrays, or other extents than that of the axis differ. MXNetError: dtypes differ.
+
+    Examples
+    --------
+    >>> nd.concatenate([nd.ones((2, 3)), nd.zeros((1, 3))]).shape
+    (3, 3)
+    """
     arrays = list(arrays)
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
@@ -416,7 +498,15 @@ def concatenate(arrays, axis=0, always_copy=True):
 
 
 def moveaxis(tensor, source, destination):
-    """The array with axes moved to new positions, the others in order."""
+    """The array with axes moved to new positions, the others in order.
+
+    ValueError: an axis is out of range, or there are not as many sources as destinations.
+
+    Examples
+    --------
+    >>> nd.moveaxis(nd.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     order = _moved_axes(tensor.ndim, source, destination)
     return tensor.transpose(order)
 
@@ -442,5 +532,15 @@ def _moved_axes(ndim, source, destination):
 
 
 def onehot_encode(indices, out):
-    """Writes the one-hot rows of ``indices`` into ``out`` (n, depth), which is returned."""
+    """Writes the one-hot rows of ``indices`` (n,) into ``out`` (n, depth), which is returned.
+
+    The row of an index that is not in [0, depth) is zero.
+
+    Examples
+    --------
+    >>> nd.onehot_encode(nd.array([2, 0]), out=nd.zeros((2, 3)))
+    [[0. 0. 1.]
+     [1. 0. 0.]]
+    <NDArray 2x3 @cpu(0)>
+    """
     return sys.modules[__package__].one_hot(indices, depth=out.shape[1], out=out)

@@ -9,6 +9,28 @@ from .ndarray import NDArray, array
 __all__ = ["imdecode"]
 
 
+def _check_types(content, **arrays):
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError(f"imdecode: str_img must be the bytes of a file, got {type(content).__name__}")
+    for name, one in arrays.items():
+        if one is not None and not isinstance(one, NDArray):
+            raise TypeError(f"imdecode: {name} must be an NDArray or None, got {type(one).__name__}")
+
+
+def _clipped(clip_rect, width, height):
+    """Left, top, right and bottom of the part that is kept."""
+    if len(clip_rect) != 4:
+        raise ValueError(f"imdecode: clip_rect must be left, top, right, bottom, got {clip_rect}")
+    left, top, right, bottom = (int(one) for one in clip_rect)
+    if top == bottom:
+        left, top, right, bottom = 0, 0, width, height
+    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+        raise MXNetError(
+            f"imdecode: clip_rect {tuple(clip_rect)} is not within {width} columns and {height} rows"
+        )
+    return left, top, right, bottom
+
+
 def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mean=None):
     """The pixels of an image file, with channels first and in OpenCV's order; see `mx.image.imdecode`.
 
@@ -32,27 +54,23 @@ def imdecode(str_img, clip_rect=(0, 0, 0, 0), out=None, index=0, channels=3, mea
         An argument is of another kind.
     MXNetError
         The file is no such image or has fewer channels, or shapes or dtypes do not fit.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> pixels = numpy.full((4, 6, 3), (10, 20, 30), dtype="uint8")  # blue, green, red
+    >>> _, content = mx.recordio.unpack(mx.recordio.pack_img((0, 0, 0, 0), pixels, img_fmt=".png"))
+    >>> nd.imdecode(content)[:, 0, 0].asnumpy()
+    array([10., 20., 30.], dtype=float32)
     """
-    if not isinstance(str_img, (bytes, bytearray, memoryview)):
-        raise TypeError(f"imdecode: str_img must be the bytes of a file, got {type(str_img).__name__}")
-    for name, one in (("mean", mean), ("out", out)):
-        if one is not None and not isinstance(one, NDArray):
-            raise TypeError(f"imdecode: {name} must be an NDArray or None, got {type(one).__name__}")
+    _check_types(str_img, mean=mean, out=out)
     pixels, height, width, stored, bits = _core.decode_image(bytes(str_img), 0 if channels == 1 else -1)
     if not 1 <= channels <= stored or bits != 8:
         raise MXNetError(
             f"imdecode: channels must be from 1 to the {stored} of the file, of 8 bits, got {channels} and "
             f"{bits} bits"
         )
-    if len(clip_rect) != 4:
-        raise ValueError(f"imdecode: clip_rect must be left, top, right, bottom, got {clip_rect}")
-    left, top, right, bottom = (int(one) for one in clip_rect)
-    if top == bottom:
-        left, top, right, bottom = 0, 0, width, height
-    if not (0 <= left < right <= width and 0 <= top < bottom <= height):
-        raise MXNetError(
-            f"imdecode: clip_rect {tuple(clip_rect)} is not within {width} columns and {height} rows"
-        )
+    left, top, right, bottom = _clipped(clip_rect, width, height)
     host = numpy.frombuffer(pixels, numpy.uint8).reshape(height, width, stored)
     host = host[top:bottom, left:right, :channels].transpose(2, 0, 1)
     made = array(host, dtype=mean.dtype if mean is not None else "float32" if out is None else out.dtype)

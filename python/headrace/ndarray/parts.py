@@ -40,6 +40,13 @@ def split_v2(ary, indices_or_sections, axis=0, squeeze_axis=False):
     ------
     ValueError
         When the axis does not divide into equal parts, where its extent is known.
+
+    Examples
+    --------
+    >>> [part.shape for part in nd.split_v2(nd.zeros((6, 2)), 3)]
+    [(2, 2), (2, 2), (2, 2)]
+    >>> [part.shape for part in nd.split_v2(nd.zeros((6, 2)), (1, 4))]
+    [(1, 2), (3, 2), (2, 2)]
     """
     check_equal_parts(ary, indices_or_sections, axis, "split_v2")
     return cut(_split, ary, indices_or_sections, axis, squeeze_axis)
@@ -68,5 +75,11 @@ def histogram(a, bins=10, range=None):
     ------
     ValueError
         For edges that fall, a number of bins that is not positive, or a symbol without a range.
+
+    Examples
+    --------
+    >>> counts, edges = nd.histogram(nd.array([1, 2, 2, 5]), bins=4, range=(1, 5))
+    >>> counts.asnumpy(), edges.asnumpy()
+    (array([1, 2, 0, 1]), array([1., 2., 3., 4., 5.], dtype=float32))
     """
     return counted(_histogram, a, bins, range)

@@ -56,8 +56,9 @@ class BaseSparseNDArray(NDArray):
 
     Examples
     --------
-    >>> isinstance(nd.sparse.zeros("csr", (2, 3)), nd.sparse.BaseSparseNDArray)
-    True
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> isinstance(a, nd.sparse.BaseSparseNDArray), a.stype, a.data.asnumpy()
+    (True, 'csr', array([2.], dtype=float32))
     """
 
     __slots__ = ()
@@ -281,6 +282,16 @@ def csr_matrix(arg1, shape=None, ctx=None, dtype=None):
     ------
     ValueError
         When parts and shape do not go together; for indices out of bounds also when the result is read.
+
+    Examples
+    --------
+    >>> a = nd.sparse.csr_matrix(([5, 7], [1, 0], [0, 1, 2]), shape=(2, 2))  # data, indices, indptr
+    >>> a.asnumpy()
+    array([[0., 5.],
+           [7., 0.]], dtype=float32)
+    >>> nd.sparse.csr_matrix(([5, 7], ([0, 1], [1, 0])), shape=(2, 2)).indptr  # data, (rows, columns)
+    [0 1 2]
+    <NDArray 3 @cpu(0)>
     """
     if isinstance(arg1, tuple):
         made = _csr_of_tuple(arg1, shape, dtype)
@@ -319,6 +330,15 @@ def row_sparse_array(arg1, shape=None, ctx=None, dtype=None):
     ------
     ValueError
         When parts and shape do not go together; for indices out of bounds also when the result is read.
+
+    Examples
+    --------
+    >>> a = nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [0, 2]), shape=(4, 2))  # data, indices
+    >>> a.asnumpy()
+    array([[1., 2.],
+           [0., 0.],
+           [3., 4.],
+           [0., 0.]], dtype=float32)
     """
     if isinstance(arg1, tuple):
         made = _rows_of_tuple(arg1, shape, dtype)
@@ -351,17 +371,37 @@ def _converted(function, stype, source, shape, dtype):
 
 
 def zeros(stype, shape, ctx=None, dtype=None, **kwargs):
-    """Zeros, float32 by default, stored as `stype`. ValueError: there is no such storage type."""
+    """Zeros, float32 by default, stored as `stype`. ValueError: there is no such storage type.
+
+    Examples
+    --------
+    >>> nd.sparse.zeros("row_sparse", (4, 2))
+    <RowSparseNDArray 4x2 @cpu(0)>
+    """
     return _dense_zeros(_shape_of(shape), ctx=ctx, dtype=dtype, stype=stype, **kwargs)
 
 
 def empty(stype, shape, ctx=None, dtype=None):
-    """An array whose values are undefined, stored as `stype`: sparse ones are zeros."""
+    """An array whose values are undefined, stored as `stype`: sparse ones are zeros.
+
+    Examples
+    --------
+    >>> nd.sparse.empty("csr", (2, 3)).stype
+    'csr'
+    """
     return _dense_empty(_shape_of(shape), ctx=ctx, dtype=dtype, stype=stype)
 
 
 def array(source_array, ctx=None, dtype=None):
-    """A copy of a sparse array, or of a matrix of SciPy as a CSRNDArray. ValueError: the source is dense."""
+    """A copy of a sparse array, or of a matrix of SciPy as a CSRNDArray. ValueError: the source is dense.
+
+    Examples
+    --------
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> copy = nd.sparse.array(a, dtype="float64")
+    >>> copy.stype, copy.dtype
+    ('csr', <class 'numpy.float64'>)
+    """
     if isinstance(source_array, BaseSparseNDArray):
         made = source_array.astype(dtype) if dtype is not None else source_array.copy()
     elif hasattr(source_array, "tocsr"):
@@ -374,20 +414,54 @@ def array(source_array, ctx=None, dtype=None):
 
 
 def add(lhs, rhs):
-    """`lhs + rhs`; arrays of one storage type give that, others a dense array."""
+    """`lhs + rhs`; arrays of one storage type give that, others a dense array. ValueError: the shapes do not
+    broadcast together.
+
+    Examples
+    --------
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> nd.sparse.add(a, a)
+    <CSRNDArray 2x2 @cpu(0)>
+    >>> nd.sparse.add(a, a).asnumpy()
+    array([[0., 4.],
+           [0., 0.]], dtype=float32)
+    """
     return lhs + rhs
 
 
 def subtract(lhs, rhs):
-    """`lhs - rhs`; see `add`."""
+    """`lhs - rhs`; storage types and errors as of `add`.
+
+    Examples
+    --------
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> nd.sparse.subtract(a, a).stype
+    'csr'
+    """
     return lhs - rhs
 
 
 def multiply(lhs, rhs):
-    """`lhs * rhs`; see `add`."""
+    """`lhs * rhs`, element by element; storage types and errors as of `add`.
+
+    Examples
+    --------
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> nd.sparse.multiply(a, a).asnumpy()
+    array([[0., 4.],
+           [0., 0.]], dtype=float32)
+    """
     return lhs * rhs
 
 
 def divide(lhs, rhs):
-    """`lhs / rhs`, which is dense unless `rhs` is a number."""
+    """`lhs / rhs`, element by element, which is dense unless `rhs` is a number.
+
+    Examples
+    --------
+    >>> a = nd.array([[0, 2], [0, 0]]).tostype("csr")
+    >>> nd.sparse.divide(a, 4).asnumpy()
+    array([[0. , 0.5],
+           [0. , 0. ]], dtype=float32)
+    """
     return lhs / rhs

@@ -15,6 +15,15 @@ def save(fname, data):
         When ``data`` is none of these.
     TypeError
         For a list or dict with an entry that is not an array, or a key that is not a string.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "arrays.params")
+    ...     nd.save(path, [nd.array([1, 2]), nd.array([3])])
+    ...     print(len(nd.load(path)))
+    2
     """
     if isinstance(data, NDArray):
         names, arrays = [], [data]
@@ -45,6 +54,17 @@ def load(fname):
     ------
     MXNetError
         For a file that is missing, broken or of another format.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "net.params")
+    ...     nd.save(path, {"weight": nd.array([1, 2])})
+    ...     print(nd.load(path))
+    {'weight':
+    [1. 2.]
+    <NDArray 2 @cpu(0)>}
     """
     if not isinstance(fname, str):
         raise TypeError(f"load: the file name must be a string, got {type(fname).__name__}")
@@ -52,7 +72,21 @@ def load(fname):
 
 
 def load_frombuffer(buf):
-    """The arrays of a file's contents, given as bytes. Raises TypeError for anything else."""
+    """The arrays of a file's contents, given as bytes. Raises TypeError for anything else.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "net.params")
+    ...     nd.save(path, [nd.array([1, 2])])
+    ...     with open(path, "rb") as file:
+    ...         content = file.read()
+    >>> nd.load_frombuffer(content)
+    [
+    [1. 2.]
+    <NDArray 2 @cpu(0)>]
+    """
     if not isinstance(buf, (bytes, bytearray, memoryview)):
         raise TypeError(f"load_frombuffer: expected the bytes of a file, got {type(buf).__name__}")
     return _result(_core.load_frombuffer(bytes(buf), False), False)

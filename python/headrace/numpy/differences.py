@@ -45,6 +45,11 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
     ------
     ValueError
         For a scalar array, a negative n or an axis out of range.
+
+    Examples
+    --------
+    >>> np.diff(np.array([1, 4, 9, 16])), np.diff(np.array([1, 4, 9, 16]), n=2)
+    (array([3., 5., 7.]), array([2., 2.]))
     """
     a = operand(a)
     if n != 0 and (prepend is not None or append is not None):
@@ -56,7 +61,13 @@ def diff(a, n=1, axis=-1, prepend=None, append=None):
 
 
 def ediff1d(ary, to_end=None, to_begin=None):
-    """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``."""
+    """Differences of neighbours of the flattened array, between the values of ``to_begin`` and ``to_end``.
+
+    Examples
+    --------
+    >>> np.ediff1d(np.array([[1, 2], [4, 7]]), to_begin=0)
+    array([0., 1., 2., 3.])
+    """
     ary = operand(ary)
     operands, attributes = [ary], {}
     for name, values in (("to_begin", to_begin), ("to_end", to_end)):
@@ -74,13 +85,25 @@ def polyval(p, x):
     ------
     ValueError
         Unless ``p`` has one dimension.
+
+    Examples
+    --------
+    >>> np.polyval(np.array([3, 0, 1]), np.array([0, 1, 2]))  # 3 x^2 + 1
+    array([ 1.,  4., 13.])
     """
     x = operand(x)
     return _polyval(operand(p, beside=x), x)
 
 
 def msort(a):
-    """A copy of ``a`` sorted along its first axis."""
+    """A copy of ``a`` sorted along its first axis. ValueError: it has no axis.
+
+    Examples
+    --------
+    >>> np.msort(np.array([[3, 1], [2, 4]]))
+    array([[2., 1.],
+           [3., 4.]])
+    """
     return _np().sort(operand(a), axis=0)
 
 
@@ -114,6 +137,12 @@ def delete(arr, obj, axis=None):
         For a place out of range.
     TypeError
         For places of another kind.
+
+    Examples
+    --------
+    >>> np.delete(np.array([[1, 2, 3], [4, 5, 6]]), 1, axis=1)
+    array([[1., 3.],
+           [4., 6.]])
     """
     arr = operand(arr)
     _, places, attributes = _places(obj, arr, "delete")
@@ -124,6 +153,12 @@ def insert(arr, obj, values, axis=None):
     """The array with ``values`` before the places ``obj`` along an axis; see `delete`.
 
     ``values`` are a number, or an array that broadcasts to what goes in; they take the dtype of ``arr``.
+    IndexError: a place is out of bounds.
+
+    Examples
+    --------
+    >>> np.insert(np.array([1, 2, 3]), 1, 9)
+    array([1., 9., 2., 3.])
     """
     arr = operand(arr)
     if isinstance(obj, slice) and isinstance(arr, NDArray):
@@ -152,6 +187,11 @@ def unravel_index(indices, shape, order="C"):
         For symbols, an ``order`` other than row-major.
     ValueError
         For an index out of range in an array, which is waited for.
+
+    Examples
+    --------
+    >>> np.unravel_index(np.array([1, 5], dtype="int64"), (2, 3))
+    (array([0, 1], dtype=int64), array([1, 2], dtype=int64))
     """
     if not is_symbol(indices):
         found = call_on_host(_numpy.unravel_index, (indices, shape), {"order": order})
@@ -171,6 +211,12 @@ def diag_indices_from(arr):
     ------
     ValueError
         Unless there are two or more dimensions, of one extent.
+
+    Examples
+    --------
+    >>> a = np.arange(9).reshape(3, 3)
+    >>> a[np.diag_indices_from(a)]
+    array([0., 4., 8.])
     """
     found = _diag_indices_from(operand(arr))
     return found if is_symbol(arr) else tuple(found)

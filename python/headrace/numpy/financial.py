@@ -45,7 +45,13 @@ def _pmt(rate, nper, pv, fv, due):
 
 @_on_host
 def pv(rate, nper, pmt, fv=0, when="end"):
-    """What payments of `pmt` in `nper` periods, and `fv` at the end, are worth now."""
+    """What payments of `pmt` in `nper` periods, and `fv` at the end, are worth now.
+
+    Examples
+    --------
+    >>> round(float(np.pv(0.05, 10, -100)), 2)  # ten payments of 100 are worth that today
+    772.17
+    """
     rate, nper, pmt, fv, due = _arrays(rate, nper, pmt, fv, _due(when))
     factor, sums = _growth(rate, nper)
     return (-(fv + pmt * (1 + rate * due) * sums) / factor)[()]
@@ -53,7 +59,13 @@ def pv(rate, nper, pmt, fv=0, when="end"):
 
 @_on_host
 def ppmt(rate, per, nper, pv, fv=0, when="end"):
-    """The part of the payment in period `per` (from 1) that is no interest."""
+    """The part of the payment in period `per` (from 1) that is no interest.
+
+    Examples
+    --------
+    >>> np.ppmt(0.1, np.array([1, 2, 3]), 3, 1000).round(2)
+    array([-302.11, -332.33, -365.56], dtype=float64)
+    """
     rate, per, nper, pv, fv, due = _arrays(rate, per, nper, pv, fv, _due(when))
     payment = _pmt(rate, nper, pv, fv, due)
     factor, sums = _growth(rate, per - 1)
@@ -65,14 +77,26 @@ def ppmt(rate, per, nper, pv, fv=0, when="end"):
 
 @_on_host
 def npv(rate, values):
-    """The sum of `values[t] / (1 + rate)^t`."""
+    """The sum of `values[t] / (1 + rate)^t`.
+
+    Examples
+    --------
+    >>> round(float(np.npv(0.1, [-100, 60, 60])), 2)
+    4.13
+    """
     values = _numpy.asarray(values)
     return (values / (1 + rate) ** _numpy.arange(len(values))).sum(axis=0)
 
 
 @_on_host
 def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
-    """The rate per period, by Newton's method from `guess`; NaN where it is not found to `tol`."""
+    """The rate per period, by Newton's method from `guess`; NaN where it is not found to `tol`.
+
+    Examples
+    --------
+    >>> round(float(np.rate(10, -100, 772.17, 0)), 4)
+    0.05
+    """
     nper, pmt, pv, fv, due, found = _arrays(nper, pmt, pv, fv, _due(when), 0.1 if guess is None else guess)
     tol = 1e-6 if tol is None else tol
     found = found.copy()
@@ -95,6 +119,11 @@ def mirr(values, finance_rate, reinvest_rate):
     """The modified internal rate of return: payments at `finance_rate`, income invested at `reinvest_rate`.
 
     NaN unless `values` have both signs.
+
+    Examples
+    --------
+    >>> round(float(np.mirr([-100, 60, 60], 0.1, 0.12)), 4)
+    0.1278
     """
     values = _numpy.asarray(values, "float64")
     income, payments = _numpy.maximum(values, 0), _numpy.minimum(values, 0)

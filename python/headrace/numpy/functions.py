@@ -37,6 +37,12 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     ``dtype``.
 
     Raises ValueError for a negative extent or an array that does not broadcast to ``shape``.
+
+    Examples
+    --------
+    >>> np.full((2, 2), 7)
+    array([[7., 7.],
+           [7., 7.]])
     """
     if _core.is_operand(fill_value):
         result = _broadcast_to(fill_value, shape)
@@ -53,6 +59,11 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
     """An array of one value with the shape of ``a``, and its dtype and device where none are given.
 
     A symbol's is where its array will be, whatever ``ctx`` says.
+
+    Examples
+    --------
+    >>> np.full_like(np.array([1, 2], dtype="int32"), 7)
+    array([7, 7], dtype=int32)
     """
     if ctx is not None and not is_symbol(a) and ctx != a.ctx:
         a = _np().empty(a.shape, dtype=a._dtype_name, ctx=ctx)
@@ -62,12 +73,24 @@ def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 
 def zeros_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Zeros, as ``full_like``."""
+    """Zeros in the shape of ``a``, and its dtype and device where none are given; see `full_like`.
+
+    Examples
+    --------
+    >>> np.zeros_like(np.array([5, 6], dtype="int32"))
+    array([0, 0], dtype=int32)
+    """
     return full_like(a, 0, dtype, order, ctx, out)
 
 
 def ones_like(a, dtype=None, order="C", ctx=None, out=None):
-    """Ones, as ``full_like``."""
+    """Ones in the shape of ``a``, and its dtype and device where none are given; see `full_like`.
+
+    Examples
+    --------
+    >>> np.ones_like(np.array([5, 6], dtype="int32"))
+    array([1, 1], dtype=int32)
+    """
     return full_like(a, 1, dtype, order, ctx, out)
 
 
@@ -77,6 +100,13 @@ def where(condition, x=None, y=None):
     x and y may be numbers, which take the dtype of the other one. The gradient goes to what was chosen.
     Without both, of an array: the indices of the elements that are not zero, one array per axis. Raises
     ValueError when only one is given, or none beside a symbol.
+
+    Examples
+    --------
+    >>> np.where(np.array([True, False]), np.array([1, 2]), np.array([10, 20]))
+    array([ 1., 20.])
+    >>> np.where(np.array([0, 3, 0, 4]))
+    (array([1, 3], dtype=int64),)
     """
     if x is None and y is None and not is_symbol(condition):
         return _np().nonzero(condition)
@@ -94,15 +124,39 @@ def _with_axes(count, arrays):
 
 
 def atleast_1d(*arys):
-    """Views of the arrays or symbols with at least one axis: one, or a list."""
+    """Views of the arrays or symbols with at least one axis: one, or a list.
+
+    A number becomes an array of shape (1,).
+
+    Examples
+    --------
+    >>> np.atleast_1d(np.array(3)), np.atleast_1d(np.zeros((2, 2))).shape
+    (array([3.]), (2, 2))
+    """
     return _with_axes(1, arys)
 
 
 def atleast_2d(*arys):
-    """Views of the arrays or symbols with at least two axes: one, or a list."""
+    """Views of the arrays or symbols with at least two axes: one, or a list.
+
+    Shape (n,) becomes (1, n).
+
+    Examples
+    --------
+    >>> np.atleast_2d(np.array([1, 2])).shape
+    (1, 2)
+    """
     return _with_axes(2, arys)
 
 
 def atleast_3d(*arys):
-    """Views of the arrays or symbols with at least three axes: one, or a list."""
+    """Views of the arrays or symbols with at least three axes: one, or a list.
+
+    Shape (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
+
+    Examples
+    --------
+    >>> np.atleast_3d(np.array([[1, 2]])).shape
+    (1, 2, 1)
+    """
     return _with_axes(3, arys)

@@ -9,80 +9,13 @@ import functools as _functools
 
 import numpy as _numpy
 
+from ._host_examples import EXAMPLES as _EXAMPLES
 from .multiarray import call_on_host as _call_on_host
-
-_NAMES = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "argpartition",
-    "array_equiv",
-    "choose",
-    "compress",
-    "corrcoef",
-    "correlate",
-    "cov",
-    "digitize",
-    "divmod",
-    "extract",
-    "frexp",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-    "i0",
-    "imag",
-    "interp",
-    "intersect1d",
-    "isclose",
-    "isin",
-    "ix_",
-    "lexsort",
-    "min_scalar_type",
-    "modf",
-    "nanargmax",
-    "nanargmin",
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmedian",
-    "nanmin",
-    "nanpercentile",
-    "nanquantile",
-    "nanstd",
-    "nanvar",
-    "packbits",
-    "partition",
-    "piecewise",
-    "poly",
-    "polyadd",
-    "polydiv",
-    "polyfit",
-    "polyint",
-    "polymul",
-    "polysub",
-    "promote_types",
-    "real",
-    "roots",
-    "searchsorted",
-    "select",
-    "setdiff1d",
-    "setxor1d",
-    "spacing",
-    "take_along_axis",
-    "tril_indices_from",
-    "trim_zeros",
-    "triu_indices_from",
-    "union1d",
-    "unpackbits",
-    "unwrap",
-    "vander",
-    "genfromtxt",
-]
 
 # Of NumPy as it is; nothing to compute.
 _SETTINGS = ["finfo", "set_printoptions"]
 
-__all__ = [*_NAMES, *_SETTINGS]
+__all__ = [*_EXAMPLES, *_SETTINGS]
 
 
 # Keywords that NumPy has dropped: what they are called now, or None where they had no effect.
@@ -95,8 +28,12 @@ _FORMER_KEYWORDS = {
 }
 
 
+# Where the docstring of a function here ends, and that of NumPy begins.
+FROM_NUMPY = "\n\nIn NumPy's words:\n"
+
+
 def on_host(function):
-    """The NumPy function for np arrays."""
+    """A function of NumPy arrays for np arrays."""
     former = _FORMER_KEYWORDS.get(function.__name__, {})
 
     @_functools.wraps(function)
@@ -107,10 +44,20 @@ def on_host(function):
                 kwargs[former[name]] = value
         return _call_on_host(function, args, kwargs)
 
-    call.__module__ = __name__
-    call.__doc__ = f"NumPy's ``{function.__name__}``, on copies in host memory.\n\n{function.__doc__}"
     return call
 
 
-globals().update({name: on_host(getattr(_numpy, name)) for name in _NAMES})
+def of_numpy(function, example):
+    """NumPy's function for np arrays, with an example of its own above NumPy's docstring."""
+    call = on_host(function)
+    call.__module__ = __name__
+    shown = example.strip().replace("\n    ", "\n")
+    call.__doc__ = (
+        f"NumPy's ``{function.__name__}``, on copies in host memory."
+        f"\n\nExamples\n--------\n{shown}{FROM_NUMPY}{function.__doc__}"
+    )
+    return call
+
+
+globals().update({name: of_numpy(getattr(_numpy, name), example) for name, example in _EXAMPLES.items()})
 globals().update({name: getattr(_numpy, name) for name in _SETTINGS})

@@ -5,9 +5,40 @@ import numpy as _numpy
 from .. import _core
 from .._catalogue import populate as _populate
 from ._operands import is_symbol as _is_symbol
-from .host import on_host as _on_host
+from .host import of_numpy as _of_numpy
 
-_ON_HOST = ["cond", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "qr"]
+_ON_HOST = {  # and an example of each
+    "cond": """
+    >>> float(np.linalg.cond(np.array([[1, 0], [0, 4]])))
+    4.0
+    """,
+    "lstsq": """
+    >>> a = np.array([[0, 1], [1, 1], [2, 1]])
+    >>> solution, residuals, rank, singular_values = np.linalg.lstsq(a, np.array([1, 3, 5]), rcond=None)
+    >>> solution.round(3)
+    array([2., 1.])
+    """,
+    "matrix_power": """
+    >>> np.linalg.matrix_power(np.array([[1, 1], [0, 1]]), 3)
+    array([[1., 3.],
+           [0., 1.]])
+    """,
+    "matrix_rank": """
+    >>> int(np.linalg.matrix_rank(np.array([[1, 2], [2, 4]])))
+    1
+    """,
+    "multi_dot": """
+    >>> np.linalg.multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 1))])
+    array([[12.],
+           [12.]])
+    """,
+    "qr": """
+    >>> a = np.array([[3, 1], [4, 2]])
+    >>> q, r = np.linalg.qr(a)
+    >>> np.allclose(np.dot(q, r), a), r.shape
+    (True, (2, 2))
+    """,
+}
 
 __all__ = ["pinv", "svd", "tensorsolve", *_populate(globals(), "np.linalg"), *_ON_HOST]
 
@@ -16,7 +47,9 @@ _pinv_number = _core.function("_npi_pinv_scalar_rcond", True)
 _svd = _core.function("_npi_svd", True)
 _tensorsolve = _core.function("_npi_tensorsolve", True)
 
-globals().update({name: _on_host(getattr(_numpy.linalg, name)) for name in _ON_HOST})
+globals().update(
+    {name: _of_numpy(getattr(_numpy.linalg, name), example) for name, example in _ON_HOST.items()}
+)
 
 
 def pinv(a, rcond=1e-15, hermitian=False):
@@ -33,6 +66,13 @@ def pinv(a, rcond=1e-15, hermitian=False):
         For ``hermitian=True``.
     MXNetError
         For arrays without matrices, and for float16.
+
+    Examples
+    --------
+    >>> a = np.array([[1, 0], [0, 2], [0, 0]])
+    >>> np.linalg.pinv(a)
+    array([[1. , 0. , 0. ],
+           [0. , 0.5, 0. ]])
     """
     if hermitian:
         raise NotImplementedError("linalg.pinv: hermitian=True is not there; leave it away")
@@ -52,6 +92,13 @@ def svd(a):
     ------
     MXNetError
         For more rows than columns, and for dtypes other than float32 and float64.
+
+    Examples
+    --------
+    >>> a = np.array([[3, 0, 0], [0, 2, 0]])
+    >>> ut, singular, v = np.linalg.svd(a)
+    >>> singular, np.allclose(np.dot(ut * singular, v), a)
+    (array([3., 2.]), True)
     """
     parts = _svd(a)
     return parts if _is_symbol(parts) else tuple(parts)
@@ -69,5 +116,10 @@ def tensorsolve(a, b, axes=None):
     ------
     MXNetError
         For other shapes, for float16 and, when the result is waited for, where there is no one solution.
+
+    Examples
+    --------
+    >>> np.linalg.tensorsolve(np.array([[2, 0], [0, 4]]), np.array([1, 2]))
+    array([0.5, 0.5])
     """
     return _tensorsolve(a, b) if axes is None else _tensorsolve(a, b, a_axes=axes)

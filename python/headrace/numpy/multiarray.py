@@ -270,6 +270,14 @@ def array(object, dtype=None, ctx=None):
     ------
     TypeError
         For ragged sequences and for what are no numbers.
+
+    Examples
+    --------
+    >>> np.array([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    >>> np.array([1, 2], dtype="int64")
+    array([1, 2], dtype=int64)
     """
     if isinstance(object, NDArray):
         if not isinstance(object, ndarray):
@@ -298,7 +306,20 @@ def _plain(values):
 
 
 def empty(shape, dtype=None, order="C", ctx=None):
-    """An np array whose values are undefined."""
+    """An np array of a shape, whose values are undefined; float32 unless ``dtype`` says otherwise.
+
+    Raises
+    ------
+    NotImplementedError
+        For an ``order`` other than row-major, 'C'.
+    ValueError
+        For a negative extent.
+
+    Examples
+    --------
+    >>> np.empty((2, 3), dtype="int32").shape
+    (2, 3)
+    """
     if order != "C":
         raise NotImplementedError(f"empty: only order='C' is there, got {order!r}")
     ctx = ctx if ctx is not None else current_context()
@@ -306,5 +327,16 @@ def empty(shape, dtype=None, order="C", ctx=None):
 
 
 def from_dlpack(x):
-    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``."""
+    """An np array over the memory of a DLPack capsule, or of an object with ``__dlpack__``: nothing is
+    copied.
+
+    TypeError: it is neither.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> values = numpy.arange(3.0)
+    >>> np.from_dlpack(values)
+    array([0., 1., 2.], dtype=float64)
+    """
     return _nd_from_dlpack(x).as_np_ndarray()

@@ -23,13 +23,26 @@ def split(ary, indices_or_sections, axis=0):
     ------
     ValueError
         When the axis does not divide into equal parts, where its extent is known.
+
+    Examples
+    --------
+    >>> np.split(np.arange(6), 3)
+    [array([0., 1.]), array([2., 3.]), array([4., 5.])]
+    >>> np.split(np.arange(6), [1, 4])
+    [array([0.]), array([1., 2., 3.]), array([4., 5.])]
     """
     check_equal_parts(ary, indices_or_sections, axis, "split")
     return array_split(ary, indices_or_sections, axis)
 
 
 def array_split(ary, indices_or_sections, axis=0):
-    """Like split; an integer need not divide the axis, the first parts are longer by one then."""
+    """Like `split`; an integer need not divide the axis, the first parts are longer by one then.
+
+    Examples
+    --------
+    >>> np.array_split(np.arange(5), 2)
+    [array([0., 1., 2.]), array([3., 4.])]
+    """
     return listed(cut(_split, ary, indices_or_sections, axis))
 
 
@@ -41,7 +54,15 @@ def _split_along(name, ary, indices_or_sections, axis, least):
 
 
 def hsplit(ary, indices_or_sections):
-    """Parts along the second axis, of a vector along its only one; see split."""
+    """Parts along the second axis, of a vector along its only one; see `split`.
+
+    ValueError: the array has no axis, or the axis does not divide into equal parts.
+
+    Examples
+    --------
+    >>> np.hsplit(np.array([[1, 2, 3, 4]]), 2)
+    [array([[1., 2.]]), array([[3., 4.]])]
+    """
     shape = shape_of(ary)
     if shape is not None:
         return _split_along("hsplit", ary, indices_or_sections, 1 if len(shape) > 1 else 0, 1)
@@ -49,12 +70,28 @@ def hsplit(ary, indices_or_sections):
 
 
 def vsplit(ary, indices_or_sections):
-    """Parts along the first axis, of an array of at least two axes; see split."""
+    """Parts along the first axis, of an array of at least two axes; see `split`.
+
+    ValueError: there are fewer, or the axis does not divide into equal parts.
+
+    Examples
+    --------
+    >>> np.vsplit(np.array([[1, 2], [3, 4]]), 2)
+    [array([[1., 2.]]), array([[3., 4.]])]
+    """
     return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
 def dsplit(ary, indices_or_sections):
-    """Parts along the third axis; see split."""
+    """Parts along the third axis, of an array of at least three axes; see `split`.
+
+    ValueError: there are fewer, or the axis does not divide into equal parts.
+
+    Examples
+    --------
+    >>> [part.shape for part in np.dsplit(np.zeros((2, 2, 6)), [1, 3])]
+    [(2, 2, 1), (2, 2, 2), (2, 2, 3)]
+    """
     return _split_along("dsplit", ary, indices_or_sections, 2, 3)
 
 
@@ -69,6 +106,14 @@ def pad(x, pad_width, mode="constant", **kwargs):
     ------
     ValueError
         For an unknown mode or argument, or widths that do not fit the array.
+
+    Examples
+    --------
+    >>> np.pad(np.array([[1, 2]]), ((0, 1), (1, 1)))
+    array([[0., 1., 2., 0.],
+           [0., 0., 0., 0.]])
+    >>> np.pad(np.array([1, 2, 3]), 2, mode="reflect")
+    array([3., 2., 1., 2., 3., 2., 1.])
     """
     allowed = {
         "constant": {"constant_values"},
@@ -91,5 +136,21 @@ def pad(x, pad_width, mode="constant", **kwargs):
 
 
 def append(arr, values, axis=None):
-    """``values`` joined to the end of ``arr`` along an axis, both flattened with axis=None."""
+    """``values`` joined to the end of ``arr`` along an axis, both flattened with axis=None.
+
+    Raises
+    ------
+    ValueError
+        For other extents than that of the axis, or numbers of axes, that differ.
+    MXNetError
+        For dtypes that differ.
+
+    Examples
+    --------
+    >>> np.append(np.array([[1, 2]]), np.array([[3, 4]]), axis=0)
+    array([[1., 2.],
+           [3., 4.]])
+    >>> np.append(np.array([[1, 2]]), np.array([[3, 4]]))
+    array([1., 2., 3., 4.])
+    """
     return _concatenate([arr, operand(values, beside=arr)], axis=axis)

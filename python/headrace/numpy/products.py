@@ -20,6 +20,15 @@ def einsum(subscripts, *operands, out=None, optimize=False):
     ------
     ValueError
         When labels and arrays do not fit.
+
+    Examples
+    --------
+    >>> a, b = np.array([[1, 2], [3, 4]]), np.array([[1, 0], [0, 2]])
+    >>> np.einsum("ij,jk->ik", a, b)
+    array([[1., 4.],
+           [3., 8.]])
+    >>> np.einsum("ii", a)
+    array(5.)
     """
     return _einsum(*operands, subscripts=subscripts, optimize=int(bool(optimize)), out=out)
 
@@ -34,6 +43,12 @@ def tensordot(a, b, axes=2):
     ------
     ValueError
         When the axes do not pair up.
+
+    Examples
+    --------
+    >>> a, b = np.ones((2, 3, 4)), np.ones((3, 4, 5))
+    >>> np.tensordot(a, b).shape, np.tensordot(a, b, axes=([1], [0])).shape
+    ((2, 5), (2, 4, 4, 5))
     """
     if hasattr(axes, "__index__"):
         return _by_count(a, b, axes=axes)

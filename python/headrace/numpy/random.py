@@ -70,7 +70,14 @@ def _sample(name, parameters, size, ctx=None, out=None, **attributes):
 
 
 def uniform(low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise."""
+    """Samples of the uniform distribution on [low, high); float32 unless ``dtype`` says otherwise.
+
+    Examples
+    --------
+    >>> samples = np.random.uniform(low=2, high=4, size=(100, 100))
+    >>> samples.shape, round(samples.mean().item())
+    ((100, 100), 3)
+    """
     return _sample("_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype=dtype or "float32")
 
 
@@ -81,6 +88,12 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
     ------
     ValueError
         For a negative ``scale``, unless an array holds it.
+
+    Examples
+    --------
+    >>> samples = np.random.normal(loc=5, scale=2, size=10000)
+    >>> round(samples.mean().item()), round(samples.std().item())
+    (5, 2)
     """
     if not _is_number(scale) and not _core.is_operand(scale) and (_numpy.asarray(scale) < 0).any():
         raise ValueError(f"random.normal: scale must not be negative, got {scale}")
@@ -88,55 +101,126 @@ def normal(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 
 def lognormal(mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Samples whose logarithm is normal with the given mean and standard deviation."""
+    """Samples whose logarithm is normal with the given mean and standard deviation. ValueError: ``sigma`` is
+    negative.
+
+    Examples
+    --------
+    >>> samples = np.random.lognormal(mean=3, sigma=1, size=10000)
+    >>> round(np.log(samples).mean().item())
+    3
+    """
     return _np().exp(normal(mean, sigma, size, dtype, ctx), out=out)
 
 
 def logistic(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
-    """Samples of the logistic distribution. Raises ValueError for a negative ``scale``."""
+    """Samples of the logistic distribution. Raises ValueError for a negative ``scale``.
+
+    Examples
+    --------
+    >>> samples = np.random.logistic(loc=5, scale=1, size=10000)
+    >>> round(samples.mean().item())
+    5
+    """
     return _sample("_npi_logistic", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 def gumbel(loc=0.0, scale=1.0, size=None, ctx=None, out=None):
-    """Samples of the Gumbel distribution. Raises ValueError for a negative ``scale``."""
+    """Samples of the Gumbel distribution. Raises ValueError for a negative ``scale``.
+
+    Examples
+    --------
+    >>> samples = np.random.gumbel(loc=0, scale=1, size=10000)
+    >>> round(samples.mean().item(), 1)  # loc + 0.5772 * scale
+    0.6
+    """
     return _sample("_npi_gumbel", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 def laplace(loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Samples of the Laplace distribution. Raises ValueError for a negative ``scale``."""
+    """Samples of the Laplace distribution. Raises ValueError for a negative ``scale``.
+
+    Examples
+    --------
+    >>> samples = np.random.laplace(loc=5, scale=1, size=10000)
+    >>> round(samples.mean().item())
+    5
+    """
     return _sample("_np_laplace", {"loc": loc, "scale": scale}, size, ctx, out, dtype=dtype or "float32")
 
 
 def rayleigh(scale=1.0, size=None, ctx=None, out=None):
-    """Samples of the Rayleigh distribution. Raises ValueError for a negative ``scale``."""
+    """Samples of the Rayleigh distribution. Raises ValueError for a negative ``scale``.
+
+    Examples
+    --------
+    >>> samples = np.random.rayleigh(scale=4, size=10000)
+    >>> round(samples.mean().item())  # scale * sqrt(pi / 2)
+    5
+    """
     return _sample("_npi_rayleigh", {"scale": scale}, size, ctx, out)
 
 
 def weibull(a, size=None, ctx=None, out=None):
     """Samples of the Weibull distribution with shape ``a`` and scale 1. Raises ValueError unless ``a`` is
-    positive."""
+    positive.
+
+    Examples
+    --------
+    >>> samples = np.random.weibull(1, size=10000)
+    >>> round(samples.mean().item())
+    1
+    """
     return _sample("_npi_weibull", {"a": a}, size, ctx, out)
 
 
 def pareto(a, size=None, ctx=None, out=None):
     """Samples of the Pareto II (Lomax) distribution with shape ``a``. Raises ValueError unless ``a`` is
-    positive."""
+    positive.
+
+    Examples
+    --------
+    >>> samples = np.random.pareto(3, size=10000)
+    >>> samples.min().item() >= 0, round(np.median(samples).item(), 1)  # 2 ** (1 / a) - 1
+    (True, 0.3)
+    """
     return _sample("_npi_pareto", {"a": a}, size, ctx, out)
 
 
 def power(a, size=None, ctx=None, out=None):
-    """Samples on [0, 1] with density ``a * x**(a - 1)``. Raises ValueError unless ``a`` is positive."""
+    """Samples on [0, 1] with density ``a * x**(a - 1)``. Raises ValueError unless ``a`` is positive.
+
+    Examples
+    --------
+    >>> samples = np.random.power(4, size=10000)
+    >>> round(samples.mean().item(), 1)  # a / (a + 1)
+    0.8
+    """
     return _sample("_npi_powerd", {"a": a}, size, ctx, out)
 
 
 def exponential(scale=1.0, size=None, ctx=None, out=None):
     """Samples of the exponential distribution with mean ``scale``. Raises ValueError for a negative
-    ``scale``."""
+    ``scale``.
+
+    Examples
+    --------
+    >>> samples = np.random.exponential(scale=2, size=10000)
+    >>> round(samples.mean().item())
+    2
+    """
     return _sample("_npi_exponential", {"scale": scale}, size, ctx, out)
 
 
 def gamma(shape, scale=1.0, size=None, dtype=None, ctx=None, out=None):
-    """Samples of the gamma distribution. Raises ValueError unless ``shape`` and ``scale`` are positive."""
+    """Samples of the gamma distribution. Raises ValueError unless ``shape`` and ``scale`` are positive.
+
+    Examples
+    --------
+    >>> samples = np.random.gamma(shape=3, scale=2, size=10000)
+    >>> round(samples.mean().item())  # shape * scale
+    6
+    """
     parameters = {"shape": shape, "scale": scale}
     return _sample("_npi_gamma", parameters, size, ctx, out, dtype=dtype or "float32")
 
@@ -149,7 +233,14 @@ def _broadcast(*parameters):
 
 
 def beta(a, b, size=None, dtype=None, ctx=None):
-    """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive."""
+    """Samples of the beta distribution. Raises ValueError unless ``a`` and ``b`` are positive.
+
+    Examples
+    --------
+    >>> samples = np.random.beta(2, 8, size=1000)
+    >>> samples.shape, round(samples.mean().item(), 1)  # a / (a + b)
+    ((1000,), 0.2)
+    """
     x, y = (gamma(one, 1.0, size, "float64", ctx) for one in _broadcast(a, b))
     if not _is_symbol(x):  # whose graphs are MXNet's
         # Infinite parameters give infinity, which the bound makes a number that dwarfs others.
@@ -158,12 +249,26 @@ def beta(a, b, size=None, dtype=None, ctx=None):
 
 
 def chisquare(df, size=None, dtype=None, ctx=None):
-    """Samples of the chi-square distribution. Raises ValueError unless ``df`` is positive."""
+    """Samples of the chi-square distribution. Raises ValueError unless ``df`` is positive.
+
+    Examples
+    --------
+    >>> samples = np.random.chisquare(3, size=(100, 100))
+    >>> samples.shape, round(samples.mean().item())  # df
+    ((100, 100), 3)
+    """
     return gamma((df if _is_number(df) else _operand(df)) / 2, 2.0, size, dtype, ctx)
 
 
 def poisson(lam=1.0, size=None, ctx=None, out=None):
-    """Samples of the Poisson distribution, as int64. Raises ValueError for a negative mean ``lam``."""
+    """Samples of the Poisson distribution, as int64. Raises ValueError for a negative mean ``lam``.
+
+    Examples
+    --------
+    >>> samples = np.random.poisson(lam=4, size=10000)
+    >>> samples.dtype, round(samples.mean().item())
+    (dtype('int64'), 4)
+    """
     return _sample("_np_poisson", {"lam": lam}, size, ctx, out)
 
 
@@ -175,6 +280,12 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
     ------
     ValueError
         For an empty range.
+
+    Examples
+    --------
+    >>> samples = np.random.randint(3, 6, size=1000)
+    >>> np.unique(samples)
+    array([3, 4, 5], dtype=int64)
     """
     if high is None:
         low, high = 0, low
@@ -185,22 +296,45 @@ def randint(low, high=None, size=None, dtype=None, ctx=None, out=None):
 
 
 def rand(*size, **kwargs):
-    """Samples of the uniform distribution on [0, 1) in the given shape."""
+    """Samples of the uniform distribution on [0, 1) in the given shape; float32 unless ``dtype`` says
+    otherwise.
+
+    Examples
+    --------
+    >>> samples = np.random.rand(2, 3)
+    >>> samples.shape, bool(((samples >= 0) * (samples < 1)).all())
+    ((2, 3), True)
+    """
     return uniform(0, 1, size, **kwargs)
 
 
 def randn(*size, **kwargs):
-    """Samples of the standard normal distribution in the given shape."""
+    """Samples of the standard normal distribution in the given shape; float32 unless ``dtype`` says
+    otherwise.
+
+    Examples
+    --------
+    >>> np.random.randn(2, 3).shape
+    (2, 3)
+    """
     return normal(0.0, 1.0, size, **kwargs)
 
 
 def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
-    """Entries of ``a`` (or of ``range(a)``) chosen at random, with probabilities ``p`` when given.
+    """Entries of ``a`` (or of ``range(a)``, as int64) chosen at random, with probabilities ``p`` when given.
 
     Raises
     ------
     ValueError
         When more entries are wanted than there are and ``replace`` is False, or ``p`` does not fit.
+
+    Examples
+    --------
+    >>> chosen = np.random.choice(5, size=3, replace=False)
+    >>> len(set(chosen.tolist())), chosen.dtype
+    (3, dtype('int64'))
+    >>> np.random.choice(np.array([10, 20]), size=2, p=np.array([0, 1]))
+    array([20., 20.])
     """
     if _is_symbol(a):
         operands = (a,) if p is None else (a, p)
@@ -222,7 +356,17 @@ def choice(a, size=None, replace=True, p=None, ctx=None, out=None):
 
 def shuffle(x):
     """Puts the entries of the first axis in random order, in place; of a symbol, which does not change, it
-    gives a new one."""
+    gives a new one.
+
+    Examples
+    --------
+    >>> rows = np.array([[1, 1], [2, 2], [3, 3]])
+    >>> np.random.shuffle(rows)
+    >>> np.sort(rows, axis=0)  # the same rows
+    array([[1., 1.],
+           [2., 2.],
+           [3., 3.]])
+    """
     if _is_symbol(x):
         return _shuffle(x)
     x[...] = _shuffle(x)
@@ -236,6 +380,12 @@ def multinomial(n, pvals, size=None, **kwargs):
     ------
     ValueError
         For negative probabilities or probabilities that sum to more than 1.
+
+    Examples
+    --------
+    >>> counts = np.random.multinomial(20, [0.5, 0.5, 0])
+    >>> counts.sum().item(), counts[2].item()
+    (20, 0)
     """
     return _multinomial(_operand(pvals, "float64"), n=n, size=_size_of(size) or ())
 
@@ -251,6 +401,13 @@ def multivariate_normal(mean, cov, size=None, check_valid=None, tol=None):
     ------
     ValueError
         For shapes that do not fit, and a covariance that is not positive semidefinite.
+
+    Examples
+    --------
+    >>> mean, cov = np.array([1, 5]), np.array([[1, 0], [0, 2]])
+    >>> samples = np.random.multivariate_normal(mean, cov, size=10000)
+    >>> samples.shape, samples.mean(axis=0).round()
+    ((10000, 2), array([1., 5.]))
     """
     if _is_symbol(mean) or _is_symbol(cov):
         return _multivariate_normal(_operand(mean), _operand(cov), size=_size_of(size))

@@ -33,6 +33,11 @@ def average(a, axis=None, weights=None, returned=False, out=None):
         For weights of another shape than ``a`` without an axis.
     ValueError
         For weights that do not fit the axis.
+
+    Examples
+    --------
+    >>> np.average(np.array([1, 2, 6]), weights=np.array([1, 1, 2]))
+    array(3.75)
     """
     if weights is None:
         found = _average(a, axis=axis, returned=returned, weighted=False)
@@ -75,6 +80,13 @@ def quantile(a, q, axis=None, out=None, overwrite_input=None, interpolation="lin
     ------
     ValueError
         For a q outside [0, 1], an unknown interpolation, or an array without elements.
+
+    Examples
+    --------
+    >>> np.quantile(np.array([[1, 2, 3], [4, 6, 8]]), 0.25, axis=1)
+    array([1.5, 5. ])
+    >>> np.quantile(np.array([1, 2, 3]), 0.25, interpolation="lower")
+    array(1.)
     """
     return _ranked(_quantile, a, q, 1, axis, out, interpolation, keepdims)
 
@@ -86,6 +98,11 @@ def percentile(a, q, axis=None, out=None, overwrite_input=None, interpolation="l
     ------
     ValueError
         For a q outside [0, 100] or what `quantile` refuses.
+
+    Examples
+    --------
+    >>> np.percentile(np.array([1, 2, 3, 4, 5]), np.array([0, 50, 90]))
+    array([1. , 3. , 4.6])
     """
     return _ranked(_percentile, a, q, 100, axis, out, interpolation, keepdims)
 
@@ -99,6 +116,11 @@ def median(a, axis=None, out=None, overwrite_input=None, keepdims=False):
     ------
     ValueError
         For an array without elements or an axis out of range.
+
+    Examples
+    --------
+    >>> np.median(np.array([[1, 7, 3], [4, 4, 5]]), axis=1)
+    array([3., 4.])
     """
     return quantile(a, 0.5, axis, out, keepdims=keepdims)
 
@@ -110,6 +132,11 @@ def ptp(a, axis=None, out=None, keepdims=False):
     ------
     ValueError
         When there is nothing to compare.
+
+    Examples
+    --------
+    >>> np.ptp(np.array([[1, 7], [4, 5]]), axis=1)
+    array([6., 1.])
     """
     np = _np()
     largest, smallest = (function(a, axis=axis, keepdims=keepdims) for function in (np.max, np.min))
@@ -132,6 +159,12 @@ def histogram(a, bins=10, range=None, normed=None, weights=None, density=None):
         For ``normed``, ``weights`` and ``density``, which MXNet does not have either.
     ValueError
         For edges that fall, a number of bins that is not positive, or a symbol without a range.
+
+    Examples
+    --------
+    >>> counts, edges = np.histogram(np.array([1, 2, 2, 5]), bins=4, range=(1, 5))
+    >>> counts, edges
+    (array([1, 2, 0, 1], dtype=int64), array([1., 2., 3., 4., 5.]))
     """
     if normed or weights is not None or density:
         raise NotImplementedError("histogram: normed, weights and density are not there; divide the counts")

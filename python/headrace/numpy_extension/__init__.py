@@ -22,7 +22,16 @@ waitall = _core.wait_all
 
 
 def from_numpy(array, zero_copy=True):
-    """An np array over a NumPy array's memory, which becomes read-only on NumPy's side."""
+    """An np array over a NumPy array's memory, which becomes read-only on NumPy's side.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> values = numpy.ones(3, dtype="float32")
+    >>> a = npx.from_numpy(values)
+    >>> a, values.flags.writeable
+    (array([1., 1., 1.]), False)
+    """
     return _nd_from_numpy(array, zero_copy).as_np_ndarray()
 
 

@@ -16,6 +16,15 @@ def save(file, arr):
         When ``arr`` is none of these.
     TypeError
         For an entry that is not an np array, or a key that is not a string.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "arrays.npy")
+    ...     npx.save(path, [np.array([1, 2]), np.array([3])])
+    ...     print(npx.load(path))
+    [array([1., 2.]), array([3.])]
     """
     if isinstance(arr, ndarray):
         names, arrays = [], [arr]
@@ -41,6 +50,15 @@ def load(file):
     ------
     MXNetError
         For a file that is missing, broken or of another format.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "arrays.npy")
+    ...     npx.save(path, {"weight": np.array([1, 2])})
+    ...     print(npx.load(path))
+    {'weight': array([1., 2.])}
     """
     if not isinstance(file, str):
         raise TypeError(f"load: the file name must be a string, got {type(file).__name__}")

@@ -114,7 +114,18 @@ class Optimizer:
 
     @staticmethod
     def register(klass):
-        """Class decorator: makes an Optimizer known to `create` by its lower-case name."""
+        """Class decorator: makes an Optimizer known to `create` by its lower-case name.
+
+        UserWarning: the name meant another class before.
+
+        Examples
+        --------
+        >>> @mx.optimizer.register
+        ... class Walk(mx.optimizer.SGD):
+        ...     pass
+        >>> mx.optimizer.create("walk", learning_rate=0.5).learning_rate
+        0.5
+        """
         name = klass.__name__.lower()
         if Optimizer.opt_registry.get(name, klass) is not klass:
             warnings.warn(

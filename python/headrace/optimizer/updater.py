@@ -121,5 +121,15 @@ class Updater:
 
 
 def get_updater(optimizer):
-    """An Updater of `optimizer`."""
+    """An Updater of `optimizer`: a function (index, gradient, weight) that changes the weight in place.
+
+    Examples
+    --------
+    >>> update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+    >>> weight = nd.array([1, 2])
+    >>> update(0, nd.array([1, -1]), weight)
+    >>> weight
+    [0.9 2.1]
+    <NDArray 2 @cpu(0)>
+    """
     return Updater(optimizer)

@@ -40,12 +40,28 @@ __all__ = [*symbol.__all__, *arithmetic.__all__, *sorted(_names), *_modules, "hi
 
 
 def zeros(shape, dtype=None, **kwargs):
-    """A symbol of zeros."""
+    """A symbol of zeros in a shape; float32 unless `dtype` says otherwise.
+
+    Examples
+    --------
+    >>> sym.zeros((2, 2)).eval()[0]
+    [[0. 0.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
+    """
     return calls.function("_zeros")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
 def ones(shape, dtype=None, **kwargs):
-    """A symbol of ones."""
+    """A symbol of ones in a shape; float32 unless `dtype` says otherwise.
+
+    Examples
+    --------
+    >>> sym.ones((2, 2)).eval()[0]
+    [[1. 1.]
+     [1. 1.]]
+    <NDArray 2x2 @cpu(0)>
+    """
     return calls.function("_ones")(shape=shape, dtype=dtype or "float32", **kwargs)
 
 
@@ -53,28 +69,64 @@ def arange(start, stop=None, step=1.0, repeat=1, infer_range=False, name=None, d
     """A symbol of start, start + step, ... before stop (0 to start without stop), each `repeat` times.
 
     With `infer_range` and no stop the end follows from the shape that the result must have.
+
+    Examples
+    --------
+    >>> sym.arange(1, 4, repeat=2).eval()[0]
+    [1. 1. 2. 2. 3. 3.]
+    <NDArray 6 @cpu(0)>
     """
     rest = {"step": step, "repeat": repeat, "infer_range": infer_range, "dtype": dtype or "float32", **kwargs}
     return calls.function("_arange")(start=start, stop=stop, name=name, **rest)
 
 
 def linspace(start, stop, num, endpoint=True, name=None, dtype=None, **kwargs):
-    """A symbol of `num` numbers in equal steps from start to stop, with stop or without it."""
+    """A symbol of `num` numbers in equal steps from start to stop, with stop or without it.
+
+    Examples
+    --------
+    >>> sym.linspace(0, 1, 5).eval()[0]
+    [0.   0.25 0.5  0.75 1.  ]
+    <NDArray 5 @cpu(0)>
+    """
     return calls.function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name,
                                        dtype=dtype or "float32", **kwargs)  # fmt: skip
 
 
 def eye(N, M=0, k=0, dtype=None, **kwargs):  # noqa: N803
-    """A symbol of ones on the k-th diagonal of N rows and M (0: N) columns, zeros elsewhere."""
+    """A symbol of ones on the k-th diagonal of N rows and M (0: N) columns, zeros elsewhere.
+
+    Examples
+    --------
+    >>> sym.eye(2, 3, k=1).eval()[0]
+    [[0. 1. 0.]
+     [0. 0. 1.]]
+    <NDArray 2x3 @cpu(0)>
+    """
     return calls.function("_eye")(N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
 
 
 def cumsum(a, axis=None, dtype=None, **kwargs):
-    """A symbol of the sums of the elements up to each, along an axis, or of all of them one after another."""
+    """A symbol of the sums of the elements up to each, along an axis, or of all of them one after another.
+
+    Examples
+    --------
+    >>> sym.cumsum(sym.var("x"), axis=0).eval(x=nd.array([1, 2, 3]))[0]
+    [1. 3. 6.]
+    <NDArray 3 @cpu(0)>
+    """
     given = {key: value for key, value in (("axis", axis), ("dtype", dtype)) if value is not None}
     return calls.function("_np_cumsum")(a, **given, **kwargs)
 
 
 def full(shape, val, dtype=None, **kwargs):
-    """A symbol of one value."""
+    """A symbol of `val` in all places of a shape; float32 unless `dtype` says otherwise.
+
+    Examples
+    --------
+    >>> sym.full((2, 2), 7).eval()[0]
+    [[7. 7.]
+     [7. 7.]]
+    <NDArray 2x2 @cpu(0)>
+    """
     return calls.function("_full")(shape=shape, value=float(val), dtype=dtype or "float32", **kwargs)

@@ -70,8 +70,8 @@ _lesser = _comparison("_lesser", "less", "_greater", "greater")
 _lesser_equal = _comparison("_lesser_equal", "less_equal", "_greater_equal", "greater_equal")
 
 
-def _function(name, on_symbols, of_numbers):
-    """A function of two symbols, or of a symbol and a number."""
+def _function(name, on_symbols, of_numbers, text=None):
+    """A function of two symbols, or of a symbol and a number; `text` is its docstring."""
 
     def function(left, right):
         if is_symbol(left):
@@ -87,18 +87,64 @@ def _function(name, on_symbols, of_numbers):
         return made
 
     function.__name__ = function.__qualname__ = name
+    function.__doc__ = text
     return function
 
 
 _power_function = _arithmetic("_power", "_power", "power", left="_rpower_scalar", left_hint="_rpowerscalar")
-maximum = _function("maximum", _arithmetic("_maximum", "_maximum", "maximum"), max)
-minimum = _function("minimum", _arithmetic("_minimum", "_minimum", "minimum"), min)
-hypot = _function("hypot", _arithmetic("_hypot", "_hypot", "hypot"), math.hypot)
+maximum = _function(
+    "maximum",
+    _arithmetic("_maximum", "_maximum", "maximum"),
+    max,
+    """The larger one of each two elements; either may be a number. TypeError: neither symbol nor number.
+
+    Examples
+    --------
+    >>> sym.maximum(sym.var("x"), 2).eval(x=nd.array([1, 2, 3]))[0]
+    [2. 2. 3.]
+    <NDArray 3 @cpu(0)>
+    """,
+)
+minimum = _function(
+    "minimum",
+    _arithmetic("_minimum", "_minimum", "minimum"),
+    min,
+    """The smaller one of each two elements; either may be a number. TypeError: neither symbol nor number.
+
+    Examples
+    --------
+    >>> sym.minimum(sym.var("x"), 2).eval(x=nd.array([1, 2, 3]))[0]
+    [1. 2. 2.]
+    <NDArray 3 @cpu(0)>
+    """,
+)
+hypot = _function(
+    "hypot",
+    _arithmetic("_hypot", "_hypot", "hypot"),
+    math.hypot,
+    """`sqrt(left^2 + right^2)`; either may be a number. TypeError: neither symbol nor number.
+
+    Examples
+    --------
+    >>> sym.hypot(sym.var("x"), 4).eval(x=nd.array([3, 0]))[0]
+    [5. 4.]
+    <NDArray 2 @cpu(0)>
+    """,
+)
+
+
 _power_of = _function("power", _power_function, operator.pow)
 
 
 def power(base, exp):
-    """`base` to the power `exp`; either may be a number."""
+    """`base` to the power `exp`; either may be a number.
+
+    Examples
+    --------
+    >>> sym.power(sym.var("x"), 2).eval(x=nd.array([1, 2, 3]))[0]
+    [1. 4. 9.]
+    <NDArray 3 @cpu(0)>
+    """
     return _power_of(base, exp)
 
 

@@ -102,6 +102,16 @@ def foreach(body, data, init_states, name="foreach"):
     The arguments are symbols or nested lists of them. Gives the outs, stacked along a new first axis, and
     the states of the last step. AssertionError: the states change their structure, or the body does not use
     a datum or state.
+
+    Examples
+    --------
+    >>> step = lambda entry, total: (entry + total, entry + total)
+    >>> sums, last = sym.contrib.foreach(step, sym.var("x"), sym.var("start"))
+    >>> sums.eval(x=nd.array([[1], [2], [3]]), start=nd.array([0]))[0]
+    [[1.]
+     [3.]
+     [6.]]
+    <NDArray 3x1 @cpu(0)>
     """
     flat_data, data_format = _flat(data, "foreach: data")
     flat_states, state_format = _flat(init_states, "foreach: init_states")
@@ -162,6 +172,14 @@ def while_loop(cond, func, loop_vars, max_iterations=None, name="while_loop"):
     At most `max_iterations` times. Gives the outs, stacked along a new first axis of `max_iterations` rows,
     and the last loop variables, nested as the first. ValueError: `max_iterations` or the variables are
     missing, change in number, or do not matter to func.
+
+    Examples
+    --------
+    >>> double = lambda x: (x, [x * 2])
+    >>> outs, [last] = sym.contrib.while_loop(lambda x: x < 10, double, [sym.var("x")], max_iterations=4)
+    >>> last.eval(x=nd.array([3]))[0]
+    [12.]
+    <NDArray 1 @cpu(0)>
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
@@ -205,6 +223,17 @@ def cond(pred, then_func, else_func, name="cond"):
     """`then_func()` where the one value of `pred` is true, else `else_func()`.
 
     ValueError: the two differ in how many symbols they give.
+
+    Examples
+    --------
+    >>> x = sym.var("x")
+    >>> net = sym.contrib.cond(x > 2, lambda: x * 10, lambda: x - 1)
+    >>> net.eval(x=nd.array([3]))[0], net.eval(x=nd.array([1]))[0]
+    (
+    [30.]
+    <NDArray 1 @cpu(0)>,
+    [0.]
+    <NDArray 1 @cpu(0)>)
     """
     formats = []
 

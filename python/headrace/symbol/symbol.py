@@ -350,6 +350,12 @@ def var(name, attr=None, shape=None, lr_mult=None, wd_mult=None, dtype=None, ini
     `shape` (0 or -1: unknown), `dtype`, `lr_mult`, `wd_mult` and `init` (an Initializer or its text) are kept
     as texts with it; further keywords must be '__key__'. TypeError: `name` is no string.
     ValueError: a value of `attr` is none.
+
+    Examples
+    --------
+    >>> x = sym.var("x", shape=(2, 3), lr_mult=0.5)
+    >>> (x * 2).infer_shape()[1], x.attr("__lr_mult__")
+    ([(2, 3)], '0.5')
     """
     if not isinstance(name, str):
         raise TypeError("Expect a string for variable `name`")
@@ -385,6 +391,17 @@ def Group(symbols, create_fn=None):  # noqa: N802
     """One symbol with the outputs of several, of the class of the first one, or of `create_fn(handle)`.
 
     TypeError: not a sequence of symbols.
+
+    Examples
+    --------
+    >>> x = sym.var("x")
+    >>> both = sym.Group([x + 1, x * 2])
+    >>> both.eval(x=nd.array([3]))
+    [
+    [4.]
+    <NDArray 1 @cpu(0)>,
+    [6.]
+    <NDArray 1 @cpu(0)>]
     """
     symbols = list(symbols)
     if not symbols or any(not isinstance(one, Symbol) for one in symbols):
@@ -393,7 +410,14 @@ def Group(symbols, create_fn=None):  # noqa: N802
 
 
 def fromjson(json_str):
-    """The symbol of a JSON text. MXNetError: it is malformed or names an unknown operator."""
+    """The symbol of a JSON text. MXNetError: it is malformed or names an unknown operator.
+
+    Examples
+    --------
+    >>> net = sym.relu(sym.var("x"), name="act")
+    >>> sym.fromjson(net.tojson()).list_outputs()
+    ['act_output']
+    """
     if not isinstance(json_str, str):
         raise TypeError("fname required to be string")
     return _class_of_mode()(_core.SymbolHandle.from_json(json_str))
@@ -403,7 +427,17 @@ load_json = fromjson
 
 
 def load(fname):
-    """The symbol in a file. MXNetError: there is no such file, or it is malformed."""
+    """The symbol in a file. MXNetError: there is no such file, or it is malformed.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "net-symbol.json")
+    ...     sym.relu(sym.var("x"), name="act").save(path)
+    ...     print(sym.load(path).list_outputs())
+    ['act_output']
+    """
     if not isinstance(fname, str):
         raise TypeError("fname need to be string")
     path = pathlib.Path(fname)

@@ -27,7 +27,15 @@ class Page(str):
 
 
 def page(timeline: Timeline, title: str = "timeline") -> Page:
-    """The document; `title` is its heading."""
+    """The document, a str: one HTML page of a Timeline, which needs no network; `title` is its heading.
+
+    Examples
+    --------
+    >>> from headrace import timeline
+    >>> recording = timeline.Timeline(lanes=[], curves=[], marks=[], names=["dot"], categories=["op"], lost=0)
+    >>> timeline.page(recording, title="first run")[:15]
+    '<!doctype html>'
+    """
     parts = {
         "TITLE": html.escape(title),
         "STYLE": _text("page.css"),

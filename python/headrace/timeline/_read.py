@@ -17,7 +17,21 @@ _MARK_PHASES = ("i", "I", "R", "n")
 
 
 class TimelineError(ValueError):
-    """The file is no timeline, or a broken one."""
+    """The file is no timeline, or a broken one; the text says what is wrong, and where. A ValueError.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headrace import timeline
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "profile.json")
+    >>> with open(path, "w") as file:
+    ...     size = file.write("[1, 2]")
+    >>> timeline.load(path)
+    Traceback (most recent call last):
+        ...
+    headrace.timeline._read.TimelineError: ...profile.json: event 0 of 'traceEvents': ...
+    """
 
 
 @dataclass
@@ -90,6 +104,20 @@ def load(path: str) -> Timeline:
         When the file cannot be read.
     TimelineError
         When it holds no timeline; the text says what is wrong, and where.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headrace import timeline
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "profile.json")
+    >>> mx.profiler.set_config(filename=path)
+    >>> mx.profiler.start()
+    >>> (nd.ones((2, 2)) * 2).wait_to_read()
+    >>> mx.profiler.dump()
+    >>> type(timeline.load(path)).__name__
+    'Timeline'
+    >>> mx.profiler.set_config()
     """
     with open_file(path, "r", encoding="utf-8") as file:
         try:

@@ -16,6 +16,15 @@ def default_batchify_fn(data):
     NDArrays are stacked; tuples give a list with one batch per element; all else goes through `numpy.asarray`
     and keeps NumPy's dtype (Python floats become float64, integers int64). ValueError: shapes or tuple
     lengths differ between items. KeyError: items that are no numbers.
+
+    Examples
+    --------
+    >>> from headrace.gluon.data.dataloader import default_batchify_fn
+    >>> images, labels = default_batchify_fn([(nd.zeros((3, 4)), 1), (nd.ones((3, 4)), 0)])
+    >>> images.shape, labels
+    ((2, 3, 4),
+    [1 0]
+    <NDArray 2 @cpu(0)>)
     """
     return _collate(data, _stack_arrays, to_array)
 

@@ -64,8 +64,13 @@ class ModifierCell(HybridRecurrentCell):
 
     Examples
     --------
-    >>> issubclass(gluon.rnn.ZoneoutCell, gluon.rnn.ModifierCell)
-    True
+    >>> class Doubled(gluon.rnn.ModifierCell):
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         output, states = self.base_cell(inputs, states)
+    ...         return output * 2, states
+    >>> cell = Doubled(gluon.rnn.RNNCell(4, input_size=3))
+    >>> cell.state_info(batch_size=2)
+    [{'shape': (2, 4), '__layout__': 'NC'}]
     """
 
     def __init__(self, base_cell):

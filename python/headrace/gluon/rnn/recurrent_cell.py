@@ -157,8 +157,15 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     Examples
     --------
-    >>> issubclass(gluon.rnn.LSTMCell, gluon.rnn.HybridRecurrentCell)
-    True
+    >>> class Sums(gluon.rnn.HybridRecurrentCell):
+    ...     def state_info(self, batch_size=0):
+    ...         return [{"shape": (batch_size, 3), "__layout__": "NC"}]
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         return inputs + states[0], [inputs + states[0]]
+    >>> outputs, states = Sums().unroll(4, nd.ones((1, 4, 3)), merge_outputs=True)
+    >>> outputs[0, :, 0]
+    [1. 2. 3. 4.]
+    <NDArray 4 @cpu(0)>
     """
 
     def hybrid_forward(self, F, x, *args, **kwargs):

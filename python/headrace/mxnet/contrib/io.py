@@ -10,6 +10,14 @@ class DataLoaderIter(DataIter):
     """An iterator over the batches (data, label) of a gluon.data.DataLoader.
 
     A last batch with fewer rows is filled up with zeros; `getpad()` tells how many.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.io import DataLoaderIter
+    >>> data = gluon.data.ArrayDataset(nd.ones((5, 3)), nd.zeros((5,)))
+    >>> batches = DataLoaderIter(gluon.data.DataLoader(data, batch_size=2))
+    >>> [(batch.data[0].shape, batch.pad) for batch in batches]
+    [((2, 3), 0), ((2, 3), 0), ((2, 3), 1)]
     """
 
     def __init__(self, loader, data_name="data", label_name="softmax_label", dtype="float32"):

@@ -9,6 +9,19 @@ class LogMetricsCallback:
     """A callback of Module that writes metrics as scalars named `prefix-metric` to files for TensorBoard.
 
     Needs the package mxboard; without it an error is logged, and calls are a RuntimeError.
+
+    Examples
+    --------
+    >>> import sys
+    >>> from unittest import mock
+    >>> from headrace.mxnet.contrib.tensorboard import LogMetricsCallback
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> with mock.patch.dict(sys.modules, mxboard=mock.Mock()):  # in the place of the package
+    ...     log = LogMetricsCallback("logs", prefix="train")
+    >>> log(mx.model.BatchEndParam(epoch=3, nbatch=1, eval_metric=accuracy, locals=None))
+    >>> log.summary_writer.add_scalar.call_args
+    call('train-accuracy', 1.0, global_step=3)
     """
 
     def __init__(self, logging_dir, prefix=None):

@@ -23,6 +23,17 @@ class PandasLogger:
     """Metrics of every `frequent`-th batch, of evaluations, and the times of epochs, in three data frames.
 
     `batch_size` is that of training, for the speed. `callback_args()` are keywords for `fit`.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from headrace.mxnet.notebook.callback import PandasLogger
+    >>> logger = PandasLogger(batch_size=8, frequent=1)
+    >>> accuracy = metric.Accuracy()
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> logger.train_cb(mx.model.BatchEndParam(epoch=0, nbatch=1, eval_metric=accuracy, locals=None))
+    >>> logger.train_df["accuracy"].tolist()
+    [1.0]
     """
 
     def __init__(self, batch_size, frequent=50):
@@ -107,6 +118,16 @@ class LiveBokehChart:
 
     A subclass defines `setup_chart`, which gives bokeh's handle, and `update_chart_data`. Without a
     `pandas_logger` it has one of its own, with `batch_size` and `frequent`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.notebook.callback import LiveBokehChart
+    >>> class Silent(LiveBokehChart):
+    ...     def setup_chart(self):
+    ...         return None
+    ...     def update_chart_data(self):
+    ...         print(self.metric_name)
+    >>> chart = Silent(None, "accuracy", batch_size=8)  # doctest: +SKIP
     """
 
     def __init__(self, pandas_logger, metric_name, display_freq=10, batch_size=None, frequent=50):
@@ -156,7 +177,14 @@ class LiveBokehChart:
 
 
 class LiveTimeSeries(LiveBokehChart):
-    """A value over time: `update_chart_data(value)` adds a point. Keywords go to bokeh's figure."""
+    """A value over time: `update_chart_data(value)` adds a point. Keywords go to bokeh's figure.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.notebook.callback import LiveTimeSeries
+    >>> series = LiveTimeSeries(y_axis_label="loss")  # doctest: +SKIP
+    >>> series.update_chart_data(0.3)  # doctest: +SKIP
+    """
 
     def __init__(self, **fig_params):
         from bokeh.plotting import figure
@@ -181,7 +209,14 @@ class LiveTimeSeries(LiveBokehChart):
 
 
 class LiveLearningCurve(LiveBokehChart):
-    """The metric `metric_name` of training and of validation over time."""
+    """The metric `metric_name` of training and of validation over time.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.notebook.callback import LiveLearningCurve
+    >>> curve = LiveLearningCurve("accuracy", display_freq=5)  # doctest: +SKIP
+    >>> module.fit(batches, eval_metric="accuracy", **curve.callback_args())  # doctest: +SKIP
+    """
 
     def __init__(self, metric_name, display_freq=10, frequent=50):
         self.frequent = frequent
@@ -223,7 +258,16 @@ class LiveLearningCurve(LiveBokehChart):
 
 
 def args_wrapper(*args):
-    """Keywords of `fit` that let it call all of several such objects."""
+    """Keywords of `fit` that let it call all of several such objects.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from headrace.mxnet.notebook.callback import PandasLogger, args_wrapper
+    >>> both = args_wrapper(PandasLogger(batch_size=8), PandasLogger(batch_size=8))
+    >>> {name: len(functions) for name, functions in both.items()}
+    {'batch_end_callback': 2, 'eval_end_callback': 2, 'epoch_end_callback': 2}
+    """
     joined = collections.defaultdict(list)
     for one in args:
         for name, function in one.callback_args().items():

@@ -46,6 +46,13 @@ class RNNParams:
     """Variables by name, made when they are first asked for; cells that hold the same one share weights.
 
     Every name starts with `prefix`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> shared = rnn.RNNParams("rnn_")
+    >>> shared.get("i2h_weight").name
+    'rnn_i2h_weight'
     """
 
     def __init__(self, prefix=""):
@@ -65,6 +72,13 @@ class BaseRNNCell:
 
     `prefix` is what names of operators and variables start with; `params` an RNNParams to share. Subclasses
     define `state_info` and `__call__`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.RNNCell(4, prefix="rnn_")
+    >>> isinstance(cell, rnn.BaseRNNCell), cell.state_info
+    (True, [{'shape': (0, 4), '__layout__': 'NC'}])
     """
 
     def __init__(self, prefix="", params=None):

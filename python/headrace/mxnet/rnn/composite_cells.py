@@ -55,7 +55,18 @@ class _Composite(BaseRNNCell):
 
 
 class SequentialRNNCell(_Composite):
-    """Cells one after another, added with `add`: the output of each is the input of the next."""
+    """Cells one after another, added with `add`: the output of each is the input of the next.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.SequentialRNNCell()
+    >>> cell.add(rnn.LSTMCell(4, prefix="first_"))
+    >>> cell.add(rnn.LSTMCell(6, prefix="second_"))
+    >>> outputs, states = cell.unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1], len(states)
+    ([(2, 5, 6)], 4)
+    """
 
     def __init__(self, params=None):
         super().__init__(params)
@@ -92,7 +103,16 @@ class SequentialRNNCell(_Composite):
 
 
 class BidirectionalCell(_Composite):
-    """Two cells, one that reads the sequence forward and one backward; outputs are joined along C."""
+    """Two cells, one that reads the sequence forward and one backward; outputs are joined along C.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.BidirectionalCell(rnn.GRUCell(4, prefix="l_"), rnn.GRUCell(4, prefix="r_"))
+    >>> outputs, states = cell.unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1]
+    [(2, 5, 8)]
+    """
 
     def __init__(self, l_cell, r_cell, params=None, output_prefix="bi_"):
         super().__init__(params)

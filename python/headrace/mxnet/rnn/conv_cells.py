@@ -25,6 +25,13 @@ class BaseConvRNNCell(BaseRNNCell):
     conv_layout : 'NCHW' or 'NHWC'.
 
     AssertionError: an even `h2h_kernel`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cells = rnn.ConvRNNCell((1, 3, 8, 8), 4), rnn.ConvLSTMCell((1, 3, 8, 8), 4)
+    >>> [isinstance(cell, rnn.BaseConvRNNCell) for cell in cells]
+    [True, True]
     """
 
     _kind = ""
@@ -94,7 +101,16 @@ class BaseConvRNNCell(BaseRNNCell):
 
 
 class ConvRNNCell(BaseConvRNNCell):
-    """`h' = activation(W * x + b + U * h + c)` with convolutions; see BaseConvRNNCell."""
+    """`h' = activation(W * x + b + U * h + c)` with convolutions; see BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ConvRNNCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> outputs, states = cell.unroll(2, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(1, 2, 3, 8, 8))[1]
+    [(1, 2, 4, 8, 8)]
+    """
 
     _kind = "ConvRNN"
 
@@ -111,7 +127,15 @@ class ConvRNNCell(BaseConvRNNCell):
 
 
 class ConvLSTMCell(BaseConvRNNCell):
-    """LSTMCell with convolutions in the place of its matrices; see BaseConvRNNCell."""
+    """LSTMCell with convolutions in the place of its matrices; see BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ConvLSTMCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> [state["shape"] for state in cell.state_info]
+    [(0, 4, 8, 8), (0, 4, 8, 8)]
+    """
 
     _kind = "ConvLSTM"
     _states = 2
@@ -131,7 +155,16 @@ class ConvLSTMCell(BaseConvRNNCell):
 
 
 class ConvGRUCell(BaseConvRNNCell):
-    """GRUCell with convolutions in the place of its matrices; see BaseConvRNNCell."""
+    """GRUCell with convolutions in the place of its matrices; see BaseConvRNNCell.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ConvGRUCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> outputs, states = cell.unroll(2, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(1, 2, 3, 8, 8))[1]
+    [(1, 2, 4, 8, 8)]
+    """
 
     _kind = "ConvGRU"
 

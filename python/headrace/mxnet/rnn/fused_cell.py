@@ -28,6 +28,14 @@ class FusedRNNCell(BaseRNNCell):
 
     Its one variable, `parameters`, holds the weights of all layers and directions, then all biases.
     ValueError: an unknown mode.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.FusedRNNCell(4, num_layers=2, mode="gru")
+    >>> outputs, states = cell.unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1]
+    [(2, 5, 4)]
     """
 
     def __init__(

@@ -34,7 +34,16 @@ class _FullyConnectedCell(BaseRNNCell):
 
 
 class RNNCell(_FullyConnectedCell):
-    """`h' = activation(W x + b + U h + c)`; output and state are h'."""
+    """`h' = activation(W x + b + U h + c)`; output and state are h'.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.RNNCell(2, prefix="rnn_")
+    >>> output, states = cell(sym.var("x"), cell.begin_state())
+    >>> output.list_arguments()[:3], output.infer_shape(x=(1, 3))[1]
+    (['x', 'rnn_i2h_weight', 'rnn_i2h_bias'], [(1, 2)])
+    """
 
     def __init__(self, num_hidden, activation="tanh", prefix="rnn_", params=None):
         super().__init__(num_hidden, prefix, params)
@@ -53,7 +62,15 @@ class RNNCell(_FullyConnectedCell):
 
 
 class LSTMCell(_FullyConnectedCell):
-    """Long short-term memory, see gluon.rnn.LSTMCell; the forget gate's bias begins at `forget_bias`."""
+    """Long short-term memory, see gluon.rnn.LSTMCell; the forget gate's bias begins at `forget_bias`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> outputs, states = rnn.LSTMCell(4).unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1], len(states)
+    ([(2, 5, 4)], 2)
+    """
 
     _states = 2
 
@@ -75,7 +92,15 @@ class LSTMCell(_FullyConnectedCell):
 
 
 class GRUCell(_FullyConnectedCell):
-    """Gated recurrent unit, see gluon.rnn.GRUCell."""
+    """Gated recurrent unit, see gluon.rnn.GRUCell.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> outputs, states = rnn.GRUCell(4).unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1], len(states)
+    ([(2, 5, 4)], 1)
+    """
 
     def __init__(self, num_hidden, prefix="gru_", params=None):
         super().__init__(num_hidden, prefix, params)

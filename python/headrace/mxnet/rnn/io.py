@@ -15,10 +15,16 @@ __all__ = ["BucketSentenceIter", "encode_sentences"]
 def encode_sentences(
     sentences, vocab=None, invalid_label=-1, invalid_key="\n", start_label=0, unknown_token=None
 ):
-    """(sentences as lists of numbers, word to number) of sentences as lists of words.
+    r"""(sentences as lists of numbers, word to number) of sentences as lists of words.
 
     Without `vocab` one is made: `invalid_key` is `invalid_label`, words count up from `start_label` as they
     come. With `vocab`, unknown words stand for `unknown_token`. AssertionError: there is no such token.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> rnn.encode_sentences([["to", "be"], ["not", "to", "be"]], start_label=1)
+    ([[1, 2], [3, 1, 2]], {'\n': -1, 'to': 1, 'be': 2, 'not': 3})
     """
     is_new = vocab is None
     vocab = {invalid_key: invalid_label} if is_new else vocab
@@ -54,6 +60,13 @@ class BucketSentenceIter(DataIter):
 
     Sentences are shuffled at every reset, by Python's and NumPy's generators. ValueError: another layout, or
     no sentence fits.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> batches = rnn.BucketSentenceIter([[1, 2], [3, 4], [5, 6, 7]], batch_size=1, buckets=[2, 4])
+    >>> sorted(batch.data[0].shape for batch in batches)
+    [(1, 2), (1, 2), (1, 4)]
     """
 
     def __init__(

@@ -9,7 +9,15 @@ __all__ = ["ModifierCell", "ResidualCell", "ZoneoutCell"]
 
 
 class ModifierCell(BaseRNNCell):
-    """A cell around `base_cell`, whose variables and states it has; call it in the place of that one."""
+    """A cell around `base_cell`, whose variables and states it has; call it in the place of that one.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ResidualCell(rnn.RNNCell(3))
+    >>> isinstance(cell, rnn.ModifierCell), cell.base_cell.state_info
+    (True, [{'shape': (0, 3), '__layout__': 'NC'}])
+    """
 
     def __init__(self, base_cell):
         super().__init__()
@@ -54,6 +62,14 @@ class ZoneoutCell(ModifierCell):
     """In training, elements of outputs and states keep their last step's value at random.
 
     AssertionError: the base cell is fused or reads in two directions.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ZoneoutCell(rnn.RNNCell(4), zoneout_states=0.2)
+    >>> outputs, states = cell.unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1]
+    [(2, 5, 4)]
     """
 
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
@@ -93,7 +109,16 @@ def _mixed(rate, new, old):
 
 
 class ResidualCell(ModifierCell):
-    """The base cell's output plus the input, which must have the same shape."""
+    """The base cell's output plus the input, which must have the same shape.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import rnn
+    >>> cell = rnn.ResidualCell(rnn.RNNCell(3))
+    >>> outputs, states = cell.unroll(5, sym.var("data"), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 5, 3))[1]
+    [(2, 5, 3)]
+    """
 
     def __call__(self, inputs, states):
         """One step."""

@@ -25,12 +25,28 @@ def _host(value):
 
 
 def same(a, b):
-    """Whether two arrays have the same shape and equal elements."""
+    """Whether two arrays have the same shape and equal elements.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> a = nd.array([1, 2])
+    >>> test_utils.same(a, a.copy()), test_utils.same(a, nd.array([[1, 2]]))
+    (True, False)
+    """
     return np.array_equal(_host(a), _host(b))
 
 
 def same_array(array1, array2):
-    """Whether two nd arrays share their memory: a change of one is seen in the other."""
+    """Whether two nd arrays share their memory: a change of one is seen in the other.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> x = nd.array([1, 2, 3])
+    >>> test_utils.same_array(x[:2], x[:2]), test_utils.same_array(x, x.copy())
+    (True, False)
+    """
     before = array1.copy()
     array1[:] = array1 + 1
     changed = same(array1, array2)
@@ -39,14 +55,32 @@ def same_array(array1, array2):
 
 
 def checkShapes(a, b):  # noqa: N802
-    """AssertionError: the shapes differ."""
+    """AssertionError unless two arrays have one shape.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.checkShapes(nd.ones((2, 3)), nd.ones((3, 2)))
+    Traceback (most recent call last):
+        ...
+    AssertionError: a.shape = (2, 3) and b.shape = (3, 2) are not equal
+    """
     assert a.shape == b.shape, f"a.shape = {a.shape} and b.shape = {b.shape} are not equal"
 
 
 def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
-    """Whether |a - b| <= atol + rtol * |b| everywhere; shapes may broadcast unless `use_broadcast` is off.
+    """Whether |a - b| <= atol + rtol * |b| everywhere: a bool; shapes may broadcast unless `use_broadcast`
+    is off.
 
     Tolerances that are None are those of float64.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.almost_equal(nd.array([1, 2]), nd.array([1, 2.1]))
+    False
+    >>> test_utils.almost_equal(nd.array([1, 2]), nd.array([1, 2.1]), rtol=0.1)
+    True
     """
     if not use_broadcast:
         checkShapes(a, b)
@@ -54,7 +88,16 @@ def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True
 
 
 def locationError(a, b, index, names, maxError=False):  # noqa: N802, N803
-    """A line of text about the elements at an index of two arrays."""
+    """A line of text about the elements at an index of two arrays.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from headrace.mxnet import test_utils
+    >>> got, wanted = numpy.array([1.0, 2.0]), numpy.array([1.0, 2.5])
+    >>> test_utils.locationError(got, wanted, (1,), names=("got", "wanted"))
+    'Location of error: (1,), got=2.00000000, wanted=2.50000000'
+    """
     kind = "maximum error" if maxError else "error"
     return f"Location of {kind}: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
@@ -74,6 +117,15 @@ def assert_almost_equal(
     a, b : nd, np or NumPy arrays, or numbers; shapes may broadcast unless `use_broadcast` is off
     rtol, atol : numbers, dictionaries by dtype, or None: those of the less precise of the two dtypes
     mismatches : how many of the largest errors are printed, and how many are counted (0: all)
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.assert_almost_equal(nd.array([1, 2]), nd.array([1, 2.1]), rtol=0.1)
+    >>> test_utils.assert_almost_equal(nd.array([1, 2]), nd.array([1, 2.1]))
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
     """
     if not use_broadcast:
         checkShapes(a, b)
@@ -86,14 +138,35 @@ def assert_almost_equal(
 
 
 def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
-    """assert_almost_equal with NumPy's defaults."""
+    """assert_almost_equal with NumPy's defaults.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.assert_allclose(nd.array([1]), nd.array([1.01]), rtol=0.1)
+    >>> test_utils.assert_allclose(nd.array([1]), nd.array([1.01]))
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
+    """
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def assert_almost_equal_with_err(
     a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)
 ):
-    """assert_almost_equal that allows a share `etol` (0 to 1) of the elements to be further apart."""
+    """assert_almost_equal that allows a share `etol` (0 to 1) of the elements to be further apart.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> a, b = nd.array([1, 2, 3, 4]), nd.array([1, 2, 3, 9])
+    >>> test_utils.assert_almost_equal_with_err(a, b, etol=0.25)
+    >>> test_utils.assert_almost_equal_with_err(a, b, etol=0.2)
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
+    """
     etol = get_etol(etol)
     if etol <= 0:
         assert_almost_equal(a, b, rtol, atol, names, equal_nan, mismatches=mismatches)
@@ -106,7 +179,17 @@ def assert_almost_equal_with_err(
 
 
 def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b")):
-    """assert_almost_equal of the elements that are nan in neither array."""
+    """assert_almost_equal of the elements that are nan in neither array.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.assert_almost_equal_ignore_nan(nd.array([1, np.nan]), nd.array([1, 2]))
+    >>> test_utils.assert_almost_equal_ignore_nan(nd.array([3, np.nan]), nd.array([1, 2]))
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
+    """
     a, b = np.array(_host(a)), np.array(_host(b))
     ignored = np.isnan(a) | np.isnan(b)
     a[ignored] = b[ignored] = 0
@@ -114,7 +197,17 @@ def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b"))
 
 
 def assert_exception(f, exception_type, *args, **kwargs):
-    """Raises AssertionError unless `f(*args, **kwargs)` raises `exception_type`."""
+    """Raises AssertionError unless `f(*args, **kwargs)` raises `exception_type`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.assert_exception(int, ValueError, "three")
+    >>> test_utils.assert_exception(int, ValueError, "3")
+    Traceback (most recent call last):
+        ...
+    AssertionError: <class 'int'> raised no <class 'ValueError'>
+    """
     try:
         f(*args, **kwargs)
     except exception_type:
@@ -123,7 +216,17 @@ def assert_exception(f, exception_type, *args, **kwargs):
 
 
 def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
-    """assert_almost_equal of arrays in nested tuples; what is None in either is left out."""
+    """assert_almost_equal of arrays in nested tuples; what is None in either is left out.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.compare_ndarray_tuple((nd.array([1]), None), (nd.array([1]), nd.array([2])))
+    >>> test_utils.compare_ndarray_tuple((nd.array([1]), nd.array([3])), (nd.array([1]), nd.array([2])))
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
+    """
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple):

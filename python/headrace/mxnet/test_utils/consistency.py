@@ -24,6 +24,13 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
 
     location : NumPy arrays by argument, or None: normal numbers, for arguments of the shapes `kwargs`
     typ : 'whole', forward and backward, or 'forward'
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> seconds = test_utils.check_speed(sym.var("x") * 2, N=2, x=(3, 3))
+    >>> seconds > 0
+    True
     """
     if typ not in ("whole", "forward"):
         raise ValueError(f'typ can only be "whole" or "forward", got {typ!r}')
@@ -72,6 +79,14 @@ def check_consistency(
     ground_truth : arrays by output and argument; by default those of the element with the best precision
     raise_on_err : whether to raise; otherwise errors are printed
     Returns the ground truth.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc")
+    >>> where = [{"ctx": mx.cpu(0), "data": (1, 3)}, {"ctx": mx.cpu(1), "data": (1, 3)}]
+    >>> sorted(test_utils.check_consistency(net, where))
+    ['data', 'fc_bias', 'fc_output', 'fc_weight']
     """
     assert len(ctx_list) > 1
     symbols = [sym] * len(ctx_list) if isinstance(sym, Symbol) else sym
@@ -194,6 +209,13 @@ def check_gluon_hybridize_consistency(
     data_l : np arrays, its inputs
     numpy_func : if given, what it must compute, a function of NumPy arrays
     test_grad : whether gradients of the inputs are compared too
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> make, inputs = lambda prefix: nn.Activation("relu", prefix=prefix), [np.array([-1, 0.5, 2])]
+    >>> with mx.util.np_shape(True), mx.util.np_array(True):
+    ...     test_utils.check_gluon_hybridize_consistency(make, inputs, numpy_func=lambda x: x.clip(0))
     """
     values = first_output = first_gradients = None
     for hybridize in (False, True):
@@ -246,6 +268,16 @@ def compare_optimizer(
     dense ones, the second the same values in the storage of `w_stype` and `g_stype`.
 
     shape : of the weight, or a list of shapes: `opt2` then updates all of them in one call
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> sgd = lambda rate: mx.optimizer.SGD(learning_rate=rate)
+    >>> test_utils.compare_optimizer(sgd(0.1), sgd(0.1), (4, 2), "float32", g_stype="row_sparse")
+    >>> test_utils.compare_optimizer(sgd(0.1), sgd(0.2), (4, 2), "float32")
+    Traceback (most recent call last):
+        ...
+    AssertionError: ...
     """
     if isinstance(shape, list):
         _compare_on_several(opt1, opt2, shape, dtype, rtol, atol, compare_states)

@@ -36,6 +36,17 @@ def download(url, fname=None, dirname=None, overwrite=False, retries=5):
     """Fetches `url` unless the file is there; returns its name: `fname`, in `dirname` if that is given.
 
     OSError: it cannot be fetched, after `retries` further attempts.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import os, pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> source = pathlib.Path(folder.name, "data.txt")
+    >>> size = source.write_text("1 2 3")
+    >>> path = test_utils.download(source.as_uri(), fname="copy.txt", dirname=folder.name)
+    >>> os.path.basename(path), pathlib.Path(path).read_text()
+    ('copy.txt', '1 2 3')
     """
     assert retries >= 0, f"download: retries must be at least 0, got {retries}"
     fname = os.path.join(dirname or "", fname or url.split("/")[-1])
@@ -47,6 +58,12 @@ def download_model(model_name, dst_dir="./", meta_info=None):
 
     meta_info : model name to {'symbol': url, 'params': url}
     (None, 0): `meta_info` does not know the name. Without it no name is known: MXNet's servers are gone.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.download_model("resnet-50")
+    (None, 0)
     """
     urls = (meta_info or {}).get(model_name)
     if urls is None:
@@ -65,6 +82,12 @@ def get_mnist():
     to 1, 'train_label' and 'test_label', int8.
 
     The files are read from the current folder, `data` in it, or where gluon.data.vision.MNIST has its own.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.get_mnist()["train_data"].shape  # doctest: +SKIP
+    (60000, 1, 28, 28)
     """
     folders = (".", "data", os.path.join(data_dir(), "datasets", "mnist"))
     images, labels, test_images, test_labels = (_read_mnist(name, folders) for name in _MNIST)
@@ -83,17 +106,35 @@ def _read_mnist(name, folders):
 
 
 def get_mnist_pkl():
-    """Fetches data/mnist.pkl.gz."""
+    """Fetches data/mnist.pkl.gz, unless it is there. OSError: it cannot.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.get_mnist_pkl()  # doctest: +SKIP
+    """
     download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
 
 
 def get_mnist_ubyte():
-    """Fetches the four files of MNIST to the folder `data`."""
+    """Fetches the four files of MNIST to the folder `data`, unless they are there. OSError: it cannot.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.get_mnist_ubyte()  # doctest: +SKIP
+    """
     _unpack("mnist.zip", [os.path.join("data", name) for name in _MNIST])
 
 
 def get_cifar10():
-    """Fetches CIFAR-10 as record files to the folder `data/cifar`."""
+    """Fetches CIFAR-10 as record files to the folder `data/cifar`, unless they are there. OSError: it cannot.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.get_cifar10()  # doctest: +SKIP
+    """
     _unpack("cifar10.zip", [os.path.join("data", "cifar", name) for name in _CIFAR10])
 
 
@@ -104,7 +145,13 @@ def _unpack(archive, names):
 
 
 def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
-    """Iterators over MNIST, to train on and to test on; images are flat unless `input_shape` has 3 axes."""
+    """Iterators over MNIST, to train on and to test on; images are flat unless `input_shape` has 3 axes.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> train, test = test_utils.get_mnist_iterator(batch_size=100, input_shape=(784,))  # doctest: +SKIP
+    """
     get_mnist_ubyte()
     options = {
         "input_shape": input_shape,
@@ -121,7 +168,20 @@ def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
 
 
 def get_zip_data(data_dir, url, data_origin_name):
-    """Fetches a zip file and unpacks it to `data_dir`, unless the file is there."""
+    """Fetches a zip file and unpacks it to `data_dir`, unless the file is there.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import pathlib, tempfile, zipfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> source = pathlib.Path(folder.name, "there.zip")
+    >>> with zipfile.ZipFile(source, "w") as file:
+    ...     file.writestr("data.txt", "1 2 3")
+    >>> test_utils.get_zip_data(folder.name, source.as_uri(), "packed.zip")
+    >>> pathlib.Path(folder.name, "data.txt").read_text()
+    '1 2 3'
+    """
     path = os.path.join(data_dir, data_origin_name)
     if not os.path.exists(path):
         download(url, fname=data_origin_name, dirname=data_dir)
@@ -130,7 +190,19 @@ def get_zip_data(data_dir, url, data_origin_name):
 
 
 def get_bz2_data(data_dir, data_name, url, data_origin_name):
-    """Fetches a bz2 file and unpacks it as `data_name` to `data_dir`, unless that is there."""
+    """Fetches a bz2 file and unpacks it as `data_name` to `data_dir`, unless that is there.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import bz2, os, pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> source = pathlib.Path(folder.name, "there.bz2")
+    >>> size = source.write_bytes(bz2.compress(b"1 2 3"))
+    >>> test_utils.get_bz2_data(folder.name, "data.txt", source.as_uri(), "packed.bz2")
+    >>> pathlib.Path(folder.name, "data.txt").read_text()
+    '1 2 3'
+    """
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
         download(url, fname=data_origin_name, dirname=data_dir)
@@ -140,7 +212,20 @@ def get_bz2_data(data_dir, data_name, url, data_origin_name):
 
 
 def get_im2rec_path(home_env="MXNET_HOME"):
-    """The path of tools/im2rec.py in or above the folder that `home_env` names. OSError: it is not there."""
+    """The path of tools/im2rec.py in or above the folder that `home_env` names. OSError: it is not there.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> tool = pathlib.Path(folder.name, "tools", "im2rec.py")
+    >>> tool.parent.mkdir()
+    >>> tool.touch()
+    >>> with test_utils.environment("MXNET_HOME", folder.name):
+    ...     print(test_utils.get_im2rec_path() == str(tool))
+    True
+    """
     home = os.environ.get(home_env, os.path.dirname(__file__))
     for path in (os.path.join(home, *up, "tools", "im2rec.py") for up in ((), ("..", ".."))):
         if os.path.isfile(path):

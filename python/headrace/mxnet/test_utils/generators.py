@@ -18,7 +18,15 @@ __all__ = [
 
 
 def gen_buckets_probs_with_ppf(ppf, nbuckets):
-    """(buckets, probabilities) of equally likely intervals, for the quantile function `ppf`."""
+    """(buckets, probabilities) of equally likely intervals, for the quantile function `ppf`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> quantile = lambda p: 2 * p  # of the uniform distribution on [0, 2]
+    >>> test_utils.gen_buckets_probs_with_ppf(quantile, 4)
+    ([(0.0, 0.5), (0.5, 1.0), (1.0, 1.5), (1.5, 2.0)], [0.25, 0.25, 0.25, 0.25])
+    """
     assert nbuckets > 0
     edges = [ppf(i / nbuckets) for i in range(nbuckets + 1)]
     return list(zip(edges, edges[1:])), [1.0 / nbuckets] * nbuckets
@@ -29,7 +37,15 @@ def _host(samples):
 
 
 def mean_check(generator, mu, sigma, nsamples=1000000):
-    """Whether the mean of `generator(nsamples)` is within three standard deviations (of a mean) of `mu`."""
+    """Whether the mean of `generator(nsamples)` is within three standard deviations (of a mean) of `mu`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> draw = lambda count: nd.random.normal(loc=2, shape=count).asnumpy()
+    >>> test_utils.mean_check(draw, mu=3, sigma=1, nsamples=1000)
+    False
+    """
     distance = abs(_host(generator(nsamples)).mean() - mu)
     return bool(distance < 3 * sigma / np.sqrt(nsamples))
 
@@ -37,6 +53,13 @@ def mean_check(generator, mu, sigma, nsamples=1000000):
 def var_check(generator, sigma, nsamples=1000000):
     """Whether the variance of `generator(nsamples)` is within three standard deviations (of a variance of
     normal numbers) of `sigma ** 2`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> draw = lambda count: nd.random.normal(scale=1, shape=count).asnumpy()
+    >>> test_utils.var_check(draw, sigma=2, nsamples=1000)
+    False
     """
     distance = abs(_host(generator(nsamples)).var(ddof=1) - sigma**2)
     return bool(distance < 3 * np.sqrt(2 * sigma**4 / (nsamples - 1)))
@@ -49,6 +72,15 @@ def chi_square_check(generator, buckets, probs, nsamples=1000000):
     probs : the probability of each
     Returns the p value (large: the frequencies are likely), the frequencies found, and those expected.
     ImportError: there is no SciPy.
+
+    Examples
+    --------
+    >>> import scipy
+    >>> from headrace.mxnet import test_utils
+    >>> draw = lambda count: nd.random.randint(0, 2, shape=count).asnumpy()
+    >>> p, found, expected = test_utils.chi_square_check(draw, [0, 1], [0.5, 0.5], nsamples=1000)
+    >>> int(found.sum()), expected.tolist()
+    (1000, [500, 500])
     """
     if ss is None:
         raise ImportError("chi_square_check: SciPy is needed for the chi-square distribution; install scipy")
@@ -72,6 +104,15 @@ def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, suc
     """chi_square_check `nrepeat` times; returns the p values.
 
     AssertionError: less than a share `success_rate` of them is above `alpha`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import scipy
+    >>> draw = lambda count: nd.random.randint(0, 2, shape=count).asnumpy()
+    >>> p_values = test_utils.verify_generator(draw, [0, 1], [0.5, 0.5], nsamples=1000, nrepeat=3)
+    >>> len(p_values)
+    3
     """
     checks = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
     p_values = [check[0] for check in checks]

@@ -31,6 +31,14 @@ def numeric_grad(
     location : NumPy arrays by argument; the executor's arguments have these values again afterwards
     aux_states : NumPy arrays, written before every run, or None: states stay as runs leave them
     Arguments that are no floating numbers have zeros.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> executor = (sym.var("x") * sym.var("x")).simple_bind(mx.cpu(), x=(2,))
+    >>> test_utils.numeric_grad(executor, {"x": numpy.array([1.0, 3.0])}, eps=0.01)["x"].round(2)
+    array([2., 6.], dtype=float32)
     """
     check_dtype(dtype)
     for name, value in location.items():
@@ -79,6 +87,13 @@ def check_numeric_gradient(
     numeric_eps : the step, a number, a dictionary by dtype, or None: by the output's dtype
     grad_nodes : which arguments, by default all: a list, or a dictionary to 'write', 'add' or 'null'
     use_forward_train : whether finite differences are taken in training mode
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from headrace.mxnet import test_utils
+    >>> x = sym.var("x")
+    >>> test_utils.check_numeric_gradient(x * x * x, [numpy.array([1.0, 2.0])])
     """
     check_dtype(dtype)
     ctx = ctx or current_context()

@@ -12,7 +12,16 @@ __all__ = [
 
 
 def new_matrix_with_real_eigvals_2d(n):
-    """A matrix with real eigenvalues from -10 to 10 and well-conditioned eigenvectors."""
+    """A NumPy matrix (n, n) with real eigenvalues from -10 to 10 and well-conditioned eigenvectors.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from headrace.mxnet import test_utils
+    >>> values = numpy.linalg.eigvals(test_utils.new_matrix_with_real_eigvals_2d(3))
+    >>> values.shape, bool(numpy.isreal(values).all())
+    ((3,), True)
+    """
     while True:
         scales = np.diag(np.random.uniform(-1.0, 1.0, n))
         normal = np.random.uniform(-1.0, 1.0, (n, 1))
@@ -24,24 +33,57 @@ def new_matrix_with_real_eigvals_2d(n):
 
 
 def new_matrix_with_real_eigvals_nd(shape):
-    """An array of such matrices: the last two axes."""
+    """A NumPy array of such matrices, see `new_matrix_with_real_eigvals_2d`: the last two axes of `shape`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.new_matrix_with_real_eigvals_nd((4, 3, 3)).shape
+    (4, 3, 3)
+    """
     return _batch(new_matrix_with_real_eigvals_2d, shape)
 
 
 def new_orthonormal_matrix_2d(n):
-    """A matrix Q with Q.T @ Q = 1."""
+    """A NumPy matrix Q (n, n) with Q.T @ Q = 1.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> q = test_utils.new_orthonormal_matrix_2d(3)
+    >>> numpy.allclose(q.T @ q, numpy.eye(3))
+    True
+    """
     drawn = np.random.randn(n, n)
     return np.linalg.qr(drawn.T @ drawn)[0]
 
 
 def new_sym_matrix_with_real_eigvals_2d(n):
-    """A symmetric matrix with eigenvalues from -10 to 10."""
+    """A symmetric NumPy matrix (n, n) with eigenvalues from -10 to 10.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> matrix = test_utils.new_sym_matrix_with_real_eigvals_2d(3)
+    >>> numpy.allclose(matrix, matrix.T)
+    True
+    """
     vectors = new_orthonormal_matrix_2d(n)
     return vectors.T @ np.diag(np.random.uniform(-10.0, 10.0, n)) @ vectors
 
 
 def new_sym_matrix_with_real_eigvals_nd(shape):
-    """An array of such matrices: the last two axes."""
+    """A NumPy array of such matrices, see `new_sym_matrix_with_real_eigvals_2d`: the last two axes of
+    `shape`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.new_sym_matrix_with_real_eigvals_nd((4, 3, 3)).shape
+    (4, 3, 3)
+    """
     return _batch(new_sym_matrix_with_real_eigvals_2d, shape)
 
 

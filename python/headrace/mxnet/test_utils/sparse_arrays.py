@@ -25,7 +25,14 @@ def rand_ndarray(
     distribution=None,
     ctx=None,
 ):
-    """An nd array of random values: normal ones, or a sparse one of `rand_sparse_ndarray`."""
+    """An nd array of random values: normal ones, or a sparse one of `rand_sparse_ndarray`.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.rand_ndarray((3, 2), "csr", density=0.5)
+    <CSRNDArray 3x2 @cpu(0)>
+    """
     if stype == "default":
         return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx)
     return rand_sparse_ndarray(
@@ -60,6 +67,15 @@ def rand_sparse_ndarray(
     ------
     AssertionError
         For another storage type, shape or distribution than there is.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> a, (indptr, indices, data) = test_utils.rand_sparse_ndarray((3, 2), "csr", density=1, data_init=5)
+    >>> a.asnumpy()
+    array([[5., 5.],
+           [5., 5.],
+           [5., 5.]], dtype=float32)
     """
     density = np.random.rand() if density is None else density
     dtype = default_dtype() if dtype is None else dtype
@@ -117,7 +133,17 @@ def create_sparse_array(
     density=0.5,
     shuffle_csr_indices=False,
 ):
-    """A random sparse array, see `rand_sparse_ndarray`; `rsp_indices` may come in any order."""
+    """A random sparse array, see `rand_sparse_ndarray`; `rsp_indices` may come in any order.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> a = test_utils.create_sparse_array((3, 2), "row_sparse", data_init=5, rsp_indices=[2, 0], density=1)
+    >>> a.asnumpy()
+    array([[5., 5.],
+           [0., 0.],
+           [5., 5.]], dtype=float32)
+    """
     rows = None if rsp_indices is None else np.sort(np.asarray(rsp_indices))
     return rand_sparse_ndarray(
         shape, stype, density, dtype, None, data_init, rows, modifier_func, shuffle_csr_indices
@@ -134,7 +160,17 @@ def create_sparse_array_zd(
     modifier_func=None,
     shuffle_csr_indices=False,
 ):
-    """The same; of row_sparse, `rsp_indices` alone say which rows are stored."""
+    """A random sparse array as of `create_sparse_array`; of row_sparse, `rsp_indices` alone say which rows
+    are stored.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.create_sparse_array_zd((3, 2), "row_sparse", 1, data_init=5, rsp_indices=[1]).asnumpy()
+    array([[0., 0.],
+           [5., 5.],
+           [0., 0.]], dtype=float32)
+    """
     density = 0.0 if stype == "row_sparse" else density
     return create_sparse_array(
         shape, stype, data_init, rsp_indices, dtype, modifier_func, density, shuffle_csr_indices
@@ -142,7 +178,17 @@ def create_sparse_array_zd(
 
 
 def shuffle_csr_column_indices(csr):
-    """Shuffles in place the column indices of every row of a matrix with `indptr` and `indices` (SciPy's)."""
+    """Shuffles in place the column indices of every row of a matrix with `indptr` and `indices` (SciPy's).
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import types, numpy
+    >>> matrix = types.SimpleNamespace(indptr=numpy.array([0, 3]), indices=numpy.array([0, 2, 5]))
+    >>> test_utils.shuffle_csr_column_indices(matrix)
+    >>> sorted(matrix.indices.tolist())
+    [0, 2, 5]
+    """
     for begin, end in zip(csr.indptr, csr.indptr[1:]):
         row = np.array(csr.indices[begin:end])
         np.random.shuffle(row)

@@ -29,42 +29,112 @@ _STDERR = 2
 
 
 def default_context():
-    """The context that tests run on: that of this thread."""
+    """The context that tests run on: that of this thread.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> with mx.cpu(1):
+    ...     print(test_utils.default_context())
+    cpu(1)
+    """
     return current_context()
 
 
 def set_default_context(ctx):
-    """Makes `ctx` the context of this thread."""
+    """Makes `ctx` the context of this thread.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> before = mx.current_context()
+    >>> test_utils.set_default_context(mx.cpu(1))
+    >>> nd.ones((2,)).context
+    cpu(1)
+    >>> test_utils.set_default_context(before)
+    """
     Context.default_ctx = ctx
 
 
 def list_gpus():
-    """The numbers of the GPUs that can be used."""
+    """The numbers of the GPUs that can be used.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> mx.sim.configure(gpus=2)
+    >>> list(test_utils.list_gpus())
+    [0, 1]
+    >>> mx.sim.configure(gpus=0)
+    """
     return range(num_gpus())
 
 
 def is_cd_run():
-    """Whether a delivery pipeline runs the tests: the environment variable CD_JOB is 1."""
+    """Whether a delivery pipeline runs the tests: the environment variable CD_JOB is 1.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> with test_utils.environment("CD_JOB", "1"):
+    ...     print(test_utils.is_cd_run())
+    True
+    """
     return os.environ.get("CD_JOB") == "1"
 
 
 def is_aarch64_run():
-    """Whether the processor is a 64-bit ARM."""
+    """Whether the processor is a 64-bit ARM.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import platform
+    >>> test_utils.is_aarch64_run() == (platform.machine() == "aarch64")
+    True
+    """
     return platform.machine() == "aarch64"
 
 
 def has_tvm_ops():
-    """Whether there are operators made by TVM: there are none."""
+    """Whether there are operators made by TVM: there are none.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.has_tvm_ops()
+    False
+    """
     return Features().is_enabled("TVM_OP")
 
 
 def is_op_runnable():
-    """Whether operators run on the current context: they do."""
+    """Whether operators run on the current context: they do.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> test_utils.is_op_runnable()
+    True
+    """
     return True
 
 
 def retry(n):
-    """Decorator: a test may fail with an AssertionError `n - 1` times before it counts."""
+    """Decorator: a test may fail with an AssertionError `n - 1` times before it counts.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> attempts = []
+    >>> @test_utils.retry(3)
+    ... def test():
+    ...     attempts.append(1)
+    ...     assert len(attempts) == 2
+    >>> test()
+    >>> len(attempts)
+    2
+    """
     assert n > 0
 
     def decorate(test):
@@ -87,6 +157,16 @@ def environment(*args):
     """A `with` block in which environment variables have other values, None: are not there.
 
     Called as `environment(name, value)` or with a dictionary. The block ends when what it queued has run.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import os
+    >>> with test_utils.environment("MY_OPTION", "3"):
+    ...     print(os.environ["MY_OPTION"])
+    3
+    >>> "MY_OPTION" in os.environ
+    False
     """
     if len(args) == 1 and isinstance(args[0], dict):
         wanted = args[0]
@@ -106,7 +186,16 @@ def environment(*args):
 
 @contextlib.contextmanager
 def discard_stderr():
-    """A `with` block whose error output, of this process and not of Python alone, is thrown away."""
+    """A `with` block whose error output, of this process and not of Python alone, is thrown away.
+
+    Examples
+    --------
+    >>> import os
+    >>> from headrace.mxnet import test_utils
+    >>> with test_utils.discard_stderr():
+    ...     print(os.write(2, b"nobody sees this"))
+    16
+    """
     kept = os.dup(_STDERR)
     try:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
@@ -118,7 +207,16 @@ def discard_stderr():
 
 
 class DummyIter(DataIter):
-    """An iterator without end that gives the first batch of another one, again and again."""
+    """An iterator without end that gives the first batch of another one, again and again.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> data = mx.io.NDArrayIter(nd.array([[1], [2]]), batch_size=1)
+    >>> forever = test_utils.DummyIter(data)
+    >>> [next(forever).data[0].asscalar().item() for _ in range(3)]
+    [1.0, 1.0, 1.0]
+    """
 
     def __init__(self, real_iter):
         super().__init__()

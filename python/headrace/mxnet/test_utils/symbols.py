@@ -68,7 +68,15 @@ def named_states(sym, aux_states, ctx, dtype=None):
 
 
 def simple_forward(sym, ctx=None, is_train=False, **inputs):
-    """The outputs of a symbol as NumPy arrays, for NumPy arrays by name; one output comes without a list."""
+    """The outputs of a symbol as NumPy arrays, for NumPy arrays by name; one output comes without a list.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> test_utils.simple_forward(sym.var("x") * 2, x=numpy.array([1, 3]))
+    array([2., 6.], dtype=float32)
+    """
     executor = sym.bind(ctx or current_context(), args={name: nd.array(x) for name, x in inputs.items()})
     outputs = [output.asnumpy() for output in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
@@ -90,6 +98,15 @@ def check_symbolic_forward(
     location, aux_states : values of the arguments and states, as a list in their order or a dictionary
     expected : arrays, as a list or by output name
     dtype : what values are converted to; 'asnumpy' leaves them as they are
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> x, ones = sym.var("x"), numpy.ones(2, dtype="float32")
+    >>> test_utils.check_symbolic_forward(x * x, [3 * ones], [9 * ones])[0]
+    [9. 9.]
+    <NDArray 2 @cpu(0)>
     """
     check_dtype(dtype, or_own=True)
     ctx = ctx or current_context()
@@ -126,6 +143,16 @@ def check_symbolic_backward(
     out_grads : gradients with respect to the outputs, as a list or by output name; None for losses
     expected : gradients, as a list in the order of the arguments or by argument
     grad_req : 'write', 'add' or 'null' for all, or a list or dictionary of these
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> import numpy
+    >>> x, ones = sym.var("x"), numpy.ones(2, dtype="float32")
+    >>> gradients = test_utils.check_symbolic_backward(x * x, [3 * ones], [ones], [6 * ones])
+    >>> gradients["x"]
+    [6. 6.]
+    <NDArray 2 @cpu(0)>
     """
     check_dtype(dtype, or_own=True)
     ctx = ctx or current_context()
@@ -180,6 +207,14 @@ def check_gradient(wanted, found, before, request, rtol, atol, names, equal_nan=
 
 
 def same_symbol_structure(sym1, sym2):
-    """Whether the nodes of two symbols have the same operators, one by one, as far as both have nodes."""
+    """Whether the nodes of two symbols have the same operators, one by one, as far as both have nodes.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import test_utils
+    >>> x = sym.var("x")
+    >>> test_utils.same_symbol_structure(x + 1, x + 2), test_utils.same_symbol_structure(x + 1, x * 2)
+    (True, False)
+    """
     nodes1, nodes2 = (json.loads(sym.tojson())["nodes"] for sym in (sym1, sym2))
     return all(one["op"] == other["op"] for one, other in zip(nodes1, nodes2))

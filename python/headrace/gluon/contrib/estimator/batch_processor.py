@@ -15,11 +15,17 @@ class BatchProcessor:
     --------
     >>> from headrace.gluon.contrib import estimator
     >>> class Doubled(estimator.BatchProcessor):
-    ...     def fit_batch(self, estimator, train_batch, batch_axis=0):
-    ...         data, label = train_batch
-    ...         return super().fit_batch(estimator, (data * 2, label), batch_axis)
-    >>> issubclass(Doubled, estimator.BatchProcessor)
-    True
+    ...     def evaluate_batch(self, estimator, val_batch, batch_axis=0):
+    ...         data, label = val_batch
+    ...         return super().evaluate_batch(estimator, (data * 2, label), batch_axis)
+    >>> net, ones = nn.Dense(1, in_units=1, weight_initializer="ones"), nd.ones((1, 1))
+    >>> net.initialize()
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd")
+    >>> test = estimator.Estimator(net, gluon.loss.L2Loss(), trainer=trainer, context=mx.cpu())
+    >>> data, label, predictions, losses = Doubled().evaluate_batch(test, (ones, ones))
+    >>> predictions[0]
+    [[2.]]
+    <NDArray 1x1 @cpu(0)>
     """
 
     def _get_data_and_label(self, batch, ctx, batch_axis=0):

@@ -28,10 +28,16 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
 
     Examples
     --------
+    >>> import os, tempfile, types
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.CheckpointHandler("checkpoints", epoch_period=5, max_checkpoints=3)
-    >>> isinstance(handler, estimator.EpochEnd)
-    True
+    >>> folder, net = tempfile.TemporaryDirectory(), nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> run = types.SimpleNamespace(net=net, trainer=gluon.Trainer(net.collect_params(), "sgd"))
+    >>> handler = estimator.CheckpointHandler(folder.name, model_prefix="net")
+    >>> handler.train_begin(run)
+    >>> handler.epoch_end(run)
+    >>> sorted(os.listdir(folder.name))
+    ['net-epoch0batch0.params', 'net-epoch0batch0.states']
     """
 
     def __init__(

@@ -80,8 +80,15 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     Examples
     --------
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.EarlyStoppingHandler(metric.Accuracy(), patience=3)
-    >>> isinstance(handler, estimator.EpochEnd)
+    >>> accuracy = metric.Accuracy()
+    >>> handler = estimator.EarlyStoppingHandler(accuracy, patience=2)
+    >>> handler.train_begin(None)
+    >>> accuracy.update([nd.array([1])], [nd.array([[0.2, 0.8]])])
+    >>> for epoch in range(4):
+    ...     print(handler.epoch_end(None) or handler.stop_training)
+    False
+    False
+    True
     True
     """
 

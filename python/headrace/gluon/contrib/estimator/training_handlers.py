@@ -13,9 +13,9 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
     Examples
     --------
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.StoppingHandler(max_epoch=2)
-    >>> isinstance(handler, estimator.BatchEnd)
-    True
+    >>> handler = estimator.StoppingHandler(max_batch=2)
+    >>> [handler.batch_end(None) or handler.stop_training for batch in range(3)]
+    [False, True, True]
     """
 
     def __init__(self, max_epoch=None, max_batch=None):
@@ -54,9 +54,11 @@ class MetricHandler(EpochBegin, BatchEnd):
     Examples
     --------
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.MetricHandler([metric.Accuracy()])
-    >>> isinstance(handler, estimator.BatchEnd)
-    True
+    >>> accuracy = metric.Accuracy()
+    >>> handler = estimator.MetricHandler([accuracy])
+    >>> handler.batch_end(None, label=[nd.array([1])], pred=[nd.array([[0.2, 0.8]])], loss=[nd.array([0.2])])
+    >>> accuracy.get()
+    ('accuracy', 1.0)
     """
 
     def __init__(self, metrics, priority=-1000):
@@ -82,10 +84,14 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
 
     Examples
     --------
+    >>> import types
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.ValidationHandler(val_data=[], eval_fn=lambda val_data: None)
-    >>> isinstance(handler, estimator.BatchEnd)
-    True
+    >>> run, evaluate = types.SimpleNamespace(batch_axis=0), lambda val_data, **kwargs: print(val_data)
+    >>> handler = estimator.ValidationHandler("held back", evaluate, epoch_period=2)
+    >>> handler.train_begin(run)
+    >>> for epoch in range(2):
+    ...     handler.epoch_end(run)
+    held back
     """
 
     def __init__(
@@ -127,10 +133,12 @@ class GradientUpdateHandler(BatchEnd):
 
     Examples
     --------
+    >>> import types
     >>> from headrace.gluon.contrib import estimator
-    >>> handler = estimator.GradientUpdateHandler()
-    >>> isinstance(handler, estimator.BatchEnd)
-    True
+    >>> trainer = types.SimpleNamespace(step=lambda size: print(f"a step for {size} samples"))
+    >>> run = types.SimpleNamespace(trainer=trainer)
+    >>> estimator.GradientUpdateHandler().batch_end(run, loss=[nd.ones((2,)), nd.ones((3,))])
+    a step for 5 samples
     """
 
     def __init__(self, priority=-2000):

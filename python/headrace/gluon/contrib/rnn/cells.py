@@ -165,6 +165,15 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
     `inputs` are one array or symbol of `layout`; TNC is the fastest. `drop_inputs` and `drop_outputs` are
     rates of dropout with one mask for all steps. Returns (outputs, states after the last step); with
     `valid_length` (N,) as RecurrentCell.unroll.
+
+    Examples
+    --------
+    >>> cell = gluon.rnn.RNNCell(4)
+    >>> cell.initialize()
+    >>> steps = nd.ones((7, 2, 3))  # 7 steps of a batch of 2
+    >>> outputs, states = gluon.contrib.rnn.dynamic_unroll(cell, steps, cell.begin_state(batch_size=2))
+    >>> outputs.shape, states[0].shape
+    ((7, 2, 4), (2, 4))
     """
     inputs, axis, F, _ = format_sequence(0, inputs, layout, True)
     ops = operators(F)

@@ -49,6 +49,13 @@ def get_model(name, **kwargs):
 
     `pretrained=True` reads parameters from the folder `root`, `ctx` says where they go, `classes` is the
     number of outputs. ValueError: no network of that name. FileNotFoundError: no file of parameters.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_model("MobileNet0.25", classes=10)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 32, 32))).shape
+    (1, 10)
     """
     make = _MODELS.get(name.lower())
     if make is None:

@@ -13,8 +13,8 @@ class AlexNet(Classifier):
     Examples
     --------
     >>> net = gluon.model_zoo.vision.AlexNet(classes=10)
-    >>> isinstance(net, gluon.HybridBlock)
-    True
+    >>> sum(isinstance(layer, nn.Conv2D) for layer in net.features), net.output
+    (5, Dense(None -> 10, linear))
     """
 
     def __init__(self, classes=1000, **kwargs):
@@ -44,5 +44,11 @@ def alexnet(pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
     """AlexNet; `kwargs` go to AlexNet.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.alexnet(classes=10)
+    >>> len(net.features), net.output
+    (13, Dense(None -> 10, linear))
     """
     return load_pretrained(AlexNet(**kwargs), pretrained, "alexnet", ctx, root)

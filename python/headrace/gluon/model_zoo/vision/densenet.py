@@ -104,6 +104,12 @@ def densenet121(**kwargs):
     """DenseNet with 121 layers; `kwargs`: pretrained, ctx, root, and what DenseNet takes.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.densenet121(classes=10)
+    >>> len(net.features), net.output
+    (15, Dense(None -> 10, linear))
     """
     return _densenet(121, **kwargs)
 

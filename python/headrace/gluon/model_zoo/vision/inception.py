@@ -118,5 +118,11 @@ def inception_v3(pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs):
     """Inception V3; `kwargs` go to Inception3.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.inception_v3(classes=10)
+    >>> len(net.features), net.output
+    (20, Dense(None -> 10, linear))
     """
     return load_pretrained(Inception3(**kwargs), pretrained, "inceptionv3", ctx, root)

@@ -144,6 +144,13 @@ def get_mobilenet(multiplier, pretrained=False, ctx=None, root=DEFAULT_ROOT, **k
     """MobileNet; `kwargs` go to MobileNet.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_mobilenet(0.25, classes=10)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 32, 32))).shape
+    (1, 10)
     """
     return load_pretrained(
         MobileNet(multiplier, **kwargs), pretrained, f"mobilenet{float(multiplier)}", ctx, root
@@ -154,6 +161,13 @@ def get_mobilenet_v2(multiplier, pretrained=False, ctx=None, root=DEFAULT_ROOT, 
     """MobileNet V2; `kwargs` go to MobileNetV2.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_mobilenet_v2(0.25, classes=10)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 32, 32))).shape
+    (1, 10)
     """
     return load_pretrained(
         MobileNetV2(multiplier, **kwargs), pretrained, f"mobilenetv2_{float(multiplier)}", ctx, root

@@ -285,6 +285,12 @@ def get_resnet(version, num_layers, pretrained=False, ctx=None, root=DEFAULT_ROO
 
     AssertionError: another version or number of layers. FileNotFoundError: `pretrained`, and there is no file
     of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_resnet(version=2, num_layers=18, classes=10)
+    >>> len(net.features), net.output
+    (13, Dense(512 -> 10, linear))
     """
     assert num_layers in _STAGES, f"Invalid number of layers: {num_layers}. Options are {list(_STAGES)}"
     assert version in _VERSIONS, f"Invalid resnet version: {version}. Options are 1 and 2."

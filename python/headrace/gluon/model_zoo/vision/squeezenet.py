@@ -65,6 +65,12 @@ def squeezenet1_0(**kwargs):
     """SqueezeNet 1.0; `kwargs`: pretrained, ctx, root, and what SqueezeNet takes.
 
     FileNotFoundError: `pretrained`, and there is no file of parameters in `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.squeezenet1_0(classes=10)
+    >>> len(net.features), net.output[0]
+    (14, Conv2D(None -> 10, kernel_size=(1, 1), stride=(1, 1)))
     """
     return _squeezenet("1.0", **kwargs)
 

@@ -31,9 +31,10 @@ class VGG(Classifier):
 
     Examples
     --------
-    >>> net = gluon.model_zoo.vision.VGG([1, 1, 1, 1, 1], [8, 8, 8, 8, 8], classes=10)
-    >>> isinstance(net, gluon.HybridBlock)
-    True
+    >>> net = gluon.model_zoo.vision.VGG([1, 1], [4, 8], classes=10)
+    >>> net.initialize()
+    >>> net(nd.ones((1, 3, 32, 32))).shape
+    (1, 10)
     """
 
     def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):
@@ -73,6 +74,12 @@ def get_vgg(num_layers, pretrained=False, ctx=None, root=DEFAULT_ROOT, **kwargs)
 
     KeyError: another number of layers. FileNotFoundError: `pretrained`, and there is no file of parameters in
     `root`.
+
+    Examples
+    --------
+    >>> net = gluon.model_zoo.vision.get_vgg(11, classes=10)
+    >>> sum(isinstance(layer, nn.Conv2D) for layer in net.features), net.output
+    (8, Dense(None -> 10, linear))
     """
     net = VGG(_CONVOLUTIONS[num_layers], [64, 128, 256, 512, 512], **kwargs)
     name = f"vgg{num_layers}" + ("_bn" if kwargs.get("batch_norm") else "")

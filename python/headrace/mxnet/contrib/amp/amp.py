@@ -46,6 +46,14 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
     in float32, those with several inputs in the widest dtype of these, and all others in what they get. The
     lists are those of list_lp16_ops, list_conditional_fp32_ops and list_fp32_ops unless they are given.
     Operators of np stay as they are. A second call does nothing. AssertionError: another dtype.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.init(target_dtype="bfloat16")  # once, before networks are made
+    >>> product = nd.FullyConnected(nd.ones((1, 3)), nd.ones((2, 3)), no_bias=True, num_hidden=2)
+    >>> product.dtype
+    dtype([('bfloat16', '<u2')])
     """
     global _amp_initialized, _loss_scaler
     if _amp_initialized:
@@ -76,7 +84,23 @@ def _trainer(value):
 
 
 def init_trainer(optimizer_or_trainer):
-    """Lets a Trainer leave out steps whose gradients overflowed. AssertionError: `init` was not called."""
+    """Lets a Trainer leave out steps whose gradients overflowed. AssertionError: `init` was not called.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.init(target_dtype="bfloat16")
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", update_on_kvstore=False)
+    >>> amp.init_trainer(trainer)
+    >>> with autograd.record(), amp.scale_loss(net(nd.ones((1, 3))).sum(), trainer) as loss:
+    ...     loss.backward()
+    >>> trainer.step(1)
+    >>> net.bias.data()
+    [-0.01 -0.01]
+    <NDArray 2 @cpu(0)>
+    """
     global _loss_scaler_is_used
     assert _amp_initialized, "AMP not initialized, did you forget to call amp.init()?"
     trainer = _trainer(optimizer_or_trainer)
@@ -90,6 +114,19 @@ def scale_loss(loss, optimizer_or_trainer):
     """A `with` block that gives the loss, or losses, to call backward on; the Trainer undoes the factor.
 
     AssertionError: init_trainer was not called.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.init(target_dtype="bfloat16")
+    >>> net = nn.Dense(2, in_units=3, use_bias=False)
+    >>> net.initialize()
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", update_on_kvstore=False)
+    >>> amp.init_trainer(trainer)
+    >>> with autograd.record(), amp.scale_loss(net(nd.ones((1, 3))).sum(), trainer) as loss:
+    ...     loss.backward()
+    >>> net.weight.grad()[0, 0].asscalar().item()  # step() divides by the factor, which is 2 ** 16 at first
+    65536.0
     """
     trainer = optimizer_or_trainer
     assert getattr(trainer, "_amp_loss_scaler", None) is not None, (
@@ -101,7 +138,22 @@ def scale_loss(loss, optimizer_or_trainer):
 
 
 def unscale(optimizer_or_trainer):
-    """Undoes the factor in the gradients, for programs that look at them before the step."""
+    """Undoes the factor in the gradients of a Trainer, for programs that look at them before the step.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.init(target_dtype="bfloat16")
+    >>> net = nn.Dense(2, in_units=3, use_bias=False)
+    >>> net.initialize()
+    >>> trainer = gluon.Trainer(net.collect_params(), "sgd", update_on_kvstore=False)
+    >>> amp.init_trainer(trainer)
+    >>> with autograd.record(), amp.scale_loss(net(nd.ones((1, 3))).sum(), trainer) as loss:
+    ...     loss.backward()
+    >>> amp.unscale(trainer)
+    >>> net.weight.grad()[0, 0].asscalar().item()
+    1.0
+    """
     trainer = _trainer(optimizer_or_trainer)
     for param in trainer._params:
         for grad in param._grad or ():
@@ -110,35 +162,86 @@ def unscale(optimizer_or_trainer):
 
 
 def list_lp16_ops(target_dtype):
-    """The operators that compute in low precision. All lists: AssertionError, another dtype."""
+    """The names of the operators that compute in low precision. AssertionError: another dtype.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> "Convolution" in amp.list_lp16_ops("float16")
+    True
+    """
     return lists_of(target_dtype)[0]
 
 
 def list_fp32_ops(target_dtype):
-    """The operators that compute in float32."""
+    """The names of the operators that compute in float32. AssertionError: another dtype than float16 and
+    bfloat16.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> "softmax" in amp.list_fp32_ops("float16")
+    True
+    """
     return lists_of(target_dtype)[1]
 
 
 def list_lp16_fp32_ops(target_dtype):
-    """The operators that compute in what they are given."""
+    """The names of the operators that compute in what they are given. AssertionError: another dtype.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> "BatchNorm" in amp.list_lp16_fp32_ops("float16")
+    True
+    """
     return lists_of(target_dtype)[2]
 
 
 def list_conditional_fp32_ops(target_dtype):
-    """Tuples (operator, argument, values) of those that compute in float32 with one of the values."""
+    """Tuples (operator, argument, values) of those that compute in float32 with one of the values.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.list_conditional_fp32_ops("float16")[0]
+    ('Activation', 'act_type', ['softrelu'])
+    """
     return lists_of(target_dtype)[3]
 
 
 def list_widest_type_cast(target_dtype):
-    """The operators whose inputs are cast to the widest dtype among them."""
+    """The names of the operators whose inputs are cast to the widest dtype among them. AssertionError:
+    another dtype.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> "broadcast_add" in amp.list_widest_type_cast("float16")
+    True
+    """
     return lists_of(target_dtype)[4]
 
 
 def list_loss_output_functions(target_dtype):
-    """The operators whose gradients do not depend on what comes behind them."""
+    """The operators whose gradients do not depend on what comes behind them.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> "SoftmaxOutput" in amp.list_loss_output_functions("float16")
+    True
+    """
     return lists_of(target_dtype)[5]
 
 
 def list_lp16_use_fp32_params(target_dtype):
-    """{operator: names of the inputs that stay float32} for bfloat16, None for float16."""
+    """{operator: names of the inputs that stay float32} for bfloat16, None for float16.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> amp.list_lp16_use_fp32_params("bfloat16")["BatchNorm"]
+    ['', 'gamma', 'beta', 'moving_mean', 'moving_var']
+    """
     return None if low_dtype(target_dtype) == "float16" else lists.symbol_bf16.BF16_USE_FP32_PARAMS

@@ -88,6 +88,13 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
         float32; what each is expected in is its attribute `__dtype__`.
 
     AssertionError: another dtype, or lists that contradict each other.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> [node.name for node in amp.convert_symbol(net).get_internals()][-2:]
+    ['fc', 'fc_output_amp_cast_float32']
     """
     assert isinstance(sym, Symbol), "First argument to convert_symbol should be Symbol"
     target = low_dtype(target_dtype)
@@ -162,6 +169,15 @@ def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dt
     """(symbol, arguments, auxiliary states) of a network as convert_symbol makes it, in new dictionaries.
 
     AssertionError: see convert_symbol.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.ones((2, 3))}
+    >>> net, weights, states = amp.convert_model(net, weights, {}, cast_optional_params=True)
+    >>> weights["fc_weight"].dtype
+    <class 'numpy.float16'>
     """
     assert isinstance(sym, Symbol), "First argument to convert_model should be Symbol"
     assert isinstance(arg_params, dict), (
@@ -181,6 +197,19 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
 
     `ctx`: where the parameters are to be; default: where those of the block are. RuntimeError: the block has
     not run since it was hybridized.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> expected = net(nd.ones((1, 3)))
+    >>> converted = amp.convert_hybrid_block(net, cast_optional_params=True)
+    >>> [parameter.dtype for parameter in converted.collect_params().values()]
+    ['float16', 'float16']
+    >>> converted(nd.ones((1, 3))).dtype
+    <class 'numpy.float32'>
     """
     assert isinstance(block, HybridBlock), f"block input should be a HybridBlock, got {type(block).__name__}"
     if not block._cached_graph:
@@ -210,6 +239,17 @@ def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype
     """A BucketingModule whose buckets are as convert_model makes them, those of later batches, too.
 
     AssertionError: no BucketingModule, or one without buckets or parameters.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import amp
+    >>> net = lambda length: (sym.FullyConnected(sym.var("data"), num_hidden=2, name="fc"), ["data"], None)
+    >>> module = mx.mod.BucketingModule(net, default_bucket_key=3)
+    >>> module.bind([("data", (1, 3))])
+    >>> module.init_params()
+    >>> converted = amp.convert_bucketing_module(module)
+    >>> type(converted).__name__
+    'BucketingModule'
     """
     assert isinstance(bucketing_mod, BucketingModule), "module should be instance of bucketing module"
     assert bucketing_mod._buckets, "Bucketing Module should not be empty"

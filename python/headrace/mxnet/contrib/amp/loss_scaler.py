@@ -11,7 +11,15 @@ _PATIENCE = 2000  # updates in a row after which the scale may grow
 
 
 class LossScaler:
-    """The factor on losses: halved when a gradient overflows, doubled after 2000 steps without that."""
+    """The factor on losses: halved when a gradient overflows, doubled after 2000 steps without that.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.amp.loss_scaler import LossScaler
+    >>> scaler = LossScaler()
+    >>> scaler.loss_scale
+    65536.0
+    """
 
     def __init__(self):
         self._loss_scale = 2.0**16

@@ -27,6 +27,15 @@ def combine_histogram(old_hist, arr, new_min, new_max, new_th):
 
     Its bins lie on both sides of zero up to the threshold. Where `new_th`, the largest absolute value in
     `arr`, is beyond it, bins of the same width are added at both ends.
+
+    Examples
+    --------
+    >>> import numpy
+    >>> from headrace.mxnet.contrib.quantization import combine_histogram
+    >>> counts, edges = numpy.array([1, 2, 1]), numpy.array([-3.0, -1.0, 1.0, 3.0])
+    >>> combined = combine_histogram((counts, edges, -3, 3, 3), numpy.array([0.0, 2.0]), 0, 2, 2)
+    >>> combined[0]
+    array([1, 3, 2])
     """
     counts, edges, least, largest, threshold = old_hist
     least, largest = min(least, new_min), max(largest, new_max)

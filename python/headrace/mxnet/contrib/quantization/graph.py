@@ -117,6 +117,21 @@ def quantize_model(sym, arg_params, aux_params, data_names=("data",), label_name
 
     ValueError: words that are unknown, calibration without data or with data without examples, layers or
     parameters that are not finite.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.array([[1, 2, 3], [3, 2, 1]])}
+    >>> settings = {"calib_mode": "none", "quantize_mode": "full"}
+    >>> small, quantized, _ = quantization.quantize_model(net, weights, {}, **settings)
+    >>> quantized["fc_weight_quantize"]
+    [[ 42  85 127]
+     [127  85  42]]
+    <NDArray 2x3 @cpu(0)>
+    >>> small.eval(data=nd.array([[1, 0, -1]]), **quantized)[0].round()
+    [[-2.  2.]]
+    <NDArray 1x2 @cpu(0)>
     """
     return _quantize_model(sym, arg_params, aux_params, data_names, ctx, excluded_sym_names,
                            excluded_op_names, calib_mode, calib_data, num_calib_examples, quantized_dtype,
@@ -161,6 +176,17 @@ def quantize_model_mkldnn(sym, arg_params, aux_params, data_names=("data",), lab
     """As quantize_model, of a network on the CPU whose layers were put together where that is faster.
 
     ValueError: another device, and what quantize_model refuses.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.array([[1, 2, 3], [3, 2, 1]])}
+    >>> settings = {"ctx": mx.cpu(), "calib_mode": "none", "quantize_mode": "full"}
+    >>> small, quantized, _ = quantization.quantize_model_mkldnn(net, weights, {}, **settings)
+    >>> small.eval(data=nd.array([[1, 0, -1]]), **quantized)[0].round()
+    [[-2.  2.]]
+    <NDArray 1x2 @cpu(0)>
     """
     ctx = cpu() if ctx is None else ctx
     _check_context(ctx)
@@ -180,6 +206,15 @@ def quantize_graph(sym, arg_params, aux_params, ctx=None, excluded_sym_names=Non
     calibration data, as Executor.set_monitor_callback(collector.collect, monitor_all=True) does; then
     calib_graph takes it. It is None for calib_mode='none', and `LayerOutputCollector` for 'customize': an
     object with `collect` and `min_max_dict`. ValueError: words that are unknown.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.array([[1, 2, 3], [3, 2, 1]])}
+    >>> small, quantized, _, collector = quantization.quantize_graph(net, weights, {}, calib_mode="none")
+    >>> quantized["fc_weight_quantize"].dtype, collector
+    (<class 'numpy.int8'>, None)
     """
     excluded_sym_names = _checked_names("excluded_sym_names", excluded_sym_names)
     _check_context(cpu() if ctx is None else ctx)
@@ -198,6 +233,19 @@ def calib_graph(qsym, arg_params, aux_params, collector, calib_mode="entropy", q
 
     `arg_params` are those of the network of float32. ValueError: a mode without calibration, a collector that
     has seen nothing.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.array([[1, 2, 3], [3, 2, 1]])}
+    >>> small, _, _, collector = quantization.quantize_graph(net, weights, {}, calib_mode="naive")
+    >>> runner = net.bind(mx.cpu(), {"data": nd.array([[1, 0, -1]]), **weights})
+    >>> runner.set_monitor_callback(collector.collect, monitor_all=True)
+    >>> outputs = runner.forward()
+    >>> small, quantized, _ = quantization.calib_graph(small, weights, {}, collector, calib_mode="naive")
+    >>> small.attr_dict()["data_quantize"]["max_calib_range"]
+    '1.000000'
     """
     calibration.check_mode(calib_mode)
     if calib_mode in (None, "none"):

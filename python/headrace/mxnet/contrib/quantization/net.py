@@ -84,8 +84,16 @@ def quantize_net_v2(network, quantized_dtype="auto", quantize_mode="full", quant
     DataIter or a DataLoader; without one `data_shapes` are needed, a DataDesc for each input. The other
     arguments are those of quantize_model and quantize_graph. The block is hybridized, and called once.
 
-    ValueError: words that are unknown, calibration without data or with data without examples, layers or
-    parameters that are not finite.
+    ValueError: unknown words, calibration without examples, layers or parameters that are not finite.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = nn.Conv2D(4, 3, in_channels=3, activation="relu")
+    >>> net.initialize()
+    >>> small = quantization.quantize_net_v2(net, data_shapes=[("data", (1, 3, 8, 8))])
+    >>> small(nd.ones((1, 3, 8, 8))).shape
+    (1, 4, 6, 6)
     """
     ctx = cpu() if ctx is None else ctx
     _check_context(ctx)
@@ -104,8 +112,8 @@ def quantize_net_v2(network, quantized_dtype="auto", quantize_mode="full", quant
         logger.info("Trace HybridBlock")
     names, symbol = _traced(network, [DataDesc(*one).shape for one in data_shapes])
     excluded = [*_checked_names("exclude_layers", exclude_layers)]
-    for part in exclude_layers_match or ():
-        excluded += [one.name for one in symbol.get_internals() if part in one.name]
+    nodes = [one.name for one in symbol.get_internals()]
+    excluded += [name for part in exclude_layers_match or () for name in nodes if part in name]
     if logger:
         logger.info("These layers have been excluded %s", excluded)
     parameters = {name: one._reduce() for name, one in network.collect_params().items()}
@@ -120,8 +128,8 @@ def quantize_net_v2(network, quantized_dtype="auto", quantize_mode="full", quant
         quantize_granularity, ctx.device_type == "cpu", logger, LayerOutputCollector, run,
     )  # fmt: skip
     block = SymbolBlock(qsym, [var(name) for name in names])
-    keyed = {f"arg:{name}": value for name, value in arguments.items()}
-    keyed.update((f"aux:{name}", value) for name, value in states.items())
+    keyed = {f"arg:{name}": one for name, one in arguments.items()}
+    keyed |= {f"aux:{name}": one for name, one in states.items()}
     block.collect_params().load_dict(keyed, ctx=ctx, cast_dtype=True, dtype_source="saved")
     return block
 
@@ -129,7 +137,18 @@ def quantize_net_v2(network, quantized_dtype="auto", quantize_mode="full", quant
 def quantize_net(network, quantized_dtype="auto", quantize_mode="full", exclude_layers=None,
                  exclude_layers_match=None, exclude_operators=None, calib_data=None, data_shapes=None,
                  calib_mode="none", num_calib_examples=None, ctx=None, logger=None):  # fmt: skip
-    """quantize_net_v2 without the arguments that came later."""
+    """quantize_net_v2 without the arguments that came later.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import quantization
+    >>> net = nn.Dense(2, in_units=3)
+    >>> net.initialize(init.One())
+    >>> small = quantization.quantize_net(net, data_shapes=[("data", (1, 3))])
+    >>> small(nd.array([[1, 0, 2]])).round()
+    [[3. 3.]]
+    <NDArray 1x2 @cpu(0)>
+    """
     warnings.warn("quantize_net is the older form of quantize_net_v2", DeprecationWarning, stacklevel=2)
     return quantize_net_v2(
         network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match,

@@ -18,6 +18,17 @@ class SVRGModule(Module):
     Other arguments are those of Module. `fit` does all of it; a loop of one's own calls
     `update_full_grads(train_data)` before the first batch. TypeError: `update_freq` is no integer;
     ValueError: it is not positive.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.svrg_optimization.svrg_module import SVRGModule
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=1, name="fc")
+    >>> net = sym.LinearRegressionOutput(net, sym.var("label"))
+    >>> module = SVRGModule(net, label_names=["label"], update_freq=2)
+    >>> data = mx.io.NDArrayIter(nd.array([[1], [2]]), nd.array([2, 4]), 1, label_name="label")
+    >>> module.fit(data, num_epoch=40, eval_metric="mse", optimizer_params={"learning_rate": 0.2})
+    >>> round(module.get_params()[0]["fc_weight"].asscalar())
+    2
     """
 
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging,

@@ -27,7 +27,17 @@ _create = registry.get_create_func(_TokenEmbedding, "token embedding")
 
 
 def register(embedding_cls):
-    """A class decorator that lets `create` find an embedding by the name of its class, in any case."""
+    """A class decorator that lets `create` find an embedding by the name of its class, in any case.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.text import embedding
+    >>> @embedding.register
+    ... class Towns(embedding.CustomEmbedding):
+    ...     pass
+    >>> "towns" in embedding.get_pretrained_file_names()
+    True
+    """
     return _register(embedding_cls)
 
 
@@ -35,6 +45,19 @@ def create(embedding_name, **kwargs):
     """An embedding of a registered class, 'glove' or 'fasttext' for example; keywords go to the class.
 
     AssertionError: no class has that name.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headrace.mxnet.contrib.text import embedding
+    >>> own = embedding.register(type("OwnVectors", (embedding.CustomEmbedding,), {}))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "vectors.txt")
+    ...     with open(path, "w") as file:
+    ...         print("red 1 2", file=file)
+    ...     vectors = embedding.create("ownvectors", pretrained_file_path=path)
+    >>> vectors.idx_to_token
+    ['<unk>', 'red']
     """
     return _create(embedding_name, **kwargs)
 
@@ -43,6 +66,12 @@ def get_pretrained_file_names(embedding_name=None):
     """The files that an embedding can fetch, a list; without a name, a dictionary of the lists of all.
 
     KeyError: there is no such embedding.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.text import embedding
+    >>> "wiki.en.vec" in embedding.get_pretrained_file_names("fasttext")
+    True
     """
     known = {
         name: list(embedding.pretrained_file_name_sha1)
@@ -77,6 +106,13 @@ class GloVe(_TokenEmbedding):
     kwargs : see Vocabulary.
 
     KeyError: there is no such file. OSError: it cannot be fetched; the error says where to put it by hand.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.text import embedding
+    >>> "glove.6B.50d.txt" in embedding.get_pretrained_file_names("glove")
+    True
+    >>> vectors = embedding.GloVe("glove.6B.50d.txt")  # doctest: +SKIP
     """
 
     pretrained_archive_name_sha1 = {
@@ -120,7 +156,15 @@ class GloVe(_TokenEmbedding):
 
 @register
 class FastText(_TokenEmbedding):
-    """Vectors of fastText, for the words of some 300 languages; parameters and errors as GloVe's."""
+    """Vectors of fastText, for the words of some 300 languages; parameters and errors as GloVe's.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib.text import embedding
+    >>> "wiki.simple.vec" in embedding.get_pretrained_file_names("fasttext")
+    True
+    >>> vectors = embedding.FastText("wiki.simple.vec")  # doctest: +SKIP
+    """
 
     pretrained_archive_name_sha1 = {f"{name}.zip": sha1 for name, _, sha1 in _fasttext_rows()}
     pretrained_file_name_sha1 = {f"{name}.vec": sha1 for name, sha1, _ in _fasttext_rows()}
@@ -149,6 +193,20 @@ class CustomEmbedding(_TokenEmbedding):
 
     `init_unknown_vec`, `vocabulary` and other keywords are those of GloVe. ValueError: there is no such file,
     or it has something else than numbers. AssertionError: vectors of different lengths.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headrace.mxnet.contrib import text
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "vectors.txt")
+    ...     with open(path, "w") as file:
+    ...         print("red 1 2", "blue 3 4", sep=chr(10), file=file)
+    ...     vectors = text.embedding.CustomEmbedding(path)
+    >>> vectors.get_vecs_by_tokens(["blue", "green"])  # what is not there has zeros
+    [[3. 4.]
+     [0. 0.]]
+    <NDArray 2x2 @cpu(0)>
     """
 
     def __init__(
@@ -169,6 +227,21 @@ class CompositeEmbedding(_TokenEmbedding):
     """For each token of `vocabulary` the vectors of one or several embeddings, one behind the other.
 
     AssertionError: `vocabulary` is no Vocabulary, or `token_embeddings` something else than embeddings.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from headrace.mxnet.contrib import text
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "vectors.txt")
+    ...     with open(path, "w") as file:
+    ...         print("red 1 2", "blue 3 4", sep=chr(10), file=file)
+    ...     vectors = text.embedding.CustomEmbedding(path)
+    >>> words = text.vocab.Vocabulary(text.utils.count_tokens_from_str("blue blue green"))
+    >>> both = text.embedding.CompositeEmbedding(words, [vectors, vectors])
+    >>> both.get_vecs_by_tokens("blue")
+    [3. 4. 3. 4.]
+    <NDArray 4 @cpu(0)>
     """
 
     def __init__(self, vocabulary, token_embeddings):

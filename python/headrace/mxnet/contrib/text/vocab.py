@@ -20,6 +20,16 @@ class Vocabulary:
 
     AssertionError: `min_freq` is not positive, `counter` is no Counter, or a reserved token is there twice or
     is the unknown one.
+
+    Examples
+    --------
+    >>> from headrace.mxnet.contrib import text
+    >>> counts = text.utils.count_tokens_from_str("to be or not to be")
+    >>> words = text.vocab.Vocabulary(counts, min_freq=2, reserved_tokens=["<pad>"])
+    >>> words.idx_to_token
+    ['<unk>', '<pad>', 'be', 'to']
+    >>> words.to_indices(["to", "question"])
+    [3, 0]
     """
 
     def __init__(

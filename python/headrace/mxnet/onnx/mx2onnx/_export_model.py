@@ -15,6 +15,12 @@ def get_operator_support(opset_version=None):
     """The names of the operators that export_model translates.
 
     ValueError: `opset_version` is below 13, the one that is written.
+
+    Examples
+    --------
+    >>> from headrace.mxnet import onnx
+    >>> "Convolution" in onnx.get_operator_support()
+    True
     """
     if opset_version is not None and opset_version < OPSET:
         raise ValueError(f"get_operator_support: expected opset_version >= {OPSET}, got {opset_version}")
@@ -97,6 +103,18 @@ def export_model(
 
     ImportError: no package onnx. MXNetError: an operator or an option of it has no translation.
     ValueError: the number of shapes or types is not that of the inputs.
+
+    Examples
+    --------
+    >>> import onnx, os, tempfile
+    >>> from headrace.mxnet import onnx as writer
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "net.onnx")
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> weights = {"fc_weight": nd.ones((2, 3))}
+    >>> path = writer.export_model(net, weights, in_shapes=[(1, 3)], in_types="float32", onnx_file_path=path)
+    >>> [node.op_type for node in onnx.load(path).graph.node]
+    ['Gemm']
     """
     onnx = import_onnx("export_model")
     sym, params = loaded(sym, params)

@@ -14,6 +14,19 @@ def import_model(model_file):
 
     ImportError: no package onnx. FileNotFoundError: no such file. MXNetError: the file is broken, or a node's
     operator or option has no translation; the message names the node.
+
+    Examples
+    --------
+    >>> import onnx, os, tempfile
+    >>> from headrace.mxnet.contrib import onnx as readers
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "net.onnx")
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> path = readers.export_model(net, {"fc_weight": nd.ones((2, 3))}, [(1, 3)], "float32", path)
+    >>> net, weights, states = readers.import_model(path)
+    >>> net.eval(data=nd.array([[1, 2, 3]]), **weights)[0]
+    [[6. 6.]]
+    <NDArray 1x2 @cpu(0)>
     """
     model = read_model(model_file, "import_model")
     return GraphProto().from_onnx(model.graph, opset_of(model))
@@ -24,5 +37,16 @@ def get_model_metadata(model_file):
 
     A dict: "input_tensor_data" is a list of (name, shape, number of the type in ONNX), "output_tensor_data"
     one of (name, shape). Sizes that may be any are 0. Errors are those of import_model.
+
+    Examples
+    --------
+    >>> import onnx, os, tempfile
+    >>> from headrace.mxnet.contrib import onnx as readers
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "net.onnx")
+    >>> net = sym.FullyConnected(sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> path = readers.export_model(net, {"fc_weight": nd.ones((2, 3))}, [(1, 3)], "float32", path)
+    >>> readers.get_model_metadata(path)["output_tensor_data"]
+    [('fc', (1, 2))]
     """
     return GraphProto().get_graph_metadata(read_model(model_file, "get_model_metadata").graph)

@@ -20,6 +20,18 @@ class GraphProto:
 
     After from_onnx, `arg_dict` and `aux_dict` are the parameters, `model_metadata` is what
     get_graph_metadata tells, and `opset_version` the version of the operators.
+
+    Examples
+    --------
+    >>> import onnx
+    >>> from headrace.mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
+    >>> make, kind = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    >>> node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    >>> graph = onnx.helper.make_graph([node], "net", [make("x", kind, [1, 3])], [make("y", kind, [1, 3])])
+    >>> net, weights, states = GraphProto().from_onnx(graph, opset_version=13)
+    >>> net.eval(x=nd.array([[-1, 0, 2]]))[0]
+    [[0. 0. 2.]]
+    <NDArray 1x3 @cpu(0)>
     """
 
     def __init__(self):
