@@ -1,6 +1,6 @@
 """Imports headrace, matplotlib and torch in the order given, and lets each of them compute in this process.
 
-Their wheels bring libraries of the same names (OpenMP, oneDNN, libpng): what is tried is that none takes another's.
+Their wheels bring libraries of the same names (OpenMP, oneDNN, libpng), of which none must take another's.
 """
 
 from __future__ import annotations
