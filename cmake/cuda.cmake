@@ -7,7 +7,7 @@ if(NOT CUDAToolkit_FOUND)
 endif()
 
 # What kernels include is part of the plug-in, as text. The standard's headers, which the compiler of kernels lacks, are one.
-set(device_headers
+set(cuda_device_headers
   base/half.h
   op/formula/device/pointwise.cuh
   op/formula/device/std.cuh
@@ -16,14 +16,14 @@ set(device_headers
   op/formula/scalar.h
   op/formula/special_functions.cc
   op/formula/special_functions.h)
-set(standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
+set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
 set(device_header_table)
-foreach(header IN LISTS device_headers)
+foreach(header IN LISTS cuda_device_headers)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${header}")
   file(READ "${PROJECT_SOURCE_DIR}/src/${header}" text)
   string(APPEND device_header_table "    {\"${header}\", R\"source(${text})source\"},\n")
 endforeach()
-foreach(header IN LISTS standard_headers)
+foreach(header IN LISTS cuda_standard_headers)
   string(APPEND device_header_table "    {\"${header}\", \"#include \\\"op/formula/device/std.cuh\\\"\\n\"},\n")
 endforeach()
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cuda/device_headers.cc" @ONLY CONTENT

@@ -11,9 +11,9 @@
 
 namespace headrace {
 
-// Waits until `take` succeeds, which is tried under the lock `guard` whenever something may have been released. The thread
-// that takes note of the end of work, which releases memory, must not wait for somebody else to do it: it does so now.
-// Others call `ask`, which has that thread look, and wait a moment. False: there is nothing to be had.
+// Waits until `take` succeeds, which is tried under the lock `guard` whenever something may have been released. The
+// thread that takes note of the end of work, which releases memory, must not wait for somebody else to do it: it does
+// so now. Others call `ask`, which has that thread look, and wait a moment. False: there is nothing to be had.
 inline bool await_room(std::unique_lock<std::mutex>& guard, std::condition_variable& released,
                        const std::function<void()>& ask, FunctionRef<bool()> take) {
   constexpr std::chrono::milliseconds kPatience{50};

@@ -23,9 +23,9 @@ namespace headrace {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr int kWidth = 4;             // elements that a thread of a packed kernel takes at once
-constexpr int kBlocksPerCore = 32;    // more would only queue: threads go on to further elements
-constexpr uint64_t kCopySerial = 0;   // of the formula that is no operator's
+constexpr int kWidth = 4;            // elements that a thread of a packed kernel takes at once
+constexpr int kBlocksPerCore = 32;   // more would only queue: threads go on to further elements
+constexpr uint64_t kCopySerial = 0;  // of the formula that is no operator's
 
 using Operands = std::vector<Operand>;
 
@@ -121,8 +121,7 @@ KernelShape shape_for(const Iteration& iteration, const Operands& operands) {
 void launch(const FormulaName& name, const Shape& space, const Operands& operands, size_t num_inputs,
             std::span<const double> parameters, FunctionRef<Formula()> formula) {
   const std::span<const Operand> all(operands);
-  const Iteration iteration =
-      simplify(space, all.first(num_inputs), all.subspan(num_inputs), &operands[num_inputs]);
+  const Iteration iteration = simplify(space, all.first(num_inputs), all.subspan(num_inputs), &operands[num_inputs]);
   if (iteration.count == 0) return;
   const KernelShape shape = shape_for(iteration, operands);
   CudaDevice& device = current_cuda_device();
@@ -136,8 +135,7 @@ void launch(const FormulaName& name, const Shape& space, const Operands& operand
 }
 
 void* address_of(const View& view) {
-  return static_cast<char*>(view.storage()->address()) +
-         view.offset() * static_cast<int64_t>(item_size(view.dtype()));
+  return static_cast<char*>(view.storage()->address()) + view.offset() * static_cast<int64_t>(item_size(view.dtype()));
 }
 
 // Unsigned integers of the same size: bytes stay what they are.
@@ -178,9 +176,8 @@ void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType comp
   }
   const std::span<const double> numbers{parameters.data(), parameters.size()};
   const uint32_t decisions = body.choices.empty() ? 0 : decide(body.choices, numbers);
-  launch({body.serial, decisions, compute}, space, operands, inputs.size(), numbers, [&] {
-    return body.choices.empty() ? body.formula : with_decisions(body.formula, body.choices, decisions);
-  });
+  launch({body.serial, decisions, compute}, space, operands, inputs.size(), numbers,
+         [&] { return body.choices.empty() ? body.formula : with_decisions(body.formula, body.choices, decisions); });
 }
 
 void launch_contiguous_cuda(KernelContext& context, const Attrs&) {

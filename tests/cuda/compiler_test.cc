@@ -46,7 +46,8 @@ TEST(CudaCompiler, TakesEveryInstructionInEveryType) {
 TEST(CudaCompiler, TakesEveryTypeInMemoryAndEveryShape) {
   const Formula formula{.num_inputs = 2, .outputs = {input(0) * input(1) + 2, exp(input(0))}};
   for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kBool, DType::kInt16, DType::kUint8}) {
-    for (const KernelShape shape : {KernelShape{.width = 4}, KernelShape{.width = 1}, KernelShape{.width = 0, .ndim = 3}}) {
+    for (const KernelShape shape :
+         {KernelShape{.width = 4}, KernelShape{.width = 1}, KernelShape{.width = 0, .ndim = 3}}) {
       const std::vector<DType> types = {dtype, DType::kFloat32, DType::kFloat32, dtype};
       EXPECT_NO_THROW(compile_kernel(kernel_source(formula, ComputeType::kFloat32, types, shape), 90));
     }
@@ -68,7 +69,8 @@ TEST(KernelCache, MakesAKernelOnce) {
     ++count;
     return std::string("a kernel\0with zeros", 19);
   };
-  const std::string key = "a key of this test " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+  const std::string key =
+      "a key of this test " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
   EXPECT_EQ(cached_kernel(key, make).size(), 19u);
   EXPECT_EQ(cached_kernel(key, make), std::string("a kernel\0with zeros", 19));
   EXPECT_EQ(count, 1);

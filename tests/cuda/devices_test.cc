@@ -126,7 +126,8 @@ TEST(CudaDevicesDeathTest, StickyErrorsLoseTheDevice) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
   for (const char* failure : {"cuLaunchKernel:7:700", "cuMemcpyHtoDAsync:1:719", "cuStreamQuery:1:214",
                               "cuEventRecord:9:700", "cuStreamWriteValue64:5:719"})
-    EXPECT_EXIT(lose_device(failure), ::testing::ExitedWithCode(0), "gpu\\(0\\).*answered CUDA_ERROR_.*4 bytes on the host");
+    EXPECT_EXIT(lose_device(failure), ::testing::ExitedWithCode(0),
+                "gpu\\(0\\).*answered CUDA_ERROR_.*4 bytes on the host");
 }
 
 TEST(CudaDevicesDeathTest, ChildrenHaveNoGpu) {

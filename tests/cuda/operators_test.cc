@@ -1,5 +1,5 @@
-// Operators on the GPUs of the plug-in, with the stand-in for the driver: kernels of formulas and whatever is computed on the
-// host give what the host gives, to rounding.
+// Operators on the GPUs of the plug-in, with the stand-in for the driver: kernels of formulas and whatever is computed
+// on the host give what the host gives, to rounding.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,9 +52,9 @@ void expect_close(const NDArray& there, const NDArray& here) {
   }
 }
 
-class OperatorsOnCuda : public ::testing::TestWithParam<Way> {};
+class OperatorsOnCudaSlow : public ::testing::TestWithParam<Way> {};
 
-TEST_P(OperatorsOnCuda, GiveWhatTheHostGives) {
+TEST_P(OperatorsOnCudaSlow, GiveWhatTheHostGives) {
   for (const OpDef& op : catalogue().all()) {
     if (!op.pointwise) continue;
     for (size_t s = 0; s < op.samples.size(); ++s) {
@@ -63,13 +63,12 @@ TEST_P(OperatorsOnCuda, GiveWhatTheHostGives) {
       const Outcome there = outcome(op, op.samples[s], GetParam(), kGpu0);
       EXPECT_EQ(there.error, expected.error);
       ASSERT_EQ(there.results.size(), expected.results.size());
-      for (size_t k = 0; k < there.results.size(); ++k)
-        expect_close(there.results[k], expected.results[k]);
+      for (size_t k = 0; k < there.results.size(); ++k) expect_close(there.results[k], expected.results[k]);
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, OperatorsOnCuda, ::testing::Values(Way::kAlone, Way::kStrided, Way::kGradient));
+INSTANTIATE_TEST_SUITE_P(Ways, OperatorsOnCudaSlow, ::testing::Values(Way::kAlone, Way::kStrided, Way::kGradient));
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,5 @@
-// The GPUs that tests of the plug-in run on: those of the stand-in for the driver (tests/cuda/stand_in), which the build
-// names, unless the environment names another driver.
+// The GPUs that tests of the plug-in run on: those of the stand-in for the driver (tests/cuda/stand_in), which the
+// build names, unless the environment names another driver.
 #pragma once
 
 #include "headrace/device.hpp"

@@ -1,5 +1,5 @@
-// Every operator of the catalogue, on the samples of its definition, on any device: alone and in a graph, with operands that
-// are not packed, and for gradients.
+// Every operator of the catalogue, on the samples of its definition, on any device: alone and in a graph, with operands
+// that are not packed, and for gradients.
 #pragma once
 
 #include <random>

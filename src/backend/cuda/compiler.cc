@@ -52,7 +52,8 @@ void* open_library() {
     if (const char* const reason = dlerror(); reason && why.empty()) why = reason;
   }
   fail(ErrorKind::kRuntime,
-       "cuda: kernels cannot be compiled: {}. Install NVIDIA's compiler (pip install nvidia-cuda-nvrtc), or name the library in "
+       "cuda: kernels cannot be compiled: {}. Install NVIDIA's compiler (pip install nvidia-cuda-nvrtc), or name the "
+       "library in "
        "HEADRACE_CUDA_COMPILER.",
        why);
 }
@@ -61,13 +62,14 @@ void check_compiler(const Compiler& compiler, nvrtcResult result, const char* ca
   check(result == NVRTC_SUCCESS, ErrorKind::kRuntime, "cuda: {} answered {}", call, compiler.get_error_string(result));
 }
 
-Compiler load() {
+Compiler load_compiler() {
   void* const library = open_library();
   Compiler made{};
   const auto look_up = [library]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     check(function != nullptr, ErrorKind::kRuntime,
-          "cuda: the library that is to compile kernels has no {}; HEADRACE_CUDA_COMPILER must name NVRTC of CUDA 12 or later",
+          "cuda: the library that is to compile kernels has no {}; HEADRACE_CUDA_COMPILER must name NVRTC of CUDA 12 "
+          "or later",
           name);
   };
   look_up(made.version, "nvrtcVersion");
@@ -93,11 +95,12 @@ Compiler load() {
 }
 
 const Compiler& compiler() {
-  static const Compiler& instance = *new Compiler(load());
+  static const Compiler& instance = *new Compiler(load_compiler());
   return instance;
 }
 
-// What is compiled for, and whether that is machine code, which runs on GPUs of the same major number and no smaller minor.
+// What is compiled for, and whether that is machine code, which runs on GPUs of the same major number and no smaller
+// minor.
 struct Target {
   int architecture;
   bool is_machine_code;
@@ -111,7 +114,8 @@ Target target_for(int compute_capability) {
   const std::vector<int>& known = compiler().architectures;
   const auto above = std::ranges::upper_bound(known, compute_capability);
   check(above != known.begin(), ErrorKind::kRuntime,
-        "cuda: the GPU has compute capability {}.{}, but the compiler begins at {}.{}; install an older NVRTC (CUDA 12 serves "
+        "cuda: the GPU has compute capability {}.{}, but the compiler begins at {}.{}; install an older NVRTC (CUDA 12 "
+        "serves "
         "from 5.0 on)",
         compute_capability / 10, compute_capability % 10, known.front() / 10, known.front() % 10);
   const int best = *std::prev(above);
@@ -142,8 +146,7 @@ class Program {
     const std::string architecture = target.option();
     std::vector<const char*> options(kOptions.begin(), kOptions.end());
     options.push_back(architecture.c_str());
-    const nvrtcResult result =
-        compiler().compile_program(handle_, static_cast<int>(options.size()), options.data());
+    const nvrtcResult result = compiler().compile_program(handle_, static_cast<int>(options.size()), options.data());
     check(result == NVRTC_SUCCESS, ErrorKind::kRuntime, "cuda: a kernel does not compile ({}):\n{}",
           compiler().get_error_string(result), log());
     return target.is_machine_code ? text(compiler().get_cubin_size, compiler().get_cubin, "nvrtcGetCUBIN")
@@ -151,7 +154,9 @@ class Program {
   }
 
  private:
-  std::string log() const { return text(compiler().get_program_log_size, compiler().get_program_log, "nvrtcGetProgramLog"); }
+  std::string log() const {
+    return text(compiler().get_program_log_size, compiler().get_program_log, "nvrtcGetProgramLog");
+  }
 
   template <class Size, class Get>
   std::string text(Size size_of, Get get, const char* call) const {
@@ -171,7 +176,8 @@ std::string key_of(const std::string& source, const Target& target) {
   for (const char* option : kOptions) key += fmt::format(" {}", option);
   for (const DeviceHeader& header : device_headers()) {
     const size_t bytes = std::strlen(header.text);
-    key += fmt::format("\n{} {} {:x}", header.name, bytes, crc32_z(0, reinterpret_cast<const Bytef*>(header.text), bytes));
+    key +=
+        fmt::format("\n{} {} {:x}", header.name, bytes, crc32_z(0, reinterpret_cast<const Bytef*>(header.text), bytes));
   }
   return key + "\n" + source;
 }
@@ -198,8 +204,7 @@ CUfunction kernel_function(CudaDevice& device, const std::string& source, const 
   CUfunction& function = all.known[{&device, source}];
   if (function) return function;
   const Target target = target_for(device.compute_capability());
-  const std::string image =
-      cached_kernel(key_of(source, target), [&] { return Program(source).compile(target); });
+  const std::string image = cached_kernel(key_of(source, target), [&] { return Program(source).compile(target); });
   const ContextScope scope(device);
   CUmodule module = nullptr;
   device.check(device.driver().module_load_data(&module, image.data()), "cuModuleLoadData");

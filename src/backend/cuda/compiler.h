@@ -18,9 +18,9 @@ struct DeviceHeader {
 };
 std::span<const DeviceHeader> device_headers();
 
-// What the compiler makes of a source for GPUs of a compute capability (90: sm_90): machine code, or where the compiler is
-// older than the GPU code that the driver translates. Raises Error(kRuntime) with the compiler's messages, or with what to
-// install. Any thread.
+// What the compiler makes of a source for GPUs of a compute capability (90: sm_90): machine code, or where the compiler
+// is older than the GPU code that the driver translates. Raises Error(kRuntime) with the compiler's messages, or with
+// what to install. Any thread.
 std::string compile_kernel(const std::string& source, int compute_capability);
 
 // The function `name` of a source on a device. Compiled at first, if no earlier process has left it in the cache (see

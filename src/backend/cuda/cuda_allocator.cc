@@ -35,9 +35,11 @@ void* CudaAllocator::allocate(size_t bytes) {
   std::unique_lock guard(mutex_);
   void* block = take(index);
   if (!block)
-    await_room(guard, released_, [this] { device_.notify(); }, [&] { return (block = take(index)) != nullptr; });
+    await_room(
+        guard, released_, [this] { device_.notify(); }, [&] { return (block = take(index)) != nullptr; });
   check(block != nullptr, ErrorKind::kMemory,
-        "{}: out of memory: {} bytes are needed, {} are in use by this process, and the device has {}. Free arrays, or take "
+        "{}: out of memory: {} bytes are needed, {} are in use by this process, and the device has {}. Free arrays, or "
+        "take "
         "smaller batches.",
         to_string(device_.device()), bytes_of(index), stats_.live, device_.memory_bytes());
   return block;

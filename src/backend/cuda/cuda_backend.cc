@@ -42,7 +42,8 @@ std::exception_ptr CudaBackend::refusal() const noexcept {
   if (!is_refused_.load(std::memory_order_acquire)) return nullptr;
   return std::make_exception_ptr(
       Error(ErrorKind::kRuntime,
-            "cuda: this process was made by fork() after its parent had used the driver, which does not work in such a child. "
+            "cuda: this process was made by fork() after its parent had used the driver, which does not work in such a "
+            "child. "
             "Use GPUs in the parent alone, or start the process anew (multiprocessing: the method 'spawn')."));
 }
 

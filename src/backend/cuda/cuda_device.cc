@@ -16,17 +16,20 @@ using namespace std::chrono_literals;
 // The three roles that have one stream each.
 constexpr int kOwnStreams = static_cast<int>(StreamRole::kCommunication);
 
-// How long a thread looks for progress before it sleeps, about what waking it takes, and how long it sleeps between looks.
+// How long a thread looks for progress before it sleeps, about what waking it takes, and how long it sleeps between
+// looks.
 constexpr auto kSpin = 20us, kSleep = 50us;
 
 // After these the context is finished, and with it the device for this process.
 bool is_sticky(CUresult result) noexcept {
   static constexpr std::array kSticky = {
-      CUDA_ERROR_ECC_UNCORRECTABLE,      CUDA_ERROR_ILLEGAL_ADDRESS,    CUDA_ERROR_LAUNCH_TIMEOUT,
-      CUDA_ERROR_ASSERT,                 CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-      CUDA_ERROR_MISALIGNED_ADDRESS,     CUDA_ERROR_INVALID_ADDRESS_SPACE, CUDA_ERROR_INVALID_PC,
-      CUDA_ERROR_LAUNCH_FAILED,          CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED,
-      CUDA_ERROR_DEVICE_UNAVAILABLE,     CUDA_ERROR_UNKNOWN,
+      CUDA_ERROR_ECC_UNCORRECTABLE,    CUDA_ERROR_ILLEGAL_ADDRESS,
+      CUDA_ERROR_LAUNCH_TIMEOUT,       CUDA_ERROR_ASSERT,
+      CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+      CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
+      CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
+      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED,
+      CUDA_ERROR_DEVICE_UNAVAILABLE,   CUDA_ERROR_UNKNOWN,
   };
   return std::ranges::find(kSticky, result) != kSticky.end();
 }
@@ -102,9 +105,10 @@ std::exception_ptr CudaDevice::lost() const noexcept {
   const std::lock_guard guard(mutex_);
   return std::make_exception_ptr(Error(
       ErrorKind::kRuntime,
-      fmt::format("{}: {}. The device is lost to this process, and what was on it. HEADRACE_ENGINE=serial runs one operation "
-                  "at a time and names the one that fails; arrays on other devices are as they were: save them.",
-                  to_string(device()), why_lost_)));
+      fmt::format(
+          "{}: {}. The device is lost to this process, and what was on it. HEADRACE_ENGINE=serial runs one operation "
+          "at a time and names the one that fails; arrays on other devices are as they were: save them.",
+          to_string(device()), why_lost_)));
 }
 
 void CudaDevice::note(CUresult result, const char* call) noexcept {

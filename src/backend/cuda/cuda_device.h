@@ -41,8 +41,8 @@ class CudaDevice final : public Accelerator {
   int processors() const noexcept { return processors_; }
   CudaAllocator& allocator() noexcept { return allocator_; }
 
-  // Raises Error for what a call of the driver answered. Errors after which the context cannot be used any more lose the
-  // device. Any thread.
+  // Raises Error for what a call of the driver answered. Errors after which the context cannot be used any more lose
+  // the device. Any thread.
   void check(CUresult result, const char* call);
   // The device is lost if `result` says so.
   void note(CUresult result, const char* call) noexcept;
@@ -63,8 +63,8 @@ class CudaDevice final : public Accelerator {
   std::atomic<uint32_t> notified_{0};
   std::atomic<bool> is_lost_{false};
   mutable std::mutex mutex_;
-  std::string why_lost_;              // guarded by mutex_
-  std::vector<CUcontext> peers_;      // guarded by mutex_
+  std::string why_lost_;          // guarded by mutex_
+  std::vector<CUcontext> peers_;  // guarded by mutex_
 };
 
 // While it lives, calls of the driver on this thread mean the device. Cheap where they did already.

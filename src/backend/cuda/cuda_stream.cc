@@ -14,9 +14,7 @@ namespace {
 
 CUdeviceptr address_of(const void* pointer) noexcept { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-CudaDevice& cuda_device(Device device) {
-  return static_cast<CudaDevice&>(*accelerator_of(device));
-}
+CudaDevice& cuda_device(Device device) { return static_cast<CudaDevice&>(*accelerator_of(device)); }
 
 bool is_pinned(const MemoryBlock& block) noexcept { return block.device.type == DeviceType::kCpuPinned; }
 
@@ -171,8 +169,8 @@ void CudaStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
     device_.check(driver.memcpy_dtoh_async(to.address, address_of(from.address), bytes, handle_), "cuMemcpyDtoHAsync");
 }
 
-// Memory of the host that is not pinned the driver would copy at once, while the caller waits; but another stream may still
-// be writing it. So the host's half is the host's, in its turn.
+// Memory of the host that is not pinned the driver would copy at once, while the caller waits; but another stream may
+// still be writing it. So the host's half is the host's, in its turn.
 void CudaStream::copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes) {
   const auto staging = std::make_shared<const Staging>(bytes);
   current_work()->hold(staging);

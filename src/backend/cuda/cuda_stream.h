@@ -46,7 +46,7 @@ class CudaStream final : public Stream {
   void copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes);
 
   CudaDevice& device_;
-  CUstream handle_ = nullptr;           // these three: null until the first work; the launch thread's, then constant
+  CUstream handle_ = nullptr;  // these three: null until the first work; the launch thread's, then constant
   std::array<CUevent, kEvents> events_ = {};
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};

@@ -89,7 +89,7 @@ std::string text_of(const CudaDriver& driver, CUresult result) {
 }
 
 // The stub library of the toolkit answers cuInit with an error of its own: it is no driver.
-Loaded load() {
+Loaded load_driver() {
   was_asked.store(true, std::memory_order_release);
   const std::string& path = config().cuda_driver;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -105,15 +105,16 @@ Loaded load() {
   look_up_memory(look_up, driver);
   look_up_streams(look_up, driver);
   if (!look_up.missing().empty())
-    return {{}, fmt::format("{} has no {} of CUDA {}.{}; update NVIDIA's driver", path, look_up.missing(),
-                            kOldestCuda / 1000, kOldestCuda % 1000 / 10)};
+    return {{},
+            fmt::format("{} has no {} of CUDA {}.{}; update NVIDIA's driver", path, look_up.missing(),
+                        kOldestCuda / 1000, kOldestCuda % 1000 / 10)};
   if (const CUresult result = driver.init(0); result != CUDA_SUCCESS)
     return {{}, fmt::format("NVIDIA's driver does not start: {}", text_of(driver, result))};
   return {driver, ""};
 }
 
 const Loaded& loaded() {
-  static const Loaded& instance = *new Loaded(load());  // tasks may run at exit
+  static const Loaded& instance = *new Loaded(load_driver());  // tasks may run at exit
   return instance;
 }
 

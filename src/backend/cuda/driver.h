@@ -1,6 +1,7 @@
-// NVIDIA's driver as a table of functions, which are looked up in the library that the machine has: nothing is linked, so
-// the plug-in loads where no driver is, and a stand-in may take its place (HEADRACE_CUDA_DRIVER). Each function is asked
-// for in the version that this code was written for, so that what a later driver means by its name does not matter.
+// NVIDIA's driver as a table of functions, which are looked up in the library that the machine has: nothing is linked,
+// so the plug-in loads where no driver is, and a stand-in may take its place (HEADRACE_CUDA_DRIVER). Each function is
+// asked for in the version that this code was written for, so that what a later driver means by its name does not
+// matter.
 #pragma once
 
 #include <cuda.h>

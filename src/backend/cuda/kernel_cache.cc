@@ -24,14 +24,14 @@ constexpr const char* kMagic = "headrace kernel 1";
 
 fs::path folder() {
   if (!config().cuda_cache.empty()) return config().cuda_cache;
-  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "headrace/cuda";
+  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return fs::path(cache) / "headrace/cuda";
   if (const char* const home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache/headrace/cuda";
   return fs::temp_directory_path() / fmt::format("headrace-{}", ::getuid()) / "cuda";
 }
 
 uint32_t checksum(const std::string& bytes) {
-  return static_cast<uint32_t>(
-      crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
+  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()));
 }
 
 // FNV-1a. Files hold the whole key, so two keys of one name only take each other's place.
@@ -84,7 +84,8 @@ std::string cached_kernel(const std::string& key, FunctionRef<std::string()> mak
   static std::atomic<bool> was_said{false};
   if (!write(path, key, made) && !was_said.exchange(true))
     log(LogLevel::kWarn,
-        "cuda: compiled kernels cannot be kept in {}, so each process compiles them again; HEADRACE_CUDA_CACHE names another "
+        "cuda: compiled kernels cannot be kept in {}, so each process compiles them again; HEADRACE_CUDA_CACHE names "
+        "another "
         "folder",
         path.parent_path().string());
   return made;

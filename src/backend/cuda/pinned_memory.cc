@@ -13,7 +13,7 @@
 namespace headrace {
 namespace {
 
-int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
+int pinned_class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
 
 // Blocks are the same to all devices; the context of the first asks for them.
 class PinnedMemory final : public Allocator {
@@ -22,7 +22,7 @@ class PinnedMemory final : public Allocator {
 
   void* allocate(size_t bytes) override {
     check(bytes <= size_class::kLargest, ErrorKind::kMemory, "cpu_pinned: {} bytes cannot be addressed", bytes);
-    const int index = class_of(bytes);
+    const int index = pinned_class_of(bytes);
     const size_t rounded = size_class::size(index);
     const std::lock_guard guard(mutex_);
     std::vector<void*>& free = free_[static_cast<size_t>(index)];
@@ -40,7 +40,7 @@ class PinnedMemory final : public Allocator {
 
   void release(void* block, size_t bytes) noexcept override {
     if (!block) return;
-    const int index = class_of(bytes);
+    const int index = pinned_class_of(bytes);
     const auto rounded = static_cast<int64_t>(size_class::size(index));
     const std::lock_guard guard(mutex_);
     free_[static_cast<size_t>(index)].push_back(block);

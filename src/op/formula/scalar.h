@@ -192,13 +192,16 @@ inline P elementary(P a, P b) noexcept {
 template <Opcode op, class T>
 inline T rounding(T x) noexcept {
   using enum Opcode;
-  if constexpr (std::is_integral_v<T>) return x;
-  if constexpr (op == kFloor) return std::floor(x);
-  if constexpr (op == kCeil) return std::ceil(x);
-  if constexpr (op == kTrunc) return std::trunc(x);
-  if constexpr (op == kRound) return std::round(x);
-  if constexpr (op == kRint) return std::nearbyint(x);
-  if constexpr (op == kRintDown) return x - std::floor(x) <= std::ceil(x) - x ? std::floor(x) : std::ceil(x);
+  if constexpr (std::is_integral_v<T>) {
+    return x;
+  } else {
+    if constexpr (op == kFloor) return std::floor(x);
+    if constexpr (op == kCeil) return std::ceil(x);
+    if constexpr (op == kTrunc) return std::trunc(x);
+    if constexpr (op == kRound) return std::round(x);
+    if constexpr (op == kRint) return std::nearbyint(x);
+    if constexpr (op == kRintDown) return x - std::floor(x) <= std::ceil(x) - x ? std::floor(x) : std::ceil(x);
+  }
 }
 
 template <Opcode op, class T>
@@ -213,9 +216,12 @@ inline bool truth(T a, T b) noexcept {
   if constexpr (op == kLogicalXor) return (a != T{0}) != (b != T{0});
   if constexpr (op == kLogicalNot) return a == T{0};
   if constexpr (op == kIsNan) return a != a;
-  if constexpr (std::is_integral_v<T>) return op == kIsFinite;
-  if constexpr (op == kIsInf) return std::fabs(a) == std::numeric_limits<T>::infinity();
-  if constexpr (op == kIsFinite) return std::fabs(a) < std::numeric_limits<T>::infinity();
+  if constexpr (std::is_integral_v<T>) {
+    return op == kIsFinite;
+  } else {
+    if constexpr (op == kIsInf) return std::fabs(a) == std::numeric_limits<T>::infinity();
+    if constexpr (op == kIsFinite) return std::fabs(a) < std::numeric_limits<T>::infinity();
+  }
 }
 
 // A shift by less than 0 or by the width or more drops every bit.

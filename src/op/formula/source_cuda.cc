@@ -61,7 +61,8 @@ std::string literal(double value, ComputeType type) {
 }
 
 // The value of a node; `numbers` are those of its arguments.
-std::string value_text(const Expr& expr, ComputeType type, const std::unordered_map<const Expr::Node*, size_t>& numbers) {
+std::string value_text(const Expr& expr, ComputeType type,
+                       const std::unordered_map<const Expr::Node*, size_t>& numbers) {
   switch (expr.kind()) {
     case Expr::Kind::kInput:
       return fmt::format("values[{}]", expr.index());
@@ -82,7 +83,8 @@ std::string value_text(const Expr& expr, ComputeType type, const std::unordered_
 std::string element_types(std::span<const DType> operands) {
   std::string text = "template <int k>\nstruct ElementOf;\n";
   for (size_t k = 0; k < operands.size(); ++k)
-    text += fmt::format("template <>\nstruct ElementOf<{}> {{\n  using Type = {};\n}};\n", k, element_name(operands[k]));
+    text +=
+        fmt::format("template <>\nstruct ElementOf<{}> {{\n  using Type = {};\n}};\n", k, element_name(operands[k]));
   return text;
 }
 
@@ -129,8 +131,8 @@ extern "C" __global__ void {}(const headrace::device::Arguments<headrace::Formul
 }}
 )",
                      element_types(operands), compute_name(compute), formula.num_inputs, operands.size(),
-                     run_function(formula, compute), kFormulaKernel, operands.size(), formula.num_parameters, shape.ndim,
-                     call);
+                     run_function(formula, compute), kFormulaKernel, operands.size(), formula.num_parameters,
+                     shape.ndim, call);
 }
 
 }  // namespace headrace

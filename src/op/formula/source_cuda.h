@@ -1,5 +1,5 @@
-// Kernels of formulas in CUDA C++: a formula written as source for the compiler of the GPU. What each instruction means is
-// said in op/formula/scalar.h, for the host and for the GPU alike.
+// Kernels of formulas in CUDA C++: a formula written as source for the compiler of the GPU. What each instruction means
+// is said in op/formula/scalar.h, for the host and for the GPU alike.
 #pragma once
 
 #include <span>
@@ -20,8 +20,8 @@ struct KernelShape {
 // The name of the kernel in its source.
 inline constexpr const char* kFormulaKernel = "formula";
 
-// The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then of
-// the outputs.
+// The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then
+// of the outputs.
 std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
                           KernelShape shape);
 

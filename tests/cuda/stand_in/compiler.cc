@@ -116,8 +116,8 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
                  log = folder.path() / "log";
   write(source, on_host(program->source));
   const std::string command = std::string(STAND_IN_COMPILER) + " -std=c++20 -O1 -ffp-contract=off -shared -fPIC -I'" +
-                              folder.path().string() + "' -o '" + library.string() + "' '" + source.string() +
-                              "' >'" + log.string() + "' 2>&1";
+                              folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" +
+                              log.string() + "' 2>&1";
   const int status = std::system(command.c_str());
   program->log = contents(log) + '\0';
   if (status != 0) return NVRTC_ERROR_COMPILATION;

@@ -217,7 +217,8 @@ CUresult memcpy_peer(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUconte
 
 CUresult stream_create(CUstream* stream, unsigned flags, int) {
   Context& context = machine().needed("cuStreamCreateWithPriority");
-  if (flags != CU_STREAM_NON_BLOCKING) violation("cuStreamCreateWithPriority of a stream that waits for the default one");
+  if (flags != CU_STREAM_NON_BLOCKING)
+    violation("cuStreamCreateWithPriority of a stream that waits for the default one");
   if (const CUresult failure = machine().enter("cuStreamCreateWithPriority")) return failure;
   *stream = reinterpret_cast<CUstream>(new Stream(context));
   return CUDA_SUCCESS;
@@ -391,8 +392,8 @@ const std::map<std::string, void*> kFunctions = {
 }  // namespace stand_in
 
 extern "C" [[gnu::visibility("default")]] CUresult cuGetProcAddress_v2(const char* symbol, void** function, int,
-                                                                      cuuint64_t,
-                                                                      CUdriverProcAddressQueryResult* status) {
+                                                                       cuuint64_t,
+                                                                       CUdriverProcAddressQueryResult* status) {
   const auto known = stand_in::kFunctions.find(symbol);
   *function = known == stand_in::kFunctions.end() ? nullptr : known->second;
   if (status) *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

@@ -16,7 +16,8 @@ void* load_image(const void* image) {
   std::memcpy(&bytes, image, sizeof bytes);
   const char* data = static_cast<const char*>(image) + sizeof bytes;
   std::string path = (std::filesystem::temp_directory_path() / "stand-in-kernel-XXXXXX").string();
-  const int file = ::mkstemp(path.data());  // a name of its own: the loader takes one of a known name for the same library
+  const int file =
+      ::mkstemp(path.data());  // a name of its own: the loader takes one of a known name for the same library
   if (file < 0) return nullptr;
   while (bytes > 0) {
     const ssize_t written = ::write(file, data, bytes);

@@ -1,5 +1,5 @@
-// The machine that stands in for NVIDIA's driver: devices with memory, streams and events, on threads of the host. It runs
-// late, and ends the process with a sentence where a call breaks the driver's contract.
+// The machine that stands in for NVIDIA's driver: devices with memory, streams and events, on threads of the host. It
+// runs late, and ends the process with a sentence where a call breaks the driver's contract.
 #pragma once
 
 #include <cuda.h>
@@ -28,8 +28,8 @@ class Memory {
 
   CUdeviceptr allocate(size_t bytes);  // 0: there is none left
   void release(CUdeviceptr block);
-  // Where the bytes at an address lie; null: the address is none of this memory. Ends the process for a range that is not
-  // within one block.
+  // Where the bytes at an address lie; null: the address is none of this memory. Ends the process for a range that is
+  // not within one block.
   char* find(CUdeviceptr address, size_t bytes);
   bool contains(CUdeviceptr address) const noexcept;
   // A piece of work is queued that uses the block at the address; it has run.
@@ -111,8 +111,8 @@ class Machine {
   std::vector<std::unique_ptr<Context>> contexts_;
   const int process_;
   std::mutex mutex_;
-  std::map<std::string, int> calls_;   // guarded by mutex_
-  CUresult sticky_ = CUDA_SUCCESS;     // guarded by mutex_
+  std::map<std::string, int> calls_;  // guarded by mutex_
+  CUresult sticky_ = CUDA_SUCCESS;    // guarded by mutex_
 };
 
 // Lives as long as the process.
