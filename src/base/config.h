@@ -32,7 +32,10 @@ struct Config {
   int64_t sim_memory = 0;          // bytes of each simulated GPU; 0: 16 GiB
   bool sim_strict = false;         // what would go wrong on a real GPU ends the program
   std::string backends;            // libraries of backends that are loaded, with ':' between them
-  bool fusion = true;              // queued and compiled operations are fused
+  std::string cuda_driver = "libcuda.so.1";  // NVIDIA's driver, a library
+  std::string cuda_compiler;  // NVIDIA's compiler for kernels, a library; empty: NVRTC, where pip or the toolkit put it
+  std::string cuda_cache;     // folder of compiled kernels; empty: in the user's cache folder
+  bool fusion = true;         // queued and compiled operations are fused
   bool native = kNativeByDefault;  // formulas become machine code
   std::string topology;            // what connects the devices: a preset or a file; empty: they share one switch
   std::string trace_path;          // where the timeline is written at exit; empty: no tracing

@@ -3,8 +3,21 @@
 #include <dlfcn.h>
 
 #include "base/check.h"
+#include "base/log.h"
+#include "base/own_library.h"
 
 namespace headrace {
+namespace {
+
+std::span<const BackendEntry> backends_from(void* function, const char* setting, const char* path) {
+  const BackendLibrary& found = *reinterpret_cast<BackendLibraryFunction>(function)();
+  check(found.interface == kBackendInterface, ErrorKind::kOs,
+        "{}: '{}' was built for interface {} of backends, but this library has {}; build both from the same sources",
+        setting, path, found.interface, kBackendInterface);
+  return found.backends();
+}
+
+}  // namespace
 
 // It stays: threads may be inside, and memory of its devices may outlive whatever could end it.
 std::span<const BackendEntry> load_backends(const char* path) {
@@ -12,15 +25,18 @@ std::span<const BackendEntry> load_backends(const char* path) {
   const char* const why = library ? nullptr : dlerror();
   check(library != nullptr, ErrorKind::kOs, "HEADRACE_BACKENDS: '{}' cannot be loaded: {}", path,
         why ? why : "no reason was given");
-  const auto get = reinterpret_cast<BackendLibraryFunction>(dlsym(library, kBackendLibraryFunction));
-  check(get != nullptr, ErrorKind::kOs, "HEADRACE_BACKENDS: '{}' is no library of backends: it has no {}()", path,
+  void* const function = dlsym(library, kBackendLibraryFunction);
+  check(function != nullptr, ErrorKind::kOs, "HEADRACE_BACKENDS: '{}' is no library of backends: it has no {}()", path,
         kBackendLibraryFunction);
-  const BackendLibrary& found = *get();
-  check(found.interface == kBackendInterface, ErrorKind::kOs,
-        "HEADRACE_BACKENDS: '{}' was built for interface {} of backends, but this library has {}; build both from the "
-        "same sources",
-        path, found.interface, kBackendInterface);
-  return found.backends();
+  return backends_from(function, "HEADRACE_BACKENDS", path);
+}
+
+std::span<const BackendEntry> load_own_backends(const char* file) {
+  if (!has_own_library(file)) return {};
+  const OwnLibrary loaded = load_own_library(file, kBackendLibraryFunction);
+  if (loaded.symbol) return backends_from(loaded.symbol, "backends", file);
+  log(LogLevel::kWarn, "{} cannot be loaded, and what it serves is not there: {}", file, loaded.why);
+  return {};
 }
 
 }  // namespace headrace

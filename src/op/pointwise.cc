@@ -150,6 +150,11 @@ Pointwise::~Pointwise() {
     for (auto& program : of_type) delete program.load();
 }
 
+uint64_t Pointwise::next_serial() noexcept {
+  static std::atomic<uint64_t> last{0};
+  return 1 + last.fetch_add(1, std::memory_order_relaxed);
+}
+
 const Program& Pointwise::decided_program(ComputeType type, uint32_t decisions) const {
   std::atomic<const Program*>& place = decided_[static_cast<size_t>(type)][decisions];
   if (const Program* known = place.load(std::memory_order_acquire)) return *known;

@@ -77,6 +77,8 @@ struct PointwiseGradient {
 };
 
 struct Pointwise {
+  // Tells it from all others that there were and will be in this process.
+  const uint64_t serial = next_serial();
   Formula formula;
   DTypeRule dtypes;
   bool equal_shapes = false;
@@ -106,6 +108,7 @@ struct Pointwise {
   const Gradients& gradients(const OpDef& op) const;
 
  private:
+  static uint64_t next_serial() noexcept;  // from 1
   const Program& compile(ComputeType type) const;
   const Program& decided_program(ComputeType type, uint32_t decisions) const;
 
@@ -140,6 +143,8 @@ void invoke_pointwise(const OpDef& op, const AttrsPtr& attrs, std::span<const ND
                       std::span<NDArray> outputs);
 void run_pointwise(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
                    std::span<View* const> outputs);
+// The strides of an array in the space to which it is broadcast, one for each dimension of the space.
+void broadcast_strides(const Shape& shape, const Strides& own, const Shape& space, int64_t* strides);
 // Whether all arrays have one shape and are packed in one order of the axes.
 bool is_flat(std::span<View* const> inputs, std::span<View* const> written);
 

@@ -39,17 +39,6 @@ bool can_write_directly(std::span<const NDArray> inputs, const NDArray& output) 
   return true;
 }
 
-// The strides of an array in the space to which it is broadcast.
-void broadcast_strides(const Shape& shape, const Strides& own, const Shape& space, int64_t* strides) {
-  size_t lead = space.size() - shape.size();
-  for (size_t i = 0; i < space.size(); ++i) {
-    if (i < lead)
-      strides[i] = 0;
-    else
-      strides[i] = shape[i - lead] == 1 && space[i] != 1 ? 0 : own[i - lead];
-  }
-}
-
 // Large, and with neighbours far apart where the next axis has them close, as in a transposed matrix: reading it in the
 // order of the space fetches a cache line per element. A blocked copy first is several times as fast.
 bool is_scattered(const View& view) {
@@ -107,6 +96,16 @@ bool run_flat(const Program& program, std::span<View* const> inputs, std::span<V
 }
 
 }  // namespace
+
+void broadcast_strides(const Shape& shape, const Strides& own, const Shape& space, int64_t* strides) {
+  size_t lead = space.size() - shape.size();
+  for (size_t i = 0; i < space.size(); ++i) {
+    if (i < lead)
+      strides[i] = 0;
+    else
+      strides[i] = shape[i - lead] == 1 && space[i] != 1 ? 0 : own[i - lead];
+  }
+}
 
 bool is_flat(std::span<View* const> inputs, std::span<View* const> written) {
   const View& first = *written[0];

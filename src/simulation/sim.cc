@@ -13,7 +13,8 @@ namespace {
 
 void check_simulated(const char* function) {
   check(backend_of(DeviceType::kGpu) == &sim_machine(), ErrorKind::kRuntime,
-        "sim.{}: the GPUs of this process are not simulated: a library that HEADRACE_BACKENDS names has them",
+        "sim.{}: the GPUs of this process are not simulated: the CUDA plug-in or a library of HEADRACE_BACKENDS has "
+        "them; HEADRACE_SIM_GPUS=n puts simulated ones in the place of real ones",
         function);
 }
 

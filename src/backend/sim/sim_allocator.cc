@@ -1,19 +1,16 @@
 #include "backend/sim/sim_allocator.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 
 #include "backend/sim/protected_memory.h"
 #include "base/check.h"
-#include "device/stream.h"
+#include "device/await_room.h"
 
 namespace headrace {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-// Work that is complete releases its memory when the host takes note of it, a moment later.
-constexpr std::chrono::milliseconds kPatience{50};
 
 // Zero bytes give a block too.
 int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
@@ -70,29 +67,13 @@ void* SimAllocator::allocate(size_t bytes) {
   const int index = class_of(bytes);
   std::unique_lock guard(mutex_);
   void* block = take(index);
-  if (!block) block = await_room(guard, index);
+  if (!block && await_room(guard, released_, ask_, [&] { return (block = take(index)) != nullptr; })) return block;
   if (!block)
     fail(
         ErrorKind::kMemory,
         "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
         "the simulated GPU more (HEADRACE_SIM_MEMORY).",
         to_string(device_), size_class::size(index), stats_.live, capacity_);
-  return block;
-}
-
-// The thread that takes note of the end of work must not wait for somebody else to do it.
-void* SimAllocator::await_room(std::unique_lock<std::mutex>& guard, int index) {
-  void* block = nullptr;
-  const auto taken = [&] { return (block = take(index)) != nullptr; };
-  while (is_launching()) {
-    guard.unlock();
-    const bool has_room = current_work()->make_room();
-    guard.lock();
-    if (taken()) return block;
-    if (!has_room) break;
-  }
-  ask_();
-  released_.wait_for(guard, kPatience, taken);
   return block;
 }
 

@@ -45,7 +45,6 @@ class SimAllocator final : public Allocator {
 
  private:
   void* take(int index);
-  void* await_room(std::unique_lock<std::mutex>& guard, int index);
   void trim_locked() noexcept;
 
   // Before each block.

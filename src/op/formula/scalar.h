@@ -38,6 +38,15 @@ constexpr Family family_of(Opcode op) {
 template <class T>
 using Unsigned = std::make_unsigned_t<T>;
 
+// What functions are computed in: double, but float for float on a GPU, where double costs up to 64 times as much.
+#ifdef __CUDACC_RTC__
+template <class T>
+using Precise = std::conditional_t<std::is_same_v<T, float>, float, double>;
+#else
+template <class T>
+using Precise = double;
+#endif
+
 // Integer arithmetic wraps: done unsigned, where overflow is defined.
 template <Opcode op, class T>
 inline T arithmetic(T a, T b, T c) noexcept {
@@ -117,7 +126,7 @@ inline T division(T a, T b) noexcept {
     if constexpr (op == kDiv) return a / b;
     if constexpr (op == kMod) return python_mod(a, b);
     if constexpr (op == kFmod) return std::fmod(a, b);
-    if constexpr (op == kPow) return static_cast<T>(std::pow(static_cast<double>(a), static_cast<double>(b)));
+    if constexpr (op == kPow) return static_cast<T>(std::pow(static_cast<Precise<T>>(a), static_cast<Precise<T>>(b)));
   }
 }
 
@@ -130,8 +139,8 @@ inline double scale_by_power_of_two(double a, double b) noexcept {
   return b > 0 ? std::ldexp(a, whole) * fraction : std::ldexp(a * fraction, whole);
 }
 
-template <Opcode op>
-inline double hyperbolic(double x) noexcept {
+template <Opcode op, class P>
+inline P hyperbolic(P x) noexcept {
   using enum Opcode;
   if constexpr (op == kSinh) return std::sinh(x);
   if constexpr (op == kCosh) return std::cosh(x);
@@ -141,8 +150,8 @@ inline double hyperbolic(double x) noexcept {
   if constexpr (op == kAtanh) return std::atanh(x);
 }
 
-template <Opcode op>
-inline double trigonometric(double x) noexcept {
+template <Opcode op, class P>
+inline P trigonometric(P x) noexcept {
   using enum Opcode;
   if constexpr (op == kSin) return std::sin(x);
   if constexpr (op == kCos) return std::cos(x);
@@ -152,8 +161,8 @@ inline double trigonometric(double x) noexcept {
   if constexpr (op == kAtan) return std::atan(x);
 }
 
-template <Opcode op>
-inline double elementary(double a, double b) noexcept {
+template <Opcode op, class P>
+inline P elementary(P a, P b) noexcept {
   using enum Opcode;
   if constexpr (op >= kSin && op <= kAtan) return trigonometric<op>(a);
   if constexpr (op >= kSinh && op <= kAtanh) return hyperbolic<op>(a);
@@ -169,27 +178,30 @@ inline double elementary(double a, double b) noexcept {
   if constexpr (op == kLog10) return std::log10(a);
   if constexpr (op == kLog1p) return std::log1p(a);
   if constexpr (op == kErf) return std::erf(a);
-  if constexpr (op == kErfinv) return inverse_erf(a);
+  if constexpr (op == kErfinv) return static_cast<P>(inverse_erf(a));
   if constexpr (op == kGamma) return std::tgamma(a);
-  if constexpr (op == kLgamma) return log_gamma(a);
-  if constexpr (op == kDigamma) return digamma(a);
-  if constexpr (op == kTrigamma) return trigamma(a);
+  if constexpr (op == kLgamma) return static_cast<P>(log_gamma(a));
+  if constexpr (op == kDigamma) return static_cast<P>(digamma(a));
+  if constexpr (op == kTrigamma) return static_cast<P>(trigamma(a));
   if constexpr (op == kHypot) return std::hypot(a, b);
   if constexpr (op == kAtan2) return std::atan2(a, b);
   if constexpr (op == kCopysign) return std::copysign(a, b);
-  if constexpr (op == kLdexp) return scale_by_power_of_two(a, b);
+  if constexpr (op == kLdexp) return static_cast<P>(scale_by_power_of_two(a, b));
 }
 
 template <Opcode op, class T>
 inline T rounding(T x) noexcept {
   using enum Opcode;
-  if constexpr (std::is_integral_v<T>) return x;
-  if constexpr (op == kFloor) return std::floor(x);
-  if constexpr (op == kCeil) return std::ceil(x);
-  if constexpr (op == kTrunc) return std::trunc(x);
-  if constexpr (op == kRound) return std::round(x);
-  if constexpr (op == kRint) return std::nearbyint(x);
-  if constexpr (op == kRintDown) return x - std::floor(x) <= std::ceil(x) - x ? std::floor(x) : std::ceil(x);
+  if constexpr (std::is_integral_v<T>) {
+    return x;
+  } else {
+    if constexpr (op == kFloor) return std::floor(x);
+    if constexpr (op == kCeil) return std::ceil(x);
+    if constexpr (op == kTrunc) return std::trunc(x);
+    if constexpr (op == kRound) return std::round(x);
+    if constexpr (op == kRint) return std::nearbyint(x);
+    if constexpr (op == kRintDown) return x - std::floor(x) <= std::ceil(x) - x ? std::floor(x) : std::ceil(x);
+  }
 }
 
 template <Opcode op, class T>
@@ -204,9 +216,12 @@ inline bool truth(T a, T b) noexcept {
   if constexpr (op == kLogicalXor) return (a != T{0}) != (b != T{0});
   if constexpr (op == kLogicalNot) return a == T{0};
   if constexpr (op == kIsNan) return a != a;
-  if constexpr (std::is_integral_v<T>) return op == kIsFinite;
-  if constexpr (op == kIsInf) return std::fabs(a) == std::numeric_limits<T>::infinity();
-  if constexpr (op == kIsFinite) return std::fabs(a) < std::numeric_limits<T>::infinity();
+  if constexpr (std::is_integral_v<T>) {
+    return op == kIsFinite;
+  } else {
+    if constexpr (op == kIsInf) return std::fabs(a) == std::numeric_limits<T>::infinity();
+    if constexpr (op == kIsFinite) return std::fabs(a) < std::numeric_limits<T>::infinity();
+  }
 }
 
 // A shift by less than 0 or by the width or more drops every bit.
@@ -258,7 +273,7 @@ inline T apply(T a, T b, T c) noexcept {
   if constexpr (kFamily == Family::kLogic) return static_cast<T>(truth<op>(a, b));
   if constexpr (kFamily == Family::kNarrowing) return narrowing<op>(a);
   if constexpr (kFamily == Family::kElementary)
-    return numeric_cast<T>(elementary<op>(static_cast<double>(a), static_cast<double>(b)));
+    return numeric_cast<T>(elementary<op>(static_cast<Precise<T>>(a), static_cast<Precise<T>>(b)));
   if constexpr (kFamily == Family::kBits) {
     if constexpr (std::is_integral_v<T>) return bits<op>(a, b);
     return static_cast<T>(bits<op>(numeric_cast<int64_t>(a), numeric_cast<int64_t>(b)));

@@ -1,0 +1,216 @@
+#include "backend/cuda/compiler.h"
+
+#include <dlfcn.h>
+#include <nvrtc.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/kernel_cache.h"
+#include "base/check.h"
+#include "base/config.h"
+
+namespace headrace {
+namespace {
+
+struct Compiler {
+  decltype(&nvrtcVersion) version;
+  decltype(&nvrtcGetErrorString) get_error_string;
+  decltype(&nvrtcGetNumSupportedArchs) get_num_supported_archs;
+  decltype(&nvrtcGetSupportedArchs) get_supported_archs;
+  decltype(&nvrtcCreateProgram) create_program;
+  decltype(&nvrtcDestroyProgram) destroy_program;
+  decltype(&nvrtcCompileProgram) compile_program;
+  decltype(&nvrtcGetProgramLogSize) get_program_log_size;
+  decltype(&nvrtcGetProgramLog) get_program_log;
+  decltype(&nvrtcGetCUBINSize) get_cubin_size;
+  decltype(&nvrtcGetCUBIN) get_cubin;
+  decltype(&nvrtcGetPTXSize) get_ptx_size;
+  decltype(&nvrtcGetPTX) get_ptx;
+
+  int major = 0, minor = 0;
+  std::vector<int> architectures;  // rising
+};
+
+// Newest first. Where pip puts them is in the search path of this library (cmake/cuda.cmake).
+constexpr std::array kLibraries = {"libnvrtc.so.13", "libnvrtc.so.12"};
+
+void* open_library() {
+  const std::string& chosen = config().cuda_compiler;
+  std::vector<std::string> names(kLibraries.begin(), kLibraries.end());
+  if (!chosen.empty()) names = {chosen};
+  std::string why;
+  for (const std::string& name : names) {
+    if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
+    if (const char* const reason = dlerror(); reason && why.empty()) why = reason;
+  }
+  fail(ErrorKind::kRuntime,
+       "cuda: kernels cannot be compiled: {}. Install NVIDIA's compiler (pip install nvidia-cuda-nvrtc), or name the "
+       "library in "
+       "HEADRACE_CUDA_COMPILER.",
+       why);
+}
+
+void check_compiler(const Compiler& compiler, nvrtcResult result, const char* call) {
+  check(result == NVRTC_SUCCESS, ErrorKind::kRuntime, "cuda: {} answered {}", call, compiler.get_error_string(result));
+}
+
+Compiler load_compiler() {
+  void* const library = open_library();
+  Compiler made{};
+  const auto look_up = [library]<class Function>(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(library, name));
+    check(function != nullptr, ErrorKind::kRuntime,
+          "cuda: the library that is to compile kernels has no {}; HEADRACE_CUDA_COMPILER must name NVRTC of CUDA 12 "
+          "or later",
+          name);
+  };
+  look_up(made.version, "nvrtcVersion");
+  look_up(made.get_error_string, "nvrtcGetErrorString");
+  look_up(made.get_num_supported_archs, "nvrtcGetNumSupportedArchs");
+  look_up(made.get_supported_archs, "nvrtcGetSupportedArchs");
+  look_up(made.create_program, "nvrtcCreateProgram");
+  look_up(made.destroy_program, "nvrtcDestroyProgram");
+  look_up(made.compile_program, "nvrtcCompileProgram");
+  look_up(made.get_program_log_size, "nvrtcGetProgramLogSize");
+  look_up(made.get_program_log, "nvrtcGetProgramLog");
+  look_up(made.get_cubin_size, "nvrtcGetCUBINSize");
+  look_up(made.get_cubin, "nvrtcGetCUBIN");
+  look_up(made.get_ptx_size, "nvrtcGetPTXSize");
+  look_up(made.get_ptx, "nvrtcGetPTX");
+  int count = 0;
+  check_compiler(made, made.version(&made.major, &made.minor), "nvrtcVersion");
+  check_compiler(made, made.get_num_supported_archs(&count), "nvrtcGetNumSupportedArchs");
+  made.architectures.resize(static_cast<size_t>(count));
+  check_compiler(made, made.get_supported_archs(made.architectures.data()), "nvrtcGetSupportedArchs");
+  std::ranges::sort(made.architectures);
+  return made;
+}
+
+const Compiler& compiler() {
+  static const Compiler& instance = *new Compiler(load_compiler());
+  return instance;
+}
+
+// What is compiled for, and whether that is machine code, which runs on GPUs of the same major number and no smaller
+// minor.
+struct Target {
+  int architecture;
+  bool is_machine_code;
+
+  std::string option() const {
+    return fmt::format("--gpu-architecture={}_{}", is_machine_code ? "sm" : "compute", architecture);
+  }
+};
+
+Target target_for(int compute_capability) {
+  const std::vector<int>& known = compiler().architectures;
+  const auto above = std::ranges::upper_bound(known, compute_capability);
+  check(above != known.begin(), ErrorKind::kRuntime,
+        "cuda: the GPU has compute capability {}.{}, but the compiler begins at {}.{}; install an older NVRTC (CUDA 12 "
+        "serves "
+        "from 5.0 on)",
+        compute_capability / 10, compute_capability % 10, known.front() / 10, known.front() % 10);
+  const int best = *std::prev(above);
+  return {best, best / 10 == compute_capability / 10};
+}
+
+// Results of formulas do not depend on what the compiler contracts, as on the host.
+constexpr std::array kOptions = {"--std=c++20", "--fmad=false", "--device-as-default-execution-space"};
+
+class Program {
+ public:
+  explicit Program(const std::string& source) {
+    std::vector<const char*> names, texts;
+    for (const DeviceHeader& header : device_headers()) {
+      names.push_back(header.name);
+      texts.push_back(header.text);
+    }
+    check_compiler(compiler(),
+                   compiler().create_program(&handle_, source.c_str(), "kernel.cu", static_cast<int>(names.size()),
+                                             texts.data(), names.data()),
+                   "nvrtcCreateProgram");
+  }
+  ~Program() { compiler().destroy_program(&handle_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  std::string compile(const Target& target) {
+    const std::string architecture = target.option();
+    std::vector<const char*> options(kOptions.begin(), kOptions.end());
+    options.push_back(architecture.c_str());
+    const nvrtcResult result = compiler().compile_program(handle_, static_cast<int>(options.size()), options.data());
+    check(result == NVRTC_SUCCESS, ErrorKind::kRuntime, "cuda: a kernel does not compile ({}):\n{}",
+          compiler().get_error_string(result), log());
+    return target.is_machine_code ? text(compiler().get_cubin_size, compiler().get_cubin, "nvrtcGetCUBIN")
+                                  : text(compiler().get_ptx_size, compiler().get_ptx, "nvrtcGetPTX");
+  }
+
+ private:
+  std::string log() const {
+    return text(compiler().get_program_log_size, compiler().get_program_log, "nvrtcGetProgramLog");
+  }
+
+  template <class Size, class Get>
+  std::string text(Size size_of, Get get, const char* call) const {
+    size_t bytes = 0;
+    check_compiler(compiler(), size_of(handle_, &bytes), call);
+    std::string made(bytes, '\0');
+    check_compiler(compiler(), get(handle_, made.data()), call);
+    return made;
+  }
+
+  nvrtcProgram handle_ = nullptr;
+};
+
+// All that what is compiled depends on.
+std::string key_of(const std::string& source, const Target& target) {
+  std::string key = fmt::format("NVRTC {}.{} {}", compiler().major, compiler().minor, target.option());
+  for (const char* option : kOptions) key += fmt::format(" {}", option);
+  for (const DeviceHeader& header : device_headers()) {
+    const size_t bytes = std::strlen(header.text);
+    key +=
+        fmt::format("\n{} {} {:x}", header.name, bytes, crc32_z(0, reinterpret_cast<const Bytef*>(header.text), bytes));
+  }
+  return key + "\n" + source;
+}
+
+struct Functions {
+  std::mutex mutex;
+  std::map<std::pair<const CudaDevice*, std::string>, CUfunction> known;  // guarded by mutex
+};
+
+Functions& functions() {
+  static Functions& instance = *new Functions;
+  return instance;
+}
+
+}  // namespace
+
+std::string compile_kernel(const std::string& source, int compute_capability) {
+  return Program(source).compile(target_for(compute_capability));
+}
+
+CUfunction kernel_function(CudaDevice& device, const std::string& source, const char* name) {
+  Functions& all = functions();
+  const std::lock_guard guard(all.mutex);
+  CUfunction& function = all.known[{&device, source}];
+  if (function) return function;
+  const Target target = target_for(device.compute_capability());
+  const std::string image = cached_kernel(key_of(source, target), [&] { return Program(source).compile(target); });
+  const ContextScope scope(device);
+  CUmodule module = nullptr;
+  device.check(device.driver().module_load_data(&module, image.data()), "cuModuleLoadData");
+  CUfunction found = nullptr;
+  device.check(device.driver().module_get_function(&found, module, name), "cuModuleGetFunction");
+  return function = found;
+}
+
+}  // namespace headrace

@@ -1,0 +1,55 @@
+// Memory of one GPU: small blocks lie in slabs, large ones have memory of their own; blocks are kept by size class for
+// reuse. Work is retired before its memory is released, so a block is free when it comes back. Any thread may call any
+// function.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "device/allocator.h"
+#include "device/memory_counters.h"
+#include "device/size_class.h"
+
+namespace headrace {
+
+class CudaDevice;
+
+class CudaAllocator final : public Allocator {
+ public:
+  explicit CudaAllocator(CudaDevice& device);
+  ~CudaAllocator() override;
+
+  // Blocks are aligned to 256 bytes. Where memory runs out, waits a little for what is being computed to release some.
+  void* allocate(size_t bytes) override;
+  void release(void* block, size_t bytes) noexcept override;
+  void trim() noexcept override;
+  MemoryStats stats() const noexcept override;
+  void reset_peak() noexcept override;
+
+ private:
+  // Of the driver, cut into blocks of several classes.
+  struct Slab {
+    size_t used = 0;  // bytes from its start
+    int live = 0;     // blocks handed out
+  };
+
+  void* take(int index);
+  void* make_block(int index);
+  void* make_memory(size_t bytes);
+  void free_memory(void* memory) noexcept;
+  void trim_locked() noexcept;
+  Slab* slab_of(const void* block) noexcept;
+
+  CudaDevice& device_;
+  mutable std::mutex mutex_;
+  std::condition_variable released_;
+  std::map<char*, Slab> slabs_;  // this and what follows: guarded by mutex_
+  std::array<std::vector<void*>, size_class::kCount> free_;
+  MemoryStats stats_;
+  MemoryCounters trace_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,90 @@
+#include "backend/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "backend/cuda/pinned_memory.h"
+#include "base/check.h"
+#include "base/log.h"
+
+namespace headrace {
+namespace {
+
+int count_devices() {
+  const CudaDriver* const driver = cuda_driver();
+  if (!driver) {
+    log(LogLevel::kInfo, "cuda: {}", why_no_cuda_driver());
+    return 0;
+  }
+  int count = 0;
+  if (const CUresult result = driver->device_get_count(&count); result != CUDA_SUCCESS)
+    log(LogLevel::kWarn, "cuda: there are no devices: cuDeviceGetCount answered {}", cuda_error_text(result));
+  return std::min(count, Accelerator::kMost);
+}
+
+class PinnedBackend final : public Backend {
+ public:
+  int device_count() const noexcept override {
+    return cuda_backend().device_count() > 0 ? std::numeric_limits<int>::max() : 0;
+  }
+  Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
+};
+
+}  // namespace
+
+int CudaBackend::device_count() const noexcept {
+  if (is_refused_.load(std::memory_order_acquire)) return 0;
+  static const int count = count_devices();
+  return count;
+}
+
+std::exception_ptr CudaBackend::refusal() const noexcept {
+  if (!is_refused_.load(std::memory_order_acquire)) return nullptr;
+  return std::make_exception_ptr(
+      Error(ErrorKind::kRuntime,
+            "cuda: this process was made by fork() after its parent had used the driver, which does not work in such a "
+            "child. "
+            "Use GPUs in the parent alone, or start the process anew (multiprocessing: the method 'spawn')."));
+}
+
+CudaDevice& CudaBackend::device(int id) {
+  std::atomic<CudaDevice*>& place = devices_[static_cast<size_t>(id)];
+  if (CudaDevice* const known = place.load(std::memory_order_acquire)) return *known;
+  const std::lock_guard guard(mutex_);
+  if (!place.load(std::memory_order_relaxed))
+    place.store(new CudaDevice(*cuda_driver(), id), std::memory_order_release);
+  return *place.load(std::memory_order_relaxed);
+}
+
+CudaDevice* CudaBackend::find(int id) noexcept {
+  if (id < 0 || id >= device_count()) return nullptr;
+  try {
+    return &device(id);
+  } catch (const Error& error) {
+    log(LogLevel::kError, "{}", error.what());
+    return nullptr;
+  }
+}
+
+Allocator* CudaBackend::allocator(int id) noexcept {
+  CudaDevice* const found = find(id);
+  return found ? &found->allocator() : nullptr;
+}
+
+Accelerator* CudaBackend::accelerator(int id) noexcept { return find(id); }
+
+void CudaBackend::after_fork(bool in_child) noexcept {
+  if (in_child && cuda_driver_was_asked()) is_refused_.store(true, std::memory_order_release);
+}
+
+CudaBackend& cuda_backend() {
+  static CudaBackend& instance = *new CudaBackend();
+  return instance;
+}
+
+Backend& pinned_backend() {
+  static PinnedBackend& instance = *new PinnedBackend();
+  return instance;
+}
+
+}  // namespace headrace

@@ -1,0 +1,40 @@
+// NVIDIA's GPUs, and the memory of the host that they reach.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "backend/cuda/cuda_device.h"
+#include "device/backend.h"
+
+namespace headrace {
+
+class CudaBackend final : public Backend {
+ public:
+  // Asks the driver when it is first called, which takes a moment; from then on children of the process have no GPU.
+  int device_count() const noexcept override;
+  std::exception_ptr refusal() const noexcept override;
+  Allocator* allocator(int id) noexcept override;
+  Accelerator* accelerator(int id) noexcept override;
+  void after_fork(bool in_child) noexcept override;
+
+  // One that is there. Raises Error when the driver does not give it.
+  CudaDevice& device(int id);
+
+ private:
+  // Null, which is logged, also where the driver refuses the device.
+  CudaDevice* find(int id) noexcept;
+
+  std::mutex mutex_;
+  std::array<std::atomic<CudaDevice*>, Accelerator::kMost> devices_{};  // made when first asked for; never destroyed
+  std::atomic<bool> is_refused_{false};                                 // set once, in a child that fork() has made
+};
+
+// Lives as long as the process.
+CudaBackend& cuda_backend();
+
+// cpu_pinned: pinned memory where there are GPUs, the host's where there are none.
+Backend& pinned_backend();
+
+}  // namespace headrace

@@ -1,0 +1,157 @@
+#include "backend/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "backend/cuda/cuda_stream.h"
+#include "base/check.h"
+#include "base/futex.h"
+
+namespace headrace {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The three roles that have one stream each.
+constexpr int kOwnStreams = static_cast<int>(StreamRole::kCommunication);
+
+// How long a thread looks for progress before it sleeps, about what waking it takes, and how long it sleeps between
+// looks.
+constexpr auto kSpin = 20us, kSleep = 50us;
+
+// After these the context is finished, and with it the device for this process.
+bool is_sticky(CUresult result) noexcept {
+  static constexpr std::array kSticky = {
+      CUDA_ERROR_ECC_UNCORRECTABLE,    CUDA_ERROR_ILLEGAL_ADDRESS,
+      CUDA_ERROR_LAUNCH_TIMEOUT,       CUDA_ERROR_ASSERT,
+      CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
+      CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
+      CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
+      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED,
+      CUDA_ERROR_DEVICE_UNAVAILABLE,   CUDA_ERROR_UNKNOWN,
+  };
+  return std::ranges::find(kSticky, result) != kSticky.end();
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(const CudaDriver& driver, int id)
+    : Accelerator({DeviceType::kGpu, id}), driver_(driver), allocator_(*this) {
+  std::array<char, 256> name{};
+  size_t total = 0;
+  int major = 0, minor = 0;
+  check(driver.device_get(&handle_, id), "cuDeviceGet");
+  check(driver.device_get_name(name.data(), static_cast<int>(name.size()), handle_), "cuDeviceGetName");
+  check(driver.device_total_mem(&total, handle_), "cuDeviceTotalMem");
+  check(driver.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle_),
+        "cuDeviceGetAttribute");
+  check(driver.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle_),
+        "cuDeviceGetAttribute");
+  check(driver.device_get_attribute(&processors_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle_),
+        "cuDeviceGetAttribute");
+  check(driver.device_primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain");
+  name_ = name.data();
+  compute_capability_ = 10 * major + minor;
+  total_bytes_ = static_cast<int64_t>(total);
+  for (int index = 0; index < kOwnStreams; ++index)
+    streams_.push_back(std::make_unique<CudaStream>(*this, static_cast<StreamRole>(index), index, std::nullopt));
+  for (int peer = 0; peer < kMost; ++peer)
+    streams_.push_back(std::make_unique<CudaStream>(*this, StreamRole::kCommunication, kOwnStreams + peer,
+                                                    Device{DeviceType::kGpu, peer}));
+}
+
+CudaDevice::~CudaDevice() = default;
+
+Stream& CudaDevice::stream(int index) noexcept { return *streams_[static_cast<size_t>(index)]; }
+
+Stream& CudaDevice::peer_stream(Device from) noexcept { return stream(kOwnStreams + from.id); }
+
+uint32_t CudaDevice::progress() noexcept {
+  uint64_t sum = notified_.load(std::memory_order_acquire);
+  for (const auto& stream : streams_) sum += stream->completed();
+  return static_cast<uint32_t>(sum);
+}
+
+bool CudaDevice::has_work() noexcept {
+  return std::ranges::any_of(streams_, [](const auto& stream) { return stream->has_work(); });
+}
+
+// The GPU wakes nobody: who waits looks again and again, as long as there is work, and asks for errors, after which no
+// work completes.
+void CudaDevice::await_progress(uint32_t seen) noexcept {
+  const auto spin_until = std::chrono::steady_clock::now() + kSpin;
+  for (;;) {
+    const uint32_t notified = notified_.load(std::memory_order_acquire);
+    if (progress() != seen) return;
+    if (std::chrono::steady_clock::now() < spin_until) continue;
+    if (!has_work() || is_lost_.load(std::memory_order_acquire)) {
+      futex_wait(notified_, notified);
+      continue;
+    }
+    for (const auto& stream : streams_)
+      if (stream->has_work()) stream->ask_for_errors();
+    futex_wait(notified_, notified, kSleep);
+  }
+}
+
+void CudaDevice::notify() noexcept {
+  notified_.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake_all(notified_);
+}
+
+std::exception_ptr CudaDevice::lost() const noexcept {
+  if (!is_lost_.load(std::memory_order_acquire)) return nullptr;
+  const std::lock_guard guard(mutex_);
+  return std::make_exception_ptr(Error(
+      ErrorKind::kRuntime,
+      fmt::format(
+          "{}: {}. The device is lost to this process, and what was on it. HEADRACE_ENGINE=serial runs one operation "
+          "at a time and names the one that fails; arrays on other devices are as they were: save them.",
+          to_string(device()), why_lost_)));
+}
+
+void CudaDevice::note(CUresult result, const char* call) noexcept {
+  if (!is_sticky(result)) return;
+  {
+    const std::lock_guard guard(mutex_);
+    if (is_lost_.load(std::memory_order_relaxed)) return;
+    why_lost_ = fmt::format("{} answered {}", call, cuda_error_text(result));
+    is_lost_.store(true, std::memory_order_release);
+  }
+  notify();
+}
+
+void CudaDevice::check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) [[likely]]
+    return;
+  note(result, call);
+  if (const std::exception_ptr why = lost()) std::rethrow_exception(why);
+  const ErrorKind kind = result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorKind::kMemory : ErrorKind::kRuntime;
+  fail(kind, "{}: {} answered {}", to_string(device()), call, cuda_error_text(result));
+}
+
+void CudaDevice::allow_peer(CudaDevice& other) {
+  const std::lock_guard guard(mutex_);
+  if (std::ranges::find(peers_, other.context_) != peers_.end()) return;
+  peers_.push_back(other.context_);
+  int can = 0;
+  if (driver_.device_can_access_peer(&can, handle_, other.handle_) != CUDA_SUCCESS || !can) return;
+  const ContextScope scope(*this);
+  static_cast<void>(driver_.ctx_enable_peer_access(other.context_, 0));  // without it copies go through the host
+}
+
+ContextScope::ContextScope(CudaDevice& device) : device_(device) {
+  CUcontext current = nullptr;
+  device.check(device.driver().ctx_get_current(&current), "cuCtxGetCurrent");
+  if (current == device.context()) return;
+  device.check(device.driver().ctx_push_current(device.context()), "cuCtxPushCurrent");
+  is_pushed_ = true;
+}
+
+ContextScope::~ContextScope() {
+  CUcontext popped = nullptr;
+  if (is_pushed_) static_cast<void>(device_.driver().ctx_pop_current(&popped));
+}
+
+}  // namespace headrace

@@ -1,0 +1,83 @@
+// One GPU: its context, streams and memory. Lives as long as the process.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/cuda_allocator.h"
+#include "backend/cuda/driver.h"
+#include "device/accelerator.h"
+
+namespace headrace {
+
+class CudaStream;
+
+class CudaDevice final : public Accelerator {
+ public:
+  // Raises Error(kRuntime) when the driver does not give the device.
+  CudaDevice(const CudaDriver& driver, int id);
+  ~CudaDevice() override;
+
+  int64_t memory_bytes() const noexcept override { return total_bytes_; }
+  // Compute, host to device, device to host, then one for copies from each other GPU.
+  int stream_count() const noexcept override { return static_cast<int>(streams_.size()); }
+  Stream& stream(int index) noexcept override;
+  Stream& peer_stream(Device from) noexcept override;
+
+  uint32_t progress() noexcept override;
+  void await_progress(uint32_t seen) noexcept override;
+  void notify() noexcept override;
+  std::exception_ptr lost() const noexcept override;
+
+  const CudaDriver& driver() const noexcept { return driver_; }
+  CUcontext context() const noexcept { return context_; }
+  const std::string& name() const noexcept { return name_; }
+  // Ten times the major number and the minor one, as in sm_90.
+  int compute_capability() const noexcept { return compute_capability_; }
+  int processors() const noexcept { return processors_; }
+  CudaAllocator& allocator() noexcept { return allocator_; }
+
+  // Raises Error for what a call of the driver answered. Errors after which the context cannot be used any more lose
+  // the device. Any thread.
+  void check(CUresult result, const char* call);
+  // The device is lost if `result` says so.
+  void note(CUresult result, const char* call) noexcept;
+  // Copies from the memory of `other` may go straight to this device's. Any thread.
+  void allow_peer(CudaDevice& other);
+
+ private:
+  bool has_work() noexcept;
+
+  const CudaDriver& driver_;
+  CUdevice handle_ = 0;
+  CUcontext context_ = nullptr;
+  std::string name_;
+  int compute_capability_ = 0, processors_ = 0;
+  int64_t total_bytes_ = 0;
+  CudaAllocator allocator_;
+  std::vector<std::unique_ptr<CudaStream>> streams_;
+  std::atomic<uint32_t> notified_{0};
+  std::atomic<bool> is_lost_{false};
+  mutable std::mutex mutex_;
+  std::string why_lost_;          // guarded by mutex_
+  std::vector<CUcontext> peers_;  // guarded by mutex_
+};
+
+// While it lives, calls of the driver on this thread mean the device. Cheap where they did already.
+class ContextScope {
+ public:
+  explicit ContextScope(CudaDevice& device);
+  ~ContextScope();
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  CudaDevice& device_;
+  bool is_pushed_ = false;
+};
+
+}  // namespace headrace

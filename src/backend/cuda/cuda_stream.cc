@@ -1,0 +1,198 @@
+#include "backend/cuda/cuda_stream.h"
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/pinned_memory.h"
+#include "device/registry.h"
+
+namespace headrace {
+namespace {
+
+CUdeviceptr address_of(const void* pointer) noexcept { return reinterpret_cast<CUdeviceptr>(pointer); }
+
+CudaDevice& cuda_device(Device device) { return static_cast<CudaDevice&>(*accelerator_of(device)); }
+
+bool is_pinned(const MemoryBlock& block) noexcept { return block.device.type == DeviceType::kCpuPinned; }
+
+// A block of pinned memory for one copy.
+class Staging {
+ public:
+  explicit Staging(size_t bytes) : data_(pinned_memory().allocate(bytes)), bytes_(bytes) {}
+  ~Staging() { pinned_memory().release(data_, bytes_); }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  void* data() const noexcept { return data_; }
+
+ private:
+  void* const data_;
+  const size_t bytes_;
+};
+
+}  // namespace
+
+CudaStream& current_cuda_stream() noexcept { return static_cast<CudaStream&>(*current_stream()); }
+
+CudaStream::CudaStream(CudaDevice& device, StreamRole role, int index, std::optional<Device> source) noexcept
+    : Stream(device, role, index, source), device_(device) {}
+
+// Copies and communication go before computing: they are what something else waits for.
+void CudaStream::open() {
+  if (handle_) return;
+  const CudaDriver& driver = device_.driver();
+  constexpr int kHigh = -1, kNormal = 0;
+  CUstream handle = nullptr;
+  device_.check(driver.stream_create_with_priority(&handle, CU_STREAM_NON_BLOCKING,
+                                                   role() == StreamRole::kCompute ? kNormal : kHigh),
+                "cuStreamCreateWithPriority");
+  for (CUevent& event : events_) device_.check(driver.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  auto* const counter = static_cast<uint64_t*>(pinned_memory().allocate(sizeof(uint64_t)));
+  *counter = 0;
+  counter_.store(counter, std::memory_order_release);
+  handle_ = handle;
+}
+
+// What run_on_device() gives while work is launched.
+struct CudaStream::Recording final : Recorder {
+  explicit Recording(CudaStream& of) : stream(of) {}
+  void put(std::span<const void* const>, std::unique_ptr<DeviceCode> code) override {
+    stream.put_host_code(std::move(code));
+  }
+  CudaStream& stream;
+};
+
+// The work is over for the stream when it has written the number. Where launching fails half-way what was put there
+// already still runs, so the number is written all the same.
+Event CudaStream::launch(Work& work) {
+  const ContextScope context(device_);
+  open();
+  Recording recording(*this);
+  {
+    const StreamScope scope(*this, work, &recording);
+    if (work.begin()) {
+      work.launch();
+      work.end();
+    }
+  }
+  const uint64_t number = launched_.load(std::memory_order_relaxed) + 1;
+  const CudaDriver& driver = device_.driver();
+  device_.check(driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())), number,
+                                            CU_STREAM_WRITE_VALUE_DEFAULT),
+                "cuStreamWriteValue64");
+  launched_.store(number, std::memory_order_release);
+  device_.check(driver.event_record(events_[number % kEvents], handle_), "cuEventRecord");
+  return {this, number};
+}
+
+// An event whose place another has taken was of work that is long complete: the engine keeps fewer launches.
+void CudaStream::wait(Event event) {
+  auto& other = static_cast<CudaStream&>(*event.stream);
+  if (other.completed() >= event.number) return;
+  const ContextScope context(device_);
+  open();
+  device_.check(device_.driver().stream_wait_event(handle_, other.events_[event.number % kEvents], 0),
+                "cuStreamWaitEvent");
+}
+
+uint64_t CudaStream::completed() noexcept {
+  const volatile uint64_t* const counter = counter_.load(std::memory_order_acquire);
+  if (!counter) return 0;
+  const uint64_t number = *counter;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return number;
+}
+
+void CudaStream::synchronize(uint64_t number) noexcept {
+  for (int looks = 0; completed() < number && !device_.lost(); ++looks) {
+    constexpr int kSpins = 1000;
+    if (looks < kSpins) continue;
+    ask_for_errors();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+void CudaStream::ask_for_errors() noexcept {
+  try {
+    const ContextScope context(device_);
+    device_.note(device_.driver().stream_query(handle_), "cuStreamQuery");
+  } catch (...) {  // the device is lost
+    return;
+  }
+}
+
+// Owned by the stream's queue until it has run.
+class CudaStream::HostCode {
+ public:
+  HostCode(Work& work, std::unique_ptr<DeviceCode> code) : work_(work), code_(std::move(code)) {}
+
+  static void run(void* self) noexcept {
+    const std::unique_ptr<HostCode> code(static_cast<HostCode*>(self));
+    try {
+      code->code_->run();
+    } catch (...) {
+      code->work_.fail(std::current_exception());
+    }
+  }
+
+ private:
+  Work& work_;
+  std::unique_ptr<DeviceCode> code_;
+};
+
+void CudaStream::put_host_code(std::unique_ptr<DeviceCode> code) {
+  auto host = std::make_unique<HostCode>(*current_work(), std::move(code));
+  device_.check(device_.driver().launch_host_func(handle_, &HostCode::run, host.get()), "cuLaunchHostFunc");
+  static_cast<void>(host.release());
+}
+
+void CudaStream::copy(MemoryBlock to, MemoryBlock from, size_t bytes) {
+  if (bytes == 0) return;
+  const CudaDriver& driver = device_.driver();
+  if (!to.device.is_host() && !from.device.is_host()) {
+    if (to.device == from.device)
+      return device_.check(driver.memcpy_dtod_async(address_of(to.address), address_of(from.address), bytes, handle_),
+                           "cuMemcpyDtoDAsync");
+    CudaDevice &target = cuda_device(to.device), &source = cuda_device(from.device);
+    target.allow_peer(source);
+    return device_.check(driver.memcpy_peer_async(address_of(to.address), target.context(), address_of(from.address),
+                                                  source.context(), bytes, handle_),
+                         "cuMemcpyPeerAsync");
+  }
+  const bool to_device = from.device.is_host();
+  if (!is_pinned(to_device ? from : to)) return copy_through_staging(to, from, bytes);
+  if (to_device)
+    device_.check(driver.memcpy_htod_async(address_of(to.address), from.address, bytes, handle_), "cuMemcpyHtoDAsync");
+  else
+    device_.check(driver.memcpy_dtoh_async(to.address, address_of(from.address), bytes, handle_), "cuMemcpyDtoHAsync");
+}
+
+// Memory of the host that is not pinned the driver would copy at once, while the caller waits; but another stream may
+// still be writing it. So the host's half is the host's, in its turn.
+void CudaStream::copy_through_staging(MemoryBlock to, MemoryBlock from, size_t bytes) {
+  const auto staging = std::make_shared<const Staging>(bytes);
+  current_work()->hold(staging);
+  const MemoryBlock pinned{{DeviceType::kCpuPinned, 0}, staging->data()};
+  const auto copy_bytes = [](void* target, const void* source, size_t count) {
+    return [=] { std::memcpy(target, source, count); };
+  };
+  if (!from.device.is_host()) {
+    copy(pinned, from, bytes);
+    return run_on_device({}, copy_bytes(to.address, pinned.address, bytes));
+  }
+  run_on_device({}, copy_bytes(pinned.address, from.address, bytes));
+  copy(to, pinned, bytes);
+}
+
+void CudaStream::put_kernel(CUfunction kernel, unsigned blocks, unsigned threads,
+                            std::span<const std::byte> arguments) {
+  size_t bytes = arguments.size();
+  std::array<void*, 5> extra = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<std::byte*>(arguments.data()),
+                                CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  device_.check(device_.driver().launch_kernel(kernel, blocks, 1, 1, threads, 1, 1, 0, handle_, nullptr, extra.data()),
+                "cuLaunchKernel");
+}
+
+}  // namespace headrace

@@ -1,0 +1,12 @@
+// Memory of the host that GPUs read and write themselves, `cpu_pinned`: blocks that the driver has locked, kept by size
+// class for reuse. Lives as long as the process; any thread may call any function.
+#pragma once
+
+#include "device/allocator.h"
+
+namespace headrace {
+
+// There is a driver.
+Allocator& pinned_memory();
+
+}  // namespace headrace

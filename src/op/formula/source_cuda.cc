@@ -1,0 +1,138 @@
+#include "op/formula/source_cuda.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "op/formula/numeric_cast.h"
+
+namespace headrace {
+namespace {
+
+const char* compute_name(ComputeType type) noexcept {
+  switch (type) {
+    case ComputeType::kFloat32:
+      return "float";
+    case ComputeType::kFloat64:
+      return "double";
+    case ComputeType::kInt32:
+      return "int32_t";
+    case ComputeType::kInt64:
+      return "int64_t";
+    case ComputeType::kUint64:
+      break;
+  }
+  return "uint64_t";
+}
+
+std::string element_name(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat64:
+      return "double";
+    case DType::kFloat16:
+      return "Float16";
+    case DType::kBfloat16:
+      return "Bfloat16";
+    case DType::kBool:
+      return "bool";
+    default:
+      return fmt::format("{}_t", dtype_name(dtype));
+  }
+}
+
+// A constant as the program of the host converts it (Program::to_scalar).
+std::string literal(double value, ComputeType type) {
+  switch (type) {
+    case ComputeType::kFloat32:
+    case ComputeType::kFloat64:
+      return fmt::format("static_cast<Compute>(std::bit_cast<double>({:#x}ull))", std::bit_cast<uint64_t>(value));
+    case ComputeType::kUint64:
+      return fmt::format("{}ull", numeric_cast<uint64_t>(value));
+    case ComputeType::kInt32:
+      return fmt::format("static_cast<int32_t>({:#x}u)", static_cast<uint32_t>(numeric_cast<int32_t>(value)));
+    case ComputeType::kInt64:
+      break;
+  }
+  return fmt::format("static_cast<int64_t>({:#x}ull)", static_cast<uint64_t>(numeric_cast<int64_t>(value)));
+}
+
+// The value of a node; `numbers` are those of its arguments.
+std::string value_text(const Expr& expr, ComputeType type,
+                       const std::unordered_map<const Expr::Node*, size_t>& numbers) {
+  switch (expr.kind()) {
+    case Expr::Kind::kInput:
+      return fmt::format("values[{}]", expr.index());
+    case Expr::Kind::kParameter:
+      return fmt::format("parameters[{}]", expr.index());
+    case Expr::Kind::kConstant:
+      return literal(expr.value(), type);
+    case Expr::Kind::kInstruction:
+      break;
+  }
+  std::string arguments;
+  for (int i = 0; i < 3; ++i)
+    arguments += i < expr.arity() ? fmt::format(", v{}", numbers.at(expr.argument(i).node())) : ", Compute{}";
+  return fmt::format("scalar::apply<static_cast<Opcode>({}), Compute>({})", static_cast<int>(expr.opcode()),
+                     arguments.substr(2));
+}
+
+std::string element_types(std::span<const DType> operands) {
+  std::string text = "template <int k>\nstruct ElementOf;\n";
+  for (size_t k = 0; k < operands.size(); ++k)
+    text +=
+        fmt::format("template <>\nstruct ElementOf<{}> {{\n  using Type = {};\n}};\n", k, element_name(operands[k]));
+  return text;
+}
+
+std::string run_function(const Formula& formula, ComputeType compute) {
+  std::unordered_map<const Expr::Node*, size_t> numbers;
+  std::string text = "  static void run(const Compute* parameters, Compute* values) {\n";
+  for (const Expr& expr : topological_order(formula.outputs)) {
+    text += fmt::format("    const Compute v{} = {};", numbers.size(), value_text(expr, compute, numbers));
+    if (expr.kind() == Expr::Kind::kInstruction) text += fmt::format("  // {}", info(expr.opcode()).name);
+    text += '\n';
+    numbers.emplace(expr.node(), numbers.size());
+  }
+  for (size_t o = 0; o < formula.outputs.size(); ++o)
+    text += fmt::format("    values[{}] = v{};\n", static_cast<size_t>(formula.num_inputs) + o,
+                        numbers.at(formula.outputs[o].node()));
+  return text + "  }\n";
+}
+
+}  // namespace
+
+std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
+                          KernelShape shape) {
+  check(operands.size() == static_cast<size_t>(formula.num_inputs) + formula.outputs.size(), ErrorKind::kValue,
+        "kernel_source: the formula has {} inputs and {} outputs, but {} operands are given", formula.num_inputs,
+        formula.outputs.size(), operands.size());
+  const std::string call = shape.width > 0 ? fmt::format("run_packed<Formula, {}>", shape.width)
+                                           : fmt::format("run_strided<Formula, {}>", shape.ndim);
+  return fmt::format(R"(#include "op/formula/special_functions.cc"
+#include "op/formula/scalar.h"
+#include "op/formula/device/pointwise.cuh"
+
+namespace headrace {{
+{}struct Formula {{
+  using Compute = {};
+  static constexpr int kInputs = {}, kOperands = {};
+  template <int k>
+  using Element = typename ElementOf<k>::Type;
+{}}};
+}}  // namespace headrace
+
+extern "C" __global__ void {}(const headrace::device::Arguments<headrace::Formula::Compute, {}, {}, {}> arguments) {{
+  using namespace headrace;
+  device::{}(arguments);
+}}
+)",
+                     element_types(operands), compute_name(compute), formula.num_inputs, operands.size(),
+                     run_function(formula, compute), kFormulaKernel, operands.size(), formula.num_parameters,
+                     shape.ndim, call);
+}
+
+}  // namespace headrace

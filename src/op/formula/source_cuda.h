@@ -1,0 +1,28 @@
+// Kernels of formulas in CUDA C++: a formula written as source for the compiler of the GPU. What each instruction means
+// is said in op/formula/scalar.h, for the host and for the GPU alike.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "headrace/dtype.hpp"
+#include "op/formula/expr.h"
+#include "op/formula/opcode.h"
+
+namespace headrace {
+
+// How a kernel goes over its operands, see op/formula/device/pointwise.cuh.
+struct KernelShape {
+  int width = 1;  // elements at a time, of operands without gaps; 0: with strides
+  int ndim = 1;   // dimensions of the strides
+};
+
+// The name of the kernel in its source.
+inline constexpr const char* kFormulaKernel = "formula";
+
+// The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then
+// of the outputs.
+std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
+                          KernelShape shape);
+
+}  // namespace headrace

@@ -1,0 +1,96 @@
+// Kernels and their compiler: NVRTC where the toolkit is (`ctest -R cuda.nvrtc`), otherwise the stand-in for it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "backend/cuda/compiler.h"
+#include "backend/cuda/kernel_cache.h"
+#include "headrace/error.hpp"
+#include "op/catalogue.h"
+#include "op/formula/source_cuda.h"
+#include "op/pointwise.h"
+
+namespace headrace {
+namespace {
+
+std::vector<DType> operands(const Formula& formula, DType dtype) {
+  return std::vector<DType>(static_cast<size_t>(formula.num_inputs) + formula.outputs.size(), dtype);
+}
+
+TEST(CudaCompiler, SaysWhatIsWrongWithASource) {
+  try {
+    compile_kernel("extern \"C\" __global__ void wrong() { not a statement; }", 90);
+    FAIL() << "it compiles";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("does not compile"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("not"), std::string::npos);
+  }
+}
+
+// One formula with all instructions, for each type that it can compute in.
+TEST(CudaCompiler, TakesEveryInstructionInEveryType) {
+  Formula formula{.num_inputs = 3, .num_parameters = 1};
+  for (int code = 0; code < kOpcodeCount; ++code)
+    formula.outputs.push_back(Expr::make(static_cast<Opcode>(code), input(0), input(1), input(2) * parameter(0) + 0.1));
+  const std::pair<ComputeType, DType> types[] = {{ComputeType::kFloat32, DType::kFloat32},
+                                                 {ComputeType::kFloat64, DType::kFloat64},
+                                                 {ComputeType::kInt32, DType::kInt8},
+                                                 {ComputeType::kInt64, DType::kUint32},
+                                                 {ComputeType::kUint64, DType::kUint64}};
+  for (const auto& [compute, dtype] : types) {
+    const std::string source = kernel_source(formula, compute, operands(formula, dtype), {.width = 1});
+    EXPECT_NO_THROW(EXPECT_FALSE(compile_kernel(source, 90).empty())) << static_cast<int>(compute);
+  }
+}
+
+TEST(CudaCompiler, TakesEveryTypeInMemoryAndEveryShape) {
+  const Formula formula{.num_inputs = 2, .outputs = {input(0) * input(1) + 2, exp(input(0))}};
+  for (const DType dtype : {DType::kFloat16, DType::kBfloat16, DType::kBool, DType::kInt16, DType::kUint8}) {
+    for (const KernelShape shape :
+         {KernelShape{.width = 4}, KernelShape{.width = 1}, KernelShape{.width = 0, .ndim = 3}}) {
+      const std::vector<DType> types = {dtype, DType::kFloat32, DType::kFloat32, dtype};
+      EXPECT_NO_THROW(compile_kernel(kernel_source(formula, ComputeType::kFloat32, types, shape), 90));
+    }
+  }
+}
+
+TEST(CudaCompiler, ServesGpusFromTuringOn) {
+  const Formula formula{.num_inputs = 1, .outputs = {tanh(input(0))}};
+  const std::string source =
+      kernel_source(formula, ComputeType::kFloat32, operands(formula, DType::kFloat16), {.width = 4});
+  for (const int capability : {75, 80, 86, 90, 100, 120, 990})
+    EXPECT_NO_THROW(EXPECT_FALSE(compile_kernel(source, capability).empty())) << capability;
+  EXPECT_THROW(compile_kernel(source, 20), Error);
+}
+
+TEST(KernelCache, MakesAKernelOnce) {
+  int count = 0;
+  const auto make = [&] {
+    ++count;
+    return std::string("a kernel\0with zeros", 19);
+  };
+  const std::string key =
+      "a key of this test " + std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+  EXPECT_EQ(cached_kernel(key, make).size(), 19u);
+  EXPECT_EQ(cached_kernel(key, make), std::string("a kernel\0with zeros", 19));
+  EXPECT_EQ(count, 1);
+  cached_kernel(key + " and another", make);
+  EXPECT_EQ(count, 2);
+}
+
+// Slow with NVRTC: half a second for each.
+TEST(CudaCompilerSlow, TakesEveryOperatorAndItsGradients) {
+  int count = 0;
+  for (const OpDef& op : catalogue().all()) {
+    if (!op.pointwise) continue;
+    const Formula& formula = op.pointwise->formula;
+    const std::string source =
+        kernel_source(formula, ComputeType::kFloat32, operands(formula, DType::kFloat32), {.width = 4});
+    EXPECT_NO_THROW(compile_kernel(source, 90)) << op.name;
+    ++count;
+  }
+  EXPECT_GT(count, 150);
+}
+
+}  // namespace
+}  // namespace headrace

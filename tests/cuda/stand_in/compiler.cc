@@ -1,0 +1,155 @@
+// The functions of NVRTC that headrace's plug-in asks for (backend/cuda/compiler.h), over the host's compiler.
+#include <nvrtc.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+// STAND_IN_COMPILER and STAND_IN_PRELUDE are given by the build.
+struct _nvrtcProgram {
+  std::string source;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string log = std::string(1, '\0'), image;
+};
+
+namespace {
+
+std::string contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void write(const fs::path& path, const std::string& text) {
+  fs::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Headers of the standard are the host's own.
+bool is_standard(const std::string& name) { return name.find('/') == std::string::npos; }
+
+// The source with a function of C for each kernel, which runs all its threads.
+std::string on_host(const std::string& source) {
+  std::string made = "#include \"" STAND_IN_PRELUDE "\"\n" + source;
+  static const std::regex kKernel("__global__\\s+void\\s+(\\w+)\\s*\\(");
+  for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found) {
+    const std::string name = (*found)[1];
+    made += "extern \"C\" void " + name +
+            "_on_host(unsigned blocks, unsigned threads, const void* arguments) {\n  run_on_host(" + name +
+            ", blocks, threads, arguments);\n}\n";
+  }
+  return made;
+}
+
+// A folder that goes with the object.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "stand-in-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+extern "C" {
+
+nvrtcResult nvrtcVersion(int* major, int* minor) {
+  *major = 0;  // of no NVRTC, so that what is kept of kernels is not mixed up
+  *minor = 1;
+  return NVRTC_SUCCESS;
+}
+
+const char* nvrtcGetErrorString(nvrtcResult result) {
+  return result == NVRTC_SUCCESS ? "NVRTC_SUCCESS" : "NVRTC_ERROR_COMPILATION";
+}
+
+constexpr std::array kArchitectures = {75, 80, 90, 100, 120};
+
+nvrtcResult nvrtcGetNumSupportedArchs(int* count) {
+  *count = static_cast<int>(kArchitectures.size());
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetSupportedArchs(int* architectures) {
+  std::copy(kArchitectures.begin(), kArchitectures.end(), architectures);
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char*, int count,
+                               const char* const* headers, const char* const* names) {
+  *program = new _nvrtcProgram{.source = source, .headers = {}};
+  for (int i = 0; i < count; ++i)
+    if (!is_standard(names[i])) (*program)->headers.emplace_back(names[i], headers[i]);
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
+  delete *program;
+  *program = nullptr;
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int, const char* const*) {
+  const Folder folder;
+  for (const auto& [name, text] : program->headers) write(folder.path() / name, text);
+  const fs::path source = folder.path() / "kernel.cc", library = folder.path() / "kernel.so",
+                 log = folder.path() / "log";
+  write(source, on_host(program->source));
+  const std::string command = std::string(STAND_IN_COMPILER) + " -std=c++20 -O1 -ffp-contract=off -shared -fPIC -I'" +
+                              folder.path().string() + "' -o '" + library.string() + "' '" + source.string() + "' >'" +
+                              log.string() + "' 2>&1";
+  const int status = std::system(command.c_str());
+  program->log = contents(log) + '\0';
+  if (status != 0) return NVRTC_ERROR_COMPILATION;
+  const std::string bytes = contents(library);
+  const uint64_t count = bytes.size();
+  program->image.assign(reinterpret_cast<const char*>(&count), sizeof count);
+  program->image += bytes;
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* bytes) {
+  *bytes = program->log.size();
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log) {
+  std::memcpy(log, program->log.data(), program->log.size());
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* bytes) {
+  *bytes = program->image.size();
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* image) {
+  std::memcpy(image, program->image.data(), program->image.size());
+  return NVRTC_SUCCESS;
+}
+
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t* bytes) { return nvrtcGetCUBINSize(program, bytes); }
+
+nvrtcResult nvrtcGetPTX(nvrtcProgram program, char* image) { return nvrtcGetCUBIN(program, image); }
+
+}  // extern "C"

@@ -1,0 +1,401 @@
+// The functions of the stand-in for NVIDIA's driver that headrace's plug-in asks for (backend/cuda/driver.h).
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "tests/cuda/stand_in/kernel.h"
+#include "tests/cuda/stand_in/machine.h"
+
+namespace stand_in {
+namespace {
+
+template <class T>
+T* from_handle(void* handle) noexcept {
+  return static_cast<T*>(handle);
+}
+
+Context* context_of(CUcontext handle) noexcept { return from_handle<Context>(handle); }
+Stream* stream_of(CUstream handle) noexcept { return from_handle<Stream>(handle); }
+Event* event_of(CUevent handle) noexcept { return from_handle<Event>(handle); }
+
+// Where bytes of device memory lie; ends the process where they are none.
+char* on_device(const char* call, CUdeviceptr address, size_t bytes) {
+  Context* const owner = machine().owner(address);
+  if (!owner) violation("%s of memory that is no device's", call);
+  return owner->memory.find(address, bytes);
+}
+
+const std::map<int, std::pair<const char*, const char*>> kErrors = {
+    {CUDA_ERROR_INVALID_VALUE, {"CUDA_ERROR_INVALID_VALUE", "invalid argument"}},
+    {CUDA_ERROR_OUT_OF_MEMORY, {"CUDA_ERROR_OUT_OF_MEMORY", "out of memory"}},
+    {CUDA_ERROR_NO_DEVICE, {"CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"}},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, {"CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"}},
+    {CUDA_ERROR_ECC_UNCORRECTABLE, {"CUDA_ERROR_ECC_UNCORRECTABLE", "uncorrectable ECC error encountered"}},
+    {CUDA_ERROR_LAUNCH_FAILED, {"CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"}},
+};
+
+// --- devices and contexts --------------------------------------------------------------------------------------------
+
+CUresult init(unsigned) { return machine().enter("cuInit"); }
+
+CUresult driver_get_version(int* version) {
+  *version = CUDA_VERSION;
+  return machine().enter("cuDriverGetVersion");
+}
+
+CUresult get_error_name(CUresult error, const char** name) {
+  const auto known = kErrors.find(error);
+  *name = known == kErrors.end() ? nullptr : known->second.first;
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult get_error_string(CUresult error, const char** text) {
+  const auto known = kErrors.find(error);
+  *text = known == kErrors.end() ? nullptr : known->second.second;
+  return *text ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult device_get_count(int* count) {
+  *count = machine().device_count();
+  return machine().enter("cuDeviceGetCount");
+}
+
+CUresult device_get(CUdevice* device, int ordinal) {
+  if (ordinal < 0 || ordinal >= machine().device_count()) return CUDA_ERROR_INVALID_DEVICE;
+  *device = ordinal;
+  return machine().enter("cuDeviceGet");
+}
+
+CUresult device_get_name(char* name, int length, CUdevice) {
+  std::strncpy(name, "a host that stands in for a GPU", static_cast<size_t>(length) - 1);
+  return machine().enter("cuDeviceGetName");
+}
+
+CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = 9;
+      break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = 0;
+      break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = 2;
+      break;
+    default:
+      violation("cuDeviceGetAttribute: attribute %d is not known here", static_cast<int>(attribute));
+  }
+  return machine().enter("cuDeviceGetAttribute");
+}
+
+CUresult device_total_mem(size_t* bytes, CUdevice device) {
+  *bytes = machine().context(device).memory.total();
+  return machine().enter("cuDeviceTotalMem");
+}
+
+CUresult device_can_access_peer(int* can, CUdevice, CUdevice) {
+  *can = 1;
+  return machine().enter("cuDeviceCanAccessPeer");
+}
+
+CUresult device_primary_ctx_retain(CUcontext* context, CUdevice device) {
+  *context = reinterpret_cast<CUcontext>(&machine().context(device));
+  return machine().enter("cuDevicePrimaryCtxRetain");
+}
+
+CUresult ctx_push_current(CUcontext context) {
+  machine().push(context_of(context));
+  return machine().enter("cuCtxPushCurrent");
+}
+
+CUresult ctx_pop_current(CUcontext* context) {
+  *context = reinterpret_cast<CUcontext>(machine().pop());
+  return machine().enter("cuCtxPopCurrent");
+}
+
+CUresult ctx_get_current(CUcontext* context) {
+  *context = reinterpret_cast<CUcontext>(machine().current());
+  return machine().enter("cuCtxGetCurrent");
+}
+
+CUresult ctx_enable_peer_access(CUcontext, unsigned) {
+  machine().needed("cuCtxEnablePeerAccess");
+  return machine().enter("cuCtxEnablePeerAccess");
+}
+
+// --- memory ----------------------------------------------------------------------------------------------------------
+
+CUresult mem_get_info(size_t* free, size_t* total) {
+  const Context& context = machine().needed("cuMemGetInfo");
+  *free = context.memory.free();
+  *total = context.memory.total();
+  return machine().enter("cuMemGetInfo");
+}
+
+CUresult mem_alloc(CUdeviceptr* memory, size_t bytes) {
+  Context& context = machine().needed("cuMemAlloc");
+  if (const CUresult failure = machine().enter("cuMemAlloc")) return failure;
+  *memory = context.memory.allocate(bytes);
+  return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult mem_free(CUdeviceptr memory) {
+  machine().needed("cuMemFree");
+  if (const CUresult failure = machine().enter("cuMemFree")) return failure;
+  Context* const owner = machine().owner(memory);
+  if (!owner) violation("cuMemFree of memory that is no device's");
+  owner->memory.release(memory);
+  return CUDA_SUCCESS;
+}
+
+CUresult mem_host_alloc(void** memory, size_t bytes, unsigned) {
+  machine().needed("cuMemHostAlloc");
+  if (const CUresult failure = machine().enter("cuMemHostAlloc")) return failure;
+  constexpr std::align_val_t kPage{4096};
+  *memory = ::operator new(bytes, kPage, std::nothrow);
+  return *memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult mem_free_host(void* memory) {
+  machine().needed("cuMemFreeHost");
+  constexpr std::align_val_t kPage{4096};
+  ::operator delete(memory, kPage);
+  return machine().enter("cuMemFreeHost");
+}
+
+// --- copies ----------------------------------------------------------------------------------------------------------
+
+// Runs behind what the stream has; on the stream of the current context.
+Stream& queue_of(const char* call, CUstream handle) {
+  const Context& context = machine().needed(call);
+  Stream* const stream = stream_of(handle);
+  if (!stream) violation("%s on no stream of its own", call);
+  if (&stream->context() != &context) violation("%s on a stream of another context", call);
+  return *stream;
+}
+
+CUresult memcpy_htod(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  Stream& queue = queue_of("cuMemcpyHtoDAsync", stream);
+  if (const CUresult failure = machine().enter("cuMemcpyHtoDAsync")) return failure;
+  char* const place = on_device("cuMemcpyHtoDAsync", to, bytes);
+  queue.put({to}, [=] { std::memcpy(place, from, bytes); });
+  return CUDA_SUCCESS;
+}
+
+CUresult memcpy_dtoh(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  Stream& queue = queue_of("cuMemcpyDtoHAsync", stream);
+  if (const CUresult failure = machine().enter("cuMemcpyDtoHAsync")) return failure;
+  const char* const place = on_device("cuMemcpyDtoHAsync", from, bytes);
+  queue.put({from}, [=] { std::memcpy(to, place, bytes); });
+  return CUDA_SUCCESS;
+}
+
+CUresult copy_on_devices(const char* call, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  Stream& queue = queue_of(call, stream);
+  if (const CUresult failure = machine().enter(call)) return failure;
+  char* const target = on_device(call, to, bytes);
+  const char* const source = on_device(call, from, bytes);
+  queue.put({to, from}, [=] { std::memcpy(target, source, bytes); });
+  return CUDA_SUCCESS;
+}
+
+CUresult memcpy_dtod(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return copy_on_devices("cuMemcpyDtoDAsync", to, from, bytes, stream);
+}
+
+CUresult memcpy_peer(CUdeviceptr to, CUcontext target, CUdeviceptr from, CUcontext source, size_t bytes,
+                     CUstream stream) {
+  if (machine().owner(to) != context_of(target) || machine().owner(from) != context_of(source))
+    violation("cuMemcpyPeerAsync: memory is not in the context that was named");
+  return copy_on_devices("cuMemcpyPeerAsync", to, from, bytes, stream);
+}
+
+// --- streams and events ----------------------------------------------------------------------------------------------
+
+CUresult stream_create(CUstream* stream, unsigned flags, int) {
+  Context& context = machine().needed("cuStreamCreateWithPriority");
+  if (flags != CU_STREAM_NON_BLOCKING)
+    violation("cuStreamCreateWithPriority of a stream that waits for the default one");
+  if (const CUresult failure = machine().enter("cuStreamCreateWithPriority")) return failure;
+  *stream = reinterpret_cast<CUstream>(new Stream(context));
+  return CUDA_SUCCESS;
+}
+
+CUresult stream_query(CUstream stream) {
+  Stream& queue = queue_of("cuStreamQuery", stream);
+  if (const CUresult failure = machine().enter("cuStreamQuery")) return failure;
+  return queue.is_idle() ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+CUresult event_create(CUevent* event, unsigned flags) {
+  machine().needed("cuEventCreate");
+  if (flags != CU_EVENT_DISABLE_TIMING) violation("cuEventCreate of an event that takes the time, which costs");
+  *event = reinterpret_cast<CUevent>(new Event);
+  return machine().enter("cuEventCreate");
+}
+
+CUresult event_record(CUevent handle, CUstream stream) {
+  Stream& queue = queue_of("cuEventRecord", stream);
+  if (const CUresult failure = machine().enter("cuEventRecord")) return failure;
+  Event* const event = event_of(handle);
+  uint64_t number = 0;
+  {
+    const std::lock_guard guard(event->mutex);
+    number = ++event->recorded;
+  }
+  queue.put({}, [event, number] {
+    {
+      const std::lock_guard guard(event->mutex);
+      event->reached = std::max(event->reached, number);
+    }
+    event->changed.notify_all();
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult stream_wait_event(CUstream stream, CUevent handle, unsigned) {
+  Stream& queue = queue_of("cuStreamWaitEvent", stream);
+  if (const CUresult failure = machine().enter("cuStreamWaitEvent")) return failure;
+  Event* const event = event_of(handle);
+  uint64_t number = 0;
+  {
+    const std::lock_guard guard(event->mutex);
+    number = event->recorded;
+  }
+  queue.put({}, [event, number] {
+    std::unique_lock guard(event->mutex);
+    event->changed.wait(guard, [&] { return event->reached >= number; });
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult stream_write_value(CUstream stream, CUdeviceptr place, cuuint64_t value, unsigned) {
+  Stream& queue = queue_of("cuStreamWriteValue64", stream);
+  if (const CUresult failure = machine().enter("cuStreamWriteValue64")) return failure;
+  auto* const word = reinterpret_cast<uint64_t*>(place);  // of pinned memory, which the host and devices address alike
+  queue.put({}, [word, value] { __atomic_store_n(word, value, __ATOMIC_RELEASE); });
+  return CUDA_SUCCESS;
+}
+
+CUresult launch_host_func(CUstream stream, CUhostFn function, void* data) {
+  Stream& queue = queue_of("cuLaunchHostFunc", stream);
+  if (const CUresult failure = machine().enter("cuLaunchHostFunc")) return failure;
+  queue.put({}, [function, data] { function(data); });
+  return CUDA_SUCCESS;
+}
+
+// --- kernels ---------------------------------------------------------------------------------------------------------
+
+CUresult module_load_data(CUmodule* module, const void* image) {
+  machine().needed("cuModuleLoadData");
+  if (const CUresult failure = machine().enter("cuModuleLoadData")) return failure;
+  *module = reinterpret_cast<CUmodule>(load_image(image));
+  return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
+}
+
+CUresult module_get_function(CUfunction* function, CUmodule module, const char* name) {
+  machine().needed("cuModuleGetFunction");
+  if (const CUresult failure = machine().enter("cuModuleGetFunction")) return failure;
+  *function = reinterpret_cast<CUfunction>(find_kernel(module, name));
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+// The bytes of the arguments that CU_LAUNCH_PARAM_BUFFER_POINTER gives.
+std::string argument_bytes(void** extra) {
+  const char* bytes = nullptr;
+  size_t count = 0;
+  for (; extra && *extra != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) bytes = static_cast<const char*>(extra[1]);
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) count = *static_cast<const size_t*>(extra[1]);
+  }
+  if (!bytes) violation("cuLaunchKernel without arguments in one buffer");
+  return {bytes, count};
+}
+
+// Every word that is an address of device memory becomes the place where it lies.
+std::vector<CUdeviceptr> translate(std::string& arguments) {
+  std::vector<CUdeviceptr> uses;
+  for (size_t at = 0; at + sizeof(CUdeviceptr) <= arguments.size(); at += sizeof(CUdeviceptr)) {
+    CUdeviceptr word = 0;
+    std::memcpy(&word, arguments.data() + at, sizeof word);
+    Context* const owner = machine().owner(word);
+    if (!owner) continue;
+    const char* const place = owner->memory.find(word, 1);
+    std::memcpy(arguments.data() + at, &place, sizeof place);
+    uses.push_back(word);
+  }
+  return uses;
+}
+
+CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                       unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** parameters,
+                       void** extra) {
+  Stream& queue = queue_of("cuLaunchKernel", stream);
+  if (const CUresult failure = machine().enter("cuLaunchKernel")) return failure;
+  if (parameters || grid_y != 1 || grid_z != 1 || block_y != 1 || block_z != 1 || shared_bytes != 0)
+    violation("cuLaunchKernel in a form that the stand-in does not know");
+  constexpr unsigned kMostThreads = 1024;
+  if (grid_x == 0 || block_x == 0 || block_x > kMostThreads) return CUDA_ERROR_INVALID_VALUE;
+  std::string arguments = argument_bytes(extra);
+  std::vector<CUdeviceptr> uses = translate(arguments);
+  const Kernel kernel = reinterpret_cast<Kernel>(function);
+  queue.put(std::move(uses), [=, arguments = std::move(arguments)] { kernel(grid_x, block_x, arguments.data()); });
+  return CUDA_SUCCESS;
+}
+
+template <class Function>
+void* address(Function* function) noexcept {
+  return reinterpret_cast<void*>(function);
+}
+
+const std::map<std::string, void*> kFunctions = {
+    {"cuInit", address(init)},
+    {"cuDriverGetVersion", address(driver_get_version)},
+    {"cuGetErrorName", address(get_error_name)},
+    {"cuGetErrorString", address(get_error_string)},
+    {"cuDeviceGetCount", address(device_get_count)},
+    {"cuDeviceGet", address(device_get)},
+    {"cuDeviceGetName", address(device_get_name)},
+    {"cuDeviceGetAttribute", address(device_get_attribute)},
+    {"cuDeviceTotalMem", address(device_total_mem)},
+    {"cuDeviceCanAccessPeer", address(device_can_access_peer)},
+    {"cuDevicePrimaryCtxRetain", address(device_primary_ctx_retain)},
+    {"cuCtxPushCurrent", address(ctx_push_current)},
+    {"cuCtxPopCurrent", address(ctx_pop_current)},
+    {"cuCtxGetCurrent", address(ctx_get_current)},
+    {"cuCtxEnablePeerAccess", address(ctx_enable_peer_access)},
+    {"cuMemGetInfo", address(mem_get_info)},
+    {"cuMemAlloc", address(mem_alloc)},
+    {"cuMemFree", address(mem_free)},
+    {"cuMemHostAlloc", address(mem_host_alloc)},
+    {"cuMemFreeHost", address(mem_free_host)},
+    {"cuMemcpyHtoDAsync", address(memcpy_htod)},
+    {"cuMemcpyDtoHAsync", address(memcpy_dtoh)},
+    {"cuMemcpyDtoDAsync", address(memcpy_dtod)},
+    {"cuMemcpyPeerAsync", address(memcpy_peer)},
+    {"cuStreamCreateWithPriority", address(stream_create)},
+    {"cuStreamQuery", address(stream_query)},
+    {"cuStreamWaitEvent", address(stream_wait_event)},
+    {"cuStreamWriteValue64", address(stream_write_value)},
+    {"cuLaunchHostFunc", address(launch_host_func)},
+    {"cuEventCreate", address(event_create)},
+    {"cuEventRecord", address(event_record)},
+    {"cuModuleLoadData", address(module_load_data)},
+    {"cuModuleGetFunction", address(module_get_function)},
+    {"cuLaunchKernel", address(launch_kernel)},
+};
+
+}  // namespace
+}  // namespace stand_in
+
+extern "C" [[gnu::visibility("default")]] CUresult cuGetProcAddress_v2(const char* symbol, void** function, int,
+                                                                       cuuint64_t,
+                                                                       CUdriverProcAddressQueryResult* status) {
+  const auto known = stand_in::kFunctions.find(symbol);
+  *function = known == stand_in::kFunctions.end() ? nullptr : known->second;
+  if (status) *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+  return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
