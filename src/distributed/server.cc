@@ -131,7 +131,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     if (is_frozen_ && asked.client->rank() != 0) return held_.push_back(std::move(asked));
     try {
       if (!asked.is_admitted()) return;
-      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
+      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, end_text()});
       serve_what(asked);
     } catch (const Error& error) {
       asked.asker.answer(status_of(error));
@@ -196,13 +196,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     return found->second;
   }
 
+  std::string end_text() const { return why_.empty() ? "the server has ended" : "the server has ended: " + why_; }
+
   Later later() const {
     return [inbox = inbox_](std::function<void()> job) { inbox->put(std::move(job)); };
   }
 
   void answer_everybody() {
     thaw();
-    for (auto& [number, store] : stores_) store.give_up("the server has ended");
+    for (auto& [number, store] : stores_) store.give_up(end_text());
     for (const Inbox::Job& job : inbox_->close()) job();
     program_.run([&] { stores_.clear(); });  // with their updaters
   }
