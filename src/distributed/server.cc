@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "base/check.h"
 #include "distributed/channel.h"
@@ -128,7 +129,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   void serve(Asked& asked) {
-    if (is_frozen_ && asked.client->rank() != 0) return held_.push_back(std::move(asked));
+    if (must_wait(asked)) {
+      waiting_.insert(asked.client->rank());
+      return held_.push_back(std::move(asked));
+    }
     try {
       if (!asked.is_admitted()) return;
       if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, end_text()});
@@ -138,6 +142,16 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     } catch (const std::exception& error) {
       asked.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
     }
+  }
+
+  // Requests of one worker stay in their order.
+  bool must_wait(const Asked& asked) const {
+    const uint32_t rank = asked.client->rank();
+    if (rank == 0) return false;
+    if (is_frozen_ || waiting_.contains(rank)) return true;
+    if (!asked.request.has_push()) return false;
+    const auto store = stores_.find(static_cast<int>(asked.request.push().place().store()));
+    return store != stores_.end() && store->second.is_restoring();
   }
 
   void serve_what(Asked& asked) {
@@ -155,7 +169,9 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
           thaw();
           return asked.asker.answer(grpc::Status::OK);
         }
-        return store_for(request.command().place()).command(request.command(), asked.asker);
+        store_for(request.command().place()).command(request.command(), asked.asker);
+        if (asked.client->rank() == 0 && !is_frozen_) serve_held();  // it may be what others wait for
+        return;
       case Request::WHAT_NOT_SET:
         fail(ErrorKind::kValue, "distributed: a request for nothing came");
     }
@@ -172,9 +188,13 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     return fmt::format("{{{}}}", fmt::join(entries, ", "));
   }
 
-  // Serves what has waited.
   void thaw() {
     is_frozen_ = false;
+    serve_held();
+  }
+  // What needs not wait any more.
+  void serve_held() {
+    waiting_.clear();
     for (Asked& asked : std::exchange(held_, {})) serve(asked);
   }
 
@@ -217,7 +237,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
   bool is_frozen_ = false;
-  std::deque<Asked> held_;  // while it is frozen: requests of workers other than 0
+  std::set<uint32_t> waiting_;  // workers some of whose requests are held
+  std::deque<Asked> held_;      // requests of workers other than 0, while it is frozen or something is brought back
   bool is_over_ = false;
   std::string why_;
 };
