@@ -1,6 +1,7 @@
 #include "distributed/served_store.h"
 
 #include "base/check.h"
+#include "distributed/history.h"
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
 #include "kvstore/buckets.h"
@@ -160,7 +161,7 @@ void ServedStore::push(const PushRequest& request, const Elements& elements, con
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
   try {
-    take(key, entry, request, elements);
+    take(key, entry, request, elements, asker.incarnation());
   } catch (const std::exception& error) {  // what waits for it will not come
     spoil(key, entry, error.what());
     throw;
@@ -176,12 +177,14 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   answer_pulls(key, entry);
 }
 
-void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements) {
+void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
+                       uint64_t incarnation) {
   const size_t rank = request.place().rank();
   check(!asynchronous_ || store_->updater(), ErrorKind::kRuntime,
         "kvstore push: an asynchronous store has no rounds, so its servers must update: call set_optimizer before the "
         "first push");
-  Pushed pushed{pushed_value(request, elements, entry), request.settings(), request.state()};
+  Pushed pushed{pushed_value(request, elements, entry), request.settings(), request.state(),
+                history::id_of(request, incarnation)};
   if (asynchronous_) {
     if (!pushed.state.empty()) states_[rank] = pushed.state;
     std::vector<Pushed> alone;
@@ -215,6 +218,7 @@ void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushe
     const bool is_dense = values[0].storage_kind() == StorageKind::kDense;
     if (is_dense && values.size() > 1 && is_half(values[0].dtype())) values = widened_sum(values, values[0].dtype());
     store_->push(key, std::move(values));
+    for (const Pushed& one : pushed) history::write("applied", one.id);
   } catch (const std::exception& error) {
     entry.error = error.what();
   }

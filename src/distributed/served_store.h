@@ -49,6 +49,7 @@ class ServedStore {
     NDArray value;
     uint64_t settings;
     std::string state;  // of the worker
+    std::string id;     // for the history
     Holdings::Hold held = {};
   };
   struct Pull {
@@ -87,7 +88,8 @@ class ServedStore {
   Entry& find_or_make(const kvstore::Key& key, const Array& inited);
   NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
-  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements);
+  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
+            uint64_t incarnation);
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);

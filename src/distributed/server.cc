@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "distributed/channel.h"
 #include "distributed/exchange.h"
+#include "distributed/history.h"
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/served_store.h"
@@ -182,6 +183,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     check(rank == 0, ErrorKind::kValue, "kvstore save_checkpoint: worker 0 saves checkpoints, but worker {} asked",
           rank);
     is_frozen_ = true;
+    history::write("frozen");
     std::vector<std::string> entries;
     for (const auto& [worker, served] : clients_.served())
       entries.push_back(fmt::format("\"{}\": [{}, {}]", worker, served.incarnation, served.last));

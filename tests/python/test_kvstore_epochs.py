@@ -85,6 +85,8 @@ def test_other_numbers_of_workers_begin_with_the_epoch_that_was_not_complete():
         found = seen(Resumed(states, rank, 3), loader(), 3)
         assert [epoch for (epoch, _, _), _ in found] == [1] * 3 + [2] * 3
     assert len(seen(Resumed(states, 1, 2), loader(), 3)) == 3  # as many go on where they were
+    del states[0]  # had made no step
+    assert [len(seen(Resumed(states, rank, 2), loader(), 3)) for rank in range(2)] == [9, 3]
     assert len(seen(Resumed({}, 0, 2), loader(), 3)) == 9  # no worker has kept a state
 
 

@@ -82,8 +82,7 @@ def _place(states, rank, workers):
     """(epoch, batches of it that are done) where a worker goes on. Among other numbers of workers data is
     divided otherwise, so all begin with the epoch that the last of them was in.
     """
-    if not states:
-        return 0, 0
-    if len(states) == workers and all(state["workers"] == workers for state in states.values()):
-        return states[rank]["epoch"], states[rank]["batches"]
-    return min(state["epoch"] for state in states.values()), 0
+    if any(state["workers"] != workers for state in states.values()):
+        return min(state["epoch"] for state in states.values()), 0
+    own = states.get(rank)
+    return (own["epoch"], own["batches"]) if own else (0, 0)  # it had not made a step

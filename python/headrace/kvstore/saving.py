@@ -83,9 +83,10 @@ class SavingStore(KVStore):
         states, optimizers = zip(*map(load_states, answers))
         joined = joined_states(states, self._layouts())
         optimizer = optimizers[0]
-        for other in optimizers[1:]:
+        counts = optimizer._index_update_count
+        for other in optimizers[1:]:  # that of a key grows on the server that holds it
             for index, count in other._index_update_count.items():
-                optimizer._index_update_count.setdefault(index, count)
+                counts[index] = max(count, counts.get(index, 0))
             optimizer.num_update = max(optimizer.num_update, other.num_update)
         return dump_states(joined, optimizer if with_optimizer else None)
 
@@ -152,7 +153,7 @@ class SavingStore(KVStore):
             self._store.ask_servers(THAW, nothing)
         self._clock.restart()
         files = {
-            "weights.params": lambda path: save(path, list(arrays.values())),
+            "weights.params": lambda path: _write_arrays(path, list(arrays.values())),
             "optimizer.states": lambda path: pathlib.Path(path).write_bytes(states),
         }
         about = {
@@ -166,9 +167,12 @@ class SavingStore(KVStore):
         return write_checkpoint(folder, files, about)
 
     def _states_of_workers(self):
-        """By rank; those that have kept none are missing."""
-        answers = self._store.ask_servers(WORKER_STATES, [b""] * self._store.servers)
-        return {int(rank): state for answer in answers for rank, state in json.loads(answer).items()}
+        """By rank; those that have kept none are missing. Who has not pushed since is where it was before."""
+        before = self.restored_states() or {}
+        states = {rank: state for rank, state in before.items() if rank < self.num_workers}
+        for answer in self._store.ask_servers(WORKER_STATES, [b""] * self._store.servers):
+            states.update(_by_rank(json.loads(answer)))
+        return states
 
     def keep_state(self, function):
         """Has checkpoints keep what `function()` gives, in types of JSON: what this worker needs to go on
@@ -255,6 +259,13 @@ class SavingStore(KVStore):
             self.save_checkpoint()
         except OSError as error:
             warnings.warn(f"kvstore: a checkpoint could not be saved: {error}", stacklevel=5)
+
+
+def _write_arrays(path, arrays):
+    try:
+        save(path, arrays)
+    except MXNetError as error:  # of the file: the values are there
+        raise OSError(str(error)) from None
 
 
 def kind_of(array):
