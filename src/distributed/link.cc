@@ -139,9 +139,10 @@ void Link::await() {
   changed_.wait(lock, [&] { return is_over_ || is_open_; });
 }
 
+// The connection may be quiet now. Its thread is not woken for every message.
 void Link::notify() {
   std::lock_guard guard(mutex_);
-  changed_.notify_all();
+  if (is_ending_) changed_.notify_all();
 }
 
 // --- streams ---------------------------------------------------------------------------------------------------------

@@ -124,7 +124,7 @@ std::shared_ptr<void> Session::announce() {
   return {this, [](Session* session) {
             std::lock_guard guard(session->mutex_);
             --session->announced_;
-            session->changed_.notify_all();
+            if (session->is_ending_) session->changed_.notify_all();
           }};
 }
 
@@ -187,8 +187,10 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return answers->missing == 0 || is_ending_; });
   --awaiting_;
-  changed_.notify_all();
-  if (is_ending_) return false;
+  if (is_ending_) {
+    changed_.notify_all();
+    return false;
+  }
   lock.unlock();
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!answers->statuses[i].ok()) {
