@@ -135,6 +135,8 @@ class KVStore {
   // The settings of the servers' optimizer for what is pushed from now on: of rank 0, or of any in an asynchronous
   // store.
   virtual void send_settings(std::string_view /*body*/) {}
+  // What this worker would go on with after the next push, in JSON: servers keep it with what that push changes.
+  virtual void set_worker_state(std::string_view /*state*/) {}
   // Arrays that are inited from now on lie on one server each, for updaters that look at them as a whole. Raises
   // RuntimeError when one is split already.
   virtual void keep_whole() {}

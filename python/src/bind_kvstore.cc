@@ -85,6 +85,7 @@ void bind_servers(nb::class_<Store>& c) {
     const std::string_view text(body.c_str(), body.size());
     outside_python([&] { s->send_settings(text); });
   });
+  c.def("set_worker_state", [](const Store& s, const std::string& state) { s->set_worker_state(state); });
   c.def("ask_servers", [](const Store& s, int head, const std::vector<nb::bytes>& bodies) {
     std::vector<std::string> texts, answers;
     for (const nb::bytes& body : bodies) texts.emplace_back(body.c_str(), body.size());

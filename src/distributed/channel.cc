@@ -24,8 +24,9 @@ std::string content_of(const std::string& folder, const char* name) {
 // The name that every certificate of a job is made for, whatever machine it is used on.
 constexpr const char* kCertifiedName = "headrace";
 
-// An idle connection is asked for a sign of life in good time to know of a loss within the silence.
-int ping_ms(const Job& job) { return std::max(1000, job.silence_ms / 2); }
+// An idle connection is asked for a sign of life, and closed when none comes for as long: half of the silence is left
+// to make another one.
+int ping_ms(const Job& job) { return std::max(1000, job.silence_ms / 4); }
 
 // Frames hold several messages. gRPC counts in int; below 0: any size.
 int most_received(const Limits& limits) {

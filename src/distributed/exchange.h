@@ -23,6 +23,8 @@ class Asker {
   void answer(std::string text) const;
   // As Connection says.
   BlockPtr block_for(size_t bytes) const { return client_->block_for(bytes); }
+  // Of the worker that asks.
+  uint64_t incarnation() const noexcept { return incarnation_; }
 
  private:
   std::shared_ptr<Client> client_;

@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstdlib>
 #include <optional>
+#include <sstream>
 #include <string_view>
 
 #include "base/check.h"
@@ -28,6 +29,21 @@ int number_of(const char* name, std::optional<int> otherwise, int least, int mos
   check(error == std::errc() && end == text.data() + text.size() && number >= least && number <= most,
         ErrorKind::kValue, "distributed: {} is a number from {} to {}, got '{}'", name, least, most, text);
   return number;
+}
+
+// "ADDRESS=OTHER,ADDRESS=OTHER"
+std::map<std::string, std::string> routes_of(const std::string& text) {
+  std::map<std::string, std::string> routes;
+  std::istringstream all(text);
+  for (std::string one; std::getline(all, one, ',');) {
+    const size_t sign = one.find('=');
+    check(sign != one.npos && sign > 0 && sign + 1 < one.size(), ErrorKind::kValue,
+          "distributed: HEADRACE_ROUTES is a list HOST:PORT=HOST:PORT,... of addresses of servers and where they are "
+          "reached, got '{}'",
+          one);
+    routes[one.substr(0, sign)] = one.substr(sign + 1);
+  }
+  return routes;
 }
 
 }  // namespace
@@ -73,6 +89,7 @@ Job job_of_environment() {
   job.limits.message_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_MESSAGE_MB", 2047, 1, 4095)) << 20;
   job.limits.keys = static_cast<size_t>(number_of("HEADRACE_MAX_KEYS", 1'000'000, 1, INT_MAX));
   job.limits.held_bytes = static_cast<size_t>(number_of("HEADRACE_MAX_SERVER_MB", 0, 1, kMostMegabytes)) << 20;
+  job.routes = routes_of(variable_of("HEADRACE_ROUTES"));
   const bool stays_here = is_loopback(job.host) && is_loopback(job.own_host);
   check(stays_here || !job.certificates.empty() || variable_of("HEADRACE_INSECURE") == "1", ErrorKind::kRuntime,
         "distributed: the scheduler is at {}, and what processes say to each other would pass the network without "

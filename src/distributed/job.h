@@ -2,6 +2,7 @@
 // `python -m headrace.launch` sets, too.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "distributed/limits.h"
@@ -23,6 +24,7 @@ struct Job {
   int silence_ms = 20'000;    // after which a node that says nothing counts as lost
   int retry_ms = 60'000;      // for which a worker tries to reach a server again that does not answer
   Limits limits = {};
+  std::map<std::string, std::string> routes = {};  // by address of a server: where this process reaches it
 };
 
 // From the environment. A process without DMLC_ROLE is none of a job. Raises ValueError, naming the variable, for what

@@ -2,8 +2,6 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
-#include <algorithm>
-#include <random>
 #include <utility>
 
 #include "base/check.h"
@@ -13,22 +11,8 @@
 namespace headrace::distributed {
 namespace {
 
-using std::chrono::milliseconds;
-
 constexpr const char* kMethod = "/headrace.distributed.Server/Exchange";
 constexpr std::chrono::seconds kEndTime{2};  // within which the server closes the stream
-constexpr milliseconds kFirstPause{50};      // between attempts; twice as long after each
-constexpr milliseconds kLongestPause{2000};
-constexpr milliseconds kGreetingTime{10'000};  // that an attempt may take
-constexpr milliseconds kLeastGreetingTime{1000};
-constexpr std::chrono::seconds kSteadyTime{10};  // a stream that was open so long is none of a series that fails
-
-// Whether another stream would end alike.
-bool is_refusal(grpc::StatusCode code) {
-  using enum grpc::StatusCode;
-  return code == INVALID_ARGUMENT || code == FAILED_PRECONDITION || code == UNIMPLEMENTED ||
-         code == PERMISSION_DENIED || code == UNAUTHENTICATED || code == RESOURCE_EXHAUSTED;
-}
 
 std::string request_text(const Request& request) {
   const auto of_key = [](const char* what, const Place& place) {
@@ -130,7 +114,11 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
 };
 
 Link::Link(const Job& job, const std::string& address, const Identity& identity, std::shared_ptr<OwnHeap> heap)
-    : job_(job), address_(address), identity_(identity), loans_(std::make_shared<Loans>(std::move(heap))) {
+    : job_(job),
+      address_(address),
+      identity_(identity),
+      loans_(std::make_shared<Loans>(std::move(heap))),
+      retries_(Retries::Milliseconds(job.retry_ms)) {
   open_channel(job_, address_);  // raises here what it would raise in the thread
   thread_ = std::thread([this] { run(); });
 }
@@ -151,9 +139,10 @@ void Link::await() {
   changed_.wait(lock, [&] { return is_over_ || is_open_; });
 }
 
+// The connection may be quiet now. Its thread is not woken for every message.
 void Link::notify() {
   std::lock_guard guard(mutex_);
-  changed_.notify_all();
+  if (is_ending_) changed_.notify_all();
 }
 
 // --- streams ---------------------------------------------------------------------------------------------------------
@@ -163,22 +152,13 @@ void Link::run() {
     const grpc::Status status = converse();
     std::unique_lock lock(mutex_);
     if (is_ending_ || is_over_) return;
-    const bool was_steady = opened_ && Clock::now() - *opened_ >= kSteadyTime;
-    if (was_steady) attempts_ = 0;
-    if (!silent_ || was_steady) silent_ = Clock::now();
+    retries_.broke();
     if (const std::optional<grpc::Status> final = hopeless(status)) {
       lock.unlock();
       return end(*final);
     }
-    changed_.wait_for(lock, std::min(next_pause(), time_left()), [&] { return is_ending_ || is_over_; });
+    changed_.wait_for(lock, retries_.next_pause(), [&] { return is_ending_ || is_over_; });
   }
-}
-
-// Workers that have lost the same server do not come back together.
-milliseconds Link::next_pause() {
-  static thread_local std::minstd_rand random{std::random_device{}()};
-  const milliseconds longest = std::min(kLongestPause, kFirstPause * (1 << std::min(attempts_++, 10)));
-  return milliseconds(std::uniform_int_distribution<int64_t>(longest.count() / 2, longest.count())(random));
 }
 
 grpc::Status Link::converse() {
@@ -186,15 +166,15 @@ grpc::Status Link::converse() {
   std::unique_lock lock(mutex_);
   if (is_ending_ || is_over_) return grpc::Status::OK;
   stream_ = stream;
-  opened_.reset();
+  retries_.begins();
   Caller caller = this->caller();
   lock.unlock();
   stream->begin(std::move(caller));
   lock.lock();
   const auto is_done = [&] { return stream->is_done(); };
   const auto must_end = [&] { return is_ending_ || is_over_ || stream->is_done(); };
-  const milliseconds greeting_time = std::clamp(time_left(), kLeastGreetingTime, kGreetingTime);
-  if (changed_.wait_for(lock, greeting_time, [&] { return is_open_ || must_end(); })) changed_.wait(lock, must_end);
+  if (changed_.wait_for(lock, retries_.greeting_time(), [&] { return is_open_ || must_end(); }))
+    changed_.wait(lock, must_end);
   if (is_ending_ && !is_over_ && stream->connection().is_greeted()) {
     changed_.wait_for(lock, kEndTime, [&] { return is_done() || stream->connection().is_quiet(); });
     lock.unlock();
@@ -211,11 +191,6 @@ grpc::Status Link::converse() {
   return stream->status();
 }
 
-milliseconds Link::time_left() const {
-  const milliseconds all(job_.retry_ms);
-  return silent_ ? all - std::chrono::duration_cast<milliseconds>(Clock::now() - *silent_) : all;
-}
-
 Caller Link::caller() const {
   Caller caller;
   caller.set_rank(identity_.rank);
@@ -226,8 +201,8 @@ Caller Link::caller() const {
 
 // By what it is over when a stream has ended so; none: try again.
 std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
-  if (is_refusal(status.error_code())) return status;
-  if (time_left() > milliseconds(0)) return {};
+  if (Retries::is_refusal(status.error_code())) return status;
+  if (retries_.time_left() > Retries::Milliseconds(0)) return {};
   const std::string what = asked_.empty() ? "nothing was asked"
                                           : fmt::format("{} requests wait for an answer, the first is the {}",
                                                         asked_.size(), request_text(asked_.begin()->second.request));
@@ -235,7 +210,7 @@ std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
       grpc::StatusCode::DEADLINE_EXCEEDED,
       fmt::format("it cannot be reached for {} seconds ({}); {}; check that the server runs, that this machine reaches "
                   "its address and that both have certificates of one job, or give it longer by HEADRACE_RETRY_SECONDS",
-                  job_.retry_ms / 1e3, status.ok() ? "it has closed the stream" : status.error_message(), what));
+                  retries_.seconds(), status.ok() ? "it has closed the stream" : status.error_message(), what));
 }
 
 // The server is there: what it has not answered is repeated, in order.
@@ -244,11 +219,8 @@ void Link::greeted(Stream& stream) {
   if (&stream != stream_.get() || is_open_ || is_ending_) return;
   for (const auto& [number, asked] : asked_) stream.connection().send(asked.request, asked.load);
   is_open_ = true;
-  opened_ = Clock::now();
-  if (asked_.empty()) {
-    silent_.reset();
-    attempts_ = 0;
-  }
+  retries_.opened();
+  if (asked_.empty()) retries_.answered();
   changed_.notify_all();
 }
 
@@ -276,8 +248,7 @@ void Link::hear(Reply&& reply, Elements&& elements) {
   auto found = asked_.extract(reply.number());
   check(reply.number() <= last_number_, ErrorKind::kValue, "distributed: a server has answered what nobody asked");
   if (stream_) stream_->connection().tell_answered(reply.number());
-  silent_.reset();
-  attempts_ = 0;
+  retries_.answered();
   lock.unlock();
   if (found.empty()) return;  // it came twice
   const grpc::Status status(static_cast<grpc::StatusCode>(reply.code()), reply.error());

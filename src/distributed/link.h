@@ -4,7 +4,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -16,6 +15,7 @@
 
 #include "distributed/connection.h"
 #include "distributed/job.h"
+#include "distributed/retries.h"
 
 namespace headrace::distributed {
 
@@ -47,7 +47,6 @@ class Link {
   void ask(Request request, Load load, Hear hear);
 
  private:
-  using Clock = std::chrono::steady_clock;
   class Stream;
   struct Asked {
     Request request;
@@ -65,8 +64,6 @@ class Link {
 
   // --- these: mutex_ is locked ---
   Caller caller() const;
-  std::chrono::milliseconds next_pause();
-  std::chrono::milliseconds time_left() const;  // to reach the server
   std::optional<grpc::Status> hopeless(const grpc::Status& status) const;
 
   const Job job_;
@@ -80,11 +77,9 @@ class Link {
   std::shared_ptr<Stream> stream_;  // the present one
   bool is_open_ = false;            // it takes requests
   bool is_ending_ = false;
-  bool is_over_ = false;                     // nothing is answered any more
-  grpc::Status status_;                      // by which it is over
-  std::optional<Clock::time_point> silent_;  // since when the server has not answered, though it should
-  std::optional<Clock::time_point> opened_;  // the present stream, or the last one
-  int attempts_ = 0;                         // that have failed, one after the other
+  bool is_over_ = false;  // nothing is answered any more
+  grpc::Status status_;   // by which it is over
+  Retries retries_;
   std::thread thread_;
 };
 

@@ -5,20 +5,29 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/processes.h"
 #include "distributed/protocol.grpc.pb.h"
+#include "distributed/retries.h"
 
 namespace headrace::distributed {
 namespace {
 
 using Clock = std::chrono::system_clock;  // gRPC's
+using Milliseconds = Retries::Milliseconds;
 
-constexpr std::chrono::seconds kConnectTime{60};
-constexpr std::chrono::milliseconds kPause{50};  // between attempts to connect
+constexpr Milliseconds kJoinTime{60'000};   // that all may take to start, at least
+constexpr Milliseconds kLongestPause{500};  // a scheduler has little to do for each node
 constexpr std::chrono::seconds kLeaveTime{2};
+
+uint64_t new_token() {
+  std::random_device random;
+  return (uint64_t{random()} << 32) | random();
+}
 
 }  // namespace
 
@@ -26,19 +35,24 @@ std::string text_of(const Departed& departed) {
   return fmt::format("{} {} {}", role_name(departed.role), departed.rank, departed.is_lost ? "was lost" : "has ended");
 }
 
+// The streams to the scheduler, one after the other, are held by a thread.
 class Membership::Attending {
  public:
   Attending(const Job& job, const std::string& address, Observer observer)
-      : job_(job), observer_(std::move(observer)), stub_(Scheduler::NewStub(connected())) {
-    Node node;
-    node.set_role(job.role == Role::kServer ? SERVER : WORKER);
-    node.set_rank(job.role == Role::kWorker ? job.rank : -1);
-    node.set_address(address);
-    node.set_version(HEADRACE_VERSION);
-    node.set_workers(static_cast<uint32_t>(job.workers));
-    node.set_servers(static_cast<uint32_t>(job.servers));
-    stream_ = stub_->Attend(&context_, node);
-    listener_ = std::thread([this] { listen(); });
+      : job_(job),
+        scheduler_(address_of(job.host, job.port)),
+        observer_(std::move(observer)),
+        retries_(std::max(kJoinTime, Milliseconds(job.retry_ms)), kLongestPause) {
+    node_.set_role(job.role == Role::kServer ? SERVER : WORKER);
+    node_.set_rank(job.role == Role::kWorker ? job.rank : -1);
+    node_.set_address(address);
+    node_.set_version(HEADRACE_VERSION);
+    node_.set_workers(static_cast<uint32_t>(job.workers));
+    node_.set_servers(static_cast<uint32_t>(job.servers));
+    node_.set_token(new_token());
+    node_.set_process(own_process());
+    open_channel(job_, scheduler_);  // raises here what it would raise in the thread
+    thread_ = std::thread([this] { run(); });
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return cluster_ || is_over_; });
     if (cluster_) return;
@@ -49,13 +63,8 @@ class Membership::Attending {
   }
 
   ~Attending() {
-    if (!listener_.joinable()) return;
-    if (job_.role == Role::kWorker) {
-      grpc::ClientContext context;
-      context.set_deadline(std::chrono::system_clock::now() + kLeaveTime);
-      Empty empty;
-      stub_->Leave(&context, own_rank(), &empty);  // that it cannot be said is not worth an error
-    }
+    if (!thread_.joinable()) return;
+    if (job_.role == Role::kWorker) leave();
     close();
   }
 
@@ -65,59 +74,174 @@ class Membership::Attending {
   int lost_workers() const noexcept { return lost_workers_; }
 
   void barrier() {
-    grpc::ClientContext context;
-    Empty empty;
-    const grpc::Status status = stub_->Barrier(&context, own_rank(), &empty);
-    if (!status.ok()) raise_status(status, "kvstore barrier: not all workers can come");
+    std::lock_guard one_at_a_time(barrier_mutex_);
+    Arrival arrival;
+    arrival.set_token(node_.token());
+    arrival.set_number(++barriers_);
+    while (true) {
+      const std::shared_ptr<Stream> stream = present();
+      grpc::ClientContext context;
+      Empty empty;
+      const grpc::Status status = stream->stub().Barrier(&context, arrival, &empty);
+      if (status.ok()) return;
+      const bool is_final = status.error_code() == grpc::StatusCode::ABORTED;
+      if (is_final || Retries::is_refusal(status.error_code()))
+        raise_status(status, "kvstore barrier: not all workers can come");
+      stream->cancel();
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return is_over_ || stream_ != stream; });
+    }
   }
 
  private:
-  // The scheduler may begin later than its nodes. A channel that has failed once would wait for seconds before it tries
-  // again, so each attempt has its own.
-  std::shared_ptr<grpc::Channel> connected() const {
-    const std::string address = address_of(job_.host, job_.port);
-    const auto deadline = Clock::now() + kConnectTime;
+  // One stream, gRPC's side of it. A channel that has failed once would wait for seconds before it tries again, so each
+  // stream has its own.
+  class Stream final : public grpc::ClientReadReactor<Notice> {
+   public:
+    explicit Stream(Attending& attending)
+        : attending_(attending), stub_(Scheduler::NewStub(open_channel(attending.job_, attending.scheduler_))) {}
+
+    Scheduler::Stub& stub() noexcept { return *stub_; }
+
+    void begin(Node node) {
+      node_ = std::move(node);
+      stub_->async()->Attend(&context_, &node_, this);
+      StartRead(&notice_);
+      StartCall();
+    }
+    void cancel() { context_.TryCancel(); }
+
+    void OnReadDone(bool ok) override {
+      if (!ok) return;
+      attending_.hear(notice_);
+      StartRead(&notice_);
+    }
+    void OnDone(const grpc::Status& status) override {
+      std::lock_guard guard(attending_.mutex_);
+      status_ = status;
+      is_done_ = true;
+      attending_.changed_.notify_all();
+    }
+
+    // Guarded by the mutex of the other.
+    bool is_done() const noexcept { return is_done_; }
+    const grpc::Status& status() const noexcept { return status_; }
+
+   private:
+    Attending& attending_;
+    const std::unique_ptr<Scheduler::Stub> stub_;
+    grpc::ClientContext context_;
+    Node node_;
+    Notice notice_;
+    grpc::Status status_;
+    bool is_done_ = false;
+  };
+
+  void run() {
     while (true) {
-      std::shared_ptr<grpc::Channel> channel = open_channel(job_, address);
-      if (connects(*channel, deadline)) return channel;
-      check(Clock::now() < deadline, ErrorKind::kRuntime,
-            "distributed: the scheduler at {} does not answer within {} seconds; check that it runs, that "
-            "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT name it, and that all nodes have certificates of one job",
-            address, kConnectTime.count());
-      std::this_thread::sleep_for(kPause);
+      const grpc::Status status = converse();
+      std::unique_lock lock(mutex_);
+      if (is_closing_ || is_over_) return;
+      retries_.broke();
+      if (const std::string why = hopeless(status); !why.empty()) {
+        lock.unlock();
+        return end(why);
+      }
+      changed_.wait_for(lock, retries_.next_pause(), [&] { return is_closing_ || is_over_; });
     }
   }
 
-  static bool connects(grpc::Channel& channel, Clock::time_point deadline) {
-    grpc_connectivity_state state = channel.GetState(true);
-    while (state != GRPC_CHANNEL_READY) {
-      if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || !channel.WaitForStateChange(state, deadline)) return false;
-      state = channel.GetState(true);
-    }
-    return true;
+  // One stream, from its begin to its end.
+  grpc::Status converse() {
+    const auto stream = std::make_shared<Stream>(*this);
+    std::unique_lock lock(mutex_);
+    if (is_closing_ || is_over_) return grpc::Status::OK;
+    stream_ = stream;
+    retries_.begins();
+    Node node = node_;
+    lock.unlock();
+    stream->begin(std::move(node));
+    lock.lock();
+    const auto must_end = [&] { return is_closing_ || is_over_ || stream->is_done(); };
+    if (changed_.wait_for(lock, retries_.greeting_time(), [&] { return is_welcome_ || must_end(); }))
+      changed_.wait(lock, must_end);
+    lock.unlock();
+    stream->cancel();
+    lock.lock();
+    changed_.wait(lock, [&] { return stream->is_done(); });
+    stream_.reset();
+    is_welcome_ = false;
+    changed_.notify_all();
+    return stream->status();
   }
 
-  Rank own_rank() const {
-    Rank rank;
-    rank.set_number(cluster_->rank());
-    return rank;
+  // Why no other stream is tried when one has ended so; empty: it is. mutex_ is locked.
+  std::string hopeless(const grpc::Status& status) const {
+    if (Retries::is_refusal(status.error_code()))
+      return fmt::format("the scheduler at {} refuses: {}", scheduler_, status.error_message());
+    if (has_ended(scheduler_process_))
+      return fmt::format("the scheduler was lost: its process at {} has ended", scheduler_);
+    if (retries_.time_left() > Milliseconds(0)) return {};
+    return fmt::format(
+        "the scheduler {}cannot be reached at {} for {} seconds ({}); check that it runs, that this machine reaches "
+        "DMLC_PS_ROOT_URI and DMLC_PS_ROOT_PORT, and that all nodes have certificates of one job, or give it longer by "
+        "HEADRACE_RETRY_SECONDS",
+        cluster_ ? "was lost: it " : "", scheduler_, retries_.seconds(),
+        status.ok() ? "it has closed the stream" : status.error_message());
+  }
+
+  // The stream by which the scheduler can be asked; waits until there is one.
+  std::shared_ptr<Stream> present() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_over_ || is_welcome_; });
+    check(!is_over_, ErrorKind::kRuntime, "kvstore barrier: {}", why_.empty() ? "the job is over" : why_);
+    return stream_;
+  }
+
+  // That it cannot be said is not worth an error.
+  void leave() {
+    const auto deadline = Clock::now() + kLeaveTime;
+    Leaving leaving;
+    leaving.set_token(node_.token());
+    while (Clock::now() < deadline) {
+      std::unique_lock lock(mutex_);
+      if (!changed_.wait_until(lock, deadline, [&] { return is_over_ || is_welcome_; }) || is_over_) return;
+      const std::shared_ptr<Stream> stream = stream_;
+      lock.unlock();
+      grpc::ClientContext context;
+      context.set_deadline(deadline);
+      Empty empty;
+      if (stream->stub().Leave(&context, leaving, &empty).ok()) return;
+      lock.lock();
+      changed_.wait_until(lock, deadline, [&] { return is_over_ || stream_ != stream; });
+    }
   }
 
   void close() {
-    is_closing_ = true;
-    context_.TryCancel();
-    listener_.join();
+    {
+      std::lock_guard guard(mutex_);
+      is_closing_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
   }
 
-  void listen() {
-    Notice notice;
-    while (stream_->Read(&notice)) hear(notice);
-    const grpc::Status status = stream_->Finish();
-    if (is_closing_) return;
-    end(status.ok() ? "the scheduler has ended" : "the scheduler was lost");
+  void welcome(const Welcome& welcome) {
+    std::lock_guard guard(mutex_);
+    scheduler_process_ = welcome.process();
+    is_welcome_ = true;
+    if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), kLongestPause);
+    retries_.opened();
+    retries_.answered();
+    changed_.notify_all();
   }
 
   void hear(const Notice& notice) {
+    if (notice.has_welcome()) return welcome(notice.welcome());
+    {
+      std::lock_guard guard(mutex_);
+      node_.set_heard(node_.heard() + 1);
+    }
     switch (notice.what_case()) {
       case Notice::kCluster: {
         std::lock_guard guard(mutex_);
@@ -138,6 +262,7 @@ class Membership::Attending {
         return end(notice.refusal());
       case Notice::kFinished:
         return end({});
+      case Notice::kWelcome:
       case Notice::WHAT_NOT_SET:
         return;
     }
@@ -145,31 +270,37 @@ class Membership::Attending {
 
   // The first reason counts.
   void end(const std::string& why) {
-    bool has_joined = false;
+    bool has_begun = false;
     {
       std::lock_guard guard(mutex_);
       if (std::exchange(is_over_, true)) return;
       why_ = why;
-      has_joined = cluster_.has_value();
+      has_begun = cluster_.has_value();
       changed_.notify_all();
     }
-    if (has_joined) observer_.ended(why);
+    if (has_begun) observer_.ended(why);
   }
 
   const Job job_;
+  const std::string scheduler_;  // where it is
   const Observer observer_;
-  const std::unique_ptr<Scheduler::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReader<Notice>> stream_;
-  std::thread listener_;
+  std::mutex barrier_mutex_;  // of a barrier, from its begin to its end
+  uint64_t barriers_ = 0;     // guarded by barrier_mutex_
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Cluster> cluster_;  // written once
-  std::vector<std::string> servers_;
+  Node node_;                       // as it comes next; these: guarded by mutex_
+  std::shared_ptr<Stream> stream_;  // the present one
+  bool is_welcome_ = false;         // it takes requests
+  bool has_joined_ = false;         // the node was welcome once
+  std::string scheduler_process_;
+  Retries retries_;
+  std::optional<Cluster> cluster_;    // written once
+  std::vector<std::string> servers_;  // with it
   bool is_over_ = false;
   std::string why_;
-  std::atomic<bool> is_closing_{false};
+  bool is_closing_ = false;
   std::atomic<int> lost_workers_{0};
+  std::thread thread_;
 };
 
 Membership::Membership(const Job& job, const std::string& address, Observer observer)

@@ -1,4 +1,5 @@
-// A node's part in its job: it knows its rank, the servers and who has left, and meets other workers.
+// A node's part in its job: it knows its rank, the servers and who has left, and meets other workers. When the
+// connection to the scheduler breaks it makes another one.
 #pragma once
 
 #include <functional>
@@ -27,7 +28,7 @@ struct Observer {
 class Membership {
  public:
   // Joins and waits until all nodes have. `address`: of a server. Raises RuntimeError, naming the address, when the
-  // scheduler does not answer within a minute, or with its reason when it refuses.
+  // scheduler cannot be reached for as long as the job says, a minute at least, or with its reason when it refuses.
   Membership(const Job& job, const std::string& address, Observer observer);
   // A worker says that it ends.
   ~Membership();
@@ -37,7 +38,8 @@ class Membership {
   int rank() const noexcept;
   uint64_t incarnation() const noexcept;                     // above those of all that had the rank before
   const std::vector<std::string>& servers() const noexcept;  // their addresses
-  // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before.
+  // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
+  // scheduler, when that was lost.
   void barrier();
   // Workers that have been lost.
   int lost_workers() const noexcept;

@@ -52,6 +52,7 @@ class RemoteStore final : public kvstore::KVStore {
   bool has_servers() const noexcept override { return true; }
   void send_command(int head, std::string_view body) override;
   void send_settings(std::string_view body) override;
+  void set_worker_state(std::string_view state) override { state_ = state; }
   void keep_whole() override;
   std::vector<std::string> ask_servers(int head, std::span<const std::string> bodies) override;
   size_t servers() const noexcept override { return session_.servers(); }
@@ -77,7 +78,7 @@ class RemoteStore final : public kvstore::KVStore {
   void exchange_inits(std::span<const kvstore::Item> items, bool replaces);
   // --- remote_transfers.cc: arrays on their way ---
   NDArray summed(const kvstore::Part& part) const;
-  Request push_request(const kvstore::Part& part, Remote& remote) const;
+  Request push_request(const kvstore::Part& part, Remote& remote);
   void push_dense(const kvstore::Part& part, NDArray value, int priority);
   void push_rows(const kvstore::Part& part);
   void receive(std::span<const kvstore::Part> parts, int priority);
@@ -93,6 +94,7 @@ class RemoteStore final : public kvstore::KVStore {
   std::map<kvstore::Key, Remote> remotes_;
   std::optional<kvstore::TwoBitCompression> compression_;
   uint64_t settings_ = 0;  // how many were sent
+  std::string state_;      // goes with the next push
   bool keeps_whole_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/check.h"
 #include "distributed/messages.h"
@@ -55,12 +56,13 @@ NDArray RemoteStore::summed(const Part& part) const {
   return packed(sum);
 }
 
-Request RemoteStore::push_request(const Part& part, Remote& remote) const {
+Request RemoteStore::push_request(const Part& part, Remote& remote) {
   Request request;
   PushRequest& push = *request.mutable_push();
   set_place(part.key(), *push.mutable_place());
   push.set_round(remote.pushes);
   push.set_settings(settings_);
+  push.set_state(std::exchange(state_, {}));
   return request;
 }
 

@@ -1,6 +1,7 @@
 #include "distributed/served_store.h"
 
 #include "base/check.h"
+#include "distributed/history.h"
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
 #include "kvstore/buckets.h"
@@ -13,7 +14,12 @@ using kvstore::to_string;
 
 namespace {
 
-constexpr int kSettings = -1;  // head of the command with the optimizer's settings
+// Heads of commands that are the store's own.
+constexpr int kSettings = -1;      // of the optimizer
+constexpr int kWorkerStates = -6;  // answered by those that belong to what is stored
+constexpr int kRestore = -7;       // of worker 0: the workers' states; other workers' pushes wait
+constexpr int kRestored = -8;      // they wait no more
+constexpr int kAskRestored = -9;   // answered by the states, when they have come
 
 // Sums of half floats are taken in float32, as those of one machine are.
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
@@ -155,7 +161,7 @@ void ServedStore::push(const PushRequest& request, const Elements& elements, con
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
   try {
-    take(key, entry, request, elements);
+    take(key, entry, request, elements, asker.incarnation());
   } catch (const std::exception& error) {  // what waits for it will not come
     spoil(key, entry, error.what());
     throw;
@@ -171,13 +177,16 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   answer_pulls(key, entry);
 }
 
-void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements) {
+void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
+                       uint64_t incarnation) {
   const size_t rank = request.place().rank();
   check(!asynchronous_ || store_->updater(), ErrorKind::kRuntime,
         "kvstore push: an asynchronous store has no rounds, so its servers must update: call set_optimizer before the "
         "first push");
-  Pushed pushed{pushed_value(request, elements, entry), request.settings()};
+  Pushed pushed{pushed_value(request, elements, entry), request.settings(), request.state(),
+                history::id_of(request, incarnation)};
   if (asynchronous_) {
+    if (!pushed.state.empty()) states_[rank] = pushed.state;
     std::vector<Pushed> alone;
     alone.push_back(std::move(pushed));
     apply(key, entry, std::move(alone));
@@ -191,7 +200,11 @@ void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest&
 
 void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {
   if (!entry.is_ready) return;
-  while (std::optional<std::vector<Pushed>> all = entry.rounds.close_next()) apply(key, entry, std::move(*all));
+  while (std::optional<std::vector<Pushed>> all = entry.rounds.close_next()) {
+    for (size_t rank = 0; rank < workers_; ++rank)
+      if (!(*all)[rank].state.empty()) states_[rank] = std::move((*all)[rank].state);
+    apply(key, entry, std::move(*all));
+  }
   answer_pulls(key, entry);
 }
 
@@ -205,6 +218,7 @@ void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushe
     const bool is_dense = values[0].storage_kind() == StorageKind::kDense;
     if (is_dense && values.size() > 1 && is_half(values[0].dtype())) values = widened_sum(values, values[0].dtype());
     store_->push(key, std::move(values));
+    for (const Pushed& one : pushed) history::write("applied", one.id);
   } catch (const std::exception& error) {
     entry.error = error.what();
   }
@@ -304,7 +318,7 @@ void ServedStore::give_rows(const kvstore::Key& key, const Entry& entry, const P
 // --- commands --------------------------------------------------------------------------------------------------------
 
 void ServedStore::command(const CommandRequest& request, const Asker& asker) {
-  if (request.repeats()) return asker.answer(program_.command(number_, *store_, request.head(), request.body()));
+  if (request.repeats()) return ask(request, asker);
   if (request.settings() > 0) {
     if (asynchronous_)
       program_.command(number_, *store_, kSettings, request.body());
@@ -323,6 +337,40 @@ void ServedStore::command(const CommandRequest& request, const Asker& asker) {
     }
   }
   asker.answer(grpc::Status::OK);
+}
+
+// Carried out each time.
+void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
+  switch (request.head()) {
+    case kWorkerStates:
+      return asker.answer(worker_states());
+    case kRestore:
+      restored_ = request.body();
+      is_restoring_ = true;
+      for (const Asker& waiting : std::exchange(restored_asked_, {})) waiting.answer(*restored_);
+      return asker.answer(grpc::Status::OK);
+    case kRestored:
+      is_restoring_ = false;
+      return asker.answer(grpc::Status::OK);
+    case kAskRestored:
+      return ask_restored(asker);
+    default:
+      asker.answer(program_.command(number_, *store_, request.head(), request.body()));
+  }
+}
+
+void ServedStore::ask_restored(const Asker& asker) {
+  if (restored_) return asker.answer(*restored_);
+  if (departed_.contains(0))
+    return asker.answer({grpc::StatusCode::ABORTED, fmt::format("{} before it made the store", departed_.at(0))});
+  restored_asked_.push_back(asker);
+}
+
+// As {"rank": state}; workers give them in JSON.
+std::string ServedStore::worker_states() const {
+  std::vector<std::string> all;
+  for (const auto& [rank, state] : states_) all.push_back(fmt::format("\"{}\": {}", rank, state));
+  return fmt::format("{{{}}}", fmt::join(all, ", "));
 }
 
 // --- nodes that are gone ---------------------------------------------------------------------------------------------
@@ -356,6 +404,10 @@ void ServedStore::answer_hopeless(const kvstore::Key& key, Entry& entry) {
 
 void ServedStore::depart(const Departed& worker) {
   departed_[static_cast<size_t>(worker.rank)] = text_of(worker);
+  if (worker.rank == 0) {
+    is_restoring_ = false;
+    for (const Asker& waiting : std::exchange(restored_asked_, {})) ask_restored(waiting);
+  }
   for (auto& [key, entry] : entries_) {
     answer_hopeless(key, entry);
     answer_pulls(key, entry);  // who was ahead of it only
@@ -364,6 +416,7 @@ void ServedStore::depart(const Departed& worker) {
 
 void ServedStore::give_up(const std::string& why) {
   const grpc::Status status(grpc::StatusCode::ABORTED, why);
+  for (const Asker& waiting : std::exchange(restored_asked_, {})) waiting.answer(status);
   for (auto& [key, entry] : entries_) {
     for (const Asker& waiting : entry.inits) waiting.answer(status);
     for (const Pull& pull : entry.pulls) pull.asker.answer(status);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class ServedStore {
   void pull(PullRequest request, const Asker& asker);
   void command(const CommandRequest& request, const Asker& asker);
 
+  // Whether pushes of workers other than 0 have to wait for what worker 0 brings back.
+  bool is_restoring() const noexcept { return is_restoring_; }
+
   // A worker is not there any more: who waits for what it has not done is told.
   void depart(const Departed& worker);
   // Answers all who wait.
@@ -44,6 +48,8 @@ class ServedStore {
   struct Pushed {
     NDArray value;
     uint64_t settings;
+    std::string state;  // of the worker
+    std::string id;     // for the history
     Holdings::Hold held = {};
   };
   struct Pull {
@@ -82,10 +88,14 @@ class ServedStore {
   Entry& find_or_make(const kvstore::Key& key, const Array& inited);
   NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
-  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements);
+  void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
+            uint64_t incarnation);
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);
+  void ask(const CommandRequest& request, const Asker& asker);
+  void ask_restored(const Asker& asker);
+  std::string worker_states() const;
   bool is_ahead(const Entry& entry, const PullRequest& request) const;
   bool is_due(const Entry& entry, const PullRequest& request) const;
   void answer_pulls(const kvstore::Key& key, Entry& entry);
@@ -109,6 +119,10 @@ class ServedStore {
   uint64_t used_settings_ = 0;
   std::map<int, std::string> commands_;     // by head: what was carried out last
   std::map<size_t, std::string> departed_;  // by rank: how
+  std::map<size_t, std::string> states_;    // of workers, by rank, with what is stored
+  std::optional<std::string> restored_;     // of workers, as worker 0 has brought them back
+  std::vector<Asker> restored_asked_;       // by whom, before that
+  bool is_restoring_ = false;
 };
 
 }  // namespace headrace::distributed

@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "base/check.h"
 #include "distributed/channel.h"
 #include "distributed/exchange.h"
+#include "distributed/history.h"
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/served_store.h"
@@ -128,16 +130,29 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   }
 
   void serve(Asked& asked) {
-    if (is_frozen_ && asked.client->rank() != 0) return held_.push_back(std::move(asked));
+    if (must_wait(asked)) {
+      waiting_.insert(asked.client->rank());
+      return held_.push_back(std::move(asked));
+    }
     try {
       if (!asked.is_admitted()) return;
-      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, "the server has ended"});
+      if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, end_text()});
       serve_what(asked);
     } catch (const Error& error) {
       asked.asker.answer(status_of(error));
     } catch (const std::exception& error) {
       asked.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
     }
+  }
+
+  // Requests of one worker stay in their order.
+  bool must_wait(const Asked& asked) const {
+    const uint32_t rank = asked.client->rank();
+    if (rank == 0) return false;
+    if (is_frozen_ || waiting_.contains(rank)) return true;
+    if (!asked.request.has_push()) return false;
+    const auto store = stores_.find(static_cast<int>(asked.request.push().place().store()));
+    return store != stores_.end() && store->second.is_restoring();
   }
 
   void serve_what(Asked& asked) {
@@ -155,7 +170,9 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
           thaw();
           return asked.asker.answer(grpc::Status::OK);
         }
-        return store_for(request.command().place()).command(request.command(), asked.asker);
+        store_for(request.command().place()).command(request.command(), asked.asker);
+        if (asked.client->rank() == 0 && !is_frozen_) serve_held();  // it may be what others wait for
+        return;
       case Request::WHAT_NOT_SET:
         fail(ErrorKind::kValue, "distributed: a request for nothing came");
     }
@@ -166,15 +183,20 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     check(rank == 0, ErrorKind::kValue, "kvstore save_checkpoint: worker 0 saves checkpoints, but worker {} asked",
           rank);
     is_frozen_ = true;
+    history::write("frozen");
     std::vector<std::string> entries;
     for (const auto& [worker, served] : clients_.served())
       entries.push_back(fmt::format("\"{}\": [{}, {}]", worker, served.incarnation, served.last));
     return fmt::format("{{{}}}", fmt::join(entries, ", "));
   }
 
-  // Serves what has waited.
   void thaw() {
     is_frozen_ = false;
+    serve_held();
+  }
+  // What needs not wait any more.
+  void serve_held() {
+    waiting_.clear();
     for (Asked& asked : std::exchange(held_, {})) serve(asked);
   }
 
@@ -196,13 +218,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     return found->second;
   }
 
+  std::string end_text() const { return why_.empty() ? "the server has ended" : "the server has ended: " + why_; }
+
   Later later() const {
     return [inbox = inbox_](std::function<void()> job) { inbox->put(std::move(job)); };
   }
 
   void answer_everybody() {
     thaw();
-    for (auto& [number, store] : stores_) store.give_up("the server has ended");
+    for (auto& [number, store] : stores_) store.give_up(end_text());
     for (const Inbox::Job& job : inbox_->close()) job();
     program_.run([&] { stores_.clear(); });  // with their updaters
   }
@@ -215,7 +239,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
   bool is_frozen_ = false;
-  std::deque<Asked> held_;  // while it is frozen: requests of workers other than 0
+  std::set<uint32_t> waiting_;  // workers some of whose requests are held
+  std::deque<Asked> held_;      // requests of workers other than 0, while it is frozen or something is brought back
   bool is_over_ = false;
   std::string why_;
 };

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/history.h"
 #include "engine/runtime.h"
 
 namespace headrace::distributed {
@@ -39,7 +40,11 @@ Session& Session::get(const std::string& type) {
   static pid_t owner = 0;
   if (!known) {
     runtime();
-    known = std::make_unique<Session>(job_of_worker(type));
+    const Job job = job_of_worker(type);
+    known = std::make_unique<Session>(job, [&job](const std::string& address) {
+      const auto route = job.routes.find(address);
+      return route == job.routes.end() ? address : route->second;
+    });
     owner = getpid();
     std::atexit([] {  // a forked process has none of the threads that would have to end
       if (getpid() == owner) session().reset();
@@ -119,7 +124,7 @@ std::shared_ptr<void> Session::announce() {
   return {this, [](Session* session) {
             std::lock_guard guard(session->mutex_);
             --session->announced_;
-            session->changed_.notify_all();
+            if (session->is_ending_) session->changed_.notify_all();
           }};
 }
 
@@ -133,11 +138,15 @@ void Session::check_size(const char* what, size_t server, const Request& request
 
 void Session::send(size_t server, Request request, Load load) {
   check_size("push", server, request, load);
-  links_[server]->ask(std::move(request), std::move(load),
-                      [this, server, announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
-                        if (!status.ok())
-                          fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
-                      });
+  std::string id = history::id_of(request.push(), membership_.incarnation());
+  links_[server]->ask(
+      std::move(request), std::move(load),
+      [this, server, id = std::move(id), announced = announce()](const grpc::Status& status, Reply&&, Elements&&) {
+        if (status.ok())
+          history::write("acknowledged", id);
+        else
+          fail_with(fmt::format("kvstore push: {}: {}", name_of(server), text_of(status)));
+      });
 }
 
 void Session::fail_with(const std::string& why) {
@@ -178,8 +187,10 @@ bool Session::exchange(const char* what, std::vector<Call>& calls) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return answers->missing == 0 || is_ending_; });
   --awaiting_;
-  changed_.notify_all();
-  if (is_ending_) return false;
+  if (is_ending_) {
+    changed_.notify_all();
+    return false;
+  }
   lock.unlock();
   for (size_t i = 0; i < calls.size(); ++i) {
     if (!answers->statuses[i].ok()) {

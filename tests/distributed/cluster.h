@@ -72,8 +72,10 @@ class ClusterTest : public testing::Test {
             .own_host = "127.0.0.1",
             .shares_memory = shares_memory_,
             .limits = limits_};
+    const int port = to_scheduler_(job.port);
     const auto as = [&](Role role, int rank = -1) {
       Job own = job;
+      if (role != Role::kScheduler) own.port = port;
       own.role = role;
       own.rank = rank;
       return own;
@@ -111,7 +113,8 @@ class ClusterTest : public testing::Test {
   Descent program_;
   bool shares_memory_ = true;
   Limits limits_;
-  Session::Route route_ = std::identity();  // of the workers to the servers
+  Session::Route route_ = std::identity();                       // of the workers to the servers
+  std::function<int(int port)> to_scheduler_ = std::identity();  // port at which nodes reach it
 };
 
 }  // namespace headrace::distributed

@@ -1,4 +1,5 @@
-// Proxy: passes bytes between workers and a server, and cuts connections in the middle of what they say.
+// Proxy: passes bytes between the nodes of a job and a server or the scheduler, and cuts connections in the middle of
+// what they say.
 #pragma once
 
 #include <arpa/inet.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -21,9 +23,10 @@ namespace headrace::distributed {
 
 class Proxy {
  public:
-  // Cuts `cuts` connections, each after it has passed some bytes, at most `most`, of requests or of answers; what comes
-  // later passes. The numbers depend on the seed alone.
-  Proxy(const std::string& server, uint32_t seed, int cuts, int most) : random_(seed), left_(cuts), most_(most) {
+  // Cuts `cuts` connections by itself, each after it has passed some bytes, at most `most`, of requests or of answers;
+  // what comes later passes. The numbers depend on the seed alone.
+  explicit Proxy(const std::string& server, uint32_t seed = 0, int cuts = 0, int most = 0)
+      : random_(seed), left_(cuts), most_(most) {
     const size_t colon = server.rfind(':');
     server_ = address_of(std::stoi(server.substr(colon + 1)));
     listening_ = socket(AF_INET, SOCK_STREAM, 0);
@@ -46,7 +49,16 @@ class Proxy {
   Proxy& operator=(const Proxy&) = delete;
 
   const std::string& address() const noexcept { return address_; }
-  // Connections that were cut.
+  // Cuts all connections now; others pass.
+  void cut() { ++cutting_; }
+  // Cuts all connections, which are closed then, and takes no others until it is told otherwise.
+  void refuse(bool is_so) {
+    is_refusing_ = is_so;
+    if (!is_so) return;
+    cut();
+    while (open_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  // Connections that were cut for the bytes that they had passed.
   int cuts() const noexcept { return cuts_; }
 
  private:
@@ -64,9 +76,12 @@ class Proxy {
       if (poll(&waiting, 1, 20) <= 0) continue;
       const int worker = accept(listening_, nullptr, nullptr);
       const int server = socket(AF_INET, SOCK_STREAM, 0);
-      if (connect(server, reinterpret_cast<const sockaddr*>(&server_), sizeof server_) != 0) {
+      const int cutting = cutting_;
+      ++open_;
+      if (is_refusing_ || connect(server, reinterpret_cast<const sockaddr*>(&server_), sizeof server_) != 0) {
         close(worker);
         close(server);
+        --open_;
         continue;
       }
       int budgets[2] = {-1, -1};  // bytes of requests and of answers that pass; below 0: all
@@ -74,13 +89,14 @@ class Proxy {
         --left_;
         budgets[random_() % 2] = std::uniform_int_distribution<int>(0, most_)(random_);
       }
-      passing_.emplace_back([this, worker, server, of_requests = budgets[0], of_answers = budgets[1]] {
-        pass(worker, server, of_requests, of_answers);
+      passing_.emplace_back([this, worker, server, cutting, of_requests = budgets[0], of_answers = budgets[1]] {
+        pass(worker, server, cutting, of_requests, of_answers);
+        --open_;
       });
     }
   }
 
-  void pass(int worker, int server, int of_requests, int of_answers) {
+  void pass(int worker, int server, int cutting, int of_requests, int of_answers) {
     const int ends[2] = {worker, server};
     int budgets[2] = {of_requests, of_answers};
     for (const int end : ends) {
@@ -88,7 +104,7 @@ class Proxy {
       setsockopt(end, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
     bool is_open = true;
-    while (is_open && !is_ending_) {
+    while (is_open && !is_ending_ && cutting == cutting_) {
       pollfd waiting[2] = {{worker, POLLIN, 0}, {server, POLLIN, 0}};
       if (poll(waiting, 2, 20) <= 0) continue;
       for (int from = 0; from < 2 && is_open; ++from)
@@ -126,7 +142,9 @@ class Proxy {
   int listening_ = -1;
   std::string address_;
   std::atomic<int> cuts_{0};
-  std::atomic<bool> is_ending_{false};
+  std::atomic<int> cutting_{0};  // how often all were cut
+  std::atomic<int> open_{0};
+  std::atomic<bool> is_ending_{false}, is_refusing_{false};
   std::thread accepting_;
   std::vector<std::thread> passing_;  // of the thread that accepts, until it ends
 };

@@ -108,6 +108,13 @@ class Trainer:
         self._stored = {}  # what the store holds: index of the parameter to its version
         self._has_store = False  # or has found that none is needed
         self._distributed = False
+        if isinstance(kvstore, KVStore):
+            kvstore._trainers.add(self)
+
+    def _begin(self):
+        """Has the weights of the store before the first step, if their shapes are known."""
+        if all(param._data is not None for param in self._params):
+            self._prepare()
 
     def _check_contexts(self):
         contexts = None

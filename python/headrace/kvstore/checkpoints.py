@@ -22,7 +22,7 @@ from ..base import MXNetError
 
 __all__ = ["Clock", "newest_checkpoint", "write_checkpoint"]
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT = 2  # checkpoints; older ones are removed
 _MANIFEST = "manifest.json"
 _NAME = re.compile(r"checkpoint-(\d{8})")

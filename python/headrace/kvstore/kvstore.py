@@ -9,6 +9,7 @@ from ..base import ArrayTypeError, ArrayValueError, MXNetError
 from ..ndarray import NDArray
 from ..util import is_np_array
 from .abstract import KVStoreBase
+from .progress import epochs
 
 __all__ = ["KVStore"]
 
@@ -88,6 +89,7 @@ class KVStore(KVStoreBase):
 
     def __init__(self, store):
         self._store = store
+        self._trainers = weakref.WeakSet()  # that were given it
 
     def init(self, key, value):
         """Stores a copy of `value` of rank 0, one array per key. MXNetError: the key is there already."""
@@ -296,6 +298,38 @@ class KVStore(KVStoreBase):
     def num_workers(self):
         """How many processes share the store."""
         return self._store.num_workers
+
+    def epochs(self, batches, count, seed=0):
+        """Goes through the data of this worker `count` times: gives (number of the epoch, its batches).
+
+        A job that is started again from a checkpoint goes on with the batch after the last one whose step is
+        in it, with the same random numbers as if it had never ended: before each epoch the generators of the
+        process (of arrays, NumPy's and Python's) are seeded from `seed` and its number, on all workers alike,
+        before each batch also from the number of the batch and the rank. With another number of workers than
+        before, all begin with the epoch that was not complete. Trainers that were given this store have the
+        weights of the checkpoint then, unless shapes of theirs are not known yet. Other stores save no
+        checkpoints, and begin at the beginning.
+
+        `batches` can be gone through anew, such as a DataLoader or a DataIter, which is reset before each
+        epoch. Its order may depend on the random numbers, and on the orders of the epochs before, but not on
+        how far it was read then. What the worker processes of a DataLoader draw is theirs.
+
+        Examples
+        --------
+        >>> from headrace import gluon, kv, np
+        >>> loader = gluon.data.DataLoader(np.arange(4), batch_size=2)
+        >>> for epoch, batches in kv.create("local").epochs(loader, 2):
+        ...     print(epoch, [batch.tolist() for batch in batches])
+        0 [[0, 1], [2, 3]]
+        1 [[0, 1], [2, 3]]
+        """
+        return epochs(self, batches, count, seed)
+
+    def keep_state(self, function):
+        """Nothing: checkpoints are those of stores on servers."""
+
+    def restored_states(self):
+        """None: checkpoints are those of stores on servers."""
 
     def barrier(self):
         """Waits until all workers have come here."""

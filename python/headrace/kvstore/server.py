@@ -6,8 +6,9 @@ import sys
 
 from .. import _core
 from ..base import MXNetError
+from .commands import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
 from .kvstore import KVStore
-from .remote import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS, use_settings
+from .remote import use_settings
 from .states import set_states
 
 __all__ = ["KVStoreServer", "serve", "serve_if_asked"]

@@ -14,13 +14,13 @@ from headrace.kvstore import checkpoints
 from headrace.kvstore.checkpoints import Clock, newest_checkpoint, write_checkpoint
 from headrace.launch import main
 
-PROGRAM = pathlib.Path(__file__).parent / "programs" / "checkpoints.py"
+PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SECONDS = 120  # that a job may take on a busy machine
 
 
-def launch(*arguments, options=(), workers=2, servers=2):
+def launch(*arguments, options=(), workers=2, servers=2, program="checkpoints"):
     command = [sys.executable, "-m", "headrace.launch", "-n", str(workers), "-s", str(servers), *options]
-    command += [sys.executable, str(PROGRAM), *map(str, arguments)]
+    command += [sys.executable, str(PROGRAMS / f"{program}.py"), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
 
 
@@ -81,7 +81,7 @@ class TestFolders:
         with monkeypatch.context() as patched:
             patched.setattr(checkpoints, "_FORMAT", 9)
             written(tmp_path, "two")
-        with pytest.warns(UserWarning, match="it has format 9, this version of Headrace reads 1"):
+        with pytest.warns(UserWarning, match="it has format 9, this version of Headrace reads 2"):
             assert newest_text(tmp_path) == "one"
 
     def test_a_failure_leaves_what_was_there(self, tmp_path):
@@ -166,3 +166,38 @@ def test_who_may_save_is_told(tmp_path):
     assert job.returncode == 0, job.stdout + job.stderr
     with pytest.raises(SystemExit):
         main(["--mpi", "--checkpoint", str(tmp_path), "true"])
+
+
+@pytest.mark.parametrize(("kind", "step"), [("loader", 9), ("loader", 12), ("iterator", 15)])
+def test_workers_go_on_where_they_were(tmp_path, kind, step):
+    """To the bit, with batches in random order and dropout; step 12 is the last of an epoch."""
+    ends = []
+    for name, killed_at, restart in (("whole", -1, "0"), ("killed", step, "1")):
+        folder = tmp_path / name
+        folder.mkdir()
+        options = ["--restart", restart, "--checkpoint", str(folder / "in"), "--checkpoint-interval", "0"]
+        job = launch(folder, kind, 4, killed_at, options=options, program="epochs")
+        assert job.returncode == 0, job.stdout + job.stderr
+        ends.append([numpy.load(folder / f"{rank}.npy") for rank in range(2)])
+    assert "starting the job again" in job.stderr and "going on from the checkpoint" in job.stdout
+    assert job.stdout.count("[worker 0] in epoch 0") == 1, job.stdout
+    for whole, killed in zip(*ends):
+        numpy.testing.assert_array_equal(killed, whole)
+
+
+def test_another_number_of_workers_begins_with_the_epoch_that_was_not_complete(tmp_path):
+    options = ["--checkpoint", str(tmp_path / "in"), "--checkpoint-interval", "0"]
+    job = launch(tmp_path, "loader", 4, 9, options=options, program="epochs")
+    assert job.returncode != 0, job.stdout
+    job = launch(tmp_path, "loader", 3, options=options, workers=3, program="epochs")
+    assert job.returncode == 0, job.stdout + job.stderr
+    for rank in range(3):
+        begun = [line for line in job.stdout.splitlines() if line.startswith(f"[worker {rank}] in epoch")]
+        assert begun == [f"[worker {rank}] in epoch 1", f"[worker {rank}] in epoch 2"]
+
+
+def test_no_asynchronous_push_counts_before_the_states_are_back(tmp_path):
+    for what in ("save", "resume", "resume"):
+        job = launch(what, options=["--checkpoint", str(tmp_path / "in")], program="momentum")
+        assert job.returncode == 0, job.stdout + job.stderr
+        assert job.stdout.count("as it should be") == 2

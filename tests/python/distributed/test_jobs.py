@@ -146,6 +146,41 @@ def test_a_job_ends_as_a_whole(ends):
         time.sleep(0.05)
 
 
+def start_by_roles(command, **options):
+    """A scheduler, a server and two workers that no launcher knows of."""
+    environment = {
+        **os.environ,
+        "DMLC_PS_ROOT_URI": "127.0.0.1",
+        "DMLC_PS_ROOT_PORT": str(free_port()),
+        "DMLC_NUM_WORKER": "2",
+        "DMLC_NUM_SERVER": "1",
+    }
+    return [
+        subprocess.Popen(command, env={**environment, "DMLC_ROLE": role}, text=True, **options)
+        for role in ("scheduler", "server", "worker", "worker")
+    ]
+
+
+@pytest.mark.parametrize("waits", ["s.barrier()", "s.push(0, out); s.pull(0, out=out); out.wait_to_read()"])
+def test_all_end_when_the_scheduler_is_killed(waits):
+    """Whatever they wait for, and though nobody ends them."""
+    code = "import mxnet as mx; s = mx.kv.create('dist_sync'); out = mx.nd.zeros((2,)); s.init(0, out)\n"
+    code += f"print('begun', flush=True)\nwhile True: {waits}"
+    command = [sys.executable, "-m", "headrace.mxnet", "-c", code]
+    processes = start_by_roles(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        for worker in processes[2:]:
+            assert worker.stdout.readline() == "begun\n"
+        processes[0].kill()
+        _, *errors = [one.communicate(timeout=SECONDS)[1] for one in processes]
+    finally:
+        for one in processes:
+            one.kill()
+    assert all(one.returncode == 1 for one in processes[1:])
+    for text in errors:
+        assert "the scheduler was lost: its process at 127.0.0.1:" in text, text
+
+
 def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
     """As MXNet's launcher does it: every process runs the program, and DMLC_ROLE says what it is."""
     program = tmp_path / "program.py"
@@ -158,18 +193,8 @@ def test_a_program_of_mxnet_serves_at_its_import(tmp_path):
         "kv.pull('9', out=out)\n"
         "print(kv.rank, kv.num_workers, out.asnumpy().sum())\n"
     )
-    environment = {
-        **os.environ,
-        "DMLC_PS_ROOT_URI": "127.0.0.1",
-        "DMLC_PS_ROOT_PORT": str(free_port()),
-        "DMLC_NUM_WORKER": "2",
-        "DMLC_NUM_SERVER": "1",
-    }
     command = [sys.executable, "-m", "headrace.mxnet", str(program)]
-    processes = [
-        subprocess.Popen(command, env={**environment, "DMLC_ROLE": role}, stdout=subprocess.PIPE, text=True)
-        for role in ("scheduler", "server", "worker", "worker")
-    ]
+    processes = start_by_roles(command, stdout=subprocess.PIPE)
     outputs = [process.communicate(timeout=SECONDS)[0] for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0, 0]
     assert outputs[:2] == ["", ""]
@@ -285,6 +310,7 @@ class TestErrors:
             ({"DMLC_WORKER_ID": "4"}, "DMLC_WORKER_ID is a number from 0 to 0, got '4'"),
             ({"DMLC_NUM_SERVER": "0"}, "the job has no servers"),
             ({"DMLC_PS_ROOT_URI": "10.0.0.1"}, "without encryption"),
+            ({"HEADRACE_ROUTES": "here:1"}, "HEADRACE_ROUTES is a list HOST:PORT=HOST:PORT,"),
             ({"HEADRACE_CERTIFICATES": "/nowhere"}, "'/nowhere/ca.pem' cannot be read"),
         ],
     )

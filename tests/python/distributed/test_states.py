@@ -1,9 +1,13 @@
 """States of optimizers on several servers: joined, and cut for other numbers of servers."""
 
+import types
+
 import pytest
 
 from headrace import kv, nd, optimizer
+from headrace.kvstore.saving import SavingStore
 from headrace.kvstore.states import cut_states, joined_states, set_states
+from headrace.optimizer.state_io import load_states
 
 LAYOUTS = {
     0: ((2, 2), [(1, 0, 4)]),
@@ -66,3 +70,19 @@ def test_update_counts_come_with_the_states():
 def test_staleness_is_of_asynchronous_stores(name, staleness):
     with pytest.raises(ValueError, match="staleness"):
         kv.create(name, staleness=staleness)
+
+
+def test_update_counts_are_those_of_the_server_that_holds_the_key():
+    """Servers that were given the counts of all keys, when a job went on, know only their own later."""
+    answers = []
+    for own in range(2):
+        updater = optimizer.get_updater(optimizer.Adam())
+        updater.optimizer._index_update_count.update({0: 2, 1: 2})
+        for _ in range(own + 1):
+            updater(own, nd.ones((2,)), nd.ones((2,)))
+        answers.append(updater.get_states(dump_optimizer=True))
+    store = SavingStore.__new__(SavingStore)
+    store._inited = {}
+    store._store = types.SimpleNamespace(servers=2, ask_servers=lambda head, bodies: answers)
+    _, joined = load_states(store._states(with_optimizer=True))
+    assert joined._index_update_count == {0: 3, 1: 4}

@@ -1,0 +1,231 @@
+#include "distributed/gathering.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "distributed/processes.h"
+
+namespace headrace::distributed {
+namespace {
+
+constexpr std::chrono::minutes kGatheringTime{5};  // within which all nodes have to come
+constexpr std::chrono::seconds kPartingTime{5};    // within which servers end
+constexpr std::chrono::milliseconds kReviewTime{20};
+constexpr const char* kVersion = HEADRACE_VERSION;
+
+const char* name_of(NodeRole role) { return role == WORKER ? "worker" : "server"; }
+
+// The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
+std::chrono::milliseconds time_away(const Job& job) { return std::chrono::milliseconds(job.silence_ms / 2); }
+
+uint64_t microseconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+}
+
+}  // namespace
+
+size_t Gathering::count(const std::vector<Seat*>& seats) {
+  return seats.size() - static_cast<size_t>(std::ranges::count(seats, nullptr));
+}
+
+bool Gathering::is_complete() const { return count(workers_) == workers_.size() && count(servers_) == servers_.size(); }
+
+// --- nodes come ------------------------------------------------------------------------------------------------------
+
+void Gathering::enter(Listener& stream, const Node& node) {
+  std::lock_guard guard(mutex_);
+  streams_.insert(&stream);
+  changed_.notify_all();
+  if (const auto known = seats_.find(node.token()); known != seats_.end()) {
+    Seat& seat = known->second;
+    seat.node.set_heard(node.heard());
+    if (!refusal_.empty()) return refuse(stream, refusal_);
+    if (!seat.is_gone) return welcome(seat, stream);
+    return refuse(stream, fmt::format("{} {} was given up: the scheduler had heard nothing from it for {} seconds",
+                                      name_of(node.role()), seat.rank, time_away(job_).count() / 1e3));
+  }
+  if (const std::string reason = reason_against(node); !reason.empty()) return refuse(stream, reason);
+  if (!refusal_.empty()) return refuse(stream, refusal_);
+  seat(stream, node);
+}
+
+// Why a node that is new gets no seat.
+std::string Gathering::reason_against(const Node& node) {
+  const char* const name = name_of(node.role());
+  if (node.version() != kVersion)
+    return fmt::format("the {} is Headrace {}, the scheduler {}; use one version", name, node.version(), kVersion);
+  if (node.workers() != static_cast<uint32_t>(job_.workers) || node.servers() != static_cast<uint32_t>(job_.servers))
+    return fmt::format(
+        "the {} was told of {} workers and {} servers, the scheduler of {} and {}; DMLC_NUM_WORKER and "
+        "DMLC_NUM_SERVER are the same for all",
+        name, node.workers(), node.servers(), job_.workers, job_.servers);
+  if (node.heard() > 0)
+    return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);
+  if (has_begun_) return "all nodes of the job are there already; is this a second job on one port?";
+  const std::vector<Seat*>& seats = seats_of(node.role());
+  if (count(seats) == seats.size())
+    return fmt::format("there are {} {}s already; is this a second job on one port?", seats.size(), name);
+  if (node.rank() >= 0 && (static_cast<size_t>(node.rank()) >= seats.size() || seats[static_cast<size_t>(node.rank())]))
+    return fmt::format("rank {} of {} workers is asked for twice; DMLC_WORKER_ID differs between workers", node.rank(),
+                       seats.size());
+  return {};
+}
+
+void Gathering::seat(Listener& stream, const Node& node) {
+  std::vector<Seat*>& seats = seats_of(node.role());
+  const auto place = node.rank() >= 0 ? seats.begin() + node.rank() : std::ranges::find(seats, nullptr);
+  last_incarnation_ = std::max(last_incarnation_ + 1, microseconds());
+  Seat& seat = seats_[node.token()] = {
+      .node = node, .rank = static_cast<uint32_t>(place - seats.begin()), .incarnation = last_incarnation_};
+  *place = &seat;
+  welcome(seat, stream);
+  if (!is_complete()) return;
+  for (auto& [token, one] : seats_) tell(one, cluster_for(one));
+  has_begun_ = true;
+}
+
+// Takes the place of the stream before, and is told what that has not brought.
+void Gathering::welcome(Seat& seat, Listener& stream) {
+  if (Listener* const before = std::exchange(seat.stream, &stream)) before->finish();
+  Notice notice;
+  notice.mutable_welcome()->set_process(own_process());
+  stream.tell(std::move(notice));
+  for (size_t i = seat.node.heard(); i < seat.told.size(); ++i) stream.tell(seat.told[i]);
+  if (is_over_) stream.finish();
+}
+
+Notice Gathering::cluster_for(const Seat& seat) const {
+  Notice notice;
+  Cluster& cluster = *notice.mutable_cluster();
+  cluster.set_rank(seat.rank);
+  cluster.set_incarnation(seat.incarnation);
+  for (const Seat* server : servers_) cluster.add_servers(server->node.address());
+  return notice;
+}
+
+void Gathering::tell(Seat& seat, const Notice& notice) {
+  seat.told.push_back(notice);
+  if (seat.stream) seat.stream->tell(notice);
+}
+
+void Gathering::refuse(Listener& stream, const std::string& reason) {
+  Notice notice;
+  notice.set_refusal(reason);
+  stream.tell(std::move(notice));
+  stream.finish();
+}
+
+void Gathering::refuse_all(const std::string& reason) {
+  if (!refusal_.empty()) return;
+  refusal_ = reason;
+  for (Listener* stream : streams_) refuse(*stream, refusal_);
+  changed_.notify_all();
+}
+
+// --- and go ----------------------------------------------------------------------------------------------------------
+
+void Gathering::leave(Listener& stream) {
+  std::lock_guard guard(mutex_);
+  if (streams_.erase(&stream) == 0) return;
+  changed_.notify_all();
+  for (auto& [token, seat] : seats_) {
+    if (seat.stream != &stream) continue;
+    seat.stream = nullptr;
+    seat.away_since = Clock::now();
+    if (is_over_ || seat.is_leaving) give_up(seat);
+  }
+}
+
+void Gathering::expect_end(uint64_t token) {
+  std::lock_guard guard(mutex_);
+  if (const auto known = seats_.find(token); known != seats_.end()) known->second.is_leaving = true;
+}
+
+void Gathering::give_up(Seat& seat) {
+  seat.is_gone = true;
+  seats_of(seat.node.role())[seat.rank] = nullptr;
+  if (has_begun_) return tell_departure(seat);
+  refuse_all(fmt::format("{} {} was lost before all nodes had come", name_of(seat.node.role()), seat.rank));
+}
+
+void Gathering::tell_departure(const Seat& seat) {
+  Notice notice;
+  Departure& departure = *notice.mutable_departure();
+  departure.set_role(seat.node.role());
+  departure.set_rank(seat.rank);
+  departure.set_lost(!seat.is_leaving);
+  for (auto& [token, other] : seats_)
+    if (!other.is_gone) tell(other, notice);
+  if (seat.node.role() != WORKER) return;
+  ++departed_;
+  missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
+  answer_meeting({grpc::StatusCode::ABORTED, missing_});
+}
+
+bool Gathering::review_away() {
+  bool any = false;
+  for (auto& [token, seat] : seats_) {
+    if (seat.is_gone || seat.stream) continue;
+    if (Clock::now() - seat.away_since >= time_away(job_) || has_ended(seat.node.process()))
+      give_up(seat);
+    else
+      any = true;
+  }
+  return any;
+}
+
+// --- barriers --------------------------------------------------------------------------------------------------------
+
+void Gathering::meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor) {
+  std::lock_guard guard(mutex_);
+  const auto known = seats_.find(arrival.token());
+  if (known == seats_.end()) return reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "the worker is unknown"});
+  if (arrival.number() <= meetings_) return reactor->Finish(grpc::Status::OK);
+  if (departed_ > 0) return reactor->Finish({grpc::StatusCode::ABORTED, missing_});
+  if (auto* const before = std::exchange(known->second.meeting, reactor)) before->Finish(grpc::Status::CANCELLED);
+  if (!std::ranges::all_of(workers_, [](const Seat* one) { return one && one->meeting; })) return;
+  ++meetings_;
+  answer_meeting(grpc::Status::OK);
+}
+
+void Gathering::answer_meeting(const grpc::Status& status) {
+  for (auto& [token, seat] : seats_)
+    if (auto* const reactor = std::exchange(seat.meeting, nullptr)) reactor->Finish(status);
+}
+
+// --- the whole job ---------------------------------------------------------------------------------------------------
+
+bool Gathering::await(std::unique_lock<std::mutex>& lock, Clock::time_point deadline,
+                      const std::function<bool()>& is_so) {
+  while (!is_so()) {
+    if (Clock::now() >= deadline) return false;
+    const bool any = review_away();
+    if (is_so()) return true;
+    changed_.wait_until(lock, any ? std::min(deadline, Clock::now() + kReviewTime) : deadline);
+  }
+  return true;
+}
+
+void Gathering::await_end() {
+  std::unique_lock lock(mutex_);
+  if (!await(lock, Clock::now() + kGatheringTime, [&] { return has_begun_ || !refusal_.empty(); }))
+    refuse_all(fmt::format("after {} minutes {} of {} workers and {} of {} servers are there", kGatheringTime.count(),
+                           count(workers_), job_.workers, count(servers_), job_.servers));
+  if (has_begun_) await(lock, Clock::time_point::max(), [&] { return count(workers_) == 0; });
+  is_over_ = true;
+  Notice notice;
+  notice.mutable_finished();
+  for (auto& [token, seat] : seats_)
+    if (has_begun_ && !seat.is_gone) tell(seat, notice);
+  for (Listener* stream : streams_) stream->finish();
+  await(lock, Clock::now() + kPartingTime, [&] {
+    return streams_.empty() &&
+           (!has_begun_ || std::ranges::all_of(seats_, [](const auto& one) { return one.second.is_gone; }));
+  });
+  answer_meeting(grpc::Status::CANCELLED);
+  check(refusal_.empty(), ErrorKind::kRuntime, "distributed: the job cannot begin: {}", refusal_);
+}
+
+}  // namespace headrace::distributed

@@ -1,0 +1,193 @@
+"""What processes have written down: whether pushes were lost or came twice, and what they make."""
+
+import collections
+import json
+import pathlib
+import tempfile
+
+import numpy
+
+from headrace import kv, nd, optimizer
+from headrace.kvstore.states import set_states
+from headrace.optimizer.state_io import load_states
+
+from .worker import RATE, SIZES, gradient
+
+Push = collections.namedtuple("Push", "key rank incarnation round")
+
+
+class Life:
+    """One start of the job, and what its processes did."""
+
+    def __init__(self, folder, number):
+        self.number = number
+        self.starts = {
+            int(path.stem.split("-")[1]): json.loads(path.read_text())["start"]
+            for path in folder.glob(f"{number}-*.json")
+        }
+        self.begun_from = folder / f"begin-{number}"  # a copy of a checkpoint, if it exists
+        self.servers = [_lines(path) for path in sorted((folder / "histories").glob(f"{number}-server-*"))]
+        workers = (folder / "histories").glob(f"{number}-worker-*")
+        self.acknowledged = [push for path in workers for _, push in _lines(path)]
+
+    @property
+    def applied(self):
+        return [push for lines in self.servers for what, push in lines if what == "applied"]
+
+    def segments(self):
+        """[{server: pushes}]: what was applied up to the first checkpoint, to the next, and so on."""
+        split = []
+        for lines in self.servers:
+            parts = [[]]
+            for what, push in lines:
+                if what == "frozen":
+                    parts.append([])
+                else:
+                    parts[-1].append(push)
+            split.append(parts)
+        return split
+
+
+def _lines(path):
+    found = []
+    for line in path.read_text().splitlines():
+        what, *identity = line.split()
+        found.append((what, Push(*map(int, identity[1:])) if identity else None))
+    return found
+
+
+class Replay:
+    """One process that does what servers have done, one after the other."""
+
+    def __init__(self, settings, weights=None, states=None):
+        self._settings = settings
+        self._store = kv.create("local")
+        self._store.set_optimizer(optimizer.Adam(learning_rate=RATE))
+        for key, size in enumerate(SIZES):
+            self._store.init(key, nd.array(weights[key]) if weights else nd.zeros((size,)))
+        if states is not None:
+            set_states(self._store.updater, states)
+
+    def apply(self, pushes, starts):
+        """Those of one key that count together."""
+        values = [
+            gradient(self._settings, push.rank, push.key, starts[push.rank] + push.round) for push in pushes
+        ]
+        self._store.push(pushes[0].key, [nd.array(one) for one in values])
+
+    def weights(self):
+        outs = [nd.zeros((size,)) for size in SIZES]
+        for key, out in enumerate(outs):
+            self._store.pull(key, out=out)
+        return [out.asnumpy() for out in outs]
+
+    def states(self):
+        with tempfile.NamedTemporaryFile() as file:
+            self._store.save_optimizer_states(file.name, dump_optimizer=True)
+            return pathlib.Path(file.name).read_bytes()
+
+
+def check(folder, settings):
+    """AssertionError, saying which push and what is wrong with it. The last life has ended well."""
+    count = 1 + max(int(path.stem.split("-")[0]) for path in folder.glob("*-*.json"))
+    snapshots = []
+    for number in range(count):
+        life = Life(folder, number)
+        is_last = number == count - 1
+        check_order(life, settings)
+        check_sets(life, settings, is_last)
+        replay = _begin(life, settings, snapshots)
+        snapshots += _replay(replay, life, settings, is_last)
+    _check_end(folder, replay)
+    if settings["kind"] == "dist_sync":  # whatever has happened
+        _check_end(folder, _uninterrupted(settings))
+
+
+def check_order(life, settings):
+    """Each push of a worker is applied once, after those before it; rounds are whole."""
+    seen = collections.defaultdict(int)
+    rounds = collections.defaultdict(list)
+    for push in life.applied:
+        expected = seen[push.key, push.rank, push.incarnation]
+        assert push.round == expected, f"life {life.number}: {push} is applied when {expected} is due"
+        seen[push.key, push.rank, push.incarnation] += 1
+        rounds[push.key].append((push.round, push.rank))
+    assert len({(rank, incarnation) for _, rank, incarnation in seen}) <= settings["workers"]
+    if settings["kind"] == "dist_sync":
+        for key, found in rounds.items():
+            expected = [(one // settings["workers"], one % settings["workers"]) for one in range(len(found))]
+            assert found == expected, f"life {life.number}: key {key} is updated in the order {found}"
+
+
+def check_sets(life, settings, has_ended_well):
+    """What was acknowledged is applied; where all ended well, what was pushed is both."""
+    applied, acknowledged = collections.Counter(life.applied), collections.Counter(life.acknowledged)
+    for name, found in (("applied", applied), ("acknowledged", acknowledged)):
+        twice = [push for push, times in found.items() if times > 1]
+        assert not twice, f"life {life.number}: {name} twice: {twice}"
+    if settings["kind"] == "dist_async":
+        lost = acknowledged - applied
+        assert not lost, f"life {life.number}: acknowledged and not applied: {sorted(lost)}"
+    if has_ended_well:
+        expected = {
+            (key, rank, one)
+            for key in range(len(SIZES))
+            for rank, start in life.starts.items()
+            for one in range(settings["steps"] - start)
+        }
+        for name, found in (("applied", applied), ("acknowledged", acknowledged)):
+            pushes = {(push.key, push.rank, push.round) for push in found}
+            assert pushes == expected, f"{name}: {sorted(pushes ^ expected)} are missing or too many"
+
+
+def _begin(life, settings, snapshots):
+    """A replay of what a life began with: what servers held at a moment when a checkpoint was saved."""
+    if not life.begun_from.exists():
+        return Replay(settings)
+    saved = [one.asnumpy() for one in nd.load(str(life.begun_from / "weights.params"))]
+    for weights, states in reversed(snapshots):
+        if all(numpy.array_equal(ours, theirs, equal_nan=True) for ours, theirs in zip(weights, saved)):
+            return Replay(settings, weights, states)
+    raise AssertionError(f"life {life.number} goes on from what no replay has come through")
+
+
+def _replay(replay, life, settings, is_last):
+    """[(weights, states)] at the moments when checkpoints were saved."""
+    split = life.segments()
+    together = settings["workers"] if settings["kind"] == "dist_sync" else 1
+    whole = min(map(len, split), default=0)  # a server may have ended while others were asked to hold still
+    snapshots = []
+    for number in range(max(map(len, split), default=0) if is_last else whole):
+        for parts in split:
+            by_key = collections.defaultdict(list)
+            for push in parts[number]:
+                by_key[push.key].append(push)
+            for pushes in by_key.values():
+                for at in range(0, len(pushes), together):
+                    replay.apply(pushes[at : at + together], life.starts)
+        if number < whole - 1:
+            snapshots.append((replay.weights(), replay.states()))
+    return snapshots
+
+
+def _uninterrupted(settings):
+    replay = Replay(settings)
+    for step in range(settings["steps"]):
+        for key in range(len(SIZES)):
+            pushes = [Push(key, rank, 0, step) for rank in range(settings["workers"])]
+            replay.apply(pushes, [0] * settings["workers"])
+    return replay
+
+
+def _check_end(folder, replay):
+    with numpy.load(folder / "weights.npz") as saved:
+        for ours, theirs in zip(replay.weights(), (saved[name] for name in saved.files)):
+            numpy.testing.assert_array_equal(theirs, ours)
+    ours, our_counts = load_states(replay.states())
+    theirs, their_counts = load_states((folder / "end.states").read_bytes())
+    assert ours.keys() == theirs.keys(), (ours.keys(), theirs.keys())
+    for key, moments in ours.items():
+        for one, other in zip(moments, theirs[key]):
+            numpy.testing.assert_array_equal(other.asnumpy(), one.asnumpy())
+    ours, theirs = our_counts._index_update_count, their_counts._index_update_count
+    assert ours == theirs, f"update counts are {theirs}, and should be {ours}"

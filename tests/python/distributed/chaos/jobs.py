@@ -1,0 +1,211 @@
+"""Starts jobs, and does to their processes what a scenario says."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from . import histories
+from .proxies import processes_of
+
+WORKER = pathlib.Path(__file__).with_name("worker.py")
+SECONDS = 240  # that a job may take on a busy machine
+RESTARTS = 8
+
+
+@dataclasses.dataclass
+class Fault:
+    """What happens to a process when servers have applied so many pushes."""
+
+    what: str  # "kill", "stop", or "second job"
+    at: int
+    role: str = ""
+    number: int = 0  # of those of its role
+    seconds: float = 0.0  # that it is stopped
+
+
+@dataclasses.dataclass
+class Scenario:
+    """A job, and what happens to it; the seed decides what connections do."""
+
+    seed: int
+    kind: str = "dist_sync"
+    workers: int = 2
+    servers: int = 2
+    steps: int = 12
+    shares_memory: bool = True
+    link_faults: int = 0  # of each proxy between a worker and others
+    full_disk: tuple = ()  # steps in which no checkpoint can be written
+    nan: tuple = ()  # (rank, key, step) of a gradient
+    wrong_shapes: bool = False
+    faults: tuple = ()
+
+    def settings(self):
+        names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes")
+        lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
+        return {**{name: getattr(self, name) for name in names}, **lists}
+
+    @classmethod
+    def by_chance(cls, seed):
+        chances = random.Random(seed)
+        workers, servers, steps = chances.randint(1, 3), chances.randint(1, 2), chances.randint(8, 20)
+        pushes = 3 * workers * steps
+        faults = []
+        for _ in range(chances.randint(0, 3)):
+            role = chances.choice(["worker", "server", "scheduler"])
+            number = chances.randrange({"worker": workers, "server": servers, "scheduler": 1}[role])
+            what = chances.choice(["kill", "stop", "stop"])
+            faults.append(Fault(what, chances.randrange(pushes), role, number, chances.uniform(0.1, 2)))
+        return cls(
+            seed=seed,
+            kind=chances.choice(["dist_sync", "dist_async"]),
+            workers=workers,
+            servers=servers,
+            steps=steps,
+            shares_memory=chances.random() < 0.5,
+            link_faults=chances.choice([0, 3, 6]),
+            full_disk=tuple(step for step in range(steps) if chances.random() < 0.2),
+            nan=(0, 1, steps - 2) if chances.random() < 0.2 else (),
+            wrong_shapes=chances.random() < 0.3,
+            faults=tuple(sorted(faults, key=lambda one: one.at)),
+        )
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How a job has ended."""
+
+    status: int
+    output: str
+    lives: int
+    done: int  # faults
+    left: list  # processes that have outlived it
+    intruders: list  # (status, errors) of processes of a second job
+
+
+def run(scenario, folder):
+    """Runs a job in a folder of its own, and checks what it has done. AssertionError: something is wrong."""
+    outcome = _run(scenario, folder)
+    told = f"{scenario}\n{outcome.output}"
+    assert outcome.status == 0, told
+    assert not outcome.left, f"processes {outcome.left} were left behind: {told}"
+    try:
+        histories.check(folder, scenario.settings())
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{told}") from error
+    return outcome
+
+
+def _run(scenario, folder):
+    (folder / "histories").mkdir(parents=True)
+    port = _free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "headrace.launch",
+        "-n",
+        str(scenario.workers),
+        "-s",
+        str(scenario.servers),
+    ]
+    command += ["--port", str(port), "--restart", str(RESTARTS), "--plain"]
+    command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", "0"]
+    command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
+    variables = {"HEADRACE_HISTORY": str(folder / "histories")}
+    variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
+    with open(folder / "output", "w+") as output:
+        job = subprocess.Popen(command, env={**os.environ, **variables}, stdout=output, stderr=output)
+        try:
+            with_faults = _Faults(scenario, port, folder)
+            deadline = time.monotonic() + SECONDS
+            while job.poll() is None and time.monotonic() < deadline:
+                with_faults.do_those_due()
+                time.sleep(0.02)
+        finally:
+            job.terminate()
+            job.wait()
+        output.seek(0)
+        return Outcome(
+            status=job.returncode,
+            output=output.read(),
+            lives=len(list(folder.glob("*-0.json"))),
+            done=with_faults.done,
+            left=sorted(processes_of(port)),
+            intruders=with_faults.intruders(),
+        )
+
+
+class _Faults:
+    def __init__(self, scenario, port, folder):
+        self._left = list(scenario.faults)
+        self._variables = {"DMLC_NUM_WORKER": str(scenario.workers), "DMLC_NUM_SERVER": str(scenario.servers)}
+        self._port, self._folder = port, folder
+        self._stopped = []  # (when it goes on, process)
+        self._intruders = []
+        self.done = 0
+
+    def do_those_due(self):
+        for entry in [one for one in self._stopped if one[0] <= time.monotonic()]:
+            self._stopped.remove(entry)
+            _signal(entry[1], signal.SIGCONT)
+        while self._left and self._left[0].at <= self._applied():
+            fault = self._left[0]
+            if fault.what == "second job":
+                self._intruders += [self._intruder(role) for role in ("scheduler", "worker")]
+            elif not self._hit(fault):
+                return  # it is not there, as the job is being started again
+            self._left.pop(0)
+            self.done += 1
+
+    def intruders(self):
+        told = [one.communicate()[1] for one in self._intruders]
+        return [(one.returncode, errors) for one, errors in zip(self._intruders, told)]
+
+    def _applied(self):
+        files = (self._folder / "histories").glob("*-server-*")
+        return sum(path.read_text().count("applied ") for path in files)
+
+    def _hit(self, fault):
+        ranks = {}  # of the processes of the role, or their numbers
+        for number, variables in processes_of(self._port).items():
+            if variables.get("DMLC_ROLE") == fault.role:
+                ranks[int(variables.get("DMLC_WORKER_ID", number))] = number
+        if len(ranks) <= fault.number:
+            return False
+        process = ranks[sorted(ranks)[fault.number]]
+        if fault.what == "stop":
+            self._stopped.append((time.monotonic() + fault.seconds, process))
+        return _signal(process, {"kill": signal.SIGKILL, "stop": signal.SIGSTOP}[fault.what])
+
+    def _intruder(self, role):
+        code = "from headrace import kv; kv.create('dist_sync')"
+        command = ["-m", "headrace.kvstore"] if role == "scheduler" else ["-c", code]
+        variables = {**self._variables, "DMLC_ROLE": role, "DMLC_PS_ROOT_URI": "127.0.0.1"}
+        variables["DMLC_PS_ROOT_PORT"] = str(self._port)
+        return subprocess.Popen(
+            [sys.executable, *command],
+            env={**os.environ, **variables},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def _signal(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
