@@ -96,7 +96,11 @@ class Finder(importlib.abc.MetaPathFinder):
         home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
         module = _own_module(name) or _find_module(home)
         if module is None:
-            raise ModuleNotFoundError(_names.missing_text(fullname), name=fullname)
+            parent, _, child = fullname.rpartition(".")
+            text = f"{fullname} is no module: from {parent} import {child}"
+            if not hasattr(sys.modules.get(parent), child):
+                text = _names.missing_text(fullname)
+            raise ModuleNotFoundError(text, name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
 
 
@@ -141,9 +145,12 @@ def _own_module(name: str) -> types.ModuleType | None:
 def _find_module(name: str) -> types.ModuleType | None:
     """The module of that name, or the one its parent shows under that name (`nd` for `ndarray`), or None."""
     parent_name, _, child = name.rpartition(".")
-    parent = importlib.import_module(parent_name)
-    if hasattr(parent, "__path__") and importlib.util.find_spec(name) is not None:
-        return importlib.import_module(name)
+    parent = sys.modules.get(parent_name) or _find_module(parent_name)
+    if parent is None:
+        return None
+    own_name = f"{parent.__name__}.{child}"
+    if hasattr(parent, "__path__") and importlib.util.find_spec(own_name) is not None:
+        return importlib.import_module(own_name)
     value = getattr(parent, child, None)
     return value if isinstance(value, types.ModuleType) else None
 
