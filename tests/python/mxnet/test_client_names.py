@@ -166,3 +166,12 @@ def test_compute_capability_is_asked_of_gpus():
 
     with pytest.raises(ValueError, match="expected a gpu context"):
         mxnet.npx.get_cuda_compute_capability(mx.cpu())
+
+
+def test_names_that_a_star_brings():
+    names = {}
+    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *", names)
+    assert names["rnn"] is mx.gluon.rnn and names["model_zoo"] is mx.gluon.model_zoo
+    assert names["block"].Block is names["Block"] and names["trainer"].Trainer is names["Trainer"]
+    assert names["npt"] is np.testing and names["OrderedDict"] is not None
+    assert names["gzip"].__name__ == "gzip"
