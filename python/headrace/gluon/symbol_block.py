@@ -94,12 +94,9 @@ class SymbolBlock(HybridBlock):
             assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (
                 f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
             )
-            self._params.get(
-                name,
-                grad_req="null" if name in auxiliary else "write",
-                allow_deferred_init=True,
-                dtype=_declared(attributes.get(name, {})),
-            )
+            requests = {"grad_req": "null"} if name in auxiliary else {}  # others keep what `params` has
+            dtype = _declared(attributes.get(name, {}))
+            self._params.get(name, allow_deferred_init=True, dtype=dtype, **requests)
         parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
         # Files of structured names leave out what all names begin with.
         start = len(os.path.commonprefix(list(self._params.keys())))

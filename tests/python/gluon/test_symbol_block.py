@@ -150,6 +150,18 @@ def test_auxiliary_states_are_the_last_parameters():
     assert names == [*x.list_arguments()[1:], "norm_moving_mean", "norm_moving_var"]
 
 
+def test_parameters_that_are_given_keep_their_requests():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(2, in_units=3), gluon.nn.BatchNorm(scale=False, in_channels=2))
+    net.initialize()
+    assert net[1].gamma.grad_req == "null"
+    block = gluon.SymbolBlock(net(sym.var("x")), [sym.var("x")], params=net.collect_params())
+    assert block.collect_params()[net[1].gamma.name] is net[1].gamma
+    assert net[1].gamma.grad_req == "null" and net[0].weight.grad_req == "write"
+    x = nd.ones((2, 3))
+    assert (block(x) == net(x)).asnumpy().all()
+
+
 def test_inputs_must_be_variables():
     a = sym.var("a")
     with pytest.raises(ValueError, match="variable"):
