@@ -117,7 +117,8 @@ class SymbolBlock(HybridBlock):
         """Runs the graph on arrays, or puts symbols in place of the inputs."""
         flat, _ = flatten((x, *args), lambda one: is_array(one) or isinstance(one, sym.Symbol))
         if is_array(flat[0]):
-            return self._run_graph(*flat)
+            is_nested = any(isinstance(one, list) for one in self._graph.in_format)
+            return self._run_graph(x, *args) if is_nested else self._run_graph(*flat)
         replaced = self._graph.outputs(**dict(zip(self._input_names, flat)))
         if self._graph.out_format == 0:
             return replaced

@@ -144,6 +144,17 @@ def test_several_inputs_and_outputs():
     assert total.asscalar() == 5 and product.asscalar() == 6
 
 
+def test_nested_inputs():
+    a, b, c = sym.var("a"), sym.var("b"), sym.var("c")
+    block = gluon.SymbolBlock(a + b * c, [a, b, c])
+    arrays = [nd.array([value]) for value in (2.0, 3.0, 4.0)]
+    assert block(arrays[0], arrays[1:]).asscalar() == block(*arrays).asscalar() == 14
+    block._in_format = [0, [0, 0]]
+    assert block(arrays[0], arrays[1:]).asscalar() == 14
+    with pytest.raises(ValueError, match="argument structure"):
+        block(*arrays)
+
+
 def test_auxiliary_states_are_the_last_parameters():
     x = sym.FullyConnected(sym.BatchNorm(sym.var("data"), name="norm"), num_hidden=2, name="out")
     names = list(gluon.SymbolBlock(x, sym.var("data")).collect_params())
