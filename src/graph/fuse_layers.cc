@@ -124,26 +124,16 @@ class LayerFusion {
       texts["with_sum"] = "True";
     }
     if (chain.relu) texts["activation"] = "relu";
-    return node_of(is_convolution ? "_fused_convolution" : "_fused_dense", chain.nodes().back()->label->name,
-                   std::move(inputs), std::move(texts));
+    return named_node(is_convolution ? "_fused_convolution" : "_fused_dense", chain.nodes().back()->label->name,
+                      std::move(inputs), std::move(texts));
   }
 
   NodePtr affine_of(const Node& norm) const {
     const std::vector<NDArray>& all = inputs_.at(&norm);
     Symbol::Texts texts;
     for (const char* name : {"eps", "fix_gamma"}) texts.emplace(name, attr_to_text(attr_of(norm, name)));
-    return node_of("_batch_norm_affine", norm.label->name + "_affine", {all.begin() + 1, all.end()}, std::move(texts));
-  }
-
-  static NodePtr node_of(const char* op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts) {
-    NodePtr node(new Node);
-    node->op = &find_op(op);
-    node->inputs = std::move(inputs);
-    node->label = std::make_unique<NodeLabel>();
-    node->label->name = std::move(name);
-    node->label->attrs = std::move(texts);
-    node->attrs = parse_attrs(*node->op, node->label->attrs);
-    return node;
+    return named_node("_batch_norm_affine", norm.label->name + "_affine", {all.begin() + 1, all.end()},
+                      std::move(texts));
   }
 
   const OpDef &convolution_ = find_op("Convolution"), &dense_ = find_op("FullyConnected"),

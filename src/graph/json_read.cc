@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "graph/joined_layers.h"
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
@@ -146,6 +147,7 @@ class GraphReader {
       require(node->inputs.empty(), "variable {} has inputs", name);
       return node;
     }
+    if (is_joined_layer(op)) return opened_layer(*node, op);
     node->op = find_operator(op);
     require(node->op != nullptr, "node {} is of operator {}, which is not in the catalogue", name, op);
     finish(*node);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/labels.h"
 #include "graph/nodes.h"
 
 namespace headrace {
@@ -17,6 +18,17 @@ NodePtr with_inputs(const Node& node, std::vector<NDArray> inputs) {
   copy->label->attrs = node.label->attrs;
   copy->label->subgraphs = node.label->subgraphs;
   return copy;
+}
+
+NodePtr named_node(const char* op, std::string name, std::vector<NDArray> inputs, Symbol::Texts texts) {
+  NodePtr node(new Node);
+  node->op = &find_op(op);
+  node->inputs = std::move(inputs);
+  node->label = std::make_unique<NodeLabel>();
+  node->label->name = std::move(name);
+  node->label->attrs = std::move(texts);
+  node->attrs = parse_attrs(*node->op, node->label->attrs);
+  return node;
 }
 
 std::vector<NDArray> rewired(std::span<const NDArray> heads, Replacement replacement, const Node* renamed,

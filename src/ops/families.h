@@ -163,6 +163,7 @@ Operators graph_part_operators();
 Operators graph_sample_operators();
 Operators retain_operators();
 Operators row_scale_operators();
+Operators scatter_operators();
 Operators stored_count_operators();
 
 // spatial/
@@ -298,6 +299,7 @@ inline constexpr Family kFamilies[] = {
     graph_sample_operators,
     retain_operators,
     row_scale_operators,
+    scatter_operators,
     stored_count_operators,
     column_operators,
     correlation_operators,

@@ -76,6 +76,25 @@ def test_says_which_name_is_missing(statement, error, name):
         assert "Did you mean mxnet.nd.softmax or" in said
 
 
+def test_names_are_found_by_their_paths():
+    code = """
+import pydoc
+import mxnet as mx
+assert pydoc.locate("mxnet.nd.array") is mx.nd.array
+assert pydoc.locate("mxnet.ndarray.ndarray.NDArray") is mx.nd.NDArray
+assert pydoc.locate("mxnet.mod.Module") is mx.mod.Module
+assert pydoc.locate("mxnet.nd.random.uniform") is mx.nd.random.uniform
+assert pydoc.locate("mxnet.nd.absent") is None and pydoc.locate("mxnet.absent.more") is None
+import mxnet.nd.random, mxnet.ndarray.random
+assert mxnet.nd.random is mxnet.ndarray.random
+try:
+    import mxnet.mod.Module
+except ModuleNotFoundError as error:
+    assert error.name == "mxnet.mod.Module" and "from mxnet.mod import Module" in str(error)
+"""
+    output_of(code)
+
+
 def test_behaves_as_mxnet_by_default():
     code = """
 import mxnet as mx

@@ -279,3 +279,44 @@ def test_files_keep_the_storage_type(tmp_path):
     }
     assert (loaded["csr"].asnumpy() == MATRIX).all() and loaded["csr"].dtype == np.float64
     assert (loaded["rows"].asnumpy() == MATRIX).all() and loaded["none"].asnumpy().sum() == 0
+
+
+@pytest.mark.parametrize("stype", ["default", "row_sparse", "csr"])
+def test_scattered_numbers_change_what_is_stored(stype):
+    array = nd.array(MATRIX).tostype(stype)
+    plus, minus = nd._internal._scatter_plus_scalar, nd._internal._scatter_minus_scalar
+    if stype == "default":
+        wanted = MATRIX + 3
+    elif stype == "csr":
+        wanted = np.where(MATRIX != 0, MATRIX + 3, 0)
+    else:
+        wanted = np.where((MATRIX != 0).any(1, keepdims=True), MATRIX + 3, 0)
+    result = plus(array, scalar=3)
+    assert result.stype == stype and (result.asnumpy() == wanted).all()
+    assert (minus(result, scalar=3).asnumpy() == MATRIX).all()
+    assert (array.asnumpy() == MATRIX).all()
+
+
+@pytest.mark.parametrize("lhs_stype", ["default", "row_sparse"])
+@pytest.mark.parametrize("rhs_stype", ["default", "row_sparse", "csr"])
+def test_scattered_quotients_are_those_of_stored_rows(lhs_stype, rhs_stype):
+    divisor = np.array([[2, 4, 8], [1, 1, 1], [0, 0, 0], [1, 2, 5]], "float32")
+    lhs, rhs = nd.array(MATRIX).tostype(lhs_stype), nd.array(divisor).tostype(rhs_stype)
+    result = nd._internal._scatter_elemwise_div(lhs, rhs)
+    with np.errstate(all="ignore"):
+        wanted = MATRIX / divisor
+    if lhs_stype == "row_sparse":
+        wanted[1] = 0
+        assert result.stype == "row_sparse" and result.indices.asnumpy().tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(result.asnumpy(), wanted)
+
+
+def test_scattered_arithmetic_in_graphs_and_its_gradients():
+    a, b = hr.sym.var("a"), hr.sym.var("b")
+    net = hr.sym._internal._scatter_elemwise_div(hr.sym._internal._scatter_plus_scalar(a, scalar=1), b)
+    values = {"a": nd.array([1.0, 3.0]), "b": nd.array([2.0, 4.0])}
+    executor = net.bind(hr.cpu(), values, {name: nd.zeros(2) for name in values})
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [1, 1]
+    executor.backward(nd.array([1.0, 2.0]))
+    assert executor.grad_dict["a"].asnumpy().tolist() == [0.5, 0.5]
+    assert executor.grad_dict["b"].asnumpy().tolist() == [-0.5, -0.5]

@@ -1,6 +1,6 @@
 """Gluon: blocks, parameters, layers, losses and the trainer."""
 
-from . import loss, nn, utils
+from . import block, loss, nn, parameter, trainer, utils
 from .block import Block
 from .hybrid_block import HybridBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, ParameterDict
@@ -15,9 +15,16 @@ __all__ = [
     "ParameterDict",
     "SymbolBlock",
     "Trainer",
+    "block",
+    "contrib",
+    "data",
     "loss",
+    "model_zoo",
     "nn",
+    "parameter",
+    "rnn",
     "tensor_types",
+    "trainer",
     "utils",
 ]
 

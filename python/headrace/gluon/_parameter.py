@@ -39,13 +39,13 @@ def _slot(ctx):
 
 
 def _context_list(ctx):
-    """`ctx` as a list. TypeError: not a context or contexts; ValueError: none, or one of them twice."""
+    """`ctx` as a list without repetitions. TypeError: not a context or contexts; ValueError: none."""
     contexts = [current_context() if ctx is None else ctx] if ctx is None or isinstance(ctx, Context) else ctx
     if not isinstance(contexts, (list, tuple)) or not all(isinstance(one, Context) for one in contexts):
         raise TypeError(f"ctx must be a context or a list of contexts, got {ctx!r}; for example mx.cpu()")
-    if not contexts or len(set(map(_slot, contexts))) < len(contexts):
-        raise ValueError(f"ctx must name at least one context, and each once, got {ctx!r}")
-    return list(contexts)
+    if not contexts:
+        raise ValueError("ctx must name at least one context, got an empty list")
+    return list({_slot(context): context for context in reversed(contexts)}.values())[::-1]
 
 
 class Parameter:
@@ -197,8 +197,8 @@ class Parameter:
 
         Values are drawn once, on the host, and copied to each context. The initializer is `init`, else the
         parameter's own, else `default_init` (Uniform). ValueError: the shape is unknown and deferring is not
-        allowed, the initializer cannot fill this shape, or `ctx` is empty or names a context twice.
-        TypeError: `ctx` holds other things than contexts.
+        allowed, the initializer cannot fill this shape, or `ctx` is empty.
+        TypeError: `ctx` holds other things than contexts. One that is named twice has one replica.
         """
         if self._data is not None and not force_reinit:
             warnings.warn(

@@ -94,12 +94,9 @@ class SymbolBlock(HybridBlock):
             assert attributes.get(name, {}).get("__storage_type__", "0") != "1", (
                 f"SymbolBlock doesn't support Parameter '{name}' because its storage type is row_sparse"
             )
-            self._params.get(
-                name,
-                grad_req="null" if name in auxiliary else "write",
-                allow_deferred_init=True,
-                dtype=_declared(attributes.get(name, {})),
-            )
+            requests = {"grad_req": "null"} if name in auxiliary else {}  # others keep what `params` has
+            dtype = _declared(attributes.get(name, {}))
+            self._params.get(name, allow_deferred_init=True, dtype=dtype, **requests)
         parameters = {name: self._params[name] for name in outputs.list_inputs() if name not in names}
         # Files of structured names leave out what all names begin with.
         start = len(os.path.commonprefix(list(self._params.keys())))
@@ -120,7 +117,8 @@ class SymbolBlock(HybridBlock):
         """Runs the graph on arrays, or puts symbols in place of the inputs."""
         flat, _ = flatten((x, *args), lambda one: is_array(one) or isinstance(one, sym.Symbol))
         if is_array(flat[0]):
-            return self._run_graph(*flat)
+            is_nested = any(isinstance(one, list) for one in self._graph.in_format)
+            return self._run_graph(x, *args) if is_nested else self._run_graph(*flat)
         replaced = self._graph.outputs(**dict(zip(self._input_names, flat)))
         if self._graph.out_format == 0:
             return replaced

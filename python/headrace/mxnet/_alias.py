@@ -96,7 +96,11 @@ class Finder(importlib.abc.MetaPathFinder):
         home = _homes.MODULES.get(f"headrace.{name}", f"headrace.{name}")
         module = _own_module(name) or _find_module(home)
         if module is None:
-            raise ModuleNotFoundError(_names.missing_text(fullname), name=fullname)
+            parent, _, child = fullname.rpartition(".")
+            text = f"{fullname} is no module: from {parent} import {child}"
+            if not hasattr(sys.modules.get(parent), child):
+                text = _names.missing_text(fullname)
+            raise ModuleNotFoundError(text, name=fullname)
         return importlib.machinery.ModuleSpec(fullname, _Loader(module, fullname))
 
 
@@ -141,9 +145,12 @@ def _own_module(name: str) -> types.ModuleType | None:
 def _find_module(name: str) -> types.ModuleType | None:
     """The module of that name, or the one its parent shows under that name (`nd` for `ndarray`), or None."""
     parent_name, _, child = name.rpartition(".")
-    parent = importlib.import_module(parent_name)
-    if hasattr(parent, "__path__") and importlib.util.find_spec(name) is not None:
-        return importlib.import_module(name)
+    parent = sys.modules.get(parent_name) or _find_module(parent_name)
+    if parent is None:
+        return None
+    own_name = f"{parent.__name__}.{child}"
+    if hasattr(parent, "__path__") and importlib.util.find_spec(own_name) is not None:
+        return importlib.import_module(own_name)
     value = getattr(parent, child, None)
     return value if isinstance(value, types.ModuleType) else None
 
@@ -172,14 +179,15 @@ def _name_all_that_is_missing(mxnet_name: str, module: types.ModuleType) -> None
 def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
     """Makes the module say which MXNet name it does not have.
 
-    Its own `__getattr__`, if any, is asked first, then the other home of its names.
+    Its own `__getattr__`, if any, is asked first, then the other homes of its names.
 
     `from mxnet.x import name` drops the text of an AttributeError, so that statement gets an ImportError.
     """
     lookup: Callable[[str], Any] | None = vars(module).get("__getattr__")
     if hasattr(lookup, "mxnet_name"):
         return
-    home = _homes.NAMES.get(module.__name__)
+    homes = _homes.NAMES.get(module.__name__, ())
+    homes = (homes,) if isinstance(homes, str) else homes
     if any(child.startswith(f"{module.__name__}.") for child in _homes.MODULES):
         vars(module).setdefault("__path__", [])  # a package, whose modules are elsewhere
 
@@ -196,9 +204,9 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
         if f"{module.__name__}.{name}" in _homes.MODULES:
             return importlib.import_module(_homes.MODULES[f"{module.__name__}.{name}"])
         # Imports look for `__path__`, when what the other home needs may not be complete yet.
-        is_name = not name.startswith("__")
-        if home is not None and is_name and hasattr(importlib.import_module(home), name):
-            return getattr(sys.modules[home], name)
+        for home in () if name.startswith("__") else homes:
+            if hasattr(importlib.import_module(home), name):
+                return getattr(sys.modules[home], name)
         path = f"{mxnet_name}.{name}"
         caller = sys._getframe(1)
         if caller.f_code.co_code[caller.f_lasti] == _IMPORT_FROM:

@@ -1,20 +1,26 @@
 """Where Headrace has what MXNet 1.9.1 has in another module. Keys and values are names of our modules."""
 
-# A name that the first module does not have is that of the second.
+# A name that the first module does not have is that of the second, or of the first of several that has it.
 NAMES = {
     "headrace.base": "headrace.mxnet._c_names",
     "headrace.gluon.block": "headrace.mxnet._block_names",
     "headrace.gluon.nn.basic_layers": "headrace.gluon.nn",
     "headrace.gluon.nn.conv_layers": "headrace.gluon.nn",
+    "headrace.gluon.contrib.estimator.estimator": "headrace.gluon.contrib.estimator",
+    "headrace.gluon.contrib.rnn.rnn_cell": "headrace.gluon.rnn",
     "headrace.gluon.data.dataloader": "headrace.mxnet._queues",
+    "headrace.gluon.data.vision.transforms": ("headrace.gluon.nn", "headrace.gluon"),
     "headrace.image": "headrace.mxnet._image_names",
+    "headrace.image.detection": "headrace.image",
     "headrace.kvstore": "headrace.kvstore.server",
     "headrace.ndarray": "headrace.mxnet._cached_op",
     "headrace.module.executor_group": "headrace.mxnet._executor_group",
-    "headrace.ndarray.ndarray": "headrace.mxnet._c_names",
+    "headrace.ndarray.ndarray": ("headrace.mxnet._c_names", "headrace.ndarray"),
+    "headrace.numpy.multiarray": "headrace.numpy",
     "headrace.numpy_extension": "headrace.mxnet._util_names",
     "headrace.operator": "headrace.mxnet._c_names",
     "headrace.recordio": "headrace.mxnet._image_names",
+    "headrace.symbol.symbol": "headrace.symbol",
     "headrace.util": "headrace.mxnet._util_names",
 }
 

@@ -29,6 +29,12 @@ struct FullyConnectedAttrs {
 // Number of leading axes of data that are rows of the product.
 size_t row_axes(const Shape& data, bool flatten) { return flatten ? 1 : data.size() - 1; }
 
+// Of a bias, a vector or a column.
+bool is_column(const Shape& bias) { return bias.size() == 2; }
+Shape bias_shape(const Shape& given, int64_t num_hidden) {
+  return is_column(given) ? Shape{num_hidden, 1} : Shape{num_hidden};
+}
+
 void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
   const Shape& data = i.shape(0);
   i.require(!data.empty(), ErrorKind::kRuntime, "data needs at least one axis, got shape ()");
@@ -46,8 +52,8 @@ void infer_fully_connected(Infer& i, const FullyConnectedAttrs& a) {
   i.require(i.shape(1) == weight, ErrorKind::kRuntime, "weight must have shape {} for data {}, got {}",
             to_string(weight), to_string(data), to_string(i.shape(1)));
   if (!a.no_bias)
-    i.require(i.shape(2) == Shape{a.num_hidden}, ErrorKind::kRuntime, "bias must have shape ({},), got {}",
-              a.num_hidden, to_string(i.shape(2)));
+    i.require(i.shape(2) == bias_shape(i.shape(2), a.num_hidden), ErrorKind::kRuntime,
+              "bias must have shape ({0},) or ({0}, 1), got {1}", a.num_hidden, to_string(i.shape(2)));
   for (size_t k = 1; k < i.input_count(); ++k)
     i.require(i.dtype(k) == i.dtype(0), ErrorKind::kRuntime, "data holds {}, but {} holds {}; convert one with astype",
               dtype_name(i.dtype(0)), k == 1 ? "weight" : "bias", dtype_name(i.dtype(k)));
@@ -98,7 +104,7 @@ void complete_fully_connected(Completion& c, const FullyConnectedAttrs& a) {
   const Shape data = has_data ? c.shape(0) : Shape{-1, -1};
   const size_t rows = row_axes(data, a.flatten);
   c.set(1, Shape{a.num_hidden, open_product({data.data() + rows, data.size() - rows})});
-  c.set(2, Shape{a.num_hidden});
+  c.set(2, bias_shape(c.has_rank(2) ? c.shape(2) : Shape{}, a.num_hidden));
   if (!has_data) return;
   Shape result(data.begin(), data.begin() + rows);
   result.push_back(a.num_hidden);
@@ -116,7 +122,11 @@ void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
   if (g.wants(1)) set_product(g, 1, head, matrix_of(data, head.shape()[0], weight.shape()[1]), true, false);
   if (!a.no_bias && g.wants(2)) {
     static const OpDef& sum = find_op("_sum_axes");
-    g.set(2, sum, attrs_of(sum, {{"axis", Shape{0}}}), {&head, 1});
+    const AttrsPtr over_rows = attrs_of(sum, {{"axis", Shape{0}}});
+    if (is_column(g.input(2).shape()))
+      g.set(2, matrix_of(invoke_all(sum, over_rows, {&head, 1})[0], a.num_hidden, 1));
+    else
+      g.set(2, sum, over_rows, {&head, 1});
   }
 }
 
@@ -130,7 +140,8 @@ Operators fully_connected_operators() {
       .doc = R"(Linear layer: data times the transpose of weight, plus bias.
 
 With flatten=True data of shape (n, ...) is read as (n, k) and gives (n, num_hidden); otherwise data of shape (..., k)
-gives (..., num_hidden). weight has shape (num_hidden, k), bias (num_hidden,); all hold one dtype.
+gives (..., num_hidden). weight has shape (num_hidden, k), bias (num_hidden,) or
+(num_hidden, 1); all hold one dtype.
 Raises MXNetError when shapes or dtypes do not fit.)",
       .inputs = {"data", "weight", "bias"},
       .np_inputs = {"x", "weight", "bias"},

@@ -274,7 +274,7 @@ OpDef quantized_norm() {
 }  // namespace
 
 Operators quantized_layer_operators() {
-  Operators all = {quantized_dense(), quantized_concat(), quantized_norm()};
+  Operators all = {quantized_dense(), quantized_concat(), quantized_norm(), rounded_rows()};
   all.append(quantized_image_operators());
   all.append(byte_layer_operators());
   return all;

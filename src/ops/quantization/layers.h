@@ -9,5 +9,6 @@ namespace headrace {
 
 Operators quantized_image_operators();
 Operators byte_layer_operators();
+OpDef rounded_rows();
 
 }  // namespace headrace

@@ -21,17 +21,17 @@ constexpr bool second_not_negative(const double* p) { return !(p[1] < 0); }
 constexpr bool both_positive(const double* p) { return p[0] > 0 && p[1] > 0; }
 constexpr bool both_not_negative(const double* p) { return p[0] >= 0 && p[1] >= 0; }
 constexpr bool is_probability(const double* p) { return p[0] >= 0 && p[0] <= 1; }
-constexpr bool failures_and_probability(const double* p) { return p[0] > 0 && p[1] > 0 && p[1] <= 1; }
+constexpr bool failures_and_probability(const double* p) { return p[0] >= 0 && p[1] > 0 && p[1] <= 1; }
 
 constexpr DistributionInfo kDistributions[] = {
     {Distribution::kUniform, "uniform", 2, "", always},
     {Distribution::kNormal, "normal", 2, "scale must not be negative", second_not_negative},
     {Distribution::kExponential, "exponential", 1, "the rate must be positive", first_positive},
-    {Distribution::kGamma, "gamma", 2, "shape and scale must be positive", both_positive},
+    {Distribution::kGamma, "gamma", 2, "shape and scale must not be negative", both_not_negative},
     {Distribution::kBeta, "beta", 2, "a and b must be positive", both_positive},
     {Distribution::kChisquare, "chisquare", 1, "df must be positive", first_positive},
     {Distribution::kPoisson, "poisson", 1, "the mean must not be negative", first_not_negative},
-    {Distribution::kNegativeBinomial, "negative_binomial", 2, "k must be positive and p in (0, 1]",
+    {Distribution::kNegativeBinomial, "negative_binomial", 2, "k must not be negative and p in (0, 1]",
      failures_and_probability},
     {Distribution::kGeneralizedNegativeBinomial, "generalized_negative_binomial", 2,
      "mu and alpha must not be negative", both_not_negative},

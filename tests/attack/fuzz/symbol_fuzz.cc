@@ -86,6 +86,23 @@ constexpr const char* kOldSpellings = R"JSON({"nodes": [
   {"op": "argmax", "param": {"axis": "-1"}, "name": "best", "inputs": [[2, 0]]}],
   "arg_nodes": [0, 1], "heads": [[3, 0]], "attrs": {"mxnet_version": ["int", 904]}})JSON";
 
+// A quantized layer as MXNet puts it together.
+constexpr const char* kJoinedLayer = R"JSON({"nodes": [
+  {"op": "null", "name": "x", "inputs": [], "attrs": {"__shape__": "(1, 2, 4, 4)", "__dtype__": "5"}},
+  {"op": "null", "name": "w", "inputs": [], "attrs": {"__shape__": "(2, 2, 1, 1)"}},
+  {"op": "null", "name": "low", "inputs": [], "attrs": {"__shape__": "(1,)"}},
+  {"op": "null", "name": "high", "inputs": [], "attrs": {"__shape__": "(1,)"}},
+  {"op": "_sg_mkldnn_conv", "name": "joined", "inputs": [[0, 0, 0], [1, 0, 0], [2, 0, 0], [3, 0, 0]],
+   "attrs": {"quantized": "true", "min_calib_range": "0.0", "max_calib_range": "2.5"},
+   "subgraphs": [{"nodes": [
+     {"op": "null", "name": "x0", "inputs": []},
+     {"op": "null", "name": "w0", "inputs": []},
+     {"op": "Convolution", "name": "conv", "inputs": [[0, 0, 0], [1, 0, 0]],
+      "attrs": {"kernel": "(1, 1)", "num_filter": "2", "no_bias": "True"}},
+     {"op": "Activation", "name": "act", "inputs": [[2, 0, 0]], "attrs": {"act_type": "relu"}}],
+     "arg_nodes": [0, 1], "heads": [[3, 0, 0]]}]}],
+  "arg_nodes": [0, 1, 2, 3], "heads": [[4, 0, 0]], "attrs": {"mxnet_version": ["int", 10901]}})JSON";
+
 }  // namespace
 
 std::vector<std::string> seeds() {
@@ -96,6 +113,7 @@ std::vector<std::string> seeds() {
           loop_with_condition(),
           branch(),
           kOldSpellings,
+          kJoinedLayer,
           zeros,
           Symbol::variable("x").to_json(2)};
 }

@@ -144,10 +144,33 @@ def test_several_inputs_and_outputs():
     assert total.asscalar() == 5 and product.asscalar() == 6
 
 
+def test_nested_inputs():
+    a, b, c = sym.var("a"), sym.var("b"), sym.var("c")
+    block = gluon.SymbolBlock(a + b * c, [a, b, c])
+    arrays = [nd.array([value]) for value in (2.0, 3.0, 4.0)]
+    assert block(arrays[0], arrays[1:]).asscalar() == block(*arrays).asscalar() == 14
+    block._in_format = [0, [0, 0]]
+    assert block(arrays[0], arrays[1:]).asscalar() == 14
+    with pytest.raises(ValueError, match="argument structure"):
+        block(*arrays)
+
+
 def test_auxiliary_states_are_the_last_parameters():
     x = sym.FullyConnected(sym.BatchNorm(sym.var("data"), name="norm"), num_hidden=2, name="out")
     names = list(gluon.SymbolBlock(x, sym.var("data")).collect_params())
     assert names == [*x.list_arguments()[1:], "norm_moving_mean", "norm_moving_var"]
+
+
+def test_parameters_that_are_given_keep_their_requests():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(2, in_units=3), gluon.nn.BatchNorm(scale=False, in_channels=2))
+    net.initialize()
+    assert net[1].gamma.grad_req == "null"
+    block = gluon.SymbolBlock(net(sym.var("x")), [sym.var("x")], params=net.collect_params())
+    assert block.collect_params()[net[1].gamma.name] is net[1].gamma
+    assert net[1].gamma.grad_req == "null" and net[0].weight.grad_req == "write"
+    x = nd.ones((2, 3))
+    assert (block(x) == net(x)).asnumpy().all()
 
 
 def test_inputs_must_be_variables():

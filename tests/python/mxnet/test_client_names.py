@@ -1,5 +1,6 @@
 """What client libraries of MXNet take from its modules and from its objects' private fields."""
 
+import importlib
 import multiprocessing
 import pickle
 
@@ -166,3 +167,32 @@ def test_compute_capability_is_asked_of_gpus():
 
     with pytest.raises(ValueError, match="expected a gpu context"):
         mxnet.npx.get_cuda_compute_capability(mx.cpu())
+
+
+def test_names_that_a_star_brings():
+    names = {}
+    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *", names)
+    assert names["rnn"] is mx.gluon.rnn and names["model_zoo"] is mx.gluon.model_zoo
+    assert names["block"].Block is names["Block"] and names["trainer"].Trainer is names["Trainer"]
+    assert names["npt"] is np.testing and names["OrderedDict"] is not None
+    assert names["gzip"].__name__ == "gzip"
+
+
+@pytest.mark.parametrize(
+    ("module", "names", "home"),
+    [
+        ("ndarray.ndarray", "add maximum ones split_v2 histogram true_divide", mx.nd),
+        ("symbol.symbol", "maximum ones arange split_v2 pow", mx.sym),
+        ("numpy.multiarray", "add zeros where tensordot percentile may_share_memory", mx.np),
+        ("image.detection", "ResizeAug fixed_crop", mx.image),
+        ("gluon.contrib.rnn.rnn_cell", "ModifierCell BidirectionalCell", mx.gluon.rnn),
+        ("gluon.data.vision.transforms", "HybridSequential Sequential", mx.gluon.nn),
+        ("gluon.data.vision.transforms", "Block HybridBlock", mx.gluon),
+    ],
+)
+def test_modules_that_define_what_their_packages_show(module, names, home):
+    found = importlib.import_module(f"mxnet.{module}")
+    for name in names.split():
+        assert getattr(found, name) is getattr(home, name)
+    with pytest.raises(AttributeError, match=f"mxnet.{module}.absent is not in Headrace"):
+        _ = found.absent

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 import headrace
-from headrace import autograd, nd, np, npx
+from headrace import autograd, gluon, nd, np, npx, sym
 from headrace.base import MXNetError
 
 RANDOM = numpy.random.RandomState(3)
@@ -156,6 +156,35 @@ def test_fully_connected(flatten, shape, no_bias):
     numpy.testing.assert_allclose(arrays[1].grad.asnumpy(), flat.T @ rows.reshape(len(flat), -1), atol=1e-12)
     if not no_bias:
         numpy.testing.assert_allclose(arrays[2].grad.asnumpy(), flat.sum(0), atol=1e-12)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_the_bias_of_fully_connected_may_be_a_column(hybridize):
+    x, weight, bias = (nd.array(random(*shape)) for shape in ((3, 4), (2, 4), (2, 1)))
+
+    class Layer(gluon.HybridBlock):
+        def hybrid_forward(self, F, x, weight, bias):
+            return F.tanh(F.FullyConnected(x, weight, bias, num_hidden=2))
+
+    layer = Layer()
+    layer.hybridize(hybridize)
+    grads = []
+    for one in (bias, bias.reshape((2,))):
+        one.attach_grad()
+        with autograd.record():
+            y = layer(x, weight, one)
+        y.backward()
+        grads.append((y, one.grad))
+        assert one.grad.shape == one.shape
+    numpy.testing.assert_array_equal(*(y.asnumpy() for y, _ in grads))
+    numpy.testing.assert_array_equal(*(grad.asnumpy().ravel() for _, grad in grads))
+    rows = bias.tostype("row_sparse")
+    numpy.testing.assert_array_equal(
+        nd.sparse.FullyConnected(x.tostype("csr"), weight, rows, num_hidden=2).asnumpy(),
+        nd.FullyConnected(x, weight, bias, num_hidden=2).asnumpy(),
+    )
+    graph = sym.FullyConnected(sym.var("x"), bias=sym.var("b", shape=(5, 1)), num_hidden=5)
+    assert graph.infer_shape(x=(2, 3))[0][-1] == (5, 1)
 
 
 def test_fully_connected_names_the_weight_it_wants():

@@ -158,8 +158,8 @@ def test_bad_calls_raise_at_once(call, error):
     [
         (lambda: npx.random.bernoulli(np.array([0.5, 1.5])), r"must be in \[0, 1\], got 1.5"),
         (
-            lambda: np.random.gamma(np.array([1.0, 2.0]), np.array([1.0, 0.0])),
-            "must be positive, got 2 and 0",
+            lambda: np.random.gamma(np.array([1.0, 2.0]), np.array([1.0, -1.0])),
+            "must not be negative, got 2 and -1",
         ),
         (lambda: nd.random.normal(0, -1, shape=3), "scale must not be negative, got -1"),
     ],
@@ -168,6 +168,19 @@ def test_wrong_parameters_are_value_errors_when_samples_are_read(draw, message):
     samples = draw()
     with pytest.raises(ValueError, match=message):
         samples.asnumpy()
+
+
+@pytest.mark.parametrize("generator", ["philox", "mt19937"])
+def test_parameters_may_be_zero_where_the_distribution_has_a_limit(generator):
+    mx.random.set_generator(generator)
+    try:
+        samples = nd.random.gamma(nd.array([1, 0, 0, 2]), nd.array([0, 2, 0, 1]), shape=(50,)).asnumpy()
+        assert (samples[:3] == 0).all() and (samples[3] > 0).all()
+        assert (nd.random.gamma(0, 1, shape=5).asnumpy() == 0).all()
+        counts = nd.random.negative_binomial(nd.array([0, 5]), nd.array([0.5, 0.2]), shape=(50,)).asnumpy()
+        assert (counts[0] == 0).all() and counts[1].sum() > 0
+    finally:
+        mx.random.set_generator("philox")
 
 
 def test_nd_reports_bad_numbers_when_the_result_is_read():

@@ -1,8 +1,11 @@
 """Tools for tests, as MXNet's own tests use them: comparing, random arrays, gradients, surroundings."""
 
+import importlib
 import os
 import sys
 import time
+from collections import OrderedDict
+from contextlib import contextmanager
 
 import numpy as np
 import numpy.random as rnd
@@ -42,9 +45,14 @@ _parts = (
 __all__ = [name for part in _parts for name in part.__all__]
 __all__ += ["Context", "Symbol", "array", "current_context", "getenv", "setenv", "use_np"]
 __all__ += ["mx", "np", "os", "rnd", "sys", "time"]  # noqa: F405
+_modules = {"npt": "numpy.testing", "bz2": "bz2", "errno": "errno", "gzip": "gzip", "json": "json"}
+_modules |= {name: name for name in ("logging", "numbers", "platform", "struct", "traceback", "zipfile")}
+__all__ += ["OrderedDict", "contextmanager", *_modules]  # noqa: F405
 
 
 def __getattr__(name):
+    if name in _modules:
+        return importlib.import_module(_modules[name])
     if name == "mx":  # what `import mxnet as mx` gives, or would
         from .. import top_module
 
