@@ -27,8 +27,7 @@ std::vector<BackendEntry> make_entries() {
       {DeviceType::kCpuShared, &host_backend()},
       {DeviceType::kGpu, &sim_machine()},
   };
-  // Simulated GPUs are asked for, and take the place of real ones.
-  if (config().sim_gpus == 0 && config().sim_topology.empty()) add(entries, load_own_backends("libheadrace_cuda.so"));
+  if (config().cuda) add(entries, load_own_backends("libheadrace_cuda.so", "HEADRACE_CUDA"));
   std::istringstream paths(config().backends);
   for (std::string path; std::getline(paths, path, ':');)
     if (!path.empty()) add(entries, load_backends(path.c_str()));

@@ -118,6 +118,7 @@ constexpr Entry kTable[] = {
      parse_flag<&Config::sim_strict>},
     {{"HEADRACE_BACKENDS", "", "libraries of backends that are loaded, with ':' between them; see docs/devices.md"},
      parse_text<&Config::backends>},
+    {{"HEADRACE_CUDA", "0", "1: NVIDIA's GPUs are used, see docs/cuda.md"}, parse_flag<&Config::cuda>},
     {{"HEADRACE_CUDA_DRIVER", "libcuda.so.1", "the library that is NVIDIA's driver, see docs/cuda.md"},
      parse_text<&Config::cuda_driver>},
     {{"HEADRACE_CUDA_COMPILER", "",

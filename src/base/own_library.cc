@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <filesystem>
-#include <system_error>
 
 namespace headrace {
 namespace {
@@ -21,11 +20,6 @@ std::string reason() {
 }
 
 }  // namespace
-
-bool has_own_library(const char* file) {
-  std::error_code error;
-  return std::filesystem::exists(place_of(file), error);
-}
 
 OwnLibrary load_own_library(const char* file, const char* name) {
   void* const library = dlopen(place_of(file).c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -11,9 +11,6 @@ struct OwnLibrary {
   std::string why = {};    // then, the reason
 };
 
-// Whether there is a library `file`.
-bool has_own_library(const char* file);
-
 // The symbol `name` of the library `file`, which stays until the process ends: its threads may be inside.
 OwnLibrary load_own_library(const char* file, const char* name);
 

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/own_library.h"
 
 namespace headrace {
@@ -31,12 +30,11 @@ std::span<const BackendEntry> load_backends(const char* path) {
   return backends_from(function, "HEADRACE_BACKENDS", path);
 }
 
-std::span<const BackendEntry> load_own_backends(const char* file) {
-  if (!has_own_library(file)) return {};
+std::span<const BackendEntry> load_own_backends(const char* file, const char* setting) {
   const OwnLibrary loaded = load_own_library(file, kBackendLibraryFunction);
-  if (loaded.symbol) return backends_from(loaded.symbol, "backends", file);
-  log(LogLevel::kWarn, "{} cannot be loaded, and what it serves is not there: {}", file, loaded.why);
-  return {};
+  check(loaded.symbol != nullptr, ErrorKind::kOs, "{}: this build of headrace has no {} that can be loaded: {}",
+        setting, file, loaded.why);
+  return backends_from(loaded.symbol, setting, file);
 }
 
 }  // namespace headrace

@@ -25,7 +25,7 @@ using BackendLibraryFunction = const BackendLibrary* (*)();
 
 // Loads a library that the user has named and gives its entries. Raises Error(kOs) when that cannot be.
 std::span<const BackendEntry> load_backends(const char* path);
-// The same for a library of ours, which may not be there. One that cannot be loaded is logged, and serves nothing.
-std::span<const BackendEntry> load_own_backends(const char* file);
+// The same for a library of ours, which the variable `setting` asks for.
+std::span<const BackendEntry> load_own_backends(const char* file, const char* setting);
 
 }  // namespace headrace

@@ -1,11 +1,7 @@
 // The plug-in for NVIDIA's GPUs: what it serves, and with which kernels.
-#include <unistd.h>
-
-#include <algorithm>
 #include <array>
 
 #include "backend/cuda/cuda_backend.h"
-#include "base/config.h"
 #include "device/plugin.h"
 #include "op/catalogue.h"
 #include "op/pointwise_cuda.h"
@@ -26,13 +22,6 @@ const KernelTable& kernels() {
   return table;
 }
 
-// Without asking the driver, which takes long: whether the system's part of it is there, or one was named.
-bool may_have_driver() {
-  constexpr std::array kNodes = {"/dev/nvidiactl", "/dev/dxg"};
-  const auto exists = [](const char* node) { return ::access(node, F_OK) == 0; };
-  return config().cuda_driver != Config{}.cuda_driver || std::ranges::any_of(kNodes, exists);
-}
-
 }  // namespace
 }  // namespace headrace
 
@@ -40,8 +29,6 @@ extern "C" [[gnu::visibility("default")]] const headrace::BackendLibrary* headra
   using namespace headrace;
   static const std::array entries = {BackendEntry{DeviceType::kGpu, &cuda_backend(), kernels},
                                      BackendEntry{DeviceType::kCpuPinned, &pinned_backend()}};
-  static const BackendLibrary library = {.backends = []() -> std::span<const BackendEntry> {
-    return may_have_driver() ? std::span<const BackendEntry>(entries) : std::span<const BackendEntry>();
-  }};
+  static const BackendLibrary library = {.backends = []() -> std::span<const BackendEntry> { return entries; }};
   return &library;
 }

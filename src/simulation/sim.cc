@@ -13,8 +13,7 @@ namespace {
 
 void check_simulated(const char* function) {
   check(backend_of(DeviceType::kGpu) == &sim_machine(), ErrorKind::kRuntime,
-        "sim.{}: the GPUs of this process are not simulated: the CUDA plug-in or a library of HEADRACE_BACKENDS has "
-        "them; HEADRACE_SIM_GPUS=n puts simulated ones in the place of real ones",
+        "sim.{}: the GPUs of this process are not simulated: HEADRACE_CUDA or a library of HEADRACE_BACKENDS has them",
         function);
 }
 

@@ -5,6 +5,7 @@ namespace {
 
 [[maybe_unused]] const bool is_set = [] {
   constexpr int kKeep = 0;
+  ::setenv("HEADRACE_CUDA", "1", kKeep);
   ::setenv("HEADRACE_CUDA_DRIVER", STAND_IN_LIBRARY, kKeep);
   ::setenv("HEADRACE_CUDA_COMPILER", STAND_IN_LIBRARY, kKeep);
   ::setenv("HEADRACE_CUDA_CACHE", STAND_IN_CACHE, kKeep);

@@ -12,10 +12,7 @@ namespace {
 
 int count_devices() {
   const CudaDriver* const driver = cuda_driver();
-  if (!driver) {
-    log(LogLevel::kInfo, "cuda: {}", why_no_cuda_driver());
-    return 0;
-  }
+  if (!driver) return 0;  // refusal() says why
   int count = 0;
   if (const CUresult result = driver->device_get_count(&count); result != CUDA_SUCCESS)
     log(LogLevel::kWarn, "cuda: there are no devices: cuDeviceGetCount answered {}", cuda_error_text(result));
@@ -27,6 +24,7 @@ class PinnedBackend final : public Backend {
   int device_count() const noexcept override {
     return cuda_backend().device_count() > 0 ? std::numeric_limits<int>::max() : 0;
   }
+  std::exception_ptr refusal() const noexcept override { return cuda_backend().refusal(); }
   Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
 };
 
@@ -39,7 +37,10 @@ int CudaBackend::device_count() const noexcept {
 }
 
 std::exception_ptr CudaBackend::refusal() const noexcept {
-  if (!is_refused_.load(std::memory_order_acquire)) return nullptr;
+  if (!is_refused_.load(std::memory_order_acquire)) {
+    if (cuda_driver()) return nullptr;
+    return std::make_exception_ptr(Error(ErrorKind::kRuntime, fmt::format("cuda: {}", why_no_cuda_driver())));
+  }
   return std::make_exception_ptr(
       Error(ErrorKind::kRuntime,
             "cuda: this process was made by fork() after its parent had used the driver, which does not work in such a "

@@ -34,7 +34,7 @@ class CudaBackend final : public Backend {
 // Lives as long as the process.
 CudaBackend& cuda_backend();
 
-// cpu_pinned: pinned memory where there are GPUs, the host's where there are none.
+// cpu_pinned: memory that the GPUs reach. It is there where they are.
 Backend& pinned_backend();
 
 }  // namespace headrace

@@ -50,8 +50,8 @@ struct CudaDriver {
   decltype(&cuLaunchKernel) launch_kernel;
 };
 
-// The driver after cuInit; the first call loads it. Null where there is none, or none that serves: see why_no_driver().
-// Lives as long as the process. Any thread.
+// The driver after cuInit; the first call loads it. Null where there is none, or none that serves: see
+// why_no_cuda_driver(). Lives as long as the process. Any thread.
 const CudaDriver* cuda_driver();
 // Whether this process has asked for the driver: a child that it forks cannot use it.
 bool cuda_driver_was_asked() noexcept;

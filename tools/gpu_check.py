@@ -1,0 +1,126 @@
+"""Tries the CUDA plug-in on a machine with a GPU, most telling steps first. Usage: gpu_check.py [REPORT.json]
+
+Time on such a machine may be short, so the report is written anew after each step. Run it with the release build:
+HEADRACE_CUDA=1 PYTHONPATH=build/release/python python tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and
+HEADRACE_CUDA_COMPILER of the stand-in (docs/cuda.md) it tries itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+ROOT = pathlib.Path(__file__).parents[1]
+TESTS = ROOT / "build/release/tests/test_cuda"
+MEGA = 1 << 20
+
+
+def try_formula() -> dict[str, Any]:
+    """One kernel, and the copies around it."""
+    import headrace as mx
+
+    x = mx.nd.arange(1000, ctx=mx.gpu(0))
+    error = abs(mx.nd.exp(x / 1000).asnumpy() - mx.nd.exp(x.as_in_context(mx.cpu()) / 1000).asnumpy()).max()
+    assert error < 1e-5, error
+    return {"gpus": mx.context.num_gpus(), "largest error": float(error)}
+
+
+def run_tests(chosen: str) -> dict[str, Any]:
+    """Tests of the plug-in in C++ that hold on any device."""
+    environment = {"HEADRACE_CUDA_DRIVER": "libcuda.so.1", "HEADRACE_CUDA_COMPILER": "", **os.environ}
+    done = subprocess.run(
+        [TESTS, "--gtest_brief=1", f"--gtest_filter={chosen}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return {"said": done.stdout.strip().splitlines()[-1]}
+
+
+def try_training() -> dict[str, Any]:
+    """Twenty steps of a small convolutional network beside the host, and what the host had to compute."""
+    import headrace as mx
+    from headrace import autograd, gluon, nd
+
+    def losses(context: mx.Context) -> list[float]:
+        mx.random.seed(7)
+        net = gluon.nn.HybridSequential()
+        net.add(gluon.nn.Conv2D(8, 3, activation="relu"), gluon.nn.MaxPool2D(), gluon.nn.Dense(10))
+        net.initialize(mx.init.Xavier(), ctx=context)
+        net.hybridize()
+        trainer = gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.01})
+        data = nd.random.uniform(shape=(32, 1, 12, 12)).as_in_context(context)
+        labels = (nd.arange(32) % 10).as_in_context(context)
+        loss_of, found = gluon.loss.SoftmaxCrossEntropyLoss(), []
+        for _ in range(20):
+            with autograd.record():
+                loss = loss_of(net(data), labels)
+            loss.backward()
+            trainer.step(32)
+            found.append(float(loss.mean().asscalar()))
+        return found
+
+    here, there = losses(mx.cpu()), losses(mx.gpu(0))
+    error = max(abs(a - b) / abs(a) for a, b in zip(here, there))
+    assert error < 1e-3, (here, there)
+    return {"largest relative error": error, "computed on the host": mx.runtime.detours()}
+
+
+def measure() -> dict[str, Any]:
+    """Microseconds of a small operation, GB/s of a large one and of copies."""
+    import headrace as mx
+
+    def seconds(work: Callable[[], Any], count: int) -> float:
+        work().wait_to_read()
+        start = time.perf_counter()
+        for _ in range(count):
+            last = work()
+        last.wait_to_read()
+        return (time.perf_counter() - start) / count
+
+    small = mx.nd.zeros((16,), ctx=mx.gpu(0))
+    large = mx.nd.zeros((16 * MEGA,), ctx=mx.gpu(0))
+    host = mx.nd.zeros((16 * MEGA,))
+    return {
+        "x + 1 of 16 elements, us": 1e6 * seconds(lambda: small + 1, 2000),
+        "x + 1 of 16M elements, GB/s": 128 * MEGA / 1e9 / seconds(lambda: large + 1, 20),
+        "host to device, GB/s": 64 * MEGA / 1e9 / seconds(lambda: host.copyto(mx.gpu(0)), 5),
+        "device to host, GB/s": 64 * MEGA / 1e9 / seconds(lambda: large.copyto(mx.cpu()), 5),
+    }
+
+
+STEPS: dict[str, Callable[[], dict[str, Any]]] = {
+    "formula": try_formula,
+    "devices": lambda: run_tests("CudaDevices.*-*Memory*"),
+    "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
+    "training": try_training,
+    "lost devices": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
+    "speed": measure,
+}
+
+
+def main(path: pathlib.Path) -> int:
+    report: dict[str, Any] = {}
+    for name, step in STEPS.items():
+        start = time.perf_counter()
+        try:
+            outcome = {"ok": True, **step()}
+        except Exception:
+            outcome = {"ok": False, "why": traceback.format_exc()[-6000:]}
+        report[name] = {**outcome, "seconds": round(time.perf_counter() - start, 2)}
+        path.write_text(json.dumps(report, indent=2) + "\n")
+        print(f"{name}: {'ok' if outcome['ok'] else 'FAILED'} ({report[name]['seconds']} s)", flush=True)
+    return 0 if all(outcome["ok"] for outcome in report.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "gpu_check.json")))
