@@ -1,6 +1,6 @@
 """Tries the CUDA plug-in on a machine with a GPU, most telling steps first. Usage: gpu_check.py [REPORT.json]
 
-Time on such a machine may be short, so the report is written anew after each step. Run it with the release build:
+Time on such a machine may be short, so the report is written anew after each step. With the release build:
 HEADRACE_CUDA=1 PYTHONPATH=build/release/python python tools/gpu_check.py. With HEADRACE_CUDA_DRIVER and
 HEADRACE_CUDA_COMPILER of the stand-in (docs/cuda.md) it tries itself.
 """
