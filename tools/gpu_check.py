@@ -100,10 +100,10 @@ def measure() -> dict[str, Any]:
 
 STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "formula": try_formula,
-    "devices": lambda: run_tests("CudaDevices.*-*Memory*"),
+    "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
     "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "training": try_training,
-    "lost devices": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
+    "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,
 }
 

@@ -91,6 +91,7 @@ void bind_servers(nb::class_<Store>& c) {
     for (const nb::bytes& body : bodies) texts.emplace_back(body.c_str(), body.size());
     outside_python([&] { answers = s->ask_servers(head, texts); });
     std::vector<nb::bytes> given;
+    given.reserve(answers.size());
     for (const std::string& answer : answers) given.emplace_back(answer.data(), answer.size());
     return given;
   });

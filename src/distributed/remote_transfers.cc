@@ -49,6 +49,7 @@ struct RemoteStore::Sending {
 NDArray RemoteStore::summed(const Part& part) const {
   const DType dtype = part.entry().dtype;
   std::vector<NDArray> values;
+  values.reserve(part.arrays.size());
   for (const NDArray& array : part.arrays) values.push_back(cast_to(array, dtype));
   if (values.size() == 1) return packed(values[0]);
   const NDArray sum = NDArray::empty(values[0].shape(), dtype, devices_->home(values, {}));

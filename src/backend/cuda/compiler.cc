@@ -39,22 +39,31 @@ struct Compiler {
   std::vector<int> architectures;  // rising
 };
 
-// Newest first. Where pip puts them is in the search path of this library (cmake/cuda.cmake).
-constexpr std::array kLibraries = {"libnvrtc.so.13", "libnvrtc.so.12"};
+constexpr int kOldestCompiler = 12, kNewestCompiler = 13;
+
+// Newest first, but none that is newer than the driver, which would not take its code. Where pip puts them is in the
+// search path of this library (cmake/cuda.cmake).
+std::vector<std::string> library_names() {
+  if (!config().cuda_compiler.empty()) return {config().cuda_compiler};
+  int version = 0;
+  const CudaDriver* const driver = cuda_driver();
+  if (driver && driver->driver_get_version(&version) != CUDA_SUCCESS) version = 0;
+  constexpr int kPerMajor = 1000;
+  const int newest = version > 0 ? std::min(kNewestCompiler, version / kPerMajor) : kNewestCompiler;
+  std::vector<std::string> names;
+  for (int major = newest; major >= kOldestCompiler; --major) names.push_back(fmt::format("libnvrtc.so.{}", major));
+  return names;
+}
 
 void* open_library() {
-  const std::string& chosen = config().cuda_compiler;
-  std::vector<std::string> names(kLibraries.begin(), kLibraries.end());
-  if (!chosen.empty()) names = {chosen};
   std::string why;
-  for (const std::string& name : names) {
+  for (const std::string& name : library_names()) {
     if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
     if (const char* const reason = dlerror(); reason && why.empty()) why = reason;
   }
   fail(ErrorKind::kRuntime,
        "cuda: kernels cannot be compiled: {}. Install NVIDIA's compiler (pip install nvidia-cuda-nvrtc), or name the "
-       "library in "
-       "HEADRACE_CUDA_COMPILER.",
+       "library in HEADRACE_CUDA_COMPILER.",
        why);
 }
 
@@ -99,8 +108,8 @@ const Compiler& compiler() {
   return instance;
 }
 
-// What is compiled for, and whether that is machine code, which runs on GPUs of the same major number and no smaller
-// minor.
+// What is compiled for: the GPU's own machine code, or, where the compiler does not know the GPU, code that the driver
+// translates.
 struct Target {
   int architecture;
   bool is_machine_code;
@@ -119,7 +128,7 @@ Target target_for(int compute_capability) {
         "from 5.0 on)",
         compute_capability / 10, compute_capability % 10, known.front() / 10, known.front() % 10);
   const int best = *std::prev(above);
-  return {best, best / 10 == compute_capability / 10};
+  return {best, best == compute_capability};
 }
 
 // Results of formulas do not depend on what the compiler contracts, as on the host.

@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_allocator.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/check.h"
@@ -89,7 +90,7 @@ void* CudaAllocator::make_memory(size_t bytes) {
   const CUresult result = device_.driver().mem_alloc(&memory, bytes);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
   device_.check(result, "cuMemAlloc");
-  return reinterpret_cast<void*>(memory);
+  return std::bit_cast<void*>(memory);
 }
 
 // Of a lost device nothing can be given back.
@@ -97,7 +98,7 @@ void CudaAllocator::free_memory(void* memory) noexcept {
   try {
     const ContextScope scope(device_);
     device_.note(device_.driver().mem_free(reinterpret_cast<CUdeviceptr>(memory)), "cuMemFree");
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return;
   }
 }

@@ -29,6 +29,10 @@ class CudaAllocator final : public Allocator {
   MemoryStats stats() const noexcept override;
   void reset_peak() noexcept override;
 
+  // Around fork(): no other thread holds the lock while the process is copied.
+  void lock_for_fork() noexcept { mutex_.lock(); }
+  void unlock_after_fork() noexcept { mutex_.unlock(); }
+
  private:
   // Of the driver, cut into blocks of several classes.
   struct Slab {

@@ -25,6 +25,8 @@ class PinnedBackend final : public Backend {
     return cuda_backend().device_count() > 0 ? std::numeric_limits<int>::max() : 0;
   }
   std::exception_ptr refusal() const noexcept override { return cuda_backend().refusal(); }
+  void before_fork() noexcept override { pinned_memory_lock().lock(); }
+  void after_fork(bool) noexcept override { pinned_memory_lock().unlock(); }
   Allocator* allocator(int id) noexcept override { return id >= 0 && device_count() > 0 ? &pinned_memory() : nullptr; }
 };
 
@@ -61,7 +63,7 @@ CudaDevice* CudaBackend::find(int id) noexcept {
   if (id < 0 || id >= device_count()) return nullptr;
   try {
     return &device(id);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log(LogLevel::kError, "{}", error.what());
     return nullptr;
   }
@@ -74,7 +76,20 @@ Allocator* CudaBackend::allocator(int id) noexcept {
 
 Accelerator* CudaBackend::accelerator(int id) noexcept { return find(id); }
 
+template <class Visit>
+void CudaBackend::visit_devices(const Visit& visit) noexcept {
+  for (const std::atomic<CudaDevice*>& place : devices_)
+    if (CudaDevice* const device = place.load(std::memory_order_acquire)) visit(*device);
+}
+
+void CudaBackend::before_fork() noexcept {
+  mutex_.lock();
+  visit_devices([](CudaDevice& device) { device.lock_for_fork(); });
+}
+
 void CudaBackend::after_fork(bool in_child) noexcept {
+  visit_devices([](CudaDevice& device) { device.unlock_after_fork(); });
+  mutex_.unlock();
   if (in_child && cuda_driver_was_asked()) is_refused_.store(true, std::memory_order_release);
 }
 

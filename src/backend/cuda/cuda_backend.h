@@ -17,6 +17,7 @@ class CudaBackend final : public Backend {
   std::exception_ptr refusal() const noexcept override;
   Allocator* allocator(int id) noexcept override;
   Accelerator* accelerator(int id) noexcept override;
+  void before_fork() noexcept override;
   void after_fork(bool in_child) noexcept override;
 
   // One that is there. Raises Error when the driver does not give it.
@@ -25,6 +26,8 @@ class CudaBackend final : public Backend {
  private:
   // Null, which is logged, also where the driver refuses the device.
   CudaDevice* find(int id) noexcept;
+  template <class Visit>
+  void visit_devices(const Visit& visit) noexcept;
 
   std::mutex mutex_;
   std::array<std::atomic<CudaDevice*>, Accelerator::kMost> devices_{};  // made when first asked for; never destroyed

@@ -23,13 +23,23 @@ constexpr auto kSpin = 20us, kSleep = 50us;
 // After these the context is finished, and with it the device for this process.
 bool is_sticky(CUresult result) noexcept {
   static constexpr std::array kSticky = {
-      CUDA_ERROR_ECC_UNCORRECTABLE,    CUDA_ERROR_ILLEGAL_ADDRESS,
-      CUDA_ERROR_LAUNCH_TIMEOUT,       CUDA_ERROR_ASSERT,
-      CUDA_ERROR_HARDWARE_STACK_ERROR, CUDA_ERROR_ILLEGAL_INSTRUCTION,
-      CUDA_ERROR_MISALIGNED_ADDRESS,   CUDA_ERROR_INVALID_ADDRESS_SPACE,
-      CUDA_ERROR_INVALID_PC,           CUDA_ERROR_LAUNCH_FAILED,
-      CUDA_ERROR_CONTEXT_IS_DESTROYED, CUDA_ERROR_DEINITIALIZED,
-      CUDA_ERROR_DEVICE_UNAVAILABLE,   CUDA_ERROR_UNKNOWN,
+      CUDA_ERROR_ECC_UNCORRECTABLE,
+      CUDA_ERROR_NVLINK_UNCORRECTABLE,
+      CUDA_ERROR_ILLEGAL_ADDRESS,
+      CUDA_ERROR_LAUNCH_TIMEOUT,
+      CUDA_ERROR_ASSERT,
+      CUDA_ERROR_HARDWARE_STACK_ERROR,
+      CUDA_ERROR_ILLEGAL_INSTRUCTION,
+      CUDA_ERROR_MISALIGNED_ADDRESS,
+      CUDA_ERROR_INVALID_ADDRESS_SPACE,
+      CUDA_ERROR_INVALID_PC,
+      CUDA_ERROR_LAUNCH_FAILED,
+      CUDA_ERROR_CONTEXT_IS_DESTROYED,
+      CUDA_ERROR_DEINITIALIZED,
+      CUDA_ERROR_DEVICE_UNAVAILABLE,
+      CUDA_ERROR_MPS_CLIENT_TERMINATED,
+      CUDA_ERROR_EXTERNAL_DEVICE,
+      CUDA_ERROR_UNKNOWN,
   };
   return std::ranges::find(kSticky, result) != kSticky.end();
 }
@@ -38,21 +48,16 @@ bool is_sticky(CUresult result) noexcept {
 
 CudaDevice::CudaDevice(const CudaDriver& driver, int id)
     : Accelerator({DeviceType::kGpu, id}), driver_(driver), allocator_(*this) {
-  std::array<char, 256> name{};
   size_t total = 0;
-  int major = 0, minor = 0;
   check(driver.device_get(&handle_, id), "cuDeviceGet");
-  check(driver.device_get_name(name.data(), static_cast<int>(name.size()), handle_), "cuDeviceGetName");
   check(driver.device_total_mem(&total, handle_), "cuDeviceTotalMem");
-  check(driver.device_get_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, handle_),
-        "cuDeviceGetAttribute");
-  check(driver.device_get_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, handle_),
-        "cuDeviceGetAttribute");
-  check(driver.device_get_attribute(&processors_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, handle_),
-        "cuDeviceGetAttribute");
+  compute_capability_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                        attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  processors_ = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  headrace::check(attribute(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS) != 0, ErrorKind::kRuntime,
+                  "{}: the driver writes no numbers behind work of a stream (cuStreamWriteValue64), which is needed",
+                  to_string(device()));
   check(driver.device_primary_ctx_retain(&context_, handle_), "cuDevicePrimaryCtxRetain");
-  name_ = name.data();
-  compute_capability_ = 10 * major + minor;
   total_bytes_ = static_cast<int64_t>(total);
   for (int index = 0; index < kOwnStreams; ++index)
     streams_.push_back(std::make_unique<CudaStream>(*this, static_cast<StreamRole>(index), index, std::nullopt));
@@ -62,6 +67,12 @@ CudaDevice::CudaDevice(const CudaDriver& driver, int id)
 }
 
 CudaDevice::~CudaDevice() = default;
+
+int CudaDevice::attribute(CUdevice_attribute which) {
+  int value = 0;
+  check(driver_.device_get_attribute(&value, which, handle_), "cuDeviceGetAttribute");
+  return value;
+}
 
 Stream& CudaDevice::stream(int index) noexcept { return *streams_[static_cast<size_t>(index)]; }
 
@@ -83,9 +94,10 @@ void CudaDevice::await_progress(uint32_t seen) noexcept {
   const auto spin_until = std::chrono::steady_clock::now() + kSpin;
   for (;;) {
     const uint32_t notified = notified_.load(std::memory_order_acquire);
+    const bool is_busy = has_work();  // before progress(), which then shows what has ended in between
     if (progress() != seen) return;
     if (std::chrono::steady_clock::now() < spin_until) continue;
-    if (!has_work() || is_lost_.load(std::memory_order_acquire)) {
+    if (!is_busy || is_lost_.load(std::memory_order_acquire)) {
       futex_wait(notified_, notified);
       continue;
     }
@@ -106,13 +118,16 @@ std::exception_ptr CudaDevice::lost() const noexcept {
   return std::make_exception_ptr(Error(
       ErrorKind::kRuntime,
       fmt::format(
-          "{}: {}. The device is lost to this process, and what was on it. HEADRACE_ENGINE=serial runs one operation "
-          "at a time and names the one that fails; arrays on other devices are as they were: save them.",
+          "{}: {}. The device is lost to this process, and what was on it; what failed came before. Arrays of the host "
+          "are as they were: save them, and start the process anew.",
           to_string(device()), why_lost_)));
 }
 
 void CudaDevice::note(CUresult result, const char* call) noexcept {
-  if (!is_sticky(result)) return;
+  if (is_sticky(result)) lose(result, call);
+}
+
+void CudaDevice::lose(CUresult result, const char* call) noexcept {
   {
     const std::lock_guard guard(mutex_);
     if (is_lost_.load(std::memory_order_relaxed)) return;
@@ -131,13 +146,23 @@ void CudaDevice::check(CUresult result, const char* call) {
   fail(kind, "{}: {} answered {}", to_string(device()), call, cuda_error_text(result));
 }
 
+void CudaDevice::lock_for_fork() noexcept {
+  mutex_.lock();
+  allocator_.lock_for_fork();
+}
+
+void CudaDevice::unlock_after_fork() noexcept {
+  allocator_.unlock_after_fork();
+  mutex_.unlock();
+}
+
 void CudaDevice::allow_peer(CudaDevice& other) {
+  const ContextScope scope(*this);
   const std::lock_guard guard(mutex_);
   if (std::ranges::find(peers_, other.context_) != peers_.end()) return;
   peers_.push_back(other.context_);
   int can = 0;
   if (driver_.device_can_access_peer(&can, handle_, other.handle_) != CUDA_SUCCESS || !can) return;
-  const ContextScope scope(*this);
   static_cast<void>(driver_.ctx_enable_peer_access(other.context_, 0));  // without it copies go through the host
 }
 

@@ -35,27 +35,30 @@ class CudaDevice final : public Accelerator {
 
   const CudaDriver& driver() const noexcept { return driver_; }
   CUcontext context() const noexcept { return context_; }
-  const std::string& name() const noexcept { return name_; }
   // Ten times the major number and the minor one, as in sm_90.
   int compute_capability() const noexcept { return compute_capability_; }
   int processors() const noexcept { return processors_; }
   CudaAllocator& allocator() noexcept { return allocator_; }
+  void lock_for_fork() noexcept;
+  void unlock_after_fork() noexcept;
 
   // Raises Error for what a call of the driver answered. Errors after which the context cannot be used any more lose
   // the device. Any thread.
   void check(CUresult result, const char* call);
   // The device is lost if `result` says so.
   void note(CUresult result, const char* call) noexcept;
+  // The device is lost, for what a call answered.
+  void lose(CUresult result, const char* call) noexcept;
   // Copies from the memory of `other` may go straight to this device's. Any thread.
   void allow_peer(CudaDevice& other);
 
  private:
+  int attribute(CUdevice_attribute which);
   bool has_work() noexcept;
 
   const CudaDriver& driver_;
   CUdevice handle_ = 0;
   CUcontext context_ = nullptr;
-  std::string name_;
   int compute_capability_ = 0, processors_ = 0;
   int64_t total_bytes_ = 0;
   CudaAllocator allocator_;

@@ -41,18 +41,18 @@ CudaStream::CudaStream(CudaDevice& device, StreamRole role, int index, std::opti
 
 // Copies and communication go before computing: they are what something else waits for.
 void CudaStream::open() {
-  if (handle_) return;
+  if (counter_.load(std::memory_order_relaxed)) return;
   const CudaDriver& driver = device_.driver();
   constexpr int kHigh = -1, kNormal = 0;
-  CUstream handle = nullptr;
-  device_.check(driver.stream_create_with_priority(&handle, CU_STREAM_NON_BLOCKING,
-                                                   role() == StreamRole::kCompute ? kNormal : kHigh),
-                "cuStreamCreateWithPriority");
-  for (CUevent& event : events_) device_.check(driver.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  if (!handle_)
+    device_.check(driver.stream_create_with_priority(&handle_, CU_STREAM_NON_BLOCKING,
+                                                     role() == StreamRole::kCompute ? kNormal : kHigh),
+                  "cuStreamCreateWithPriority");
+  for (CUevent& event : events_)
+    if (!event) device_.check(driver.event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
   auto* const counter = static_cast<uint64_t*>(pinned_memory().allocate(sizeof(uint64_t)));
   *counter = 0;
   counter_.store(counter, std::memory_order_release);
-  handle_ = handle;
 }
 
 // What run_on_device() gives while work is launched.
@@ -65,7 +65,8 @@ struct CudaStream::Recording final : Recorder {
 };
 
 // The work is over for the stream when it has written the number. Where launching fails half-way what was put there
-// already still runs, so the number is written all the same.
+// already still runs, so the number is written all the same; a stream that does not take it tells nobody when its work
+// ends, and its device cannot be used.
 Event CudaStream::launch(Work& work) {
   const ContextScope context(device_);
   open();
@@ -78,12 +79,13 @@ Event CudaStream::launch(Work& work) {
     }
   }
   const uint64_t number = launched_.load(std::memory_order_relaxed) + 1;
-  const CudaDriver& driver = device_.driver();
-  device_.check(driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())), number,
-                                            CU_STREAM_WRITE_VALUE_DEFAULT),
-                "cuStreamWriteValue64");
   launched_.store(number, std::memory_order_release);
-  device_.check(driver.event_record(events_[number % kEvents], handle_), "cuEventRecord");
+  const CudaDriver& driver = device_.driver();
+  const CUresult written = driver.stream_write_value64(handle_, address_of(const_cast<uint64_t*>(counter_.load())),
+                                                       number, CU_STREAM_WRITE_VALUE_DEFAULT);
+  if (written != CUDA_SUCCESS) device_.lose(written, "cuStreamWriteValue64");
+  const CUresult recorded = driver.event_record(events_[number % kEvents], handle_);
+  if (recorded != CUDA_SUCCESS) device_.lose(recorded, "cuEventRecord");
   return {this, number};
 }
 
@@ -105,19 +107,24 @@ uint64_t CudaStream::completed() noexcept {
   return number;
 }
 
+// On a lost device the driver begins no more of the host's code, but what it has begun goes on.
 void CudaStream::synchronize(uint64_t number) noexcept {
+  constexpr int kSpins = 1000;
+  constexpr auto kPause = std::chrono::microseconds(20);
   for (int looks = 0; completed() < number && !device_.lost(); ++looks) {
-    constexpr int kSpins = 1000;
     if (looks < kSpins) continue;
     ask_for_errors();
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    std::this_thread::sleep_for(kPause);
   }
+  while (completed() < number && running_.load(std::memory_order_acquire) > 0) std::this_thread::sleep_for(kPause);
 }
 
+// Whatever else a stream answers, its work will not end.
 void CudaStream::ask_for_errors() noexcept {
   try {
     const ContextScope context(device_);
-    device_.note(device_.driver().stream_query(handle_), "cuStreamQuery");
+    const CUresult answer = device_.driver().stream_query(handle_);
+    if (answer != CUDA_SUCCESS && answer != CUDA_ERROR_NOT_READY) device_.lose(answer, "cuStreamQuery");
   } catch (...) {  // the device is lost
     return;
   }
@@ -126,24 +133,30 @@ void CudaStream::ask_for_errors() noexcept {
 // Owned by the stream's queue until it has run.
 class CudaStream::HostCode {
  public:
-  HostCode(Work& work, std::unique_ptr<DeviceCode> code) : work_(work), code_(std::move(code)) {}
+  HostCode(CudaStream& stream, Work& work, std::unique_ptr<DeviceCode> code)
+      : stream_(stream), work_(work), code_(std::move(code)) {}
 
   static void run(void* self) noexcept {
-    const std::unique_ptr<HostCode> code(static_cast<HostCode*>(self));
+    std::unique_ptr<HostCode> code(static_cast<HostCode*>(self));
+    CudaStream& stream = code->stream_;
+    stream.running_.fetch_add(1, std::memory_order_acq_rel);
     try {
       code->code_->run();
     } catch (...) {
       code->work_.fail(std::current_exception());
     }
+    code.reset();
+    stream.running_.fetch_sub(1, std::memory_order_acq_rel);
   }
 
  private:
+  CudaStream& stream_;
   Work& work_;
   std::unique_ptr<DeviceCode> code_;
 };
 
 void CudaStream::put_host_code(std::unique_ptr<DeviceCode> code) {
-  auto host = std::make_unique<HostCode>(*current_work(), std::move(code));
+  auto host = std::make_unique<HostCode>(*this, *current_work(), std::move(code));
   device_.check(device_.driver().launch_host_func(handle_, &HostCode::run, host.get()), "cuLaunchHostFunc");
   static_cast<void>(host.release());
 }

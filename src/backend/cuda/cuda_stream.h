@@ -50,6 +50,7 @@ class CudaStream final : public Stream {
   std::array<CUevent, kEvents> events_ = {};
   std::atomic<volatile uint64_t*> counter_{nullptr};  // pinned memory of the host, written by the stream
   std::atomic<uint64_t> launched_{0};
+  std::atomic<int> running_{0};  // host code of this stream, in threads of the driver
 };
 
 // The stream that the calling thread launches work on; it is one of a GPU of this backend.

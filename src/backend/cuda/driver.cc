@@ -45,7 +45,6 @@ void look_up_devices(Lookup& look_up, CudaDriver& driver) {
   look_up(driver.get_error_string, "cuGetErrorString");
   look_up(driver.device_get_count, "cuDeviceGetCount");
   look_up(driver.device_get, "cuDeviceGet");
-  look_up(driver.device_get_name, "cuDeviceGetName");
   look_up(driver.device_get_attribute, "cuDeviceGetAttribute");
   look_up(driver.device_total_mem, "cuDeviceTotalMem");
   look_up(driver.device_can_access_peer, "cuDeviceCanAccessPeer");
@@ -57,7 +56,6 @@ void look_up_devices(Lookup& look_up, CudaDriver& driver) {
 }
 
 void look_up_memory(Lookup& look_up, CudaDriver& driver) {
-  look_up(driver.mem_get_info, "cuMemGetInfo");
   look_up(driver.mem_alloc, "cuMemAlloc");
   look_up(driver.mem_free, "cuMemFree");
   look_up(driver.mem_host_alloc, "cuMemHostAlloc");
@@ -88,7 +86,7 @@ std::string text_of(const CudaDriver& driver, CUresult result) {
   return fmt::format("{} ({})", name ? name : "an unknown error", text ? text : std::to_string(result));
 }
 
-// The stub library of the toolkit answers cuInit with an error of its own: it is no driver.
+// A library that does not answer cuInit as it should, such as the toolkit's stub, is no driver.
 Loaded load_driver() {
   was_asked.store(true, std::memory_order_release);
   const std::string& path = config().cuda_driver;

@@ -20,7 +20,6 @@ struct CudaDriver {
   decltype(&cuGetErrorString) get_error_string;
   decltype(&cuDeviceGetCount) device_get_count;
   decltype(&cuDeviceGet) device_get;
-  decltype(&cuDeviceGetName) device_get_name;
   decltype(&cuDeviceGetAttribute) device_get_attribute;
   decltype(&cuDeviceTotalMem) device_total_mem;
   decltype(&cuDeviceCanAccessPeer) device_can_access_peer;
@@ -29,7 +28,6 @@ struct CudaDriver {
   decltype(&cuCtxPopCurrent) ctx_pop_current;
   decltype(&cuCtxGetCurrent) ctx_get_current;
   decltype(&cuCtxEnablePeerAccess) ctx_enable_peer_access;
-  decltype(&cuMemGetInfo) mem_get_info;
   decltype(&cuMemAlloc) mem_alloc;
   decltype(&cuMemFree) mem_free;
   decltype(&cuMemHostAlloc) mem_host_alloc;

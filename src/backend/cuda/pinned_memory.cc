@@ -24,7 +24,7 @@ class PinnedMemory final : public Allocator {
     check(bytes <= size_class::kLargest, ErrorKind::kMemory, "cpu_pinned: {} bytes cannot be addressed", bytes);
     const int index = pinned_class_of(bytes);
     const size_t rounded = size_class::size(index);
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(pinned_memory_lock());
     std::vector<void*>& free = free_[static_cast<size_t>(index)];
     if (free.empty()) {
       free.push_back(make_block(rounded));
@@ -42,14 +42,46 @@ class PinnedMemory final : public Allocator {
     if (!block) return;
     const int index = pinned_class_of(bytes);
     const auto rounded = static_cast<int64_t>(size_class::size(index));
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(pinned_memory_lock());
     free_[static_cast<size_t>(index)].push_back(block);
     stats_.live -= rounded;
     stats_.pooled += rounded;
   }
 
   void trim() noexcept override {
-    const std::lock_guard guard(mutex_);
+    const std::lock_guard guard(pinned_memory_lock());
+    trim_locked();
+  }
+
+  MemoryStats stats() const noexcept override {
+    const std::lock_guard guard(pinned_memory_lock());
+    return stats_;
+  }
+
+  void reset_peak() noexcept override {
+    const std::lock_guard guard(pinned_memory_lock());
+    stats_.peak = stats_.live;
+  }
+
+ private:
+  // Tried again without what is free.
+  void* make_block(size_t bytes) {
+    const ContextScope scope(first_);
+    void* block = nullptr;
+    const auto take = [&] { return first_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE); };
+    CUresult result = take();
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+      trim_locked();
+      result = take();
+    }
+    check(result != CUDA_ERROR_OUT_OF_MEMORY, ErrorKind::kMemory,
+          "cpu_pinned: out of memory: the system locks no further {} bytes, {} are in use. Copy less at once.", bytes,
+          stats_.live);
+    first_.check(result, "cuMemHostAlloc");
+    return block;
+  }
+
+  void trim_locked() noexcept {
     try {
       const ContextScope scope(first_);
       for (std::vector<void*>& blocks : free_) {
@@ -57,36 +89,22 @@ class PinnedMemory final : public Allocator {
         blocks.clear();
       }
       stats_.pooled = 0;
-    } catch (const Error&) {  // the device is lost, and nothing can be given back
+    } catch (const std::exception&) {  // the device is lost, and nothing can be given back
       return;
     }
   }
 
-  MemoryStats stats() const noexcept override {
-    const std::lock_guard guard(mutex_);
-    return stats_;
-  }
-
-  void reset_peak() noexcept override {
-    const std::lock_guard guard(mutex_);
-    stats_.peak = stats_.live;
-  }
-
- private:
-  void* make_block(size_t bytes) {
-    const ContextScope scope(first_);
-    void* block = nullptr;
-    first_.check(first_.driver().mem_host_alloc(&block, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
-    return block;
-  }
-
   CudaDevice& first_;
-  mutable std::mutex mutex_;
-  std::array<std::vector<void*>, size_class::kCount> free_;  // guarded by mutex_, as what follows
+  std::array<std::vector<void*>, size_class::kCount> free_;  // guarded by the lock, as what follows
   MemoryStats stats_;
 };
 
 }  // namespace
+
+std::mutex& pinned_memory_lock() noexcept {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
 
 Allocator& pinned_memory() {
   static PinnedMemory& instance = *new PinnedMemory(cuda_backend().device(0));  // arrays may outlive what could end it

@@ -69,11 +69,6 @@ CUresult device_get(CUdevice* device, int ordinal) {
   return machine().enter("cuDeviceGet");
 }
 
-CUresult device_get_name(char* name, int length, CUdevice) {
-  std::strncpy(name, "a host that stands in for a GPU", static_cast<size_t>(length) - 1);
-  return machine().enter("cuDeviceGetName");
-}
-
 CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
   switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
@@ -81,6 +76,9 @@ CUresult device_get_attribute(int* value, CUdevice_attribute attribute, CUdevice
       break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
       *value = 0;
+      break;
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
+      *value = 1;
       break;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
       *value = 2;
@@ -127,13 +125,6 @@ CUresult ctx_enable_peer_access(CUcontext, unsigned) {
 }
 
 // --- memory ----------------------------------------------------------------------------------------------------------
-
-CUresult mem_get_info(size_t* free, size_t* total) {
-  const Context& context = machine().needed("cuMemGetInfo");
-  *free = context.memory.free();
-  *total = context.memory.total();
-  return machine().enter("cuMemGetInfo");
-}
 
 CUresult mem_alloc(CUdeviceptr* memory, size_t bytes) {
   Context& context = machine().needed("cuMemAlloc");
@@ -283,7 +274,11 @@ CUresult stream_write_value(CUstream stream, CUdeviceptr place, cuuint64_t value
 CUresult launch_host_func(CUstream stream, CUhostFn function, void* data) {
   Stream& queue = queue_of("cuLaunchHostFunc", stream);
   if (const CUresult failure = machine().enter("cuLaunchHostFunc")) return failure;
-  queue.put({}, [function, data] { function(data); });
+  queue.put({}, [function, data] {
+    if (machine().is_lost()) return;
+    const HostFunctionScope scope;
+    function(data);
+  });
   return CUDA_SUCCESS;
 }
 
@@ -358,7 +353,6 @@ const std::map<std::string, void*> kFunctions = {
     {"cuGetErrorString", address(get_error_string)},
     {"cuDeviceGetCount", address(device_get_count)},
     {"cuDeviceGet", address(device_get)},
-    {"cuDeviceGetName", address(device_get_name)},
     {"cuDeviceGetAttribute", address(device_get_attribute)},
     {"cuDeviceTotalMem", address(device_total_mem)},
     {"cuDeviceCanAccessPeer", address(device_can_access_peer)},
@@ -367,7 +361,6 @@ const std::map<std::string, void*> kFunctions = {
     {"cuCtxPopCurrent", address(ctx_pop_current)},
     {"cuCtxGetCurrent", address(ctx_get_current)},
     {"cuCtxEnablePeerAccess", address(ctx_enable_peer_access)},
-    {"cuMemGetInfo", address(mem_get_info)},
     {"cuMemAlloc", address(mem_alloc)},
     {"cuMemFree", address(mem_free)},
     {"cuMemHostAlloc", address(mem_host_alloc)},

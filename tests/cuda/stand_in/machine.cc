@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kAlignment = 512;
 
 thread_local std::vector<Context*> stack;  // of contexts, the current one last
+thread_local bool is_in_host_function = false;
 
 char* reserve(size_t bytes, int protection) {
   void* const found = ::mmap(nullptr, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -55,7 +56,6 @@ CUdeviceptr Memory::allocate(size_t bytes) {
   }
   if (place + rounded > reinterpret_cast<CUdeviceptr>(closed_) + bytes_) return 0;
   blocks_[place] = {.bytes = rounded};
-  used_ += rounded;
   constexpr int kGarbage = 0xff;  // NaN, -1
   std::memset(open_ + (place - reinterpret_cast<CUdeviceptr>(closed_)), kGarbage, rounded);
   return place;
@@ -66,7 +66,6 @@ void Memory::release(CUdeviceptr address) {
   const auto block = blocks_.find(address);
   if (block == blocks_.end()) violation("cuMemFree of an address that cuMemAlloc did not give, or a second time");
   if (block->second.uses > 0) violation("cuMemFree of memory that queued work still uses");
-  used_ -= block->second.bytes;
   blocks_.erase(block);
 }
 
@@ -98,11 +97,6 @@ void Memory::begin_use(CUdeviceptr address) {
 void Memory::end_use(CUdeviceptr address) {
   const std::lock_guard guard(mutex_);
   --block_of(address)->second.uses;
-}
-
-size_t Memory::free() const {
-  const std::lock_guard guard(mutex_);
-  return bytes_ - used_;
 }
 
 Stream::Stream(Context& context) : context_(context), thread_([this] { run(); }) { thread_.detach(); }
@@ -164,6 +158,7 @@ Context* Machine::owner(CUdeviceptr address) {
 
 // HEADRACE_STAND_IN_FAIL=call:n:code has the n-th call answer with the code, and all calls after it.
 CUresult Machine::enter(const char* call) {
+  if (is_in_host_function) violation("%s in code that cuLaunchHostFunc runs", call);
   if (::getpid() != process_) violation("%s in a child of the process that began to use the driver", call);
   static const std::string wanted = [] {
     const char* const text = std::getenv("HEADRACE_STAND_IN_FAIL");
@@ -180,6 +175,15 @@ CUresult Machine::enter(const char* call) {
   }
   return sticky_;
 }
+
+bool Machine::is_lost() {
+  const std::lock_guard guard(mutex_);
+  return sticky_ != CUDA_SUCCESS;
+}
+
+HostFunctionScope::HostFunctionScope() noexcept { is_in_host_function = true; }
+
+HostFunctionScope::~HostFunctionScope() { is_in_host_function = false; }
 
 Context& Machine::needed(const char* call) {
   if (!current()) violation("%s on a thread without a context", call);

@@ -36,7 +36,6 @@ class Memory {
   void begin_use(CUdeviceptr address);
   void end_use(CUdeviceptr address);
   size_t total() const noexcept { return bytes_; }
-  size_t free() const;
 
  private:
   struct Block {
@@ -50,7 +49,6 @@ class Memory {
   char* open_;    // what lies there
   mutable std::mutex mutex_;
   std::map<CUdeviceptr, Block> blocks_;  // guarded by mutex_
-  size_t used_ = 0;                      // guarded by mutex_
 };
 
 struct Context {
@@ -104,6 +102,8 @@ class Machine {
 
   // Every call begins here. What it has to answer: CUDA_SUCCESS, or what HEADRACE_STAND_IN_FAIL asks for, from then on.
   CUresult enter(const char* call);
+  // An error that stays was answered.
+  bool is_lost();
   // Of a call that needs one: ends the process where the thread has no context.
   Context& needed(const char* call);
 
@@ -113,6 +113,15 @@ class Machine {
   std::mutex mutex_;
   std::map<std::string, int> calls_;  // guarded by mutex_
   CUresult sticky_ = CUDA_SUCCESS;    // guarded by mutex_
+};
+
+// While it lives, the thread runs code that cuLaunchHostFunc took, which must not call the driver.
+class HostFunctionScope {
+ public:
+  HostFunctionScope() noexcept;
+  ~HostFunctionScope();
+  HostFunctionScope(const HostFunctionScope&) = delete;
+  HostFunctionScope& operator=(const HostFunctionScope&) = delete;
 };
 
 // Lives as long as the process.
