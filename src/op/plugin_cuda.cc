@@ -14,9 +14,10 @@ const KernelTable& kernels() {
   static const KernelTable& table = []() -> const KernelTable& {
     KernelTable& made = *new KernelTable;
     made.set_pointwise(launch_pointwise_cuda);
+    made.set(find_op("_contiguous"), launch_packed_copy_cuda);
+    made.set(find_op("_reshape_to"), launch_packed_copy_cuda);
     for (const OpDef& op : catalogue().all())
-      if (op.kernel && !op.pointwise) made.set_on_host(op);
-    made.set(find_op("_contiguous"), launch_contiguous_cuda);
+      if (op.kernel && !op.pointwise && !made.find(op)) made.set_on_host(op);
     return made;
   }();
   return table;

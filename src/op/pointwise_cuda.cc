@@ -180,11 +180,12 @@ void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType comp
          [&] { return body.choices.empty() ? body.formula : with_decisions(body.formula, body.choices, decisions); });
 }
 
-void launch_contiguous_cuda(KernelContext& context, const Attrs&) {
+void launch_packed_copy_cuda(KernelContext& context, const Attrs&) {
   const Tensor &from = context.input(0), &to = context.output(0);
   const DType bits = bits_of(from.dtype);
-  const Operands operands = {{from.data, bits, from.strides.data()}, {to.data, bits, to.strides.data()}};
-  launch({kCopySerial, 0, compute_type_of(bits)}, to.shape, operands, 1, {},
+  const Strides packed = contiguous_strides(from.shape);
+  const Operands operands = {{from.data, bits, from.strides.data()}, {to.data, bits, packed.data()}};
+  launch({kCopySerial, 0, compute_type_of(bits)}, from.shape, operands, 1, {},
          [] { return Formula{.num_inputs = 1, .outputs = {input(0)}}; });
 }
 

@@ -10,7 +10,8 @@ namespace headrace {
 void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
                            std::span<View* const> outputs);
 
-// Makes the output a row-major copy of the input, of the same shape and dtype and any strides.
-void launch_contiguous_cuda(KernelContext& context, const Attrs& attrs);
+// Gives a packed output the elements of the input, in row-major order. The input may have any strides; the shapes may
+// differ.
+void launch_packed_copy_cuda(KernelContext& context, const Attrs& attrs);
 
 }  // namespace headrace

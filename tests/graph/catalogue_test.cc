@@ -3,28 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "graph/cached_op.h"
 #include "graphs.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/trace.h"
+#include "tests/support/operator_samples.h"
 
 namespace headrace {
 namespace {
 
 using testing::HasSubstr;
 
-NDArray sampled(const SampleArray& sample, uint64_t seed) {
-  int64_t count = 1;
-  for (int64_t extent : sample.shape) count *= extent;
-  std::mt19937_64 random(seed);
-  std::vector<double> values = sample.values;
-  while (static_cast<int64_t>(values.size()) < count)
-    values.push_back(sample.low + (sample.high - sample.low) * static_cast<double>(random() % 1000) / 1000);
-  return cast_to(NDArray::from_host(values.data(), sample.shape, DType::kFloat64), sample.dtype);
-}
+using test::sampled;
 
 TEST(Catalogue, OperatorsInGraphsGiveTheirBits) {
   for (const OpDef& op : catalogue().all()) {

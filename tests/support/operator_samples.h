@@ -18,16 +18,20 @@
 
 namespace headrace::test {
 
-inline NDArray sampled(const SampleArray& sample, uint64_t seed, bool is_packed) {
+// The values of a sample; where it names none, drawn from its range.
+inline NDArray sampled(const SampleArray& sample, uint64_t seed) {
   int64_t count = 1;
   for (int64_t extent : sample.shape) count *= extent;
   std::mt19937_64 random(seed);
   std::vector<double> values = sample.values;
   while (static_cast<int64_t>(values.size()) < count)
     values.push_back(sample.low + (sample.high - sample.low) * static_cast<double>(random() % 1000) / 1000);
-  const NDArray made = cast_to(NDArray::from_host(values.data(), sample.shape, DType::kFloat64), sample.dtype);
-  if (is_packed || made.ndim() < 2) return made;
-  return call("transpose", {contiguous(call("transpose", {made}))});
+  return cast_to(NDArray::from_host(values.data(), sample.shape, DType::kFloat64), sample.dtype);
+}
+
+// The same elements, with the axes in the opposite order in memory.
+inline NDArray strided(const NDArray& array) {
+  return array.ndim() < 2 ? array : call("transpose", {contiguous(call("transpose", {array}))});
 }
 
 enum class Way { kAlone, kStrided, kGraph, kGradient };
@@ -48,8 +52,10 @@ inline std::vector<NDArray> run_graph(const OpDef& op, const AttrsPtr& attrs, co
 // The results, and what became of the inputs; the gradients instead where they are asked for.
 inline std::vector<NDArray> run(const OpDef& op, const Sample& sample, Way way, Device device) {
   std::vector<NDArray> inputs;
-  for (size_t i = 0; i < sample.inputs.size(); ++i)
-    inputs.push_back(as_in_context(sampled(sample.inputs[i], i, way != Way::kStrided), device));
+  for (size_t i = 0; i < sample.inputs.size(); ++i) {
+    const NDArray input = sampled(sample.inputs[i], i);
+    inputs.push_back(as_in_context(way == Way::kStrided ? strided(input) : input, device));
+  }
   const AttrsPtr attrs = sample.attrs ? sample.attrs : op.default_attrs;
   thread_state().device = device;
   std::vector<NDArray> results;
