@@ -149,6 +149,9 @@ class Process:
         code = self.process.poll()
         return code if code is None or code >= 0 else 128 - code
 
+    def was_killed(self):
+        return (self.process.poll() or 0) < 0
+
     def end(self, number):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, number)
@@ -259,16 +262,16 @@ class Job:
         """The first process that fails; None: all workers have ended well."""
         everybody = [*self._workers, *self._helpers]
         while any(worker.status() is None for worker in self._workers):
-            failed = next((one for one in everybody if one.status()), None)
+            failed = _cause(everybody)
             if failed is not None:
                 return failed
             time.sleep(0.02)
-        return next((one for one in everybody if one.status()), None)
+        return _cause(everybody)
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
         _await_ends(self._helpers, _SECONDS_TO_END)
-        return next((one for one in self._helpers if one.status()), None)
+        return _cause(self._helpers)
 
     def _end_all(self, number):
         everybody = [*self._workers, *self._helpers]
@@ -279,6 +282,12 @@ class Job:
         for one in everybody:
             one.end(signal.SIGKILL)  # also what a process has started and left behind
             one.reap()
+
+
+def _cause(processes):
+    """The one that failed, if any: rather one that was killed than one that may have ended for want of it."""
+    failed = [one for one in processes if one.status()]
+    return next((one for one in failed if one.was_killed()), failed[0] if failed else None)
 
 
 def _await_ends(processes, seconds):
