@@ -101,7 +101,7 @@ class PinnedMemory final : public Allocator {
 
 }  // namespace
 
-std::mutex& pinned_memory_lock() noexcept {
+std::mutex& pinned_memory_lock() {
   static std::mutex& instance = *new std::mutex;
   return instance;
 }

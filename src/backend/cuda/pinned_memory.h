@@ -11,6 +11,6 @@ namespace headrace {
 // There is a driver.
 Allocator& pinned_memory();
 // What it holds while it works; for fork().
-std::mutex& pinned_memory_lock() noexcept;
+std::mutex& pinned_memory_lock();
 
 }  // namespace headrace
