@@ -3,6 +3,7 @@
 #pragma once
 
 #include "headrace/communicator.hpp"
+#include "ndarray/view.h"
 #include "op/pointwise.h"
 
 namespace headrace::kvstore {
