@@ -286,7 +286,7 @@ void Group::carry_out(const Decision& decision) {
   }
   --ready_;
   if (decision.failure) return complete(*request, decision.failure);
-  transfers_->add(request->work, [this, request] { complete(*request, {}); });
+  transfers_->add(request->work, [request] { complete(*request, {}); });
 }
 
 void Group::complete(Request& request, std::optional<Failure> failure) {
