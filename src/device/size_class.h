@@ -22,6 +22,9 @@ constexpr int of(size_t bytes) noexcept {
   return kLinearClasses + ((doubling - first) << kStepsLog2) + static_cast<int>(step - (1u << kStepsLog2));
 }
 
+// The class for a request of any size up to kLargest: zero bytes have a block, too.
+constexpr int of_request(size_t bytes) noexcept { return of(bytes > 0 ? bytes : 1); }
+
 // The size of the blocks of a class: the largest `bytes` with of(bytes) == index.
 constexpr size_t size(int index) noexcept {
   if (index < kLinearClasses) return static_cast<size_t>(index + 1) * kGranule;

@@ -1,6 +1,7 @@
 #include "distributed/served_store.h"
 
 #include "base/check.h"
+#include "distributed/commands.h"
 #include "distributed/history.h"
 #include "engine/runtime.h"
 #include "headrace/sparse.hpp"
@@ -13,13 +14,6 @@ namespace headrace::distributed {
 using kvstore::to_string;
 
 namespace {
-
-// Heads of commands that are the store's own.
-constexpr int kSettings = -1;      // of the optimizer
-constexpr int kWorkerStates = -6;  // answered by those that belong to what is stored
-constexpr int kRestore = -7;       // of worker 0: the workers' states; other workers' pushes wait
-constexpr int kRestored = -8;      // they wait no more
-constexpr int kAskRestored = -9;   // answered by the states, when they have come
 
 // Sums of half floats are taken in float32, as those of one machine are.
 bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }

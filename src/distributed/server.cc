@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "distributed/channel.h"
+#include "distributed/commands.h"
 #include "distributed/exchange.h"
 #include "distributed/history.h"
 #include "distributed/membership.h"
@@ -61,10 +62,6 @@ grpc::Status status_of(const Error& error) {
   const bool is_callers = error.kind() == ErrorKind::kValue || error.kind() == ErrorKind::kType;
   return {is_callers ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::INTERNAL, error.what()};
 }
-
-// Heads of commands that are the server's own; docs/distributed.md, "Checkpoints".
-constexpr int kFreeze = -4;  // other workers wait; answered by what they have been served
-constexpr int kThaw = -5;
 
 class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:

@@ -43,14 +43,15 @@ class View final {
   uint32_t reference_count() const noexcept { return references_.load(std::memory_order_acquire); }
 
   // Address of the first element; allocates. Only while holding access to the storage's Var.
-  char* data() const {
-    return static_cast<char*>(storage_->data()) + offset_ * static_cast<int64_t>(item_size(dtype_));
-  }
+  char* data() const { return static_cast<char*>(storage_->data()) + offset_bytes(); }
+  // The same for those who hand it to a device.
+  char* address() const { return static_cast<char*>(storage_->address()) + offset_bytes(); }
 
   static void* operator new(size_t size) { return slab_allocate(size); }
   static void operator delete(void* pointer, size_t size) noexcept { slab_release(pointer, size); }
 
  private:
+  int64_t offset_bytes() const noexcept { return offset_ * static_cast<int64_t>(item_size(dtype_)); }
   friend void add_reference(const View* view) noexcept;
   friend void release_reference(const View* view) noexcept;
 

@@ -28,8 +28,7 @@ int64_t item(const View& view) { return static_cast<int64_t>(item_size(view.dtyp
 // --- kernels of the device -------------------------------------------------------------------------------------------
 
 Tensor tensor_of(const View& view) {
-  char* const first = static_cast<char*>(view.storage()->address()) + view.offset() * item(view);
-  return {first, view.dtype(), view.shape(), view.strides(), view.size(), view.storage()};
+  return {view.address(), view.dtype(), view.shape(), view.strides(), view.size(), view.storage()};
 }
 
 // Row-major copies of operands, which the device makes, in scratch that stays until the launch is retired: device code

@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "op/call_body.h"
 #include "op/formula/iteration.h"
-#include "op/formula/numeric_cast.h"
 #include "op/formula/source_cuda.h"
 #include "op/formula/transfer.h"
 #include "op/fused.h"
@@ -83,23 +82,8 @@ std::string argument_bytes(ComputeType compute, const Iteration& iteration, cons
   for (const int64_t extent : iteration.extents) append_bytes(bytes, extent);
   for (const int64_t stride : iteration.strides) append_bytes(bytes, stride);
   for (const double parameter : parameters) {
-    switch (compute) {
-      case ComputeType::kFloat32:
-        append_bytes(bytes, static_cast<float>(parameter));
-        break;
-      case ComputeType::kFloat64:
-        append_bytes(bytes, parameter);
-        break;
-      case ComputeType::kInt32:
-        append_bytes(bytes, numeric_cast<int32_t>(parameter));
-        break;
-      case ComputeType::kInt64:
-        append_bytes(bytes, numeric_cast<int64_t>(parameter));
-        break;
-      case ComputeType::kUint64:
-        append_bytes(bytes, numeric_cast<uint64_t>(parameter));
-        break;
-    }
+    const Program::Scalar scalar = Program::scalar_of(compute, parameter);
+    bytes.append(reinterpret_cast<const char*>(&scalar), item_size(compute));
   }
   if (parameters.empty()) bytes.append(item_size(compute), '\0');
   constexpr size_t kAlignment = alignof(int64_t);
@@ -132,10 +116,6 @@ void launch(const FormulaName& name, const Shape& space, const Operands& operand
                                            static_cast<int64_t>(device.processors()) * kBlocksPerCore);
   current_cuda_stream().put_kernel(kernel, static_cast<unsigned>(blocks), kThreads,
                                    std::as_bytes(std::span(arguments)));
-}
-
-void* address_of(const View& view) {
-  return static_cast<char*>(view.storage()->address()) + view.offset() * static_cast<int64_t>(item_size(view.dtype()));
 }
 
 // Unsigned integers of the same size: bytes stay what they are.
@@ -171,7 +151,7 @@ void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType comp
     for (const View* view : views) {
       Strides& own = strides.emplace_back(space.size());
       broadcast_strides(view->shape(), view->strides(), space, own.data());
-      operands.push_back({address_of(*view), view->dtype(), own.data()});
+      operands.push_back({view->address(), view->dtype(), own.data()});
     }
   }
   const std::span<const double> numbers{parameters.data(), parameters.size()};

@@ -10,8 +10,8 @@
 #include "headrace/arithmetic.hpp"
 #include "headrace/devices.hpp"
 #include "op/invoke.h"
-#include "tests/cuda/stand_in_gpus.h"
 #include "tests/support/arrays.h"
+#include "tests/support/gpus.h"
 
 namespace headrace {
 namespace {

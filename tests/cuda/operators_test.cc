@@ -6,7 +6,7 @@
 
 #include "device/registry.h"
 #include "op/kernel_table.h"
-#include "tests/cuda/stand_in_gpus.h"
+#include "tests/support/gpus.h"
 #include "tests/support/operator_samples.h"
 
 namespace headrace {

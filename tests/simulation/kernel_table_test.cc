@@ -13,8 +13,8 @@
 #include "op/detours.h"
 #include "op/invoke.h"
 #include "op/rule.h"
-#include "tests/simulation/gpus.h"
 #include "tests/support/arrays.h"
+#include "tests/support/gpus.h"
 
 namespace headrace {
 namespace {

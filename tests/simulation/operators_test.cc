@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "headrace/sim.hpp"
-#include "tests/simulation/gpus.h"
+#include "tests/support/gpus.h"
 #include "tests/support/operator_samples.h"
 
 namespace headrace {

@@ -14,7 +14,7 @@
 #include "headrace/error.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
-#include "tests/simulation/gpus.h"
+#include "tests/support/gpus.h"
 #include "timeline/timeline.h"
 
 namespace headrace {

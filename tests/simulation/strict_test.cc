@@ -15,7 +15,7 @@
 #include "headrace/sim.hpp"
 #include "ndarray/view.h"
 #include "op/invoke.h"
-#include "tests/simulation/gpus.h"
+#include "tests/support/gpus.h"
 
 namespace headrace {
 namespace {

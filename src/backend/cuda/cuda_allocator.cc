@@ -18,21 +18,21 @@ constexpr size_t kLargestInSlab = kSlabBytes / 8;
 
 constexpr size_t aligned(size_t bytes) noexcept { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-int class_of(size_t bytes) noexcept { return size_class::of(aligned(std::max<size_t>(bytes, 1))); }
+int aligned_class_of(size_t bytes) noexcept { return size_class::of(aligned(std::max<size_t>(bytes, 1))); }
 
 // What a block of the class takes.
-size_t bytes_of(int index) noexcept { return aligned(size_class::size(index)); }
+size_t aligned_bytes_of(int index) noexcept { return aligned(size_class::size(index)); }
 
 }  // namespace
 
-CudaAllocator::CudaAllocator(CudaDevice& device) : device_(device), trace_(device.device()) {}
+CudaAllocator::CudaAllocator(CudaDevice& device) : device_(device), pool_(aligned_bytes_of), trace_(device.device()) {}
 
 CudaAllocator::~CudaAllocator() { trim(); }
 
 void* CudaAllocator::allocate(size_t bytes) {
   check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed",
         to_string(device_.device()), bytes);
-  const int index = class_of(bytes);
+  const int index = aligned_class_of(bytes);
   std::unique_lock guard(mutex_);
   void* block = take(index);
   if (!block)
@@ -40,38 +40,30 @@ void* CudaAllocator::allocate(size_t bytes) {
         guard, released_, [this] { device_.notify(); }, [&] { return (block = take(index)) != nullptr; });
   check(block != nullptr, ErrorKind::kMemory,
         "{}: out of memory: {} bytes are needed, {} are in use by this process, and the device has {}. Free arrays, or "
-        "take "
-        "smaller batches.",
-        to_string(device_.device()), bytes_of(index), stats_.live, device_.memory_bytes());
+        "take smaller batches.",
+        to_string(device_.device()), pool_.bytes_of(index), pool_.stats().live, device_.memory_bytes());
   return block;
 }
 
 // A free block, or a new one; null where the device has no memory for it even without the free ones of other classes.
 void* CudaAllocator::take(int index) {
-  const auto bytes = static_cast<int64_t>(bytes_of(index));
-  std::vector<void*>& free = free_[static_cast<size_t>(index)];
-  void* block = nullptr;
-  if (!free.empty()) {
-    block = free.back();
-    free.pop_back();
-    stats_.pooled -= bytes;
-  } else {
+  void* block = pool_.take(index);
+  if (!block) {
     block = make_block(index);
-    if (!block && stats_.pooled > 0) {
+    if (!block && pool_.stats().pooled > 0) {
       trim_locked();
       block = make_block(index);
     }
     if (!block) return nullptr;
+    pool_.count_new(index);
   }
   if (Slab* const slab = slab_of(block)) ++slab->live;
-  stats_.live += bytes;
-  stats_.peak = std::max(stats_.peak, stats_.live);
-  trace_.sample_change(stats_);
+  trace_.sample_change(pool_.stats());
   return block;
 }
 
 void* CudaAllocator::make_block(int index) {
-  const size_t bytes = bytes_of(index);
+  const size_t bytes = aligned_bytes_of(index);
   if (bytes > kLargestInSlab) return make_memory(bytes);
   for (auto& [start, slab] : slabs_) {
     if (slab.used + bytes > kSlabBytes) continue;
@@ -112,29 +104,24 @@ CudaAllocator::Slab* CudaAllocator::slab_of(const void* block) noexcept {
 
 void CudaAllocator::release(void* block, size_t bytes) noexcept {
   if (!block) return;
-  const int index = class_of(bytes);
+  const int index = aligned_class_of(bytes);
   {
     const std::lock_guard guard(mutex_);
     if (Slab* const slab = slab_of(block)) --slab->live;
-    free_[static_cast<size_t>(index)].push_back(block);
-    stats_.live -= static_cast<int64_t>(bytes_of(index));
-    stats_.pooled += static_cast<int64_t>(bytes_of(index));
-    trace_.sample_change(stats_);
+    pool_.keep(index, block);
+    trace_.sample_change(pool_.stats());
   }
   released_.notify_all();
 }
 
 // Slabs go when no block of theirs is in use.
 void CudaAllocator::trim_locked() noexcept {
-  for (int index = 0; index < size_class::kCount; ++index) {
-    std::erase_if(free_[static_cast<size_t>(index)], [&](void* block) {
-      const Slab* const slab = slab_of(block);
-      if (slab && slab->live > 0) return false;
-      if (!slab) free_memory(block);
-      stats_.pooled -= static_cast<int64_t>(bytes_of(index));
-      return true;
-    });
-  }
+  pool_.erase_free([&](void* block) {
+    const Slab* const slab = slab_of(block);
+    if (slab && slab->live > 0) return false;
+    if (!slab) free_memory(block);
+    return true;
+  });
   std::erase_if(slabs_, [&](auto& entry) {
     if (entry.second.live > 0) return false;
     free_memory(entry.first);
@@ -145,17 +132,17 @@ void CudaAllocator::trim_locked() noexcept {
 void CudaAllocator::trim() noexcept {
   const std::lock_guard guard(mutex_);
   trim_locked();
-  trace_.sample(stats_);
+  trace_.sample(pool_.stats());
 }
 
 MemoryStats CudaAllocator::stats() const noexcept {
   const std::lock_guard guard(mutex_);
-  return stats_;
+  return pool_.stats();
 }
 
 void CudaAllocator::reset_peak() noexcept {
   const std::lock_guard guard(mutex_);
-  stats_.peak = stats_.live;
+  pool_.reset_peak();
 }
 
 }  // namespace headrace

@@ -3,15 +3,13 @@
 // function.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <vector>
 
 #include "device/allocator.h"
+#include "device/block_pool.h"
 #include "device/memory_counters.h"
-#include "device/size_class.h"
 
 namespace headrace {
 
@@ -51,8 +49,7 @@ class CudaAllocator final : public Allocator {
   mutable std::mutex mutex_;
   std::condition_variable released_;
   std::map<char*, Slab> slabs_;  // this and what follows: guarded by mutex_
-  std::array<std::vector<void*>, size_class::kCount> free_;
-  MemoryStats stats_;
+  BlockPool pool_;
   MemoryCounters trace_;
 };
 

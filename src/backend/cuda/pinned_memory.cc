@@ -1,19 +1,14 @@
 #include "backend/cuda/pinned_memory.h"
 
-#include <algorithm>
-#include <array>
 #include <mutex>
-#include <vector>
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_device.h"
 #include "base/check.h"
-#include "device/size_class.h"
+#include "device/block_pool.h"
 
 namespace headrace {
 namespace {
-
-int pinned_class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
 
 // Blocks are the same to all devices; the context of the first asks for them.
 class PinnedMemory final : public Allocator {
@@ -22,30 +17,19 @@ class PinnedMemory final : public Allocator {
 
   void* allocate(size_t bytes) override {
     check(bytes <= size_class::kLargest, ErrorKind::kMemory, "cpu_pinned: {} bytes cannot be addressed", bytes);
-    const int index = pinned_class_of(bytes);
-    const size_t rounded = size_class::size(index);
+    const int index = size_class::of_request(bytes);
     const std::lock_guard guard(pinned_memory_lock());
-    std::vector<void*>& free = free_[static_cast<size_t>(index)];
-    if (free.empty()) {
-      free.push_back(make_block(rounded));
-      stats_.pooled += static_cast<int64_t>(rounded);
-    }
-    void* const block = free.back();
-    free.pop_back();
-    stats_.pooled -= static_cast<int64_t>(rounded);
-    stats_.live += static_cast<int64_t>(rounded);
-    stats_.peak = std::max(stats_.peak, stats_.live);
+    if (void* const known = pool_.take(index)) return known;
+    void* const block = make_block(size_class::size(index));
+    pool_.count_new(index);
     return block;
   }
 
   void release(void* block, size_t bytes) noexcept override {
     if (!block) return;
-    const int index = pinned_class_of(bytes);
-    const auto rounded = static_cast<int64_t>(size_class::size(index));
+    const int index = size_class::of_request(bytes);
     const std::lock_guard guard(pinned_memory_lock());
-    free_[static_cast<size_t>(index)].push_back(block);
-    stats_.live -= rounded;
-    stats_.pooled += rounded;
+    pool_.keep(index, block);
   }
 
   void trim() noexcept override {
@@ -55,12 +39,12 @@ class PinnedMemory final : public Allocator {
 
   MemoryStats stats() const noexcept override {
     const std::lock_guard guard(pinned_memory_lock());
-    return stats_;
+    return pool_.stats();
   }
 
   void reset_peak() noexcept override {
     const std::lock_guard guard(pinned_memory_lock());
-    stats_.peak = stats_.live;
+    pool_.reset_peak();
   }
 
  private:
@@ -76,7 +60,7 @@ class PinnedMemory final : public Allocator {
     }
     check(result != CUDA_ERROR_OUT_OF_MEMORY, ErrorKind::kMemory,
           "cpu_pinned: out of memory: the system locks no further {} bytes, {} are in use. Copy less at once.", bytes,
-          stats_.live);
+          pool_.stats().live);
     first_.check(result, "cuMemHostAlloc");
     return block;
   }
@@ -84,19 +68,17 @@ class PinnedMemory final : public Allocator {
   void trim_locked() noexcept {
     try {
       const ContextScope scope(first_);
-      for (std::vector<void*>& blocks : free_) {
-        for (void* block : blocks) first_.note(first_.driver().mem_free_host(block), "cuMemFreeHost");
-        blocks.clear();
-      }
-      stats_.pooled = 0;
+      pool_.erase_free([this](void* block) {
+        first_.note(first_.driver().mem_free_host(block), "cuMemFreeHost");
+        return true;
+      });
     } catch (const std::exception&) {  // the device is lost, and nothing can be given back
       return;
     }
   }
 
   CudaDevice& first_;
-  std::array<std::vector<void*>, size_class::kCount> free_;  // guarded by the lock, as what follows
-  MemoryStats stats_;
+  BlockPool pool_{size_class::size};  // guarded by the lock
 };
 
 }  // namespace

@@ -12,9 +12,6 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-// Zero bytes give a block too.
-int class_of(size_t bytes) noexcept { return size_class::of(std::max<size_t>(bytes, 1)); }
-
 }  // namespace
 
 // As large as the alignment, which the block behind it keeps.
@@ -41,30 +38,24 @@ SimAllocator::SimAllocator(Device device, int64_t capacity, ProtectedMemory* mem
 
 // Takes a free block or, where the device has room for it, possibly without the free ones of other classes, a new one.
 void* SimAllocator::take(int index) {
-  const auto bytes = static_cast<int64_t>(size_class::size(index));
-  if (stats_.live + bytes > capacity_) return nullptr;
-  void* block = nullptr;
-  std::vector<void*>& free = free_[static_cast<size_t>(index)];
-  if (!free.empty()) {
-    block = free.back();
-    free.pop_back();
-    stats_.pooled -= bytes;
-  } else {
-    if (stats_.live + stats_.pooled + bytes > capacity_) trim_locked();
+  const int64_t bytes = pool_.bytes_of(index);
+  if (pool_.stats().live + bytes > capacity_) return nullptr;
+  void* block = pool_.take(index);
+  if (!block) {
+    if (pool_.stats().live + pool_.stats().pooled + bytes > capacity_) trim_locked();
     block = make_block(bytes);
+    pool_.count_new(index);
   }
   if (memory_) memory_->hand_out(block);
   header(block).losses = losses_.load(std::memory_order_relaxed);
-  stats_.live += bytes;
-  stats_.peak = std::max(stats_.peak, stats_.live);
-  trace_.sample_change(stats_);
+  trace_.sample_change(pool_.stats());
   return block;
 }
 
 void* SimAllocator::allocate(size_t bytes) {
   check(bytes <= size_class::kLargest, ErrorKind::kMemory, "{}: {} bytes cannot be addressed", to_string(device_),
         bytes);
-  const int index = class_of(bytes);
+  const int index = size_class::of_request(bytes);
   std::unique_lock guard(mutex_);
   void* block = take(index);
   if (!block && await_room(guard, released_, ask_, [&] { return (block = take(index)) != nullptr; })) return block;
@@ -73,55 +64,51 @@ void* SimAllocator::allocate(size_t bytes) {
         ErrorKind::kMemory,
         "{}: out of memory: {} bytes are needed, {} of {} bytes are in use. Free arrays, take smaller batches, or give "
         "the simulated GPU more (HEADRACE_SIM_MEMORY).",
-        to_string(device_), size_class::size(index), stats_.live, capacity_);
+        to_string(device_), size_class::size(index), pool_.stats().live, capacity_);
   return block;
 }
 
 void SimAllocator::release(void* block, size_t bytes) noexcept {
   if (!block) return;
-  const int index = class_of(bytes);
-  const auto rounded = static_cast<int64_t>(size_class::size(index));
+  const int index = size_class::of_request(bytes);
   if (memory_) memory_->take_back(block);
   {
     std::lock_guard guard(mutex_);
     if (has_lost(block)) return delete_block(block);
-    free_[static_cast<size_t>(index)].push_back(block);
-    stats_.live -= rounded;
-    stats_.pooled += rounded;
-    trace_.sample_change(stats_);
+    pool_.keep(index, block);
+    trace_.sample_change(pool_.stats());
   }
   released_.notify_all();
 }
 
 void SimAllocator::trim_locked() noexcept {
-  for (std::vector<void*>& blocks : free_) {
-    for (void* block : blocks) delete_block(block);
-    blocks.clear();
-  }
-  stats_.pooled = 0;
+  pool_.erase_free([this](void* block) {
+    delete_block(block);
+    return true;
+  });
 }
 
 void SimAllocator::trim() noexcept {
   std::lock_guard guard(mutex_);
   trim_locked();
-  trace_.sample(stats_);
+  trace_.sample(pool_.stats());
 }
 
 MemoryStats SimAllocator::stats() const noexcept {
   std::lock_guard guard(mutex_);
-  return stats_;
+  return pool_.stats();
 }
 
 void SimAllocator::reset_peak() noexcept {
   std::lock_guard guard(mutex_);
-  stats_.peak = stats_.live;
+  pool_.reset_peak();
 }
 
 void SimAllocator::lose_contents() noexcept {
   std::lock_guard guard(mutex_);
   losses_.fetch_add(1, std::memory_order_release);
-  stats_.live = 0;
-  trace_.sample(stats_);
+  pool_.forget_live();
+  trace_.sample(pool_.stats());
 }
 
 bool SimAllocator::has_lost(const void* block) const noexcept {

@@ -2,16 +2,14 @@
 // than the device has. Any thread may call any function.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <vector>
 
 #include "device/allocator.h"
+#include "device/block_pool.h"
 #include "device/memory_counters.h"
-#include "device/size_class.h"
 
 namespace headrace {
 
@@ -59,8 +57,7 @@ class SimAllocator final : public Allocator {
   mutable std::mutex mutex_;
   std::condition_variable released_;
   int64_t capacity_;  // this and all below: guarded by mutex_
-  MemoryStats stats_;
-  std::array<std::vector<void*>, size_class::kCount> free_;
+  BlockPool pool_{size_class::size};
   std::atomic<uint64_t> losses_{0};  // read without the mutex
   MemoryCounters trace_;
 };

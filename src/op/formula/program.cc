@@ -369,9 +369,9 @@ Program::Program(const Formula& formula, ComputeType type, NativeSet native)
   ProgramBuilder(*this, native).build(formula);
 }
 
-Program::Scalar Program::to_scalar(double value) const noexcept {
+Program::Scalar Program::scalar_of(ComputeType type, double value) noexcept {
   Scalar scalar{.int64 = 0};
-  switch (type_) {
+  switch (type) {
     case ComputeType::kFloat32:
       scalar.float32 = static_cast<float>(value);
       break;

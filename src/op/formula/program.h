@@ -87,7 +87,9 @@ class Program {
   // Of all inputs and outputs.
   double bytes_per_element() const noexcept { return bytes_per_element_; }
 
-  Scalar to_scalar(double value) const noexcept;
+  // A constant or parameter as a program of a compute type has it.
+  static Scalar scalar_of(ComputeType type, double value) noexcept;
+  Scalar to_scalar(double value) const noexcept { return scalar_of(type_, value); }
 
  private:
   friend class ProgramBuilder;

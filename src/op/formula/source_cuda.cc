@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <unordered_map>
 
 #include "base/check.h"
-#include "op/formula/numeric_cast.h"
+#include "op/formula/program.h"
 
 namespace headrace {
 namespace {
@@ -44,20 +43,11 @@ std::string element_name(DType dtype) {
   }
 }
 
-// A constant as the program of the host converts it (Program::to_scalar).
+// The bits that a program of the host computes with.
 std::string literal(double value, ComputeType type) {
-  switch (type) {
-    case ComputeType::kFloat32:
-    case ComputeType::kFloat64:
-      return fmt::format("static_cast<Compute>(std::bit_cast<double>({:#x}ull))", std::bit_cast<uint64_t>(value));
-    case ComputeType::kUint64:
-      return fmt::format("{}ull", numeric_cast<uint64_t>(value));
-    case ComputeType::kInt32:
-      return fmt::format("static_cast<int32_t>({:#x}u)", static_cast<uint32_t>(numeric_cast<int32_t>(value)));
-    case ComputeType::kInt64:
-      break;
-  }
-  return fmt::format("static_cast<int64_t>({:#x}ull)", static_cast<uint64_t>(numeric_cast<int64_t>(value)));
+  const Program::Scalar scalar = Program::scalar_of(type, value);
+  return item_size(type) == 4 ? fmt::format("std::bit_cast<Compute>({:#x}u)", static_cast<uint32_t>(scalar.int32))
+                              : fmt::format("std::bit_cast<Compute>({:#x}ull)", scalar.uint64);
 }
 
 // The value of a node; `numbers` are those of its arguments.

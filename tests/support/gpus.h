@@ -1,4 +1,4 @@
-// The simulated GPUs that tests run on.
+// The GPUs that tests run on.
 #pragma once
 
 #include "headrace/device.hpp"
