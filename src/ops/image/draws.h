@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <vector>
+
+#include "ops/random/mersenne_twister.h"
 
 namespace headrace {
 
-// Random numbers from std::mt19937, by the distributions of ops/random/sampling.h: a seed gives the same image
+// Random numbers from mt19937, by the distributions of ops/random/sampling.h: a seed gives the same image
 // everywhere, and those numbers that MXNet's augmenters draw from a generator of that seed.
 class Draws {
  public:
@@ -21,7 +22,7 @@ class Draws {
   std::vector<size_t> order(size_t count);
 
  private:
-  std::mt19937 engine_;
+  MersenneTwister engine_;
   std::optional<float> saved_ = {};  // the second of a pair of normals
 };
 

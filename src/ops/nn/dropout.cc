@@ -7,6 +7,7 @@
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
+#include "ops/random/mersenne_fill.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
 
@@ -44,8 +45,10 @@ void draw_mask(KernelContext& c, const Tensor& mask, double p) {
   const float keep = static_cast<float>(1 - p);
   auto* kept = mask.as<uint8_t>();
   if (c.ticket() == kMtTicket) {
-    for_each_sample(c, Streams::kParallel, mask.size, 4,
-                    [&](auto& stream, int64_t i) { kept[i] = uniform01<float>(stream) < keep; });
+    const Trials trials(keep);
+    for_each_run(mask.size, 0.5, [&](MersenneTwister& state, int64_t begin, int64_t end) {
+      trials.draw(state, end - begin, kept + begin);
+    });
     return;
   }
   constexpr int64_t kBlock = 16 * kPhiloxTile;

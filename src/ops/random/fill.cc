@@ -1,6 +1,7 @@
 #include "ops/random/fill.h"
 
 #include "op/kernel.h"
+#include "ops/random/mersenne_fill.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
 
@@ -16,6 +17,25 @@ void for_each_range(int64_t n, double ns_per_element, const Fill& fill) {
   });
 }
 
+// Draws n values of mt19937 by turns(state, first, count), which make those from `first` on.
+template <class Turns, class Make>
+void by_turns(Streams streams, int64_t n, double ns_per_element, const Make& make) {
+  if (streams == Streams::kParallel) {
+    for_each_run(n, ns_per_element, [&](MersenneTwister& state, int64_t begin, int64_t end) {
+      make(state, begin, end - begin).take_all();
+    });
+    return;
+  }
+  Turns turns = make(generators().states(streams).at(0), 0, n);
+  // As many turns as threads want to take, whichever part they are called for.
+  parallel_for((n + kValuesPerTurn - 1) / kValuesPerTurn, 1, static_cast<double>(n) * ns_per_element,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t turn = begin; turn < end && turns.take(); ++turn) {
+                 }
+               });
+  turns.take_all();
+}
+
 }  // namespace
 
 template <class Real>
@@ -26,8 +46,10 @@ void fill_uniform(const KernelContext& context, Streams streams, Real* values, i
     });
     return;
   }
-  for_each_sample(context, streams, n, 4,
-                  [&](auto& stream, int64_t i) { values[i] = offset + factor * uniform01<Real>(stream); });
+  by_turns<UniformTurns<Real>>(streams, n, sizeof(Real) * 0.15,
+                               [&](MersenneTwister& state, int64_t first, int64_t count) {
+                                 return UniformTurns<Real>(state, values + first, count, offset, factor);
+                               });
 }
 
 template <class Real>
@@ -38,17 +60,14 @@ void fill_normal(const KernelContext& context, Streams streams, Real* values, in
     });
     return;
   }
-  if (streams == Streams::kSequential) {
-    std::mt19937& state = generators().states(streams).at(0);
-    for (int64_t i = 0; i < n; i += 2) {
-      NormalPair<Real> pair = normal_pair<Real>(state);
-      values[i] = offset + factor * pair.first;
-      if (i + 1 < n) values[i + 1] = offset + factor * pair.second;
-    }
-    return;
-  }
-  for_each_sample(context, streams, n, 15,
-                  [&](auto& stream, int64_t i) { values[i] = offset + factor * normal01<Real>(stream); });
+  // MXNet's np takes both normals of a pair, its nd one.
+  using Turns = NormalTurns<Real>;
+  const bool is_np = streams == Streams::kSequential;
+  const auto use = is_np ? Turns::Use::kBothOfPair : Turns::Use::kFirstOfPair;
+  by_turns<Turns>(streams, n, (is_np ? 1 : 2) * sizeof(Real) * 0.4,
+                  [&](MersenneTwister& state, int64_t first, int64_t count) {
+                    return Turns(state, use, values + first, count, offset, factor);
+                  });
 }
 
 template void fill_uniform<float>(const KernelContext&, Streams, float*, int64_t, float, float);

@@ -6,9 +6,9 @@
 
 namespace headrace {
 
-std::mt19937& MtStates::at(size_t i) {
+MersenneTwister& MtStates::at(size_t i) {
   if (states_.size() <= i) states_.resize(i + 1);
-  if (!states_[i]) states_[i] = std::make_unique<std::mt19937>(seed_ + static_cast<uint32_t>(i));
+  if (!states_[i]) states_[i] = std::make_unique<MersenneTwister>(seed_ + static_cast<uint32_t>(i));
   return *states_[i];
 }
 

@@ -8,13 +8,13 @@
 #pragma once
 
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "engine/var.h"
 #include "headrace/random.hpp"
 #include "op/op_def.h"
 #include "op/rule.h"
+#include "ops/random/mersenne_twister.h"
 
 namespace headrace {
 
@@ -28,13 +28,13 @@ class MtStates {
  public:
   Var& var() noexcept { return var_; }
   // State number i, made at its first use. Only while writing var().
-  std::mt19937& at(size_t i);
+  MersenneTwister& at(size_t i);
   void seed(uint32_t word);
 
  private:
   Var var_;
   uint32_t seed_ = 0;
-  std::vector<std::unique_ptr<std::mt19937>> states_;
+  std::vector<std::unique_ptr<MersenneTwister>> states_;
 };
 
 class Generators {

@@ -1,15 +1,15 @@
-// Variates as MXNet 1.9.1 makes them of the words of std::mt19937 on the CPU, so that a seed gives its numbers: which
+// Variates as MXNet 1.9.1 makes them of the words of mt19937 on the CPU, so that a seed gives its numbers: which
 // words are taken, in which order, and in which precision is part of the contract. Where MXNet has no sampler of its
 // own those of ops/random/distributions.h hold.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <span>
 #include <vector>
 
 #include "ops/random/distributions.h"
+#include "ops/random/mersenne_fill.h"
 #include "ops/random/sampling.h"
 
 namespace headrace::samplers::mxnet {
@@ -27,8 +27,8 @@ struct GammaShape {
   Real d, k, c;
 };
 
-template <class Real>
-Real gamma(std::mt19937& words, Real shape, Real scale) {
+template <class Real, class Words>
+Real gamma(Words& words, Real shape, Real scale) {
   if (!(shape < kNarrow)) return shape * scale;
   const GammaShape<Real> of(shape);
   while (true) {
@@ -43,7 +43,8 @@ Real gamma(std::mt19937& words, Real shape, Real scale) {
 }
 
 // Products of uniforms for small means, else "Numerical Recipes in C", 7.3: rejection with a Lorentzian.
-inline float poisson(std::mt19937& words, float mean) {
+template <class Words>
+float poisson(Words& words, float mean) {
   if (!(mean < kNarrow)) return mean;
   if (mean < 12.0f) {
     const float limit = std::exp(-mean);
@@ -67,8 +68,8 @@ inline float poisson(std::mt19937& words, float mean) {
 }
 
 // nd's, in the precision of the result's dtype.
-template <class Real>
-double draw_parallel(Distribution kind, std::mt19937& words, const double* p) {
+template <class Real, class Words>
+double draw_parallel(Distribution kind, Words& words, const double* p) {
   if (kind != Distribution::kUniform && !(p[0] < kNarrow)) return draw(kind, words, p);
   const auto first = static_cast<float>(p[0]);
   switch (kind) {
@@ -96,7 +97,8 @@ double draw_parallel(Distribution kind, std::mt19937& words, const double* p) {
 }
 
 // np's: a float of one word each.
-inline double draw_sequential(Distribution kind, std::mt19937& words, const double* p) {
+template <class Words>
+double draw_sequential(Distribution kind, Words& words, const double* p) {
   const auto u = [&words] { return uniform01<float>(words); };
   switch (kind) {
     case Distribution::kExponential:
@@ -124,15 +126,14 @@ inline double draw_sequential(Distribution kind, std::mt19937& words, const doub
 // drawn for each sample, all uniforms first; while one was refused that is done again for all, and those that are there
 // stay.
 template <class Parameters>
-void fill_gamma(std::mt19937& words, std::span<double> samples, const Parameters& parameters) {
+void fill_gamma(MersenneTwister& words, std::span<double> samples, const Parameters& parameters) {
+  using Normals = NormalTurns<double>;
   std::vector<double> uniforms(2 * samples.size()), normals(2 * samples.size());
+  const auto count = static_cast<int64_t>(normals.size());
   std::ranges::fill(samples, -1);
   while (std::ranges::any_of(samples, [](double sample) { return sample < 0; })) {
-    for (double& u : uniforms) u = uniform01<double>(words);
-    for (size_t i = 0; i < normals.size(); i += 2) {
-      const auto [first, second] = normal_pair<double>(words);
-      normals[i] = first, normals[i + 1] = second;
-    }
+    UniformTurns<double>(words, uniforms.data(), count, 0, 1).take_all();
+    Normals(words, Normals::Use::kBothOfPair, normals.data(), count, 0, 1).take_all();
     for (size_t i = 0; i < samples.size(); ++i) {
       if (!(samples[i] < 0)) continue;
       const auto shape = static_cast<float>(parameters(i)[0]), scale = static_cast<float>(parameters(i)[1]);

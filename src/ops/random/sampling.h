@@ -11,14 +11,28 @@
 
 namespace headrace {
 
+// Calls use(state, first, end) for the runs of elements of [0, n) that MXNet's parallel states of mt19937 fill, by
+// several threads: k = min(1024, ceil(n/64)) states fill ceil(n/k) elements each.
+template <class Use>
+void for_each_run(int64_t n, double ns_per_sample, const Use& use) {
+  if (n == 0) return;
+  MtStates& states = generators().states(Streams::kParallel);
+  const int64_t count = std::min(kMaxParallelStates, (n + kSamplesPerState - 1) / kSamplesPerState);
+  const int64_t run = (n + count - 1) / count;
+  for (int64_t k = 0; k < count; ++k) states.at(static_cast<size_t>(k));  // made before they are used in parallel
+  parallel_for(count, 1, static_cast<double>(n) * ns_per_sample, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end && k * run < n; ++k)
+      use(states.at(static_cast<size_t>(k)), k * run, std::min(n, (k + 1) * run));
+  });
+}
+
 // Calls sampler(stream, i) for i in [0, n); a stream is called for 32-bit words. Streams of mt19937 are used as MXNet
-// does: with parallel states, k = min(1024, ceil(n/64)) states fill a run of ceil(n/k) elements each.
+// does.
 template <class Sampler>
 void for_each_sample(const KernelContext& context, Streams streams, int64_t n, double ns_per_sample,
                      const Sampler& sampler) {
-  double cost = static_cast<double>(n) * ns_per_sample;
   if (context.ticket() != kMtTicket) {
-    parallel_for(n, 256, cost, [&](int64_t begin, int64_t end) {
+    parallel_for(n, 256, static_cast<double>(n) * ns_per_sample, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         PhiloxStream stream(context.ticket(), static_cast<uint64_t>(i));
         sampler(stream, i);
@@ -26,22 +40,11 @@ void for_each_sample(const KernelContext& context, Streams streams, int64_t n, d
     });
     return;
   }
-  MtStates& states = generators().states(streams);
-  if (streams == Streams::kSequential) {
-    std::mt19937& state = states.at(0);
-    for (int64_t i = 0; i < n; ++i) sampler(state, i);
-    return;
-  }
-  if (n == 0) return;
-  int64_t count = std::min(kMaxParallelStates, (n + kSamplesPerState - 1) / kSamplesPerState);
-  int64_t run = (n + count - 1) / count;
-  for (int64_t k = 0; k < count; ++k) states.at(static_cast<size_t>(k));  // made before they are used in parallel
-  parallel_for(count, 1, cost, [&](int64_t begin, int64_t end) {
-    for (int64_t k = begin; k < end; ++k) {
-      std::mt19937& state = states.at(static_cast<size_t>(k));
-      for (int64_t i = k * run; i < std::min(n, (k + 1) * run); ++i) sampler(state, i);
-    }
-  });
+  const auto draw = [&](MersenneTwister& state, int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) sampler(state, i);
+  };
+  if (streams == Streams::kParallel) return for_each_run(n, ns_per_sample, draw);
+  draw(generators().states(streams).at(0), 0, n);
 }
 
 // Calls use(stream) with the one stream of an operation that draws step after step, of Streams::kSequential.
@@ -57,9 +60,9 @@ void with_stream(const KernelContext& c, const Use& use) {
 
 // --- variates every distribution is built from -----------------------------------------------------------------------
 
-// mt19937 gives MXNet's numbers, which floats of single words decide; other streams have more bits to decide by.
+// mt19937 gives MXNet's numbers, which floats of single words decide; philox has more bits to decide by.
 template <class Stream>
-inline constexpr bool kAsMxnet = std::is_same_v<Stream, std::mt19937>;
+inline constexpr bool kAsMxnet = !std::is_same_v<Stream, PhiloxStream>;
 template <class Stream>
 using Decider = std::conditional_t<kAsMxnet<Stream>, float, double>;
 

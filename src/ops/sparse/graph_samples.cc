@@ -32,7 +32,7 @@ struct NeighbourAttrs {
 // --- some of the edges of a vertex -----------------------------------------------------------------------------------
 
 // `count` of the numbers below `bound`, in order.
-std::vector<int64_t> drawn(std::mt19937& words, int64_t bound, int64_t count) {
+std::vector<int64_t> drawn(MersenneTwister& words, int64_t bound, int64_t count) {
   std::uniform_int_distribution<size_t> below(0, static_cast<size_t>(bound - 1));
   std::set<int64_t> chosen;
   while (static_cast<int64_t>(chosen.size()) < count) chosen.insert(static_cast<int64_t>(below(words)));
@@ -40,7 +40,7 @@ std::vector<int64_t> drawn(std::mt19937& words, int64_t bound, int64_t count) {
 }
 
 // The same; those that are left out are drawn where they are fewer.
-std::vector<int64_t> drawn_evenly(std::mt19937& words, int64_t bound, int64_t count) {
+std::vector<int64_t> drawn_evenly(MersenneTwister& words, int64_t bound, int64_t count) {
   if (bound > 2 * count) return drawn(words, bound, count);
   const std::vector<int64_t> without = drawn(words, bound, bound - count);
   std::vector<int64_t> chosen;
@@ -81,7 +81,7 @@ class Weights {
 };
 
 // Those without a weight come last, in order.
-std::vector<int64_t> drawn_by_weight(std::mt19937& words, const std::vector<float>& weights, int64_t count) {
+std::vector<int64_t> drawn_by_weight(MersenneTwister& words, const std::vector<float>& weights, int64_t count) {
   Weights tree(weights);
   std::set<int64_t> chosen;
   while (static_cast<int64_t>(chosen.size()) < count && tree.total() > 0)
@@ -156,7 +156,7 @@ class Neighbourhood {
     const SparseParts& graph = c_.parts(0);
     const int64_t first = graph.row_begin()[vertex], degree = graph.row_begin()[vertex + 1] - first;
     std::vector<int64_t> places(static_cast<size_t>(degree));
-    std::mt19937 words(seed_);
+    MersenneTwister words(seed_);
     if (degree <= a_.num_neighbor) {
       for (size_t k = 0; k < places.size(); ++k) places[k] = static_cast<int64_t>(k);
     } else if (!weights) {

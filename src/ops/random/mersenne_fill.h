@@ -1,0 +1,79 @@
+// Uniforms and normals of mt19937 in bulk, as the samplers of ops/random/sampling.h draw them one by one.
+#pragma once
+
+#include "base/spin_lock.h"
+#include "ops/random/mersenne_kernels.h"
+#include "ops/random/mersenne_twister.h"
+
+namespace headrace {
+
+// How many values one turn makes, at most.
+inline constexpr int64_t kValuesPerTurn = 2048;
+
+// values[i] = offset + factor * u, u uniform in [0, 1). Several threads may take turns: words are taken from the stream
+// one turn after another, and become values side by side.
+template <class Real>
+class UniformTurns {
+ public:
+  UniformTurns(MersenneTwister& stream, Real* values, int64_t n, Real offset, Real factor) noexcept
+      : stream_(stream), values_(values), n_(n), offset_(offset), factor_(factor) {}
+  // False: all values are taken.
+  bool take();
+  void take_all() {
+    while (take()) {
+    }
+  }
+
+ private:
+  MersenneTwister& stream_;
+  Real* const values_;
+  const int64_t n_;
+  const Real offset_, factor_;
+  SpinLock lock_;
+  int64_t taken_ = 0;  // with stream_, guarded by lock_
+};
+
+// values[i] = offset + factor * v, v normal. Marsaglia's polar method makes normals in pairs.
+template <class Real>
+class NormalTurns {
+ public:
+  enum class Use : uint8_t { kFirstOfPair, kBothOfPair };
+
+  NormalTurns(MersenneTwister& stream, Use use, Real* values, int64_t n, Real offset, Real factor) noexcept
+      : stream_(stream),
+        of_both_(use == Use::kBothOfPair),
+        values_(values),
+        n_(n),
+        offset_(offset),
+        factor_(factor),
+        points_left_(of_both_ ? (n + 1) / 2 : n) {}
+  // False: all values are taken.
+  bool take();
+  void take_all() {
+    while (take()) {
+    }
+  }
+
+ private:
+  MersenneTwister& stream_;
+  const bool of_both_;
+  Real* const values_;
+  const int64_t n_;
+  const Real offset_, factor_;
+  SpinLock lock_;
+  int64_t points_left_, taken_ = 0;  // with stream_, guarded by lock_; taken_ counts values
+};
+
+// Trials that succeed where a uniform float in [0, 1) is below a bound.
+class Trials {
+ public:
+  explicit Trials(float bound);
+  bool succeeds(uint32_t word) const noexcept { return word < words_; }
+  // successes[i] = 1 or 0, by n words of the stream.
+  void draw(MersenneTwister& stream, int64_t n, uint8_t* successes) const;
+
+ private:
+  uint64_t words_;  // as many of the 2^32 words, the first ones, are successes
+};
+
+}  // namespace headrace
