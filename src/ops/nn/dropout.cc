@@ -7,9 +7,7 @@
 #include "op/result_dtype.h"
 #include "op/rule.h"
 #include "op/thread_state.h"
-#include "ops/random/mersenne_fill.h"
-#include "ops/random/philox_fill.h"
-#include "ops/random/sampling.h"
+#include "ops/random/fill.h"
 
 namespace headrace {
 namespace {
@@ -40,29 +38,6 @@ Shape mask_shape(const Shape& data, const Shape& axes, const char* name) {
   return shape;
 }
 
-// 1 where the uniform number of the element is below 1 - p.
-void draw_mask(KernelContext& c, const Tensor& mask, double p) {
-  const float keep = static_cast<float>(1 - p);
-  auto* kept = mask.as<uint8_t>();
-  if (c.ticket() == kMtTicket) {
-    const Trials trials(keep);
-    for_each_run(mask.size, 0.5, [&](MersenneTwister& state, int64_t begin, int64_t end) {
-      trials.draw(state, end - begin, kept + begin);
-    });
-    return;
-  }
-  constexpr int64_t kBlock = 16 * kPhiloxTile;
-  int64_t blocks = (mask.size + kBlock - 1) / kBlock;
-  parallel_for(blocks, 1, static_cast<double>(mask.size), [&](int64_t begin, int64_t end) {
-    float uniforms[kBlock];
-    for (int64_t first = begin * kBlock; first < std::min(mask.size, end * kBlock); first += kBlock) {
-      int64_t count = std::min(kBlock, mask.size - first);
-      philox_uniform(c.ticket(), first, count, 0.0f, 1.0f, uniforms);
-      for (int64_t i = 0; i < count; ++i) kept[first + i] = uniforms[i] < keep;
-    }
-  });
-}
-
 OpDef dropout_mask() {
   return general<DropoutAttrs>({
       .name = "_dropout_mask",
@@ -75,7 +50,11 @@ OpDef dropout_mask() {
             i.cost(100 + static_cast<double>(element_count(shape)));
             generators().draw(i, Streams::kParallel);
           },
-      .kernel = [](KernelContext& c, const DropoutAttrs& a) { draw_mask(c, c.output(0), a.p); },
+      .kernel =
+          [](KernelContext& c, const DropoutAttrs& a) {
+            const Tensor& mask = c.output(0);
+            fill_below(c, mask.as<uint8_t>(), mask.size, static_cast<float>(1 - a.p));
+          },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .strided_inputs = true,

@@ -41,12 +41,12 @@ void by_turns(Streams streams, int64_t n, double ns_per_element, const Make& mak
 template <class Real>
 void fill_uniform(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset, Real factor) {
   if (context.ticket() != kMtTicket) {
-    for_each_range(n, sizeof(Real) * 0.25, [&](int64_t first, int64_t count) {
+    for_each_range(n, sizeof(Real) * 0.07, [&](int64_t first, int64_t count) {
       philox_uniform(context.ticket(), first, count, offset, factor, values + first);
     });
     return;
   }
-  by_turns<UniformTurns<Real>>(streams, n, sizeof(Real) * 0.15,
+  by_turns<UniformTurns<Real>>(streams, n, sizeof(Real) * 0.06,
                                [&](MersenneTwister& state, int64_t first, int64_t count) {
                                  return UniformTurns<Real>(state, values + first, count, offset, factor);
                                });
@@ -55,7 +55,7 @@ void fill_uniform(const KernelContext& context, Streams streams, Real* values, i
 template <class Real>
 void fill_normal(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset, Real factor) {
   if (context.ticket() != kMtTicket) {
-    for_each_range(n, sizeof(Real) * 0.5, [&](int64_t first, int64_t count) {
+    for_each_range(n, sizeof(Real) * 0.15, [&](int64_t first, int64_t count) {
       philox_normal(context.ticket(), first, count, offset, factor, values + first);
     });
     return;
@@ -68,6 +68,20 @@ void fill_normal(const KernelContext& context, Streams streams, Real* values, in
                   [&](MersenneTwister& state, int64_t first, int64_t count) {
                     return Turns(state, use, values + first, count, offset, factor);
                   });
+}
+
+void fill_below(const KernelContext& context, uint8_t* flags, int64_t n, float bound) {
+  constexpr double kNsPerFlag = 0.2;
+  if (context.ticket() != kMtTicket) {
+    for_each_range(n, kNsPerFlag, [&](int64_t first, int64_t count) {
+      philox_below(context.ticket(), first, count, bound, flags + first);
+    });
+    return;
+  }
+  const Trials trials(bound);
+  for_each_run(n, kNsPerFlag, [&](MersenneTwister& state, int64_t begin, int64_t end) {
+    trials.draw(state, end - begin, flags + begin);
+  });
 }
 
 template void fill_uniform<float>(const KernelContext&, Streams, float*, int64_t, float, float);

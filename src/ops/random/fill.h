@@ -1,4 +1,4 @@
-// Uniforms and normals in bulk: what most programs draw. Runs on the thread of a task.
+// Uniforms, normals and trials in bulk: what most programs draw. Runs on the thread of a task.
 #pragma once
 
 #include "op/kernel.h"
@@ -15,5 +15,8 @@ void fill_uniform(const KernelContext& context, Streams streams, Real* values, i
 template <class Real>
 void fill_normal(const KernelContext& context, Streams streams, Real* values, int64_t n, Real offset = 0,
                  Real factor = 1);
+
+// flags[i] = 1 where a uniform float in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel.
+void fill_below(const KernelContext& context, uint8_t* flags, int64_t n, float bound);
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 #include "ops/random/philox_fill.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "op/simd/targets.h"
@@ -12,11 +13,15 @@
 #define HEADRACE_OPS_RANDOM_PHILOX_FILL_
 namespace headrace {
 
-inline constexpr int64_t kCounters = 16;
+inline constexpr size_t kCounters = 16;
 using PhiloxGroup = uint32_t[4][kCounters];
 
+// Groups that are made at once.
+inline constexpr size_t kGroups = 3;
+using PhiloxGroups = PhiloxGroup[kGroups];
+
 template <class Real>
-inline constexpr int64_t kPerGroup = static_cast<int64_t>(sizeof(PhiloxGroup) / sizeof(Real));
+inline constexpr size_t kPerGroup = sizeof(PhiloxGroup) / sizeof(Real);
 
 }  // namespace headrace
 #endif
@@ -31,52 +36,80 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
+// What the rounds of one key add to the counters.
+struct RoundKeys {
+  explicit RoundKeys(uint64_t of) : key(of) {
+    auto low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < Philox::kRounds; ++round, low += Philox::kWeyl0, high += Philox::kWeyl1) {
+      first[round] = low;
+      second[round] = high;
+    }
+  }
+  uint64_t key, first[Philox::kRounds], second[Philox::kRounds];
+};
+
 #if HWY_TARGET == HWY_SCALAR
 
-inline void make_group(uint64_t key, uint64_t group, PhiloxGroup& words) {
-  for (uint64_t l = 0; l < kCounters; ++l) {
-    const std::array<uint32_t, 4> block = Philox::block(key, group * kCounters + l, 0);
-    for (size_t w = 0; w < 4; ++w) words[w][l] = block[w];
+inline void make_groups(const RoundKeys& keys, uint64_t group, PhiloxGroups& groups) {
+  for (uint64_t i = 0; i < kGroups * kCounters; ++i) {
+    const std::array<uint32_t, 4> block = Philox::block(keys.key, group * kCounters + i, 0);
+    for (size_t w = 0; w < 4; ++w) groups[i / kCounters][w][i % kCounters] = block[w];
   }
 }
 
 #else
 
-// High and low halves of 32-bit products.
-template <class V>
-HWY_INLINE void multiply(V a, V factor, V& high, V& low) {
-  const hn::ScalableTag<uint32_t> d;
-  const hn::Repartition<uint64_t, decltype(d)> wide;
-  const auto even = hn::MulEven(a, factor);
-  const auto odd = hn::MulEven(hn::BitCast(d, hn::ShiftRight<32>(hn::BitCast(wide, a))), factor);
-  low = hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
-  high = hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, hn::ShiftRight<32>(even)));
+// Vectors of counters that are mixed at once, so that one hides the latency of another: as many as registers hold.
+constexpr size_t kAtOnce = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
+
+// The words of kAtOnce vectors of counters from `counter` on. Each vector is two of 64-bit lanes: those of even and
+// those of odd counters, whose words are multiplied where they are, in the low halves; the high halves are junk.
+template <class D>
+HWY_INLINE void mix(D d, const RoundKeys& keys, uint64_t counter, hn::Vec<D> (&words)[kAtOnce][4]) {
+  const hn::RepartitionToWide<D> wide;
+  using W = hn::Vec<decltype(wide)>;
+  const auto m0 = hn::Set(d, Philox::kMultiplier0), m1 = hn::Set(d, Philox::kMultiplier1);
+  W c0[2 * kAtOnce], c1[2 * kAtOnce], c2[2 * kAtOnce], c3[2 * kAtOnce];
+  for (size_t v = 0; v < kAtOnce; ++v) {
+    // The counters of a vector differ in their low words only: it begins at a multiple of its lanes.
+    const uint64_t first = counter + v * hn::Lanes(d);
+    c0[2 * v] = hn::BitCast(wide, hn::Iota(d, static_cast<uint32_t>(first)));
+    c0[2 * v + 1] = hn::ShiftRight<32>(c0[2 * v]);
+    c1[2 * v] = c1[2 * v + 1] = hn::Set(wide, first >> 32);
+    c2[2 * v] = c2[2 * v + 1] = c3[2 * v] = c3[2 * v + 1] = hn::Zero(wide);
+  }
+  for (int round = 0; round < Philox::kRounds; ++round) {
+    const W k0 = hn::Set(wide, keys.first[round]), k1 = hn::Set(wide, keys.second[round]);
+    for (size_t v = 0; v < 2 * kAtOnce; ++v) {
+      const W p0 = hn::MulEven(hn::BitCast(d, c0[v]), m0), p1 = hn::MulEven(hn::BitCast(d, c2[v]), m1);
+      c0[v] = hn::Xor3(hn::ShiftRight<32>(p1), c1[v], k0);
+      c2[v] = hn::Xor3(hn::ShiftRight<32>(p0), c3[v], k1);
+      c1[v] = p1;
+      c3[v] = p0;
+    }
+  }
+  const auto in_turns = [d](W even, W odd) HWY_ATTR {
+    return hn::OddEven(hn::BitCast(d, hn::ShiftLeft<32>(odd)), hn::BitCast(d, even));
+  };
+  for (size_t v = 0; v < kAtOnce; ++v) {
+    words[v][0] = in_turns(c0[2 * v], c0[2 * v + 1]);
+    words[v][1] = in_turns(c1[2 * v], c1[2 * v + 1]);
+    words[v][2] = in_turns(c2[2 * v], c2[2 * v + 1]);
+    words[v][3] = in_turns(c3[2 * v], c3[2 * v + 1]);
+  }
 }
 
-HWY_INLINE void make_group(uint64_t key, uint64_t group, PhiloxGroup& words) {
-  const hn::ScalableTag<uint32_t> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  using V = hn::Vec<decltype(d)>;
-  const V m0 = hn::Set(d, Philox::kMultiplier0), m1 = hn::Set(d, Philox::kMultiplier1);
-  for (int64_t l = 0; l < kCounters; l += lanes) {
-    // The counters of a group differ in their low word only: a group begins at a multiple of 16.
-    const uint64_t counter = group * kCounters + static_cast<uint64_t>(l);
-    V c0 = hn::Iota(d, static_cast<uint32_t>(counter)), c1 = hn::Set(d, static_cast<uint32_t>(counter >> 32));
-    V c2 = hn::Zero(d), c3 = hn::Zero(d);
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < Philox::kRounds; ++round, k0 += Philox::kWeyl0, k1 += Philox::kWeyl1) {
-      V high0, low0, high1, low1;
-      multiply(c0, m0, high0, low0);
-      multiply(c2, m1, high1, low1);
-      c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, k0));
-      c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, k1));
-      c1 = low1;
-      c3 = low0;
-    }
-    hn::StoreU(c0, d, words[0] + l);
-    hn::StoreU(c1, d, words[1] + l);
-    hn::StoreU(c2, d, words[2] + l);
-    hn::StoreU(c3, d, words[3] + l);
+HWY_INLINE void make_groups(const RoundKeys& keys, uint64_t group, PhiloxGroups& groups) {
+  const hn::CappedTag<uint32_t, kCounters> d;
+  const size_t lanes = hn::Lanes(d);
+  for (size_t i = 0; i < kGroups * kCounters; i += kAtOnce * lanes) {
+    hn::Vec<decltype(d)> words[kAtOnce][4];
+    mix(d, keys, group * kCounters + i, words);
+    for (size_t v = 0; v < kAtOnce; ++v)
+      for (size_t w = 0; w < 4; ++w) {
+        const size_t counter = i + v * lanes;
+        hn::StoreU(words[v][w], d, groups[counter / kCounters][w] + counter % kCounters);
+      }
   }
 }
 
@@ -88,15 +121,15 @@ HWY_INLINE void uniforms(const PhiloxGroup& words, float* to) {
   const hn::RebindToUnsigned<decltype(d)> du;
   const hn::RebindToSigned<decltype(d)> di;
   const auto scale = hn::Set(d, 0x1p-24f);
-  for (int64_t i = 0; i < 4 * kCounters; i += static_cast<int64_t>(hn::Lanes(d))) {
+  for (size_t i = 0; i < 4 * kCounters; i += hn::Lanes(d)) {
     const auto bits = hn::ShiftRight<8>(hn::LoadU(du, words[0] + i));
     hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::BitCast(di, bits)), scale), d, to + i);
   }
 }
 
 HWY_INLINE void uniforms(const PhiloxGroup& words, double* to) {
-  for (int64_t s = 0; s < 2; ++s)
-    for (int64_t l = 0; l < kCounters; ++l)
+  for (size_t s = 0; s < 2; ++s)
+    for (size_t l = 0; l < kCounters; ++l)
       to[s * kCounters + l] = (static_cast<double>(static_cast<int32_t>(words[2 * s][l] >> 5)) * 0x1p26 +
                                static_cast<double>(static_cast<int32_t>(words[2 * s + 1][l] >> 6))) *
                               0x1p-53;
@@ -108,8 +141,8 @@ HWY_INLINE void normals(Real* u) {
   const hn::ScalableTag<Real> d;
   const auto one = hn::Set(d, Real{1}), minus_two = hn::Set(d, Real{-2}), half = hn::Set(d, Real{0.5});
   const auto turn = hn::Set(d, 2 * std::numbers::pi_v<Real>);
-  for (int64_t pair = 0; pair < kPerGroup<Real>; pair += 2 * kCounters) {
-    for (int64_t l = pair; l < pair + kCounters; l += static_cast<int64_t>(hn::Lanes(d))) {
+  for (size_t pair = 0; pair < kPerGroup<Real>; pair += 2 * kCounters) {
+    for (size_t l = pair; l < pair + kCounters; l += hn::Lanes(d)) {
       const auto radius = hn::Sqrt(hn::Mul(minus_two, hn::Log(d, hn::Sub(one, hn::LoadU(d, u + l)))));
       const auto angle = hn::Mul(turn, hn::Sub(hn::LoadU(d, u + l + kCounters), half));
       hn::StoreU(hn::Mul(radius, hn::Cos(d, angle)), d, u + l);
@@ -119,20 +152,55 @@ HWY_INLINE void normals(Real* u) {
 }
 
 template <class Real, bool kNormal>
-void fill(uint64_t key, int64_t first, int64_t n, Real offset, Real factor, Real* values) {
-  constexpr int64_t kGroup = kPerGroup<Real>;
+HWY_INLINE void make_values(const PhiloxGroup& words, Real offset, Real factor, Real* values) {
   const hn::ScalableTag<Real> d;
   const auto by = hn::Set(d, factor), plus = hn::Set(d, offset);
-  alignas(64) PhiloxGroup words;
-  alignas(64) Real group[kGroup];
-  for (int64_t i = 0; i < n; i += kGroup) {
-    make_group(key, static_cast<uint64_t>((first + i) / kGroup), words);
-    uniforms(words, group);
-    if constexpr (kNormal) normals(group);
-    for (int64_t k = 0; k < kGroup; k += static_cast<int64_t>(hn::Lanes(d)))
-      hn::Store(hn::Add(plus, hn::Mul(by, hn::Load(d, group + k))), d, group + k);
-    std::copy(group, group + std::min(kGroup, n - i), values + i);
+  alignas(64) Real group[kPerGroup<Real>];
+  uniforms(words, group);
+  if constexpr (kNormal) normals(group);
+  for (size_t k = 0; k < kPerGroup<Real>; k += hn::Lanes(d))
+    hn::StoreU(hn::Add(plus, hn::Mul(by, hn::Load(d, group + k))), d, values + k);
+}
+
+// make(words, to) makes the kGroup values of a group, of which the last is cut off at n.
+template <size_t kGroup, class T, class Make>
+HWY_INLINE void for_each_group(uint64_t key, int64_t first, int64_t count, T* values, const Make& make) {
+  const RoundKeys keys(key);
+  const auto n = static_cast<size_t>(count);
+  alignas(64) PhiloxGroups words;
+  for (size_t i = 0; i < n; i += kGroup) {
+    const size_t part = i / kGroup % kGroups;
+    if (part == 0) make_groups(keys, static_cast<uint64_t>(first) / kGroup + i / kGroup, words);
+    if (n - i >= kGroup) {
+      make(words[part], values + i);
+    } else {
+      T rest[kGroup];
+      make(words[part], rest);
+      std::copy(rest, rest + (n - i), values + i);
+    }
   }
+}
+
+template <class Real, bool kNormal>
+void fill(uint64_t key, int64_t first, int64_t n, Real offset, Real factor, Real* values) {
+  for_each_group<kPerGroup<Real>>(key, first, n, values, [=](const PhiloxGroup& words, Real* to) HWY_ATTR {
+    make_values<Real, kNormal>(words, offset, factor, to);
+  });
+}
+
+void below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags) {
+  const hn::ScalableTag<uint32_t> d;
+  const hn::Rebind<uint8_t, decltype(d)> bytes;
+  const hn::RebindToSigned<decltype(d)> di;
+  // Uniforms are multiples of 2^-24.
+  const auto limit = hn::Set(di, static_cast<int32_t>(std::ceil(std::clamp(bound, 0.0f, 1.0f) * 0x1p24f)));
+  for_each_group<4 * kCounters>(key, first, n, flags, [=](const PhiloxGroup& words, uint8_t* to) HWY_ATTR {
+    for (size_t i = 0; i < 4 * kCounters; i += hn::Lanes(d)) {
+      const auto bits = hn::BitCast(di, hn::ShiftRight<8>(hn::LoadU(d, words[0] + i)));
+      const auto flag = hn::IfThenElseZero(hn::Lt(bits, limit), hn::Set(di, 1));
+      hn::StoreU(hn::U8FromU32(hn::BitCast(d, flag)), bytes, to + i);
+    }
+  });
 }
 
 void uniform_float(uint64_t key, int64_t first, int64_t n, float offset, float factor, float* values) {
@@ -159,6 +227,7 @@ HWY_EXPORT(uniform_float);
 HWY_EXPORT(uniform_double);
 HWY_EXPORT(normal_float);
 HWY_EXPORT(normal_double);
+HWY_EXPORT(below);
 
 template <>
 void philox_uniform(uint64_t key, int64_t first, int64_t n, float offset, float factor, float* values) {
@@ -175,6 +244,9 @@ void philox_normal(uint64_t key, int64_t first, int64_t n, float offset, float f
 template <>
 void philox_normal(uint64_t key, int64_t first, int64_t n, double offset, double factor, double* values) {
   HWY_DYNAMIC_DISPATCH(normal_double)(key, first, n, offset, factor, values);
+}
+void philox_below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags) {
+  HWY_DYNAMIC_DISPATCH(below)(key, first, n, bound, flags);
 }
 
 }  // namespace headrace

@@ -15,4 +15,7 @@ void philox_uniform(uint64_t key, int64_t first, int64_t n, Real offset, Real fa
 template <class Real>
 void philox_normal(uint64_t key, int64_t first, int64_t n, Real offset, Real factor, Real* values);
 
+// flags[k] = 1 where the uniform float of element first + k is below `bound`, else 0.
+void philox_below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags);
+
 }  // namespace headrace
