@@ -62,13 +62,14 @@ def main() -> None:
     option(
         "-n", metavar="ROUNDS", type=int, default=5, help="how many ratios of each case are taken at a time"
     )
+    option("--pause", action="store_true", help="sleep 2 ms after every 3 ms of work")
     option("--tolerance", type=float, default=0.03, help="how far from 1 a ratio counts (default: 0.03)")
     arguments = parser.parse_args()
     for folder in (arguments.before, arguments.after):
         if not (folder / "headrace").is_dir():
             parser.error(f"{folder} has no package headrace; a build's is build/release/python")
     before, after = (
-        Worker("headrace", pathlib.Path(sys.executable), folder.resolve())
+        Worker("headrace", pathlib.Path(sys.executable), folder.resolve(), arguments.pause)
         for folder in (arguments.before, arguments.after)
     )
     cases = selected(parser, arguments.k, [case for case in after.cases if case in before.cases])

@@ -34,9 +34,12 @@ class Failed(Exception):
 class Worker:
     """The process of one framework, started again after a crash."""
 
-    def __init__(self, framework: str, python: pathlib.Path, package: pathlib.Path | None = None) -> None:
-        """`package`: a folder in which the framework is looked up before elsewhere."""
-        self._command = [python, HERE / "peers/worker.py", framework]
+    def __init__(
+        self, framework: str, python: pathlib.Path, package: pathlib.Path | None = None, pause: bool = False
+    ) -> None:
+        """`package`: a folder in which the framework is looked up before elsewhere; `pause`: sleeps between
+        bursts of work."""
+        self._command = [python, HERE / "peers/worker.py", framework, *(["--pause"] if pause else [])]
         self._environment = os.environ | ({"PYTHONPATH": str(package)} if package else {})
         self._start()
 
@@ -69,13 +72,13 @@ class Worker:
         self._process.wait()
 
 
-def start() -> dict[str, Worker]:
+def start(pause: bool) -> dict[str, Worker]:
     workers = {}
     for name, python in FRAMEWORKS.items():
         if not pathlib.Path(python).exists():
             continue
         try:
-            workers[name] = Worker(name, python)
+            workers[name] = Worker(name, python, pause=pause)
         except Failed as failure:
             print(f"{name} does not start: {failure}", file=sys.stderr)
     return workers
@@ -138,8 +141,13 @@ def main() -> None:
     option("-k", metavar="WORDS", default="", help="only cases with one of these words, separated by commas")
     option("-n", metavar="ROUNDS", type=int, default=5, help="how often to time each case; the median counts")
     option("-o", metavar="FILE", type=pathlib.Path, help="write what is shown there too")
+    option(
+        "--pause",
+        action="store_true",
+        help="sleep 2 ms after every 3 ms of work, as servers and notebooks do",
+    )
     arguments = parser.parse_args()
-    workers = start()
+    workers = start(arguments.pause)
     if "headrace" not in workers:
         sys.exit(1)
     cases = selected(parser, arguments.k, workers["headrace"].cases)

@@ -1,4 +1,4 @@
-"""Times the cases of one framework, which is the first argument.
+"""Times the cases of one framework, which is the first argument; with `--pause`, work comes in bursts.
 
 Writes the framework's version and the names of its cases, then for each name that it reads the seconds of one
 call, or the error: a line of JSON each.
@@ -17,15 +17,34 @@ for variable in ("HEADRACE_WORKERS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPEN
 
 LEAST_SECONDS = 0.05  # a measurement repeats its case until it has taken this long
 LONG_SECONDS = 1.0  # a call that takes longer counts as it is
+BURST_SECONDS, PAUSE_SECONDS = 0.003, 0.002  # a notebook or a server works for a moment, then sleeps
 
 
-def seconds_of(work, finish=None) -> float:
+def in_bursts(work, finish, calls: int) -> float:
+    """Seconds of `calls` calls, without the pauses between them."""
+    taken = 0.0
+    while calls > 0:
+        time.sleep(PAUSE_SECONDS)
+        start = end = time.perf_counter()
+        while calls > 0 and end - start < BURST_SECONDS:
+            work()
+            calls -= 1
+            end = time.perf_counter()
+        taken += end - start
+        if finish:
+            finish()
+    return taken
+
+
+def seconds_of(work, finish=None, pause=False) -> float:
     """The best of three repetitions, each of as many calls as a clock reading needs to mean something.
 
     `finish` waits, untimed, for what `work` left to do; then a repetition is one call.
     """
 
     def seconds(calls: int) -> float:
+        if pause:
+            return in_bursts(work, finish, calls)
         start = time.perf_counter()
         for _ in range(calls):
             work()
@@ -62,7 +81,7 @@ def main() -> None:
     def answer(content) -> None:
         print(json.dumps(content), file=answers, flush=True)
 
-    framework = sys.argv[1]
+    framework, pause = sys.argv[1], "--pause" in sys.argv[2:]
     cases = importlib.import_module(f"{framework}_cases").CASES | {"import the package": import_of(framework)}
     answer({"version": importlib.import_module(framework).__version__, "cases": list(cases)})
     prepared, functions = None, ()
@@ -72,7 +91,7 @@ def main() -> None:
             if name != prepared:
                 prepared, functions = None, ()  # the arrays of the last case go
                 prepared, functions = name, prepare(cases[name])
-            answer({"seconds": seconds_of(*functions)})
+            answer({"seconds": seconds_of(*functions, pause=pause)})
         except Exception as error:
             answer({"error": f"{type(error).__name__}: {error}"})
 

@@ -6,13 +6,14 @@ function, not timed, that waits for what the first left.
 
 from headrace import npx
 
-from . import data, kvstore, networks, pointwise, products, reduce, tiny, training
+from . import data, kvstore, middle, networks, pointwise, products, reduce, tiny, training
 
 npx.set_np()
 
 CASES = (
     tiny.CASES
     | pointwise.CASES
+    | middle.CASES
     | reduce.CASES
     | products.CASES
     | training.CASES

@@ -1,10 +1,11 @@
 """What is timed, in PyTorch."""
 
-from . import data, kvstore, networks, pointwise, products, reduce, tiny, training
+from . import data, kvstore, middle, networks, pointwise, products, reduce, tiny, training
 
 CASES = (
     tiny.CASES
     | pointwise.CASES
+    | middle.CASES
     | reduce.CASES
     | products.CASES
     | training.CASES

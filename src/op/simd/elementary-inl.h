@@ -1,6 +1,6 @@
-// Elementary functions on vectors, right at every argument: Highway's approximations inside their range, and zeros,
-// infinities, NaNs and the edges of the range put right around them. float32 is within 4 units in the last place of
-// the exact value, float64 too. Compiled once per instruction set.
+// Elementary functions on vectors, right at every argument: approximations inside their range, and zeros, infinities,
+// NaNs and the edges of the range put right around them. float32 is within 4 units in the last place of the exact
+// value, float64 too. Compiled once per instruction set.
 #if defined(HEADRACE_OP_SIMD_ELEMENTARY_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEADRACE_OP_SIMD_ELEMENTARY_INL_H_
 #undef HEADRACE_OP_SIMD_ELEMENTARY_INL_H_
@@ -13,6 +13,8 @@
 
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+#include "op/simd/exponential-inl.h"
+#include "op/simd/logarithm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
@@ -57,29 +59,22 @@ HWY_INLINE V patch(D d, M where, V y, F f, V a, V b) {
   return hn::Load(d, result);
 }
 
-// Arguments beyond which exp is 0 or infinite.
-template <class D>
-HWY_INLINE hn::Vec<D> clamp_exponent(D d, hn::Vec<D> x) {
-  constexpr bool kIsFloat = sizeof(hn::TFromD<D>) == 4;
-  return hn::Min(hn::Max(x, hn::Set(d, kIsFloat ? -104 : -746)), hn::Set(d, kIsFloat ? 89 : 710));
-}
-
-template <class D, class V>
-HWY_INLINE V exp_of(D d, V x) {
-  return keep_nan(x, hn::Exp(d, clamp_exponent(d, x)));
-}
-
 template <class D, class V>
 HWY_INLINE V expm1_of(D d, V x) {
-  return keep_nan(x, keep_zero(d, x, hn::Expm1(d, clamp_exponent(d, x))));
+  using Constants = Exponential<hn::TFromD<D>>;
+  return keep_zero(d, x, expm1_unsigned(d, clamped(d, x, Constants::kLeastLess1, Constants::kMost)));
 }
 
 template <class D, class V>
 HWY_INLINE V log_of(D d, V x) {
-  const V zero = hn::Zero(d), top = infinity(d);
-  V y = hn::IfThenElse(hn::Eq(x, top), x, hn::Log(d, x));
-  y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(top), y);
-  return hn::IfThenElse(hn::Ge(x, zero), y, not_a_number(d));
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    return natural_logarithm(d, x);
+  } else {
+    const V zero = hn::Zero(d), top = infinity(d);
+    V y = hn::IfThenElse(hn::Eq(x, top), x, hn::Log(d, x));
+    y = hn::IfThenElse(hn::Eq(x, zero), hn::Neg(top), y);
+    return hn::IfThenElse(hn::Ge(x, zero), y, not_a_number(d));
+  }
 }
 
 // log(1 + x) = log(y) * x / (y - 1) with y = 1 + x as rounded: the error of y cancels.
@@ -94,9 +89,9 @@ HWY_INLINE V log1p_of(D d, V x) {
 
 template <class D, class V>
 HWY_INLINE V tanh_of(D d, V x) {
-  const V magnitude = hn::Min(hn::Abs(x), hn::Set(d, 20));  // from here on it is 1
-  const V e = hn::Expm1(d, hn::Add(magnitude, magnitude));
-  return keep_nan(x, keep_zero(d, x, hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2))), x)));
+  const V magnitude = clamped(d, hn::Abs(x), 0, 20);  // from 20 on it is 1
+  const V e = expm1_unsigned(d, hn::Add(magnitude, magnitude));
+  return hn::CopySign(hn::Div(e, hn::Add(e, hn::Set(d, 2))), x);
 }
 
 // e^|x| / 2 where e^|x| itself overflows.
@@ -265,7 +260,7 @@ HWY_INLINE V erf_of(D d, V x) {
   for (const float c : {-0.0030654999427497387f, 0.02231524884700775f, -0.10411374270915985f, -0.6369760036468506f,
                         -1.127797245979309f, -0.00016643907292746007f})
     q = hn::MulAdd(q, magnitude, hn::Set(d, c));
-  const V large = hn::Sub(one, hn::Exp(d, q));
+  const V large = hn::Sub(one, exp_of(d, q));
   const V y = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.92f)), small, large);
   return keep_nan(x, hn::CopySign(y, x));
 }

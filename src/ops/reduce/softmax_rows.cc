@@ -8,9 +8,7 @@
 #define HWY_TARGET_INCLUDE "ops/reduce/softmax_rows.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
-
-// After the target is known.
-#include <hwy/contrib/math/math-inl.h>
+#include "op/simd/exponential-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
@@ -77,7 +75,7 @@ void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
   const T factor = static_cast<T>(scale), top = largest(x, n, factor);
   const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
-    const auto e = hn::Exp(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+    const auto e = exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
     hn::StoreU(e, d, y + i);
     return e;
   });
@@ -91,7 +89,7 @@ void log_softmax(const T* x, T* y, int64_t count, double scale) noexcept {
   const auto n = static_cast<size_t>(count);
   const T factor = static_cast<T>(scale), top = largest(x, n, factor);
   const double sum = sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR {
-    return hn::Exp(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
+    return exp_of(d, hn::Sub(hn::Mul(hn::LoadU(d, x + i), hn::Set(d, factor)), hn::Set(d, top)));
   });
   const T log_sum = static_cast<T>(std::log(sum));
   for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
@@ -123,7 +121,7 @@ void softmax_columns(const T* x, T* y, int64_t n, int64_t stride, int64_t width,
       T* to = y + i * stride;
       for_vectors<T>(0, columns, [&](auto d, size_t j) HWY_ATTR {
         const auto z = hn::Mul(hn::LoadU(d, row + j), hn::Set(d, factor));
-        const auto e = hn::Exp(d, hn::Sub(z, hn::LoadU(d, top + j)));
+        const auto e = exp_of(d, hn::Sub(z, hn::LoadU(d, top + j)));
         hn::StoreU(hn::Add(hn::LoadU(d, sum + j), e), d, sum + j);
         if constexpr (!log) hn::StoreU(e, d, to + j);
       });
@@ -166,7 +164,7 @@ void log_softmax_gradient(const T* dy, const T* y, T* dx, int64_t count, double 
   const T sum = static_cast<T>(sum_of<T>(n, [&](auto d, size_t i) HWY_ATTR { return hn::LoadU(d, dy + i); }));
   const T factor = static_cast<T>(scale);
   for_vectors<T>(0, n, [&](auto d, size_t i) HWY_ATTR {
-    const auto expected = hn::Mul(hn::Exp(d, hn::LoadU(d, y + i)), hn::Set(d, sum));
+    const auto expected = hn::Mul(exp_of(d, hn::LoadU(d, y + i)), hn::Set(d, sum));
     hn::StoreU(hn::Mul(hn::Set(d, factor), hn::Sub(hn::LoadU(d, dy + i), expected)), d, dx + i);
   });
 }
