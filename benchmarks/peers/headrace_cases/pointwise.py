@@ -1,6 +1,6 @@
 """Element by element, over more than the caches hold: contiguous, strided, broadcast, chained, random."""
 
-from headrace import autograd, np, npx
+from headrace import autograd, np, npx, random
 
 from .arrays import on
 
@@ -18,6 +18,27 @@ def chain_backward():
         x.grad.wait_to_read()
 
     return run
+
+
+def as_mxnet(work):
+    """`work` with the numbers that MXNet draws."""
+
+    def run(*arrays):
+        choose = getattr(random, "set_generator", None)  # MXNet has no choice
+        if not choose:
+            return work(*arrays)
+        choose("mt19937")
+        try:
+            return work(*arrays)
+        finally:
+            choose("philox")
+
+    return run
+
+
+def dropped(x):
+    with autograd.train_mode():
+        return npx.dropout(x, p=0.5)
 
 
 CASES = {
@@ -40,4 +61,8 @@ CASES = {
     "concat 2 x (2048, 4096)": on(lambda x, y: np.concatenate([x, y]), HALF, HALF),
     "uniform, 16M": on(lambda: np.random.uniform(size=LONG)),
     "normal, 16M": on(lambda: np.random.normal(size=LONG)),
+    "uniform, 16M, MXNet's numbers": on(as_mxnet(lambda: np.random.uniform(size=LONG))),
+    "normal, 16M, MXNet's numbers": on(as_mxnet(lambda: np.random.normal(size=LONG))),
+    "dropout, 1M": on(dropped, (1 << 20,)),
+    "dropout, 1M, MXNet's numbers": on(as_mxnet(dropped), (1 << 20,)),
 }

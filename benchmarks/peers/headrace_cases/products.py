@@ -3,6 +3,7 @@
 from headrace import np, npx
 
 from .arrays import on
+from .pointwise import as_mxnet
 
 
 def bfloat16(n):
@@ -34,5 +35,6 @@ CASES = (
         ),
         "10 x (normal, product) (1000, 1000), not waiting": lambda: (ten_products, npx.waitall),
         "10 x (normal, product) (1000, 1000), waiting once": lambda: ten_finished_products,
+        "10 x (normal, product) (1000, 1000), MXNet's numbers": lambda: as_mxnet(ten_finished_products),
     }
 )

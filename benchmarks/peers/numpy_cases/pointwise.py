@@ -35,4 +35,6 @@ CASES = {
     "concat 2 x (2048, 4096)": on(lambda x, y: np.concatenate([x, y]), HALF, HALF),
     "uniform, 16M": on(lambda: generator.random(LONG, dtype=np.float32)),
     "normal, 16M": on(lambda: generator.standard_normal(LONG, dtype=np.float32)),
+    "uniform, 16M, MXNet's numbers": on(lambda: generator.random(LONG, dtype=np.float32)),
+    "normal, 16M, MXNet's numbers": on(lambda: generator.standard_normal(LONG, dtype=np.float32)),
 }

@@ -37,4 +37,8 @@ CASES = {
     "concat 2 x (2048, 4096)": on(lambda x, y: torch.cat([x, y]), HALF, HALF),
     "uniform, 16M": on(lambda: torch.rand(LONG)),
     "normal, 16M": on(lambda: torch.randn(LONG)),
+    "uniform, 16M, MXNet's numbers": on(lambda: torch.rand(LONG)),
+    "normal, 16M, MXNet's numbers": on(lambda: torch.randn(LONG)),
+    "dropout, 1M": on(lambda x: torch.dropout(x, 0.5, train=True), (1 << 20,)),
+    "dropout, 1M, MXNet's numbers": on(lambda x: torch.dropout(x, 0.5, train=True), (1 << 20,)),
 }
