@@ -128,6 +128,22 @@ bool is_double(Distribution kind, DType dtype) {
   return dtype == DType::kFloat64 || (dtype == DType::kFloat16 && kind != Distribution::kGamma);
 }
 
+// Whether samplers of philox's words draw at most the four of one block.
+bool takes_one_block(Distribution kind) {
+  switch (kind) {
+    case Distribution::kNormal:
+    case Distribution::kGamma:
+    case Distribution::kBeta:
+    case Distribution::kChisquare:
+    case Distribution::kPoisson:
+    case Distribution::kNegativeBinomial:
+    case Distribution::kGeneralizedNegativeBinomial:
+      return false;
+    default:
+      return true;
+  }
+}
+
 void run_draw(KernelContext& c, const DrawAttrs& a) {
   const DistributionInfo& d = distribution_named(a.distribution);
   const Tensor& out = c.output(0);
@@ -143,16 +159,24 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
     samplers::mxnet::fill_gamma(generators().states(streams).at(0), {samples, static_cast<size_t>(out.size)},
                                 [&](size_t i) { return of_sample(static_cast<int64_t>(i)); });
   } else {
-    for_each_sample(c, streams, out.size, 30, [&](auto& stream, int64_t i) {
+    const auto draw_one = [&](auto& stream, int64_t i) {
       samples[i] = is_double(d.kind, out.dtype) ? variate<double>(d.kind, streams, stream, of_sample(i))
                                                 : variate<float>(d.kind, streams, stream, of_sample(i));
-    });
+    };
+    if (takes_one_block(d.kind))
+      for_each_sample<1>(c, streams, out.size, 10, draw_one);
+    else
+      for_each_sample<2>(c, streams, out.size, 30, draw_one);
     // MXNet draws one word more than there are samples.
     if (d.kind == Distribution::kPower && a.sequential && c.ticket() == kMtTicket)
       generators().states(streams).at(0).discard(1);
   }
   if (out.dtype == DType::kFloat64) return;
-  dispatch(out.dtype, [&]<class T>() { std::transform(samples, samples + out.size, out.as<T>(), sample_as<T>); });
+  dispatch(out.dtype, [&]<class T>() {
+    parallel_for(out.size, 4096, static_cast<double>(out.size) * 0.5, [&](int64_t begin, int64_t end) {
+      std::transform(samples + begin, samples + end, out.as<T>() + begin, sample_as<T>);
+    });
+  });
 }
 
 // Of each distribution, with parameters that are valid for all.

@@ -124,44 +124,45 @@ int64_t accept_points(const uint32_t* words, size_t n, PolarPoints<float>& point
   return static_cast<int64_t>(count);
 }
 
-// logs[i] becomes the normals' factor sqrt(-2 * logs[i] / squares[i]).
-struct PolarScale {
-  template <class D, class V>
-  static HWY_INLINE V apply(D d, V log, V square) {
-    return hn::Sqrt(hn::Div(hn::Mul(hn::Set(d, -2), log), square));
-  }
-};
-
-struct AffineProduct {
-  template <class D, class V>
-  static HWY_INLINE V apply(D, V coordinate, V scale, V offset, V factor) {
-    return hn::Add(offset, hn::Mul(factor, hn::Mul(coordinate, scale)));
-  }
-};
+template <bool kBoth, class Real>
+void finish_normals(const PolarPoints<Real>& points, const Real* logs, size_t n, Real offset, Real factor,
+                    Real* values) {
+  const hn::ScalableTag<Real> d;
+  const size_t lanes = hn::Lanes(d), per_vector = kBoth ? 2 * lanes : lanes;
+  const auto minus_two = hn::Set(d, -2), plus = hn::Set(d, offset), by = hn::Set(d, factor);
+  const auto store = [&](size_t point, Real* to) HWY_ATTR {
+    const auto log = hn::LoadU(d, logs + point), square = hn::LoadU(d, points.square + point);
+    const auto scale = hn::Sqrt(hn::Div(hn::Mul(minus_two, log), square));
+    const auto first = hn::Add(plus, hn::Mul(by, hn::Mul(hn::LoadU(d, points.y + point), scale)));
+    if constexpr (kBoth) {
+      const auto second = hn::Add(plus, hn::Mul(by, hn::Mul(hn::LoadU(d, points.x + point), scale)));
+      hn::StoreInterleaved2(first, second, d, to);
+    } else {
+      hn::StoreU(first, d, to);
+    }
+  };
+  size_t point = 0, i = 0;
+  for (; i + per_vector <= n; i += per_vector, point += lanes) store(point, values + i);
+  if (i == n) return;
+  Real rest[2 * hn::MaxLanes(hn::ScalableTag<Real>())];
+  store(point, rest);
+  std::copy(rest, rest + (n - i), values + i);
+}
 
 template <class Real>
-void finish(PolarPoints<Real>& points, const Real* logs, bool of_both, size_t n, Real offset, Real factor,
+void finish(const PolarPoints<Real>& points, const Real* logs, bool of_both, size_t n, Real offset, Real factor,
             Real* values) {
-  using D = hn::ScalableTag<Real>;
-  const D d;
-  const Repeated<D> plus(d, &offset), by(d, &factor);
-  const FromMemory<D> scales(d, points.square);
-  const size_t count = of_both ? (n + 1) / 2 : n;
-  vector_loop<PolarScale>(d, points.square, count, FromMemory<D>(d, logs), scales);
-  if (!of_both) return vector_loop<AffineProduct>(d, values, n, FromMemory<D>(d, points.y), scales, plus, by);
-  vector_loop<AffineProduct>(d, points.x, count, FromMemory<D>(d, points.x), scales, plus, by);
-  vector_loop<AffineProduct>(d, points.y, count, FromMemory<D>(d, points.y), scales, plus, by);
-  size_t i = 0;
-  for (; 2 * (i + hn::Lanes(d)) <= n; i += hn::Lanes(d))
-    hn::StoreInterleaved2(hn::LoadU(d, points.y + i), hn::LoadU(d, points.x + i), d, values + 2 * i);
-  for (i *= 2; i < n; ++i) values[i] = i % 2 == 0 ? points.y[i / 2] : points.x[i / 2];
+  if (of_both)
+    finish_normals<true>(points, logs, n, offset, factor, values);
+  else
+    finish_normals<false>(points, logs, n, offset, factor, values);
 }
 
-void finish_float(PolarPoints<float>& points, const float* logs, bool of_both, size_t n, float offset, float factor,
-                  float* values) {
+void finish_float(const PolarPoints<float>& points, const float* logs, bool of_both, size_t n, float offset,
+                  float factor, float* values) {
   finish(points, logs, of_both, n, offset, factor, values);
 }
-void finish_double(PolarPoints<double>& points, const double* logs, bool of_both, size_t n, double offset,
+void finish_double(const PolarPoints<double>& points, const double* logs, bool of_both, size_t n, double offset,
                    double factor, double* values) {
   finish(points, logs, of_both, n, offset, factor, values);
 }
@@ -223,14 +224,14 @@ void logarithms(const Real* of, int64_t n, Real* logs) {
 }  // namespace
 
 template <>
-void PolarPoints<float>::normals(bool of_both, int64_t n, float offset, float factor, float* values) {
-  float logs[kProposals];
+void PolarPoints<float>::normals(bool of_both, int64_t n, float offset, float factor, float* values) const {
+  float logs[kProposals + kPadding];
   logarithms(square, of_both ? (n + 1) / 2 : n, logs);
   HWY_DYNAMIC_DISPATCH(finish_float)(*this, logs, of_both, static_cast<size_t>(n), offset, factor, values);
 }
 template <>
-void PolarPoints<double>::normals(bool of_both, int64_t n, double offset, double factor, double* values) {
-  double logs[kProposals];
+void PolarPoints<double>::normals(bool of_both, int64_t n, double offset, double factor, double* values) const {
+  double logs[kProposals + kPadding];
   logarithms(square, of_both ? (n + 1) / 2 : n, logs);
   HWY_DYNAMIC_DISPATCH(finish_double)(*this, logs, of_both, static_cast<size_t>(n), offset, factor, values);
 }

@@ -29,7 +29,7 @@ struct PolarPoints {
   int64_t accept(const uint32_t* words, int64_t n);
 
   // values[i] = offset + factor * v for the first n normals v of the points: two of each, or one.
-  void normals(bool of_both, int64_t n, Real offset, Real factor, Real* values);
+  void normals(bool of_both, int64_t n, Real offset, Real factor, Real* values) const;
 };
 
 }  // namespace headrace

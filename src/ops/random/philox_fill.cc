@@ -19,6 +19,7 @@ using PhiloxGroup = uint32_t[4][kCounters];
 // Groups that are made at once.
 inline constexpr size_t kGroups = 3;
 using PhiloxGroups = PhiloxGroup[kGroups];
+static_assert(kPhiloxBlocks == kGroups * kCounters);
 
 template <class Real>
 inline constexpr size_t kPerGroup = sizeof(PhiloxGroup) / sizeof(Real);
@@ -50,6 +51,10 @@ struct RoundKeys {
 
 #if HWY_TARGET == HWY_SCALAR
 
+inline void blocks(uint64_t key, uint64_t first, uint64_t block, uint32_t* words) {
+  for (uint64_t i = 0; i < kPhiloxBlocks; ++i) std::ranges::copy(Philox::block(key, first + i, block), words + 4 * i);
+}
+
 inline void make_groups(const RoundKeys& keys, uint64_t group, PhiloxGroups& groups) {
   for (uint64_t i = 0; i < kGroups * kCounters; ++i) {
     const std::array<uint32_t, 4> block = Philox::block(keys.key, group * kCounters + i, 0);
@@ -62,10 +67,11 @@ inline void make_groups(const RoundKeys& keys, uint64_t group, PhiloxGroups& gro
 // Vectors of counters that are mixed at once, so that one hides the latency of another: as many as registers hold.
 constexpr size_t kAtOnce = HWY_TARGET <= HWY_AVX3 ? 3 : 1;
 
-// The words of kAtOnce vectors of counters from `counter` on. Each vector is two of 64-bit lanes: those of even and
-// those of odd counters, whose words are multiplied where they are, in the low halves; the high halves are junk.
+// The words of kAtOnce vectors of counters, whose low halves go on from `counter`, below `high`. Each vector is two of
+// 64-bit lanes: those of even and those of odd counters, whose words are multiplied where they are, in the low halves;
+// the high halves are junk.
 template <class D>
-HWY_INLINE void mix(D d, const RoundKeys& keys, uint64_t counter, hn::Vec<D> (&words)[kAtOnce][4]) {
+HWY_INLINE void mix(D d, const RoundKeys& keys, uint64_t counter, uint32_t high, hn::Vec<D> (&words)[kAtOnce][4]) {
   const hn::RepartitionToWide<D> wide;
   using W = hn::Vec<decltype(wide)>;
   const auto m0 = hn::Set(d, Philox::kMultiplier0), m1 = hn::Set(d, Philox::kMultiplier1);
@@ -76,7 +82,8 @@ HWY_INLINE void mix(D d, const RoundKeys& keys, uint64_t counter, hn::Vec<D> (&w
     c0[2 * v] = hn::BitCast(wide, hn::Iota(d, static_cast<uint32_t>(first)));
     c0[2 * v + 1] = hn::ShiftRight<32>(c0[2 * v]);
     c1[2 * v] = c1[2 * v + 1] = hn::Set(wide, first >> 32);
-    c2[2 * v] = c2[2 * v + 1] = c3[2 * v] = c3[2 * v + 1] = hn::Zero(wide);
+    c2[2 * v] = c2[2 * v + 1] = hn::Set(wide, high);
+    c3[2 * v] = c3[2 * v + 1] = hn::Zero(wide);
   }
   for (int round = 0; round < Philox::kRounds; ++round) {
     const W k0 = hn::Set(wide, keys.first[round]), k1 = hn::Set(wide, keys.second[round]);
@@ -104,12 +111,24 @@ HWY_INLINE void make_groups(const RoundKeys& keys, uint64_t group, PhiloxGroups&
   const size_t lanes = hn::Lanes(d);
   for (size_t i = 0; i < kGroups * kCounters; i += kAtOnce * lanes) {
     hn::Vec<decltype(d)> words[kAtOnce][4];
-    mix(d, keys, group * kCounters + i, words);
+    mix(d, keys, group * kCounters + i, 0, words);
     for (size_t v = 0; v < kAtOnce; ++v)
       for (size_t w = 0; w < 4; ++w) {
         const size_t counter = i + v * lanes;
         hn::StoreU(words[v][w], d, groups[counter / kCounters][w] + counter % kCounters);
       }
+  }
+}
+
+void blocks(uint64_t key, uint64_t first, uint64_t block, uint32_t* words) {
+  const hn::CappedTag<uint32_t, kCounters> d;
+  const size_t lanes = hn::Lanes(d);
+  const RoundKeys keys(key);
+  for (size_t i = 0; i < kPhiloxBlocks; i += kAtOnce * lanes) {
+    hn::Vec<decltype(d)> mixed[kAtOnce][4];
+    mix(d, keys, first + i, static_cast<uint32_t>(block), mixed);
+    for (size_t v = 0; v < kAtOnce; ++v)
+      hn::StoreInterleaved4(mixed[v][0], mixed[v][1], mixed[v][2], mixed[v][3], d, words + 4 * (i + v * lanes));
   }
 }
 
@@ -228,6 +247,7 @@ HWY_EXPORT(uniform_double);
 HWY_EXPORT(normal_float);
 HWY_EXPORT(normal_double);
 HWY_EXPORT(below);
+HWY_EXPORT(blocks);
 
 template <>
 void philox_uniform(uint64_t key, int64_t first, int64_t n, float offset, float factor, float* values) {
@@ -247,6 +267,9 @@ void philox_normal(uint64_t key, int64_t first, int64_t n, double offset, double
 }
 void philox_below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags) {
   HWY_DYNAMIC_DISPATCH(below)(key, first, n, bound, flags);
+}
+void philox_blocks(uint64_t key, uint64_t first, uint64_t block, uint32_t* words) {
+  HWY_DYNAMIC_DISPATCH(blocks)(key, first, block, words);
 }
 
 }  // namespace headrace

@@ -18,4 +18,9 @@ void philox_normal(uint64_t key, int64_t first, int64_t n, Real offset, Real fac
 // flags[k] = 1 where the uniform float of element first + k is below `bound`, else 0.
 void philox_below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags);
 
+// words[4 * i, ...] = a block of element first + i, i < kPhiloxBlocks, for a PhiloxStream. `first` is a multiple of
+// kPhiloxBlocks.
+inline constexpr int64_t kPhiloxBlocks = 48;
+void philox_blocks(uint64_t key, uint64_t first, uint64_t block, uint32_t* words);
+
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include "op/kernel.h"
 #include "ops/random/generator.h"
 #include "ops/random/philox.h"
+#include "ops/random/philox_fill.h"
 
 namespace headrace {
 
@@ -26,18 +27,31 @@ void for_each_run(int64_t n, double ns_per_sample, const Use& use) {
   });
 }
 
+// Calls sampler(stream, i) for i in [begin, end), with the streams of philox. Most samplers draw at most 4 * kBlocks
+// words, which are made for many elements at a time.
+template <size_t kBlocks, class Sampler>
+void sample_by_philox(uint64_t key, int64_t begin, int64_t end, const Sampler& sampler) {
+  constexpr size_t kStride = 4 * kPhiloxBlocks;
+  uint32_t words[kBlocks * kStride];
+  for (int64_t i = begin; i < end;) {
+    const int64_t first = i / kPhiloxBlocks * kPhiloxBlocks;
+    for (size_t b = 0; b < kBlocks; ++b)
+      philox_blocks(key, static_cast<uint64_t>(first), PhiloxStream::kFirstBlock + b, words + b * kStride);
+    for (; i < std::min(end, first + kPhiloxBlocks); ++i) {
+      PhiloxStream stream(key, static_cast<uint64_t>(i), words + 4 * (i - first), kBlocks, kStride);
+      sampler(stream, i);
+    }
+  }
+}
+
 // Calls sampler(stream, i) for i in [0, n); a stream is called for 32-bit words. Streams of mt19937 are used as MXNet
-// does.
-template <class Sampler>
+// does. `kBlocks`: for sample_by_philox.
+template <size_t kBlocks = 1, class Sampler>
 void for_each_sample(const KernelContext& context, Streams streams, int64_t n, double ns_per_sample,
                      const Sampler& sampler) {
   if (context.ticket() != kMtTicket) {
-    parallel_for(n, 256, static_cast<double>(n) * ns_per_sample, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        PhiloxStream stream(context.ticket(), static_cast<uint64_t>(i));
-        sampler(stream, i);
-      }
-    });
+    parallel_for(n, 256, static_cast<double>(n) * ns_per_sample,
+                 [&](int64_t begin, int64_t end) { sample_by_philox<kBlocks>(context.ticket(), begin, end, sampler); });
     return;
   }
   const auto draw = [&](MersenneTwister& state, int64_t begin, int64_t end) {

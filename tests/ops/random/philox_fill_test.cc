@@ -84,5 +84,25 @@ TEST(PhiloxFill, FlagsAreOfUniformsBelowTheBound) {
     });
 }
 
+TEST(PhiloxBlocks, AreThoseThatStreamsDrawFrom) {
+  test::on_every_target([] {
+    for (const uint64_t first : {uint64_t{0}, uint64_t{48}, (uint64_t{1} << 32) / 48 * 48, uint64_t{48} << 40}) {
+      constexpr size_t kStride = 4 * kPhiloxBlocks;
+      uint32_t words[2 * kStride];
+      philox_blocks(kKey, first, PhiloxStream::kFirstBlock, words);
+      philox_blocks(kKey, first, PhiloxStream::kFirstBlock + 1, words + kStride);
+      for (uint64_t i = 0; i < kPhiloxBlocks; ++i) {
+        PhiloxStream expected(kKey, first + i), of_one(kKey, first + i, words + 4 * i, 1, kStride),
+            of_two(kKey, first + i, words + 4 * i, 2, kStride);
+        for (int k = 0; k < 13; ++k) {
+          const uint32_t word = expected();
+          ASSERT_EQ(of_one(), word) << first << " " << i << " " << k;
+          ASSERT_EQ(of_two(), word) << first << " " << i << " " << k;
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace headrace
