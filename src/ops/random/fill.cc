@@ -27,10 +27,14 @@ void by_turns(Streams streams, int64_t n, double ns_per_element, const Make& mak
     return;
   }
   Turns turns = make(generators().states(streams).at(0), 0, n);
-  // As many turns as threads want to take, whichever part they are called for.
-  parallel_for((n + kValuesPerTurn - 1) / kValuesPerTurn, 1, static_cast<double>(n) * ns_per_element,
+  const int64_t count = (n + Turns::kValuesPerTurn - 1) / Turns::kValuesPerTurn;
+  parallel_for(count, (count + kMostTurnsAtOnce - 1) / kMostTurnsAtOnce, static_cast<double>(n) * ns_per_element,
                [&](int64_t begin, int64_t end) {
-                 for (int64_t turn = begin; turn < end && turns.take(); ++turn) {
+                 int64_t left = (end - begin) * Turns::kValuesPerTurn;
+                 while (left > 0) {
+                   const int64_t made = turns.take();
+                   if (made == 0) return;
+                   left -= made;
                  }
                });
   turns.take_all();

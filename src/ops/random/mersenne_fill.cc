@@ -7,43 +7,70 @@
 
 namespace headrace {
 
+namespace {
+
+constexpr int64_t kChunk = 2048;  // values whose words are made at a time
+
+}  // namespace
+
 template <class Real>
-bool UniformTurns<Real>::take() {
+void UniformTurns<Real>::draw(MersenneTwister& stream, int64_t first, int64_t count) {
   constexpr auto kWords = static_cast<int64_t>(sizeof(Real) / sizeof(uint32_t));
-  alignas(64) uint32_t words[kValuesPerTurn * kWords];
-  int64_t first, count;
-  {
-    std::lock_guard guard(lock_);
-    first = taken_;
-    count = std::min(kValuesPerTurn, n_ - first);
-    if (count <= 0) return false;
-    taken_ += count;
-    stream_.fill(words, count * kWords);
+  alignas(64) uint32_t words[kChunk * kWords];
+  for (int64_t end = first + count; first < end; first += kChunk) {
+    const int64_t n = std::min(kChunk, end - first);
+    stream.fill(words, n * kWords);
+    uniforms_of_words(words, n, offset_, factor_, values_ + first);
   }
-  uniforms_of_words(words, count, offset_, factor_, values_ + first);
-  return true;
+}
+
+// A thread alone draws from the stream; one of several leaves it to the others as soon as they can go on.
+template <class Real>
+int64_t UniformTurns<Real>::take() {
+  constexpr auto kWords = static_cast<int64_t>(sizeof(Real) / sizeof(uint32_t));
+  std::unique_lock lock(lock_, std::try_to_lock);
+  if (!lock) {
+    is_shared_.store(true, std::memory_order_relaxed);
+    lock.lock();
+  }
+  const bool is_shared = is_shared_.load(std::memory_order_relaxed);
+  const int64_t first = taken_, count = std::min(is_shared ? kValuesPerTurn : 4 * kChunk, n_ - first);
+  if (count <= 0) return 0;
+  taken_ += count;
+  if (!is_shared || taken_ == n_) {
+    draw(stream_, first, count);
+    return count;
+  }
+  MersenneTwister mine = stream_;
+  stream_.discard(count * kWords);
+  lock.unlock();
+  draw(mine, first, count);
+  return count;
 }
 
 template <class Real>
-bool NormalTurns<Real>::take() {
+int64_t NormalTurns<Real>::take() {
   using Points = PolarPoints<Real>;
   Points points;
   int64_t first, count;
   {
     alignas(64) uint32_t words[Points::kProposals * Points::kWords];
     std::lock_guard guard(lock_);
-    if (points_left_ == 0) return false;
-    // No proposal is made that a sampler of single values would not make.
-    const int64_t proposals = std::min(points_left_, Points::kProposals);
-    stream_.fill(words, proposals * Points::kWords);
-    const int64_t found = points.accept(words, proposals);
+    if (points_left_ == 0) return 0;
+    int64_t found;
+    do {
+      // No proposal is made that a sampler of single values would not make.
+      const int64_t proposals = std::min(points_left_, Points::kProposals);
+      stream_.fill(words, proposals * Points::kWords);
+      found = points.accept(words, proposals);
+    } while (found == 0);
     points_left_ -= found;
     first = taken_;
     count = std::min(of_both_ ? 2 * found : found, n_ - first);
     taken_ += count;
   }
   points.normals(of_both_, count, offset_, factor_, values_ + first);
-  return true;
+  return count;
 }
 
 // Uniforms do not fall as their words grow.
@@ -56,9 +83,9 @@ Trials::Trials(float bound) : words_(0) {
 }
 
 void Trials::draw(MersenneTwister& stream, int64_t n, uint8_t* successes) const {
-  alignas(64) uint32_t words[kValuesPerTurn];
-  for (int64_t first = 0; first < n; first += kValuesPerTurn) {
-    const int64_t count = std::min(kValuesPerTurn, n - first);
+  alignas(64) uint32_t words[kChunk];
+  for (int64_t first = 0; first < n; first += kChunk) {
+    const int64_t count = std::min(kChunk, n - first);
     stream.fill(words, count);
     if (words_ == 0)
       std::fill_n(successes + first, count, uint8_t{0});

@@ -1,34 +1,42 @@
 // Uniforms and normals of mt19937 in bulk, as the samplers of ops/random/sampling.h draw them one by one.
 #pragma once
 
+#include <atomic>
+
 #include "base/spin_lock.h"
 #include "ops/random/mersenne_kernels.h"
 #include "ops/random/mersenne_twister.h"
 
 namespace headrace {
 
-// How many values one turn makes, at most.
-inline constexpr int64_t kValuesPerTurn = 2048;
+// The classes below draw many values in turns, which several threads may take: whose turn it is moves the stream on,
+// which is quick, and what it took becomes values beside the other threads. More threads than these would only wait.
+inline constexpr int64_t kMostTurnsAtOnce = 4;
 
-// values[i] = offset + factor * u, u uniform in [0, 1). Several threads may take turns: words are taken from the stream
-// one turn after another, and become values side by side.
+// values[i] = offset + factor * u, u uniform in [0, 1).
 template <class Real>
 class UniformTurns {
  public:
+  static constexpr int64_t kValuesPerTurn = 65536;
+
   UniformTurns(MersenneTwister& stream, Real* values, int64_t n, Real offset, Real factor) noexcept
       : stream_(stream), values_(values), n_(n), offset_(offset), factor_(factor) {}
-  // False: all values are taken.
-  bool take();
+
+  // Takes a turn; returns how many values it made: 0 when all are taken.
+  int64_t take();
   void take_all() {
-    while (take()) {
+    while (take() > 0) {
     }
   }
 
  private:
+  void draw(MersenneTwister& stream, int64_t first, int64_t count);
+
   MersenneTwister& stream_;
   Real* const values_;
   const int64_t n_;
   const Real offset_, factor_;
+  std::atomic<bool> is_shared_ = false;  // a thread has waited for its turn
   SpinLock lock_;
   int64_t taken_ = 0;  // with stream_, guarded by lock_
 };
@@ -38,6 +46,7 @@ template <class Real>
 class NormalTurns {
  public:
   enum class Use : uint8_t { kFirstOfPair, kBothOfPair };
+  static constexpr int64_t kValuesPerTurn = PolarPoints<Real>::kProposals;  // about
 
   NormalTurns(MersenneTwister& stream, Use use, Real* values, int64_t n, Real offset, Real factor) noexcept
       : stream_(stream),
@@ -47,10 +56,10 @@ class NormalTurns {
         offset_(offset),
         factor_(factor),
         points_left_(of_both_ ? (n + 1) / 2 : n) {}
-  // False: all values are taken.
-  bool take();
+
+  int64_t take();
   void take_all() {
-    while (take()) {
+    while (take() > 0) {
     }
   }
 

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr int64_t kFillLengths[] = {0,   1,   2,   3,   5,    17,   64,   311,    312,
-                                    313, 623, 624, 625, 2047, 2048, 2049, 10'000, 100'003};
+                                    313, 623, 624, 625, 2047, 2048, 2049, 10'000, 250'007};
 
 // Values one by one, by the samplers of single values and the standard library's words.
 template <class Real>
