@@ -12,7 +12,7 @@ target_include_directories(headrace
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
   PRIVATE "${PROJECT_SOURCE_DIR}/src")
 target_compile_features(headrace INTERFACE cxx_std_20)
-target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy headrace_onednn OpenBLAS::OpenBLAS
+target_link_libraries(headrace PRIVATE headrace_flags fmt::fmt hwy::hwy hwy::hwy_contrib headrace_onednn OpenBLAS::OpenBLAS
   nlohmann_json::nlohmann_json xbyak::xbyak ZLIB::ZLIB PNG::PNG libjpeg-turbo::turbojpeg Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(headrace PRIVATE -Wl,-Bsymbolic-functions)
 set_target_properties(headrace PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")

@@ -67,6 +67,25 @@ void bind_autograd(nb::module_& m) {
         });
       },
       nb::arg("variable"), nb::arg("gradient").none(), nb::arg("request"));
+  m.def(
+      "are_fresh",
+      [](nb::handle variables) {
+        for (nb::handle variable : variables) {
+          const NodePtr& node = array_from(variable).node();
+          if (!node || !node->is_leaf || !node->is_fresh) return false;
+        }
+        return true;
+      },
+      "Whether backward has written the gradients of all variables since they were last used.");
+  m.def(
+      "make_stale",
+      [](nb::handle variables) {
+        for (nb::handle variable : variables) {
+          const NodePtr& node = array_from(variable).node();
+          if (node && node->is_leaf) node->is_fresh = false;
+        }
+      },
+      "The gradients of all variables have been used.");
   m.def("set_grad_req", [](nb::handle variable, const char* request) {
     translated([&] {
       const NodePtr& node = array_from(variable).node();

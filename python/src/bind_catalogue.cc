@@ -6,7 +6,6 @@
 #include "bindings.h"
 #include "convert.h"
 #include "op/invoke.h"
-#include "op/pointwise.h"
 #include "op_function.h"
 #include "ops/families.h"
 
@@ -105,43 +104,6 @@ nb::dict describe(const OpDef& op) {
   return d;
 }
 
-AttrsPtr attrs_from(const OpDef& op, nb::handle attrs) {
-  IntrusivePtr<Attrs> made = op.make_attrs();
-  for (auto [key, value] : nb::borrow<nb::dict>(attrs)) {
-    const char* name = nb::borrow<nb::str>(key).c_str();
-    const FieldInfo* field = op.schema->find(name);
-    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, name);
-    field->set(made->mutable_data(), to_attr_value(value.ptr(), *field, op.name.c_str()), *field, op.name.c_str());
-  }
-  return AttrsPtr(made.get());
-}
-
-void update_many_from(const std::string& name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::handle attrs) {
-  const OpDef& op = find_op(name);
-  const FieldInfo* lr = op.schema->find("lr");
-  const FieldInfo* wd = op.schema->find("wd");
-  check(lr && wd, ErrorKind::kValue, "{}: not an update operator", name);
-  std::vector<UpdateCall> calls;
-  nb::object lr_items = nb::borrow(lrs), wd_items = nb::borrow(wds);
-  AttrsPtr shared;  // parameters with the rates of the one before use its attributes too
-  nb::object last_lr, last_wd;
-  size_t i = 0;
-  for (nb::handle tuple : tensors) {
-    nb::object one_lr = lr_items[i], one_wd = wd_items[i];
-    if (!shared || !one_lr.equal(last_lr) || !one_wd.equal(last_wd)) {
-      shared = attrs_from(op, attrs);
-      auto* own = const_cast<Attrs*>(shared.get());
-      lr->set(own->mutable_data(), to_attr_value(one_lr.ptr(), *lr, name.c_str()), *lr, name.c_str());
-      wd->set(own->mutable_data(), to_attr_value(one_wd.ptr(), *wd, name.c_str()), *wd, name.c_str());
-      last_lr = std::move(one_lr);
-      last_wd = std::move(one_wd);
-    }
-    calls.push_back({arrays_from(tuple), shared});
-    ++i;
-  }
-  update_many(op, calls);
-}
-
 nb::list all_functions() {
   nb::list all;
   for (const OpDef& op : catalogue().all())
@@ -178,7 +140,7 @@ void bind_catalogue(nb::module_& m) {
         return translated([&] {
           const OpDef& op = find_op(name.c_str());
           nb::list results;
-          for (NDArray& one : invoke_all(op, attrs_from(op, attrs), arrays_from(inputs)))
+          for (NDArray& one : invoke_all(op, attrs_from(op, attrs.ptr()), arrays_from(inputs)))
             results.append(wrapped(std::move(one), np));
           return results;
         });
@@ -191,16 +153,6 @@ void bind_catalogue(nb::module_& m) {
       },
       nb::arg("name"), nb::arg("np"), nb::arg("copies") = false,
       "The callable of a registered operator. With `copies` its results share no memory with arguments.");
-  m.def(
-      "update_many",
-      [](nb::str name, nb::handle tensors, nb::handle lrs, nb::handle wds, nb::kwargs attrs) {
-        translated([&] {
-          update_many_from(name.c_str(), tensors, lrs, wds, attrs);
-          return 0;
-        });
-      },
-      nb::arg("name"), nb::arg("tensors"), nb::arg("lrs"), nb::arg("wds"), nb::arg("attrs"),
-      "Applies an update operator in place to many (weight, gradient, *states) tuples in one engine task.");
 }
 
 }  // namespace headrace::python

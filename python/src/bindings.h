@@ -24,6 +24,8 @@ void bind_custom(nanobind::module_& m);
 void bind_array_helpers(nanobind::module_& m);
 void bind_sparse(nanobind::module_& m);
 void bind_symbol(nanobind::module_& m);
+void bind_graph_call(nanobind::module_& m);
+void bind_updates(nanobind::module_& m);
 void bind_plan(nanobind::module_& parent);
 void bind_hardware(nanobind::module_& parent);
 void bind_kvstore(nanobind::module_& parent);

@@ -328,4 +328,17 @@ PyObject* to_numpy(const NDArray& given) {
   return result.release();
 }
 
+AttrsPtr attrs_from(const OpDef& op, PyObject* dict) {
+  IntrusivePtr<Attrs> made = op.make_attrs();
+  PyObject *key = nullptr, *value = nullptr;
+  for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &key, &value);) {
+    const char* const name = PyUnicode_AsUTF8(key);
+    if (!name) throw PythonError();
+    const FieldInfo* const field = op.schema->find(name);
+    check(field != nullptr, ErrorKind::kType, "{}: there is no argument named '{}'", op.name, name);
+    field->set(made->mutable_data(), to_attr_value(value, *field, op.name.c_str()), *field, op.name.c_str());
+  }
+  return AttrsPtr(made.get());
+}
+
 }  // namespace headrace::python

@@ -8,6 +8,7 @@
 
 #include "headrace/ndarray.hpp"
 #include "op/attrs.h"
+#include "op/op_def.h"
 
 namespace headrace::python {
 
@@ -25,6 +26,7 @@ PyObject* from_shape(const Shape& shape);       // a tuple
 PyObject* numpy_dtype(DType dtype);             // borrowed
 AttrValue to_attr_value(PyObject* object, const FieldInfo& field, const char* operation);
 PyObject* from_attr_value(const AttrValue& value);
+AttrsPtr attrs_from(const OpDef& op, PyObject* dict);  // values by name, over the defaults
 
 // An array from anything that NumPy makes an array of. `dtype`: what to convert to; nullopt keeps NumPy's choice.
 NDArray from_object(PyObject* object, std::optional<DType> dtype);

@@ -49,6 +49,8 @@ NB_MODULE(_core, m) {
   bind_sparse(m);
   bind_custom(m);
   bind_symbol(m);
+  bind_graph_call(m);
+  bind_updates(m);
   bind_plan(m);
   bind_hardware(m);
   bind_kvstore(m);

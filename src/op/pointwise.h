@@ -156,4 +156,12 @@ struct UpdateCall {
 };
 void update_many(const OpDef& op, std::span<const UpdateCall> calls);
 
+// The same in two steps, for updates that come again with the same arrays and attributes. A plan is immutable and keeps
+// its arrays alive.
+class UpdatePlan;
+using UpdatePlanPtr = std::shared_ptr<const UpdatePlan>;
+// Checks the calls. Null: an array is sparse, and update_many() must do them.
+UpdatePlanPtr plan_updates(const OpDef& op, std::span<const UpdateCall> calls);
+void issue_updates(const UpdatePlanPtr& plan);
+
 }  // namespace headrace

@@ -21,33 +21,62 @@ bool are_apart(const std::vector<Var*>& reads, std::vector<Var*> writes) {
          std::ranges::none_of(reads, [&](Var* read) { return std::ranges::binary_search(writes, read); });
 }
 
-// What the task owns. On the host its threads share the elements of all updates, not those of one after the other: most
-// parameters are too small to be divided.
-class Updates {
+}  // namespace
+
+// What the tasks that run it own. On the host its threads share the elements of all updates, not those of one after the
+// other: most parameters are too small to be divided.
+class UpdatePlan {
  public:
-  explicit Updates(const OpDef& op) noexcept : op_(&op) {}
-
-  void add(UpdateCall call, PointwiseTypes types) {
-    const int64_t elements = call.inputs[0].size();
-    cost_ns_ += headrace::cost_ns(op_->pointwise->program(types.compute), elements);
-    updates_.push_back({std::move(call), types.compute, end(), end() + elements});
+  UpdatePlan(const OpDef& op, std::span<const UpdateCall> calls) : op_(&op) {
+    for (const UpdateCall& call : calls) add(call);
+    is_shared_out_ = !stream() && are_apart(reads_, writes_);
   }
-  // Whether the threads of the host share the elements out; otherwise the updates run in turn.
-  void share_out(bool shared_out) noexcept { is_shared_out_ = shared_out; }
-  double cost_ns() const noexcept { return cost_ns_; }
 
-  void operator()() const {
+  TaskSpec spec() const {
+    return {.name = op_->name.c_str(),
+            .reads = reads_,
+            .writes = writes_,
+            .cost_ns = cost_ns_,
+            .priority = thread_state().priority,
+            .urgency = thread_state().urgency,
+            .keeps = true,
+            .stream = stream()};
+  }
+
+  void run() const {
     for (const Update& update : updates_) {
       begin_writes(update);
       if (!is_shared_out_) run_part(update, update.begin, update.end);
     }
     if (!is_shared_out_) return;
     constexpr int64_t kGrain = 1 << 14;
-    parallel_for(end(), kGrain, cost_ns_, [this](int64_t begin, int64_t end) { run(begin, end); });
+    parallel_for(end(), kGrain, cost_ns_, [this](int64_t begin, int64_t end) { run_parts(begin, end); });
   }
 
  private:
   using Views = SmallVector<View*, 8>;
+
+  void add(const UpdateCall& call) {
+    check(call.inputs.size() == op_->inputs.size(), ErrorKind::kType, "{}: {} arrays are needed, got {}", op_->name,
+          op_->inputs.size(), call.inputs.size());
+    SmallVector<DType, 8> dtypes;
+    UpdateCall kept{{}, call.attrs};
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const NDArray& input = call.inputs[i];
+      check(input.shape() == call.inputs[0].shape(), ErrorKind::kValue, "{}: {} has shape {}, but {} has shape {}",
+            op_->name, op_->inputs[i], to_string(input.shape()), op_->inputs[0], to_string(call.inputs[0].shape()));
+      (is_written(*op_, i) ? writes_ : reads_).push_back(&storage_of(*input.view(), op_->name).var());
+      dtypes.push_back(input.dtype());
+      kept.inputs.push_back(input.detach());
+    }
+    const ComputeType compute =
+        op_->pointwise->types(op_->name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs).compute;
+    const int64_t elements = call.inputs[0].size();
+    cost_ns_ += headrace::cost_ns(op_->pointwise->program(compute), elements);
+    updates_.push_back({std::move(kept), compute, end(), end() + elements});
+  }
+
+  Stream* stream() const { return updates_.empty() ? nullptr : compute_stream(updates_[0].call.inputs[0].device()); }
 
   struct Update {
     UpdateCall call;
@@ -69,7 +98,7 @@ class Updates {
       if (is_written(*op_, i)) update.call.inputs[i].view()->storage()->begin_write(false);
   }
 
-  void run(int64_t begin, int64_t end) const {
+  void run_parts(int64_t begin, int64_t end) const {
     for (auto update = std::ranges::upper_bound(updates_, begin, {}, &Update::end);
          update != updates_.end() && update->begin < end; ++update)
       run_part(*update, std::max(begin, update->begin), std::min(end, update->end));
@@ -80,7 +109,7 @@ class Updates {
   void run_part(const Update& update, int64_t begin, int64_t end) const {
     const Views whole = views_of(update);
     const std::span<View* const> all(whole.data(), whole.size());
-    if (!is_flat(all, all.first(1))) {
+    if ((begin == update.begin && end == update.end) || !is_flat(all, all.first(1))) {
       if (begin == update.begin) run_call(update, all);
       return;
     }
@@ -100,9 +129,12 @@ class Updates {
 
   const OpDef* op_;
   std::vector<Update> updates_;
+  std::vector<Var*> reads_, writes_;
   double cost_ns_ = 0;
-  bool is_shared_out_ = false;
+  bool is_shared_out_ = false;  // whether the threads of the host share the elements out; otherwise in turn
 };
+
+namespace {
 
 bool has_sparse(const UpdateCall& call) {
   return std::ranges::any_of(call.inputs,
@@ -126,42 +158,19 @@ std::vector<UpdateCall> update_sparse(const OpDef& op, std::span<const UpdateCal
 
 }  // namespace
 
-void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
+UpdatePlanPtr plan_updates(const OpDef& op, std::span<const UpdateCall> calls) {
   check(static_cast<bool>(op.pointwise), ErrorKind::kValue, "{}: not an update operator", op.name);
-  if (std::ranges::any_of(calls, has_sparse)) {
-    const std::vector<UpdateCall> others = update_sparse(op, calls);
-    if (!others.empty()) update_many(op, others);
-    return;
-  }
-  Updates body(op);
-  std::vector<Var*> reads, writes;
-  for (const UpdateCall& call : calls) {
-    check(call.inputs.size() == op.inputs.size(), ErrorKind::kType, "{}: {} arrays are needed, got {}", op.name,
-          op.inputs.size(), call.inputs.size());
-    SmallVector<DType, 8> dtypes;
-    UpdateCall kept{{}, call.attrs};
-    for (size_t i = 0; i < call.inputs.size(); ++i) {
-      const NDArray& input = call.inputs[i];
-      check(input.shape() == call.inputs[0].shape(), ErrorKind::kValue, "{}: {} has shape {}, but {} has shape {}",
-            op.name, op.inputs[i], to_string(input.shape()), op.inputs[0], to_string(call.inputs[0].shape()));
-      (is_written(op, i) ? writes : reads).push_back(&storage_of(*input.view(), op.name).var());
-      dtypes.push_back(input.dtype());
-      kept.inputs.push_back(input.detach());
-    }
-    body.add(std::move(kept), op.pointwise->types(op.name.c_str(), {dtypes.data(), dtypes.size()}, *call.attrs));
-  }
-  Stream* const stream = calls.empty() ? nullptr : compute_stream(calls[0].inputs[0].device());
-  body.share_out(!stream && are_apart(reads, writes));
-  const double cost_ns = body.cost_ns();
-  runtime().engine.push(TaskSpec{.name = op.name.c_str(),
-                                 .reads = reads,
-                                 .writes = writes,
-                                 .cost_ns = cost_ns,
-                                 .priority = thread_state().priority,
-                                 .urgency = thread_state().urgency,
-                                 .keeps = true,
-                                 .stream = stream},
-                        std::move(body));
+  return std::ranges::any_of(calls, has_sparse) ? nullptr : std::make_shared<const UpdatePlan>(op, calls);
+}
+
+void issue_updates(const UpdatePlanPtr& plan) {
+  runtime().engine.push(plan->spec(), [plan] { plan->run(); });
+}
+
+void update_many(const OpDef& op, std::span<const UpdateCall> calls) {
+  if (const UpdatePlanPtr plan = plan_updates(op, calls)) return issue_updates(plan);
+  const std::vector<UpdateCall> others = update_sparse(op, calls);
+  if (!others.empty()) update_many(op, others);
 }
 
 }  // namespace headrace

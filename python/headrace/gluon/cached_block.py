@@ -45,15 +45,10 @@ class CachedBlock(Block):
 
     def _run_graph(self, *args):
         graph = self._graph
-        if graph is not None and graph.takes_one and len(args) == 1 and not self._op_hooks:
-            x = args[0]
-            # Nearly every call: one array, and parameters with one replica each.
-            inputs = [x if source is None else source._single for source in graph.template]
-            for one in inputs:
-                if one is None:
-                    break
-            else:
-                return graph.run(inputs)
+        if graph is not None and not self._op_hooks:
+            outputs = graph.quick(args)
+            if outputs is not None:
+                return graph.nested(outputs)
         return self._run_any_graph(args)
 
     def _run_any_graph(self, args):
@@ -159,7 +154,7 @@ class CachedBlock(Block):
     @_in_format.setter
     def _in_format(self, value):
         if self._graph is not None:
-            self._graph.in_format, self._graph.takes_one = value, value == [0]
+            self._graph.set_in_format(value)
 
     @property
     def _out_format(self):

@@ -73,8 +73,20 @@ class Graph:
                 warnings.warn(
                     f"Parameter {name} is not used by any computation. Is this intended?", stacklevel=5
                 )
-        self.takes_one = in_format == [0]
-        self.template = [None if isinstance(one, int) else one for one in self.sources]
+        self._prepare()
+
+    def _prepare(self):
+        """Makes what runs nearly every call: `quick(args)` gives the outputs for a tuple of arrays, or None."""
+        is_flat = isinstance(self.in_format, list) and not any(self.in_format)
+        self.quick = (
+            _core.GraphCall(self.op, self.sources, len(self.in_format), self.is_np)
+            if is_flat
+            else lambda args: None
+        )
+
+    def set_in_format(self, in_format):
+        self.in_format = in_format
+        self._prepare()
 
     def __reduce_ex__(self, protocol):
         try:
@@ -84,11 +96,12 @@ class Graph:
         return super().__reduce_ex__(protocol)
 
     def __getstate__(self):
-        return {name: value for name, value in vars(self).items() if name != "op"}
+        return {name: value for name, value in vars(self).items() if name not in ("op", "quick")}
 
     def __setstate__(self, state):
         vars(self).update(state)
         self.op = _core.CachedOp(self.outputs._handle)
+        self._prepare()
 
     def fitted(self, flat, in_format):
         """Arguments of another nesting as the graph wants them: Nones at the end may come and go."""
@@ -111,7 +124,10 @@ class Graph:
 
     def run(self, inputs):
         """The outputs for arrays in the order of the symbol's inputs, nested as hybrid_forward gave them."""
-        outputs = self.op(inputs, self.is_np)
+        return self.nested(self.op(inputs, self.is_np))
+
+    def nested(self, outputs):
+        """The list of outputs as hybrid_forward nested them."""
         return outputs[0] if self.out_format == 0 else regroup(iter(outputs), self.out_format)
 
     def call_hooks(self, hooks, inputs):

@@ -6,6 +6,7 @@ import warnings
 
 from .. import _arrays as arrays
 from .. import ndarray as nd
+from .._semantics import is_np_array
 from .._structure import flatten
 from ..base import MXNetError
 from .block import Block
@@ -64,12 +65,13 @@ class HybridBlock(CachedBlock):
     # --- structure ---
 
     _defines_forward = False
+    _graph_forward = None  # the `forward` that does nothing but run the graph, once there is one
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         if "forward" in vars(cls) and inspect.unwrap(cls.hybrid_forward) is HybridBlock.hybrid_forward:
             cls._defines_forward = True
-            cls.forward = _compiled(cls.forward)
+            cls.forward = cls._graph_forward = _compiled(cls.forward)
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -148,6 +150,25 @@ class HybridBlock(CachedBlock):
         super().cast(dtype)
 
     # --- running ---
+
+    def __call__(self, *args):
+        graph = self._graph
+        if (
+            graph is None
+            or not self._active
+            or getattr(self.forward, "__func__", None) is not type(self)._graph_forward
+            or self._forward_hooks
+            or self._forward_pre_hooks
+            or self._op_hooks
+            or (not graph.is_np and is_np_array())
+        ):
+            return super().__call__(*args)
+        try:
+            outputs = graph.quick(args)
+        except Exception:
+            self._check_inputs(args)
+            raise
+        return super().__call__(*args) if outputs is None else graph.nested(outputs)
 
     def forward(self, x, *args):
         """Calls hybrid_forward with arrays or symbols, or runs the compiled graph."""
@@ -255,6 +276,9 @@ class HybridBlock(CachedBlock):
         options = (static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
         self.hybridize(True, backend, clear, *options, **kwargs)
         self._plan_text((x, *args))
+
+
+HybridBlock._graph_forward = HybridBlock.forward
 
 
 def _check_options(static_alloc, static_shape, **sizes):

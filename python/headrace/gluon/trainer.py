@@ -205,14 +205,14 @@ class Trainer:
 
         What one context or rank has contributed to, all take, so that replicas stay equal.
         """
+        is_whole = all([_core.are_fresh(weights) for _, _, weights in self._lists])
+        if is_whole and not (self._distributed and ignore_stale_grad):
+            return None
         fresh = [[weight._fresh_grad for weight in weights] for _, _, weights in self._lists]
-        is_whole = all(map(all, fresh))
         if not is_whole and not ignore_stale_grad:
             raise self._stale(fresh)
         if self._distributed and ignore_stale_grad:
             return [self._store._agree(list(map(any, zip(*fresh))))] * len(fresh)
-        if is_whole:
-            return None
         return fresh if self._store is None else [list(map(any, zip(*fresh)))] * len(fresh)
 
     def _stale(self, fresh):
@@ -251,8 +251,7 @@ class Trainer:
                 if lists[0]:
                     updater(*lists)
         for _, _, weights in self._lists:
-            for weight in weights:
-                weight._fresh_grad = False
+            _core.make_stale(weights)
 
     def _overflowed(self):
         """Whether losses are scaled and a gradient overflowed, so that this step is left out."""
@@ -260,8 +259,7 @@ class Trainer:
         if scaler is None or not scaler.has_overflow(self._params):
             return False
         for _, _, weights in self._lists:
-            for weight in weights:
-                weight._fresh_grad = False
+            _core.make_stale(weights)
         return True
 
     # --- what a step works on ---

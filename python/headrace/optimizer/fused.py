@@ -14,12 +14,19 @@ __all__ = ["NAG", "SGD", "Adam", "ccSGD"]
 class UpdateGroup:
     """Parameters of one dtype that are updated together; made once and used for every step."""
 
-    __slots__ = ("grads", "indices", "masters", "states", "tensors", "weights")
+    __slots__ = ("_updates", "grads", "indices", "masters", "states", "tensors", "weights")
 
     def __init__(self, indices, weights, grads, states, masters, tensors):
+        self._updates = {}
         self.indices, self.weights, self.grads, self.states = indices, weights, grads, states
         self.masters = masters  # float32 copies of half-precision weights, or None
         self.tensors = tensors  # what the operation is called with; None when gradients must be cast first
+
+    def update_by(self, name):
+        """The operation `name` on the tensors, which stay the same from step to step."""
+        if name not in self._updates:
+            self._updates[name] = _core.UpdateMany(name, self.tensors)
+        return self._updates[name]
 
 
 class FusedOptimizer(Optimizer):
@@ -58,22 +65,18 @@ class FusedOptimizer(Optimizer):
         float32 copies.
         """
         self._update_count(group.indices)
-        tensors, is_cast_here = group.tensors, group.tensors is None
-        if is_cast_here:
-            tensors = self._tensors(
-                group.masters, [grad.astype(np.float32) for grad in group.grads], group.states
-            )
         name, attributes = self._operation()
-        if group.masters is not None and not is_cast_here:
-            name = "mp_" + name
-        clip = -1.0 if self.clip_gradient is None else self.clip_gradient
-        _core.update_many(
-            name,
-            tensors,
+        is_cast_here = group.tensors is None
+        if is_cast_here:
+            gradients = [grad.astype(np.float32) for grad in group.grads]
+            update = _core.UpdateMany(name, self._tensors(group.masters, gradients, group.states))
+        else:
+            update = group.update_by(name if group.masters is None else "mp_" + name)
+        update(
             self._rates(group.indices),
             self._get_wds(group.indices),
             rescale_grad=self.rescale_grad,
-            clip_gradient=clip,
+            clip_gradient=-1.0 if self.clip_gradient is None else self.clip_gradient,
             **attributes,
         )
         if is_cast_here:

@@ -14,34 +14,57 @@ HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
-// Lanes that the compiler keeps in vectors, and elements they take up before the sums go on in double.
-constexpr int64_t kLanes = 32, kBlock = 2048;
+namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums of up to two terms per element; f(i, a, b) adds to them.
-template <class T, class F>
-HWY_INLINE void sums_of(int64_t n, double& first, double& second, F&& f) {
+constexpr size_t kBlock = 2048;  // elements summed in the compute type before the sum goes on in double
+
+template <class D>
+HWY_INLINE double sum_in_double(D d, hn::Vec<D> v) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    const hn::Repartition<double, D> wide;
+    const hn::Half<D> half;
+    const auto low = hn::PromoteTo(wide, hn::LowerHalf(half, v)), high = hn::PromoteTo(wide, hn::UpperHalf(half, v));
+    return hn::GetLane(hn::SumOfLanes(wide, hn::Add(low, high)));
+  }
+#endif
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, v)));
+}
+
+// Sums of one or two terms per element; f(d, i, a, b) adds to them what the elements from i on contribute.
+template <class T, int kSums, class F>
+HWY_INLINE void sums_of(int64_t count, double& first, double& second, F&& f) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  const size_t width = hn::Lanes(d), n = static_cast<size_t>(count);
   first = second = 0;
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t end = std::min(n, begin + kBlock);
-    T a[kLanes] = {}, b[kLanes] = {};
-    int64_t i = begin;
-    for (; i + kLanes <= end; i += kLanes)
-      for (int64_t k = 0; k < kLanes; ++k) f(i + k, a[k], b[k]);
-    for (int64_t k = 0; i < end; ++i, ++k) f(i, a[k], b[k]);
-    for (int64_t k = 0; k < kLanes; ++k) {
-      first += static_cast<double>(a[k]);
-      second += static_cast<double>(b[k]);
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    const size_t end = std::min(n, begin + kBlock);
+    auto a = hn::Zero(d), b = a, further_a = a, further_b = a;  // two chains, which hide the latency of an addition
+    size_t i = begin;
+    for (; i + 2 * width <= end; i += 2 * width) {
+      f(d, i, a, b);
+      f(d, i + width, further_a, further_b);
     }
+    auto rest_a = hn::Zero(one), rest_b = rest_a;
+    for (; i < end; ++i) f(one, i, rest_a, rest_b);
+    first += sum_in_double(d, hn::Add(a, further_a)) + static_cast<double>(hn::GetLane(rest_a));
+    if constexpr (kSums == 2)
+      second += sum_in_double(d, hn::Add(b, further_b)) + static_cast<double>(hn::GetLane(rest_b));
   }
 }
 
 template <class T>
 RowMoments moments(const T* x, int64_t n, double eps) noexcept {
   double sum, unused, squares;
-  sums_of<T>(n, sum, unused, [x](int64_t i, T& a, T&) { a += x[i]; });
+  sums_of<T, 1>(n, sum, unused,
+                [x](auto d, size_t i, auto& a, auto&) HWY_ATTR { a = hn::Add(a, hn::LoadU(d, x + i)); });
   const double mean = sum / static_cast<double>(n);
   const T center = static_cast<T>(mean);
-  sums_of<T>(n, squares, unused, [x, center](int64_t i, T& a, T&) { a += (x[i] - center) * (x[i] - center); });
+  sums_of<T, 1>(n, squares, unused, [x, center](auto d, size_t i, auto& a, auto&) HWY_ATTR {
+    const auto distance = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, center));
+    a = hn::MulAdd(distance, distance, a);
+  });
   return {mean, std::sqrt(squares / static_cast<double>(n) + eps)};
 }
 
@@ -58,10 +81,10 @@ void differentiate(const T* HWY_RESTRICT dy, const T* HWY_RESTRICT x, const T* H
                    T* HWY_RESTRICT dgamma, T* HWY_RESTRICT dbeta, int64_t n, RowMoments m) noexcept {
   const T mean = static_cast<T>(m.mean), scale = static_cast<T>(1 / m.deviation);
   double sum, dot;
-  sums_of<T>(n, sum, dot, [=](int64_t i, T& a, T& b) {
-    const T g = dy[i] * gamma[i];
-    a += g;
-    b += g * ((x[i] - mean) * scale);
+  sums_of<T, 2>(n, sum, dot, [=](auto d, size_t i, auto& a, auto& b) HWY_ATTR {
+    const auto g = hn::Mul(hn::LoadU(d, dy + i), hn::LoadU(d, gamma + i));
+    a = hn::Add(a, g);
+    b = hn::MulAdd(g, hn::Mul(hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean)), hn::Set(d, scale)), b);
   });
   const T mean_g = static_cast<T>(sum / static_cast<double>(n)), mean_gz = static_cast<T>(dot / static_cast<double>(n));
   for (int64_t i = 0; i < n; ++i) {

@@ -79,7 +79,7 @@ void softmax(const T* x, T* y, int64_t count, double scale) noexcept {
     hn::StoreU(e, d, y + i);
     return e;
   });
-  const T share = top == top ? static_cast<T>(1 / sum) : top;
+  const T share = top == top ? 1 / static_cast<T>(sum) : top;
   for_vectors<T>(
       0, n, [&](auto d, size_t i) HWY_ATTR { hn::StoreU(hn::Mul(hn::LoadU(d, y + i), hn::Set(d, share)), d, y + i); });
 }

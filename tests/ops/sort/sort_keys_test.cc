@@ -35,26 +35,49 @@ TEST(SortKeys, HaveTheOrderOfTheValues) {
   check_order<int64_t>({0, -1, 1, std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()});
 }
 
-TEST(SortKeys, SortsEveryLength) {
+template <class Key>
+void check_sorts(std::vector<Key> keys) {
+  std::vector<Key> expected = keys;
+  std::sort(expected.begin(), expected.end());
+  sort_ascending(keys.data(), static_cast<int64_t>(keys.size()));
+  EXPECT_EQ(keys, expected) << keys.size();
+}
+
+template <class Key>
+void check_sorts_all() {
   std::mt19937_64 random(1);
-  for (int64_t n : {0, 1, 2, 95, 97, 5000, 131071, 131073, 300000}) {
-    std::vector<uint64_t> keys(static_cast<size_t>(n));
-    for (uint64_t& key : keys) key = random();
-    std::vector<uint64_t> expected = keys;
-    std::sort(expected.begin(), expected.end());
-    sort_ascending(keys.data(), n);
-    EXPECT_EQ(keys, expected) << n;
+  for (size_t n : {0, 1, 2, 16, 17, 95, 97, 5000, 32767, 32769, 131073, 300000}) {
+    std::vector<Key> keys(n);
+    for (uint64_t different : {1, 2, 3, 100, 0}) {  // 0: as many as there are
+      for (Key& key : keys) key = static_cast<Key>(different == 0 ? random() : random() % different);
+      check_sorts(keys);
+    }
+    for (size_t i = 0; i < n; ++i) keys[i] = static_cast<Key>(i);
+    check_sorts(keys);
+    for (size_t i = 0; i < n; ++i) keys[i] = static_cast<Key>(n - i);
+    check_sorts(keys);
+  }
+}
+
+TEST(SortKeys, SortsEveryLength) {
+  check_sorts_all<uint32_t>();
+  check_sorts_all<uint64_t>();
+}
+
+template <class Key>
+void check_pairs() {
+  std::mt19937 random(2);
+  for (int64_t n : {5, 50, 5000, 200000}) {
+    std::vector<KeyAndPosition<Key>> pairs;
+    for (int64_t i = 0; i < n; ++i) pairs.push_back({static_cast<Key>(i), static_cast<Key>(random() % 10)});
+    sort_ascending(pairs.data(), n);
+    EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end())) << n;
   }
 }
 
 TEST(SortKeys, EqualKeysKeepTheirOrder) {
-  std::mt19937 random(2);
-  for (int64_t n : {50, 5000, 200000}) {
-    std::vector<KeyAndPosition<uint32_t>> pairs;
-    for (int64_t i = 0; i < n; ++i) pairs.push_back({static_cast<uint32_t>(i), static_cast<uint32_t>(random() % 10)});
-    sort_ascending(pairs.data(), n);
-    EXPECT_TRUE(std::is_sorted(pairs.begin(), pairs.end())) << n;
-  }
+  check_pairs<uint32_t>();
+  check_pairs<uint64_t>();
 }
 
 }  // namespace
