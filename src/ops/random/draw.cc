@@ -128,8 +128,9 @@ bool is_double(Distribution kind, DType dtype) {
   return dtype == DType::kFloat64 || (dtype == DType::kFloat16 && kind != Distribution::kGamma);
 }
 
-// Whether samplers of philox's words draw at most the four of one block.
-bool takes_one_block(Distribution kind) {
+// How many words of mt19937 each of np's samples takes; 0: not all as many. Where it is not 0, a block of philox is
+// enough.
+int64_t even_words(Distribution kind) {
   switch (kind) {
     case Distribution::kNormal:
     case Distribution::kGamma:
@@ -138,9 +139,11 @@ bool takes_one_block(Distribution kind) {
     case Distribution::kPoisson:
     case Distribution::kNegativeBinomial:
     case Distribution::kGeneralizedNegativeBinomial:
-      return false;
+      return 0;
+    case Distribution::kLaplace:
+      return 2;
     default:
-      return true;
+      return 1;
   }
 }
 
@@ -163,8 +166,8 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
       samples[i] = is_double(d.kind, out.dtype) ? variate<double>(d.kind, streams, stream, of_sample(i))
                                                 : variate<float>(d.kind, streams, stream, of_sample(i));
     };
-    if (takes_one_block(d.kind))
-      for_each_sample<1>(c, streams, out.size, 10, draw_one);
+    if (const int64_t words = even_words(d.kind); words > 0)
+      for_each_sample<1>(c, streams, out.size, 10, draw_one, words);
     else
       for_each_sample<2>(c, streams, out.size, 30, draw_one);
     // MXNet draws one word more than there are samples.

@@ -27,17 +27,7 @@ void by_turns(Streams streams, int64_t n, double ns_per_element, const Make& mak
     return;
   }
   Turns turns = make(generators().states(streams).at(0), 0, n);
-  const int64_t count = (n + Turns::kValuesPerTurn - 1) / Turns::kValuesPerTurn;
-  parallel_for(count, (count + kMostTurnsAtOnce - 1) / kMostTurnsAtOnce, static_cast<double>(n) * ns_per_element,
-               [&](int64_t begin, int64_t end) {
-                 int64_t left = (end - begin) * Turns::kValuesPerTurn;
-                 while (left > 0) {
-                   const int64_t made = turns.take();
-                   if (made == 0) return;
-                   left -= made;
-                 }
-               });
-  turns.take_all();
+  take_turns(n, turns.values_per_turn(), static_cast<double>(n) * ns_per_element, [&] { return turns.take(); });
 }
 
 }  // namespace

@@ -157,10 +157,13 @@ struct ChoiceAttrs {
 
 // --- choice: how words become indices --------------------------------------------------------------------------------
 
+// Whether MXNet draws an index below this bound by one word; else two.
+constexpr bool is_of_one_word(int64_t bound) { return bound <= std::numeric_limits<uint32_t>::max(); }
+
 template <class Stream>
 int64_t index_below(Stream& stream, int64_t bound) {
   if constexpr (kAsMxnet<Stream>)
-    if (bound <= std::numeric_limits<uint32_t>::max())
+    if (is_of_one_word(bound))
       return static_cast<int64_t>(static_cast<uint32_t>(stream()) % static_cast<uint64_t>(bound));
   return below(stream, bound);
 }
@@ -237,9 +240,8 @@ void run_choice(KernelContext& c, const ChoiceAttrs& a) {
   const int64_t choices = a.a ? *a.a : c.input(0).shape[0];
   if (!a.is_weighted(c.input_count())) {
     if (!a.replace) return with_stream(c, [&](auto& stream) { fill_different(stream, choices, indices); });
-    return for_each_sample(c, Streams::kSequential, out.size, 10, [&](auto& stream, int64_t i) {
-      indices[static_cast<size_t>(i)] = index_below(stream, choices);
-    });
+    const auto draw = [&](auto& stream, int64_t i) { indices[static_cast<size_t>(i)] = index_below(stream, choices); };
+    return for_each_sample(c, Streams::kSequential, out.size, 3, draw, is_of_one_word(choices) ? 1 : 2);
   }
   std::vector<double> weights = weights_of(c, c.input(a.weights()));
   const int64_t usable = std::ranges::count_if(weights, [](double w) { return w > 0; });
@@ -247,8 +249,8 @@ void run_choice(KernelContext& c, const ChoiceAttrs& a) {
         "{}: {} different indices are wanted, but only {} have a probability", c.name(), out.size, usable);
   if (!a.replace) return with_stream(c, [&](auto& stream) { fill_different(stream, weights, indices); });
   std::partial_sum(weights.begin(), weights.end(), weights.begin());
-  for_each_sample(c, Streams::kSequential, out.size, 30,
-                  [&](auto& stream, int64_t i) { indices[static_cast<size_t>(i)] = by_sums(stream, weights); });
+  const auto draw = [&](auto& stream, int64_t i) { indices[static_cast<size_t>(i)] = by_sums(stream, weights); };
+  for_each_sample(c, Streams::kSequential, out.size, 30, draw, 1);
 }
 
 OpDef choice() {

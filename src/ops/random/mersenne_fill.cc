@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "backend/cpu/parallel.h"
 #include "ops/random/sampling.h"
 
 namespace headrace {
@@ -13,39 +14,51 @@ constexpr int64_t kChunk = 2048;  // values whose words are made at a time
 
 }  // namespace
 
-template <class Real>
-void UniformTurns<Real>::draw(MersenneTwister& stream, int64_t first, int64_t count) {
-  constexpr auto kWords = static_cast<int64_t>(sizeof(Real) / sizeof(uint32_t));
-  alignas(64) uint32_t words[kChunk * kWords];
-  for (int64_t end = first + count; first < end; first += kChunk) {
-    const int64_t n = std::min(kChunk, end - first);
-    stream.fill(words, n * kWords);
-    uniforms_of_words(words, n, offset_, factor_, values_ + first);
+void take_turns(int64_t n, int64_t values_per_turn, double total_cost_ns, FunctionRef<int64_t()> take) {
+  constexpr int64_t kMostThreads = 4;  // more would only wait
+  const int64_t turns = (n + values_per_turn - 1) / values_per_turn;
+  parallel_for(turns, (turns + kMostThreads - 1) / kMostThreads, total_cost_ns, [&](int64_t begin, int64_t end) {
+    int64_t made;
+    for (int64_t left = (end - begin) * values_per_turn; left > 0; left -= made)
+      if (made = take(); made == 0) return;
+  });
+  while (take() > 0) {
   }
 }
 
 // A thread alone draws from the stream; one of several leaves it to the others as soon as they can go on.
-template <class Real>
-int64_t UniformTurns<Real>::take() {
-  constexpr auto kWords = static_cast<int64_t>(sizeof(Real) / sizeof(uint32_t));
+int64_t EvenTurns::take(FunctionRef<void(MersenneTwister&, int64_t, int64_t)> draw) {
   std::unique_lock lock(lock_, std::try_to_lock);
   if (!lock) {
     is_shared_.store(true, std::memory_order_relaxed);
     lock.lock();
   }
   const bool is_shared = is_shared_.load(std::memory_order_relaxed);
-  const int64_t first = taken_, count = std::min(is_shared ? kValuesPerTurn : 4 * kChunk, n_ - first);
+  const int64_t most = is_shared ? values_per_turn() : std::max<int64_t>(1, kChunk / words_);
+  const int64_t first = taken_, count = std::min(most, n_ - first);
   if (count <= 0) return 0;
   taken_ += count;
-  if (!is_shared || taken_ == n_) {
+  if (is_shared) {
+    MersenneTwister mine = stream_;
+    stream_.discard(count * words_);
+    lock.unlock();
+    draw(mine, first, count);
+  } else {
     draw(stream_, first, count);
-    return count;
   }
-  MersenneTwister mine = stream_;
-  stream_.discard(count * kWords);
-  lock.unlock();
-  draw(mine, first, count);
   return count;
+}
+
+template <class Real>
+int64_t UniformTurns<Real>::take() {
+  return turns_.take([this](MersenneTwister& stream, int64_t first, int64_t count) {
+    alignas(64) uint32_t words[kChunk * kWords];
+    for (int64_t end = first + count; first < end; first += kChunk) {
+      const int64_t n = std::min(kChunk, end - first);
+      stream.fill(words, n * kWords);
+      uniforms_of_words(words, n, offset_, factor_, values_ + first);
+    }
+  });
 }
 
 template <class Real>

@@ -85,10 +85,11 @@ void run_multinomial(KernelContext& c, const MultinomialAttrs& a) {
   std::vector<int64_t> drawn(static_cast<size_t>(out.size));
   if (c.ticket() == kMtTicket)  // MXNet's uniforms and sums are floats
     for (double& sum : sums) sum = static_cast<float>(sum);
-  for_each_sample(c, Streams::kSequential, out.size, 30, [&](auto& stream, int64_t i) {
+  const auto draw = [&](auto& stream, int64_t i) {
     using Real = Decider<std::decay_t<decltype(stream)>>;
     drawn[static_cast<size_t>(i)] = category<Real>(stream, sums.data() + i / draws * k, k);
-  });
+  };
+  for_each_sample(c, Streams::kSequential, out.size, 30, draw, 1);
   dispatch(out.dtype, [&]<class T>() {
     for (int64_t i = 0; i < out.size; ++i) out.as<T>()[i] = static_cast<T>(drawn[static_cast<size_t>(i)]);
   });
@@ -206,11 +207,10 @@ OpDef np_multinomial() {
             sums.back() = std::max(sums.back(), 1.0);
             auto* counts = out.as<int64_t>();
             std::fill(counts, counts + out.size, int64_t{0});
-            for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n),
-                            [&](auto& stream, int64_t i) {
-                              for (int64_t trial = 0; trial < a.n; ++trial)
-                                ++counts[i * k + category<double>(stream, sums.data(), k)];
-                            });
+            const auto draw = [&](auto& stream, int64_t i) {
+              for (int64_t trial = 0; trial < a.n; ++trial) ++counts[i * k + category<double>(stream, sums.data(), k)];
+            };
+            for_each_sample(c, Streams::kSequential, out.size / k, 20.0 * static_cast<double>(a.n), draw, 2 * a.n);
           },
       .zero_gradient = true,
       .saves_inputs = kNothing,

@@ -7,6 +7,7 @@
 #include "backend/cpu/parallel.h"
 #include "op/kernel.h"
 #include "ops/random/generator.h"
+#include "ops/random/mersenne_fill.h"
 #include "ops/random/philox.h"
 #include "ops/random/philox_fill.h"
 
@@ -45,10 +46,10 @@ void sample_by_philox(uint64_t key, int64_t begin, int64_t end, const Sampler& s
 }
 
 // Calls sampler(stream, i) for i in [0, n); a stream is called for 32-bit words. Streams of mt19937 are used as MXNet
-// does. `kBlocks`: for sample_by_philox.
+// does. `kBlocks`: for sample_by_philox. `words`: how many words of mt19937 each sample takes; 0: not all as many.
 template <size_t kBlocks = 1, class Sampler>
 void for_each_sample(const KernelContext& context, Streams streams, int64_t n, double ns_per_sample,
-                     const Sampler& sampler) {
+                     const Sampler& sampler, int64_t words = 0) {
   if (context.ticket() != kMtTicket) {
     parallel_for(n, 256, static_cast<double>(n) * ns_per_sample,
                  [&](int64_t begin, int64_t end) { sample_by_philox<kBlocks>(context.ticket(), begin, end, sampler); });
@@ -58,7 +59,13 @@ void for_each_sample(const KernelContext& context, Streams streams, int64_t n, d
     for (int64_t i = begin; i < end; ++i) sampler(state, i);
   };
   if (streams == Streams::kParallel) return for_each_run(n, ns_per_sample, draw);
-  draw(generators().states(streams).at(0), 0, n);
+  MersenneTwister& state = generators().states(streams).at(0);
+  if (words == 0) return draw(state, 0, n);
+  EvenTurns turns(state, n, words);
+  take_turns(n, turns.values_per_turn(), static_cast<double>(n) * ns_per_sample, [&] {
+    return turns.take(
+        [&](MersenneTwister& stream, int64_t first, int64_t count) { draw(stream, first, first + count); });
+  });
 }
 
 // Calls use(stream) with the one stream of an operation that draws step after step, of Streams::kSequential.

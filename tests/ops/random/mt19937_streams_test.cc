@@ -190,6 +190,43 @@ TEST_F(Mt19937Streams, EveryOtherDistributionOfNp) {
   expect_distribution<float>("bernoulli", true, {0.3});
 }
 
+TEST_F(Mt19937Streams, ChoicesOfNp) {
+  const auto expect_choices = [&](int64_t bound, const Reference::Sampler& sampler) {
+    random::seed(kSeed);
+    Reference reference;
+    expect_equal(
+        [&](int64_t n) {
+          return call("_npi_choice", {}, {{"a", bound}, {"size", Shape{n}}});
+        },
+        [&](int64_t n) { return reference.sequential(n, sampler); });
+  };
+  expect_choices(50, [](std::mt19937& words) { return static_cast<double>(words() % 50); });
+  expect_choices(int64_t{1} << 40, [](std::mt19937& words) {
+    const uint64_t high = words(), low = words();
+    return static_cast<double>(((high << 31) + low) % (uint64_t{1} << 40));
+  });
+}
+
+TEST_F(Mt19937Streams, CategoriesOfNd) {
+  const std::vector<double> weights = {0.125, 0.25, 0.5, 0.125};
+  const NDArray p = NDArray::from<double>(weights, {4});
+  const auto category = [&](double u) {
+    double sum = 0;
+    int64_t chosen = 0;
+    while (chosen < 3 && u >= (sum += weights[static_cast<size_t>(chosen)])) ++chosen;
+    return chosen;
+  };
+  Reference reference;
+  expect_equal(
+      [&](int64_t n) {
+        return call("_sample_multinomial", {p}, {{"shape", Shape{n}}});
+      },
+      [&](int64_t n) {
+        return reference.sequential(
+            n, [&](auto& words) { return static_cast<double>(category(uniform01<float>(words))); });
+      });
+}
+
 // All uniforms, then all normals, again while a sample is missing.
 std::vector<double> gammas(std::mt19937& words, int64_t n, float shape, float scale) {
   const samplers::mxnet::GammaShape<double> of(shape);
