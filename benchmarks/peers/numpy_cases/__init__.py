@@ -1,5 +1,5 @@
 """What is timed, in NumPy."""
 
-from . import data, pointwise, products, reduce, tiny
+from . import data, linalg, pointwise, products, reduce, tiny
 
-CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | data.CASES
+CASES = tiny.CASES | pointwise.CASES | reduce.CASES | products.CASES | data.CASES | linalg.CASES

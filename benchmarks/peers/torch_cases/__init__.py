@@ -1,6 +1,18 @@
 """What is timed, in PyTorch."""
 
-from . import data, kvstore, networks, pointwise, products, reduce, tiny, training
+from . import (
+    data,
+    kvstore,
+    linalg,
+    networks,
+    pointwise,
+    products,
+    reduce,
+    regions,
+    sequences,
+    tiny,
+    training,
+)
 
 CASES = (
     tiny.CASES
@@ -10,5 +22,8 @@ CASES = (
     | training.CASES
     | data.CASES
     | networks.CASES
+    | sequences.CASES
+    | linalg.CASES
+    | regions.CASES
     | kvstore.CASES
 )
