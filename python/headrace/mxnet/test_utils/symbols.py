@@ -166,10 +166,8 @@ def check_symbolic_backward(
         grad_req = dict(zip(names, grad_req))
     # What lies in the gradients before must not matter, or be added to.
     before = {name: np.random.normal(size=expected[name].shape) for name in sorted(expected)}
-    gradients = {
-        name: nd.array(x, ctx=ctx, dtype=expected[name].dtype if dtype == "asnumpy" else dtype)
-        for name, x in before.items()
-    }
+    dtypes = {name: x.dtype if dtype == "asnumpy" else dtype for name, x in expected.items()}
+    gradients = {name: nd.array(x, ctx=ctx, dtype=dtypes[name]) for name, x in before.items()}
     empty_sparse(gradients, before, grad_stypes)
     executor = sym.bind(
         ctx=ctx,
