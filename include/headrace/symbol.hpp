@@ -61,6 +61,9 @@ class Symbol {
 
   // The same graph without the casts of mixed precision (amp_cast, amp_multicast).
   Symbol without_amp_casts() const;
+  // The same graph with one node for all that compute the same from the same values. Outputs stay apart: one that is
+  // there already is copied by a node of its own, NAME_0_copy. Random operators, and those that change an input, stay.
+  Symbol with_common_nodes_merged() const;
 
   // `is_np_shape`: what files say of unknown extents: 0 none, 1 or 2 np's.
   std::string to_json(int is_np_shape = 0) const;

@@ -1,5 +1,6 @@
 """Executor: a symbol bound to arrays."""
 
+import os
 import warnings
 
 from . import _arrays as arrays
@@ -96,6 +97,7 @@ class Executor:
         self._needed = {}  # by mode, for each output whether its gradient matters
         self._monitor = self._watch = self._group2ctx = None
         self._watched = None  # the last forward, if a monitor saw it
+        self._merges = os.environ.get("MXNET_ELIMINATE_COMMON_EXPR") != "0"  # in get_optimized_symbol
 
     def forward(self, is_train=False, **kwargs):
         """Computes and returns the outputs; keywords write new values into arguments first.
@@ -262,8 +264,14 @@ class Executor:
         return made
 
     def get_optimized_symbol(self):
-        """The symbol itself: what it is compiled to is no symbol; debug_str shows that."""
-        return self._symbol
+        """The symbol with one node for all that compute the same from the same values.
+
+        If the variable MXNET_ELIMINATE_COMMON_EXPR was 0 when the executor was made, the symbol itself.
+        What it is compiled to in the end is no symbol; debug_str shows that.
+        """
+        if not self._merges:
+            return self._symbol
+        return type(self._symbol)(self._symbol._handle.with_common_nodes_merged())
 
     def debug_str(self):
         """What runs, step by step."""

@@ -13,6 +13,7 @@ import struct
 import numpy as np
 
 from . import _core
+from ._file import open_file
 from .base import MXNetError
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
@@ -190,9 +191,10 @@ class MXIndexedRecordIO(MXRecordIO):
     def open(self):
         super().open()
         self.idx, self.keys = {}, []
-        self.fidx = open(self.idx_path, self.flag)  # noqa: SIM115
         if self.writable:
+            self.fidx = open(self.idx_path, "w")  # noqa: SIM115
             return
+        self.fidx = open_file(self.idx_path, "r")
         for number, line in enumerate(self.fidx, 1):
             fields = line.strip().split("\t")
             if len(fields) != 2 or not fields[1].isdecimal():

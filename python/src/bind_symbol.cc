@@ -140,6 +140,7 @@ void bind_symbol_class(nb::module_& m) {
           "What was recorded to compute an array.")
       .def("to_json", &Symbol::to_json)
       .def("without_amp_casts", &Symbol::without_amp_casts)
+      .def("with_common_nodes_merged", &Symbol::with_common_nodes_merged)
       .def_prop_ro(
           "is_random", [](const Symbol& s) { return draws_numbers(s.outputs()); },
           "Whether a node, or one of a body of it, draws random numbers.")

@@ -135,7 +135,7 @@ bool keeps_dtype(const Node& node, NodeTypes types) {
 // Parameters hold what the data hold; statistics and what goes with them, and parameters of integers, float32. Other
 // results beside data are what their own operators say, unless the two are combined element by element.
 void complete_input_dtypes(const Node& node, std::vector<Type>& inputs) {
-  if (const Quantization* q = quantization_of(*node.op); q && q->holds_int8)
+  if (const Quantization* q = node.op->quantization.get(); q && q->holds_int8)
     for (size_t i = 0; i < inputs.size(); ++i)
       if (!inputs[i].dtype && q->holds_int8(*node.attrs, i)) inputs[i].dtype = DType::kInt8;
   const auto known = std::ranges::find_if(inputs, [](const Type& t) { return t.dtype.has_value(); });

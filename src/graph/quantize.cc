@@ -18,7 +18,7 @@ namespace {
 const Quantization kNoQuantization;
 
 const Quantization& quantization_of(const Node& node) {
-  const Quantization* own = node.op ? quantization_of(*node.op) : nullptr;
+  const Quantization* own = node.op ? node.op->quantization.get() : nullptr;
   return own ? *own : kNoQuantization;
 }
 

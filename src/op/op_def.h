@@ -33,8 +33,9 @@ class Gradient;       // op/gradient.h
 class Infer;          // op/rule.h
 class KernelContext;  // op/kernel.h
 struct OpDef;
-struct Pointwise;  // op/pointwise.h
-struct Fusion;     // op/fusion.h
+struct Pointwise;     // op/pointwise.h
+struct Fusion;        // op/fusion.h
+struct Quantization;  // op/quantization.h
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -139,6 +140,7 @@ struct OpDef {
   // Of a reduction or a dense layer: the operator that does the same between two formulas, for the graph compiler. Null
   // where that would be slower or change the bits of the results.
   std::function<std::shared_ptr<const OpDef>(const Attrs&, const Fusion&)> fuse = {};
+  std::shared_ptr<const Quantization> quantization = {};  // its place in quantized graphs; null: it has none
   // None: symbols hold the operator itself. Takes the number of inputs too.
   AttrFunction<Spelling(const Attrs&, size_t)> spelling = {};
 

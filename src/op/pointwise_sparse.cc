@@ -14,31 +14,53 @@ namespace headrace {
 
 namespace {
 
+// Whether some finite numbers give an infinite one or nan.
+bool has_poles(Opcode op) {
+  static constexpr Opcode kAll[] = {
+      Opcode::kSqrt,   Opcode::kRsqrt,   Opcode::kRcbrt,    Opcode::kLog,  Opcode::kLog2,   Opcode::kLog10,
+      Opcode::kLog1p,  Opcode::kTan,     Opcode::kAsin,     Opcode::kAcos, Opcode::kAcosh,  Opcode::kAtanh,
+      Opcode::kErfinv, Opcode::kGamma,   Opcode::kDiv,      Opcode::kMod,  Opcode::kLgamma, Opcode::kFmod,
+      Opcode::kPow,    Opcode::kDigamma, Opcode::kTrigamma,
+  };
+  return std::ranges::find(kAll, op) != std::end(kAll);
+}
+
+// A part of a formula where inputs have certain values.
+struct Part {
+  std::optional<double> value;  // nothing: depends on an input without one
+  bool is_given = false;        // an element, or a number of the program's, perhaps after what has no poles
+};
+
 // What a formula gives where inputs have these values; nothing where that depends on an input without one. Zero times
-// anything is zero here: elements that are not stored stay so beside nan and infinity, too.
+// what is given is zero here: elements that are not stored stay so beside nan and infinity, too. Zero times what a
+// pole may have made is not.
 std::optional<double> value_where(const Formula& formula, std::span<const std::optional<double>> inputs,
                                   std::span<const double> parameters) {
-  std::unordered_map<const void*, std::optional<double>> values;
+  std::unordered_map<const void*, Part> parts;
   for (const Expr& x : topological_order(formula.outputs)) {
-    std::optional<double>& value = values[x.node()];
-    std::optional<double> arguments[3] = {0.0, 0.0, 0.0};
-    bool is_known = true;
+    double arguments[3] = {0.0, 0.0, 0.0};
+    bool is_known = true, is_given = true, has_zero = false;
     for (int i = 0; i < x.arity(); ++i) {
-      arguments[i] = values.at(x.argument(i).node());
-      is_known &= arguments[i].has_value();
+      const Part& argument = parts.at(x.argument(i).node());
+      arguments[i] = argument.value.value_or(0.0);
+      is_known &= argument.value.has_value();
+      is_given &= argument.is_given;
+      has_zero |= argument.value == 0.0;
     }
+    Part& part = parts[x.node()];
+    part.is_given = is_given && (x.arity() == 0 || !has_poles(x.opcode()));
     if (x.kind() == Expr::Kind::kConstant)
-      value = x.value();
+      part.value = x.value();
     else if (x.kind() == Expr::Kind::kParameter)
-      value = parameters[static_cast<size_t>(x.index())];
+      part.value = parameters[static_cast<size_t>(x.index())];
     else if (x.kind() == Expr::Kind::kInput)
-      value = inputs[static_cast<size_t>(x.index())];
-    else if (x.opcode() == Opcode::kMul && (arguments[0] == 0.0 || arguments[1] == 0.0))
-      value = 0.0;
+      part.value = inputs[static_cast<size_t>(x.index())];
+    else if (x.opcode() == Opcode::kMul && has_zero && is_given)
+      part.value = 0.0;
     else if (is_known)
-      value = evaluate(x.opcode(), *arguments[0], *arguments[1], *arguments[2]);
+      part.value = evaluate(x.opcode(), arguments[0], arguments[1], arguments[2]);
   }
-  return values.at(formula.outputs[0].node());
+  return parts.at(formula.outputs[0].node()).value;
 }
 
 }  // namespace

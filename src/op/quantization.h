@@ -42,22 +42,9 @@ struct Quantization {
   AttrFunction<bool(const Attrs&, size_t)> holds_int8 = {};
 };
 
-// An OpDef holds its Quantization in `fuse`, as a part of that function: most operators have neither.
-struct Carrier {
-  std::shared_ptr<const Quantization> q;
-  std::function<std::shared_ptr<const OpDef>(const Attrs&, const Fusion&)> inner = {};  // what fuse() does, if anything
-  std::shared_ptr<const OpDef> operator()(const Attrs& a, const Fusion& f) const {
-    return inner ? inner(a, f) : nullptr;
-  }
-};
-using QuantizationPtr = Carrier;
-
-// For OpDef::fuse.
-inline QuantizationPtr quantization(Quantization q) { return {std::make_shared<const Quantization>(std::move(q))}; }
-// Null: the operator says nothing.
-inline const Quantization* quantization_of(const OpDef& op) {
-  const Carrier* carrier = op.fuse.target<Carrier>();
-  return carrier ? carrier->q.get() : nullptr;
+// For OpDef::quantization.
+inline std::shared_ptr<const Quantization> quantization(Quantization q) {
+  return std::make_shared<const Quantization>(std::move(q));
 }
 
 }  // namespace headrace

@@ -1,5 +1,6 @@
 """Mutated and crafted files for everything that reads files: they are refused, or read, within limits."""
 
+import importlib.util
 import json
 import pathlib
 import re
@@ -56,7 +57,9 @@ ODD = (  # in the place of a value of JSON
 )
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[-0-9.eE+]+|[A-Za-z_]\w*|\s|.')
 SPECIAL = ("/dev/zero", "/dev/null", ".", "/no/such/file", "/proc/self/mem", "a" * 5000, "", "nul\0")
+OF_IMAGES = "path_imgrec='images.rec', data_shape=(3, 4, 5), batch_size=2"
 OF_RECORDS = "path_imgrec=path, data_shape=(3, 4, 5), batch_size=2"
+PICTURE = "mx.image.imread(path).asnumpy()\nmx.image.imread(path, flag=0).asnumpy()"
 # What reads a file: `path`, or the bytes `data` in it.
 READERS = {
     "x.params": "loaded = nd.load(path)\nread(loaded)",
@@ -73,11 +76,24 @@ READERS = {
     "labels": "read_batches(mx.io.MNISTIter(image='images', label=path, batch_size=2))",
     "images.rec": f"read_batches(mx.io.ImageRecordIter({OF_RECORDS}, rand_mirror=True))",
     "objects.rec": f"read_batches(mx.io.ImageDetRecordIter({OF_RECORDS}, rand_mirror_prob=0.5))",
+    "picture.jpg": PICTURE,
+    "picture.png": PICTURE,
+    "plain.rec": "read_records(mx.recordio.MXRecordIO(path, 'r'))",
+    "plain.idx": "read_records(mx.recordio.MXIndexedRecordIO(path, 'images.rec', 'r'))",
+    "images.lst": "read_batches(mx.image.ImageIter(2, (3, 4, 5), path_imglist=path, path_root='.'))",
+    "labels.lst": f"read_batches(mx.io.ImageRecordIter({OF_IMAGES}, path_imglist=path))",
+    "table.libsvm": "read_batches(mx.io.LibSVMIter(data_libsvm=path, data_shape=(9,), batch_size=2))",
+    "sparse.params": "loaded = nd.load(path)\nread(loaded)\nread(one * 2 for one in loaded)",
+    "words.vec": "words = text.embedding.CustomEmbedding(path)\nwords.get_vecs_by_tokens('a').asnumpy()",
     "table.csv": "read_batches(mx.io.CSVIter(data_csv=path, data_shape=(3,), batch_size=2))",
     "topology.json": "topology = mx.plan.load(path)\nmx.plan.make(topology, '1MB').simulate()",
     "sim-topology.json": "mx.sim.configure(topology=path)\nnd.ones((2,), ctx=mx.gpu(0)).asnumpy()",
     "run.json": "timeline.page(timeline.load(path), 'title')",
 }
+if importlib.util.find_spec("onnx"):
+    READERS["model.onnx"] = "use(onnx.import_model(path)[0])"
+TEXTS = (".json", ".csv", ".lst", ".idx", ".libsvm", ".vec")
+NEIGHBOURS = ("images", "labels", "images.rec", "picture.jpg", "run-model.json")  # that other readers need
 
 
 class Files(Attack):
@@ -89,6 +105,8 @@ class Files(Attack):
     def start(self):
         names = namespace()
         execute(ORIGINALS, names)
+        if "model.onnx" in READERS:
+            execute(ORIGINAL_MODEL, names)
         self._originals = {name: pathlib.Path(name).read_bytes() for name in READERS}
         self._crafted = [*_of_special_files(), *_of_limits(names["net_of_all"]())]
 
@@ -97,7 +115,7 @@ class Files(Attack):
             return self._crafted[number]
         name = random.choice(("symbol.json", "x.params", *random.choices(tuple(READERS))))
         original = self._originals[name]
-        is_text = name.endswith((".json", ".csv"))
+        is_text = name.endswith(TEXTS)
         data = _mutated_text(random, original.decode()) if is_text else _mutated_bytes(random, original)
         return f"path = written({name!r}, {data!r})\n{READERS[name]}"
 
@@ -108,7 +126,7 @@ class Files(Attack):
     def run(self, text):
         names = namespace()
         for name, data in self._originals.items():  # files that belong to the one that is read
-            if name in ("images", "labels") or name.startswith("run-model"):
+            if name in NEIGHBOURS:
                 with open(name, "wb") as file:
                     file.write(data)
         taken = execute(text, names, _check_limit if "/dev/zero" in text else check_error)
@@ -156,6 +174,19 @@ for number in range(3):
     objects.write(mx.recordio.pack_img((0, label, number, 0), pixels, img_fmt=kind, quality=9))
 records.close()
 objects.close()
+picture = numpy.arange(300, dtype='uint8').reshape((10, 10, 3))
+for name in ('picture.jpg', 'picture.png'):
+    written(name, mx.recordio.pack_img((0, 1, 0, 0), picture, img_fmt=name[-4:])[24:])
+plain = mx.recordio.MXIndexedRecordIO('plain.idx', 'plain.rec', 'w')
+for number in range(3):
+    plain.write_idx(number, b'record' * number)
+plain.close()
+written('images.lst', '0\\t1.5\\tpicture.jpg\\n1\\t2\\tpicture.png\\n2\\t3\\tpicture.jpg\\n')
+written('labels.lst', '0\\t1.5\\tfirst\\n1\\t2\\tsecond\\n2\\t3\\tthird\\n')
+written('table.libsvm', '1 0:1.5 3:2\\n-1 8:1e3\\n0.5 1:1 2:2 3:3\\n')
+dense_of_sparse = nd.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 0, 0]])
+nd.save('sparse.params', [dense_of_sparse.tostype('csr'), dense_of_sparse.tostype('row_sparse')])
+written('words.vec', 'a 1 2 3\\nb 4 -5e3 6\\nc 0 nan 1\\n')
 written('table.csv', '1,2,3\\n4,5.5,6e3\\n-7,nan,9\\n')
 written('topology.json', mx.plan.load('ethernet:2x10x2').to_json())
 written('sim-topology.json', mx.plan.load('ethernet:2x10x2').to_json())
@@ -164,6 +195,15 @@ profiler.set_state('run')
 net(nd.ones((2, 6))).asnumpy()
 profiler.set_state('stop')
 profiler.dump()
+"""
+
+# The same where the package onnx is.
+ORIGINAL_MODEL = """
+x = sym.Convolution(sym.var('data'), kernel=(3, 3), num_filter=2, name='conv')
+x = sym.FullyConnected(sym.Flatten(sym.Activation(x, act_type='relu')), num_hidden=3, name='dense')
+shapes = dict(zip(x.list_arguments(), x.infer_shape(data=(1, 1, 5, 5))[0]))
+params = {name: nd.ones(shape) for name, shape in shapes.items() if name != 'data'}
+onnx.export_model(x, params, [(1, 1, 5, 5)], numpy.float32, 'model.onnx')
 """
 
 

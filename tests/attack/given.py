@@ -14,6 +14,7 @@ from networks import check_names, failed, layers, learn, read_all, step
 
 import headrace as mx
 from headrace import autograd, gluon, nd, np, npx, profiler, sym, timeline
+from headrace.mxnet.contrib import onnx, text
 
 inf, nan = numpy.inf, numpy.nan
 
@@ -88,6 +89,14 @@ def read(loaded):
 def read_batches(iterator):
     """The values of all batches."""
     return [read(batch.data + batch.label) for batch in iterator]
+
+
+def read_records(reader):
+    """All records, and the number of each by its key where the file has an index."""
+    while reader.read() is not None:
+        pass
+    for key in getattr(reader, "keys", ()):
+        reader.read_idx(key)
 
 
 def use(symbol):

@@ -527,3 +527,19 @@ class TestIterators:
         (tmp_path / "bad").write_text("1 a:2\n")
         with pytest.raises(mx.base.MXNetError, match="row 0"):
             made(data_libsvm=str(tmp_path / "bad"))
+
+
+@pytest.mark.parametrize("stype", ["row_sparse", "csr"])
+@pytest.mark.parametrize("name", ["arccosh", "log", "log10", "sin", "square"])
+def test_gradients_of_elements_that_are_not_stored_are_those_of_zeros(name, stype):
+    values, head = np.array([[2, 3], [0, 0]], "float32"), np.array([[1, 0], [0, 0]], "float32")
+
+    def gradient(stype):
+        x = nd.array(values).tostype(stype)
+        x.attach_grad(stype="default")
+        with autograd.record():
+            y = getattr(nd, name)(x)
+        y.backward(nd.array(head).tostype(stype))
+        return x.grad.asnumpy()
+
+    np.testing.assert_array_equal(gradient(stype), gradient("default"))

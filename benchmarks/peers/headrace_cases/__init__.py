@@ -6,7 +6,20 @@ function, not timed, that waits for what the first left.
 
 from headrace import npx
 
-from . import data, kvstore, middle, networks, pointwise, products, reduce, tiny, training
+from . import (
+    data,
+    kvstore,
+    linalg,
+    middle,
+    networks,
+    pointwise,
+    products,
+    reduce,
+    regions,
+    sequences,
+    tiny,
+    training,
+)
 
 npx.set_np()
 
@@ -19,5 +32,8 @@ CASES = (
     | training.CASES
     | data.CASES
     | networks.CASES
+    | sequences.CASES
+    | linalg.CASES
+    | regions.CASES
     | kvstore.CASES
 )

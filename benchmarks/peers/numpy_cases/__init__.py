@@ -1,5 +1,7 @@
 """What is timed, in NumPy."""
 
-from . import data, middle, pointwise, products, reduce, tiny
+from . import data, linalg, middle, pointwise, products, reduce, tiny
 
-CASES = tiny.CASES | pointwise.CASES | middle.CASES | reduce.CASES | products.CASES | data.CASES
+CASES = (
+    tiny.CASES | pointwise.CASES | middle.CASES | reduce.CASES | products.CASES | data.CASES | linalg.CASES
+)

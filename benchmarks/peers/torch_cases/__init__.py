@@ -1,6 +1,19 @@
 """What is timed, in PyTorch."""
 
-from . import data, kvstore, middle, networks, pointwise, products, reduce, tiny, training
+from . import (
+    data,
+    kvstore,
+    linalg,
+    middle,
+    networks,
+    pointwise,
+    products,
+    reduce,
+    regions,
+    sequences,
+    tiny,
+    training,
+)
 
 CASES = (
     tiny.CASES
@@ -11,5 +24,8 @@ CASES = (
     | training.CASES
     | data.CASES
     | networks.CASES
+    | sequences.CASES
+    | linalg.CASES
+    | regions.CASES
     | kvstore.CASES
 )

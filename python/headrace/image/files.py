@@ -1,11 +1,10 @@
 """Image files become arrays."""
 
-import os
-
 import numpy
 
 from .. import _arrays as arrays
 from .. import _core
+from .._file import open_file
 from ..base import ArrayFileNotFoundError
 from ..ndarray import NDArray
 
@@ -72,7 +71,7 @@ def imread(filename, flag=1, to_rgb=True, out=None):
     (4, 6, 3)
     """
     try:
-        with open(os.fspath(filename), "rb") as file:
+        with open_file(filename) as file:
             content = file.read()
     except FileNotFoundError as error:
         raise ArrayFileNotFoundError(f"imread: {error}") from None

@@ -6,6 +6,7 @@ import random
 
 from .. import _arrays as arrays
 from .. import recordio
+from .._file import open_file
 from .._semantics import is_np_array
 from ..io import DataBatch, DataIter
 from .augmenters import CreateAugmenter
@@ -122,7 +123,7 @@ class ImageIter(DataIter):
         """Number of an image to its label and path, or None."""
         if path:
             found = {}
-            with open(path) as file:
+            with open_file(path, "r") as file:
                 for line in file:
                     number, *label, name = line.strip().split("\t")
                     found[int(number)] = (arrays.array([float(one) for one in label], dtype=dtype), name)
@@ -193,7 +194,7 @@ class ImageIter(DataIter):
 
     def read_image(self, fname):
         """The content of a file below `path_root`."""
-        with open(os.path.join(self.path_root or "", fname), "rb") as file:
+        with open_file(os.path.join(self.path_root or "", fname)) as file:
             return file.read()
 
     def imdecode(self, s):

@@ -6,6 +6,7 @@ import weakref
 
 import numpy
 
+from .._file import open_file
 from ..base import MXNetError
 from ..recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MIDDLE, _WHOLE, unpack
 
@@ -71,7 +72,7 @@ class RecordFile:
         """The places that an index file names, in the order of the file."""
         offsets = []
         try:
-            with open(path, encoding="utf-8") as file:
+            with open_file(path, "r", encoding="utf-8") as file:
                 for number, line in enumerate(file, 1):
                     fields = line.split()
                     if not fields:
@@ -153,7 +154,7 @@ def read_list(path, label_width):
     """
     labels, expected = {}, "one label or more" if label_width is None else f"{label_width} labels"
     try:
-        with open(path, encoding="utf-8") as file:
+        with open_file(path, "r", encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 fields = line.split()
                 if not fields:

@@ -12,6 +12,8 @@ import zlib
 
 import numpy
 
+from .._file import open_file
+
 _UINT8 = 0x08
 _MAX_BYTES = 2 << 30
 _PIECE = 1 << 20
@@ -23,7 +25,7 @@ def read_idx(path, axes):
 
     ValueError: not such a file, or its size disagrees with its header. OSError: it cannot be read.
     """
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)

@@ -5,6 +5,7 @@ import pathlib
 import numpy
 
 from .. import _core
+from .._file import open_file
 from ..base import MXNetError
 from ..ndarray import array
 from .files import RoundIter
@@ -17,7 +18,7 @@ def _lines(path, num_parts, part_index):
     path = pathlib.Path(path)
     try:
         files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
-        text = b"".join(_ended(file.read_bytes()) for file in files)
+        text = b"".join(_ended(_bytes_of(file)) for file in files)
     except OSError as error:
         raise MXNetError(f"LibSVMIter: {path} cannot be read: {error}") from None
     share = -(-len(text) // num_parts)
@@ -27,6 +28,11 @@ def _lines(path, num_parts, part_index):
         if begin < place <= end or (place == 0 and begin == 0):
             yield line.decode(errors="replace")
         place += len(line)
+
+
+def _bytes_of(path):
+    with open_file(path) as file:
+        return file.read()
 
 
 def _ended(text):

@@ -65,15 +65,15 @@ Operators fused_convolution_operators() {
       .complete = [](Completion& c, const FusedConvolutionAttrs& a) { complete_convolution(c, a); },
       .infer = infer,
       .kernel = run,
-      .fuse = quantization({.becomes = "_byte_convolution",
-                            .is_worthwhile = true,
-                            .keeps_input =
-                                [](const FusedConvolutionAttrs& a, size_t i) {
-                                  const size_t own = a.no_bias ? 2 : 3;
-                                  return i >= 2 && (i < own || (a.with_scale && i < own + 2));
-                                },
-                            .has_rowwise_weight = true,
-                            .float_attribute = "float_output"}),
+      .quantization = quantization({.becomes = "_byte_convolution",
+                                    .is_worthwhile = true,
+                                    .keeps_input =
+                                        [](const FusedConvolutionAttrs& a, size_t i) {
+                                          const size_t own = a.no_bias ? 2 : 3;
+                                          return i >= 2 && (i < own || (a.with_scale && i < own + 2));
+                                        },
+                                    .has_rowwise_weight = true,
+                                    .float_attribute = "float_output"}),
       .strided_inputs = true,
       .samples = {{{data, weight, bias}, make_attrs(sample_attrs(false, false, false))},
                   {{data, weight, uniform({2, 4, 5, 6})}, make_attrs(sample_attrs(true, false, true))}},

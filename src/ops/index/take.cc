@@ -198,9 +198,9 @@ OpDef embedding() {
                            static_cast<int64_t>(item_size(c.input(1).dtype)));
            },
        .storage_forms = sparse_embedding_forms(),
-       .fuse = quantization({.becomes = "_contrib_quantized_embedding",
-                             .where = [](const EmbeddingAttrs& a) { return a.dtype == DType::kFloat32; },
-                             .keeps_input = [](const EmbeddingAttrs&, size_t i) { return i == 0; }}),
+       .quantization = quantization({.becomes = "_contrib_quantized_embedding",
+                                     .where = [](const EmbeddingAttrs& a) { return a.dtype == DType::kFloat32; },
+                                     .keeps_input = [](const EmbeddingAttrs&, size_t i) { return i == 0; }}),
        .gradient =
            [](Gradient& g, const EmbeddingAttrs& a) {
              if (!g.wants(1)) return;

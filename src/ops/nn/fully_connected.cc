@@ -133,7 +133,7 @@ void fully_connected_back(Gradient& g, const FullyConnectedAttrs& a) {
 }  // namespace
 
 Operators fully_connected_operators() {
-  OpDef op = general<FullyConnectedAttrs>({
+  return {general<FullyConnectedAttrs>({
       .name = "FullyConnected",
       .aliases = {"_npx_fully_connected"},
       .python = {"nd.FullyConnected", "npx.fully_connected"},
@@ -150,16 +150,15 @@ Raises MXNetError when shapes or dtypes do not fit.)",
       .complete = complete_fully_connected,
       .infer = infer_fully_connected,
       .kernel = run_fully_connected,
-      .fuse = quantization({.becomes = "_contrib_quantized_fully_connected", .is_worthwhile = true}),
+      .fuse = with_epilogue,
+      .quantization = quantization({.becomes = "_contrib_quantized_fully_connected", .is_worthwhile = true}),
       .gradient = fully_connected_back,
       .saves_inputs = 0b011,
       .strided_inputs = true,
       .samples = {{{uniform({2, 3}), uniform({4, 3}), uniform({4})}, make_attrs(FullyConnectedAttrs{.num_hidden = 4})},
                   {{uniform({2, 2, 3}), uniform({4, 3})},
                    make_attrs(FullyConnectedAttrs{.num_hidden = 4, .no_bias = true, .flatten = false})}},
-  });
-  op.fuse = Carrier{op.fuse.target<Carrier>()->q, with_epilogue};
-  return {std::move(op)};
+  })};
 }
 
 }  // namespace headrace

@@ -337,9 +337,9 @@ OpDef sync_batch_norm() {
 Operators batch_norm_operators() {
   OpDef plain = user_op("BatchNorm", {"_npx_batch_norm", "BatchNorm_v1", "CuDNNBatchNorm"},
                         {"nd.BatchNorm", "nd.BatchNorm_v1", "nd.CuDNNBatchNorm", "npx.batch_norm"}, "");
-  plain.fuse = quantization({.becomes = "_contrib_quantized_batch_norm",
-                             .where = [](const BatchNormAttrs& a) { return !a.output_mean_var; },
-                             .keeps_input = [](const BatchNormAttrs&, size_t i) { return i > 0; }});
+  plain.quantization = quantization({.becomes = "_contrib_quantized_batch_norm",
+                                     .where = [](const BatchNormAttrs& a) { return !a.output_mean_var; },
+                                     .keeps_input = [](const BatchNormAttrs&, size_t i) { return i > 0; }});
   return {std::move(plain),       user_op("_contrib_BatchNormWithReLU", {}, {"nd.contrib.BatchNormWithReLU"}, "relu"),
           sync_batch_norm(),      training_core(),
           affine_of_statistics(), predicting_core(),

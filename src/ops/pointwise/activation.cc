@@ -58,8 +58,8 @@ OpDef activation() {
                      .compose = [](std::span<const NDArray> in, const A& a) -> std::vector<NDArray> {
                        return {call(a.act_type == "softrelu" ? "_softrelu" : a.act_type, {in[0]})};
                      },
-                     .fuse = quantization({.becomes = "_contrib_quantized_act",
-                                           .where = [](const A& a) { return a.act_type == "relu"; }}),
+                     .quantization = quantization({.becomes = "_contrib_quantized_act",
+                                                   .where = [](const A& a) { return a.act_type == "relu"; }}),
                      .samples = {Sample({uniform({2, 3})}, make_attrs(A{"relu"})),
                                  Sample({uniform({2, 3})}, make_attrs(A{"softrelu"})),
                                  Sample({uniform({2, 3})}, make_attrs(A{"softsign"}))}});

@@ -146,7 +146,7 @@ void add_nd_forms(const BinaryRow& row, Operators& operators) {
     spec.op.aliases.push_back(fmt::format("_{}", camel(row.nd_scalar, "_")));
     spec.op.doc = array_doc(row, "Both arrays have one shape. Raises MXNetError when their shapes differ.", same_dtype);
     spec.equal_shapes = true;
-    if (!row.quantized.empty()) spec.op.fuse = quantization({.becomes = row.quantized});
+    if (!row.quantized.empty()) spec.op.quantization = quantization({.becomes = row.quantized});
     spec.op.samples = array_samples(row, false);
     operators.push_back(pointwise(std::move(spec)));
   }

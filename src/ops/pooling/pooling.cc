@@ -189,7 +189,7 @@ Raises MXNetError when attributes and shapes do not fit.)",
               return true;
             });
           },
-      .fuse =
+      .quantization =
           quantization({.becomes = "_contrib_quantized_pooling",
                         .where = [](const PoolingAttrs& a) { return a.pool_type == "max" || a.pool_type == "avg"; }}),
       .gradient =

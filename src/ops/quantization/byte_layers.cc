@@ -236,8 +236,8 @@ OpDef byte_convolution() {
        .result_dtype = dtype_of_output<ByteConvolutionAttrs>,
        .infer = infer_byte_convolution,
        .kernel = run_byte_convolution,
-       .fuse = quantization({.calibrated = Quantization::Calibrated::kResult,
-                             .holds_int8 = [](const ByteConvolutionAttrs&, size_t i) { return i == 1; }}),
+       .quantization = quantization({.calibrated = Quantization::Calibrated::kResult,
+                                     .holds_int8 = [](const ByteConvolutionAttrs&, size_t i) { return i == 1; }}),
        .zero_gradient = true,
        .strided_inputs = true,
        .samples = {Sample({bytes({1, 2, 5, 5}, DType::kUint8), bytes({4, 2, 3, 3}, DType::kInt8), uniform({4}),
@@ -323,8 +323,8 @@ OpDef byte_dense() {
        .result_dtype = dtype_of_output<ByteDenseAttrs>,
        .infer = infer_byte_dense,
        .kernel = run_byte_dense,
-       .fuse = quantization({.calibrated = Quantization::Calibrated::kResult,
-                             .holds_int8 = [](const ByteDenseAttrs&, size_t i) { return i == 1; }}),
+       .quantization = quantization({.calibrated = Quantization::Calibrated::kResult,
+                                     .holds_int8 = [](const ByteDenseAttrs&, size_t i) { return i == 1; }}),
        .zero_gradient = true,
        .samples = {Sample({integers({2, 3}, 0, 256, DType::kUint8), integers({4, 3}, -127, 128, DType::kInt8),
                            uniform({4}), values({0}), values({2}), values({-1}), values({1})},
@@ -350,11 +350,11 @@ OpDef fused_dense() {
          NDArray result = invoke_all(op, attrs, in)[0];
          return {a.activation == "relu" ? call("relu", {result}) : result};
        },
-       .fuse = quantization({.becomes = "_byte_dense",
-                             .is_worthwhile = true,
-                             .keeps_input = [](const FusedDenseAttrs&, size_t i) { return i == 2; },
-                             .has_rowwise_weight = true,
-                             .float_attribute = "float_output"}),
+       .quantization = quantization({.becomes = "_byte_dense",
+                                     .is_worthwhile = true,
+                                     .keeps_input = [](const FusedDenseAttrs&, size_t i) { return i == 2; },
+                                     .has_rowwise_weight = true,
+                                     .float_attribute = "float_output"}),
        .samples = {Sample({uniform({2, 3}), uniform({4, 3}), uniform({4})}, make_attrs(fused))}});
 }
 

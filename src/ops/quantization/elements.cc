@@ -120,7 +120,7 @@ OpDef quantized_add() {
              quantized_outputs(i, i.shape(0), a.is_calibrated() ? common_dtype(i.dtype(0), i.dtype(1)) : DType::kInt32);
            },
        .kernel = add,
-       .fuse = quantization({.makes_sums = true}),
+       .quantization = quantization({.makes_sums = true}),
        .samples = {Sample(pair_sample()),
                    Sample(pair_sample(), make_attrs(SumAttrs{.min_calib_range = -2, .max_calib_range = 1}))}});
 }
@@ -171,7 +171,7 @@ OpDef quantized_multiply() {
              quantized_outputs(i, i.shape(0), product_dtype(a));
            },
        .kernel = multiply,
-       .fuse = quantization({.makes_sums = true}),
+       .quantization = quantization({.makes_sums = true}),
        .zero_gradient = true,
        .samples = {Sample(pair_sample()),
                    Sample(pair_sample(), make_attrs(ProductAttrs{.enable_float_output = true}))}});
@@ -256,7 +256,7 @@ OpDef quantized_embedding() {
          return {call("Embedding", {in[0], in[1]}, {{"input_dim", a.input_dim}, {"output_dim", a.output_dim}}),
                  copied(in[2]), copied(in[3])};
        },
-       .fuse = quantization({.holds_int8 = [](const EmbeddingAttrs&, size_t i) { return i == 1; }}),
+       .quantization = quantization({.holds_int8 = [](const EmbeddingAttrs&, size_t i) { return i == 1; }}),
        .samples = {Sample({values({0, 2, 5}), bytes({3, 2}), values({-1}), values({1})},
                           make_attrs(EmbeddingAttrs{.input_dim = 3, .output_dim = 2}))}});
 }

@@ -1,5 +1,6 @@
 // Layers on int8 and uint8: exact int32 sums, and the range that they stand for.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -38,15 +39,20 @@ void run_dense(KernelContext& c, const DenseAttrs& a) {
   const auto range = [&](size_t k) {
     return largest(number_of(c.input(first + 2 * k)), number_of(c.input(first + 2 * k + 1)));
   };
-  const float high = product_range(data.dtype, range(0), range(1));
+  const float products = product_range(data.dtype, range(0), range(1));
+  const bool only_bias = products == 0 && !a.no_bias;
+  const float high = only_bias ? range_of_biases(range(2)) : products;
   write_range(c, -high, high);
   if (out.size == 0) return;
   const auto [rows, columns] = matrix_of(data.shape, a.flatten);
-  exact_products(c, data.dtype, floats_of(c, data), floats_of(c, weight), rows, a.num_hidden, columns,
-                 out.as<int32_t>());
+  if (only_bias)
+    std::fill_n(out.as<int32_t>(), out.size, 0);
+  else
+    exact_products(c, data.dtype, floats_of(c, data), floats_of(c, weight), rows, a.num_hidden, columns,
+                   out.as<int32_t>());
   if (a.no_bias) return;
   const float half = quantized_range(DType::kInt8);
-  const float scale = quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
+  const float scale = only_bias ? 1 : quantized_range(data.dtype) / range(0) * (half / range(1)) * range(2) / half;
   auto* bias = c.workspace<int32_t>(a.num_hidden);
   for (int64_t k = 0; k < a.num_hidden; ++k)
     bias[k] = saturated<int32_t>(std::trunc(static_cast<float>(c.input(2).as<int8_t>()[k]) * scale));
@@ -80,7 +86,7 @@ OpDef quantized_dense() {
        .result_dtype = quantized_dtypes(DType::kInt32),
        .infer = infer_dense,
        .kernel = run_dense,
-       .fuse = quantized_layer([](const DenseAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
+       .quantization = quantized_layer([](const DenseAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
        .samples = {Sample(ends({bytes({2, 3}), bytes({4, 3}), bytes({4})}), make_attrs(DenseAttrs{.num_hidden = 4})),
                    Sample(ends({bytes({2, 3}, DType::kUint8), bytes({4, 3})}),
                           make_attrs(DenseAttrs{.num_hidden = 4, .no_bias = true}))}});
@@ -263,7 +269,7 @@ OpDef quantized_norm() {
        .result_dtype = quantized_dtypes(DType::kInt8),
        .infer = infer_norm,
        .kernel = normalize,
-       .fuse = calibrated_by(Quantization::Calibrated::kResult),
+       .quantization = calibrated_by(Quantization::Calibrated::kResult),
        .zero_gradient = true,
        .mutates = 0b11000,
        .samples = {Sample({bytes({2, 3, 2}), uniform({3}), uniform({3}), uniform({3}), uniform({3}, 0.5, 2),

@@ -114,7 +114,7 @@ OpDef quantize_v2() {
              quantized_outputs(i, i.shape(0), a.dtype());
            },
        .kernel = quantize_v2_kernel,
-       .fuse = calibrated_by(Quantization::Calibrated::kInput),
+       .quantization = calibrated_by(Quantization::Calibrated::kInput),
        .samples = {uniform({2, 3}), integers({4}, -100, 100, DType::kInt8),
                    Sample({uniform({2, 3})}, make_attrs(QuantizeV2Attrs{
                                                  .out_type = "auto", .min_calib_range = 0, .max_calib_range = 1.5}))}});
@@ -171,7 +171,7 @@ OpDef requantize() {
              rescale(c.input(0), range == 0 ? 0 : unit * (whole_range(dtype) / range), 0, c.output(0));
              write_range(c, dtype == DType::kUint8 ? 0 : -range, range);
            },
-       .fuse = calibrated_by(Quantization::Calibrated::kInput),
+       .quantization = calibrated_by(Quantization::Calibrated::kInput),
        .samples = {Sample({integers({2, 3}, -100000, 100000), values({-1.5}), values({2})})}});
 }
 
@@ -204,7 +204,7 @@ OpDef quantize_asym() {
              quantized_outputs(i, i.shape(0), DType::kUint8);
            },
        .kernel = quantize_asymmetrically,
-       .fuse = calibrated_by(Quantization::Calibrated::kInput),
+       .quantization = calibrated_by(Quantization::Calibrated::kInput),
        .samples = {uniform({2, 3}), integers({4}, -100, 100, DType::kInt8)}});
 }
 

@@ -45,7 +45,9 @@ Image channels_of(const Image& image, int64_t begin, int64_t count) {
 void convolve_exactly(KernelContext& c, const ConvolutionAttrs& a) {
   const size_t arrays = a.no_bias ? 2 : 3;
   const auto range = [&](size_t k) { return largest(number_of(c.input(k)), number_of(c.input(k + 1))); };
-  const float high = product_range(c.input(0).dtype, range(arrays), range(arrays + 2));
+  const float products = product_range(c.input(0).dtype, range(arrays), range(arrays + 2));
+  const bool only_bias = products == 0 && !a.no_bias;
+  const float high = only_bias ? range_of_biases(range(arrays + 4)) : products;
   write_range(c, -high, high);
   const Window w = window_of(c.name(), a);
   const Image result = image_of(c.output(0), w.channels_last),
@@ -55,13 +57,13 @@ void convolve_exactly(KernelContext& c, const ConvolutionAttrs& a) {
   const Image sums{c.workspace<int32_t>(result.size()), DType::kInt32, part.shape, part.strides};
   auto* out = static_cast<int32_t*>(sums.data);
   const int64_t filters = a.num_filter, plane = result.size() == 0 ? 0 : result.size() / result.shape[0] / filters;
-  const float unit = a.no_bias ? 0 : range(arrays + 4) / 127 * (kInt32Range / high);
+  const float unit = a.no_bias ? 0 : only_bias ? 1 : range(arrays + 4) / 127 * (kInt32Range / high);
   const auto* const bias = a.no_bias ? nullptr : static_cast<const int8_t*>(packed_data(c, c.input(2)));
   for (int64_t k = 0; k < result.size(); ++k) out[k] = bias ? saturated<int32_t>(bias[k / plane % filters] * unit) : 0;
   int64_t window = 1;
   for (int64_t extent : w.kernel) window *= extent;
   const int64_t step = std::max<int64_t>(1, exact_sums(c.input(0).dtype) / window);
-  for (int64_t begin = 0; begin < data.shape[1] && result.size() > 0; begin += step) {
+  for (int64_t begin = 0; begin < data.shape[1] && result.size() > 0 && !only_bias; begin += step) {
     const int64_t count = std::min(step, data.shape[1] - begin);
     convolve(c, {.window = w,
                  .data = channels_of(data, begin, count),
@@ -102,7 +104,8 @@ OpDef quantized_convolution() {
        .result_dtype = quantized_dtypes(DType::kInt32),
        .infer = infer_convolution_of_bytes,
        .kernel = convolve_exactly,
-       .fuse = quantized_layer([](const ConvolutionAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
+       .quantization =
+           quantized_layer([](const ConvolutionAttrs& a, size_t i) { return i == 1 || (i == 2 && !a.no_bias); }),
        .zero_gradient = true,
        .strided_inputs = true,
        .samples = {sample(false), sample(true)}});

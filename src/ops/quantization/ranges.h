@@ -47,6 +47,9 @@ std::pair<float, float> extremes_of(const Tensor& tensor);
 
 // The range of int32 products of numbers with the ranges of a and b, by MXNet's rule for int8 or uint8 a.
 float product_range(DType a, float range_a, float range_b);
+// The range of int32 sums that are int8 numbers of this range as they are: biases where all products are zero, because
+// one of the two ranges is empty.
+inline float range_of_biases(float range) { return range / 127 * kInt32Range; }
 
 // Refuses input k unless it holds int8 or uint8.
 void expect_quantized(const Infer& i, size_t k);
@@ -78,11 +81,13 @@ inline std::string layer_input(bool no_bias, size_t i) { return no_bias && i >= 
 SampleArray bytes(Shape shape, DType dtype = DType::kInt8);
 inline ArrayNames quantized_result_names() { return {.outputs = {"output", "min_output", "max_output"}}; }
 
-// For OpDef::fuse: of layers on data, weight and perhaps bias; of what is calibrated by its data or result.
-inline QuantizationPtr quantized_layer(AttrFunction<bool(const Attrs&, size_t)> holds_int8) {
+// For OpDef::quantization: of layers on data, weight and perhaps bias; of what is calibrated by its data or result.
+inline std::shared_ptr<const Quantization> quantized_layer(AttrFunction<bool(const Attrs&, size_t)> holds_int8) {
   return quantization({.makes_sums = true, .holds_int8 = std::move(holds_int8)});
 }
-inline QuantizationPtr calibrated_by(Quantization::Calibrated what) { return quantization({.calibrated = what}); }
+inline std::shared_ptr<const Quantization> calibrated_by(Quantization::Calibrated what) {
+  return quantization({.calibrated = what});
+}
 // States the results of a quantized operator: data, minimum, maximum.
 void quantized_outputs(Infer& i, const Shape& shape, DType dtype);
 void write_range(const KernelContext& c, float low, float high);

@@ -173,7 +173,7 @@ Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises
       .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
       .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
       .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
-      .fuse = quantization(
+      .quantization = quantization(
           {.becomes = "_contrib_quantized_concat", .where = [](const ConcatAttrs& a) { return a.dim > 0; }}),
       .gradient = [](Gradient& g, const ConcatAttrs& a) { concat_back(g, a.dim); },
       .saves_inputs = kNothing,
@@ -188,7 +188,7 @@ OpDef rnn_param_concat() {
   op.name = "_rnn_param_concat";
   op.aliases = {};
   op.python = {"nd._internal._rnn_param_concat"};
-  op.fuse = {};
+  op.quantization = {};
   op.doc = "Concat for the parameters of the operator RNN.";
   return op;
 }

@@ -210,7 +210,7 @@ OpDef flatten() {
                return Shape{in[0], open_product({in.data() + 1, in.size() - 1})};
              });
            },
-       .fuse = quantization({.becomes = "_contrib_quantized_flatten"}),
+       .quantization = quantization({.becomes = "_contrib_quantized_flatten"}),
        .samples = {uniform({2, 3, 4}), uniform({5})}},
       [](const char* name, const Geometry& in, Geometry& out, const NoAttrs&) {
         check(!in.shape.empty(), ErrorKind::kRuntime, "{}: the array needs at least one axis, got shape ()", name);

@@ -49,6 +49,18 @@ def test_backward():
         tools.check_symbolic_backward(blocked(a), [x], [head], [head])
 
 
+@pytest.mark.parametrize("stype", ["row_sparse", "csr", "default", None])
+@pytest.mark.parametrize("request_", ["write", "add"])
+def test_gradients_are_stored_as_asked(stype, request_):
+    x, head = np.array([[1.0, 2.0], [0.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 0.0]])
+    options = {"grad_stypes": {"a": stype}, "grad_req": request_, "rtol": 1e-4, "atol": 1e-4}
+    got = tools.check_symbolic_backward(mx.sym.square(a), [x], [head], [2 * x * head], **options)
+    assert got["a"].stype == (stype or "default")
+    tools.check_numeric_gradient(
+        mx.sym.square(a), [x], rtol=1e-2, atol=1e-2, grad_nodes={"a": request_}, grad_stype_dict={"a": stype}
+    )
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_finite_differences(dtype):
     x, y = np.random.randn(2, 3), np.random.randn(3, 2)

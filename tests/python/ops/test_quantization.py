@@ -129,6 +129,21 @@ def test_convolution_is_exact(dtype):
     check(results, "int32", (expected + added[:, None, None]).ravel(), -most, most)
 
 
+@pytest.mark.parametrize("data, weight", [((-1, 1), (0, 0)), ((0, 0), (-2, 2)), ((0, 0), (0, 0))])
+def test_biases_are_left_where_a_range_is_empty(data, weight):
+    bias, ranges = [100, -50, 3, 7], ends(*data, *weight, -0.5, 0.5)
+    arrays = [nd.ones(shape, dtype="int8") for shape in ((2, 3), (4, 3), (2, 3, 5, 5), (4, 3, 3, 3))]
+    quantized = nd.array(bias, dtype="int8")
+    dense = C.quantized_fully_connected(*arrays[:2], quantized, *ranges, num_hidden=4)
+    images = C.quantized_conv(*arrays[2:], quantized, *ranges, kernel=(3, 3), num_filter=4)
+    expected = numpy.array(bias) * 0.5 / 127
+    for (sums, _, high), shape in ((dense, (2, 4)), (images, (2, 4, 3, 3))):
+        floats = sums.asnumpy() * (high.asscalar() / (2**31 - 1))
+        assert floats.shape == shape
+        per_channel = expected.reshape((1, 4) + (1,) * (len(shape) - 2))
+        numpy.testing.assert_allclose(floats, numpy.broadcast_to(per_channel, shape), rtol=1e-5)
+
+
 def test_pooling():
     image = [45, -80, -10, 65, -60, 124, 68, -24, -118, 84, -106, 115, -91, -40, -57, 89]
     data = nd.array(image, dtype="int8").reshape((1, 1, 4, 4))

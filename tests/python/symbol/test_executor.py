@@ -328,7 +328,60 @@ def test_monitor_callback_sees_the_run_whose_results_are_given():
 def test_debug_str(layer):
     executor = layer.simple_bind(mx.cpu(), data=(1, 2))
     assert "FullyConnected" in executor.debug_str()
-    assert executor.get_optimized_symbol().tojson() == layer.tojson()
+    assert executor.get_optimized_symbol().list_outputs() == layer.list_outputs()
+
+
+def merged_nodes(symbol, **shapes):
+    """How many nodes fewer the optimized symbol has; it must compute what `symbol` does."""
+    executor = symbol.simple_bind(mx.cpu(), **shapes)
+    merged = executor.get_optimized_symbol()
+    assert merged.list_arguments() == symbol.list_arguments()
+    values = {name: nd.random.uniform(shape=array.shape) for name, array in executor.arg_dict.items()}
+    for computed, expected in zip(merged.bind(mx.cpu(), values).forward(), executor.forward(**values)):
+        numpy.testing.assert_array_equal(computed.asnumpy(), expected.asnumpy())
+    return len(symbol.get_internals()) - len(merged.get_internals())
+
+
+def test_common_subexpressions_are_one_node_of_the_optimized_symbol():
+    a, b = sym.var("a"), sym.var("b")
+    shapes = {"a": (2, 3), "b": (2, 3)}
+    assert merged_nodes((a + b) * (a + b), **shapes) == 1
+    assert merged_nodes(sym.exp((a + b) * 2) - sym.exp((a + b) * 2), **shapes) == 3
+    assert merged_nodes((a + b) * (b + a), **shapes) == 0
+    assert merged_nodes((a + 1) * (a + 2), a=(2, 3)) == 0
+    parts = sym.split(a, num_outputs=3)[0] + sym.split(a, num_outputs=3)[2]
+    assert merged_nodes(parts, a=(2, 3)) == 3
+
+
+def test_outputs_stay_apart_when_common_nodes_are_merged():
+    a, b = sym.var("a"), sym.var("b")
+    twice = sym.Group([a * b + 1, a * b + 1])
+    assert merged_nodes(twice, a=(2,), b=(2,)) == 1  # two are merged, and one copies
+    names = twice.simple_bind(mx.cpu(), a=(2,), b=(2,)).get_optimized_symbol().list_outputs()
+    assert (
+        len(set(names)) == 2 and names[0] == twice.list_outputs()[0] and names[1].endswith("_0_copy_output")
+    )
+
+
+def test_nodes_that_draw_numbers_or_change_states_are_not_merged():
+    a = sym.var("a")
+    dropped = sym.Dropout(a) + sym.Dropout(a)
+    executor = dropped.simple_bind(mx.cpu(), a=(2, 3))
+    assert executor.get_optimized_symbol().tojson() == dropped.tojson()
+    states = [sym.var(name) for name in ("gamma", "beta", "mean", "var")]
+    normal = sym.BatchNorm(a, *states) + sym.BatchNorm(a, *states)
+    assert normal.simple_bind(mx.cpu(), a=(2, 3)).get_optimized_symbol().tojson() == normal.tojson()
+
+
+def test_the_environment_keeps_common_subexpressions(monkeypatch):
+    a = sym.var("a")
+    twice = (a + 1) * (a + 1)
+    monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "0")
+    kept = twice.simple_bind(mx.cpu(), a=(2,))
+    monkeypatch.setenv("MXNET_ELIMINATE_COMMON_EXPR", "1")
+    merged = twice.simple_bind(mx.cpu(), a=(2,))
+    assert kept.get_optimized_symbol().tojson() == twice.tojson()
+    assert len(merged.get_optimized_symbol().get_internals()) < len(twice.get_internals())
 
 
 def test_several_outputs_and_a_stopped_gradient():

@@ -5,7 +5,7 @@ import numpy as np
 from ... import ndarray as nd
 from ... import symbol as sym_module
 from ...context import current_context
-from .symbols import check_dtype, check_gradient, named_arguments, named_states
+from .symbols import check_dtype, check_gradient, empty_sparse, named_arguments, named_states
 from .tolerances import default_dtype, default_numeric_eps, get_tolerance
 
 __all__ = ["check_numeric_gradient", "numeric_grad"]
@@ -87,6 +87,7 @@ def check_numeric_gradient(
     numeric_eps : the step, a number, a dictionary by dtype, or None: by the output's dtype
     grad_nodes : which arguments, by default all: a list, or a dictionary to 'write', 'add' or 'null'
     use_forward_train : whether finite differences are taken in training mode
+    grad_stype_dict : how gradients are stored, by argument; sparse ones begin empty
 
     Examples
     --------
@@ -110,6 +111,7 @@ def check_numeric_gradient(
     before = {name: np.random.normal(0, 0.01, size=arguments[name].shape) for name in grad_nodes}
     np.random.normal(size=out_shape)  # MXNet draws these too: what a seeded program draws next stays the same
     gradients = {name: nd.array(x, ctx=ctx, dtype=dtype) for name, x in before.items()}
+    empty_sparse(gradients, before, grad_stype_dict)
     executor = _projected(sym).bind(
         ctx, grad_req=dict(grad_nodes), args=arguments, args_grad=gradients, aux_states=states
     )

@@ -143,6 +143,7 @@ def check_symbolic_backward(
     out_grads : gradients with respect to the outputs, as a list or by output name; None for losses
     expected : gradients, as a list in the order of the arguments or by argument
     grad_req : 'write', 'add' or 'null' for all, or a list or dictionary of these
+    grad_stypes : how gradients are stored, by argument; sparse ones begin empty
 
     Examples
     --------
@@ -165,10 +166,9 @@ def check_symbolic_backward(
         grad_req = dict(zip(names, grad_req))
     # What lies in the gradients before must not matter, or be added to.
     before = {name: np.random.normal(size=expected[name].shape) for name in sorted(expected)}
-    gradients = {
-        name: nd.array(x, ctx=ctx, dtype=expected[name].dtype if dtype == "asnumpy" else dtype)
-        for name, x in before.items()
-    }
+    dtypes = {name: x.dtype if dtype == "asnumpy" else dtype for name, x in expected.items()}
+    gradients = {name: nd.array(x, ctx=ctx, dtype=dtypes[name]) for name, x in before.items()}
+    empty_sparse(gradients, before, grad_stypes)
     executor = sym.bind(
         ctx=ctx,
         args=named_arguments(sym, location, ctx, dtype),
@@ -191,6 +191,15 @@ def _head_gradients(sym, out_grads, ctx, dtype):
     if isinstance(out_grads, dict):
         out_grads = [out_grads[name] for name in sym.list_outputs()]
     return [to_array(x, ctx, dtype) for x in out_grads]
+
+
+def empty_sparse(gradients, before, stypes):
+    """Puts empty arrays in the place of gradients that are to be sparse, and of what was there `before`."""
+    for name, stype in (stypes or {}).items():
+        if name in gradients and stype not in (None, "default"):
+            old = gradients[name]
+            gradients[name] = nd.zeros(old.shape, old.ctx, old.dtype, stype=stype)
+            before[name] = np.zeros(old.shape)
 
 
 def check_gradient(wanted, found, before, request, rtol, atol, names, equal_nan=False):
