@@ -192,6 +192,21 @@ def test_a_recurrent_block_begins_with_zeros_of_any_batch():
         assert block(nd.ones((batch, 4))).shape == (batch, 3)
 
 
+def test_a_range_is_as_long_as_its_users_need():
+    open_range = sym.arange(2, step=3, infer_range=True)
+    total = sym.elemwise_add(open_range, sym.var("x"))
+    for count in (5, 2):
+        expected = numpy.arange(2, 2 + 3 * count, 3).tolist()
+        assert total.eval(x=nd.zeros((count,)))[0].asnumpy().tolist() == expected
+        assert sym.fromjson(total.tojson()).eval(x=nd.zeros((count,)))[0].asnumpy().tolist() == expected
+    assert total.infer_shape_partial()[1] == [(0,)] and total.infer_shape(x=(4,))[1] == [(4,)]
+    twice = sym.elemwise_add(sym.arange(0, repeat=2, infer_range=True), sym.zeros((6,)))
+    assert twice.eval()[0].asnumpy().tolist() == [0, 0, 1, 1, 2, 2]
+    assert sym.arange(4, infer_range=False).eval()[0].shape == (4,)
+    with pytest.raises(mx.MXNetError, match="Shape inconsistent"):
+        total.eval(x=nd.zeros((2, 2)))
+
+
 D, F16, F32, F64 = None, "float16", "float32", "float64"
 # The same for dtypes.
 TYPES = [
