@@ -274,8 +274,9 @@ class Executor:
         return type(self._symbol)(self._symbol._handle.with_common_nodes_merged())
 
     def debug_str(self):
-        """What runs, step by step."""
-        with _core.predict_mode():
+        """What runs, step by step: forward, backward where gradients are asked for, and memory for both."""
+        computes_gradients = any(request != "null" for request in self._requests)
+        with _core.record(True) if computes_gradients else _core.predict_mode():
             return self._op.explain(self._inputs)
 
 

@@ -393,8 +393,12 @@ std::string CachedOp::explain(std::span<const NDArray> inputs) {
   if (compiled->is_dynamic)
     return "The graph asks for values while it runs, or has no gradient: its operators run one by one.\n";
   std::string text = "forward\n" + explain_graph(*compiled->forward);
-  if (compiled->backward) text += "backward\n" + explain_graph(*compiled->backward);
-  return text;
+  size_t bytes = compiled->forward->scratch_bytes() + compiled->forward->kept_bytes();
+  if (compiled->backward) {
+    text += "backward\n" + explain_graph(*compiled->backward);
+    bytes += compiled->backward->scratch_bytes();
+  }
+  return text + fmt::format("Total {} MB allocated\n", bytes >> 20);
 }
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include "base/check.h"
@@ -189,8 +190,40 @@ void infer_node(const Node& node, NodeTypes& types) {
   }
 }
 
+namespace {
+
+// The value of a field of the node's operator; nothing where it has none.
+template <class T>
+std::optional<T> field_value(const Node& node, const char* name) {
+  const FieldInfo* field = node.op->schema->find(name);
+  if (!field) return std::nullopt;
+  const AttrValue value = field->get(node.attrs->data());
+  const T* found = std::get_if<T>(&value);
+  return found ? std::optional<T>(*found) : std::nullopt;
+}
+
+double number_or(const Node& node, const char* name, double otherwise) {
+  if (const auto whole = field_value<int64_t>(node, name)) return static_cast<double>(*whole);
+  return field_value<double>(node, name).value_or(otherwise);
+}
+
+// A range without an end, which is as long as its users need.
+bool is_open_range(const Node& node) {
+  return field_value<bool>(node, "infer_range").value_or(false) && std::isnan(number_or(node, "stop", kNan));
+}
+
+double end_of_range(const Node& node, const Shape& shape) {
+  check(shape.size() == 1, ErrorKind::kRuntime, "{}: a range has one axis, but shape {} is needed", node.op->name,
+        to_string(shape));
+  const double values = std::ceil(static_cast<double>(shape[0]) / number_or(node, "repeat", 1));
+  return number_or(node, "start", 0) + number_or(node, "step", 1) * values;
+}
+
+}  // namespace
+
 std::optional<Shape> declared_shape(const Node& node) {
   if (!node.op || !node.inputs.empty() || output_count(node) != 1) return std::nullopt;
+  if (is_open_range(node)) return Shape{-1};
   const FieldInfo* field = node.op->schema->find("shape");
   if (!field || field->kind != FieldKind::kShape) return std::nullopt;
   const AttrValue value = field->get(node.attrs->data());
@@ -203,8 +236,11 @@ std::optional<Shape> declared_shape(const Node& node) {
 
 AttrsPtr with_declared_shape(const Node& node, const Shape& shape) {
   IntrusivePtr<Attrs> made = node.op->make_attrs();
+  const bool is_range = is_open_range(node);
+  const std::string_view closed = is_range ? "stop" : "shape";
   for (const FieldInfo& field : node.op->schema->fields) {
-    const AttrValue value = std::string_view(field.name) == "shape" ? AttrValue(shape) : field.get(node.attrs->data());
+    AttrValue value = field.get(node.attrs->data());
+    if (field.name == closed) value = is_range ? AttrValue(end_of_range(node, shape)) : AttrValue(shape);
     if (!std::holds_alternative<std::monostate>(value) || field.nullable)
       field.set(made->mutable_data(), value, field, node.op->name.c_str());
   }

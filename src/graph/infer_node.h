@@ -23,7 +23,7 @@ void infer_from_bodies(const Node& node, NodeTypes& types);
 
 // The shape that an operator without inputs gives its result, extents left open being -1; none for other operators.
 // MXNet leaves extents open to say that they are what the users of the result need: 0 in the legacy front end, where no
-// array is empty, and -1.
+// array is empty, and -1. A range with infer_range and without an end has an open extent.
 std::optional<Shape> declared_shape(const Node& node);
 // The node's attributes with another such shape.
 AttrsPtr with_declared_shape(const Node& node, const Shape& shape);

@@ -287,13 +287,25 @@ for fail in (lambda: check_call(-1), lambda: _LIB.MXNDArrayFree(0)):
     assert "status -1" in first and "_LIB.MXNDArrayFree: there is no C library" in second
 
 
+def test_scopes_of_blocks_by_their_old_name():
+    code = """
+from mxnet.gluon import nn
+from mxnet.gluon.block import _BlockScope
+outer = nn.Dense(2, prefix="outer_")
+with _BlockScope(outer):
+    prefix, parameters = _BlockScope.create(None, None, "inner")
+print(prefix, parameters.prefix, _BlockScope.create("own_", None, "inner")[0])
+"""
+    assert output_of(code).split() == ["outer_inner0_", "outer_inner0_", "own_"]
+
+
 def test_names_of_util():
     code = """
 import mxnet as mx
 from mxnet.util import _NumpyArrayScope, get_cuda_compute_capability, set_module
 from mxnet.util import wrap_np_binary_func, wrap_np_unary_func
-with _NumpyArrayScope(True):
-    assert mx.util.is_np_array()
+with _NumpyArrayScope(True) as scope:
+    assert mx.util.is_np_array() and scope._is_np_array
 assert not mx.util.is_np_array()
 
 @set_module("elsewhere")

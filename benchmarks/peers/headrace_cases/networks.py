@@ -2,7 +2,7 @@
 operations.
 """
 
-from headrace import autograd, gluon, np, npx
+from headrace import autograd, context, gluon, nd, np, npx, util
 
 nn = gluon.nn
 
@@ -176,6 +176,26 @@ def inference(batch):
     return run
 
 
+def inference_with_bytes(batch):
+    from headrace.mxnet.contrib import quantization
+
+    with util.np_array(False):
+        net = gluon.model_zoo.vision.resnet18_v1()
+        net.initialize()
+        x = nd.random.uniform(shape=(batch, 3, 224, 224))
+        loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x[:8]), batch_size=8)
+        net = quantization.quantize_net_v2(
+            net, quantized_dtype="auto", calib_mode="naive", calib_data=loader, ctx=context.cpu()
+        )
+        net.hybridize(static_alloc=True, static_shape=True)
+
+    def run():
+        with util.np_array(False):
+            net(x).wait_to_read()
+
+    return run
+
+
 def convolution(channels, filters, extent, kernel, stride, groups):
     net = nn.Conv2D(filters, kernel, stride, kernel // 2, groups=groups, use_bias=False, in_channels=channels)
     net.initialize()
@@ -246,4 +266,5 @@ CASES = {
     ),
     "ResNet-18 inference, 224x224, batch 1": lambda: inference(1),
     "ResNet-18 inference, 224x224, batch 32": lambda: inference(32),
+    "ResNet-18 inference, 224x224, batch 32, int8": lambda: inference_with_bytes(32),
 }

@@ -4,9 +4,16 @@ from .. import gluon
 from .._arrays import NDArray
 from .._structure import flatten
 from ..gluon import *  # noqa: F403
+from ..gluon.naming import BlockScope
 from ..symbol import Symbol
 
 __all__ = [*gluon.__all__]
+
+
+class _BlockScope(BlockScope):
+    """The scope of a block's names, by MXNet's name."""
+
+    create = BlockScope.name_block  # (prefix, ParameterDict) of a new block
 
 
 def _flatten(args, inout_str):

@@ -3,9 +3,7 @@
 import ctypes
 import functools
 
-from .._semantics import is_np_array, is_np_shape, np_array, np_shape, set_np
-
-_NumpyArrayScope, _NumpyShapeScope = np_array, np_shape
+from .._semantics import _Scope, is_np_array, is_np_shape, set_np
 
 # Keywords of NumPy's ufuncs: their defaults, and what NumPy takes.
 _UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
@@ -16,6 +14,22 @@ _UFUNC_OPTIONS = {
     "dtype": ("int8", "uint8", "int32", "int64", "float16", "float32", "float64", "int", "float"),
     "subok": (True, False),
 }
+
+
+class _NumpyArrayScope(_Scope):
+    """What np_array() gives, by the name and with the field that MXNet's has."""
+
+    def __init__(self, is_np_array):
+        super().__init__(array=bool(is_np_array))
+        self._is_np_array = is_np_array
+
+
+class _NumpyShapeScope(_Scope):
+    """The same of np_shape()."""
+
+    def __init__(self, is_np_shape):
+        super().__init__(shape=bool(is_np_shape))
+        self._is_np_shape = is_np_shape
 
 
 def set_module(module):

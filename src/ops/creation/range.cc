@@ -24,7 +24,8 @@ struct NdArangeAttrs {
              field(&NdArangeAttrs::stop, "stop", "End, not included."),
              field(&NdArangeAttrs::step, "step", "Distance of the values."),
              field(&NdArangeAttrs::repeat, "repeat", "How often each value stands."),
-             field(&NdArangeAttrs::infer_range, "infer_range", "Of no effect."),
+             field(&NdArangeAttrs::infer_range, "infer_range",
+                   "In graphs, without `stop`: the end follows from the shape that is needed."),
              field(&NdArangeAttrs::ctx, "ctx", kCtxDoc), field(&NdArangeAttrs::dtype, "dtype", kDtypeDoc));
 };
 
@@ -42,7 +43,9 @@ struct NpArangeAttrs {
              field(&NpArangeAttrs::step, "step", "Distance of the values."),
              field(&NpArangeAttrs::dtype, "dtype", kDtypeDoc), field(&NpArangeAttrs::ctx, "ctx", kCtxDoc),
              field(&NpArangeAttrs::repeat, "repeat", "How often each value stands.").of_files(),
-             field(&NpArangeAttrs::infer_range, "infer_range", "Of no effect.").of_files());
+             field(&NpArangeAttrs::infer_range, "infer_range",
+                   "In graphs, without `stop`: the end follows from the shape that is needed.")
+                 .of_files());
 };
 
 // Where a range begins and how far apart its values are. In integers, where all that was given are such.

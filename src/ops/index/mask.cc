@@ -70,7 +70,7 @@ OpDef nonzero() {
                   .np_inputs = {"x"},
                   .result_dtype = result_dtypes::always(DType::kInt64),
                   .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
-                    const Shape& shape = in[0].shape();
+                    const Shape shape = in[0].ndim() > 0 ? in[0].shape() : Shape{1};  // a number is a row of one
                     const Strides strides = contiguous_strides(shape);
                     std::vector<int64_t> coordinates;
                     int64_t count = 0;

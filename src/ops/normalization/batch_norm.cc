@@ -321,12 +321,19 @@ OpDef user_op(std::string name, std::vector<std::string> aliases, std::vector<st
 OpDef sync_batch_norm() {
   using A = SyncBatchNormAttrs;
   auto parts = user_parts<A>("_contrib_SyncBatchNorm", kDoc, {"nd.contrib.SyncBatchNorm"});
-  parts.doc += "\n\nOn one device synchronised batch normalisation is batch normalisation; ndev must be 1.";
+  parts.doc +=
+      "\n\nOn one device synchronised batch normalisation is batch normalisation; ndev must be 1. "
+      "output_mean_var adds the mean and the variance.";
   parts.complete = [](Completion& c, const A&) { complete(c, 1); };
   parts.compose = [](std::span<const NDArray> in, const A& a) {
     check(a.ndev == 1, ErrorKind::kValue, "SyncBatchNorm: ndev must be 1, got {}; statistics are not shared yet",
           a.ndev);
-    return batch_norm(in, a, 1, "");
+    std::vector<NDArray> results = batch_norm(in, a, 1, "");
+    if (a.output_mean_var) {  // not the inverse of the deviation, as the others give it
+      const NDArray variance = call("_rdiv_scalar", {call("square", {results[2]})}, {{"scalar", 1.0}});
+      results[2] = call("_minus_scalar", {variance}, {{"scalar", a.eps}});
+    }
+    return results;
   };
   parts.samples = {Sample(sample_arrays({2, 3, 2, 2}), make_attrs(A{.fix_gamma = false, .key = "layer"}))};
   return general<A>(std::move(parts));

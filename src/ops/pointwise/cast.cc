@@ -96,6 +96,24 @@ OpDef multicast() {
        .samples = {Sample({uniform({2, 3}), uniform({2}, -2, 2, DType::kFloat64)}, make_attrs(A{2}))}});
 }
 
+OpDef copy_like_rhs() {
+  return general<>(
+      {.name = "_identity_with_attr_like_rhs",
+       .python = {"nd._internal._identity_with_attr_like_rhs"},
+       .doc = "A copy of lhs, which must have the shape and dtype of rhs; graphs infer each from the other. Raises "
+              "MXNetError where they differ.",
+       .inputs = {"lhs", "rhs"},
+       .complete = [](Completion& c, const NoAttrs&) { c.set_all_equal(); },
+       .compose = [](std::span<const NDArray> in, const NoAttrs&) -> std::vector<NDArray> {
+         check(in[0].shape() == in[1].shape() && in[0].dtype() == in[1].dtype(), ErrorKind::kRuntime,
+               "_identity_with_attr_like_rhs: lhs is {} {}, but rhs {} {}; they must be alike",
+               dtype_name(in[0].dtype()), to_string(in[0].shape()), dtype_name(in[1].dtype()),
+               to_string(in[1].shape()));
+         return {call("_copy", {in[0]})};
+       },
+       .samples = {std::vector{uniform({2, 3}), uniform({2, 3})}}});
+}
+
 }  // namespace
 
 Operators cast_operators() {
@@ -106,6 +124,7 @@ Operators cast_operators() {
       copy_operator("_copy", {"identity", "_copyto", "_npi_copyto"}, {"nd.identity", "nd._internal._copy"}));
   operators.push_back(copy_operator("_np_copy", {}, {"np.copy"}));
   operators.push_back(copy_operator("_npi_positive", {}, {"np.positive"}));
+  operators.push_back(copy_like_rhs());
   operators.push_back(gradient_sum());
   operators.push_back(multicast());
   return operators;

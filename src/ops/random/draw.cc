@@ -63,9 +63,12 @@ struct DrawAttrs {
 
 Streams streams_of(const DrawAttrs& a) { return a.sequential ? Streams::kSequential : Streams::kParallel; }
 
-void check_parameters(const DistributionInfo& d, const double* p) {
-  if (d.valid(p)) [[likely]]
+// `as_np`: for a function of np, whose gamma distribution has no parameters of 0.
+void check_parameters(const DistributionInfo& d, const double* p, bool as_np) {
+  const bool is_np_gamma = as_np && d.kind == Distribution::kGamma;
+  if (d.valid(p) && (!is_np_gamma || both_positive(p))) [[likely]]
     return;
+  if (is_np_gamma) fail(ErrorKind::kValue, "random.gamma: shape and scale must be positive, got {} and {}", p[0], p[1]);
   if (d.parameters == 1) fail(ErrorKind::kValue, "random.{}: {}, got {}", d.name, d.condition, p[0]);
   fail(ErrorKind::kValue, "random.{}: {}, got {} and {}", d.name, d.condition, p[0], p[1]);
 }
@@ -77,7 +80,7 @@ void infer_draw(Infer& i, const DrawAttrs& a) {
     i.require(a.parameters.size() == d.parameters, ErrorKind::kValue, "{} takes {} parameters, got {}", d.name,
               d.parameters, a.parameters.size());
     // MXNet's nd functions report bad numbers when the result is waited for, its np functions at once.
-    if (a.sequential) check_parameters(d, a.parameters.data());
+    if (a.sequential) check_parameters(d, a.parameters.data(), true);
   } else {
     i.require(i.input_count() == d.parameters, ErrorKind::kValue, "{} takes {} arrays of parameters, got {}", d.name,
               d.parameters, i.input_count());
@@ -153,7 +156,8 @@ void run_draw(KernelContext& c, const DrawAttrs& a) {
   std::vector<double> values = c.input_count() > 0 ? gather_parameters(c) : a.parameters;
   int64_t sets = static_cast<int64_t>(values.size() / d.parameters);
   if (out.size == 0) return;
-  for (int64_t i = 0; i < sets; ++i) check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters));
+  for (int64_t i = 0; i < sets; ++i)
+    check_parameters(d, values.data() + i * static_cast<int64_t>(d.parameters), a.sequential);
   int64_t per_set = out.size / sets, parameters = static_cast<int64_t>(d.parameters);
   double* samples = out.dtype == DType::kFloat64 ? out.as<double>() : c.workspace<double>(out.size);
   const Streams streams = streams_of(a);

@@ -218,3 +218,14 @@ def test_sync_batch_norm_is_batch_norm_on_one_device():
     numpy.testing.assert_array_equal(a[3].asnumpy(), b[3].asnumpy())
     with pytest.raises(ValueError, match="ndev must be 1, got 2"):
         nd.contrib.SyncBatchNorm(x, *b, key="bn0", ndev=2)
+
+
+def test_sync_batch_norm_gives_the_variance():
+    x = numpy.random.RandomState(0).randn(4, 3, 2).astype("float32")
+    parameters = [nd.ones((3,)), nd.zeros((3,)), nd.zeros((3,)), nd.ones((3,))]
+    with autograd.record():
+        _, mean, var = nd.contrib.SyncBatchNorm(nd.array(x), *parameters, key="bn0", output_mean_var=True)
+        _, _, inverse = nd.BatchNorm(nd.array(x), *parameters, output_mean_var=True, eps=1e-3)
+    numpy.testing.assert_allclose(mean.asnumpy(), x.mean((0, 2)), rtol=1e-4, atol=1e-6)
+    numpy.testing.assert_allclose(var.asnumpy(), x.var((0, 2)), rtol=1e-4)
+    numpy.testing.assert_allclose(inverse.asnumpy(), (x.var((0, 2)) + 1e-3) ** -0.5, rtol=1e-4)

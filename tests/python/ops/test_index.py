@@ -128,6 +128,8 @@ def test_masks():
     expected[mask == 1] = weights
     numpy.testing.assert_array_equal(got, expected)
     same(npx.nonzero(np.array(x > 0, dtype="bool")), numpy.argwhere(x > 0))
+    # A number is a row of one; NumPy's argwhere leaves the axis out.
+    assert npx.nonzero(np.array(3)).tolist() == [[0]] and npx.nonzero(np.array(0)).shape == (0, 1)
     for got, expected in zip(np.nonzero(np.array(x > 0, dtype="bool")), numpy.nonzero(x > 0)):
         same(got, expected)
     with pytest.raises(ValueError, match="boolean_mask"):

@@ -159,6 +159,11 @@ def test_bad_calls_raise_at_once(call, error):
         (lambda: npx.random.bernoulli(np.array([0.5, 1.5])), r"must be in \[0, 1\], got 1.5"),
         (
             lambda: np.random.gamma(np.array([1.0, 2.0]), np.array([1.0, -1.0])),
+            "must be positive, got 2 and -1",
+        ),
+        (lambda: np.random.gamma(np.array(0.0), 1), "must be positive, got 0 and 1"),
+        (
+            lambda: nd.random.gamma(nd.array([1, 2]), nd.array([1, -1]), shape=2),
             "must not be negative, got 2 and -1",
         ),
         (lambda: nd.random.normal(0, -1, shape=3), "scale must not be negative, got -1"),
@@ -168,6 +173,12 @@ def test_wrong_parameters_are_value_errors_when_samples_are_read(draw, message):
     samples = draw()
     with pytest.raises(ValueError, match=message):
         samples.asnumpy()
+
+
+@pytest.mark.parametrize(("shape", "scale"), [(0, 1), (1, 0), (1, -1)])
+def test_parameters_of_gamma_are_positive_in_np(shape, scale):
+    with pytest.raises(ValueError, match=f"shape and scale must be positive, got {shape} and {scale}"):
+        np.random.gamma(shape, scale, size=3)
 
 
 @pytest.mark.parametrize("generator", ["philox", "mt19937"])

@@ -3,7 +3,8 @@
 import numpy
 import pytest
 
-from headrace import autograd, nd, np, npx
+import headrace as mx
+from headrace import autograd, gluon, nd, np, npx
 from headrace.base import MXNetError
 
 RNG = numpy.random.RandomState(5)
@@ -102,3 +103,41 @@ def test_what_does_not_fit_is_refused_at_once(name):
         function(x, axis=2)
     with pytest.raises(MXNetError, match="at least 2 dimensions"):
         function(nd.ones((4,)))
+
+
+def lstm():
+    net = gluon.rnn.LSTM(3, use_sequence_length=True, input_size=2)
+    net.initialize(mx.init.One())
+    return lambda x, lengths: net(x, sequence_length=lengths)
+
+
+HOSTILE_LENGTHS = [[-1, -(2**40), 2], [7, 100, 2**31 - 1], [2**40, -(2**62), 1], [0, 0, 0]]
+LENGTHS_OF = {
+    "SequenceMask": (lambda: lambda x, n: nd.SequenceMask(x, n, use_sequence_length=True), 0),
+    "SequenceLast": (lambda: lambda x, n: nd.SequenceLast(x, n, use_sequence_length=True), 1),
+    "SequenceReverse": (lambda: lambda x, n: nd.SequenceReverse(x, n, use_sequence_length=True), 0),
+    "softmax": (lambda: lambda x, n: nd.softmax(x[:, :, 0].T, length=n, use_length=True), 0),
+    "LSTM": (lstm, 0),
+    "CTC": (lambda: lambda x, n: nd.CTCLoss(x, nd.ones((3, 1)), n, use_data_lengths=True), 0),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+@pytest.mark.parametrize("hostile", HOSTILE_LENGTHS)
+@pytest.mark.parametrize("name", LENGTHS_OF)
+def test_lengths_outside_of_the_data_count_as_the_nearest_inside(name, hostile, dtype):
+    make, least = LENGTHS_OF[name]
+    function, limits = make(), numpy.iinfo("int64" if dtype == "int64" else "int32")
+    values = numpy.random.RandomState(0).randn(4, 3, 2)
+
+    def results(lengths):
+        x = nd.array(values)
+        x.attach_grad()
+        with autograd.record():
+            y = function(x, nd.array(lengths, dtype=dtype))
+        y.backward()
+        return y.asnumpy(), x.grad.asnumpy()
+
+    inside = numpy.clip(hostile, least, 4)
+    for got, wanted in zip(results(numpy.clip(hostile, limits.min, limits.max)), results(inside)):
+        numpy.testing.assert_array_equal(got, wanted)

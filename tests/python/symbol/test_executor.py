@@ -1,5 +1,7 @@
 """Executors: symbols bound to arrays."""
 
+import re
+
 import numpy
 import pytest
 
@@ -329,6 +331,21 @@ def test_debug_str(layer):
     executor = layer.simple_bind(mx.cpu(), data=(1, 2))
     assert "FullyConnected" in executor.debug_str()
     assert executor.get_optimized_symbol().list_outputs() == layer.list_outputs()
+
+
+def test_debug_str_tells_the_memory_of_gradients():
+    data = sym.var("data")
+    product = data
+    for _ in range(4):
+        product = product * product
+
+    def megabytes(symbol, **options):
+        text = symbol.simple_bind(mx.cpu(), data=(64, 4096), **options).debug_str()
+        assert ("\nbackward\n" in text) == (options.get("grad_req") != "null")
+        return int(re.search(r"Total (\d+) MB allocated", text)[1])
+
+    assert megabytes(product) >= 3  # what the last three products read
+    assert megabytes(product, grad_req="null") == megabytes(sym.stop_gradient(product)) == 0
 
 
 def merged_nodes(symbol, **shapes):

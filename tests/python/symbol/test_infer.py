@@ -132,6 +132,23 @@ def test_given_shapes_go_before_those_of_variables():
     assert dense.simple_bind(mx.cpu(), data=(5, 4)).arg_dict["f_weight"].shape == (3, 4)
 
 
+def test_a_copy_that_is_like_another_array():
+    """A shape goes from either input to the other, and back from the result."""
+    weight, shift = sym.var("weight"), sym.var("shift", shape=(1,))
+    like = sym._internal._identity_with_attr_like_rhs(sym.broadcast_add(weight, shift), weight)
+    dense = sym.FullyConnected(sym.var("data"), like, num_hidden=11, no_bias=True)
+    shapes, outputs, _ = dense.infer_shape(data=(7, 100))
+    assert dict(zip(dense.list_arguments(), shapes))["weight"] == (11, 100) and outputs == [(7, 11)]
+    values = {"weight": nd.array([[1, 2]]), "shift": nd.array([3])}
+    gradients = {name: nd.zeros(value.shape) for name, value in values.items()}
+    executor = like.bind(mx.cpu(), values, gradients)
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == [[4, 5]]
+    executor.backward(nd.ones((1, 2)))
+    assert gradients["weight"].asnumpy().tolist() == [[1, 1]] and gradients["shift"].asscalar() == 2
+    with pytest.raises(mx.MXNetError, match=r"\(1, 2\).*\(2,\)"):
+        nd._internal._identity_with_attr_like_rhs(nd.ones((1, 2)), nd.ones((2,)))
+
+
 def test_shapes_that_do_not_fit():
     both = sym.var("a") + sym.var("b")
     with pytest.raises(mx.MXNetError, match=r"\(3, 2\).*\(3, 5\)|\(3, 5\).*\(3, 2\)"):
@@ -173,6 +190,21 @@ def test_a_recurrent_block_begins_with_zeros_of_any_batch():
     block.hybridize()
     for batch in (2, 5):
         assert block(nd.ones((batch, 4))).shape == (batch, 3)
+
+
+def test_a_range_is_as_long_as_its_users_need():
+    open_range = sym.arange(2, step=3, infer_range=True)
+    total = sym.elemwise_add(open_range, sym.var("x"))
+    for count in (5, 2):
+        expected = numpy.arange(2, 2 + 3 * count, 3).tolist()
+        assert total.eval(x=nd.zeros((count,)))[0].asnumpy().tolist() == expected
+        assert sym.fromjson(total.tojson()).eval(x=nd.zeros((count,)))[0].asnumpy().tolist() == expected
+    assert total.infer_shape_partial()[1] == [(0,)] and total.infer_shape(x=(4,))[1] == [(4,)]
+    twice = sym.elemwise_add(sym.arange(0, repeat=2, infer_range=True), sym.zeros((6,)))
+    assert twice.eval()[0].asnumpy().tolist() == [0, 0, 1, 1, 2, 2]
+    assert sym.arange(4, infer_range=False).eval()[0].shape == (4,)
+    with pytest.raises(mx.MXNetError, match="Shape inconsistent"):
+        total.eval(x=nd.zeros((2, 2)))
 
 
 D, F16, F32, F64 = None, "float16", "float32", "float64"
