@@ -1,8 +1,8 @@
-"""Runs a command as one rank of a job that mpirun has started: `python _rank.py COMMAND`, for
-headrace.launch.
+"""Runs a command as one of several processes that mpirun or srun has started, for headrace.launch:
+`python _rank.py ROLE VARIABLE COMMAND`, where the variable holds the number of the process among these.
 
-Each line that it prints is shown with the number of the rank before it, as one piece; how it failed is said,
-too. A script of its own, which imports nothing of the package: every rank runs it.
+Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too. A
+script of its own, which imports nothing of the package: every rank runs it.
 """
 
 import os
@@ -10,24 +10,30 @@ import signal
 import subprocess
 import sys
 
-TOLD = "headrace.launch: "  # begins the line that tells how a rank has failed
+TOLD = "headrace.launch: "  # begins the line that tells status and fate of one that has failed
 
 
-def main(command):
-    name = f"worker {os.environ['OMPI_COMM_WORLD_RANK']}"
+def main(role, variable, *command):
+    number = os.environ[variable]
+    name = f"{role} {number}"
+    environment = dict(os.environ)
+    if environment.get("DMLC_ROLE") == "worker":
+        environment["DMLC_WORKER_ID"] = number
     try:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except OSError as error:
-        tell(f"{TOLD}{command[0]} cannot be started: {error}")
+        tell(f"{TOLD}127 {command[0]} cannot be started: {error}")
         return 127
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     for line in process.stdout:
         tell(f"[{name}] {line.decode(errors='replace').rstrip()}")
     code = process.wait()
+    status = code if code >= 0 else 128 - code
     if code > 0:
-        tell(f"{TOLD}{name} ended with status {code}")
+        tell(f"{TOLD}{status} {name} ended with status {code}")
     if code < 0:
-        tell(f"{TOLD}{name} was ended by {signal.Signals(-code).name}")
-    return code if code >= 0 else 128 - code
+        tell(f"{TOLD}{status} {name} was ended by {signal.Signals(-code).name}")
+    return status
 
 
 def tell(line):
@@ -35,4 +41,4 @@ def tell(line):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

@@ -1,26 +1,23 @@
 """`python -m headrace.launch -n 4 python train.py`: starts a program as several workers that share stores.
 
 Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
-each other by certificates that are made for the job. With --mpi it starts the workers alone, by mpirun, and
-they sum among themselves. Each line that a process prints is shown with its name before it. When a process
-fails, the others are ended; the status is that of the one that failed first.
+each other by certificates that are made for the job. With --slurm servers and workers run on the nodes of an
+allocation of Slurm. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. Each
+line that a process prints is shown with its name before it. When a process fails, the others are ended; the
+status is that of the one that failed first.
 """
 
 import argparse
 import contextlib
 import os
-import pathlib
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 from ._certificates import make_certificates
-from ._rank import TOLD
+from ._processes import MpiRun, Process, SlurmStep, address_in_allocation
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -34,6 +31,8 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
+    if options.mpi and options.slurm:
+        _parser().error("--slurm is for jobs with servers; for one without start workers by srun itself")
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     with _certificates(options) as certificates:
@@ -55,8 +54,12 @@ def _certificates(options):
     if options.plain or options.mpi or os.environ.get("HEADRACE_CERTIFICATES"):
         yield {}
         return
-    with tempfile.TemporaryDirectory(prefix="headrace_") as folder:
+    # The nodes of a cluster share the folder in which a program is started, but not that of temporary files.
+    place = os.getcwd() if options.slurm else None
+    with contextlib.ExitStack() as until_the_end:
         try:
+            made = tempfile.TemporaryDirectory(prefix=".headrace_" if place else "headrace_", dir=place)
+            folder = until_the_end.enter_context(made)
             make_certificates(folder)
         except OSError as error:
             raise SystemExit(f"headrace.launch: {error}; --plain does without, on this machine") from None
@@ -77,13 +80,16 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
-        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--restart N] "
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--slurm] [--restart N] "
         "[--checkpoint DIR] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
+    parser.add_argument(
+        "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
+    )
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
         "--restart",
@@ -124,81 +130,6 @@ def _at_least(least):
     return number
 
 
-class Process:
-    """A process of a job, in a session of its own, whose lines are shown with its name before them."""
-
-    def __init__(self, name, command, environment):
-        self.name = name
-        self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-        )
-        self._shower = threading.Thread(target=self._show, daemon=True)
-        self._shower.start()
-
-    def _show(self):
-        for line in self.process.stdout:
-            with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
-                self.show(line.decode(errors="replace").rstrip())
-                sys.stdout.flush()
-
-    def show(self, line):
-        sys.stdout.write(f"[{self.name}] {line}\n")
-
-    def status(self):
-        """None while it runs; as a shell gives it."""
-        code = self.process.poll()
-        return code if code is None or code >= 0 else 128 - code
-
-    def was_killed(self):
-        return (self.process.poll() or 0) < 0
-
-    def end(self, number):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, number)
-
-    def reap(self):
-        """Waits for its end and for its last lines. What it has started may hold them back: not for long."""
-        self.process.wait()
-        self._shower.join(timeout=1)
-
-    def fate(self):
-        code = self.process.returncode
-        if code >= 0:
-            return f"{self.name} ended with status {code}"
-        return f"{self.name} was ended by {signal.Signals(-code).name}"
-
-
-class MpiRun(Process):
-    """mpirun, with the ranks that it starts; these name their lines themselves."""
-
-    def __init__(self, options, variables):
-        mpirun = shutil.which("mpirun")
-        if mpirun is None:
-            raise SystemExit(
-                "headrace.launch: there is no mpirun; install Open MPI (Debian: apt install openmpi-bin)"
-            )
-        # More ranks than cores are welcome, and each may use all of them.
-        command = [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(options.num_workers)]
-        if os.geteuid() == 0:
-            command.append("--allow-run-as-root")
-        # -I: modules beside the script do not take the places of Python's.
-        script = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
-        command += [sys.executable, "-I", script, *options.command]
-        self._told = None  # by the first rank that has failed
-        super().__init__("mpirun", command, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
-
-    def show(self, line):
-        if line.startswith("[worker "):
-            sys.stdout.write(f"{line}\n")
-        elif line.startswith(TOLD):
-            self._told = self._told or line.removeprefix(TOLD)
-        elif line.strip("-"):
-            super().show(line)
-
-    def fate(self):
-        return self._told or super().fate()
-
-
 class Job:
     """The processes of one job."""
 
@@ -226,31 +157,40 @@ class Job:
             print("headrace.launch: interrupted; all processes were ended", file=sys.stderr)
             return 128 + signal.SIGINT
         if failed is not None:
-            print(f"headrace.launch: {failed.fate()}", file=sys.stderr)
-            return failed.status()
+            status, how = failed.fate()
+            print(f"headrace.launch: {how}", file=sys.stderr)
+            return status
         return 0
 
     def _start(self):
         options = self._options
         if options.mpi:
-            self._workers.append(MpiRun(options, self._variables))
+            self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
             return
         servers = options.num_servers or 1
+        host = "127.0.0.1"
+        if options.slurm:
+            host = os.environ.get("DMLC_PS_ROOT_URI") or address_in_allocation()
         environment = {
             **os.environ,
             **self._variables,
-            "DMLC_PS_ROOT_URI": "127.0.0.1",
+            "DMLC_PS_ROOT_URI": host,
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
             "PYTHONUNBUFFERED": "1",
         }
         serve = [sys.executable, "-m", "headrace.kvstore"]
+        as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
         self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
+        if options.slurm:
+            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+            self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
+            return
         for number in range(servers):
-            self._helpers.append(Process(f"server {number}", serve, {**environment, "DMLC_ROLE": "server"}))
+            self._helpers.append(Process(f"server {number}", serve, as_server))
         for number in range(options.num_workers):
-            own = {**environment, "DMLC_ROLE": "worker", "DMLC_WORKER_ID": str(number)}
+            own = {**as_worker, "DMLC_WORKER_ID": str(number)}
             try:
                 self._workers.append(Process(f"worker {number}", options.command, own))
             except OSError as error:
@@ -286,7 +226,7 @@ class Job:
 
 def _cause(processes):
     """The one that failed, if any: rather one that was killed than one that may have ended for want of it."""
-    failed = [one for one in processes if one.status()]
+    failed = [one for one in processes if one.has_failed()]
     return next((one for one in failed if one.was_killed()), failed[0] if failed else None)
 
 
@@ -299,7 +239,7 @@ def _await_ends(processes, seconds):
 
 def _free_port():
     with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
+        found.bind(("", 0))
         return found.getsockname()[1]
 
 

@@ -1,0 +1,172 @@
+"""Processes of a job as its launcher sees them: one of this machine, or a command that starts several."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+from ._rank import TOLD
+
+__all__ = ["MpiRun", "Process", "SlurmStep", "address_in_allocation"]
+
+_RANK = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
+
+
+class Process:
+    """A process of a job, in a session of its own, whose lines are shown with its name before them."""
+
+    def __init__(self, name, command, environment):
+        self.name = name
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        self._shower = threading.Thread(target=self._show, daemon=True)
+        self._shower.start()
+
+    def _show(self):
+        for line in self.process.stdout:
+            with contextlib.suppress(BrokenPipeError):  # nobody reads it; the job goes on
+                self.show(line.decode(errors="replace").rstrip())
+                sys.stdout.flush()
+
+    def show(self, line):
+        sys.stdout.write(f"[{self.name}] {line}\n")
+
+    def status(self):
+        """None while it runs; as a shell gives it."""
+        code = self.process.poll()
+        return code if code is None or code >= 0 else 128 - code
+
+    def has_failed(self):
+        return bool(self.status())
+
+    def was_killed(self):
+        return (self.process.poll() or 0) < 0
+
+    def end(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def reap(self):
+        """Waits for its end and for its last lines. What it has started may hold them back: not for long."""
+        self.process.wait()
+        self._shower.join(timeout=1)
+
+    def fate(self):
+        """(status, how it came to that) of one that has failed."""
+        code = self.process.returncode
+        if code >= 0:
+            return self.status(), f"{self.name} ended with status {code}"
+        return self.status(), f"{self.name} was ended by {signal.Signals(-code).name}"
+
+
+class _Several(Process):
+    """A command that starts `_rank.py` several times; that names its lines itself, and tells failures."""
+
+    def __init__(self, name, command, environment):
+        self._told = None  # (status, how) by the first that has failed
+        super().__init__(name, command, environment)
+
+    def show(self, line):
+        if line.startswith(("[worker ", "[server ")):
+            sys.stdout.write(f"{line}\n")
+        elif line.startswith(TOLD):
+            status, _, how = line.removeprefix(TOLD).partition(" ")
+            self._told = self._told or (int(status), how)
+        elif line.strip("-"):
+            super().show(line)
+
+    def fate(self):
+        return self._told or super().fate()
+
+
+class MpiRun(_Several):
+    """mpirun, with the ranks that it starts."""
+
+    def __init__(self, count, command, variables):
+        mpirun = shutil.which("mpirun")
+        if mpirun is None:
+            raise SystemExit(
+                "headrace.launch: there is no mpirun; install Open MPI (Debian: apt install openmpi-bin)"
+            )
+        # More ranks than cores are welcome, and each may use all of them.
+        start = [mpirun, "--oversubscribe", "--bind-to", "none", "-n", str(count)]
+        if os.geteuid() == 0:
+            start.append("--allow-run-as-root")
+        # -I: modules beside the script do not take the places of Python's.
+        start += [sys.executable, "-I", _RANK, "worker", "OMPI_COMM_WORLD_RANK", *command]
+        super().__init__("mpirun", start, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
+
+
+class SlurmStep(_Several):
+    """srun, with the workers or servers that it starts on the nodes of this allocation, one node after the
+    other. SystemExit: there is no allocation, or no srun.
+    """
+
+    def __init__(self, role, count, command, environment):
+        start = [
+            _slurm_command("srun"),
+            "--overlap",  # servers and workers share the cores
+            "--overcommit",
+            "--cpu-bind=none",
+            "--distribution=cyclic",
+            f"--ntasks={count}",
+            f"--nodes={min(count, len(_allocated_nodes()))}",
+            "--input=none",
+            "--kill-on-bad-exit=0",  # the others have time to say what they lack
+            "--quit-on-interrupt",
+            "--export=ALL",
+        ]
+        start += [sys.executable, "-I", _RANK, role, "SLURM_PROCID", *command]
+        super().__init__(f"srun of {role}s", start, environment)
+
+    def has_failed(self):
+        return self._told is not None or super().has_failed()
+
+
+def address_in_allocation():
+    """The address at which the nodes of this allocation reach this machine.
+
+    SystemExit: there is no allocation, or it has a node whose name means nothing here.
+    """
+    nodes = [node for node in _allocated_nodes() if node != socket.gethostname().partition(".")[0]]
+    if not nodes:
+        return "127.0.0.1"
+    with socket.socket(type=socket.SOCK_DGRAM) as way:  # connecting it sends nothing
+        try:
+            way.connect((nodes[0], 9))
+        except OSError as error:
+            raise SystemExit(
+                f"headrace.launch: the node {nodes[0]} of the allocation has no address here ({error}); name "
+                "one of this machine that the nodes reach in DMLC_PS_ROOT_URI"
+            ) from None
+        return way.getsockname()[0]
+
+
+def _allocated_nodes():
+    listed = os.environ.get("SLURM_JOB_NODELIST")
+    if not listed:
+        raise SystemExit(
+            "headrace.launch: --slurm starts processes on the nodes of an allocation, and there is none "
+            "(SLURM_JOB_NODELIST); run it by sbatch, or `salloc -N 2 python -m headrace.launch --slurm ...`"
+        )
+    command = [_slurm_command("scontrol"), "show", "hostnames", listed]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode != 0 or not answer.stdout.split():
+        raise SystemExit(f"headrace.launch: {' '.join(command)} failed: {answer.stderr.strip()}")
+    return answer.stdout.split()
+
+
+def _slurm_command(name):
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(
+            f"headrace.launch: there is no {name}; --slurm needs the commands of Slurm 20.11 or later "
+            "(Debian: apt install slurm-client)"
+        )
+    return found
