@@ -76,7 +76,7 @@ class Graph:
         self._prepare()
 
     def _prepare(self):
-        """Makes what runs nearly every call: `quick(args)` gives the outputs for a tuple of arrays, or None."""
+        """Makes what runs nearly every call: `quick(args)`, the outputs for a tuple of arrays, or None."""
         is_flat = isinstance(self.in_format, list) and not any(self.in_format)
         self.quick = (
             _core.GraphCall(self.op, self.sources, len(self.in_format), self.is_np)

@@ -205,7 +205,7 @@ class Trainer:
 
         What one context or rank has contributed to, all take, so that replicas stay equal.
         """
-        is_whole = all([_core.are_fresh(weights) for _, _, weights in self._lists])
+        is_whole = all(_core.are_fresh(weights) for _, _, weights in self._lists)
         if is_whole and not (self._distributed and ignore_stale_grad):
             return None
         fresh = [[weight._fresh_grad for weight in weights] for _, _, weights in self._lists]
