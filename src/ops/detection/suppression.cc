@@ -65,15 +65,15 @@ class Suppression {
   // The rows that stay, best score first.
   std::vector<int64_t> kept() const {
     const std::vector<int64_t> order = candidates();
-    std::vector<T> areas;
-    for (int64_t row : order) areas.push_back(box_area(box(row), format_));
-    const auto takes = [&](int64_t better, int64_t other) {
-      const auto i = static_cast<size_t>(better), j = static_cast<size_t>(other);
-      return compared(order[i], order[j]) &&
-             overlap(box(order[i]), areas[i], box(order[j]), areas[j], format_) > static_cast<T>(a_.overlap_thresh);
-    };
-    std::vector<int64_t> result = survivors(std::ssize(order), std::ssize(order), takes);
-    for (int64_t& row : result) row = order[static_cast<size_t>(row)];
+    BoxColumns<T> boxes(format_, order.size());
+    for (int64_t row : order) boxes.push_back(box(row), class_of(row));
+    std::vector<typename BoxColumns<T>::Mark> gone(order.size());
+    std::vector<int64_t> result;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (gone[i]) continue;
+      result.push_back(order[i]);
+      boxes.mark(i, static_cast<T>(a_.overlap_thresh), gone.data());
+    }
     return result;
   }
 
@@ -93,8 +93,9 @@ class Suppression {
     return order;
   }
 
-  bool compared(int64_t i, int64_t j) const noexcept {
-    return a_.force_suppress || a_.id_index < 0 || std::trunc(row(i)[a_.id_index]) == std::trunc(row(j)[a_.id_index]);
+  // Boxes of one class are compared; all have one where classes do not count.
+  T class_of(int64_t i) const noexcept {
+    return a_.force_suppress || a_.id_index < 0 ? T{0} : std::trunc(row(i)[a_.id_index]);
   }
 
   const T* rows_;

@@ -6,6 +6,7 @@
 #include "op/invoke.h"
 #include "op/pointwise.h"
 #include "op/result_dtype.h"
+#include "op/rule.h"
 
 namespace headrace {
 namespace {

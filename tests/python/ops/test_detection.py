@@ -99,6 +99,8 @@ def scored(*shape):
         {"id_index": 0, "force": True},
         {"id_index": 0, "background": 1, "topk": 4},
         {"valid": 0.6},
+        {"threshold": 0.0},
+        {"threshold": -0.1, "id_index": 0},  # boxes that share nothing go, too
     ],
     ids=str,
 )
