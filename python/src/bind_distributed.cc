@@ -60,6 +60,7 @@ void bind_exchanges(nb::module_& m) {
   m.def("local_rank", [] { return outside_python([] { return local_rank(); }); });
   m.def("local_size", [] { return outside_python([] { return local_size(); }); });
   m.def("barrier", [] { outside_python([] { barrier(); }); });
+  m.def("others_go_on", [] { return outside_python([] { return others_go_on(); }); });
   m.def("all_reduce", [](nb::handle array, Text reduction, Text name) {
     return exchanged(array, [&](const NDArray& value) { return all_reduce(value, reduction, name); });
   });

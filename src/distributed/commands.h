@@ -11,5 +11,6 @@ inline constexpr int kWorkerStates = -6;  // answered by those that belong to wh
 inline constexpr int kRestore = -7;       // of worker 0: the workers' states; other workers' pushes wait
 inline constexpr int kRestored = -8;      // they wait no more
 inline constexpr int kAskRestored = -9;   // answered by the states, when they have come
+inline constexpr int kJoin = -10;         // about a key, after so many pushes: others have made more, or all are here
 
 }  // namespace headrace::distributed
