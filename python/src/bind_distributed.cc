@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "distributed/commands.h"
 #include "gil.h"
 #include "headrace/distributed.hpp"
 #include "updaters.h"
@@ -94,6 +95,9 @@ void bind_distributed(nb::module_& parent) {
     constexpr const char* kNames[] = {"", "worker", "server", "scheduler"};
     return kNames[static_cast<int>(role)];
   });
+  nb::dict commands;  // heads by name
+  for (const distributed::NamedCommand& one : distributed::kCommands) commands[one.name] = one.head;
+  m.attr("commands") = commands;
   m.def("serve", [](nb::object command) {
     PythonProgram program(std::move(command));
     translated([&] {

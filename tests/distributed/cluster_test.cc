@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "distributed/commands.h"
 #include "headrace/sparse.hpp"
 #include "tests/distributed/cluster.h"
 
@@ -209,7 +210,6 @@ TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
 
 // Heads of the commands are those of python/headrace/kvstore/remote.py.
 TEST_F(ClusterTest, AFrozenServerServesWorker0Alone) {
-  constexpr int kFreeze = -4, kThaw = -5;
   const std::vector<std::string> body(1);
   std::promise<void> frozen;
   run(2, 1, true, [&](kvstore::KVStore& store) {
