@@ -69,6 +69,8 @@ class Communicator {
   virtual void set_topic(const std::string& /*topic*/) {}
   // Waits until all ranks have come here.
   virtual void barrier() = 0;
+  // KVStore::others_go_on().
+  virtual bool others_go_on() { return false; }
   // Writes what rank 0 has in `value` into that of every rank. Collective.
   virtual void broadcast_root(const NDArray& value) = 0;
 

@@ -45,6 +45,10 @@ int size();
 int local_rank();  // among the processes of this machine
 int local_size();
 void barrier();
+// For ranks with less data than others: `while (others_go_on()) take_part();`, where take_part() makes the calls that
+// others make, with zeros. Waits until another rank has made a call that this one has not: true. False: all ranks have
+// come here, after the same calls. Raises RuntimeError for who comes back without a call.
+bool others_go_on();
 
 // Element by element, from rank 0 on: "sum", "mean", "max" or "min". Floats of 16 bits are summed in 32. The bits are
 // the same on all ranks and in every run. Raises ValueError for another name.

@@ -124,6 +124,12 @@ class KVStore {
   // Waits until all processes have come here. Raises RuntimeError, naming it, when one has ended.
   virtual void barrier() = 0;
 
+  // For ranks with less data than others: `while (store.others_go_on(key)) take_part();`, where take_part() makes the
+  // calls that others make in a step, with zeros; `key` is one that every step pushes. Waits until another rank has
+  // begun a step that this one has not: true. False: all ranks have come here, after the same steps; at once in an
+  // asynchronous store.
+  virtual bool others_go_on(const Key& /*key*/) { return false; }
+
   // Each flag becomes the greatest of those of all ranks: which keys somebody pushes, for example. Collective; waits.
   // Stores with servers leave flags as they are.
   virtual void agree(std::span<uint8_t> /*flags*/) {}

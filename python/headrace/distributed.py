@@ -34,6 +34,7 @@ __all__ = [
     "broadcast_object",
     "init",
     "is_initialized",
+    "join",
     "local_rank",
     "local_size",
     "rank",
@@ -159,6 +160,24 @@ def barrier():
     """
     init()
     _library.barrier()
+
+
+def join(take_part):
+    """For ranks that have no more data while others go on: calls `take_part()`, which makes the calls that
+    others make, with zeros, each time that another rank makes one that this one has not made. Returns when
+    all ranks have come here, after the same calls.
+
+    MXNetError: `take_part` has made no call, or a rank has ended and has not come here.
+
+    Examples
+    --------
+    >>> for data in [nd.ones((2,))] * (1 + mx.distributed.rank()):  # one rank has more than another
+    ...     total = mx.distributed.all_reduce(data)
+    >>> mx.distributed.join(lambda: mx.distributed.all_reduce(nd.zeros((2,))))
+    """
+    init()
+    while _library.others_go_on():
+        take_part()
 
 
 def all_reduce(array, reduction="sum", name=""):

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
+#include "distributed/commands.h"
 #include "gil.h"
 #include "headrace/distributed.hpp"
 #include "updaters.h"
@@ -60,6 +61,7 @@ void bind_exchanges(nb::module_& m) {
   m.def("local_rank", [] { return outside_python([] { return local_rank(); }); });
   m.def("local_size", [] { return outside_python([] { return local_size(); }); });
   m.def("barrier", [] { outside_python([] { barrier(); }); });
+  m.def("others_go_on", [] { return outside_python([] { return others_go_on(); }); });
   m.def("all_reduce", [](nb::handle array, Text reduction, Text name) {
     return exchanged(array, [&](const NDArray& value) { return all_reduce(value, reduction, name); });
   });
@@ -93,6 +95,9 @@ void bind_distributed(nb::module_& parent) {
     constexpr const char* kNames[] = {"", "worker", "server", "scheduler"};
     return kNames[static_cast<int>(role)];
   });
+  nb::dict commands;  // heads by name
+  for (const distributed::NamedCommand& one : distributed::kCommands) commands[one.name] = one.head;
+  m.attr("commands") = commands;
   m.def("serve", [](nb::object command) {
     PythonProgram program(std::move(command));
     translated([&] {

@@ -143,6 +143,8 @@ void bind_kvstore(nb::module_& parent) {
     translated([&] { s->set_gradient_compression({.threshold = threshold}); });
   });
   c.def("barrier", [](const Store& s) { outside_python([&] { s->barrier(); }); });
+  c.def("others_go_on",
+        [](const Store& s, const Key& key) { return outside_python([&] { return s->others_go_on(key); }); });
   c.def("agree", [](const Store& s, const std::vector<bool>& flags) {
     std::vector<uint8_t> all(flags.begin(), flags.end());
     outside_python([&] { s->agree(all); });

@@ -9,7 +9,16 @@ namespace headrace::collective {
 
 using What = Event::What;
 
-Agreement::Agreement(int rank, int size) : rank_(rank), size_(size), ended_(static_cast<size_t>(size)) {}
+namespace {
+
+std::string ended_text(const std::optional<CallFailure>& failure) {
+  return failure ? "has failed (" + failure->text + ")" : "has ended";
+}
+
+}  // namespace
+
+Agreement::Agreement(int rank, int size)
+    : rank_(rank), size_(size), ended_(static_cast<size_t>(size)), has_joined_(static_cast<size_t>(size)) {}
 
 // --- blocks ----------------------------------------------------------------------------------------------------------
 
@@ -59,7 +68,7 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
   const uint32_t name = text(), call = text();
   const auto place = reader.number<uint64_t>();
   const auto urgency = reader.number<int>();
-  const std::optional<Failure> failure = reader.failure();
+  const std::optional<CallFailure> failure = reader.failure();
   has_news_ |= what != What::kStalled;
   if (what == What::kEnded) {
     ended_[static_cast<size_t>(rank)] = failure;
@@ -70,10 +79,17 @@ void Agreement::hear_event(int rank, BlockReader& reader) {
     is_stalled_ = true;
     return;
   }
+  if (what == What::kJoined) {
+    has_joined_[static_cast<size_t>(rank)] = true;
+    return;
+  }
   Stream& stream = stream_of(name);
   std::deque<Call>& calls = stream.calls[static_cast<size_t>(rank)];
   stream.is_changed = true;
-  if (what == What::kAnnounced) return static_cast<void>(calls.push_back({call}));
+  if (what == What::kAnnounced) {
+    has_joined_[static_cast<size_t>(rank)] = false;  // for the time being
+    return static_cast<void>(calls.push_back({call}));
+  }
   check(place >= stream.decided && place - stream.decided < calls.size(), ErrorKind::kRuntime,
         "distributed: rank {} is ready for a call that it has not made", rank);
   Call& ready = calls[place - stream.decided];
@@ -89,7 +105,7 @@ std::string Agreement::text_of(const Stream& stream, int rank) const {
 }
 
 void Agreement::break_down(std::string text) {
-  if (!broken_) broken_ = Failure{ErrorKind::kRuntime, "distributed: " + std::move(text)};
+  if (!broken_) broken_ = CallFailure{ErrorKind::kRuntime, "distributed: " + std::move(text)};
 }
 
 // The calls of a name that ranks have made, and that nobody has had an answer to, are the same everywhere.
@@ -112,9 +128,8 @@ void Agreement::break_if_somebody_has_ended(Stream& stream) {
     const auto& ended = ended_[static_cast<size_t>(rank)];
     if (!ended || has_calls(stream.calls[static_cast<size_t>(rank)])) continue;
     const auto waits = static_cast<int>(waiting - stream.calls.begin());
-    return break_down(fmt::format("rank {} {}, but rank {} calls {}", rank,
-                                  *ended ? "has failed (" + (*ended)->text + ")" : "has ended", waits,
-                                  text_of(stream, waits)));
+    return break_down(
+        fmt::format("rank {} {}, but rank {} calls {}", rank, ended_text(*ended), waits, text_of(stream, waits)));
   }
 }
 
@@ -126,7 +141,7 @@ Decision Agreement::take(Stream& stream) {
     made.urgency = std::max(made.urgency, call.urgency);
     if (call.failure && !made.failure)
       made.failure =
-          Failure{call.failure->kind, fmt::format("{}: on rank {}: {}", made.call, rank, call.failure->text)};
+          CallFailure{call.failure->kind, fmt::format("{}: on rank {}: {}", made.call, rank, call.failure->text)};
     calls.pop_front();
   }
   ++stream.decided;
@@ -149,9 +164,34 @@ std::vector<Decision> Agreement::decide() {
     if (std::exchange(stream.is_changed, false) && !broken_) decide_stream(stream, decisions);
   }
   std::ranges::stable_sort(decisions, std::ranges::greater{}, &Decision::urgency);
+  conclude_join();
   if (is_stalled_ && !has_news_ && !awaits_values())
     break_down("the ranks wait for each other: " + text_of_waits() + "; all ranks must make the same calls");
   return decisions;
+}
+
+bool Agreement::is_behind() const noexcept {
+  return std::ranges::any_of(streams_, [&](const auto& one) {
+    const auto& calls = one.second.calls;
+    const size_t own = calls[static_cast<size_t>(rank_)].size();
+    return std::ranges::any_of(calls, [own](const std::deque<Call>& others) { return others.size() > own; });
+  });
+}
+
+void Agreement::conclude_join() {
+  const auto has_joined = std::ranges::find(has_joined_, true), is_missing = std::ranges::find(has_joined_, false);
+  if (has_joined == has_joined_.end()) return;
+  for (int rank = 0; rank < size_; ++rank)
+    if (const auto& ended = ended_[static_cast<size_t>(rank)])
+      return break_down(fmt::format("rank {} {}, but rank {} has joined; all ranks must join", rank, ended_text(*ended),
+                                    has_joined - has_joined_.begin()));
+  const auto is_even = [](const auto& one) {
+    const auto& calls = one.second.calls;
+    return std::ranges::all_of(calls, [&](const std::deque<Call>& own) { return own.size() == calls[0].size(); });
+  };
+  if (is_missing != has_joined_.end() || !std::ranges::all_of(streams_, is_even)) return;
+  has_joined_.assign(has_joined_.size(), false);
+  ++joined_;
 }
 
 bool Agreement::awaits_values() const noexcept {

@@ -20,7 +20,7 @@
 
 namespace headrace::collective {
 
-struct Failure {
+struct CallFailure {
   ErrorKind kind = ErrorKind::kRuntime;
   std::string text;
 };
@@ -31,20 +31,21 @@ struct Event {
     kAnnounced,  // a call was made
     kReady,      // one has its values; with a failure: they could not be computed
     kEnded,      // the program makes no calls any more; with a failure: it has failed
+    kJoined,     // it has no more data, and waits for the calls of others
     kStalled,    // of rank 0: nothing has happened anywhere for too long
   };
   What what;
   std::string name = {}, call = {};  // of kAnnounced; `call` says all that ranks have to agree in
   uint64_t place = 0;                // of kReady: how many calls of that name were made before it
   int urgency = 0;                   // of kReady
-  std::optional<Failure> failure = {};
+  std::optional<CallFailure> failure = {};
 };
 
 // A call that goes out, or fails, on the ranks that had announced it.
 struct Decision {
   std::string name, call;
   int urgency = 0;  // the greatest of all ranks
-  std::optional<Failure> failure = {};
+  std::optional<CallFailure> failure = {};
 };
 
 class Agreement {
@@ -63,15 +64,19 @@ class Agreement {
   // Whether a call was made everywhere, and somebody computes its values.
   bool awaits_values() const noexcept;
   bool all_have_ended() const noexcept;
+  // Whether a rank has made a call that this one has not.
+  bool is_behind() const noexcept;
+  // How often all ranks had joined after the same calls.
+  uint64_t joined() const noexcept { return joined_; }
   // Why no call can succeed any more, on all ranks.
-  const std::optional<Failure>& broken() const noexcept { return broken_; }
+  const std::optional<CallFailure>& broken() const noexcept { return broken_; }
 
  private:
   struct Call {
     uint32_t text;
     bool ready = false;
     int urgency = 0;
-    std::optional<Failure> failure = {};
+    std::optional<CallFailure> failure = {};
   };
   struct Stream {
     std::string name;
@@ -88,16 +93,19 @@ class Agreement {
   void break_down(std::string text);
   void break_if_mismatched(Stream& stream);
   void break_if_somebody_has_ended(Stream& stream);
+  void conclude_join();
   std::string text_of(const Stream& stream, int rank) const;
   std::string text_of_waits() const;
 
   const int rank_, size_;
   std::map<std::string, uint32_t, std::less<>> numbers_;  // of all names and calls
   std::vector<std::string> texts_;
-  std::map<uint32_t, Stream> streams_;                        // by the number of the name
-  std::vector<std::optional<std::optional<Failure>>> ended_;  // by rank: whether, and of which failure
+  std::map<uint32_t, Stream> streams_;                            // by the number of the name
+  std::vector<std::optional<std::optional<CallFailure>>> ended_;  // by rank: whether, and of which failure
+  std::vector<bool> has_joined_;                                  // by rank: it waits for the calls of others
+  uint64_t joined_ = 0;
   bool has_news_ = false, is_stalled_ = false;
-  std::optional<Failure> broken_;
+  std::optional<CallFailure> broken_;
 };
 
 }  // namespace headrace::collective

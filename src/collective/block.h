@@ -22,7 +22,7 @@ class BlockWriter {
     const auto* const bytes = reinterpret_cast<const std::byte*>(text.data());
     block_.insert(block_.end(), bytes, bytes + text.size());
   }
-  void put_failure(const std::optional<Failure>& failure) {
+  void put_failure(const std::optional<CallFailure>& failure) {
     put(static_cast<uint8_t>(failure.has_value()));
     if (!failure) return;
     put(static_cast<uint8_t>(failure->kind));
@@ -49,11 +49,11 @@ class BlockReader {
     const auto size = number<uint32_t>();
     return {reinterpret_cast<const char*>(take(size)), size};
   }
-  std::optional<Failure> failure() {
+  std::optional<CallFailure> failure() {
     if (number<uint8_t>() == 0) return std::nullopt;
     const auto kind = number<uint8_t>();
     check(kind <= static_cast<uint8_t>(ErrorKind::kOs), ErrorKind::kRuntime, "distributed: an error of no kind came");
-    return Failure{static_cast<ErrorKind>(kind), text()};
+    return CallFailure{static_cast<ErrorKind>(kind), text()};
   }
 
  private:

@@ -50,6 +50,7 @@ int size() { return collective::process_group().size(); }
 int local_rank() { return collective::process_group().local_rank(); }
 int local_size() { return collective::process_group().local_size(); }
 void barrier() { collective::barrier(collective::process_group()); }
+bool others_go_on() { return collective::process_group().others_go_on(); }
 
 NDArray all_reduce(const NDArray& array, std::string_view reduction, std::string_view name) {
   check_array("all_reduce", array);

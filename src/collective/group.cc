@@ -57,6 +57,7 @@ RequestPtr Group::announce(std::string name, std::string call) {
   std::lock_guard guard(mutex_);
   check(!has_ended_, ErrorKind::kRuntime, "distributed: {} was called after this process had left the others", call);
   if (broken_) throw Error(broken_->kind, broken_->text);
+  was_behind_ = false;
   auto request = std::make_shared<Request>(name, announced_[name]++);
   requests_[name].push_back(request);
   events_.push_back({.what = Event::What::kAnnounced, .name = std::move(name), .call = std::move(call)});
@@ -70,7 +71,7 @@ void Group::ready(const RequestPtr& request, Work work, int urgency) {
   changed_.notify_all();
 }
 
-void Group::fail(const RequestPtr& request, Failure failure) {
+void Group::fail(const RequestPtr& request, CallFailure failure) {
   std::lock_guard guard(mutex_);
   events_.push_back(
       {.what = Event::What::kReady, .name = request->name, .place = request->place, .failure = std::move(failure)});
@@ -88,7 +89,25 @@ void Group::run(const std::string& name, std::string call, Work work) {
   wait(*request);
 }
 
-void Group::end(std::optional<Failure> failure) {
+bool Group::others_go_on() {
+  check(getpid() == process_, ErrorKind::kRuntime,
+        "distributed: join was called in a process that a rank has forked; only the rank itself takes part");
+  std::unique_lock lock(mutex_);
+  check(!has_ended_, ErrorKind::kRuntime, "distributed: join was called after this process had left the others");
+  if (broken_) throw Error(broken_->kind, broken_->text);
+  check(!was_behind_, ErrorKind::kRuntime,
+        "distributed: join: other ranks go on, and this one came back without a call; it must make the calls that they "
+        "make, with zeros");
+  join_ = Join::kAsked;
+  events_.push_back({.what = Event::What::kJoined});
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return join_ != Join::kAsked || broken_; });
+  was_behind_ = std::exchange(join_, Join::kNone) == Join::kIsBehind;
+  if (broken_) throw Error(broken_->kind, broken_->text);
+  return was_behind_;
+}
+
+void Group::end(std::optional<CallFailure> failure) {
   {
     std::lock_guard guard(mutex_);
     if (has_ended_) return;
@@ -148,6 +167,7 @@ void Group::take_events() {
   std::lock_guard guard(mutex_);
   for (Event& event : events_) {
     if (event.what == Event::What::kReady) ++ready_;
+    if (event.what == Event::What::kJoined) is_joining_ = true;
     if (event.what == Event::What::kEnded) {
       is_ending_ = true;
       own_failure_ = event.failure;
@@ -162,7 +182,7 @@ void Group::rest(Clock::duration idle) {
   std::unique_lock lock(mutex_);
   const auto has_events = [this] { return !events_.empty(); };
   if (!cycle_ && transfers_->is_idle()) {
-    if (agreement_->broken() || (ready_ == 0 && !is_ending_))
+    if (agreement_->broken() || !waits_for_others())
       changed_.wait(lock, has_events);
     else
       changed_.wait_until(lock, next_cycle_, has_events);
@@ -204,8 +224,10 @@ void Group::leave() {
 
 // --- agreement -------------------------------------------------------------------------------------------------------
 
+bool Group::waits_for_others() const { return ready_ > 0 || is_joining_ || is_ending_; }
+
 bool Group::wants_to_agree() const {
-  if (agreement_->broken() || (ready_ == 0 && !is_ending_)) return false;
+  if (agreement_->broken() || !waits_for_others()) return false;
   return !untold_.empty() || Clock::now() >= next_cycle_;
 }
 
@@ -221,10 +243,11 @@ bool Group::agree() {
 }
 
 void Group::start_cycle() {
-  const bool has_waited = ready_ > 0 && untold_.empty() && Clock::now() - last_news_ > kStall;
+  const bool has_waited = (ready_ > 0 || is_joining_) && untold_.empty() && Clock::now() - last_news_ > kStall;
   if (rank_ == 0 && has_waited) untold_.push_back({.what = Event::What::kStalled});
   block_ = agreement_->block_of(untold_);
   untold_.clear();
+  is_join_told_ = is_joining_;
   sizes_.assign(static_cast<size_t>(size_), kBlockBytes);
   blocks_.assign(sizes_.size() * kBlockBytes, std::byte{});
   std::byte* const own = blocks_.data() + static_cast<size_t>(rank_) * kBlockBytes;
@@ -269,10 +292,22 @@ void Group::conclude() {
   const std::vector<Decision> decisions = agreement_->decide();
   for (const Decision& decision : decisions) carry_out(decision);
   if (agreement_->broken()) return fail_all(*agreement_->broken());
+  if (is_join_told_) answer_join();
   const Clock::time_point now = Clock::now();
   if (agreement_->has_news()) last_news_ = now;
   pace_ = agreement_->has_news() ? Clock::duration() : std::clamp<Clock::duration>(2 * pace_, kLeastPace, kMostPace);
   next_cycle_ = now + pace_;
+}
+
+// The program makes no calls meanwhile, so the others know of all of them.
+void Group::answer_join() {
+  const bool is_over = agreement_->joined() > joined_;
+  if (!is_over && !agreement_->is_behind()) return;
+  joined_ = agreement_->joined();
+  is_joining_ = is_join_told_ = false;
+  std::lock_guard guard(mutex_);
+  join_ = is_over ? Join::kIsOver : Join::kIsBehind;
+  changed_.notify_all();
 }
 
 void Group::carry_out(const Decision& decision) {
@@ -289,18 +324,19 @@ void Group::carry_out(const Decision& decision) {
   transfers_->add(request->work, [request] { complete(*request, {}); });
 }
 
-void Group::complete(Request& request, std::optional<Failure> failure) {
+void Group::complete(Request& request, std::optional<CallFailure> failure) {
   request.failure = std::move(failure);
   request.is_done.store(1, std::memory_order_release);
   request.is_done.notify_all();
 }
 
-void Group::fail_all(const Failure& failure) {
+void Group::fail_all(const CallFailure& failure) {
   std::map<std::string, std::deque<RequestPtr>> requests;
   {
     std::lock_guard guard(mutex_);
     broken_ = failure;
     requests.swap(requests_);
+    changed_.notify_all();
   }
   for (const auto& [name, waiting] : requests)
     for (const RequestPtr& request : waiting) complete(*request, failure);

@@ -25,7 +25,7 @@ struct Request {
   const uint64_t place;  // among the calls of that name
   Work work = {};        // of a call that is ready
   std::atomic<uint32_t> is_done{0};
-  std::optional<Failure> failure = {};  // before is_done is set
+  std::optional<CallFailure> failure = {};  // before is_done is set
 };
 using RequestPtr = std::shared_ptr<Request>;
 
@@ -50,15 +50,20 @@ class Group {
   // no call can succeed any more, and in a process that was forked from that of the group.
   RequestPtr announce(std::string name, std::string call);
   void ready(const RequestPtr& request, Work work, int urgency);
-  void fail(const RequestPtr& request, Failure failure);
+  void fail(const RequestPtr& request, CallFailure failure);
   // Until the call is over. Raises its error.
   void wait(const Request& request);
   // All of it, for a call whose values are there.
   void run(const std::string& name, std::string call, Work work);
 
+  // This rank has no more data. Waits until another rank makes a call that this one has not made, and says true: this
+  // one makes the same, and comes back. False: all ranks are here, after the same calls. Raises as announce(), and
+  // RuntimeError for who comes back without a call.
+  bool others_go_on();
+
   // After the last call; waits until all ranks have come here, after which there is no wire. With a failure: that of
   // this process, which the others are told; those that go on all the same are ended. Once.
-  void end(std::optional<Failure> failure);
+  void end(std::optional<CallFailure> failure);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -68,13 +73,15 @@ class Group {
   void work();
   void take_events();
   bool agree();
+  bool waits_for_others() const;
   bool wants_to_agree() const;
   void start_cycle();
   bool end_cycle();
   void conclude();
+  void answer_join();
   void carry_out(const Decision& decision);
-  static void complete(Request& request, std::optional<Failure> failure);
-  void fail_all(const Failure& failure);
+  static void complete(Request& request, std::optional<CallFailure> failure);
+  void fail_all(const CallFailure& failure);
   void rest(Clock::duration idle);
   void leave();
   bool is_over();
@@ -88,8 +95,10 @@ class Group {
   std::map<std::string, std::deque<RequestPtr>> requests_;  // these: guarded by mutex_; without those that are over
   std::map<std::string, uint64_t> announced_;               // how many by name
   std::vector<Event> events_;                               // nobody has heard of
-  std::optional<Failure> broken_;
+  std::optional<CallFailure> broken_;
   bool has_ended_ = false;
+  enum class Join : uint8_t { kNone, kAsked, kIsBehind, kIsOver } join_ = Join::kNone;
+  bool was_behind_ = false;  // at the last join(), since which this rank has made no call
 
   // Of the thread alone.
   std::unique_ptr<Wire> wire_;
@@ -97,7 +106,9 @@ class Group {
   std::unique_ptr<Transfers> transfers_;
   size_t ready_ = 0;  // calls that are ready here, and on which nobody has decided
   bool is_ending_ = false;
-  std::optional<Failure> own_failure_;
+  bool is_joining_ = false, is_join_told_ = false;
+  uint64_t joined_ = 0;  // of the agreement, when the last join() was over
+  std::optional<CallFailure> own_failure_;
   std::vector<Event> untold_;
   std::vector<std::byte> block_, blocks_;  // of this rank; of all in a cycle
   std::vector<size_t> sizes_;

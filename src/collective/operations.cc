@@ -27,7 +27,7 @@ NDArray on_host(const NDArray& value) {
 
 NDArray back(const NDArray& result, Device device) { return device.is_host() ? result : copied_to(result, device); }
 
-Failure failure_of(const std::exception_ptr& error) {
+CallFailure failure_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& known) {
@@ -45,7 +45,7 @@ struct Exchange {
   ~Exchange() {
     if (is_told) return;
     const std::exception_ptr error = input.view()->storage()->var().error();
-    group.fail(request, error ? failure_of(error) : Failure{ErrorKind::kRuntime, "its values were never computed"});
+    group.fail(request, error ? failure_of(error) : CallFailure{ErrorKind::kRuntime, "its values were never computed"});
   }
 
   static std::byte* data_of(const NDArray& array) {

@@ -70,8 +70,8 @@ bool has_process_group() noexcept { return membership().group.load() != nullptr;
 void leave_process_group(std::optional<std::string> failure) {
   Group* const known = membership().group.load();
   if (!known) return;
-  std::optional<Failure> reason;
-  if (failure) reason = Failure{ErrorKind::kRuntime, std::move(*failure)};
+  std::optional<CallFailure> reason;
+  if (failure) reason = CallFailure{ErrorKind::kRuntime, std::move(*failure)};
   known->end(std::move(reason));
 }
 

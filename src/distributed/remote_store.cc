@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "distributed/commands.h"
 #include "distributed/messages.h"
 #include "headrace/sparse.hpp"
 #include "ndarray/view.h"
@@ -186,6 +187,22 @@ std::vector<Shard> RemoteStore::parts_on_servers(const kvstore::Key& key) {
   const auto found = remotes_.find(key);
   check(found != remotes_.end(), ErrorKind::kRuntime, "kvstore: key {} has not been inited", to_string(key));
   return found->second.shards;
+}
+
+// One server knows who has pushed the key, and decides for all.
+bool RemoteStore::others_go_on(const kvstore::Key& key) {
+  session_.raise_failure();
+  const auto found = remotes_.find(key);
+  check(found != remotes_.end(), ErrorKind::kRuntime, "kvstore join: key {} has not been inited", to_string(key));
+  if (sharing_.asynchronous) return false;
+  std::vector<Session::Call> calls(1);
+  calls[0].server = found->second.shards[0].server;
+  CommandRequest& request = *calls[0].request.mutable_command();
+  set_place(key, *request.mutable_place());
+  request.set_head(kJoin);
+  request.set_body(std::to_string(found->second.pushes));
+  request.set_repeats(true);
+  return session_.exchange("join", calls) && calls[0].reply.answer() == "1";
 }
 
 void RemoteStore::send_command(int head, std::string_view body) {

@@ -48,6 +48,7 @@ class RemoteStore final : public kvstore::KVStore {
   void set_reduction(kvstore::Combine combine) override;
   void set_gradient_compression(const kvstore::TwoBitCompression& compression) override;
   void barrier() override { session_.barrier(); }
+  bool others_go_on(const kvstore::Key& key) override;
 
   bool has_servers() const noexcept override { return true; }
   void send_command(int head, std::string_view body) override;

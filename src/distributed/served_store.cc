@@ -1,5 +1,8 @@
 #include "distributed/served_store.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include "base/check.h"
 #include "distributed/commands.h"
 #include "distributed/history.h"
@@ -168,6 +171,7 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   if (entry.error.empty()) entry.error = why;
   for (const Asker& waiting : entry.inits) waiting.answer({grpc::StatusCode::INVALID_ARGUMENT, entry.error});
   entry.inits.clear();
+  refuse_joined(entry, entry.error);
   answer_pulls(key, entry);
 }
 
@@ -190,6 +194,7 @@ void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest&
   }
   pushed.held = holdings_.hold(key, held_bytes(pushed.value));
   if (entry.rounds.add(rank, request.round(), std::move(pushed))) close_rounds(key, entry);
+  answer_joined(key, entry);
 }
 
 void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {
@@ -348,6 +353,8 @@ void ServedStore::ask(const CommandRequest& request, const Asker& asker) {
       return asker.answer(grpc::Status::OK);
     case kAskRestored:
       return ask_restored(asker);
+    case kJoin:
+      return join(request, asker);
     default:
       asker.answer(program_.command(number_, *store_, request.head(), request.body()));
   }
@@ -358,6 +365,44 @@ void ServedStore::ask_restored(const Asker& asker) {
   if (departed_.contains(0))
     return asker.answer({grpc::StatusCode::ABORTED, fmt::format("{} before it made the store", departed_.at(0))});
   restored_asked_.push_back(asker);
+}
+
+void ServedStore::join(const CommandRequest& request, const Asker& asker) {
+  Entry& entry = find(request.place());
+  const std::string& text = request.body();
+  uint64_t pushes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pushes);
+  check(error == std::errc() && end == text.data() + text.size(), ErrorKind::kValue,
+        "kvstore join: expected a number of pushes, got '{}'", text);
+  entry.joined.insert_or_assign(rank_of(request.place()), Joined{pushes, asker});
+  answer_joined(key_of(request.place().key()), entry);
+}
+
+// Who lacks a push of another worker goes on; when nobody does, and all are here, all have made the same. What they
+// have pushed may come after what they say of it.
+void ServedStore::answer_joined(const kvstore::Key& key, Entry& entry) {
+  uint64_t most = 0;
+  for (const auto& [rank, joined] : entry.joined) most = std::max(most, joined.pushes);
+  const auto is_behind = [&](const Joined& one) {
+    if (one.pushes < most) return true;
+    for (size_t rank = 0; rank < workers_; ++rank)
+      if (entry.rounds.has_pushed(rank, one.pushes)) return true;
+    return false;
+  };
+  std::erase_if(entry.joined, [&](const auto& one) {
+    if (!is_behind(one.second)) return false;
+    one.second.asker.answer("1");
+    return true;
+  });
+  if (!departed_.empty())
+    refuse_joined(entry, fmt::format("key {}: {} before it joined", to_string(key), departed_.begin()->second));
+  if (entry.joined.size() < workers_) return;
+  for (const auto& [rank, joined] : std::exchange(entry.joined, {})) joined.asker.answer("0");
+}
+
+void ServedStore::refuse_joined(Entry& entry, const std::string& why) {
+  for (const auto& [rank, joined] : std::exchange(entry.joined, {}))
+    joined.asker.answer({grpc::StatusCode::ABORTED, why});
 }
 
 // As {"rank": state}; workers give them in JSON.
@@ -405,6 +450,7 @@ void ServedStore::depart(const Departed& worker) {
   for (auto& [key, entry] : entries_) {
     answer_hopeless(key, entry);
     answer_pulls(key, entry);  // who was ahead of it only
+    answer_joined(key, entry);
   }
 }
 
@@ -414,6 +460,7 @@ void ServedStore::give_up(const std::string& why) {
   for (auto& [key, entry] : entries_) {
     for (const Asker& waiting : entry.inits) waiting.answer(status);
     for (const Pull& pull : entry.pulls) pull.asker.answer(status);
+    refuse_joined(entry, why);
     entry.inits.clear();
     entry.pulls.clear();
   }

@@ -56,6 +56,11 @@ class ServedStore {
     PullRequest request;
     Asker asker;
   };
+  // A worker that has no more data, after so many pushes.
+  struct Joined {
+    uint64_t pushes;
+    Asker asker;
+  };
   // What is stored, for all who see the heap.
   struct Published {
     NDArray array = {};  // in the block
@@ -78,6 +83,7 @@ class ServedStore {
     Published published;    // none: not pulled since it changed
     std::vector<Asker> inits;
     std::vector<Pull> pulls;
+    std::map<size_t, Joined> joined;  // by rank
     Rounds<Pushed> rounds;
     std::vector<uint64_t> applied;  // of an asynchronous store: how many pushes of each worker
     std::string error;              // why what is stored is not what it should be
@@ -95,6 +101,9 @@ class ServedStore {
   void use_settings(uint64_t number);
   void ask(const CommandRequest& request, const Asker& asker);
   void ask_restored(const Asker& asker);
+  void join(const CommandRequest& request, const Asker& asker);
+  void answer_joined(const kvstore::Key& key, Entry& entry);
+  static void refuse_joined(Entry& entry, const std::string& why);
   std::string worker_states() const;
   bool is_ahead(const Entry& entry, const PullRequest& request) const;
   bool is_due(const Entry& entry, const PullRequest& request) const;

@@ -31,6 +31,7 @@ class CollectiveCommunicator final : public HierarchicalCommunicator {
   int rank() const noexcept override { return group_.rank(); }
   int size() const noexcept override { return group_.size(); }
   void barrier() override { collective::barrier(group_); }
+  bool others_go_on() override { return group_.others_go_on(); }
   void set_topic(const std::string& topic) override { topic_ = fmt::format("{} (store {})", topic, number_); }
 
   void broadcast_root(const NDArray& value) override {

@@ -38,6 +38,7 @@ class Store final : public KVStore {
   void set_reduction(Combine combine) override;
   void set_gradient_compression(const TwoBitCompression& compression) override;
   void barrier() override { communicator_->barrier(); }
+  bool others_go_on(const Key&) override { return communicator_->others_go_on(); }
   void agree(std::span<uint8_t> flags) override;
 
  private:

@@ -27,11 +27,11 @@ class Ranks {
     ++made_[at(rank)][name];
   }
   // The newest call of that name, unless another one is given.
-  void ready(int rank, const std::string& name, int urgency = 0, std::optional<Failure> failure = {}) {
+  void ready(int rank, const std::string& name, int urgency = 0, std::optional<CallFailure> failure = {}) {
     ready_at(rank, name, made_[at(rank)][name] - 1, urgency, std::move(failure));
   }
   void ready_at(int rank, const std::string& name, uint64_t place, int urgency = 0,
-                std::optional<Failure> failure = {}) {
+                std::optional<CallFailure> failure = {}) {
     events_[at(rank)].push_back(
         {.what = What::kReady, .name = name, .place = place, .urgency = urgency, .failure = std::move(failure)});
   }
@@ -140,7 +140,7 @@ TEST(Agreement, AFailureIsEverybodys) {
   Ranks ranks(2);
   ranks.call(0, "a", "sum a");
   ranks.announce(1, "a", "sum a");
-  ranks.ready(1, "a", 0, Failure{ErrorKind::kIndex, "there is no row 9"});
+  ranks.ready(1, "a", 0, CallFailure{ErrorKind::kIndex, "there is no row 9"});
   const std::vector<Decision> decisions = ranks.cycle();
   ASSERT_TRUE(decisions.size() == 1 && decisions[0].failure);
   EXPECT_EQ(decisions[0].failure->kind, ErrorKind::kIndex);
@@ -168,7 +168,7 @@ TEST(Agreement, WhoWaitsForARankThatHasEndedIsTold) {
   EXPECT_THAT(Ranks::names_of(ranks.cycle()), testing::IsSubsetOf({"b"}));  // what it has called still counts
   EXPECT_THAT(ranks.why_broken(), HasSubstr("rank 0 has ended, but rank 1 calls sum a"));
   Ranks others(2);
-  others.tell(1, {.what = What::kEnded, .failure = Failure{ErrorKind::kRuntime, "ValueError: mine"}});
+  others.tell(1, {.what = What::kEnded, .failure = CallFailure{ErrorKind::kRuntime, "ValueError: mine"}});
   EXPECT_TRUE(others.cycle().empty());
   EXPECT_EQ(others.why_broken(), "");
   others.call(0, "a", "sum a");
@@ -248,6 +248,34 @@ TEST(Agreement, OrdersWhatComesAtRandom) {
     }
     for (int name = 0; name < kNames; ++name) EXPECT_EQ(std::ranges::count(order, std::to_string(name)), kRounds);
   }
+}
+
+TEST(Agreement, RanksHaveJoinedWhenAllHaveAfterTheSameCalls) {
+  Ranks ranks(2);
+  ranks.tell(0, {.what = What::kJoined});
+  ranks.call(1, "a", "a");
+  EXPECT_TRUE(ranks.cycle().empty());
+  EXPECT_TRUE(ranks.first().is_behind());
+  ranks.tell(1, {.what = What::kJoined});
+  EXPECT_TRUE(ranks.cycle().empty());
+  EXPECT_EQ(ranks.first().joined(), 0U);
+  ranks.call(0, "a", "a");
+  EXPECT_THAT(Ranks::names_of(ranks.cycle()), ElementsAre("a"));
+  EXPECT_FALSE(ranks.first().is_behind());
+  EXPECT_EQ(ranks.first().joined(), 0U);  // it has to come back
+  ranks.tell(0, {.what = What::kJoined});
+  ranks.cycle();
+  EXPECT_EQ(ranks.first().joined(), 1U);
+  ranks.cycle();
+  EXPECT_EQ(ranks.first().joined(), 1U);
+}
+
+TEST(Agreement, WhoHasJoinedWaitsForNobodyThatHasEnded) {
+  Ranks ranks(2);
+  ranks.tell(0, {.what = What::kJoined});
+  ranks.tell(1, {.what = What::kEnded});
+  ranks.cycle();
+  EXPECT_THAT(ranks.why_broken(), HasSubstr("rank 1 has ended, but rank 0 has joined; all ranks must join"));
 }
 
 }  // namespace

@@ -156,7 +156,7 @@ TEST(Group, WhoWaitsForARankThatHasEndedIsTold) {
     EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("rank 1 has ended, but rank 0 calls barrier")));
   });
   on_groups(2, [](Group& group) {
-    if (group.rank() == 1) return group.end(Failure{ErrorKind::kRuntime, "ValueError: mine"});
+    if (group.rank() == 1) return group.end(CallFailure{ErrorKind::kRuntime, "ValueError: mine"});
     EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("ValueError: mine")));
     EXPECT_THAT([&] { barrier(group); }, ThrowsMessage<Error>(HasSubstr("ValueError: mine")));
   });
@@ -177,6 +177,51 @@ TEST(Group, RanksThatWaitForEachOtherAreToldSlow) {
       all_reduce(group, "loss", Fold::kSum, array({1})).wait_to_read();
     };
     EXPECT_THAT(wait, ThrowsMessage<Error>(testing::AllOf(HasSubstr("rank 0 calls barrier"), HasSubstr("of loss"))));
+  });
+}
+
+// Each rank makes as many sums as the one with the most, and each knows when it is over, again and again.
+TEST(Group, RanksWithLessDataTakePartInTheSumsOfOthers) {
+  constexpr int kEpochs = 30;
+  on_groups(kRanks, [](Group& group) {
+    for (int epoch = 0; epoch < kEpochs; ++epoch) {
+      const int own = (group.rank() + epoch) % kRanks * 2, most = 2 * (kRanks - 1);
+      int made = 0;
+      const auto sum = [&](float value) {  // which one rank makes in another order
+        const std::string first = group.rank() == 1 ? "b" : "a", second = group.rank() == 1 ? "a" : "b";
+        const NDArray one = all_reduce(group, first, Fold::kSum, array({value}));
+        const NDArray two = all_reduce(group, second, Fold::kSum, array({value}));
+        float expected = 0;
+        for (int rank = 0; rank < kRanks; ++rank) expected += made < (rank + epoch) % kRanks * 2 ? 1.0F : 0.0F;
+        ++made;
+        EXPECT_EQ(one.to_vector<float>()[0], expected);
+        EXPECT_EQ(two.to_vector<float>()[0], expected);
+      };
+      for (int step = 0; step < own; ++step) sum(1);
+      while (group.others_go_on()) sum(0);
+      EXPECT_EQ(made, most);
+    }
+    barrier(group);
+  });
+}
+
+TEST(Group, WhoHasJoinedIsToldWhatGoesWrong) {
+  on_groups(2, [](Group& group) {
+    if (group.rank() == 1) return;
+    EXPECT_THAT([&] { group.others_go_on(); },
+                ThrowsMessage<Error>(HasSubstr("rank 1 has ended, but rank 0 has joined")));
+  });
+  on_groups(2, [](Group& group) {
+    const auto take_no_part = [&] {
+      if (group.rank() == 1) return barrier(group);
+      while (group.others_go_on()) {
+      }
+    };
+    if (group.rank() == 0) {
+      EXPECT_THAT(take_no_part, ThrowsMessage<Error>(HasSubstr("came back without a call")));
+      return barrier(group);
+    }
+    take_no_part();
   });
 }
 

@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "distributed/commands.h"
 #include "headrace/sparse.hpp"
 #include "tests/distributed/cluster.h"
 
@@ -209,7 +210,6 @@ TEST_F(ClusterTest, ServersAnswerWhoAsksThem) {
 
 // Heads of the commands are those of python/headrace/kvstore/remote.py.
 TEST_F(ClusterTest, AFrozenServerServesWorker0Alone) {
-  constexpr int kFreeze = -4, kThaw = -5;
   const std::vector<std::string> body(1);
   std::promise<void> frozen;
   run(2, 1, true, [&](kvstore::KVStore& store) {
@@ -374,6 +374,44 @@ TEST_F(ClusterTest, OptimizersThatNeedWholeArraysGetThem) {
   run(1, 2, false, [](kvstore::KVStore& store) {
     store.init("w", filled({2'000'000}, 1));
     EXPECT_THAT([&] { store.keep_whole(); }, testing::ThrowsMessage<Error>(HasSubstr("lies on 2 servers already")));
+  });
+}
+
+TEST_F(ClusterTest, WorkersWithLessDataTakePartInTheRoundsOfOthers) {
+  constexpr int kWorkers = 3, kEpochs = 10;
+  run(kWorkers, 2, false, [](kvstore::KVStore& store) {
+    const std::vector<kvstore::Key> keys{"a", "b", "c"};
+    for (const kvstore::Key& key : keys) store.init(key, filled({2}, 0));
+    for (int epoch = 0; epoch < kEpochs; ++epoch) {
+      const int own = (store.rank() + epoch) % kWorkers;
+      int made = 0;
+      const auto step = [&](float value) {
+        for (const kvstore::Key& key : keys) store.push(key, {filled({2}, value)});
+        ++made;
+      };
+      for (int i = 0; i < own; ++i) step(1);
+      while (store.others_go_on(keys[1])) step(0);
+      EXPECT_EQ(made, kWorkers - 1);
+      for (const kvstore::Key& key : keys) EXPECT_THAT(pulled(store, key, {2}), Each(1));  // of the one with the most
+    }
+    store.barrier();
+  });
+}
+
+TEST_F(ClusterTest, WhoHasJoinedIsToldWhoHasEnded) {
+  run(2, 1, false, [](kvstore::KVStore& store) {
+    store.init("w", filled({2}, 0));
+    if (store.rank() == 1) return;
+    EXPECT_THAT([&] { store.others_go_on("w"); },
+                ThrowsMessage<Error>(HasSubstr("key 'w': worker 1 has ended before it joined")));
+    EXPECT_THAT([&] { store.others_go_on("v"); }, ThrowsMessage<Error>(HasSubstr("key 'v' has not been inited")));
+  });
+}
+
+TEST_F(ClusterTest, NobodyTakesPartInAsynchronousPushes) {
+  run(2, 1, true, [](kvstore::KVStore& store) {
+    store.init("w", filled({2}, 0));
+    EXPECT_FALSE(store.others_go_on("w"));
   });
 }
 

@@ -162,6 +162,50 @@ class Trainer:
         self._allreduce_grads(fresh)
         self._update(fresh)
 
+    def join(self, batch_size, ignore_stale_grad=False):
+        """For a worker that has no more data while others go on: takes part in their steps with gradients of
+        zeros, until all workers have come here. They have the same parameters then. Arguments as those of the
+        others' `step`.
+
+        Without other workers it does nothing, and nothing where a store is asynchronous. MXNetError: a worker
+        has ended and has not come here. Errors of `step`.
+
+        Examples
+        --------
+        >>> net = nn.Dense(1, in_units=1)
+        >>> net.initialize()
+        >>> trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore="mpi")
+        >>> for batch in [nd.ones((2, 1))] * (1 + mx.distributed.rank()):  # one rank has more than another
+        ...     with autograd.record():
+        ...         loss = net(batch).sum()
+        ...     loss.backward()
+        ...     trainer.step(2)
+        >>> trainer.join(2)
+        """
+        self._rescale(batch_size)
+        self._prepare()
+        if self._lists[0][0]:
+            self._join(lambda: self._step_with_zeros(batch_size, ignore_stale_grad))
+
+    def _join(self, take_part):
+        if isinstance(self._store, KVStore):
+            self._store.join(self._lists[0][0][0], take_part)
+        elif self._distributed:
+            raise MXNetError(f"Trainer join: stores of {type(self._store).__name__} have no join")
+
+    def _step_with_zeros(self, batch_size, ignore_stale_grad):
+        self._rescale(batch_size)
+        self._prepare()
+        for _, grads, weights in self._lists:
+            _core.make_stale(weights)
+            for grad in grads:
+                grad[:] = 0
+        fresh = self._fresh(True) if ignore_stale_grad else None
+        if fresh is not None and not any(map(any, fresh)):
+            return
+        self._allreduce_grads(fresh)
+        self._update(fresh)
+
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.
 

@@ -337,6 +337,18 @@ class KVStore(KVStoreBase):
 
     _barrier = barrier
 
+    def join(self, key, take_part):
+        """For workers that have less data than others: calls `take_part()`, which makes the calls of one step
+        with zeros, each time that another worker has begun a step that this one has not made. Returns when
+        all workers have come here, after the same steps; at once in a store of one process, and in an
+        asynchronous one, where nobody waits for the pushes of others.
+
+        `key` is one that every step pushes, the same on all workers. MXNetError: a worker has ended and has
+        not come here, or `take_part` pushes nothing.
+        """
+        while self._store.others_go_on(key):
+            take_part()
+
     def _agree(self, flags):
         return self._store.agree(flags)
 

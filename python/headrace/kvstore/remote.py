@@ -77,6 +77,10 @@ class RemoteKVStore(SavingStore):
 
     _barrier = barrier
 
+    def join(self, key, take_part):
+        self._bring_states_back(at_last=True)
+        super().join(key, take_part)
+
     def push(self, key, value, priority=0):
         self._before_push(key)
         super().push(key, value, priority)

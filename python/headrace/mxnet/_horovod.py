@@ -221,6 +221,9 @@ class DistributedTrainer(Trainer):
         self._prescale = 1.0 / gradient_predivide_factor
         self._prefix = prefix or ""
 
+    def _join(self, take_part):
+        distributed.join(take_part)
+
     def _allreduce_grads(self, wanted):
         if size() == 1:
             return

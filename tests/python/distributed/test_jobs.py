@@ -58,6 +58,21 @@ def test_workers_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kv
     assert (shared[1] == shared[0]).all() and (shared[2] == shared[0]).all()
 
 
+@pytest.mark.parametrize("update_on_kvstore", ["None", "False"])
+def test_workers_with_less_data_take_part_in_the_steps_of_others(tmp_path, update_on_kvstore):
+    subprocess.run(
+        [sys.executable, str(PROGRAMS / "uneven.py"), str(tmp_path), "none", "None"],
+        check=True,
+        timeout=SECONDS,
+    )
+    job = launch(str(tmp_path), "dist_sync", update_on_kvstore, program="uneven")
+    assert job.returncode == 0, job.stdout + job.stderr
+    alone = numpy.load(tmp_path / "alone.npy")
+    joined = [numpy.load(tmp_path / f"{rank}.npy") for rank in range(3)]
+    numpy.testing.assert_allclose(joined[0], alone, rtol=1e-4, atol=1e-5)
+    assert (joined[1] == joined[0]).all() and (joined[2] == joined[0]).all()
+
+
 def test_an_asynchronous_store_updates(tmp_path):
     job = launch(str(tmp_path), "dist_async", "sgd", program="train")
     assert job.returncode == 0, job.stdout + job.stderr

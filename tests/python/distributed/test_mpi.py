@@ -91,6 +91,24 @@ def test_ranks_train_as_one_process(tmp_path, kvstore, optimizer, update_on_kvst
 
 
 @needs_mpi
+@pytest.mark.parametrize(
+    ("kvstore", "update_on_kvstore"), [("mpi", "None"), ("mpi", "False"), ("horovod", "None")]
+)
+def test_ranks_with_less_data_take_part_in_the_steps_of_others(tmp_path, kvstore, update_on_kvstore):
+    subprocess.run(
+        [sys.executable, str(PROGRAMS / "uneven.py"), str(tmp_path), "none", "None"],
+        check=True,
+        timeout=SECONDS,
+    )
+    job = launch("uneven", str(tmp_path), kvstore, update_on_kvstore)
+    assert job.returncode == 0, job.stdout + job.stderr
+    alone = numpy.load(tmp_path / "alone.npy")
+    joined = [numpy.load(tmp_path / f"{rank}.npy") for rank in range(3)]
+    numpy.testing.assert_allclose(joined[0], alone, rtol=1e-4, atol=1e-5)
+    assert (joined[1] == joined[0]).all() and (joined[2] == joined[0]).all()
+
+
+@needs_mpi
 def test_the_bits_do_not_depend_on_who_is_first_or_leaves_out_a_layer():
     digests = set()
     for update_on_kvstore in ("True", "True", "False"):
