@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import socket
@@ -12,18 +13,25 @@ import threading
 
 from ._rank import TOLD
 
-__all__ = ["MpiRun", "Process", "SlurmStep", "address_in_allocation"]
+__all__ = ["MpiRun", "Process", "SlurmStep", "SshProcess", "address_for", "allocated_nodes"]
 
+# Of the environment, what processes on other machines get: of the job, and where programs are found.
+_HANDED_ON = ("DMLC_", "HEADRACE_", "MXNET_", "PS_", "PYTHON", "PATH", "LD_LIBRARY_PATH", "OMP_")
 _RANK = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
 
 
 class Process:
     """A process of a job, in a session of its own, whose lines are shown with its name before them."""
 
-    def __init__(self, name, command, environment):
+    def __init__(self, name, command, environment, stdin=None):
         self.name = name
         self.process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env=environment,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         self._shower = threading.Thread(target=self._show, daemon=True)
         self._shower.start()
@@ -68,9 +76,9 @@ class Process:
 class _Several(Process):
     """A command that starts `_rank.py` several times; that names its lines itself, and tells failures."""
 
-    def __init__(self, name, command, environment):
+    def __init__(self, name, command, environment, stdin=None):
         self._told = None  # (status, how) by the first that has failed
-        super().__init__(name, command, environment)
+        super().__init__(name, command, environment, stdin)
 
     def show(self, line):
         if line.startswith(("[worker ", "[server ")):
@@ -116,7 +124,7 @@ class SlurmStep(_Several):
             "--cpu-bind=none",
             "--distribution=cyclic",
             f"--ntasks={count}",
-            f"--nodes={min(count, len(_allocated_nodes()))}",
+            f"--nodes={min(count, len(allocated_nodes()))}",
             "--input=none",
             "--kill-on-bad-exit=0",  # the others have time to say what they lack
             "--quit-on-interrupt",
@@ -129,26 +137,47 @@ class SlurmStep(_Several):
         return self._told is not None or super().has_failed()
 
 
-def address_in_allocation():
-    """The address at which the nodes of this allocation reach this machine.
+class SshProcess(_Several):
+    """A worker or server on a machine that is reached by ssh, in the folder of the same name there.
 
-    SystemExit: there is no allocation, or it has a node whose name means nothing here.
+    It ends with the connection. SystemExit: there is no ssh.
     """
-    nodes = [node for node in _allocated_nodes() if node != socket.gethostname().partition(".")[0]]
-    if not nodes:
+
+    def __init__(self, host, role, number, command, environment):
+        ssh = shutil.which("ssh")
+        if ssh is None:
+            raise SystemExit("headrace.launch: there is no ssh (Debian: apt install openssh-client)")
+        given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+        given |= {"HEADRACE_NUMBER": str(number), "HEADRACE_ENDS_WITH_INPUT": "1"}
+        there = ["env", *(f"{name}={value}" for name, value in given.items())]
+        there += [sys.executable, "-I", _RANK, role, "HEADRACE_NUMBER", *command]
+        line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(there)}"
+        # -T: no terminal; nobody is there to give a password.
+        start = [ssh, "-T", "-o", "BatchMode=yes", host, line]
+        super().__init__(f"{role} {number} at {host}", start, environment, stdin=subprocess.PIPE)
+
+
+def address_for(hosts):
+    """The address at which these machines, by their names, reach this one.
+
+    SystemExit: the name of one means nothing here.
+    """
+    others = [host for host in hosts if host.partition(".")[0] != socket.gethostname().partition(".")[0]]
+    if not others:
         return "127.0.0.1"
     with socket.socket(type=socket.SOCK_DGRAM) as way:  # connecting it sends nothing
         try:
-            way.connect((nodes[0], 9))
+            way.connect((others[0], 9))
         except OSError as error:
             raise SystemExit(
-                f"headrace.launch: the node {nodes[0]} of the allocation has no address here ({error}); name "
-                "one of this machine that the nodes reach in DMLC_PS_ROOT_URI"
+                f"headrace.launch: the machine {others[0]} has no address here ({error}); name one of this "
+                "machine that the others reach in DMLC_PS_ROOT_URI"
             ) from None
         return way.getsockname()[0]
 
 
-def _allocated_nodes():
+def allocated_nodes():
+    """The names of the nodes of this allocation of Slurm. SystemExit: there is none."""
     listed = os.environ.get("SLURM_JOB_NODELIST")
     if not listed:
         raise SystemExit(

@@ -1,14 +1,16 @@
-"""Runs a command as one of several processes that mpirun or srun has started, for headrace.launch:
+"""Runs a command as one of several processes that mpirun, srun or ssh has started, for headrace.launch:
 `python _rank.py ROLE VARIABLE COMMAND`, where the variable holds the number of the process among these.
 
 Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too. A
 script of its own, which imports nothing of the package: every rank runs it.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import threading
 
 TOLD = "headrace.launch: "  # begins the line that tells status and fate of one that has failed
 
@@ -17,14 +19,23 @@ def main(role, variable, *command):
     number = os.environ[variable]
     name = f"{role} {number}"
     environment = dict(os.environ)
+    ends_with_input = environment.pop("HEADRACE_ENDS_WITH_INPUT", None)  # which is that of ssh
     if environment.get("DMLC_ROLE") == "worker":
         environment["DMLC_WORKER_ID"] = number
     try:
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL if ends_with_input else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
     except OSError as error:
         tell(f"{TOLD}127 {command[0]} cannot be started: {error}")
         return 127
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    if ends_with_input:
+        threading.Thread(target=end_with_input, args=(process,), daemon=True).start()
     for line in process.stdout:
         tell(f"[{name}] {line.decode(errors='replace').rstrip()}")
     code = process.wait()
@@ -36,8 +47,19 @@ def main(role, variable, *command):
     return status
 
 
+def end_with_input(process):
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    process.terminate()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
 def tell(line):
-    os.write(sys.stdout.fileno(), f"{line}\n".encode())
+    with contextlib.suppress(BrokenPipeError):  # nobody reads it; the command goes on until it is ended
+        os.write(sys.stdout.fileno(), f"{line}\n".encode())
 
 
 if __name__ == "__main__":

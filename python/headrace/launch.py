@@ -2,9 +2,9 @@
 
 Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
 each other by certificates that are made for the job. With --slurm servers and workers run on the nodes of an
-allocation of Slurm. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. Each
-line that a process prints is shown with its name before it. When a process fails, the others are ended; the
-status is that of the one that failed first.
+allocation of Slurm, with --hosts on the machines that a file names, by ssh. With --mpi it starts the workers
+alone, by mpirun, and they sum among themselves. Each line that a process prints is shown with its name before
+it. When a process fails, the others are ended; the status is that of the one that failed first.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tempfile
 import time
 
 from ._certificates import make_certificates
-from ._processes import MpiRun, Process, SlurmStep, address_in_allocation
+from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -31,8 +31,8 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
-    if options.mpi and options.slurm:
-        _parser().error("--slurm is for jobs with servers; for one without start workers by srun itself")
+    if options.mpi and (options.slurm or options.hosts):
+        _parser().error("--slurm and --hosts are for jobs with servers; start ranks by srun or mpirun itself")
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     with _certificates(options) as certificates:
@@ -55,7 +55,7 @@ def _certificates(options):
         yield {}
         return
     # The nodes of a cluster share the folder in which a program is started, but not that of temporary files.
-    place = os.getcwd() if options.slurm else None
+    place = os.getcwd() if options.slurm or options.hosts else None
     with contextlib.ExitStack() as until_the_end:
         try:
             made = tempfile.TemporaryDirectory(prefix=".headrace_" if place else "headrace_", dir=place)
@@ -80,15 +80,20 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
-        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] [--slurm] [--restart N] "
+        usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
+        "[--slurm | --hosts FILE] [--restart N] "
         "[--checkpoint DIR] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
-    parser.add_argument(
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
         "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
+    )
+    where.add_argument(
+        "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
     )
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
@@ -118,6 +123,18 @@ def _parser():
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
     )
     return parser
+
+
+def _hosts_in(path):
+    try:
+        with open(path) as file:
+            hosts = [line.partition("#")[0].strip() for line in file]
+    except OSError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    hosts = [host for host in hosts if host]
+    if not hosts:
+        raise argparse.ArgumentTypeError(f"{path} names no machine")
+    return hosts
 
 
 def _at_least(least):
@@ -168,13 +185,10 @@ class Job:
             self._workers.append(MpiRun(options.num_workers, options.command, self._variables))
             return
         servers = options.num_servers or 1
-        host = "127.0.0.1"
-        if options.slurm:
-            host = os.environ.get("DMLC_PS_ROOT_URI") or address_in_allocation()
         environment = {
             **os.environ,
             **self._variables,
-            "DMLC_PS_ROOT_URI": host,
+            "DMLC_PS_ROOT_URI": self._host_of_scheduler(),
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
@@ -188,15 +202,27 @@ class Job:
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
         for number in range(servers):
-            self._helpers.append(Process(f"server {number}", serve, as_server))
+            self._helpers.append(self._process("server", number, serve, as_server))
         for number in range(options.num_workers):
             own = {**as_worker, "DMLC_WORKER_ID": str(number)}
             try:
-                self._workers.append(Process(f"worker {number}", options.command, own))
+                self._workers.append(self._process("worker", number, options.command, own))
             except OSError as error:
                 raise SystemExit(
                     f"headrace.launch: {options.command[0]} cannot be started: {error}"
                 ) from None
+
+    def _host_of_scheduler(self):
+        options = self._options
+        if not (options.slurm or options.hosts):
+            return "127.0.0.1"
+        return os.environ.get("DMLC_PS_ROOT_URI") or address_for(options.hosts or allocated_nodes())
+
+    def _process(self, role, number, command, environment):
+        hosts = self._options.hosts
+        if hosts:
+            return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
+        return Process(f"{role} {number}", command, environment)
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""

@@ -131,7 +131,7 @@ class TestErrors:
     def test_a_node_that_has_no_address(self, allocation):
         allocation["SLURM_JOB_NODELIST"] = "nowhere.invalid"
         status, _, err = run(allocation, "true")
-        assert status == 1 and "the node nowhere.invalid of the allocation has no address here" in err
+        assert status == 1 and "the machine nowhere.invalid has no address here" in err
 
     def test_a_program_that_is_not_there(self, allocation):
         status, _, err = run(allocation, "no-such-program")
@@ -140,4 +140,4 @@ class TestErrors:
     def test_ranks_of_mpi_are_not_placed_so(self, allocation):
         command = [sys.executable, "-m", "headrace.launch", "--mpi", "--slurm", "true"]
         job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
-        assert job.returncode == 2 and "start workers by srun itself" in job.stderr
+        assert job.returncode == 2 and "start ranks by srun or mpirun itself" in job.stderr

@@ -378,8 +378,8 @@ class Recorder(kv.KVStoreBase):
 class TestExchange:
     def test_other_stores_get_a_key_at_a_time(self):
         store, net = Recorder(), nn.Sequential()
-        for _ in range(3):
-            net.add(nn.Dense(2, in_units=2, use_bias=False))
+        for number in range(3):  # in the order of their names, whatever was named before
+            net.add(nn.Dense(2, in_units=2, use_bias=False, prefix=f"layer{number}_"))
         net.initialize(ctx=contexts(2))
         trainer = Trainer(net.collect_params(), "sgd", kvstore=store)
         backward(*net.collect_params().values())

@@ -1,0 +1,102 @@
+"""Jobs whose servers and workers run on machines that are reached by ssh, with a stand-in for it."""
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from headrace.launch import main
+
+FOLDER = pathlib.Path(__file__).parent
+SECONDS = 120  # that a job may take on a busy machine
+
+
+def start(folder, hosts, *command):
+    (folder / "hosts").write_text(hosts)
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("DMLC_")},
+        "PATH": f"{FOLDER / 'ssh'}:{os.environ['PATH']}",
+        "FAKE_SSH_LOG": str(folder / "log"),
+    }
+    launch = [sys.executable, "-m", "headrace.launch", "--hosts", "hosts", "-n", "3", "-s", "2"]
+    return subprocess.Popen(
+        [*launch, *command],
+        env=environment,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(*arguments):
+    """(status, output, errors) of a job."""
+    job = start(*arguments)
+    try:
+        out, err = job.communicate(timeout=SECONDS)
+    finally:
+        job.kill()
+    return job.returncode, out, err
+
+
+def program(name, *arguments):
+    return [sys.executable, str(FOLDER / "programs" / f"{name}.py"), *arguments]
+
+
+def test_processes_are_placed_on_the_machines_in_turn(tmp_path):
+    hosts = "# two of them\nlocalhost\n\n127.0.0.1  # the same\n"
+    status, out, err = run(tmp_path, hosts, *program("exchange", "nothing"))
+    assert status == 0, out + err
+    assert sorted(out.splitlines()) == [f"[worker {rank}] done {rank} 3 dist_sync" for rank in range(3)]
+    names = (tmp_path / "log").read_text().split()
+    assert (names.count("localhost"), names.count("127.0.0.1")) == (3, 2)  # 1 and 1 servers, 2 and 1 workers
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hosts", "log"]  # no certificates
+
+
+def test_a_worker_that_is_killed_is_named(tmp_path):
+    status, out, err = run(tmp_path, "localhost\n", *program("exchange", "kill"))
+    assert len([line for line in out.splitlines() if "seen:" in line]) == 2, out + err
+    assert status in (128 + signal.SIGKILL, 3) and "headrace.launch: worker" in err, out + err
+
+
+def test_processes_end_with_the_launcher(tmp_path):
+    code = "import os, time; from headrace import kv; kv.create('dist_sync')\n"
+    code += "print('is', os.getpid(), flush=True); time.sleep(600)"
+    job = start(tmp_path, "localhost\n", sys.executable, "-c", code)
+    try:
+        lines = [job.stdout.readline() for _ in range(3)]
+    finally:
+        job.kill()  # it can tell nobody
+        job.communicate(timeout=SECONDS)
+    deadline = time.monotonic() + SECONDS
+    while any(is_running(re.search(r"is (\d+)", line)[1]) for line in lines):
+        assert time.monotonic() < deadline, lines
+        time.sleep(0.1)
+
+
+def is_running(process):
+    try:
+        status = pathlib.Path("/proc", process, "status").read_text()
+    except OSError:
+        return False
+    return "State:\tZ" not in status  # nobody may have asked for how it ended
+
+
+class TestErrors:
+    def test_a_machine_that_cannot_be_reached(self, tmp_path):
+        status, out, err = run(tmp_path, "localhost\ndown\n", "true")
+        assert status == 255 and "at down ended with status 255" in err, out + err
+        assert "No route to host" in out
+
+    @pytest.mark.parametrize(("text", "why"), [("# none\n", "names no machine"), (None, "No such file")])
+    def test_no_machines(self, tmp_path, capsys, text, why):
+        if text is not None:
+            (tmp_path / "hosts").write_text(text)
+        with pytest.raises(SystemExit):
+            main(["--hosts", str(tmp_path / "hosts"), "true"])
+        assert why in capsys.readouterr().err
