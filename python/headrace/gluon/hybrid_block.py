@@ -65,7 +65,6 @@ class HybridBlock(CachedBlock):
     # --- structure ---
 
     _defines_forward = False
-    _graph_forward = None  # the `forward` that does nothing but run the graph, once there is one
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -189,6 +188,8 @@ class HybridBlock(CachedBlock):
         _refuse_mixture((x, *args))
         return self._forward_symbols(x, *args)
 
+    _graph_forward = forward  # the one that does nothing but run the graph, once there is one
+
     def _forward_symbols(self, *args):
         params = {name: param.var() for name, param in self._reg_params.items()}
         with self.name_scope():
@@ -276,9 +277,6 @@ class HybridBlock(CachedBlock):
         options = (static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
         self.hybridize(True, backend, clear, *options, **kwargs)
         self._plan_text((x, *args))
-
-
-HybridBlock._graph_forward = HybridBlock.forward
 
 
 def _check_options(static_alloc, static_shape, **sizes):
