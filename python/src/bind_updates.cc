@@ -25,6 +25,19 @@ class UpdateMany {
     check(lr_ && wd_, ErrorKind::kValue, "{}: not an update operator", name);
   }
 
+  // For Python's collector of cycles.
+  int visit(visitproc visit, void* arg) const {
+    for (nb::handle held : {nb::handle(tensors_), nb::handle(lrs_), nb::handle(wds_), nb::handle(attrs_)})
+      Py_VISIT(held.ptr());
+    return 0;
+  }
+  void clear() {
+    plan_ = nullptr;
+    views_.clear();
+    tensors_ = nb::list();
+    lrs_.reset(), wds_.reset(), attrs_.reset();
+  }
+
   nb::tuple arguments() const { return nb::make_tuple(nb::str(op_.name.c_str()), tensors_); }
 
   // One learning rate and weight decay for each tuple; `attrs` for all.
@@ -35,7 +48,8 @@ class UpdateMany {
       const std::vector<UpdateCall> calls = calls_for(lrs, wds, attrs);
       plan_ = plan_updates(op_, calls);
       if (!plan_) return update_many(op_, calls);
-      lrs_ = nb::borrow(lrs), wds_ = nb::borrow(wds), attrs_ = nb::borrow(attrs);
+      // Copies: the caller may change the lists.
+      lrs_ = copy_of(lrs), wds_ = copy_of(wds), attrs_ = nb::borrow(attrs);
     }
     issue_updates(plan_);
   }
@@ -45,6 +59,12 @@ class UpdateMany {
     const int is_equal = PyObject_RichCompareBool(a.ptr(), b.ptr(), Py_EQ);
     if (is_equal < 0) throw nb::python_error();
     return is_equal == 1;
+  }
+
+  static nb::object copy_of(nb::handle sequence) {
+    nb::object copy = nb::steal(PySequence_List(sequence.ptr()));
+    if (!copy) throw nb::python_error();
+    return copy;
   }
 
   // Whether all arrays are those of the step before.
@@ -94,7 +114,7 @@ class UpdateMany {
 }  // namespace
 
 void bind_updates(nb::module_& m) {
-  nb::class_<UpdateMany>(m, "UpdateMany")
+  nb::class_<UpdateMany>(m, "UpdateMany", nb::type_slots(CollectorSlots<UpdateMany>::kAll))
       .def(
           "__init__",
           [](UpdateMany* self, nb::str name, nb::list tensors) {

@@ -71,6 +71,23 @@ inline std::vector<NDArray> arrays_from(nanobind::handle sequence) {
   return arrays;
 }
 
+// Slots of a class that holds Python objects, so that cycles through them are found and freed: T has
+// `int visit(visitproc, void*) const`, which visits them, and `void clear()`, which lets them go.
+template <class T>
+struct CollectorSlots {
+  static int traverse(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    return nanobind::inst_ready(self) ? nanobind::inst_ptr<T>(self)->visit(visit, arg) : 0;
+  }
+  static int clear(PyObject* self) {
+    nanobind::inst_ptr<T>(self)->clear();
+    return 0;
+  }
+  static inline PyType_Slot kAll[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
+                                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
+                                         {0, nullptr}};
+};
+
 inline nanobind::object wrapped(NDArray array, bool np) {
   PyObject* object = wrap(std::move(array), np);
   if (!object) throw nanobind::python_error();

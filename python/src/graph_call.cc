@@ -1,5 +1,7 @@
 // Running the graph of a hybridized block as nearly every call does it: arrays only, each parameter on one device.
 
+#include <limits>
+
 #include "bindings.h"
 #include "graph/cached_op.h"
 #include "ndarray/view.h"
@@ -23,6 +25,18 @@ class GraphCall {
       else
         sources_.push_back({0, nb::borrow(source)});
     }
+  }
+
+  // For Python's collector of cycles.
+  int visit(visitproc visit, void* arg) const {
+    Py_VISIT(op_.ptr());
+    for (const Source& source : sources_) Py_VISIT(source.parameter.ptr());
+    return 0;
+  }
+  void clear() {
+    op_.reset();
+    sources_.clear();
+    arguments_ = std::numeric_limits<size_t>::max();  // no call has so many
   }
 
   // The outputs for a tuple of arguments; None where the call needs more than this, and nothing has been done.
@@ -84,7 +98,7 @@ class GraphCall {
 }  // namespace
 
 void bind_graph_call(nb::module_& m) {
-  nb::class_<GraphCall>(m, "GraphCall")
+  nb::class_<GraphCall>(m, "GraphCall", nb::type_slots(CollectorSlots<GraphCall>::kAll))
       .def(
           "__init__",
           [](GraphCall* self, nb::object op, nb::handle sources, size_t arguments, bool np) {

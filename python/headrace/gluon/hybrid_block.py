@@ -15,6 +15,8 @@ from .graph import is_array, symbols
 
 __all__ = ["HybridBlock"]
 
+_block_call = Block.__call__  # programs that watch calls put another in its place
+
 
 def _type_name(value):
     kind = type(value)
@@ -151,11 +153,13 @@ class HybridBlock(CachedBlock):
     # --- running ---
 
     def __call__(self, *args):
-        graph = self._graph
+        graph, kind = self._graph, type(self)
         if (
             graph is None
             or not self._active
-            or getattr(self.forward, "__func__", None) is not type(self)._graph_forward
+            or kind.forward is not kind._graph_forward
+            or "forward" in self.__dict__
+            or Block.__call__ is not _block_call
             or self._forward_hooks
             or self._forward_pre_hooks
             or self._op_hooks

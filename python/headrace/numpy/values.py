@@ -207,7 +207,8 @@ def argwhere(a):
     array([[0, 1],
            [1, 0]], dtype=int64)
     """
-    return _nonzero(a)
+    found = _nonzero(a)
+    return found if a.ndim > 0 else found[:, :0]
 
 
 # --- arrays whose shapes follow from shapes ---

@@ -222,7 +222,7 @@ class Adam(FusedOptimizer):
 
     def _rates(self, indices):
         counts, corrections = self._index_update_count, {}
-        rates = self._get_lrs(indices)
+        rates = list(self._get_lrs(indices))
         for place, index in enumerate(indices):
             t = counts[index]
             if t not in corrections:

@@ -1,8 +1,12 @@
 """Calls that come again: what was prepared for the last one serves only while nothing has changed."""
 
+import gc
+import weakref
+
 import numpy
 import pytest
 
+import headrace as mx
 from headrace import autograd, gluon, init, nd
 
 nn = gluon.nn
@@ -144,3 +148,62 @@ def test_steps_follow_arrays_that_are_replaced():
         + (numbers_after(2, lambda *_: None)[1] - numbers_after(1, lambda *_: None)[0]) * 0.5
     )
     numpy.testing.assert_allclose(values[2], weight - 0.5 * (numpy.array([[1, 2], [1, 2]]) + 0.25), rtol=1e-6)
+
+
+def test_a_forward_of_another_block_is_that_of_the_other(block):
+    other = Weighted()
+    other.initialize(init.One())
+    other.weight.set_data(nd.array([5, 5]))
+    other.hybridize()
+    other(nd.ones((1, 2)))
+    block.forward = other.forward
+    assert block(nd.ones((1, 2))).asnumpy().tolist() == [[5, 5]]
+
+
+def test_calls_of_all_blocks_can_be_watched(block, monkeypatch):
+    seen, call = [], gluon.Block.__call__
+    monkeypatch.setattr(
+        gluon.Block, "__call__", lambda self, *args: (seen.append(self), call(self, *args))[1]
+    )
+    block(nd.ones((1, 2)))
+    assert seen == [block]
+
+
+@pytest.mark.parametrize("holder", ["a parameter", "a trainer"])
+def test_networks_that_something_of_their_own_holds_are_freed(holder):
+    net = nn.Dense(2, in_units=2)
+    net.initialize()
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.5})
+    (net.weight if holder == "a parameter" else trainer).owner = net
+    for _ in range(2):
+        with autograd.record():
+            loss = net(nd.ones((1, 2))).sum()
+        loss.backward()
+        trainer.step(1)
+    is_there = weakref.ref(net)
+    del net, trainer, loss
+    gc.collect()
+    assert is_there() is None
+
+
+class OneList(mx.optimizer.SGD):
+    """Gives the same list of rates each time."""
+
+    def _get_lrs(self, indices):
+        self.rates = getattr(self, "rates", [0.0] * len(indices))
+        self.rates[:] = [self.lr] * len(indices)
+        return self.rates
+
+
+def test_a_list_of_rates_that_changes_in_place_counts():
+    net = nn.Dense(1, in_units=1, use_bias=False)
+    net.initialize(init.One())
+    trainer = gluon.Trainer(net.collect_params(), OneList(learning_rate=0.5))
+    for rate, weight in ((0.5, 0.5), (0.0, 0.5)):
+        trainer.set_learning_rate(rate)
+        with autograd.record():
+            loss = net(nd.ones((1, 1))).sum()
+        loss.backward()
+        trainer.step(1)
+        assert net.weight.data().asscalar() == weight
