@@ -39,9 +39,12 @@ class CachedBlock(Block):
 
     def _graph_for(self, args):
         flat, in_format = flatten(args, is_array)
-        if self._graph is None:
-            self._graph = trace(self, flat, in_format)
-        return self._graph, flat
+        graph = self._graph
+        if graph is None:
+            graph = self._graph = trace(self, flat, in_format)
+        elif graph.in_format != in_format:
+            flat = graph.fitted(flat, in_format)
+        return graph, flat
 
     def _run_graph(self, *args):
         graph = self._graph
@@ -52,12 +55,7 @@ class CachedBlock(Block):
         return self._run_any_graph(args)
 
     def _run_any_graph(self, args):
-        flat, in_format = flatten(args, is_array)
-        graph = self._graph
-        if graph is None:
-            graph = self._graph = trace(self, flat, in_format)
-        elif graph.in_format != in_format:
-            flat = graph.fitted(flat, in_format)
+        graph, flat = self._graph_for(args)
         ctx = next(one for one in flat if one is not None).ctx
         for one in flat:
             if one is not None and one.ctx != ctx:

@@ -345,3 +345,14 @@ def test_hybridized_layers_of_both_directions_find_their_shapes(make, nested):
     assert layer.l0_i2h_weight.shape == layer.r0_i2h_weight.shape and layer.l0_i2h_weight.shape[1] == 5
     net.hybridize(False)
     numpy.testing.assert_allclose(net(x).asnumpy(), found, rtol=1e-5, atol=1e-6)
+
+
+def test_a_layer_that_makes_its_states_explains_what_runs():
+    layer = gluon.rnn.LSTM(3, input_size=2)
+    layer.initialize()
+    layer.hybridize()
+    x = nd.ones((4, 1, 2))
+    first = layer.explain(x)
+    layer(x)
+    assert "steps" in first and layer.explain(x) == first
+    assert "steps" in layer.explain(x, layer.begin_state(1))

@@ -141,6 +141,14 @@ class FusedLayer(HybridBlock):
         `sequence_length` (N,) is for layers made with `use_sequence_length`: outputs behind it are zeros, and
         the states are those after the last step that counts.
         """
+        return super().__call__(*self._arguments(inputs, states, sequence_length))
+
+    def explain(self, inputs, states=None, sequence_length=None):
+        """As that of HybridBlock, for the arguments of a call."""
+        return super().explain(*self._arguments(inputs, states, sequence_length))
+
+    def _arguments(self, inputs, states, sequence_length):
+        """Those of `forward`; the graph of other outputs is dropped."""
         if self.skip_states != (states is None):
             self._clear_cached_op()  # which has states among its outputs or not
             self.skip_states = states is None
@@ -148,8 +156,7 @@ class FusedLayer(HybridBlock):
             states = self._zeros(inputs)
         elif isinstance(states, tensor_types):
             states = [states]
-        lengths = (sequence_length,) if self._use_sequence_length else ()
-        return super().__call__(inputs, list(states), *lengths)
+        return inputs, list(states), *((sequence_length,) if self._use_sequence_length else ())
 
     def _zeros(self, inputs):
         if isinstance(inputs, nd.NDArray):
