@@ -113,7 +113,7 @@ Expansion expand(const char* name, const Geometry& in, const TileAttrs& a) {
     e.view.strides.push_back(0);
     e.view.shape.push_back(there ? in.shape[axis] : 1);
     e.view.strides.push_back(there ? in.strides[axis] : 1);
-    e.shape.push_back(rep * e.view.shape.back());
+    e.shape.push_back(multiply_extents(rep, e.view.shape.back(), name));
   }
   return e;
 }
@@ -129,7 +129,7 @@ Expansion expand(const char* name, const Geometry& in, const RepeatAttrs& a) {
   }
   size_t axis = static_cast<size_t>(normalize_axis(*a.axis, static_cast<int64_t>(in.shape.size()), name));
   e.shape = in.shape;
-  e.shape[axis] *= a.repeats;
+  e.shape[axis] = multiply_extents(e.shape[axis], a.repeats, name);
   e.view.shape.insert(axis + 1, a.repeats);
   e.view.strides.insert(axis + 1, 0);
   return e;
