@@ -83,9 +83,8 @@ struct CollectorSlots {
     nanobind::inst_ptr<T>(self)->clear();
     return 0;
   }
-  static inline PyType_Slot kAll[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse)},
-                                         {Py_tp_clear, reinterpret_cast<void*>(clear)},
-                                         {0, nullptr}};
+  static inline PyType_Slot kAll[] = {
+      {Py_tp_traverse, reinterpret_cast<void*>(traverse)}, {Py_tp_clear, reinterpret_cast<void*>(clear)}, {0, nullptr}};
 };
 
 inline nanobind::object wrapped(NDArray array, bool np) {

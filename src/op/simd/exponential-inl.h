@@ -1,6 +1,6 @@
-// exp on vectors of float32 and float64, within one unit in the last place, at every argument; exp - 1 within two. Where
-// multiplying and adding are two steps, within 1.2.
-// Compiled once per instruction set; all that multiply and add in one step give the same bits.
+// exp on vectors of float32 and float64, within one unit in the last place, at every argument; exp - 1 within two.
+// Where multiplying and adding are two steps, within 1.2. Compiled once per instruction set; all that multiply and add
+// in one step give the same bits.
 //
 // exp(x) = 2^n * exp(r) with n = round(x / ln 2) and r = x - n ln 2, so |r| <= ln(2) / 2. There exp(r) is a polynomial
 // 1 + r + c2 r^2 + ... whose coefficients make the greatest relative error least: 3.2e-9 in float32's six terms, 4e-18

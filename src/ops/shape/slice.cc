@@ -24,8 +24,9 @@ SliceRange slice_range(std::optional<int64_t> begin, std::optional<int64_t> end,
     return std::clamp(*given < 0 ? *given + extent : *given, least, most);
   };
   int64_t first = place(begin, by > 0 ? 0 : extent - 1), last = place(end, by > 0 ? extent : -1);
-  int64_t distance = by > 0 ? last - first : first - last, stride = by > 0 ? by : -by;
-  return {first, by, distance > 0 ? (distance + stride - 1) / stride : 0};
+  const int64_t distance = by > 0 ? last - first : first - last;
+  const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
+  return {first, by, distance > 0 ? static_cast<int64_t>((static_cast<uint64_t>(distance) - 1) / stride) + 1 : 0};
 }
 
 namespace {
@@ -109,7 +110,8 @@ Geometry cut(const Geometry& in, const Ranges& ranges) {
   Geometry out = in;
   for (size_t i = 0; i < ranges.size(); ++i) {
     if (ranges[i].count > 0) out.offset += ranges[i].begin * in.strides[i];
-    out.strides[i] = in.strides[i] * ranges[i].step;
+    // A step that is too large to multiply takes one element at most.
+    if (__builtin_mul_overflow(in.strides[i], ranges[i].step, &out.strides[i])) out.strides[i] = in.strides[i];
     out.shape[i] = ranges[i].count;
   }
   return out;
