@@ -41,9 +41,9 @@ HWY_INLINE A combine(A a, A x) {
     const U left = static_cast<U>(a), right = static_cast<U>(x);
     return static_cast<A>(how == Combine::kSum ? left + right : left * right);
   } else if constexpr (how == Combine::kMax) {
-    return (x > a) | (x != x) ? x : a;
+    return ((x > a) | (x != x)) ? x : a;
   } else {
-    return (x < a) | (x != x) ? x : a;
+    return ((x < a) | (x != x)) ? x : a;
   }
 }
 
