@@ -102,16 +102,18 @@ struct StepBody {
   static const StepBody& of(const void* body) noexcept { return *static_cast<const StepBody*>(body); }
   bool may_group() const noexcept { return step->salt % 2 == 0 && !step->throws; }
 
-  static constexpr GroupType kGroup{
-      .can_lead = [](const void* body) noexcept { return of(body).may_group(); },
-      .can_join = [](std::span<void* const> group,
-                     const void* body) noexcept { return of(body).may_group() && group.size() < 5; },
-      .run = [](std::span<void* const> group) -> const char* {
-        if (of(group[0]).step->salt % 16 == 0) throw std::runtime_error("this group does not run");
-        for (const void* body : group) of(body)();
-        return "group";
-      }};
+  static const GroupType kGroup;
 };
+
+inline constexpr GroupType StepBody::kGroup{
+    .can_lead = [](const void* body) noexcept { return of(body).may_group(); },
+    .can_join = [](std::span<void* const> group,
+                   const void* body) noexcept { return of(body).may_group() && group.size() < 5; },
+    .run = [](std::span<void* const> group) -> const char* {
+      if (of(group[0]).step->salt % 16 == 0) throw std::runtime_error("this group does not run");
+      for (const void* body : group) of(body)();
+      return "group";
+    }};
 
 inline void push_step(Engine& engine, const Step& step, std::vector<std::unique_ptr<Cell>>& cells) {
   std::vector<Var*> reads, writes;

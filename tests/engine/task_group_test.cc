@@ -52,20 +52,22 @@ struct Letter {
   }
 
   static const Letter& of(const void* body) noexcept { return *static_cast<const Letter*>(body); }
-  static constexpr GroupType kGroup{
-      .can_lead = [](const void* body) noexcept { return of(body).can_lead; },
-      .can_join = [](std::span<void* const>, const void* body) noexcept { return of(body).can_join; },
-      .run = [](std::span<void* const> group) -> const char* {
-        std::string entry;
-        for (const void* body : group) {
-          if (of(body).throws) throw std::runtime_error("not as a group");
-          if (!entry.empty()) entry += '+';
-          entry += of(body).name;
-        }
-        of(group[0]).journal->add(entry);
-        return "group";
-      }};
+  static const GroupType kGroup;
 };
+
+constexpr GroupType Letter::kGroup{
+    .can_lead = [](const void* body) noexcept { return of(body).can_lead; },
+    .can_join = [](std::span<void* const>, const void* body) noexcept { return of(body).can_join; },
+    .run = [](std::span<void* const> group) -> const char* {
+      std::string entry;
+      for (const void* body : group) {
+        if (of(body).throws) throw std::runtime_error("not as a group");
+        if (!entry.empty()) entry += '+';
+        entry += of(body).name;
+      }
+      of(group[0]).journal->add(entry);
+      return "group";
+    }};
 
 class TaskGroups : public ::testing::Test {
  protected:

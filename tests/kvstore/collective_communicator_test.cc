@@ -71,7 +71,7 @@ TEST(CollectiveStore, KeysComeInAnyOrder) {
     for (int i = 0; i < kKeys; ++i) store.init(place(i), filled({4}, 0));
     for (int round = 1; round <= 3; ++round) {
       for (int i = 0; i < kKeys; ++i) store.push(place(i), {filled({4}, static_cast<double>(place(i)) * round)});
-      for (int64_t key = 0; key < kKeys; ++key) EXPECT_THAT(pulled(store, key, {4}), Each(kStoreRanks * key * round));
+      for (int64_t key = 0; key < kKeys; ++key) EXPECT_THAT(pulled(store, key, 4), Each(kStoreRanks * key * round));
     }
   });
 }
@@ -83,7 +83,7 @@ TEST(CollectiveStore, OtherReductionsCountAllValues) {
     const std::vector<NDArray> values(static_cast<size_t>(store.rank() + 1), filled({1}, own));
     const auto reduced = [&] {
       store.push("w", values);
-      return pulled(store, "w", {1})[0];
+      return pulled(store, "w", 1)[0];
     };
     store.set_reduction("mean");
     EXPECT_FLOAT_EQ(reduced(), 14.0F / 6);
