@@ -48,7 +48,7 @@ OpDef view_operator(OpDef g, ViewRule<A> rule, bool copies = false) {
   g.infer = [rule](Infer& i, const A& a) {
     Geometry out;
     rule(i.name(), packed_geometry(i.shape(0)), out, a);
-    i.output(std::move(out.shape), i.dtype(0));
+    i.output(out.shape, i.dtype(0));
   };
   g.kernel = [rule](KernelContext& c, const A& a) {
     const Tensor& from = c.input(0);
