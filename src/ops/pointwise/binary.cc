@@ -199,12 +199,14 @@ const BinaryForms* find_binary(std::string_view name) {
     auto* made = new std::unordered_map<std::string, BinaryForms>;
     for (const BinaryRow& row : all_rows()) {
       BinaryForms forms;
+      forms.nd = catalogue().find(nd_name(row));
+      forms.np = catalogue().find(np_name(row));
       auto scalars = [](const OpDef* op, const OpDef*& right, const OpDef*& left) {
         right = catalogue().find(op->scalar_forms.right);
         left = catalogue().find(op->scalar_forms.left);
       };
-      if ((forms.nd = catalogue().find(nd_name(row)))) scalars(forms.nd, forms.nd_scalar, forms.scalar_nd);
-      if ((forms.np = catalogue().find(np_name(row)))) scalars(forms.np, forms.np_scalar, forms.scalar_np);
+      if (forms.nd) scalars(forms.nd, forms.nd_scalar, forms.scalar_nd);
+      if (forms.np) scalars(forms.np, forms.np_scalar, forms.scalar_np);
       made->emplace(row.name, forms);
     }
     return made;
