@@ -1,61 +1,22 @@
 #include "ops/random/mersenne_kernels.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "op/simd/targets.h"
-
-#ifndef HEADRACE_OPS_RANDOM_MERSENNE_KERNELS_
-#define HEADRACE_OPS_RANDOM_MERSENNE_KERNELS_
-namespace headrace {
-
-// Row b: the places of the bits of b that are set, then those of the others.
-inline constexpr auto kSetPlacesFirst = [] {
-  std::array<std::array<uint8_t, 8>, 256> rows = {};
-  for (size_t bits = 0; bits < 256; ++bits) {
-    size_t filled = 0;
-    for (const size_t wanted : {1, 0})
-      for (uint8_t place = 0; place < 8; ++place)
-        if ((bits >> place & 1) == wanted) rows[bits][filled++] = place;
-  }
-  return rows;
-}();
-
-}  // namespace headrace
-#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/random/mersenne_kernels.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "op/simd/compress-inl.h"
 #include "op/simd/vector_loop-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET <= HWY_AVX3
-using PointTag = hn::CappedTag<float, 16>;
-
-template <class D, class V, class M>
-HWY_INLINE V chosen_first(D, V v, M mask) {
-  return hn::Compress(v, mask);
-}
-#else
-// Highway's Compress copies its table to the stack here, each time.
-using PointTag = hn::CappedTag<float, 8>;
-
-template <class D, class V, class M>
-HWY_INLINE V chosen_first(D d, V v, M mask) {
-  const hn::RebindToUnsigned<D> du;
-  const hn::Rebind<uint8_t, D> bytes;
-  uint8_t bits[8] = {};
-  hn::StoreMaskBits(d, mask, bits);
-  const auto places = hn::PromoteTo(du, hn::LoadU(bytes, kSetPlacesFirst[bits[0]].data()));
-  return hn::TableLookupLanes(v, hn::IndicesFromVec(d, places));
-}
-#endif
+using PointTag = CompressTag<float>;
 
 // Uniforms in [0, 1) as std::uniform_real_distribution makes them: the nearest to word / 2^32 or words / 2^64 that is
 // below 1.
@@ -116,9 +77,9 @@ int64_t accept_points(const uint32_t* words, size_t n, PolarPoints<float>& point
     const auto square = hn::Add(hn::Mul(x, x), hn::Mul(y, y));
     auto inside = hn::AndNot(hn::Eq(square, zero), hn::Le(square, one));
     if (n - i < hn::Lanes(d)) inside = hn::And(inside, hn::FirstN(d, n - i));
-    hn::StoreU(chosen_first(d, x, inside), d, points.x + count);
-    hn::StoreU(chosen_first(d, y, inside), d, points.y + count);
-    hn::StoreU(chosen_first(d, square, inside), d, points.square + count);
+    hn::StoreU(compressed(d, x, inside), d, points.x + count);
+    hn::StoreU(compressed(d, y, inside), d, points.y + count);
+    hn::StoreU(compressed(d, square, inside), d, points.square + count);
     count += hn::CountTrue(d, inside);
   }
   return static_cast<int64_t>(count);

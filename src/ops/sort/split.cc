@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "ops/sort/split.cc"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+#include "op/simd/compress-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace headrace::HWY_NAMESPACE {
@@ -13,28 +14,12 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The lanes of `keys` for which `chosen` is set, at the low end. Highway's own has every call copy a table for 64 bits.
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
-template <class V, class M>
-HWY_INLINE V compressed(V keys, M chosen) {
-  if constexpr (sizeof(hn::TFromV<V>) == 8)
-    return V{_mm512_maskz_compress_epi64(chosen.raw, keys.raw)};
-  else
-    return V{_mm512_maskz_compress_epi32(chosen.raw, keys.raw)};
-}
-#elif HWY_TARGET != HWY_SCALAR
-template <class V, class M>
-HWY_INLINE V compressed(V keys, M chosen) {
-  return hn::Compress(keys, chosen);
-}
-#endif
-
 template <class Key>
 int64_t split_keys(const Key* from, Key* to, int64_t count, Key pivot) {
   const auto n = static_cast<size_t>(count);
   size_t i = 0, begin = 0, end = n;  // what is still free in `to`
 #if HWY_TARGET != HWY_SCALAR
-  const hn::ScalableTag<Key> d;
+  const CompressTag<Key> d;
   const size_t width = hn::Lanes(d);
   const auto limit = hn::Set(d, pivot);
   // Whole vectors are stored, of which the lanes that do not belong there fall on what is still free.
@@ -42,8 +27,8 @@ int64_t split_keys(const Key* from, Key* to, int64_t count, Key pivot) {
     const auto keys = hn::LoadU(d, from + i);
     const auto less = hn::Lt(keys, limit);
     const size_t lesser = hn::CountTrue(d, less);
-    hn::StoreU(compressed(keys, less), d, to + begin);
-    hn::StoreU(hn::Reverse(d, compressed(keys, hn::Not(less))), d, to + end - width);
+    hn::StoreU(compressed(d, keys, less), d, to + begin);
+    hn::StoreU(hn::Reverse(d, compressed(d, keys, hn::Not(less))), d, to + end - width);
     begin += lesser;
     end -= width - lesser;
   }
