@@ -1,5 +1,6 @@
+#include <algorithm>
 #include <map>
-#include <unordered_map>
+#include <string>
 #include <utility>
 #include <vector>
 

@@ -1,19 +1,16 @@
 """Jobs whose servers and workers run on machines that are reached by ssh, with a stand-in for it."""
 
 import os
-import pathlib
 import re
 import signal
-import subprocess
 import sys
 import time
 
+import placed_jobs
 import pytest
+from placed_jobs import FOLDER, SECONDS, is_running, outcome, program
 
 from headrace.launch import main
-
-FOLDER = pathlib.Path(__file__).parent
-SECONDS = 120  # that a job may take on a busy machine
 
 
 def start(folder, hosts, *command):
@@ -23,29 +20,11 @@ def start(folder, hosts, *command):
         "PATH": f"{FOLDER / 'ssh'}:{os.environ['PATH']}",
         "FAKE_SSH_LOG": str(folder / "log"),
     }
-    launch = [sys.executable, "-m", "headrace.launch", "--hosts", "hosts", "-n", "3", "-s", "2"]
-    return subprocess.Popen(
-        [*launch, *command],
-        env=environment,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return placed_jobs.start(["--hosts", "hosts", "-n", "3", "-s", "2"], command, environment, folder)
 
 
 def run(*arguments):
-    """(status, output, errors) of a job."""
-    job = start(*arguments)
-    try:
-        out, err = job.communicate(timeout=SECONDS)
-    finally:
-        job.kill()
-    return job.returncode, out, err
-
-
-def program(name, *arguments):
-    return [sys.executable, str(FOLDER / "programs" / f"{name}.py"), *arguments]
+    return outcome(start(*arguments))
 
 
 def test_processes_are_placed_on_the_machines_in_turn(tmp_path):
@@ -77,14 +56,6 @@ def test_processes_end_with_the_launcher(tmp_path):
     while any(is_running(re.search(r"is (\d+)", line)[1]) for line in lines):
         assert time.monotonic() < deadline, lines
         time.sleep(0.1)
-
-
-def is_running(process):
-    try:
-        status = pathlib.Path("/proc", process, "status").read_text()
-    except OSError:
-        return False
-    return "State:\tZ" not in status  # nobody may have asked for how it ended
 
 
 class TestErrors:

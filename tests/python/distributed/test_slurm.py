@@ -8,11 +8,9 @@ import signal
 import subprocess
 import sys
 
+import placed_jobs
 import pytest
-
-FOLDER = pathlib.Path(__file__).parent
-PROGRAMS = FOLDER / "programs"
-SECONDS = 120  # that a job may take on a busy machine
+from placed_jobs import FOLDER, SECONDS, is_running, outcome, program
 
 
 @pytest.fixture
@@ -28,30 +26,13 @@ def allocation(tmp_path):
 
 
 def start(allocation, *command, workers=3, options=()):
-    launch = [sys.executable, "-m", "headrace.launch", "--slurm", "-n", str(workers), "-s", "2", *options]
     folder = pathlib.Path(allocation["FAKE_SLURM_LOG"]).parent
-    return subprocess.Popen(
-        [*launch, *command],
-        env=allocation,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    placed = ["--slurm", "-n", str(workers), "-s", "2", *options]
+    return placed_jobs.start(placed, command, allocation, folder)
 
 
 def run(*arguments, **options):
-    """(status, output, errors) of a job."""
-    job = start(*arguments, **options)
-    try:
-        out, err = job.communicate(timeout=SECONDS)
-    finally:
-        job.kill()
-    return job.returncode, out, err
-
-
-def program(name, *arguments):
-    return [sys.executable, str(PROGRAMS / f"{name}.py"), *arguments]
+    return outcome(start(*arguments, **options))
 
 
 def test_servers_and_workers_are_placed_on_the_nodes(allocation, tmp_path):
@@ -108,14 +89,6 @@ def test_an_interrupt_ends_all_processes(allocation):
     assert job.returncode == 128 + signal.SIGINT and "interrupted" in err
     for line in lines:
         assert not is_running(re.search(r"is (\d+)", line)[1]), lines
-
-
-def is_running(process):
-    try:
-        status = pathlib.Path("/proc", process, "status").read_text()
-    except OSError:
-        return False
-    return "State:\tZ" not in status  # nobody may have asked for how it ended
 
 
 class TestErrors:
