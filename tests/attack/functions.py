@@ -52,7 +52,10 @@ class Function(NamedTuple):
         )
 
 
-_MUTATING = {"__setitem__", "__setstate__", "copyto", "fill_diagonal", "onehot_encode", "shuffle", "sort"}
+_MUTATING = {
+    *("__setitem__", "__setstate__", "copyto", "fill_diagonal", "onehot_encode", "shuffle", "sort"),
+    *("slice_assign", "slice_assign_scalar"),
+}
 
 
 @functools.cache
