@@ -88,7 +88,7 @@ def check_growth(call, names):
 
     # A pool may grow a little and by chance; a leak grows each time, however often.
     repeat(REPEATS)
-    for times in (REPEATS, 10 * REPEATS):
+    for times in (REPEATS, 10 * REPEATS, 100 * REPEATS):
         steps = [repeat(times) for _ in range(4)]
         grown = [(after - before) / times for before, after in zip(steps, steps[1:])]
         if min(grown) < GROWTH:
