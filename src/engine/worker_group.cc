@@ -1,5 +1,7 @@
 #include "engine/worker_group.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -17,6 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
+constexpr std::chrono::nanoseconds kCallLimit = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -114,7 +117,18 @@ void WorkerGroup::work(Worker& self) noexcept {
 
 WorkerGroup::Awaited WorkerGroup::await_work(Worker& self) noexcept {
   if (kind_ == Kind::kCompute && spin()) return Awaited::kFound;
-  return park(self);
+  const Awaited awaited = park(self);
+  if (awaited == Awaited::kCalled) await_loop();
+  return awaited;
+}
+
+// The system may have woken this thread on the core of the thread that wants company. Until it has moved one of them
+// to another core, this one runs only when nobody else wants to.
+void WorkerGroup::await_loop() noexcept {
+  const auto end = Clock::now() + kCallLimit;
+  while (!join_shared_loops() && !scheduler_.work_visible(kind_) && !stopping_.load(std::memory_order_relaxed) &&
+         Clock::now() < end)
+    sched_yield();
 }
 
 void WorkerGroup::note_wake(bool useful) noexcept {
@@ -176,7 +190,7 @@ WorkerGroup::Awaited WorkerGroup::park(Worker& self) noexcept {
       break;
     }
   }
-  return self.signal.load(std::memory_order_relaxed) == kShareLoops ? Awaited::kFound : after_wake();
+  return self.signal.load(std::memory_order_relaxed) == kShareLoops ? Awaited::kCalled : after_wake();
 }
 
 void WorkerGroup::stop() noexcept {

@@ -74,10 +74,11 @@ class WorkerGroup {
   void wake_or_start(Signal reason) noexcept;
   void start_thread() noexcept;
   void work(Worker& self) noexcept;
-  enum class Awaited { kStop, kFound, kWoken };
+  enum class Awaited { kStop, kFound, kWoken, kCalled };
   Awaited await_work(Worker& self) noexcept;
   void note_wake(bool useful) noexcept;
   bool spin() noexcept;  // true: work appeared
+  void await_loop() noexcept;
   Awaited park(Worker& self) noexcept;
 
   Scheduler& scheduler_;

@@ -82,7 +82,7 @@ TEST(SharedLoop, WhatABodyThrowsIsRaisedInTheOwner) {
 
 TEST(SharedLoop, LonelyLoopsAskForThreadsEverMoreRarely) {
   const auto loops_until_asked = [] {
-    for (int count = 1; count < 10'000; ++count) {
+    for (int count = 1; count < 1'000'000; ++count) {
       share_loop(2, [](int64_t) {});
       if (shared_loops_lack_threads()) return count;
     }
