@@ -68,7 +68,7 @@ class alignas(64) SharedLoop {
     return helps;
   }
 
-  void forget_threads() noexcept { state_.fetch_and(~kThreads, std::memory_order_relaxed); }
+  void forget() noexcept { state_.store(0, std::memory_order_relaxed); }
 
  private:
   // state_: how many threads have joined and not left, and
@@ -193,8 +193,8 @@ bool join_shared_loops() noexcept {
 
 bool shared_loops_lack_threads() noexcept { return company.is_missed(); }
 
-void forget_joined_threads() noexcept {
-  for (SharedLoop& loop : loops) loop.forget_threads();
+void forget_shared_loops() noexcept {
+  for (SharedLoop& loop : loops) loop.forget();
 }
 
 }  // namespace headrace

@@ -22,7 +22,7 @@ bool join_shared_loops() noexcept;
 // each time that nobody joins afterwards.
 bool shared_loops_lack_threads() noexcept;
 
-// In a forked child: only the calling thread is left, which runs no piece of another thread's loop.
-void forget_joined_threads() noexcept;
+// In a forked child: the loops that other threads shared are gone with them, as is who had joined this thread's own.
+void forget_shared_loops() noexcept;
 
 }  // namespace headrace

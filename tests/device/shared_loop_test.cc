@@ -1,6 +1,8 @@
 #include "device/shared_loop.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -78,6 +80,26 @@ TEST(SharedLoop, WhatABodyThrowsIsRaisedInTheOwner) {
       EXPECT_EQ(after, 1);
     }
   }
+}
+
+TEST(SharedLoop, AChildForgetsLoopsOfOtherThreads) {
+  std::atomic<bool> runs{false}, may_end{false};
+  std::jthread owner([&] {
+    share_loop(2, [&](int64_t) {
+      runs = true;
+      while (!may_end) std::this_thread::yield();
+    });
+  });
+  while (!runs) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    forget_shared_loops();
+    _exit(join_shared_loops());
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  may_end = true;
 }
 
 TEST(SharedLoop, LonelyLoopsAskForThreadsEverMoreRarely) {
