@@ -5,6 +5,7 @@
 #include "base/fence.h"
 #include "base/slab.h"
 #include "device/cores.h"
+#include "device/shared_loop.h"
 #include "engine/scheduler.h"
 
 namespace headrace {
@@ -104,6 +105,7 @@ void Scheduler::after_fork(bool in_child) noexcept {
     failures_.clear();  // the parent reports them
     threads_.forget_other_threads();
     forget_other_threads();
+    forget_shared_loops();
     if (!is_quiet_) abandon_everything();
     forget_lost_tasks();
   }

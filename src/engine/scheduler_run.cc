@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "base/fence.h"
 #include "device/cores.h"
+#include "device/shared_loop.h"
 #include "engine/scheduler.h"
 #include "timeline/timeline.h"
 
@@ -47,6 +48,8 @@ Task* Scheduler::run(ThreadContext& context, Task* task, FunctionRef<bool(Task&)
     --context.depth;
     if (start) [[unlikely]]
       timeline::record(task->name, start, ticks(), task->origin);
+    if (compute_.queue().empty() && shared_loops_lack_threads()) [[unlikely]]
+      compute_.call_for_loops();
   }
   return complete(context, task, failure, may_continue);
 }

@@ -1,8 +1,9 @@
-// Waiting: a waiting thread first runs what is ready, then spins, then parks.
+// Waiting: a waiting thread first runs what is ready, then spins, joining short loops, then parks.
 #include <algorithm>
 
 #include "base/clock.h"
 #include "device/cores.h"
+#include "device/shared_loop.h"
 #include "engine/scheduler.h"
 
 namespace headrace {
@@ -51,7 +52,10 @@ bool Scheduler::help(ThreadContext& context, const Waiting& waiting) {
     if (now >= waiting.deadline) return false;
     if (spin_end == Deadline::min()) spin_end = now + budget;
     if (now < spin_end && !wide_loop_runs()) {
-      for (int i = 0; i < 32 && !waiting.done(); ++i) cpu_pause();
+      for (int i = 0; i < 32 && !waiting.done(); ++i) {
+        cpu_pause();
+        if (join_shared_loops()) spin_end = Deadline::min();
+      }
       continue;
     }
     // What is held back in the batch of a sleeping thread nobody would look for.

@@ -1,5 +1,7 @@
 #include "engine/worker_group.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <system_error>
 
@@ -8,6 +10,7 @@
 #include "base/log.h"
 #include "base/signals_blocked.h"
 #include "device/cores.h"
+#include "device/shared_loop.h"
 #include "engine/scheduler.h"
 
 namespace headrace {
@@ -16,6 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kHeldBackCheck = std::chrono::milliseconds(1);
+constexpr std::chrono::nanoseconds kCallLimit = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -39,14 +43,20 @@ void WorkerGroup::enqueue_all(TaskList& tasks) noexcept {
 // looks again in park().
 void WorkerGroup::notify() noexcept {
   full_fence();
-  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start(kWork);
 }
 
 void WorkerGroup::pass_on() noexcept {
   const bool has_thread =
       idle_count_.load(std::memory_order_relaxed) > 0 || thread_count_.load(std::memory_order_relaxed) < limit_;
   if (!has_thread || queue_.empty() || !scheduler_.work_visible(kind_)) return;
-  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start();
+  if (spinners_.load(std::memory_order_relaxed) == 0) wake_or_start(kWork);
+}
+
+// One core is left to the thread that waits, which joins loops, too.
+void WorkerGroup::call_for_loops() noexcept {
+  const int awake = thread_count_.load(std::memory_order_relaxed) - idle_count_.load(std::memory_order_relaxed);
+  if (awake < limit_ - 1) wake_or_start(kShareLoops);
 }
 
 void WorkerGroup::begin_blocked() noexcept {
@@ -55,7 +65,7 @@ void WorkerGroup::begin_blocked() noexcept {
   if (scheduler_.work_visible(kind_)) notify();
 }
 
-void WorkerGroup::wake_or_start() noexcept {
+void WorkerGroup::wake_or_start(Signal reason) noexcept {
   if (idle_count_.load(std::memory_order_relaxed) > 0) {
     Worker* chosen = nullptr;
     {
@@ -67,7 +77,7 @@ void WorkerGroup::wake_or_start() noexcept {
       }
     }
     if (chosen) {
-      chosen->signal.store(1, std::memory_order_release);
+      chosen->signal.store(reason, std::memory_order_release);
       futex_wake(chosen->signal, 1);
       return;
     }
@@ -107,7 +117,18 @@ void WorkerGroup::work(Worker& self) noexcept {
 
 WorkerGroup::Awaited WorkerGroup::await_work(Worker& self) noexcept {
   if (kind_ == Kind::kCompute && spin()) return Awaited::kFound;
-  return park(self) ? Awaited::kWoken : Awaited::kStop;
+  const Awaited awaited = park(self);
+  if (awaited == Awaited::kCalled) await_loop();
+  return awaited;
+}
+
+// The system may have woken this thread on the core of the thread that wants company. Until it has moved one of them
+// to another core, this one runs only when nobody else wants to.
+void WorkerGroup::await_loop() noexcept {
+  const auto end = Clock::now() + kCallLimit;
+  while (!join_shared_loops() && !scheduler_.work_visible(kind_) && !stopping_.load(std::memory_order_relaxed) &&
+         Clock::now() < end)
+    sched_yield();
 }
 
 void WorkerGroup::note_wake(bool useful) noexcept {
@@ -120,10 +141,12 @@ bool WorkerGroup::spin() noexcept {
   static const int most = std::max(1, core_count() / 2);
   bool found = false;
   if (spinners_.fetch_add(1, std::memory_order_seq_cst) < most) {
-    const auto end = Clock::now() + scheduler_.spin_budget().get();
+    const std::chrono::nanoseconds budget = scheduler_.spin_budget().get();
+    auto end = Clock::now() + budget;
     do {
       for (int i = 0; i < 16 && !found; ++i) {
         cpu_pause();
+        if (join_shared_loops()) end = Clock::now() + budget;
         found = scheduler_.work_visible(kind_);
       }
     } while (!found && !stopping_.load(std::memory_order_relaxed) && !wide_loop_runs() && Clock::now() < end);
@@ -132,31 +155,34 @@ bool WorkerGroup::spin() noexcept {
   return found;
 }
 
-bool WorkerGroup::park(Worker& self) noexcept {
+WorkerGroup::Awaited WorkerGroup::park(Worker& self) noexcept {
   if (kind_ == Kind::kCompute) scheduler_.spin_budget().measure_once();
-  self.signal.store(0, std::memory_order_relaxed);
+  self.signal.store(kSleep, std::memory_order_relaxed);
   {
     std::lock_guard guard(idle_lock_);
     idle_.push_back(&self);
     idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
   }
   full_fence();
-  const bool stopping = stopping_.load(std::memory_order_relaxed);
-  if (stopping || scheduler_.work_visible(kind_)) {
+  const auto after_wake = [&] {
+    const bool stops = stopping_.load(std::memory_order_relaxed) && !scheduler_.work_visible(kind_);
+    return stops ? Awaited::kStop : Awaited::kWoken;
+  };
+  if (stopping_.load(std::memory_order_relaxed) || scheduler_.work_visible(kind_)) {
     std::lock_guard guard(idle_lock_);
     if (std::erase(idle_, &self)) {
       idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
-      return !stopping || scheduler_.work_visible(kind_);
+      return after_wake();
     }
   }
   // Whoever took this thread off the list signals it. Work that is held back comes into reach as other threads go on;
   // one of them wakes this thread then, and if none does, it looks by itself.
-  while (self.signal.load(std::memory_order_acquire) == 0) {
+  while (self.signal.load(std::memory_order_acquire) == kSleep) {
     if (!scheduler_.work_held_back(kind_)) {
-      futex_wait(self.signal, 0);
+      futex_wait(self.signal, kSleep);
       continue;
     }
-    futex_wait(self.signal, 0, kHeldBackCheck);
+    futex_wait(self.signal, kSleep, kHeldBackCheck);
     if (!scheduler_.work_visible(kind_)) continue;
     std::lock_guard guard(idle_lock_);
     if (std::erase(idle_, &self)) {
@@ -164,7 +190,7 @@ bool WorkerGroup::park(Worker& self) noexcept {
       break;
     }
   }
-  return !stopping_.load(std::memory_order_relaxed) || scheduler_.work_visible(kind_);
+  return self.signal.load(std::memory_order_relaxed) == kShareLoops ? Awaited::kCalled : after_wake();
 }
 
 void WorkerGroup::stop() noexcept {
@@ -183,7 +209,7 @@ void WorkerGroup::stop() noexcept {
       std::erase(idle_, worker.get());
       idle_count_.store(static_cast<int>(idle_.size()), std::memory_order_relaxed);
     }
-    worker->signal.store(1, std::memory_order_release);
+    worker->signal.store(kWork, std::memory_order_release);
     futex_wake(worker->signal, 1);
   }
   for (auto& worker : ending) worker->thread.join();

@@ -35,6 +35,8 @@ class WorkerGroup {
   void notify() noexcept;
   // A thread that found work calls it: wakes another one if there is more.
   void pass_on() noexcept;
+  // A thread that has nothing to do shall spin, so as to join loops that are shared.
+  void call_for_loops() noexcept;
   // How many times the cost of a wake-up work should have before a thread is woken for it: more after wake-ups that
   // came too late because another thread, most often the one that had pushed and then waited, had done the work by
   // then.
@@ -61,20 +63,23 @@ class WorkerGroup {
  private:
   static constexpr int kMostWasted = 8;
 
+  enum Signal : uint32_t { kSleep, kWork, kShareLoops };
+
   struct Worker {
     std::thread thread;
     int number = 0;                   // from 1, for people
-    std::atomic<uint32_t> signal{0};  // 1: wake up
+    std::atomic<uint32_t> signal{kSleep};
   };
 
-  void wake_or_start() noexcept;
+  void wake_or_start(Signal reason) noexcept;
   void start_thread() noexcept;
   void work(Worker& self) noexcept;
-  enum class Awaited { kStop, kFound, kWoken };
+  enum class Awaited { kStop, kFound, kWoken, kCalled };
   Awaited await_work(Worker& self) noexcept;
   void note_wake(bool useful) noexcept;
-  bool spin() noexcept;              // true: work appeared
-  bool park(Worker& self) noexcept;  // false: the group stops
+  bool spin() noexcept;  // true: work appeared
+  void await_loop() noexcept;
+  Awaited park(Worker& self) noexcept;
 
   Scheduler& scheduler_;
   const Kind kind_;

@@ -41,6 +41,17 @@ TEST(ParallelFor, CheapLoopIsOneCallInThisThread) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(ParallelFor, ShortLoopIsDividedForThoseWhoJoin) {
+  std::vector<int> seen(1000);
+  int calls = 0;
+  parallel_for(1000, 10, 50'000, [&](int64_t begin, int64_t end) {
+    ++calls;
+    for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+  });
+  EXPECT_EQ(seen, std::vector<int>(1000, 1));
+  EXPECT_EQ(calls > 1, core_count() > 1);
+}
+
 TEST(ParallelFor, ExceptionsArePassedOn) {
   for (double cost : {0.0, kDear}) {
     EXPECT_THROW(parallel_for(100, 1, cost,

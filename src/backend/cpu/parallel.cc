@@ -13,6 +13,7 @@
 #include "base/config.h"
 #include "base/spin_lock.h"
 #include "device/cores.h"
+#include "device/shared_loop.h"
 
 namespace headrace {
 namespace {
@@ -114,6 +115,20 @@ void wide_for(int64_t begin, int64_t end, int64_t grain, int threads, FunctionRe
   });
 }
 
+// A piece of a shared loop takes about this long.
+constexpr double kSharedPieceNs = 2'500;
+
+bool is_shared(int64_t n, int64_t grain, double cost_ns) noexcept {
+  return n > grain && cost_ns >= kLeastSharedNs && cost_ns < 2 * kCostPerThreadNs && idle_cores() > 1;
+}
+
+void shared_for(int64_t n, int64_t grain, double cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
+  const auto wanted = std::max<int64_t>(2, static_cast<int64_t>(cost_ns / kSharedPieceNs));
+  const int64_t piece = std::max(grain, (n + wanted - 1) / wanted);
+  share_loop(static_cast<int32_t>((n + piece - 1) / piece),
+             [&](int64_t i) { body(i * piece, std::min(n, (i + 1) * piece)); });
+}
+
 }  // namespace
 
 int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
@@ -124,6 +139,7 @@ int threads_for(double total_cost_ns, double cost_per_thread_ns) noexcept {
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t, int64_t)> body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(1, grain);
+  if (is_shared(n, grain, total_cost_ns)) return shared_for(n, grain, total_cost_ns, body);
   const double cost_ns = total_cost_ns / static_cast<double>(n);
   const auto stretch = cost_ns > 0 ? static_cast<int64_t>(std::min(kLookAgainNs / cost_ns, 1e18)) / grain * grain : n;
   for (int64_t begin = 0; begin < n;) {

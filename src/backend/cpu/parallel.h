@@ -1,5 +1,6 @@
 // Parallel loops inside one task, on the oneTBB threads that all tasks share. Any thread may call these functions.
-// A loop gets as many threads as its cost justifies (one per kCostPerThreadNs) and as cores are idle.
+// A loop gets as many threads as its cost justifies (one per kCostPerThreadNs) and as cores are idle. One that is too
+// short for that is shared with threads that are awake and have nothing to do, if there are any (device/shared_loop.h).
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,13 @@
 namespace headrace {
 
 inline constexpr double kCostPerThreadNs = 50'000;
+inline constexpr double kLeastSharedNs = 4'000;  // below it, a loop is not worth being divided at all
 
 // How many threads work of this cost gets now: clamp(cost / cost per thread, 1, idle_cores()).
 int threads_for(double total_cost_ns, double cost_per_thread_ns = kCostPerThreadNs) noexcept;
 
 // Calls body(begin, end) for disjoint ranges that cover [0, n), each of at least `grain` except the last; once, in
-// this thread, when one thread is enough. A long loop that finds no core idle goes on alone and widens as soon as one
+// this thread, when the loop costs less than kLeastSharedNs. A long loop that finds no core idle goes on alone and widens as soon as one
 // is. What a body throws is raised here after all running bodies have ended.
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body);
 

@@ -74,7 +74,7 @@ void run(const Program& program, const Shape& space, std::span<const Operand> in
     Machine(program, iteration, inputs, outputs, scalars, stream, end - begin).run_range(begin, end);
   };
   const double cost = cost_ns(program, count);
-  if (cost < 2 * kCostPerThreadNs) {
+  if (cost < kLeastSharedNs) {
     body(0, count);
   } else {
     parallel_for(count, kTile * 16, cost, body);

@@ -1,0 +1,121 @@
+#include "device/shared_loop.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/config.h"
+
+namespace headrace {
+namespace {
+
+// Threads that have nothing to do but to join.
+class Joiners {
+ public:
+  explicit Joiners(int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this](std::stop_token stop) {
+        while (!stop.stop_requested()) joined_ += join_shared_loops();
+      });
+  }
+  int64_t joined() const { return joined_; }
+
+ private:
+  std::atomic<int64_t> joined_{0};
+  std::vector<std::jthread> threads_;
+};
+
+TEST(SharedLoop, EachPieceRunsOnceWhoeverJoins) {
+  for (const int joiners : {0, 1, 3}) {
+    Joiners others(joiners);
+    for (int32_t pieces = 0; pieces < 300; ++pieces) {
+      std::vector<int> seen(static_cast<size_t>(pieces));
+      share_loop(pieces, [&](int64_t piece) { ++seen[static_cast<size_t>(piece)]; });
+      EXPECT_EQ(seen, std::vector<int>(static_cast<size_t>(pieces), 1));
+    }
+  }
+}
+
+TEST(SharedLoop, ThoseWhoJoinTakePieces) {
+  if (core_count() == 1) GTEST_SKIP() << "nobody joins a loop on its owner's core";
+  const std::thread::id own = std::this_thread::get_id();
+  Joiners other(1);
+  std::atomic<bool> joined{false};
+  while (!joined)  // a busy machine may keep the other thread from its core for a while
+    share_loop(4, [&](int64_t) {
+      if (std::this_thread::get_id() != own) joined = true;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    });
+}
+
+TEST(SharedLoop, ManyLoopsAtATime) {
+  Joiners others(2);
+  std::vector<std::jthread> owners;
+  std::atomic<int64_t> sum{0};
+  for (int owner = 0; owner < 6; ++owner)
+    owners.emplace_back([&] {
+      for (int round = 0; round < 500; ++round) share_loop(10, [&](int64_t piece) { sum += piece; });
+    });
+  owners.clear();
+  EXPECT_EQ(sum, 6 * 500 * 45);
+}
+
+TEST(SharedLoop, WhatABodyThrowsIsRaisedInTheOwner) {
+  for (const int64_t thrower : {0, 5, 9}) {
+    Joiners other(1);
+    for (int round = 0; round < 100; ++round) {
+      EXPECT_THROW(share_loop(10,
+                              [&](int64_t piece) {
+                                if (piece == thrower) throw std::out_of_range("a piece");
+                              }),
+                   std::out_of_range);
+      int64_t after = 0;
+      share_loop(1, [&](int64_t) { ++after; });
+      EXPECT_EQ(after, 1);
+    }
+  }
+}
+
+TEST(SharedLoop, AChildForgetsLoopsOfOtherThreads) {
+  std::atomic<bool> runs{false}, may_end{false};
+  std::jthread owner([&] {
+    share_loop(2, [&](int64_t) {
+      runs = true;
+      while (!may_end) std::this_thread::yield();
+    });
+  });
+  while (!runs) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    forget_shared_loops();
+    _exit(join_shared_loops());
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  may_end = true;
+}
+
+TEST(SharedLoop, LonelyLoopsAskForThreadsEverMoreRarely) {
+  const auto loops_until_asked = [] {
+    for (int count = 1; count < 1'000'000; ++count) {
+      share_loop(2, [](int64_t) {});
+      if (shared_loops_lack_threads()) return count;
+    }
+    return 0;
+  };
+  const int first = loops_until_asked();
+  EXPECT_GT(first, 0);
+  EXPECT_GT(loops_until_asked(), first);
+}
+
+TEST(SharedLoop, NobodyJoinsWhereNothingIsShared) { EXPECT_FALSE(join_shared_loops()); }
+
+}  // namespace
+}  // namespace headrace
