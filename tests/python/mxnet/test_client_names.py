@@ -10,7 +10,14 @@ import pytest
 import headrace as mx
 from headrace import mxnet
 
-mxnet.install()
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """`import mxnet` is Headrace; tests of other files draw from the generator that they expect."""
+    generator = mx.random.generator()
+    mxnet.install()
+    yield
+    mx.random.set_generator(generator)
 
 
 def _make_batch(rows, batchify_fn, dataset):
