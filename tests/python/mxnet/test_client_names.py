@@ -178,11 +178,16 @@ def test_compute_capability_is_asked_of_gpus():
 
 def test_names_that_a_star_brings():
     names = {}
-    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *", names)
+    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *\nfrom mxnet.operator import *", names)
     assert names["rnn"] is mx.gluon.rnn and names["model_zoo"] is mx.gluon.model_zoo
     assert names["block"].Block is names["Block"] and names["trainer"].Trainer is names["Trainer"]
     assert names["npt"] is np.testing and names["OrderedDict"] is not None
     assert names["gzip"].__name__ == "gzip"
+    array = mx.nd.ones(2)
+    handle = names["ctypes"].cast(array, names["NDArrayHandle"])
+    assert (
+        names["NDArray"](handle, writable=False).shape == (2,) and names["CustomOp"] is mx.operator.CustomOp
+    )
 
 
 @pytest.mark.parametrize(
