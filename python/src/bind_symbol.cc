@@ -14,6 +14,7 @@
 #include "graph/infer.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/opened_call.h"
 #include "graph/quantize.h"
 #include "graph/tape_symbol.h"
 #include "headrace/symbol.hpp"
@@ -67,6 +68,15 @@ void bind_bodies(nb::class_<Symbol>& symbol) {
                       return control_flow_node(op, name, symbols_from(inputs), attrs, node_attrs, symbols_from(bodies));
                     });
                   })
+      .def_static(
+          "call",
+          [](const Symbol& body, const std::string& name, nb::handle inputs) {
+            return translated([&] {
+              const Symbol values = Symbol::group(symbols_from(inputs));
+              return Symbol(opened_call(body.outputs(), name, values.outputs()));
+            });
+          },
+          "A graph on inputs in the order of its list_inputs(), its operators called by `name` and theirs.")
       .def(
           "cut_body",
           [](const Symbol& s, const std::string& name) {

@@ -9,6 +9,7 @@
 #include "graph/json.h"
 #include "graph/labels.h"
 #include "graph/nodes.h"
+#include "graph/opened_call.h"
 
 namespace headrace {
 namespace {
@@ -92,6 +93,24 @@ std::vector<size_t> inputs_first(const Json& nodes) {
   return order;
 }
 
+Json parsed(const std::string& text) {
+  Json json;
+  try {
+    std::istringstream stream(text);
+    stream >> json;  // and no further: what follows it is not looked at
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::kRuntime, "symbol file: this is no JSON: {}", error.what());
+  }
+  require(json.is_object(), "a graph must be an object, got {}", json.type_name());
+  return json;
+}
+
+// What became of a node of the file.
+struct Made {
+  NodePtr node;
+  std::vector<NDArray> results;  // in place of those of `node`, where a call was opened
+};
+
 class GraphReader {
  public:
   GraphReader(int version, bool np_shapes) : version_(version), np_shapes_(np_shapes) {}
@@ -100,10 +119,10 @@ class GraphReader {
     require(depth < kDeepest, "graphs are nested more than {} deep", kDeepest);
     require(graph.is_object(), "a graph must be an object, got {}", graph.type_name());
     const Json& listed = member(graph, "nodes", Json::value_t::array, "the graph");
-    std::vector<NodePtr> nodes(listed.size());
+    std::vector<Made> nodes(listed.size());
     for (size_t id : inputs_first(listed)) {
       nodes[id] = read_node(listed[id], nodes, depth);
-      outputs_ += output_count(*nodes[id]);
+      outputs_ += output_count(*nodes[id].node);
       require(outputs_ <= kMostOutputs, "its nodes have more than {} outputs together", kMostOutputs);
     }
     for (const Json& id : member(graph, "arg_nodes", Json::value_t::array, "the graph"))
@@ -117,17 +136,20 @@ class GraphReader {
   }
 
  private:
-  static NDArray read_entry(const Json& entry, const std::vector<NodePtr>& nodes, const std::string& where) {
+  static NDArray read_entry(const Json& entry, const std::vector<Made>& nodes, const std::string& where) {
     require(entry.is_array() && entry.size() >= 2, "an entry of {} must be [node, output, version], got {}", where,
             shown(entry));
     const size_t id = number(entry[0], "a node"), index = number(entry[1], "an output");
     require(id < nodes.size(), "{} reads node {}, but there are {}", where, id, nodes.size());
-    require(index < std::max<size_t>(output_count(*nodes[id]), 3), "{} reads output {} of node {}, which has {}", where,
-            index, nodes[id]->label->name, output_count(*nodes[id]));
-    return output_of(nodes[id].get(), static_cast<uint32_t>(index));
+    const auto& [node, results] = nodes[id];
+    const bool is_opened = !results.empty();
+    const size_t count = is_opened ? results.size() : output_count(*node);
+    require(index < (is_opened ? count : std::max<size_t>(count, 3)), "{} reads output {} of node {}, which has {}",
+            where, index, node->label->name, count);
+    return is_opened ? results[index] : output_of(node.get(), static_cast<uint32_t>(index));
   }
 
-  NodePtr read_node(const Json& json, const std::vector<NodePtr>& before, int depth) {
+  Made read_node(const Json& json, const std::vector<Made>& before, int depth) {
     require(json.is_object(), "a node must be an object, got {}", json.type_name());
     NodePtr node(new Node);
     node->label = std::make_unique<NodeLabel>();
@@ -145,13 +167,23 @@ class GraphReader {
     }
     if (op == "null") {
       require(node->inputs.empty(), "variable {} has inputs", name);
-      return node;
+      return {node, {}};
     }
-    if (is_joined_layer(op)) return opened_layer(*node, op);
+    if (is_joined_layer(op)) return {opened_layer(*node, op), {}};
+    if (is_call(op)) return {node, opened_call(body_of_call(*node, depth), name, node->inputs)};
     node->op = find_operator(op);
     require(node->op != nullptr, "node {} is of operator {}, which is not in the catalogue", name, op);
     finish(*node);
-    return node;
+    return {node, {}};
+  }
+
+  // MXNet writes it as a text or, where it has divided a graph, as a graph.
+  std::vector<NDArray> body_of_call(const Node& node, int depth) {
+    const NodeLabel& label = *node.label;
+    if (const auto text = label.attrs.find("subgraph"); text != label.attrs.end())
+      return read(parsed(text->second), depth + 1);
+    require(label.subgraphs.size() == 1, "node {} must have one graph, got {}", label.name, label.subgraphs.size());
+    return label.subgraphs[0];
   }
 
   // Determinants of one matrix have no dimension where arrays may have none; MXNet has one operator for both.
@@ -217,14 +249,7 @@ uint64_t graph_attr(const Json& graph, const char* name, uint64_t missing) {
 }  // namespace
 
 std::vector<NDArray> read_graph(std::string_view text) {
-  Json json;
-  try {
-    std::istringstream stream{std::string(text)};
-    stream >> json;  // and no further: what follows it is not looked at
-  } catch (const Json::exception& error) {
-    fail(ErrorKind::kRuntime, "symbol file: this is no JSON: {}", error.what());
-  }
-  require(json.is_object(), "a graph must be an object, got {}", json.type_name());
+  const Json json = parsed(std::string(text));
   const uint64_t version = std::min<uint64_t>(graph_attr(json, "mxnet_version", 800), 1000000);
   return GraphReader(static_cast<int>(version), graph_attr(json, "is_np_shape", 0) != 0).read(json, 0);
 }

@@ -269,9 +269,8 @@ QuantizedSymbol quantize(const Symbol& symbol, const QuantizeOptions& options) {
 
 Symbol with_ranges(const Symbol& quantized, const Ranges& ranges) {
   for (const auto& [name, range] : ranges)
-    check(range.first <= range.second && std::isfinite(range.first) && std::isfinite(range.second), ErrorKind::kValue,
-          "calibration: the range of {} must be two finite numbers in order, got {} to {}", name, range.first,
-          range.second);
+    check(std::isfinite(range.first) && std::isfinite(range.second), ErrorKind::kValue,
+          "calibration: the range of {} must be two finite numbers, got {} to {}", name, range.first, range.second);
   return Symbol(
       rewired(quantized.outputs(), [&](const Node& node, std::span<const NDArray> inputs) -> std::vector<NDArray> {
         if (quantization_of(node).calibrated == Quantization::Calibrated::kNothing) return {};

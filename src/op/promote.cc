@@ -68,6 +68,12 @@ PointwiseTypes numeric(const char* operation, std::span<const DType> inputs, con
   return types;
 }
 
+PointwiseTypes numeric_by_doubles(const char* operation, std::span<const DType> inputs, const Attrs& attrs) {
+  PointwiseTypes types = numeric(operation, inputs, attrs);
+  if (!is_floating(types.result)) types.compute = ComputeType::kFloat64;
+  return types;
+}
+
 PointwiseTypes promoted(const char* operation, std::span<const DType> inputs, const Attrs&) {
   return plain(common(operation, inputs));
 }

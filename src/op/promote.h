@@ -25,6 +25,8 @@ namespace dtype_rules {
 PointwiseTypes same(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
 // The same, but bool is refused: mathematics on numbers.
 PointwiseTypes numeric(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
+// The same, integers computed with as doubles: what has fractions on the way, rounded to zero at its end.
+PointwiseTypes numeric_by_doubles(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
 // np: inputs are promoted, the result is what they are promoted to.
 PointwiseTypes promoted(const char* operation, std::span<const DType> inputs, const Attrs& attrs);
 // np: promoted, integers and bool to float32.

@@ -151,6 +151,9 @@ def test_storage_types_of_results():
         (a[1:3], "csr"),
         (a[2], "csr"),
         (b.retain(nd.array([0])), "row_sparse"),
+        (nd.concat(a, a, dim=0), "csr"),
+        (nd.concat(a, a, dim=1), "default"),
+        (nd.concat(a, nd.ones((1, 3)), dim=0), "default"),
     ]:
         assert result.stype == stype
     for made, expected in [
@@ -165,6 +168,11 @@ def test_storage_types_of_results():
         (b.retain(nd.array([3, 1])), [[0] * 3] * 3 + [[0, 0, 4]]),
         (nd.slice(a, begin=(0, 1), end=(4, 3)), MATRIX[:, 1:]),
         (a.T, MATRIX.T),
+        (
+            nd.concat(a, sparse.zeros("csr", (2, 3)), a[1:3], dim=0),
+            np.vstack([MATRIX, [[0] * 3] * 2, MATRIX[1:3]]),
+        ),
+        (nd.concat(a, a, dim=-2), np.vstack([MATRIX, MATRIX])),
     ]:
         assert (made.asnumpy() == np.asarray(expected)).all()
 

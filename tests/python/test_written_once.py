@@ -16,6 +16,7 @@ DIFFERENT = {
     "cond": "a branch of a graph",
     "foreach": "a loop of a graph",
     "full": "MXNet's sym.full has other arguments than nd.full",
+    "linspace": "MXNet's sym.linspace has other arguments than np.linspace",
     "load": "reads a graph",
     "multinomial": "MXNet's sym.random.multinomial gives probabilities unless it is told not to",
     "power": "sym.power takes two numbers, too",

@@ -215,3 +215,5 @@ def _name_what_is_missing(mxnet_name: str, module: types.ModuleType) -> None:
 
     __getattr__.mxnet_name = mxnet_name
     module.__getattr__ = __getattr__
+    if module.__name__ in _homes.STARS:
+        module.__all__ = [*module.__all__, *_homes.STARS[module.__name__]]

@@ -18,11 +18,14 @@ NAMES = {
     "headrace.ndarray.ndarray": ("headrace.mxnet._c_names", "headrace.ndarray"),
     "headrace.numpy.multiarray": "headrace.numpy",
     "headrace.numpy_extension": "headrace.mxnet._util_names",
-    "headrace.operator": "headrace.mxnet._c_names",
+    "headrace.operator": ("headrace.mxnet._c_names", "headrace.base", "headrace.ndarray"),
     "headrace.recordio": "headrace.mxnet._image_names",
     "headrace.symbol.symbol": "headrace.symbol",
     "headrace.util": "headrace.mxnet._util_names",
 }
+
+# What `from module import *` brings beside its `__all__`, for programs that call MXNet's C interface.
+STARS = {"headrace.operator": ("NDArray", "NDArrayHandle", "ctypes", "py_str")}
 
 # Modules.
 MODULES = {

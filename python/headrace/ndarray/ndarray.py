@@ -1,5 +1,6 @@
 """NDArray: the array of MXNet's legacy front end, and what both front ends' arrays have in common."""
 
+import ctypes
 import numbers
 import sys
 import warnings
@@ -10,6 +11,7 @@ import numpy as _numpy
 from .. import _catalogue, _core
 from ..base import MXNetError
 from ..context import Context, context_of, current_context, named_context
+from .handles import array_of, number_of
 from .ufuncs import apply_ufunc
 
 __all__ = [
@@ -48,7 +50,8 @@ class NDArray(_core.Array):
     """A multi-dimensional array whose operations run asynchronously.
 
     Operations return at once; ``asnumpy``, ``asscalar``, printing and ``wait_to_read`` wait for the values.
-    Made by ``nd.array``, ``nd.zeros`` and friends, not by calling the class.
+    Made by ``nd.array``, ``nd.zeros`` and friends. Calling the class with the ``handle`` of an array, or with
+    an array, gives that array, with its memory and its gradient; without one, an array without elements.
 
     Examples
     --------
@@ -68,6 +71,12 @@ class NDArray(_core.Array):
 
     __slots__ = ()
     __array_priority__ = 1000.0
+
+    def __new__(cls, handle=None, writable=True):
+        if handle is None:
+            return super().__new__(cls)
+        array = array_of(handle)
+        return array.as_np_ndarray() if cls._is_np else array.as_nd_ndarray()
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
         return apply_ufunc(NDArray, ufunc, method, inputs, out, kwargs)
@@ -94,8 +103,12 @@ class NDArray(_core.Array):
 
     @property
     def handle(self):
-        """A number that identifies the array object, while it lives."""
-        return id(self)
+        """A number that names the array object while it lives: ``NDArray(x.handle)`` is the same array."""
+        return number_of(self)
+
+    @property
+    def _as_parameter_(self):
+        return ctypes.c_void_p(self.handle)  # by which ctypes.cast(x, NDArrayHandle) takes an array
 
     @property
     def T(self):

@@ -12,6 +12,7 @@ __all__ = [
     "atleast_3d",
     "full",
     "full_like",
+    "linspace",
     "ones_like",
     "where",
     "zeros_like",
@@ -21,6 +22,7 @@ _atleast = {axes: _core.function(f"_np_atleast_{axes}d", True) for axes in (1, 2
 _broadcast_to = _core.function("_npi_broadcast_to", True)
 _full = _core.function("_npi_full", True)
 _full_like = _core.function("_npi_full_like", True)
+_linspace = _core.function("_npi_linspace", True)
 _where = {
     kind: _core.function(name, True)
     for kind, name in {
@@ -53,6 +55,27 @@ def full(shape, fill_value, dtype=None, order="C", ctx=None, out=None):
     if isinstance(fill_value, (bool, _numpy.bool_)):
         fill_value = int(fill_value)
     return _full(shape, fill_value, dtype, order, ctx, out=out)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None):
+    """``num`` evenly spaced values from ``start`` to ``stop``, which is one of them unless
+    ``endpoint=False``; float32, unless ``dtype``.
+
+    With ``retstep=True`` a tuple of the values and of their distance, a float: nan where there is none.
+    ``axis`` is 0 or -1, as ``start`` and ``stop`` are numbers. Raises ValueError for a negative ``num``.
+
+    Examples
+    --------
+    >>> np.linspace(0, 1, 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    >>> np.linspace(0, 1, 2, endpoint=False, retstep=True)
+    (array([0. , 0.5]), 0.5)
+    """
+    values = _linspace(start, stop, num, endpoint, dtype, axis, ctx)
+    if not retstep:
+        return values
+    gaps = num - 1 if endpoint else num
+    return values, (stop - start) / gaps if gaps > 0 else _numpy.nan
 
 
 def full_like(a, fill_value, dtype=None, order="C", ctx=None, out=None):

@@ -40,8 +40,10 @@ _ON_HOST = {  # and an example of each
     """,
 }
 
-__all__ = ["pinv", "svd", "tensorsolve", *_populate(globals(), "np.linalg"), *_ON_HOST]
+__all__ = ["eig", "eigh", "pinv", "svd", "tensorsolve", *_populate(globals(), "np.linalg"), *_ON_HOST]
 
+_eig = _core.function("_npi_eig", True)
+_eigh = _core.function("_npi_eigh", True)
 _pinv = _core.function("_npi_pinv", True)
 _pinv_number = _core.function("_npi_pinv_scalar_rcond", True)
 _svd = _core.function("_npi_svd", True)
@@ -50,6 +52,50 @@ _tensorsolve = _core.function("_npi_tensorsolve", True)
 globals().update(
     {name: _of_numpy(getattr(_numpy.linalg, name), example) for name, example in _ON_HOST.items()}
 )
+
+
+def eig(a):
+    """Eigenvalues and eigenvectors of square matrices whose eigenvalues are real.
+
+    The matrices (..., n, n) are in the last two axes. Gives a tuple of the eigenvalues (..., n), in no
+    special order, and the eigenvectors, of length 1, as the columns of (..., n, n). Results are float32 for
+    float32, otherwise float64. The gradient is 0.
+
+    Raises
+    ------
+    MXNetError
+        For other shapes, for float16 and, when a result is waited for, for eigenvalues that are complex and
+        for elements that are NaN or infinite.
+
+    Examples
+    --------
+    >>> values, vectors = np.linalg.eig(np.array([[2, 0], [0, 3]]))
+    >>> sorted(values.tolist())
+    [2.0, 3.0]
+    """
+    return tuple(_eig(a))
+
+
+def eigh(a, UPLO="L"):
+    """Eigenvalues and eigenvectors of symmetric matrices.
+
+    The matrices (..., n, n) are in the last two axes; of each, only the triangle that ``UPLO`` names ('L' or
+    'U') is read. Gives a tuple of the eigenvalues (..., n), in ascending order, and the eigenvectors as the
+    columns of (..., n, n); in each the element that is farthest from 0 is positive. Results are float32 for
+    float32, otherwise float64. The gradient is that of symmetric matrices.
+
+    Raises
+    ------
+    MXNetError
+        For other shapes and for float16.
+
+    Examples
+    --------
+    >>> values, vectors = np.linalg.eigh(np.array([[2, 1], [1, 2]]))
+    >>> values.round(3)
+    array([1., 3.])
+    """
+    return tuple(_eigh(a, UPLO))
 
 
 def pinv(a, rcond=1e-15, hermitian=False):

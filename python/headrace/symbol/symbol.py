@@ -1,5 +1,6 @@
 """Symbol: outputs of a graph of operators that has not been computed."""
 
+import json
 import pathlib
 
 from .. import _core
@@ -111,6 +112,18 @@ class Symbol(Arithmetic, WithoutValues):
         """The inputs of this symbol's node; None for a variable."""
         children = self._handle.children()
         return type(self)(children) if len(children) else None
+
+    def _gen_atomic_symbol(self):
+        """The operator of this symbol's node with its attributes, on variables of its own.
+
+        MXNetError: the symbol is a variable, or outputs of several nodes.
+        """
+        graph = json.loads(self._json())
+        places = {head[0] for head in graph["heads"]}
+        node = graph["nodes"][places.pop()]
+        if places or node["op"] == "null":
+            raise MXNetError(f"_gen_atomic_symbol: {self!r} is not one node with an operator; pick an output")
+        return apply(node["op"], node["op"], [], node.get("attrs", {}), self._is_np)
 
     def attr(self, key):
         """A text of the node, or None."""

@@ -159,7 +159,7 @@ struct NdLinspaceAttrs {
 struct NpLinspaceAttrs {
   double start = 0, stop = 0;
   int64_t num = 50;
-  bool endpoint = true, retstep = false;
+  bool endpoint = true;
   std::optional<DType> dtype = {};
   int64_t axis = 0;
   std::optional<std::string> ctx = {};
@@ -168,7 +168,6 @@ struct NpLinspaceAttrs {
              field(&NpLinspaceAttrs::stop, "stop", "Last value.").required(),
              field(&NpLinspaceAttrs::num, "num", "How many values."),
              field(&NpLinspaceAttrs::endpoint, "endpoint", "Whether `stop` is one of the values."),
-             field(&NpLinspaceAttrs::retstep, "retstep", "Whether the distance of the values is a second result."),
              field(&NpLinspaceAttrs::dtype, "dtype", kDtypeDoc),
              field(&NpLinspaceAttrs::axis, "axis", "Where the values lie: 0 or -1, as start and stop are numbers."),
              field(&NpLinspaceAttrs::ctx, "ctx", kCtxDoc));
@@ -245,28 +244,16 @@ OpDef nd_linspace() {
 OpDef np_linspace() {
   using A = NpLinspaceAttrs;
   return general<A>({.name = "_npi_linspace",
-                     .python = {"np.linspace"},
                      .doc = kLinspaceDoc,
                      .inputs = {},
-                     .output_count = [](const A& a) { return size_t{a.retstep ? 2u : 1u}; },
-                     .infer =
-                         [](Infer& infer, const A& a) {
-                           infer_spaced(infer, a);
-                           if (a.retstep) infer.output({}, DType::kFloat64);
-                         },
+                     .infer = infer_spaced<A>,
                      .kernel =
                          [](KernelContext& c, const A& a) {
                            fill_with<double>(c.output(0), [&](int64_t first, int64_t count, double* values) {
                              spaced(a, first, count, values);
                            });
-                           if (a.retstep) *c.output(1).as<double>() = step_of(a);
                          },
-                     .spelling =
-                         [](const A& a, size_t) {
-                           Spelling call = spelled_spaced(a.retstep ? "_npi_linspace" : "_linspace", a);
-                           if (a.retstep) call.attrs.emplace_back("retstep", true);
-                           return call;
-                         },
+                     .spelling = [](const A& a, size_t) { return spelled_spaced("_linspace", a); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5})),
                                  Sample({}, make_attrs(A{.start = 1, .stop = 2, .num = 5, .endpoint = false}))}});

@@ -108,7 +108,6 @@ std::vector<NDArray> decomposed(const char* name, const NDArray& array, const Up
 OpDef eigh() {
   return general<UploAttrs>(
       {.name = "_npi_eigh",
-       .python = {"np.linalg.eigh"},
        .doc = R"(Eigenvalues and eigenvectors of symmetric matrices.
 
 The matrices (..., n, n) are in the last two axes; of each, only the triangle that UPLO names is read. Gives the
@@ -206,7 +205,6 @@ OpDef eigenvalues_of_any() {
 
 OpDef eig() {
   return general<>({.name = "_npi_eig",
-                    .python = {"np.linalg.eig"},
                     .doc = R"(Eigenvalues and eigenvectors of square matrices whose eigenvalues are real.
 
 The matrices (..., n, n) are in the last two axes. Gives the eigenvalues (..., n), in no special order, and the

@@ -23,7 +23,9 @@ std::vector<UnaryRow> activation_rows() {
        .formula = [](Expr x) { return 1 / (1 + exp(-x)); },
        .gradient = [](Expr, Expr y, Expr dy) { return dy * y * (1 - y); },
        .np_python = {"npx.sigmoid"},
-       .np_name = "_npx_sigmoid"},
+       .np_name = "_npx_sigmoid",
+       .dtypes = dtype_rules::numeric_by_doubles,
+       .np_dtypes = dtype_rules::numeric_by_doubles},
       {.name = "softsign",
        .doc = "x / (1 + |x|), element by element.",
        .formula = [](Expr x) { return x / (1 + abs(x)); },
@@ -228,7 +230,8 @@ OpDef smooth_l1() {
                                        [](Expr x, Expr, Expr dy, Expr scalar) {
                                          Expr s = scalar * scalar;
                                          return dy * select(abs(x) < 1 / s, s * x, sign(x));
-                                       }});
+                                       },
+                                   .dtypes = dtype_rules::numeric_by_doubles});
 }
 
 }  // namespace

@@ -114,7 +114,8 @@ OpDef quadratic() {
                                            .python = {"nd.contrib.quadratic"},
                                            .doc = "a * x^2 + b * x + c, element by element.",
                                            .samples = {Sample({uniform({2, 3})}, make_attrs(QuadraticAttrs{1, 2, 3}))}},
-                                    .formula = [](Expr x, Expr a, Expr b, Expr c) { return a * x * x + b * x + c; }});
+                                    .formula = [](Expr x, Expr a, Expr b, Expr c) { return a * x * x + b * x + c; },
+                                    .dtypes = dtype_rules::numeric_by_doubles});
 }
 
 OpDef divided_by_root() {

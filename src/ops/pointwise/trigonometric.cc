@@ -45,11 +45,15 @@ std::vector<UnaryRow> angle_rows() {
       {.name = "degrees",
        .doc = "Radians to degrees, element by element.",
        .formula = [](Expr x) { return x * (1 / kDegree); },
-       .np_python = {"np.degrees", "np.rad2deg"}},
+       .np_python = {"np.degrees", "np.rad2deg"},
+       .dtypes = dtype_rules::numeric_by_doubles,
+       .np_dtypes = dtype_rules::numeric_by_doubles},
       {.name = "radians",
        .doc = "Degrees to radians, element by element.",
        .formula = [](Expr x) { return x * kDegree; },
-       .np_python = {"np.radians", "np.deg2rad"}},
+       .np_python = {"np.radians", "np.deg2rad"},
+       .dtypes = dtype_rules::numeric_by_doubles,
+       .np_dtypes = dtype_rules::numeric_by_doubles},
   };
 }
 

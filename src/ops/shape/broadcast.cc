@@ -217,7 +217,7 @@ Operators broadcast_operators() {
       expanding<BroadcastShapeAttrs>(
           {.name = "_npi_broadcast_to",
            .aliases = {"_np_broadcast_to"},
-           .python = {"np.broadcast_to"},
+           .python = {"np.broadcast_to", "ndarray.broadcast_to"},
            .doc = "A new array with the elements repeated to a shape, by NumPy's broadcasting rules.",
            .inputs = {"array"},
            .samples = {{{uniform({1, 3})}, make_attrs(BroadcastShapeAttrs{{2, 2, 3}})}}}),

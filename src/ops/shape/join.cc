@@ -8,6 +8,7 @@
 #include "op/quantization.h"
 #include "op/rule.h"
 #include "ops/shape/geometry.h"
+#include "ops/sparse/joined_matrices.h"
 
 namespace headrace {
 namespace {
@@ -168,11 +169,16 @@ OpDef concat() {
       .python = {"nd.concat", "nd.Concat"},
       .doc = R"(Arrays joined along an existing axis. All other extents and the dtypes must agree.
 
-Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Raises ValueError for shapes that do not fit.)",
+Example: arrays of shape (2, 3) and (2, 5) joined with dim=1 give (2, 8). Csr matrices joined with dim=0 give a csr
+matrix. Raises ValueError for shapes that do not fit.)",
       .variadic = true,
       .complete = [](Completion& c, const ConcatAttrs& a) { complete_join(c, a.dim); },
       .infer = [](Infer& i, const ConcatAttrs& a) { infer_join(i, a.dim, false); },
       .kernel = [](KernelContext& c, const ConcatAttrs& a) { run_join(c, a.dim, false); },
+      .storage_forms = {{{StorageKind::kCsr},
+                         {StorageKind::kCsr},
+                         [](SparseContext& c, const ConcatAttrs&) { join_csr_rows(c); },
+                         [](const ConcatAttrs& a) { return a.dim == 0 || a.dim == -2; }}},
       .quantization = quantization(
           {.becomes = "_contrib_quantized_concat", .where = [](const ConcatAttrs& a) { return a.dim > 0; }}),
       .gradient = [](Gradient& g, const ConcatAttrs& a) { concat_back(g, a.dim); },

@@ -10,7 +10,14 @@ import pytest
 import headrace as mx
 from headrace import mxnet
 
-mxnet.install()
+
+@pytest.fixture(scope="module", autouse=True)
+def installed():
+    """`import mxnet` is Headrace; tests of other files draw from the generator that they expect."""
+    generator = mx.random.generator()
+    mxnet.install()
+    yield
+    mx.random.set_generator(generator)
 
 
 def _make_batch(rows, batchify_fn, dataset):
@@ -171,11 +178,16 @@ def test_compute_capability_is_asked_of_gpus():
 
 def test_names_that_a_star_brings():
     names = {}
-    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *", names)
+    exec("from mxnet.gluon import *\nfrom mxnet.test_utils import *\nfrom mxnet.operator import *", names)
     assert names["rnn"] is mx.gluon.rnn and names["model_zoo"] is mx.gluon.model_zoo
     assert names["block"].Block is names["Block"] and names["trainer"].Trainer is names["Trainer"]
     assert names["npt"] is np.testing and names["OrderedDict"] is not None
     assert names["gzip"].__name__ == "gzip"
+    array = mx.nd.ones(2)
+    handle = names["ctypes"].cast(array, names["NDArrayHandle"])
+    assert (
+        names["NDArray"](handle, writable=False).shape == (2,) and names["CustomOp"] is mx.operator.CustomOp
+    )
 
 
 @pytest.mark.parametrize(

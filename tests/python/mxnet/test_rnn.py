@@ -1,5 +1,7 @@
 """`mx.rnn`: symbols of cells, weights gate by gate, sentences in buckets, checkpoints."""
 
+import collections
+import json
 import random
 
 import numpy
@@ -321,3 +323,39 @@ def test_the_old_name_of_unroll():
     with pytest.warns(UserWarning, match="rnn_unroll is deprecated"):
         outputs, _ = rnn.rnn_unroll(rnn.RNNCell(HIDDEN), 2, input_prefix="in_")
     assert {"in_t0_data", "in_t1_data"} < set(sym.Group(outputs).list_arguments())
+
+
+@pytest.mark.parametrize(
+    ("cell", "operators", "names"),
+    [
+        (
+            rnn.LSTMCell(2, prefix="l_"),
+            ["elemwise_mul", "elemwise_mul", "elemwise_add", "Activation", "elemwise_mul"],
+            {
+                "l_t0_i2h",
+                "l_t0_h2h",
+                "l_t0_slice",
+                "l_t0_i",
+                "l_t0_f",
+                "l_t0_c",
+                "l_t0_o",
+                "l_t0_state",
+                "l_t0_out",
+            },
+        ),
+        (
+            rnn.GRUCell(2, prefix="g_"),
+            ["_rminus_scalar", "elemwise_mul", "elemwise_mul", "elemwise_add"],
+            {f"g_t0__{name}" for name in ("i2h", "h2h", "i2h_slice", "h2h_slice", "r_act", "z_act", "h_act")}
+            | {"g_t0_out"},
+        ),
+    ],
+)
+def test_nodes_of_a_step_are_called_as_in_mxnet(cell, operators, names):
+    output, _ = cell(sym.var("x"), cell.begin_state())
+    nodes = [node for node in json.loads(output.tojson())["nodes"] if node["op"] not in ("null", "_zeros")]
+    own = {node["name"] for node in nodes if node["name"].startswith(cell._prefix)}
+    assert own == names
+    unnamed = [node["op"] for node in nodes if not node["name"].startswith(cell._prefix)]
+    assert collections.Counter(operators) <= collections.Counter(node["op"] for node in nodes)
+    assert "ones_like" not in unnamed

@@ -98,7 +98,12 @@ def test_linspace_and_logspace(num, endpoint):
 
 def test_linspace_tells_its_step():
     values, step = np.linspace(0, 1, 5, retstep=True)
-    assert values.asnumpy().tolist() == [0, 0.25, 0.5, 0.75, 1] and float(step) == 0.25
+    assert values.asnumpy().tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert type(step) is float and step == 0.25
+    assert np.linspace(0, 1, 4, endpoint=False, retstep=True)[1] == 0.25
+    assert type(np.linspace(2, 3, 1, retstep=True)) is tuple and numpy.isnan(
+        np.linspace(2, 3, 1, retstep=True)[1]
+    )
 
 
 @pytest.mark.parametrize("rows, columns, k", [(3, 3, 0), (2, 4, 1), (4, 2, -1), (3, 3, 5), (0, 3, 0)])

@@ -177,7 +177,9 @@ def test_symmetric_eigenvectors(batch, dtype):
     # Eigenvectors are rows whose greatest element is positive.
     farthest = numpy.take_along_axis(found, numpy.abs(found).argmax(-1)[..., None], -1)
     assert (farthest > 0).all()
-    w, v = np.linalg.eigh(np.array(matrices, dtype=dtype))
+    pair = np.linalg.eigh(np.array(matrices, dtype=dtype))
+    assert type(pair) is tuple
+    w, v = pair
     check(w, values, dtype)
     check(v, transposed(found), dtype)
 

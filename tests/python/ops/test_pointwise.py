@@ -511,6 +511,22 @@ def test_the_gradient_of_gradientmultiplier_can_be_called():
     assert product.asnumpy().tolist() == [3, -6]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_fractions_on_the_way_of_integers(dtype):
+    def of(values):
+        return nd.array(values, dtype=dtype)
+
+    for made, expected in [
+        (nd.degrees(of([1, 2])), [57, 114]),
+        (nd.radians(of([57, 58, 115])), [0, 1, 2]),
+        (np.radians(np.array([57, 58, 115], dtype=dtype)), [0, 1, 2]),
+        (nd.sigmoid(of([0, 1, 100])), [0, 0, 1]),
+        (nd.contrib.quadratic(of([1, 2, 3]), a=0.5, b=0.5, c=0.5), [1, 3, 6]),
+        (nd.smooth_l1(of([0, 1, 2]), scalar=1), [0, 0, 1]),
+    ]:
+        assert numpy.dtype(made.dtype) == dtype and made.asnumpy().tolist() == expected
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
 def test_remainders_of_integers_have_a_zero_gradient(dtype):
     calls = {nd.broadcast_mod: (1, -2), (lambda a, b: a % 3): (1, 0), (lambda a, b: 8 % b): (0, -2)}

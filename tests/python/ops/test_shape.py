@@ -258,6 +258,16 @@ def test_legacy_names():
         x.reshape((-2, -4, 2, 2), reverse=True)
 
 
+def test_arrays_of_both_front_ends_broadcast_themselves():
+    row = numpy.arange(3, dtype="float32")
+    numpy.testing.assert_array_equal(
+        np.array(row).broadcast_to((2, 3)).asnumpy(), numpy.broadcast_to(row, (2, 3))
+    )
+    numpy.testing.assert_array_equal(
+        nd.array(row).reshape((1, 3)).broadcast_to((2, 3)).asnumpy(), numpy.broadcast_to(row, (2, 3))
+    )
+
+
 def test_diagonals_beyond_the_matrix_are_empty():
     assert np.diag(np.ones((2, 3)), 10**12).shape == nd.diag(nd.ones((2, 3)), k=-(10**12)).shape == (0,)
     assert (

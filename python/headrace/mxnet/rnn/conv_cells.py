@@ -3,9 +3,9 @@
 import functools
 
 from ... import symbol
-from ...gluon.rnn.formulas import gru_step, lstm_step
 from ...gluon.rnn.operators import activation as operator
 from .base import BaseRNNCell
+from .steps import gru_step, lstm_step
 
 __all__ = ["BaseConvRNNCell", "ConvGRUCell", "ConvLSTMCell", "ConvRNNCell"]
 
@@ -149,8 +149,8 @@ class ConvLSTMCell(BaseConvRNNCell):
         step = self._next_step()
         i2h, h2h = self._convolve(step, inputs, states[0])
         gates = self._slices(i2h + h2h, step + "slice")
-        sigmoid, own = operator(symbol, "sigmoid"), self._activate
-        output, memory = lstm_step(symbol, step, gates, states[1], sigmoid, own, own)
+        sigmoid = operator(symbol, "sigmoid")
+        output, memory = lstm_step(step, gates, states[1], sigmoid, self._activate)
         return output, [output, memory]
 
 
@@ -176,7 +176,7 @@ class ConvGRUCell(BaseConvRNNCell):
         """One step."""
         step = self._next_step()
         i2h, h2h = self._convolve(step, inputs, states[0])
-        i2h, h2h = self._slices(i2h, step + "i2h_slice"), self._slices(h2h, step + "h2h_slice")
+        i2h, h2h = self._slices(i2h, step + "_i2h_slice"), self._slices(h2h, step + "_h2h_slice")
         sigmoid = operator(symbol, "sigmoid")
-        output = gru_step(symbol, step, i2h, h2h, states[0], sigmoid, self._activate)
+        output = gru_step(step, i2h, h2h, states[0], sigmoid, self._activate)
         return output, [output]

@@ -1,9 +1,9 @@
 """Cells of one layer: plain, LSTM and GRU."""
 
 from ... import initializer, symbol
-from ...gluon.rnn.formulas import gru_step, lstm_step
 from ...gluon.rnn.operators import activation
 from .base import BaseRNNCell
+from .steps import gru_step, lstm_step
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
@@ -87,7 +87,7 @@ class LSTMCell(_FullyConnectedCell):
         i2h, h2h = self._project(step, inputs, states[0])
         gates = symbol.SliceChannel(i2h + h2h, num_outputs=4, name=step + "slice")
         sigmoid, tanh = activation(symbol, "sigmoid"), activation(symbol, "tanh")
-        output, memory = lstm_step(symbol, step, gates, states[1], sigmoid, tanh, tanh)
+        output, memory = lstm_step(step, gates, states[1], sigmoid, tanh)
         return output, [output, memory]
 
 
@@ -113,9 +113,9 @@ class GRUCell(_FullyConnectedCell):
         """One step."""
         step = self._next_step()
         i2h, h2h = (
-            symbol.SliceChannel(value, num_outputs=3, name=f"{step}{name}_slice")
-            for value, name in zip(self._project(step, inputs, states[0]), ("i2h", "h2h"))
+            symbol.SliceChannel(value, num_outputs=3, name=f"{step}_{name}_slice")
+            for value, name in zip(self._project(step + "_", inputs, states[0]), ("i2h", "h2h"))
         )
         sigmoid, tanh = activation(symbol, "sigmoid"), activation(symbol, "tanh")
-        output = gru_step(symbol, step, i2h, h2h, states[0], sigmoid, tanh)
+        output = gru_step(step, i2h, h2h, states[0], sigmoid, tanh)
         return output, [output]

@@ -67,8 +67,9 @@ def _quantize_symbol(sym, ctx, excluded_symbols=None, excluded_operators=None, o
 
 def _calibrate_quantized_sym(qsym, th_dict):
     """The quantized symbol with the ranges {name: (least, largest)}, which it need not find when it runs.
+    Of bytes with a sign the larger end counts, whichever of the two it is.
 
-    ValueError: a range that is not two finite numbers in order.
+    ValueError: a range that is not two finite numbers.
     """
     if not th_dict:
         return qsym
