@@ -12,6 +12,7 @@ class KernelContext;
 class KernelPart {
  public:
   using AnyFunction = void (*)();
+  KernelPart(const KernelPart&) = delete;  // tables know it by its address
 
  protected:
   constexpr explicit KernelPart(const char* name) noexcept : name_(name) {}
