@@ -6,16 +6,18 @@ if(NOT CUDAToolkit_FOUND)
   return()
 endif()
 
-# What kernels include is part of the plug-in, as text. The standard's headers, which the compiler of kernels lacks, are one.
+# What kernels include is part of the plug-in, as text: *.cuh, and headers that they share with the host. The standard's
+# headers, which the compiler of kernels lacks, are one.
+file(GLOB_RECURSE cuda_texts CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/src/*.cuh")
 set(cuda_device_headers
+  ${cuda_texts}
   base/half.h
-  op/formula/device/pointwise.cuh
-  op/formula/device/std.cuh
   op/formula/numeric_cast.h
   op/formula/opcode.h
   op/formula/scalar.h
   op/formula/special_functions.cc
-  op/formula/special_functions.h)
+  op/formula/special_functions.h
+  ops/random/philox_rounds.h)
 set(cuda_standard_headers bit cmath cstddef cstdint limits numbers numeric string_view type_traits)
 set(device_header_table)
 foreach(header IN LISTS cuda_device_headers)
@@ -45,9 +47,30 @@ std::span<const DeviceHeader> device_headers() {
 file(GLOB cuda_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cc")
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/op/*_cuda.cc"
   "${PROJECT_SOURCE_DIR}/src/ops/*_cuda.cc")
-add_library(headrace_cuda SHARED ${cuda_sources} ${cuda_kernels} "${PROJECT_BINARY_DIR}/cuda/device_headers.cc")
+# Every src/ops/FAMILY/NAME_cuda.cc defines add_NAME_cuda(KernelTable&), which is called when the plug-in is used.
+set(cuda_declarations "")
+set(cuda_calls "")
+foreach(path IN LISTS cuda_kernels)
+  get_filename_component(name "${path}" NAME_WE)
+  if(path MATCHES "/src/ops/")
+    string(APPEND cuda_declarations "void add_${name}(KernelTable& table);\n")
+    string(APPEND cuda_calls "  add_${name}(table);\n")
+  endif()
+endforeach()
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/cuda/add_kernels.cc" @ONLY CONTENT
+[[namespace headrace {
+
+class KernelTable;
+@cuda_declarations@
+void add_cuda_kernels(KernelTable& table) {
+@cuda_calls@}
+
+}  // namespace headrace
+]])
+add_library(headrace_cuda SHARED ${cuda_sources} ${cuda_kernels} "${PROJECT_BINARY_DIR}/cuda/device_headers.cc"
+  "${PROJECT_BINARY_DIR}/cuda/add_kernels.cc")
 target_include_directories(headrace_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_link_libraries(headrace_cuda PRIVATE headrace_internal ${CMAKE_DL_LIBS})
-# Where pip puts the compiler of kernels.
+# Where pip puts the compiler of kernels and cuBLASLt.
 set_target_properties(headrace_cuda PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib"
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cu13/lib")
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../nvidia/cuda_nvrtc/lib;$ORIGIN/../nvidia/cublas/lib;$ORIGIN/../nvidia/cu13/lib")

@@ -8,7 +8,7 @@ if(HEADRACE_LAYERS)
   list(FILTER test_folders INCLUDE REGEX "^(${layers_regex})$")
 endif()
 
-# What stands in for NVIDIA's driver and compiler: kernels are compiled for the host and run there, late.
+# What stands in for NVIDIA's driver, compiler and cuBLASLt: kernels are compiled for the host and run there, late.
 if(TARGET headrace_cuda)
   file(GLOB stand_in_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cuda/stand_in/*.cc")
   add_library(cuda_stand_in SHARED ${stand_in_sources})
@@ -16,7 +16,10 @@ if(TARGET headrace_cuda)
   target_include_directories(cuda_stand_in PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(cuda_stand_in PRIVATE headrace_flags Threads::Threads ${CMAKE_DL_LIBS})
   target_compile_definitions(cuda_stand_in PRIVATE "STAND_IN_COMPILER=\"${CMAKE_CXX_COMPILER}\""
-    "STAND_IN_PRELUDE=\"${PROJECT_SOURCE_DIR}/tests/cuda/stand_in/kernel_prelude.h\"")
+    "STAND_IN_FOLDER=\"${PROJECT_SOURCE_DIR}/tests/cuda/stand_in\"")
+  # Its name for the loader: who asks for cuBLASLt once the stand-in is there gets it.
+  set_target_properties(cuda_stand_in PROPERTIES NO_SONAME ON)
+  target_link_options(cuda_stand_in PRIVATE "-Wl,-soname,libcublasLt.so.13")
   set_target_properties(cuda_stand_in PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
 endif()
 

@@ -22,6 +22,49 @@ TESTS = ROOT / "build/release/tests/test_cuda"
 MEGA = 1 << 20
 
 
+def try_kernels() -> dict[str, Any]:
+    """A reduction, rows, a product, indices and draws, each beside the host."""
+    import headrace as mx
+    from headrace import nd
+
+    def results(context: mx.Context) -> dict[str, Any]:
+        mx.random.seed(3)
+        x = (nd.arange(64 * 96).reshape((64, 96)) % 11 / 11).as_in_context(context)
+        rows = nd.array([3, 0, 63, 3], ctx=context)
+        return {
+            "sum over rows": x.sum(axis=0),
+            "sum over columns": x.sum(axis=1),
+            "norm": x.norm(),
+            "argmax": x.argmax(axis=1),
+            "softmax": nd.softmax(x),
+            "layer norm": nd.LayerNorm(x, x[0], x[1]),
+            "float32 product": nd.dot(x, x, transpose_b=True),
+            "float64 product": nd.dot(x.astype("float64"), x.astype("float64"), transpose_a=True),
+            "float16 product": nd.dot(x.astype("float16"), x.astype("float16"), transpose_b=True),
+            "layer with bias": nd.FullyConnected(x, x[:8], x[0][:8], num_hidden=8),
+            "batch of products": nd.batch_dot(x.reshape((4, 16, 96)), x.reshape((4, 96, 16))),
+            "take": nd.take(x, rows),
+            "uniform": nd.random.uniform(shape=(1000,), ctx=context),
+            "normal": nd.random.normal(shape=(1000,), ctx=context),
+        }
+
+    here, there, report = results(mx.cpu()), results(mx.gpu(0)), {}
+    for name, expected in here.items():
+        try:
+            error = abs(there[name].asnumpy().astype("float64") - expected.asnumpy().astype("float64")).max()
+            report[name] = float(error)
+        except Exception as failure:  # the others are tried all the same
+            report[name] = str(failure)[-1000:]
+    limits = {"float16 product": 0.05}
+    wrong = {
+        name: error
+        for name, error in report.items()
+        if isinstance(error, str) or not error < limits.get(name, 1e-4)
+    }
+    assert not wrong, report
+    return {"largest errors": report, "computed on the host": mx.runtime.detours()}
+
+
 def try_formula() -> dict[str, Any]:
     """One kernel, and the copies around it."""
     import headrace as mx
@@ -34,7 +77,11 @@ def try_formula() -> dict[str, Any]:
 
 def run_tests(chosen: str) -> dict[str, Any]:
     """Tests of the plug-in in C++ that hold on any device."""
-    environment = {"HEADRACE_CUDA_DRIVER": "libcuda.so.1", "HEADRACE_CUDA_COMPILER": "", **os.environ}
+    environment = {
+        "HEADRACE_CUDA_DRIVER": "libcuda.so.1",
+        "HEADRACE_CUDA_COMPILER": "",
+        **os.environ,
+    }
     done = subprocess.run(
         [TESTS, "--gtest_brief=1", f"--gtest_filter={chosen}"],
         env=environment,
@@ -87,12 +134,23 @@ def measure() -> dict[str, Any]:
         last.wait_to_read()
         return (time.perf_counter() - start) / count
 
+    edge = 64 if "stand_in" in os.environ.get("HEADRACE_CUDA_DRIVER", "") else 4096
+
+    def of_products(dtype: str) -> float:
+        square = mx.nd.zeros((edge, edge), ctx=mx.gpu(0), dtype=dtype)
+        return 2 * edge**3 / 1e12 / seconds(lambda: mx.nd.dot(square, square), 10)
+
     small = mx.nd.zeros((16,), ctx=mx.gpu(0))
     large = mx.nd.zeros((16 * MEGA,), ctx=mx.gpu(0))
+    rows = mx.nd.zeros((16 * 1024, 1024), ctx=mx.gpu(0))
     host = mx.nd.zeros((16 * MEGA,))
     return {
         "x + 1 of 16 elements, us": 1e6 * seconds(lambda: small + 1, 2000),
         "x + 1 of 16M elements, GB/s": 128 * MEGA / 1e9 / seconds(lambda: large + 1, 20),
+        "sum of 16M elements, GB/s": 64 * MEGA / 1e9 / seconds(large.sum, 20),
+        "softmax of 16M elements, GB/s": 128 * MEGA / 1e9 / seconds(lambda: mx.nd.softmax(rows), 20),
+        f"product of {edge} squared, float32, TFLOPS": of_products("float32"),
+        f"product of {edge} squared, float16, TFLOPS": of_products("float16"),
         "host to device, GB/s": 64 * MEGA / 1e9 / seconds(lambda: host.copyto(mx.gpu(0)), 5),
         "device to host, GB/s": 64 * MEGA / 1e9 / seconds(lambda: large.copyto(mx.cpu()), 5),
     }
@@ -100,9 +158,11 @@ def measure() -> dict[str, Any]:
 
 STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "formula": try_formula,
+    "kernels": try_kernels,
     "devices": lambda: run_tests("CudaDevices.*-*AreCounted*:*RunsOut*"),
-    "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "training": try_training,
+    "kernels in every dtype": lambda: run_tests("CudaKernels*"),
+    "operators": lambda: run_tests("Ways/OperatorsOnCuda*"),
     "children": lambda: run_tests("CudaDevicesDeathTest.ChildrenHaveNoGpu"),
     "speed": measure,
 }

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from . import _core
 
-__all__ = ["Feature", "Features", "detours", "feature_list"]
+__all__ = ["Feature", "Features", "detours", "feature_list", "operators_on_host"]
 
 # MXNet's names, in its order.
 _NAMES = (
@@ -100,6 +100,19 @@ def detours() -> dict[str, int]:
     True
     """
     return _core.detours()
+
+
+def operators_on_host() -> list[str]:
+    """The operators that GPUs leave to the host, by name; programs that use them make detours there.
+
+    Real GPUs have code of their own for the others; simulated ones compute all operators.
+
+    Examples
+    --------
+    >>> "softmax" in mx.runtime.operators_on_host()
+    False
+    """
+    return _core.operators_on_host()
 
 
 @functools.cache

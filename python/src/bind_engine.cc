@@ -65,6 +65,10 @@ void bind_engine(nb::module_& m) {
       "worker_count", [] { return translated([] { return runtime().engine.worker_count(); }); },
       "How many threads compute on the host.");
   m.def("is_serial", [] { return translated([] { return runtime().engine.serial(); }); });
+  m.def("pending_tasks", [] { return translated([] { return runtime().engine.pending(); }); });
+}
+
+void bind_detours(nb::module_& m) {
   m.def(
       "detours",
       [] {
@@ -73,7 +77,15 @@ void bind_engine(nb::module_& m) {
         return counts;
       },
       "How often operations were computed in another way than their arrays ask for, by 'operator: how'.");
-  m.def("pending_tasks", [] { return translated([] { return runtime().engine.pending(); }); });
+  m.def(
+      "operators_on_host",
+      [] {
+        nb::list names;
+        for (const std::string& name : translated([] { return operators_on_host(DeviceType::kGpu); }))
+          names.append(name.c_str());
+        return names;
+      },
+      "Names of the operators that GPUs leave to the host.");
 }
 
 void bind_memory(nb::module_& m) {

@@ -18,6 +18,7 @@ void bind_random(nanobind::module_& m);
 void bind_files(nanobind::module_& m);
 void bind_images(nanobind::module_& m);
 void bind_dlpack(nanobind::module_& m);
+void bind_detours(nanobind::module_& m);
 void bind_memory(nanobind::module_& m);
 void bind_backward(nanobind::module_& m);
 void bind_custom(nanobind::module_& m);

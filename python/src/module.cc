@@ -43,6 +43,7 @@ NB_MODULE(_core, m) {
   bind_files(m);
   bind_images(m);
   bind_dlpack(m);
+  bind_detours(m);
   bind_memory(m);
   bind_backward(m);
   bind_array_helpers(m);

@@ -1,9 +1,13 @@
 #include "op/detours.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "base/log.h"
+#include "device/registry.h"
 #include "engine/runtime.h"
+#include "op/catalogue.h"
+#include "op/kernel_table.h"
 
 namespace headrace {
 namespace {
@@ -30,6 +34,15 @@ std::map<std::string, int64_t> detours() {
   Detours& all = service<Detours>();
   std::lock_guard guard(all.mutex);
   return all.counts;
+}
+
+std::vector<std::string> operators_on_host(DeviceType type) {
+  std::vector<std::string> names;
+  const KernelTable* const table = kernels_of(type);
+  for (const OpDef& op : catalogue().all())
+    if (table && table->is_on_host(op)) names.push_back(op.name);
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace headrace

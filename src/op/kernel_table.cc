@@ -1,6 +1,8 @@
 #include "op/kernel_table.h"
 
 #include "base/check.h"
+#include "device/registry.h"
+#include "op/catalogue.h"
 
 namespace headrace {
 
@@ -12,11 +14,28 @@ void KernelTable::set(const OpDef& op, Kernel kernel) {
 
 void KernelTable::set_pointwise(PointwiseKernel kernel) { pointwise_ = std::move(kernel); }
 
+void KernelTable::set_own_kernels(std::initializer_list<const char*> names) {
+  for (const char* name : names) set_own_kernel(find_op(name));
+}
+
 void KernelTable::set_on_host(const OpDef& op) { on_host_.insert(&op); }
 
 const KernelTable::Kernel* KernelTable::find(const OpDef& op) const noexcept {
   const auto found = kernels_.find(&op);
   return found == kernels_.end() ? nullptr : &found->second;
+}
+
+KernelPart::AnyFunction KernelTable::find(const KernelPart& part) const noexcept {
+  const auto found = parts_.find(&part);
+  return found == parts_.end() ? nullptr : found->second;
+}
+
+KernelPart::AnyFunction KernelPart::launcher() const {
+  const Device device = current_device();
+  const KernelTable* const table = kernels_of(device.type);
+  const AnyFunction found = table ? table->find(*this) : nullptr;
+  check(found != nullptr, ErrorKind::kRuntime, "{}: there is no code for {}", name_, to_string(device));
+  return found;
 }
 
 }  // namespace headrace

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <span>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "op/formula/opcode.h"
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -28,6 +31,15 @@ class KernelTable {
 
   void set(const OpDef& op, Kernel kernel);
   void set_pointwise(PointwiseKernel kernel);
+  // Code that puts this part of a kernel on the stream of the work that is being launched.
+  template <class... Arguments>
+  void set_part(const KernelPartOf<void(KernelContext&, Arguments...)>& part,
+                std::type_identity_t<void (*)(KernelContext&, Arguments...)> function) {
+    parts_.insert_or_assign(&part, reinterpret_cast<KernelPart::AnyFunction>(function));
+  }
+  // The operators' own kernels, which touch memory only through parts that are here.
+  void set_own_kernel(const OpDef& op) { set(op, op.kernel); }
+  void set_own_kernels(std::initializer_list<const char*> names);
   // The host computes it, over copies of its arrays in host memory, when the stream has come to it; this is counted and
   // said, see op/detours.h.
   void set_on_host(const OpDef& op);
@@ -35,10 +47,12 @@ class KernelTable {
   // Null: there is none.
   const Kernel* find(const OpDef& op) const noexcept;
   const PointwiseKernel* pointwise() const noexcept { return pointwise_ ? &pointwise_ : nullptr; }
+  KernelPart::AnyFunction find(const KernelPart& part) const noexcept;
   bool is_on_host(const OpDef& op) const noexcept { return on_host_.contains(&op); }
 
  private:
   std::unordered_map<const OpDef*, Kernel> kernels_;
+  std::unordered_map<const KernelPart*, KernelPart::AnyFunction> parts_;
   std::unordered_set<const OpDef*> on_host_;
   PointwiseKernel pointwise_;
 };

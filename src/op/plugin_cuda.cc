@@ -4,18 +4,27 @@
 #include "backend/cuda/cuda_backend.h"
 #include "device/plugin.h"
 #include "op/catalogue.h"
+#include "op/copy_part.h"
+#include "op/kernel_table.h"
 #include "op/pointwise_cuda.h"
 
 namespace headrace {
+
+void add_cuda_kernels(KernelTable& table);  // all of src/ops, see cmake/cuda.cmake
+
 namespace {
 
-// Formulas run on the GPU; what has no kernel of its own there, on the host.
+// Formulas run on the GPU, and so does what add_cuda_kernels() adds; the rest on the host.
 const KernelTable& kernels() {
   static const KernelTable& table = []() -> const KernelTable& {
     KernelTable& made = *new KernelTable;
     made.set_pointwise(launch_pointwise_cuda);
-    made.set(find_op("_contiguous"), launch_packed_copy_cuda);
-    made.set(find_op("_reshape_to"), launch_packed_copy_cuda);
+    made.set_part(copy_elements, copy_elements_cuda);
+    for (const OpDef& op : catalogue().all())
+      if (op.as_view && op.kernel) made.set_own_kernel(op);  // what is no view is a copy
+    made.set_own_kernels({"_contiguous", "_np_flatten", "_basic_index_assign", "broadcast_to", "_npi_broadcast_to",
+                          "broadcast_axis", "tile", "repeat", "Concat", "_rnn_param_concat", "stack", "_npi_stack"});
+    add_cuda_kernels(made);
     for (const OpDef& op : catalogue().all())
       if (op.kernel && !op.pointwise && !made.find(op)) made.set_on_host(op);
     return made;

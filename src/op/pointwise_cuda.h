@@ -10,8 +10,8 @@ namespace headrace {
 void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType compute, std::span<View* const> inputs,
                            std::span<View* const> outputs);
 
-// Gives a packed output the elements of the input, in row-major order. The input may have any strides; the shapes may
-// differ.
-void launch_packed_copy_cuda(KernelContext& context, const Attrs& attrs);
+// copy_elements of op/copy_part.h.
+void copy_elements_cuda(KernelContext& context, void* to, const Strides& to_strides, const void* from,
+                        const Strides& from_strides, const Shape& shape, DType dtype);
 
 }  // namespace headrace

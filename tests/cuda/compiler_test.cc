@@ -5,10 +5,14 @@
 
 #include "backend/cuda/compiler.h"
 #include "backend/cuda/kernel_cache.h"
+#include "device/registry.h"
 #include "headrace/error.hpp"
 #include "op/catalogue.h"
 #include "op/formula/source_cuda.h"
+#include "op/kernel_table.h"
 #include "op/pointwise.h"
+#include "tests/cuda/beside_host.h"
+#include "tests/support/operator_samples.h"
 
 namespace headrace {
 namespace {
@@ -90,6 +94,25 @@ TEST(CudaCompilerSlow, TakesEveryOperatorAndItsGradients) {
     ++count;
   }
   EXPECT_GT(count, 150);
+}
+
+// Whatever the kernels that are no formulas are compiled for: each operator's samples in every dtype. Their results
+// count elsewhere; with NVRTC they are none, as there is no GPU.
+TEST(CudaCompilerSlow, TakesTheKernelsOfEveryOperatorInEveryDType) {
+  int count = 0;
+  for (const OpDef& op : catalogue().all()) {
+    if (op.pointwise || !kernels_of(DeviceType::kGpu)->find(op)) continue;
+    for (Sample sample : op.samples) {
+      for (const DType dtype : kAllDTypes) {
+        for (SampleArray& input : sample.inputs) input.dtype = dtype;
+        const test::Outcome made = test::outcome(op, sample, test::Way::kAlone, kGpu0);
+        EXPECT_EQ(made.error.find("does not compile"), std::string::npos) << op.name << ": " << made.error;
+        ++count;
+        if (sample.inputs.empty()) break;
+      }
+    }
+  }
+  EXPECT_GT(count, 500);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/kernel_cache.h"
+#include "backend/cuda/library.h"
 #include "base/check.h"
 #include "base/config.h"
 
@@ -55,12 +56,9 @@ std::vector<std::string> library_names() {
   return names;
 }
 
-void* open_library() {
+void* open_compiler() {
   std::string why;
-  for (const std::string& name : library_names()) {
-    if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
-    if (const char* const reason = dlerror(); reason && why.empty()) why = reason;
-  }
+  if (void* const library = open_first_library(library_names(), why)) return library;
   fail(ErrorKind::kRuntime,
        "cuda: kernels cannot be compiled: {}. Install NVIDIA's compiler (pip install nvidia-cuda-nvrtc), or name the "
        "library in HEADRACE_CUDA_COMPILER.",
@@ -72,7 +70,7 @@ void check_compiler(const Compiler& compiler, nvrtcResult result, const char* ca
 }
 
 Compiler load_compiler() {
-  void* const library = open_library();
+  void* const library = open_compiler();
   Compiler made{};
   const auto look_up = [library]<class Function>(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(library, name));

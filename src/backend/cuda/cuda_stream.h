@@ -30,6 +30,9 @@ class CudaStream final : public Stream {
   // For work that is being launched on this stream. The kernel takes one struct, whose bytes are `arguments`.
   void put_kernel(CUfunction kernel, unsigned blocks, unsigned threads, std::span<const std::byte> arguments);
 
+  // For libraries that put work on it, while it is launched.
+  CUstream handle() const noexcept { return handle_; }
+
   // Any thread.
   bool has_work() noexcept { return launched_.load(std::memory_order_acquire) > completed(); }
   // Loses the device if the stream has met an error.

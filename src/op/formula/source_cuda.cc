@@ -6,42 +6,10 @@
 
 #include "base/check.h"
 #include "op/formula/program.h"
+#include "op/launch_cuda.h"
 
 namespace headrace {
 namespace {
-
-const char* compute_name(ComputeType type) noexcept {
-  switch (type) {
-    case ComputeType::kFloat32:
-      return "float";
-    case ComputeType::kFloat64:
-      return "double";
-    case ComputeType::kInt32:
-      return "int32_t";
-    case ComputeType::kInt64:
-      return "int64_t";
-    case ComputeType::kUint64:
-      break;
-  }
-  return "uint64_t";
-}
-
-std::string element_name(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return "float";
-    case DType::kFloat64:
-      return "double";
-    case DType::kFloat16:
-      return "Float16";
-    case DType::kBfloat16:
-      return "Bfloat16";
-    case DType::kBool:
-      return "bool";
-    default:
-      return fmt::format("{}_t", dtype_name(dtype));
-  }
-}
 
 // The bits that a program of the host computes with.
 std::string literal(double value, ComputeType type) {
@@ -70,14 +38,6 @@ std::string value_text(const Expr& expr, ComputeType type,
                      arguments.substr(2));
 }
 
-std::string element_types(std::span<const DType> operands) {
-  std::string text = "template <int k>\nstruct ElementOf;\n";
-  for (size_t k = 0; k < operands.size(); ++k)
-    text +=
-        fmt::format("template <>\nstruct ElementOf<{}> {{\n  using Type = {};\n}};\n", k, element_name(operands[k]));
-  return text;
-}
-
 std::string run_function(const Formula& formula, ComputeType compute) {
   std::unordered_map<const Expr::Node*, size_t> numbers;
   std::string text = "  static void run(const Compute* parameters, Compute* values) {\n";
@@ -95,11 +55,44 @@ std::string run_function(const Formula& formula, ComputeType compute) {
 
 }  // namespace
 
+std::string compute_name(ComputeType type) {
+  switch (type) {
+    case ComputeType::kFloat32:
+      return "float";
+    case ComputeType::kFloat64:
+      return "double";
+    case ComputeType::kInt32:
+      return "int32_t";
+    case ComputeType::kInt64:
+      return "int64_t";
+    case ComputeType::kUint64:
+      break;
+  }
+  return "uint64_t";
+}
+
+std::string formula_struct(const char* name, const Formula& formula, ComputeType compute,
+                           std::span<const DType> operands) {
+  check(operands.size() == static_cast<size_t>(formula.num_inputs) + formula.outputs.size(), ErrorKind::kValue,
+        "formula_struct: the formula has {} inputs and {} outputs, but {} operands are given", formula.num_inputs,
+        formula.outputs.size(), operands.size());
+  std::string text = fmt::format("template <int k>\nstruct ElementOf{};\n", name);
+  for (size_t k = 0; k < operands.size(); ++k)
+    text += fmt::format("template <>\nstruct ElementOf{}<{}> {{\n  using Type = {};\n}};\n", name, k,
+                        element_name(operands[k]));
+  return text + fmt::format(R"(struct {0} {{
+  using Compute = {1};
+  static constexpr int kInputs = {2}, kOperands = {3};
+  template <int k>
+  using Element = typename ElementOf{0}<k>::Type;
+{4}}};
+)",
+                            name, compute_name(compute), formula.num_inputs, operands.size(),
+                            run_function(formula, compute));
+}
+
 std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
                           KernelShape shape) {
-  check(operands.size() == static_cast<size_t>(formula.num_inputs) + formula.outputs.size(), ErrorKind::kValue,
-        "kernel_source: the formula has {} inputs and {} outputs, but {} operands are given", formula.num_inputs,
-        formula.outputs.size(), operands.size());
   const std::string call = shape.width > 0 ? fmt::format("run_packed<Formula, {}>", shape.width)
                                            : fmt::format("run_strided<Formula, {}>", shape.ndim);
   return fmt::format(R"(#include "op/formula/special_functions.cc"
@@ -107,22 +100,15 @@ std::string kernel_source(const Formula& formula, ComputeType compute, std::span
 #include "op/formula/device/pointwise.cuh"
 
 namespace headrace {{
-{}struct Formula {{
-  using Compute = {};
-  static constexpr int kInputs = {}, kOperands = {};
-  template <int k>
-  using Element = typename ElementOf<k>::Type;
-{}}};
-}}  // namespace headrace
+{}}}  // namespace headrace
 
 extern "C" __global__ void {}(const headrace::device::Arguments<headrace::Formula::Compute, {}, {}, {}> arguments) {{
   using namespace headrace;
   device::{}(arguments);
 }}
 )",
-                     element_types(operands), compute_name(compute), formula.num_inputs, operands.size(),
-                     run_function(formula, compute), kFormulaKernel, operands.size(), formula.num_parameters,
-                     shape.ndim, call);
+                     formula_struct("Formula", formula, compute, operands), kKernelName, operands.size(),
+                     formula.num_parameters, shape.ndim, call);
 }
 
 }  // namespace headrace

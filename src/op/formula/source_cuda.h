@@ -17,8 +17,12 @@ struct KernelShape {
   int ndim = 1;   // dimensions of the strides
 };
 
-// The name of the kernel in its source.
-inline constexpr const char* kFormulaKernel = "formula";
+// What kernels call values of a compute type.
+std::string compute_name(ComputeType type);
+
+// A struct of namespace headrace that computes one value of each output, as pointwise.cuh says.
+std::string formula_struct(const char* name, const Formula& formula, ComputeType compute,
+                           std::span<const DType> operands);
 
 // The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then
 // of the outputs.

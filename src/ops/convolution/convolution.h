@@ -4,6 +4,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/rule.h"
 #include "ops/convolution/image.h"
 
@@ -107,7 +108,8 @@ double convolution_cost(DType dtype, const Shape& weight, const Shape& out);
 // For rules: the operation is such a convolution, or a gradient of it.
 void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out, int passes);
 
-// Runs on the thread of a task.
+// Runs on the thread of a task. Leaves all work to convolution_part.
 void convolve(KernelContext& context, const ConvolutionProblem& problem);
+extern const KernelPartOf<void(KernelContext& context, const ConvolutionProblem& problem)> convolution_part;
 
 }  // namespace headrace

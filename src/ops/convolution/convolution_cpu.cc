@@ -189,7 +189,9 @@ void set_convolution_cost(Infer& infer, const Shape& weight, const Shape& out, i
   infer.cost(passes * convolution_cost(infer.dtype(0), weight, out));
 }
 
-void convolve(KernelContext& context, const ConvolutionProblem& p) {
+namespace {
+
+void convolve_on_host(KernelContext& context, const ConvolutionProblem& p) {
   const bool is_empty = p.data.size() == 0 || p.weight.size() == 0 || p.out.size() == 0;
   const bool plain = is_empty || p.dtype() == DType::kFloat64;
   if (!is_empty && suits_window_products(p)) {
@@ -209,5 +211,11 @@ void convolve(KernelContext& context, const ConvolutionProblem& p) {
     plain_convolution(p);
   }
 }
+
+}  // namespace
+
+const decltype(convolution_part) convolution_part{"convolution", convolve_on_host};
+
+void convolve(KernelContext& context, const ConvolutionProblem& problem) { convolution_part(context, problem); }
 
 }  // namespace headrace

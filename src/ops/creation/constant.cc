@@ -75,7 +75,7 @@ OpDef filled(std::string name, std::vector<std::string> aliases, std::vector<std
                      .doc = std::move(doc) + " Raises ValueError for a negative extent.",
                      .inputs = {},
                      .infer = [](Infer& infer, const A& a) { infer_made(infer, a.shape, a.dtype, a.ctx); },
-                     .kernel = [value](KernelContext& c, const A& a) { fill(c.output(0), value(a)); },
+                     .kernel = [value](KernelContext& c, const A& a) { fill(c, c.output(0), value(a)); },
                      .zero_gradient = true,
                      .samples = {Sample({}, make_attrs(std::move(sample)))}});
 }

@@ -3,15 +3,23 @@
 
 #include "base/function_ref.h"
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
 
 // Every element of `output` is `value`, cast as astype would.
-void fill(const Tensor& output, const Number& value);
+extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Number& value)> fill;
 // Element i is values(i), cast. T is double or int64_t.
 template <class T>
 void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values);
+// Element i is start + step * (i / repeat), cast: of integers, which wrap, or of doubles. Both are of one kind.
+struct Progression {
+  Number start, step;
+  int64_t repeat;
+};
+extern const KernelPartOf<void(KernelContext& context, const Tensor& output, const Progression& progression)>
+    fill_progression;
 // Zeros, with ones on diagonal `k` of a matrix: k > 0 above the main one.
 void fill_eye(const Tensor& output, int64_t k);
 // Grid of indices: output[d] holds the position along axis d.

@@ -18,9 +18,7 @@ double write_cost(const Tensor& output) {
   return static_cast<double>(output.size) * static_cast<double>(item_size(output.dtype)) * kNsPerByte;
 }
 
-}  // namespace
-
-void fill(const Tensor& output, const Number& value) {
+void fill_on_host(KernelContext&, const Tensor& output, const Number& value) {
   uint64_t bits = 0;
   dispatch(output.dtype, [&]<class T>() {
     const T converted = std::visit([](auto number) { return numeric_cast<T>(number); }, value);
@@ -33,6 +31,10 @@ void fill(const Tensor& output, const Number& value) {
                  [&](int64_t begin, int64_t end) { std::fill(data + begin, data + end, pattern); });
   });
 }
+
+}  // namespace
+
+const decltype(fill) fill{"fill", fill_on_host};
 
 template <class T>
 void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, T* values)> values) {
@@ -54,8 +56,29 @@ void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t cou
 template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, double* values)> values);
 template void fill_with(const Tensor& output, FunctionRef<void(int64_t first, int64_t count, int64_t* values)> values);
 
+namespace {
+
+// Unsigned, so that the steps beyond the end of a range do not overflow.
+void progress_on_host(KernelContext&, const Tensor& output, const Progression& p) {
+  if (const auto* const start = std::get_if<int64_t>(&p.start)) {
+    const auto first_value = static_cast<uint64_t>(*start), step = static_cast<uint64_t>(std::get<int64_t>(p.step));
+    return fill_with<int64_t>(output, [&](int64_t first, int64_t count, int64_t* values) {
+      for (int64_t i = 0; i < count; ++i)
+        values[i] = static_cast<int64_t>(first_value + step * static_cast<uint64_t>((first + i) / p.repeat));
+    });
+  }
+  const double start = std::get<double>(p.start), step = std::get<double>(p.step);
+  fill_with<double>(output, [&](int64_t first, int64_t count, double* values) {
+    for (int64_t i = 0; i < count; ++i) values[i] = start + step * static_cast<double>((first + i) / p.repeat);
+  });
+}
+
+}  // namespace
+
+const decltype(fill_progression) fill_progression{"fill_progression", progress_on_host};
+
 void fill_eye(const Tensor& output, int64_t k) {
-  fill(output, int64_t{0});
+  std::memset(output.data, 0, static_cast<size_t>(output.size) * item_size(output.dtype));
   if (output.size == 0) return;
   int64_t rows = output.shape[0], columns = output.shape[1];
   k = std::clamp(k, -rows, columns);  // those further away lie outside, too

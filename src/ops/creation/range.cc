@@ -97,22 +97,12 @@ std::optional<Range<int64_t>> whole_range(const A& a) {
   return Range<int64_t>{static_cast<int64_t>(range.start), 0, static_cast<int64_t>(range.step)};
 }
 
-// Unsigned, so that the steps beyond the end of a range do not overflow.
 template <class A>
-void fill_range(const Tensor& output, const A& a) {
+void fill_range(KernelContext& c, const Tensor& output, const A& a) {
   const auto integers = is_floating(output.dtype) ? std::nullopt : whole_range(a);
-  if (integers)
-    return fill_with<int64_t>(output, [&](int64_t first, int64_t count, int64_t* values) {
-      for (int64_t i = 0; i < count; ++i)
-        values[i] =
-            static_cast<int64_t>(static_cast<uint64_t>(integers->start) +
-                                 static_cast<uint64_t>(integers->step) * static_cast<uint64_t>((first + i) / a.repeat));
-    });
+  if (integers) return fill_progression(c, output, {integers->start, integers->step, a.repeat});
   const Range<double> range = real_range(a);
-  fill_with<double>(output, [&](int64_t first, int64_t count, double* values) {
-    for (int64_t i = 0; i < count; ++i)
-      values[i] = range.start + range.step * static_cast<double>((first + i) / a.repeat);
-  });
+  fill_progression(c, output, {range.start, range.step, a.repeat});
 }
 
 template <class A>
@@ -125,7 +115,7 @@ OpDef arange(std::string name, std::vector<std::string> python) {
            "a step of 0.",
        .inputs = {},
        .infer = [](Infer& infer, const A& a) { infer_made(infer, {count_values(infer, a)}, a.dtype, a.ctx); },
-       .kernel = [](KernelContext& c, const A& a) { fill_range(c.output(0), a); },
+       .kernel = [](KernelContext& c, const A& a) { fill_range(c, c.output(0), a); },
        .zero_gradient = true,
        .samples = {Sample({}, make_attrs(A{.start = int64_t{5}})),
                    Sample({}, make_attrs(A{.start = 5.0, .stop = 1.0, .step = -0.5}))}});

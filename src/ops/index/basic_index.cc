@@ -3,11 +3,12 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/creation/creation.h"
 
 namespace headrace {
 namespace {
@@ -81,8 +82,8 @@ OpDef basic_index() {
           [](KernelContext& c, const BasicIndexAttrs& a) {
             Geometry from = indexed_packed(c.input(0).shape, a.key);
             const Tensor& to = c.output(0);
-            strided_copy(to.data, contiguous_strides(to.shape), at(c.input(0), from.offset), from.strides, from.shape,
-                         to.dtype);
+            copy_elements(c, to.data, contiguous_strides(to.shape), at(c.input(0), from.offset), from.strides,
+                          from.shape, to.dtype);
           },
       .as_view =
           [](const Geometry& in, Geometry& out, const BasicIndexAttrs& a) {
@@ -112,10 +113,10 @@ OpDef basic_index_scatter() {
           [](KernelContext& c, const BasicIndexAttrs& a) {
             const Tensor& from = c.input(0);
             const Tensor& to = c.output(0);
-            std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+            fill(c, to, int64_t{0});
             Geometry place = indexed_packed(to.shape, a.key);
-            strided_copy(at(to, place.offset), place.strides, from.data, contiguous_strides(from.shape), from.shape,
-                         to.dtype);
+            copy_elements(c, at(to, place.offset), place.strides, from.data, contiguous_strides(from.shape), from.shape,
+                          to.dtype);
           },
       .gradient =
           [](Gradient& g, const BasicIndexAttrs& a) {
@@ -144,14 +145,15 @@ OpDef basic_index_assign() {
       .kernel =
           [](KernelContext& c, const BasicIndexAttrs& a) {
             const Tensor& to = c.output(0);
-            std::memcpy(to.data, c.input(0).data, static_cast<size_t>(to.size) * item_size(to.dtype));
+            const Strides all = contiguous_strides(to.shape);
+            copy_elements(c, to.data, all, c.input(0).data, all, to.shape, to.dtype);
             Geometry place = indexed_packed(to.shape, a.key);
             const Tensor& value = c.input(1);
             Strides strides(place.shape.size(), 0);
             Strides packed = contiguous_strides(value.shape);
             size_t lead = place.shape.size() - value.shape.size();
             for (size_t k = 0; k < value.shape.size(); ++k) strides[lead + k] = value.shape[k] == 1 ? 0 : packed[k];
-            strided_copy(at(to, place.offset), place.strides, value.data, strides, place.shape, to.dtype);
+            copy_elements(c, at(to, place.offset), place.strides, value.data, strides, place.shape, to.dtype);
           },
       .gradient =
           [](Gradient& g, const BasicIndexAttrs& a) {

@@ -6,6 +6,7 @@
 #include "backend/cpu/parallel.h"
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
 #include "op/formula/transfer.h"
 #include "op/kernel.h"
 
@@ -144,5 +145,65 @@ void scatter_add_slices(const Tensor& from, const Tensor& to, const IndexSpace& 
     }
   });
 }
+
+namespace {
+
+std::vector<int64_t> read(const KernelContext& c, const Positions& positions, const IndexSpace& space) {
+  return read_indices(c.name(), positions.indices, space.length, positions.mode, positions.axis);
+}
+
+void take_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                  const Tensor& to) {
+  gather_slices(from.data, to.data, space, read(c, positions, space), static_cast<int64_t>(item_size(from.dtype)));
+}
+
+void add_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                 const Tensor& to) {
+  scatter_add_slices(from, to, space, read(c, positions, space));
+}
+
+// Calls f(number of the row, place in the whole array) for every row, in order.
+template <class F>
+void for_each_element(const std::vector<int64_t>& indices, const IndexSpace& space, F&& f) {
+  size_t k = 0;
+  for (int64_t o = 0; o < space.outer; ++o)
+    for (int64_t j = 0; j < space.inner; ++j, ++k) f(k, (o * space.length + indices[k]) * space.inner + j);
+}
+
+void pick_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                  const Tensor& to) {
+  dispatch_size(from.dtype, [&]<class T>() {
+    for_each_element(read(c, positions, space), space, [&](size_t k, int64_t at) { to.as<T>()[k] = from.as<T>()[at]; });
+  });
+}
+
+void put_on_host(KernelContext& c, const Tensor& from, const Positions& positions, const IndexSpace& space,
+                 const Tensor& to) {
+  dispatch_size(to.dtype, [&]<class T>() {
+    std::fill_n(to.as<T>(), to.size, T{0});
+    for_each_element(read(c, positions, space), space, [&](size_t k, int64_t at) { to.as<T>()[at] = from.as<T>()[k]; });
+  });
+}
+
+void mark_on_host(KernelContext&, const Tensor& indices, double on, double off, const Tensor& to) {
+  if (to.size == 0) return;
+  const int64_t depth = to.shape.back();
+  std::vector<int64_t> places(static_cast<size_t>(indices.size));
+  load_function(indices.dtype, ComputeType::kInt64)(places.data(), indices.data, 1, indices.size);
+  dispatch(to.dtype, [&]<class T>() {
+    std::fill_n(to.as<T>(), to.size, numeric_cast<T>(off));
+    for (int64_t k = 0; k < indices.size; ++k)
+      if (const int64_t place = places[static_cast<size_t>(k)]; place >= 0 && place < depth)
+        to.as<T>()[k * depth + place] = numeric_cast<T>(on);
+  });
+}
+
+}  // namespace
+
+const decltype(mark_positions) mark_positions{"mark_positions", mark_on_host};
+const IndexPart take_slices{"take_slices", take_on_host};
+const IndexPart add_to_slices{"add_to_slices", add_on_host};
+const IndexPart pick_elements{"pick_elements", pick_on_host};
+const IndexPart put_elements{"put_elements", put_on_host};
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -25,6 +26,29 @@ struct IndexSpace {
   int64_t outer, length, inner;
   static IndexSpace along(const Shape& shape, int64_t axis) noexcept;
 };
+
+// Indices of an operation along one axis of an array: what they are read from, and what is out of range.
+struct Positions {
+  const Tensor& indices;
+  IndexMode mode;
+  int64_t axis;  // that errors name
+};
+
+// The parts of kernels that index. `from` and `to` are packed and of one dtype.
+using IndexPart = KernelPartOf<void(KernelContext& context, const Tensor& from, const Positions& positions,
+                                    const IndexSpace& space, const Tensor& to)>;
+// to[o, k, :] = from[o, positions[k], :], `space` being that of `from`.
+extern const IndexPart take_slices;
+// to, of this space, is zero but for to[o, positions[k], :] += from[o, k, :], in the order of k; halves in float32.
+extern const IndexPart add_to_slices;
+// to[o, j] = from[o, positions[o, j], j].
+extern const IndexPart pick_elements;
+// to, of this space, is zero but for to[o, positions[o, j], j] = from[o, j].
+extern const IndexPart put_elements;
+
+// to[k, :] holds `off`, but `on` at indices[k], where that is one of its places; each value cast as astype would.
+extern const KernelPartOf<void(KernelContext& context, const Tensor& indices, double on, double off, const Tensor& to)>
+    mark_positions;
 
 // to[o, k, :] = from[o, indices[k], :]; element bytes only.
 void gather_slices(const void* from, void* to, const IndexSpace& space, const std::vector<int64_t>& indices,

@@ -37,44 +37,34 @@ struct OneHotAttrs {
 };
 
 OpDef one_hot() {
-  return general<OneHotAttrs>({.name = "one_hot",
-                               .aliases = {"_npx_one_hot"},
-                               .python = {"nd.one_hot", "npx.one_hot", "NDArray.one_hot"},
-                               .doc = "Rows of off_value with on_value at each index, of shape indices.shape + "
-                                      "(depth,). An index out of range gives "
-                                      "a row of off_value. Raises ValueError for a negative depth.",
-                               .inputs = {"indices"},
-                               .complete =
-                                   [](Completion& c, const OneHotAttrs& a) {
-                                     if (!c.has_rank(0)) return;
-                                     Shape result = c.shape(0);
-                                     result.push_back(a.depth);
-                                     c.set_output(0, result);
-                                   },
-                               .infer =
-                                   [](Infer& i, const OneHotAttrs& a) {
-                                     i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}",
-                                               a.depth);
-                                     Shape result = i.shape(0);
-                                     result.push_back(a.depth);
-                                     i.output(result, a.dtype);
-                                     i.cost(100 + static_cast<double>(element_count(result)) * 0.4);
-                                   },
-                               .kernel =
-                                   [](KernelContext& c, const OneHotAttrs& a) {
-                                     const std::vector<int64_t> indices = integers_of(c.input(0));
-                                     dispatch(a.dtype, [&]<class T>() {
-                                       T* out = c.output(0).as<T>();
-                                       const T on = numeric_cast<T>(a.on_value);
-                                       std::fill_n(out, c.output(0).size, numeric_cast<T>(a.off_value));
-                                       for (size_t i = 0; i < indices.size(); ++i)
-                                         if (indices[i] >= 0 && indices[i] < a.depth)
-                                           out[static_cast<int64_t>(i) * a.depth + indices[i]] = on;
-                                     });
-                                   },
-                               .zero_gradient = true,
-                               .saves_inputs = kNothing,
-                               .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
+  return general<OneHotAttrs>(
+      {.name = "one_hot",
+       .aliases = {"_npx_one_hot"},
+       .python = {"nd.one_hot", "npx.one_hot", "NDArray.one_hot"},
+       .doc = "Rows of off_value with on_value at each index, of shape indices.shape + "
+              "(depth,). An index out of range gives "
+              "a row of off_value. Raises ValueError for a negative depth.",
+       .inputs = {"indices"},
+       .complete =
+           [](Completion& c, const OneHotAttrs& a) {
+             if (!c.has_rank(0)) return;
+             Shape result = c.shape(0);
+             result.push_back(a.depth);
+             c.set_output(0, result);
+           },
+       .infer =
+           [](Infer& i, const OneHotAttrs& a) {
+             i.require(a.depth >= 0, ErrorKind::kValue, "depth must not be negative, got {}", a.depth);
+             Shape result = i.shape(0);
+             result.push_back(a.depth);
+             i.output(result, a.dtype);
+             i.cost(100 + static_cast<double>(element_count(result)) * 0.4);
+           },
+       .kernel = [](KernelContext& c,
+                    const OneHotAttrs& a) { mark_positions(c, c.input(0), a.on_value, a.off_value, c.output(0)); },
+       .zero_gradient = true,
+       .saves_inputs = kNothing,
+       .samples = {Sample({integers({2, 3}, 0, 4)}, make_attrs(OneHotAttrs{.depth = 4}))}});
 }
 
 OpDef fill_element() {

@@ -42,9 +42,7 @@ int64_t taken_axis(const KernelContext& c, const Shape& shape, int64_t axis) {
 void take_kernel(KernelContext& c, const TakeAttrs& a) {
   const int64_t axis = taken_axis(c, c.input(0).shape, a.axis);
   const IndexSpace space = IndexSpace::along(c.input(0).shape, axis);
-  gather_slices(c.input(0).data, c.output(0).data, space,
-                read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis),
-                static_cast<int64_t>(item_size(c.input(0).dtype)));
+  take_slices(c, c.input(0), {c.input(1), index_mode(a.mode), axis}, space, c.output(0));
 }
 
 void take_gradient(Gradient& g, const TakeAttrs& a) {
@@ -126,8 +124,7 @@ OpDef backward_take() {
            [](KernelContext& c, const BackwardTakeAttrs& a) {
              const int64_t axis = taken_axis(c, a.shape, a.axis);
              const IndexSpace space = IndexSpace::along(a.shape, axis);
-             scatter_add_slices(c.input(0), c.output(0), space,
-                                read_indices(c.name(), c.input(1), space.length, index_mode(a.mode), axis));
+             add_to_slices(c, c.input(0), {c.input(1), index_mode(a.mode), axis}, space, c.output(0));
            },
        .storage_forms = sparse_take_back_forms(),
        .makes_sparse = true,
@@ -193,9 +190,7 @@ OpDef embedding() {
            },
        .kernel =
            [](KernelContext& c, const EmbeddingAttrs& a) {
-             gather_slices(c.input(1).data, c.output(0).data, {1, a.input_dim, a.output_dim},
-                           read_indices(c.name(), c.input(0), a.input_dim, IndexMode::kClip, 0),
-                           static_cast<int64_t>(item_size(c.input(1).dtype)));
+             take_slices(c, c.input(1), {c.input(0), IndexMode::kClip, 0}, {1, a.input_dim, a.output_dim}, c.output(0));
            },
        .storage_forms = sparse_embedding_forms(),
        .quantization = quantization({.becomes = "_contrib_quantized_embedding",
@@ -300,65 +295,45 @@ void complete_pick(Completion& c, const PickAttrs& a) {
   c.set_output(0, result);
 }
 
-// Calls f(number of the row, position in the array of `shape`) for every picked element, in order.
-template <class Attrs, class F>
-void for_each_picked(const char* name, const Shape& shape, const Tensor& index, const Attrs& a, F&& f) {
-  const int64_t axis = a.axis ? normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), name) : 0;
-  const IndexSpace space = a.axis ? IndexSpace::along(shape, axis) : IndexSpace{1, element_count(shape), 1};
-  const IndexMode mode = a.mode == "raise" ? IndexMode::kRaiseNegative : index_mode(a.mode);
-  const std::vector<int64_t> indices = read_indices(name, index, space.length, mode, axis);
-  size_t k = 0;
-  for (int64_t o = 0; o < space.outer; ++o)
-    for (int64_t j = 0; j < space.inner; ++j, ++k) f(k, (o * space.length + indices[k]) * space.inner + j);
+// The space of the array of `shape` that is picked from, and how.
+template <class Attrs>
+IndexSpace picked_space(const Shape& shape, int64_t axis, const Attrs& a) {
+  return a.axis ? IndexSpace::along(shape, axis) : IndexSpace{1, element_count(shape), 1};
 }
 
-template <class F>
-void with_item(DType dtype, F&& f) {
-  switch (item_size(dtype)) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    default:
-      return f(uint64_t{});
-  }
+template <class Attrs>
+void run_by_picking(KernelContext& c, const IndexPart& part, const Shape& shape, const Attrs& a) {
+  const int64_t axis = a.axis ? normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()) : 0;
+  const IndexMode mode = a.mode == "raise" ? IndexMode::kRaiseNegative : index_mode(a.mode);
+  part(c, c.input(0), {c.input(1), mode, axis}, picked_space(shape, axis, a), c.output(0));
 }
 
 OpDef pick() {
-  return general<PickAttrs>({.name = "pick",
-                             .aliases = {"_npx_pick", "choose_element_0index"},
-                             .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
-                             .doc =
-                                 "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has "
-                                 "the shape of data without the "
-                                 "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
-                                 "Raises ValueError for an axis out of range or an index array of another shape; "
-                                 "with mode='raise' IndexError, when the result is read, for a negative index or one "
-                                 "beyond the end.",
-                             .inputs = {"data", "index"},
-                             .complete = complete_pick,
-                             .infer = infer_pick,
-                             .kernel =
-                                 [](KernelContext& c, const PickAttrs& a) {
-                                   const Tensor &data = c.input(0), &out = c.output(0);
-                                   with_item(data.dtype, [&]<class T>(T) {
-                                     for_each_picked(c.name(), data.shape, c.input(1), a,
-                                                     [&](size_t k, int64_t at) { out.as<T>()[k] = data.as<T>()[at]; });
-                                   });
-                                 },
-                             .gradient =
-                                 [](Gradient& g, const PickAttrs& a) {
-                                   if (g.wants(0))
-                                     g.set(0, call(find_op("_backward_pick"),
-                                                   make_attrs(BackwardPickAttrs{a.axis, a.mode, g.input(0).shape()}),
-                                                   {g.head(), g.input(1)}));
-                                 },
-                             .saves_inputs = 1u << 1,
-                             .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
-                                         Sample({uniform({3, 4}), integers({1, 4}, 0, 3)},
-                                                make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
+  return general<PickAttrs>(
+      {.name = "pick",
+       .aliases = {"_npx_pick", "choose_element_0index"},
+       .python = {"nd.pick", "npx.pick", "NDArray.pick", "nd.choose_element_0index"},
+       .doc = "One element of each row along `axis`: result[i] = data[i, index[i]]. `index` has "
+              "the shape of data without the "
+              "axis, or with it of length 1. The gradient goes to the picked elements.\n\n"
+              "Raises ValueError for an axis out of range or an index array of another shape; "
+              "with mode='raise' IndexError, when the result is read, for a negative index or one "
+              "beyond the end.",
+       .inputs = {"data", "index"},
+       .complete = complete_pick,
+       .infer = infer_pick,
+       .kernel = [](KernelContext& c, const PickAttrs& a) { run_by_picking(c, pick_elements, c.input(0).shape, a); },
+       .gradient =
+           [](Gradient& g, const PickAttrs& a) {
+             if (g.wants(0))
+               g.set(0,
+                     call(find_op("_backward_pick"), make_attrs(BackwardPickAttrs{a.axis, a.mode, g.input(0).shape()}),
+                          {g.head(), g.input(1)}));
+           },
+       .saves_inputs = 1u << 1,
+       .samples = {Sample({uniform({3, 4}), integers({3}, 0, 4)}),
+                   Sample({uniform({3, 4}), integers({1, 4}, 0, 3)},
+                          make_attrs(PickAttrs{.axis = 0, .keepdims = true}))}});
 }
 
 int64_t picked_rows(const Infer& i, const BackwardPickAttrs& a) {
@@ -386,15 +361,7 @@ OpDef backward_pick() {
              i.output(a.shape, i.dtype(0));
              i.cost(100 + static_cast<double>(element_count(a.shape)) * 0.1 + static_cast<double>(i.size(1)) * 4);
            },
-       .kernel =
-           [](KernelContext& c, const BackwardPickAttrs& a) {
-             const Tensor &from = c.input(0), &out = c.output(0);
-             with_item(out.dtype, [&]<class T>(T) {
-               std::fill_n(out.as<T>(), out.size, T{0});
-               for_each_picked(c.name(), a.shape, c.input(1), a,
-                               [&](size_t k, int64_t at) { out.as<T>()[at] = from.as<T>()[k]; });
-             });
-           },
+       .kernel = [](KernelContext& c, const BackwardPickAttrs& a) { run_by_picking(c, put_elements, a.shape, a); },
        .gradient =
            [](Gradient& g, const BackwardPickAttrs& a) {
              if (!g.wants(0)) return;

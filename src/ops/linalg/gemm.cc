@@ -98,21 +98,7 @@ bool library_gemm(KernelContext& context, Gemm g) {
   return done;
 }
 
-}  // namespace
-
-double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  double per_product = dtype == DType::kFloat64 ? 0.04 : dtype == DType::kFloat32 ? 0.02 : is_half(dtype) ? 0.01 : 0.5;
-  return 200 + static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
-                   per_product;
-}
-
-void set_gemm_cost(Infer& infer, int64_t batch, int64_t m, int64_t n, int64_t k) {
-  infer.cost(gemm_cost(infer.dtype(0), batch, m, n, k));
-  infer.flops(2 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
-              static_cast<double>(k));
-}
-
-void gemm(KernelContext& context, const Gemm& g) {
+void gemm_on_host(KernelContext& context, const Gemm& g) {
   int64_t batch = element_count(g.batch);
   if (batch == 0 || g.m == 0 || g.n == 0) return;
   double products =
@@ -129,6 +115,22 @@ void gemm(KernelContext& context, const Gemm& g) {
   else
     plain_gemm(g);
 }
+
+}  // namespace
+
+double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  double per_product = dtype == DType::kFloat64 ? 0.04 : dtype == DType::kFloat32 ? 0.02 : is_half(dtype) ? 0.01 : 0.5;
+  return 200 + static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) *
+                   per_product;
+}
+
+void set_gemm_cost(Infer& infer, int64_t batch, int64_t m, int64_t n, int64_t k) {
+  infer.cost(gemm_cost(infer.dtype(0), batch, m, n, k));
+  infer.flops(2 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) *
+              static_cast<double>(k));
+}
+
+const decltype(gemm) gemm{"gemm", gemm_on_host};
 
 MatrixStack matrix_stack(const Tensor& tensor, bool transpose, const Shape& batch) {
   size_t ndim = tensor.shape.size(), lead = batch.size() - (ndim - 2);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 #include "op/rule.h"
 
@@ -31,7 +32,7 @@ double gemm_cost(DType dtype, int64_t batch, int64_t m, int64_t n, int64_t k);
 // For rules: the operation is such a product of arrays of the first input's dtype.
 void set_gemm_cost(Infer& infer, int64_t batch, int64_t m, int64_t n, int64_t k);
 
-void gemm(KernelContext& context, const Gemm& g);
+extern const KernelPartOf<void(KernelContext& context, const Gemm& g)> gemm;
 
 // The last two axes of `tensor` as a matrix (transposed if asked), the axes before as the batch, broadcast to `batch`.
 MatrixStack matrix_stack(const Tensor& tensor, bool transpose, const Shape& batch);

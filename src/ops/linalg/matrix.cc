@@ -1,6 +1,6 @@
 #include "ops/linalg/matrix.h"
 
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -22,7 +22,8 @@ MatrixStack as_matrix(KernelContext& context, const Tensor& tensor, size_t row_a
 const void* packed_data(KernelContext& context, const Tensor& tensor) {
   if (is_contiguous(tensor.shape, tensor.strides)) return tensor.data;
   void* packed = context.workspace(static_cast<size_t>(tensor.size) * item_size(tensor.dtype));
-  strided_copy(packed, contiguous_strides(tensor.shape), tensor.data, tensor.strides, tensor.shape, tensor.dtype);
+  copy_elements(context, packed, contiguous_strides(tensor.shape), tensor.data, tensor.strides, tensor.shape,
+                tensor.dtype);
   return packed;
 }
 

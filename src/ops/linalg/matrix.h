@@ -8,6 +8,8 @@
 
 namespace headrace {
 
+// These two copy with copy_elements.
+//
 // The first `row_axes` axes of `tensor` as rows, the others as columns; packs a copy where strides do not allow it.
 MatrixStack as_matrix(KernelContext& context, const Tensor& tensor, size_t row_axes);
 

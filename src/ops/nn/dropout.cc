@@ -50,11 +50,8 @@ OpDef dropout_mask() {
             i.cost(100 + static_cast<double>(element_count(shape)));
             generators().draw(i, Streams::kParallel);
           },
-      .kernel =
-          [](KernelContext& c, const DropoutAttrs& a) {
-            const Tensor& mask = c.output(0);
-            fill_below(c, mask.as<uint8_t>(), mask.size, static_cast<float>(1 - a.p));
-          },
+      .kernel = [](KernelContext& c,
+                   const DropoutAttrs& a) { draw_flags(c, c.output(0), static_cast<float>(1 - a.p)); },
       .zero_gradient = true,
       .saves_inputs = kNothing,
       .strided_inputs = true,

@@ -1,6 +1,8 @@
 // Output layers of symbolic networks: forward a prediction, backward the gradient of a loss that they imply, whatever
 // the gradient of the result.
 
+#include "ops/nn/outputs.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -12,7 +14,6 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "ops/reduce/rows.h"
 
 namespace headrace {
 namespace {
@@ -130,20 +131,6 @@ void require_labels(const Infer& i, int64_t axis) {
             element_count(rows), to_string(shape), to_string(i.shape(1)));
 }
 
-// Factor of the gradient.
-double output_scale(const SoftmaxOutputAttrs& a, const AxisSpace& space, const std::vector<double>& labels) {
-  double scale = a.grad_scale;
-  if (a.multi_output && a.normalization != "valid") scale /= static_cast<double>(space.inner);
-  if (a.normalization == "batch")
-    scale /= static_cast<double>(a.multi_output ? space.outer : static_cast<int64_t>(labels.size()));
-  if (a.normalization == "valid") {
-    const auto valid =
-        std::ranges::count_if(labels, [&](double l) { return std::trunc(l) != std::trunc(a.ignore_label); });
-    scale /= static_cast<double>(std::max<int64_t>(valid, 1));
-  }
-  return scale;
-}
-
 // Calls f(row of x, row of dx, n, label) for all rows along `axis`, in float or double.
 template <class F>
 void for_labelled_rows(KernelContext& c, const AxisSpace& space, const std::vector<double>& labels, F&& f) {
@@ -160,24 +147,34 @@ void for_labelled_rows(KernelContext& c, const AxisSpace& space, const std::vect
     run(float{});
 }
 
-void softmax_output_backward(KernelContext& c, const SoftmaxOutputAttrs& a) {
-  const Shape& shape = c.input(0).shape;
-  const AxisSpace space = AxisSpace::along(shape, class_axis(a, shape));
+void labelled_on_host(KernelContext& c, const AxisSpace& space, const LabelledSoftmax& loss) {
   const std::vector<double> labels = labels_of(c.input(1));
-  const double scale = output_scale(a, space, labels);
+  const auto counts = [&](double label) { return std::trunc(label) != std::trunc(loss.ignored); };
+  double scale = loss.scale;
+  if (loss.divides_by_labels) scale /= static_cast<double>(std::max<int64_t>(std::ranges::count_if(labels, counts), 1));
   for_labelled_rows(c, space, labels, [&]<class T>(const T* y, T* dx, int64_t n, double label) {
-    if (a.use_ignore && std::trunc(label) == std::trunc(a.ignore_label)) {
+    if (loss.ignores && !counts(label)) {
       std::fill_n(dx, n, T{0});
       return;
     }
     const T factor = static_cast<T>(scale),
-            others = static_cast<T>(n > 1 ? a.smooth_alpha / static_cast<double>(n - 1) : 0);
+            others = static_cast<T>(n > 1 ? loss.smoothing / static_cast<double>(n - 1) : 0);
     for (int64_t i = 0; i < n; ++i) dx[i] = (y[i] - others) * factor;
     if (label > -1 && label < static_cast<double>(n)) {
       const auto k = static_cast<int64_t>(label);
-      dx[k] = (y[k] - 1 + static_cast<T>(a.smooth_alpha)) * factor;
+      dx[k] = (y[k] - 1 + static_cast<T>(loss.smoothing)) * factor;
     }
   });
+}
+
+void softmax_output_backward(KernelContext& c, const SoftmaxOutputAttrs& a) {
+  const Shape& shape = c.input(0).shape;
+  const AxisSpace space = AxisSpace::along(shape, class_axis(a, shape));
+  const bool by_labels = a.normalization == "valid";
+  double scale = a.grad_scale;
+  if (a.multi_output && !by_labels) scale /= static_cast<double>(space.inner);
+  if (a.normalization == "batch") scale /= static_cast<double>(a.multi_output ? space.outer : c.input(1).size);
+  labelled_softmax_gradient(c, space, {scale, by_labels, a.use_ignore, a.ignore_label, a.smooth_alpha});
 }
 
 OpDef softmax_output_operator() {
@@ -349,6 +346,8 @@ OpDef svm_backward_operator() {
 }
 
 }  // namespace
+
+const decltype(labelled_softmax_gradient) labelled_softmax_gradient{"labelled_softmax_gradient", labelled_on_host};
 
 Operators output_operators() {
   return {

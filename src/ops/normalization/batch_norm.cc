@@ -141,7 +141,8 @@ OpDef batch_core(const char* name, const char* doc, bool training) {
           .inputs = {"data", "gamma", "beta", "moving_mean", "moving_var"},
           .outputs = 3,
           .infer = infer_batch_core,
-          .kernel = training ? batch_norm_train : batch_norm_predict,
+          .kernel = [training](KernelContext& c,
+                               const BatchNormCore& a) { (training ? batch_norm_train : batch_norm_predict)(c, a); },
           .gradient = [training](Gradient& g, const BatchNormCore& a) { core_gradient(g, a, training); },
           .saves_inputs = 0b00111,
           .saves_outputs = 0b110,
@@ -248,7 +249,7 @@ OpDef batch_core_backward() {
                                        i.output(i.shape(2), i.dtype(2));
                                        i.cost(200 + static_cast<double>(i.size(1)) * 1.2);
                                      },
-                                 .kernel = batch_norm_backward,
+                                 .kernel = [](KernelContext& c, const BatchNormBack& a) { batch_norm_backward(c, a); },
                                  .strided_inputs = true,
                                  .samples = back_samples()});
 }

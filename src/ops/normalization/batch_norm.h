@@ -4,6 +4,7 @@
 #include <string>
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -35,10 +36,9 @@ struct BatchNormBack {
 
 // inputs: data, gamma, beta, moving mean, moving variance; outputs: result, mean, 1 / sqrt(variance + eps).
 // Training takes the statistics of the batch and updates the moving ones; gamma becomes 1 where it is fixed.
-void batch_norm_train(KernelContext& context, const BatchNormCore& attrs);
-void batch_norm_predict(KernelContext& context, const BatchNormCore& attrs);
+extern const KernelPartOf<void(KernelContext&context, const BatchNormCore&attrs)> batch_norm_train, batch_norm_predict;
 // inputs: gradient of the result, data, gamma, beta, mean, 1 / sqrt(variance + eps); outputs: gradients of data, gamma
 // and beta. Data and results lie row-major, or channels-last where the first output does.
-void batch_norm_backward(KernelContext& context, const BatchNormBack& attrs);
+extern const KernelPartOf<void(KernelContext& context, const BatchNormBack& attrs)> batch_norm_backward;
 
 }  // namespace headrace

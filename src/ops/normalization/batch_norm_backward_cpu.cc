@@ -110,12 +110,14 @@ void backward(KernelContext& c, const BatchNormBack& a) {
   data_gradient<T>(s, dy, x, memory_of(c, dx, dx.strides), affine, level, slope, relu);
 }
 
-}  // namespace
-
-void batch_norm_backward(KernelContext& c, const BatchNormBack& a) {
+void backward_on_host(KernelContext& c, const BatchNormBack& a) {
   if (c.output(1).size == 0) return;
   const auto run = c.output(0).dtype == DType::kFloat64 ? backward<double> : backward<float>;
   run(c, a);
 }
+
+}  // namespace
+
+const decltype(batch_norm_backward) batch_norm_backward{"batch_norm's gradient", backward_on_host};
 
 }  // namespace headrace

@@ -144,18 +144,21 @@ void predict(KernelContext& c, const BatchNormCore& a) {
   finish_forward<T>(c, a, Space(y, axis_of(c, a.axis)), memory_of(c, c.input(0), y.strides));
 }
 
-}  // namespace
-
-void batch_norm_train(KernelContext& c, const BatchNormCore& a) {
+void train_on_host(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
   const auto run = c.output(0).dtype == DType::kFloat64 ? train<double> : train<float>;
   run(c, a);
 }
 
-void batch_norm_predict(KernelContext& c, const BatchNormCore& a) {
+void predict_on_host(KernelContext& c, const BatchNormCore& a) {
   if (c.output(1).size == 0) return;
   const auto run = c.output(0).dtype == DType::kFloat64 ? predict<double> : predict<float>;
   run(c, a);
 }
+
+}  // namespace
+
+const decltype(batch_norm_train) batch_norm_train{"batch_norm", train_on_host};
+const decltype(batch_norm_predict) batch_norm_predict{"batch_norm", predict_on_host};
 
 }  // namespace headrace

@@ -1,6 +1,6 @@
 #include "ops/normalization/memory_order.h"
 
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/kernel.h"
 
 namespace headrace {
@@ -19,7 +19,7 @@ const void* in_order_of(KernelContext& context, const Tensor& tensor, const Stri
   for (size_t i = 0; i < strides.size(); ++i) same &= tensor.shape[i] == 1 || tensor.strides[i] == strides[i];
   if (same) return tensor.data;
   void* copy = context.workspace(static_cast<size_t>(tensor.size) * item_size(tensor.dtype));
-  strided_copy(copy, strides, tensor.data, tensor.strides, tensor.shape, tensor.dtype);
+  copy_elements(context, copy, strides, tensor.data, tensor.strides, tensor.shape, tensor.dtype);
   return copy;
 }
 

@@ -10,7 +10,8 @@ namespace headrace {
 Strides strides_like(const Shape& shape, const Strides& data);
 // Whether the elements lie channels-last and not row-major too.
 bool lies_channels_last(const Tensor& tensor);
-// The elements of `tensor` in the order that `strides`, which are dense, give: its memory, or a copy.
+// The elements of `tensor` in the order that `strides`, which are dense, give: its memory, or a copy,
+// made by copy_elements.
 const void* in_order_of(KernelContext& context, const Tensor& tensor, const Strides& strides);
 
 }  // namespace headrace

@@ -150,6 +150,7 @@ void run_tangent(KernelContext& c, const PoolingAttrs& a) {
   const Image data = image_of(c.input(1), last);
   const Pooled p = pooled(c.name(), a, data.shape);
   pool_tangent(
+      c,
       {.window = p.window, .data = data, .result = image_of(c.output(0), last), .moving = image_of(c.input(0), last)});
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "ops/convolution/image.h"
 
 namespace headrace {
@@ -62,6 +63,9 @@ void pool(KernelContext& context, const PoolingProblem& problem);
 // The same for bytes, averages being rounded to the nearest number; false where the library does not do it.
 bool pool_bytes(KernelContext& context, const PoolingProblem& problem);
 void pool_back(KernelContext& context, const PoolingProblem& problem);
-void pool_tangent(const PoolingProblem& problem);
+void pool_tangent(KernelContext& context, const PoolingProblem& problem);
+// What these, but for bytes, leave all work to.
+enum class PoolingPass : uint8_t { kForward, kBackward, kTangent };
+extern const KernelPartOf<void(KernelContext& context, PoolingPass pass, const PoolingProblem& problem)> pooling_part;
 
 }  // namespace headrace

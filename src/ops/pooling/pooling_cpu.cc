@@ -39,18 +39,23 @@ bool by_library(KernelContext& context, const PoolingProblem& p, Run&& run) {
   return done;
 }
 
+void pool_on_host(KernelContext& context, PoolingPass pass, const PoolingProblem& p) {
+  const bool is_forward = pass == PoolingPass::kForward;
+  if (pass == PoolingPass::kTangent) return plain_pooling_tangent(p);
+  if (has_library_floats(p) && by_library(context, p, is_forward ? onednn_pooling : onednn_pooling_back)) return;
+  is_forward ? plain_pooling(p) : plain_pooling_back(p);
+}
+
 }  // namespace
 
-void pool(KernelContext& context, const PoolingProblem& p) {
-  if (!has_library_floats(p) || !by_library(context, p, onednn_pooling)) plain_pooling(p);
-}
+const decltype(pooling_part) pooling_part{"pooling", pool_on_host};
+
+void pool(KernelContext& context, const PoolingProblem& p) { pooling_part(context, PoolingPass::kForward, p); }
 
 bool pool_bytes(KernelContext& context, const PoolingProblem& p) { return by_library(context, p, onednn_pooling); }
 
-void pool_back(KernelContext& context, const PoolingProblem& p) {
-  if (!has_library_floats(p) || !by_library(context, p, onednn_pooling_back)) plain_pooling_back(p);
-}
+void pool_back(KernelContext& context, const PoolingProblem& p) { pooling_part(context, PoolingPass::kBackward, p); }
 
-void pool_tangent(const PoolingProblem& p) { plain_pooling_tangent(p); }
+void pool_tangent(KernelContext& context, const PoolingProblem& p) { pooling_part(context, PoolingPass::kTangent, p); }
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 #include "ops/random/fill.h"
 
 #include "op/kernel.h"
+#include "op/simd/array.h"
 #include "ops/random/mersenne_fill.h"
 #include "ops/random/philox_fill.h"
 #include "ops/random/sampling.h"
@@ -82,5 +83,35 @@ template void fill_uniform<float>(const KernelContext&, Streams, float*, int64_t
 template void fill_uniform<double>(const KernelContext&, Streams, double*, int64_t, double, double);
 template void fill_normal<float>(const KernelContext&, Streams, float*, int64_t, float, float);
 template void fill_normal<double>(const KernelContext&, Streams, double*, int64_t, double, double);
+
+namespace {
+
+template <class Real>
+void draw_in(KernelContext& c, const Variates& v, DType dtype, const Tensor& out) {
+  const auto offset = static_cast<Real>(v.offset), factor = static_cast<Real>(v.factor);
+  const bool in_place = out.dtype == dtype;
+  Real* const values = in_place ? out.as<Real>() : c.workspace<Real>(out.size);
+  if (v.kind == VariateKind::kUniform)
+    fill_uniform(c, v.streams, values, out.size, offset, factor);
+  else
+    fill_normal(c, v.streams, values, out.size, offset, factor);
+  if (!in_place) simd::convert(values, dtype, out.data, out.dtype, out.size);
+}
+
+void draw_on_host(KernelContext& c, const Variates& variates, const Tensor& out) {
+  if (variates.in_double)
+    draw_in<double>(c, variates, DType::kFloat64, out);
+  else
+    draw_in<float>(c, variates, DType::kFloat32, out);
+}
+
+void draw_flags_on_host(KernelContext& c, const Tensor& flags, float bound) {
+  fill_below(c, flags.as<uint8_t>(), flags.size, bound);
+}
+
+}  // namespace
+
+const decltype(draw_variates) draw_variates{"draw_variates", draw_on_host};
+const decltype(draw_flags) draw_flags{"draw_flags", draw_flags_on_host};
 
 }  // namespace headrace

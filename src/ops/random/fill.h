@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "ops/random/generator.h"
 
 namespace headrace {
@@ -18,5 +19,18 @@ void fill_normal(const KernelContext& context, Streams streams, Real* values, in
 
 // flags[i] = 1 where a uniform float in [0, 1) is below `bound`, else 0. Draws from Streams::kParallel.
 void fill_below(const KernelContext& context, uint8_t* flags, int64_t n, float bound);
+
+enum class VariateKind : uint8_t { kUniform, kNormal };  // on [0, 1), or of mean 0 and standard deviation 1
+
+struct Variates {
+  VariateKind kind;
+  Streams streams;
+  bool in_double;  // they are drawn in; otherwise in float
+  double offset, factor;
+};
+// What fill_uniform and fill_normal draw, cast to what the output holds.
+extern const KernelPartOf<void(KernelContext& context, const Variates& variates, const Tensor& output)> draw_variates;
+// What fill_below draws.
+extern const KernelPartOf<void(KernelContext& context, const Tensor& flags, float bound)> draw_flags;
 
 }  // namespace headrace

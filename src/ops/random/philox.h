@@ -1,27 +1,20 @@
-// Philox4x32-10 (Salmon et al., SC 2011): four random words from a 64-bit key and a 128-bit counter.
+// Philox: four random words from a 64-bit key and a 128-bit counter.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "ops/random/philox_rounds.h"
+
 namespace headrace {
 
-struct Philox {
-  static constexpr uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  static constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-  static constexpr int kRounds = 10;
-
+struct Philox : PhiloxRounds {
   static std::array<uint32_t, 4> block(uint64_t key, uint64_t low, uint64_t high) noexcept {
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    std::array<uint32_t, 4> c = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32),
-                                 static_cast<uint32_t>(high), static_cast<uint32_t>(high >> 32)};
-    for (int round = 0; round < kRounds; ++round, k0 += kWeyl0, k1 += kWeyl1) {
-      uint64_t p0 = uint64_t{kMultiplier0} * c[0], p1 = uint64_t{kMultiplier1} * c[2];
-      c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k0, static_cast<uint32_t>(p1),
-           static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k1, static_cast<uint32_t>(p0)};
-    }
-    return c;
+    uint32_t words[4] = {static_cast<uint32_t>(low), static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
+                         static_cast<uint32_t>(high >> 32)};
+    run(key, words);
+    return {words[0], words[1], words[2], words[3]};
   }
 };
 

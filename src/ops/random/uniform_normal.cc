@@ -4,7 +4,6 @@
 #include "op/expect.h"
 #include "op/kernel.h"
 #include "op/rule.h"
-#include "op/simd/array.h"
 #include "ops/random/fill.h"
 
 namespace headrace {
@@ -82,18 +81,7 @@ void infer_fill(Infer& i, const A& a) {
   generators().draw(i, kStreams);
 }
 
-enum class Kind { kUniform, kNormal };
-
-template <Kind kKind, class Real>
-void fill_by(const KernelContext& c, Streams streams, Real* values, int64_t n, const Affine& affine) {
-  Real offset = static_cast<Real>(affine.offset), factor = static_cast<Real>(affine.factor);
-  if constexpr (kKind == Kind::kUniform)
-    fill_uniform(c, streams, values, n, offset, factor);
-  else
-    fill_normal(c, streams, values, n, offset, factor);
-}
-
-template <Kind kKind, class A, Streams kStreams>
+template <VariateKind kKind, class A, Streams kStreams>
 void run_fill(KernelContext& c, const A& a) {
   const Tensor& out = c.output(0);
   Affine affine = affine_of(a);
@@ -103,19 +91,10 @@ void run_fill(KernelContext& c, const A& a) {
   const bool as_mxnet = c.ticket() == kMtTicket;
   const bool in_double =
       as_mxnet ? kStreams == Streams::kParallel && out.dtype != DType::kFloat32 : out.dtype == DType::kFloat64;
-  const auto run = [&]<class Real>(DType dtype) {
-    if (out.dtype == dtype) return fill_by<kKind>(c, kStreams, out.as<Real>(), out.size, affine);
-    Real* values = c.workspace<Real>(out.size);
-    fill_by<kKind>(c, kStreams, values, out.size, affine);
-    simd::convert(values, dtype, out.data, out.dtype, out.size);
-  };
-  if (in_double)
-    run.template operator()<double>(DType::kFloat64);
-  else
-    run.template operator()<float>(DType::kFloat32);
+  draw_variates(c, {kKind, kStreams, in_double, affine.offset, affine.factor}, out);
 }
 
-template <Kind kKind, Streams kStreams, class A>
+template <VariateKind kKind, Streams kStreams, class A>
 OpDef drawing(OpDef g, A sample) {
   g.inputs = {};
   g.infer = infer_fill<A, kStreams>;
@@ -130,21 +109,21 @@ OpDef drawing(OpDef g, A sample) {
 
 Operators uniform_normal_operators() {
   return {
-      drawing<Kind::kUniform, Streams::kParallel, NdUniformAttrs>(
+      drawing<VariateKind::kUniform, Streams::kParallel, NdUniformAttrs>(
           {.name = "_random_uniform",
            .aliases = {"uniform", "random_uniform"},
            .python = {"nd.random_uniform", "nd.uniform"},
            .doc = "Samples of the uniform distribution on [low, high)."},
           {.low = -1, .shape = {2, 3}}),
-      drawing<Kind::kNormal, Streams::kParallel, NdNormalAttrs>(
+      drawing<VariateKind::kNormal, Streams::kParallel, NdNormalAttrs>(
           {.name = "_random_normal",
            .aliases = {"normal", "random_normal"},
            .python = {"nd.random_normal", "nd.normal"},
            .doc = "Samples of the normal distribution. A negative scale is an MXNetError of the result."},
           {.shape = {2, 3}, .dtype = DType::kFloat64}),
-      drawing<Kind::kUniform, Streams::kSequential, NpUniformAttrs>(
+      drawing<VariateKind::kUniform, Streams::kSequential, NpUniformAttrs>(
           {.name = "_np_uniform", .doc = "Samples of the uniform distribution on [low, high)."}, {.size = {2, 3}}),
-      drawing<Kind::kNormal, Streams::kSequential, NpNormalAttrs>(
+      drawing<VariateKind::kNormal, Streams::kSequential, NpNormalAttrs>(
           {.name = "_np_normal", .doc = "Samples of the normal distribution. Raises ValueError for a negative scale."},
           {.size = {2, 3}, .dtype = DType::kFloat16}),
   };

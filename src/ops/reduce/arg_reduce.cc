@@ -59,7 +59,7 @@ std::function<void(KernelContext&, const A&)> kernel(bool largest) {
     AxisSpace space{1, c.input(0).size, 1};
     if (a.axis && !shape.empty())
       space = AxisSpace::along(shape, normalize_axis(*a.axis, static_cast<int64_t>(shape.size()), c.name()));
-    arg_reduce(c.input(0), space, largest, c.output(0));
+    arg_reduce(c, c.input(0), space, largest, c.output(0));
   };
 }
 
@@ -120,7 +120,7 @@ OpDef argmax_channel() {
            },
        .kernel =
            [](KernelContext& c, const NoAttrs&) {
-             arg_reduce(c.input(0), AxisSpace::along(c.input(0).shape, 1), true, c.output(0));
+             arg_reduce(c, c.input(0), AxisSpace::along(c.input(0).shape, 1), true, c.output(0));
            },
        .zero_gradient = true,
        .saves_inputs = kNothing,

@@ -117,9 +117,7 @@ void search(const Tensor& input, const AxisSpace& space, bool largest, ComputeTy
   });
 }
 
-}  // namespace
-
-void arg_reduce(const Tensor& input, const AxisSpace& space, bool largest, const Tensor& output) {
+void search_on_host(KernelContext&, const Tensor& input, const AxisSpace& space, bool largest, const Tensor& output) {
   if (output.size == 0) return;
   const ComputeType type = compute_type_of(input.dtype);
   switch (type) {
@@ -135,5 +133,9 @@ void arg_reduce(const Tensor& input, const AxisSpace& space, bool largest, const
       return search<uint64_t>(input, space, largest, type, output);
   }
 }
+
+}  // namespace
+
+const decltype(arg_reduce) arg_reduce{"arg_reduce", search_on_host};
 
 }  // namespace headrace

@@ -121,20 +121,23 @@ void backward(KernelContext& c, double eps, ComputeType type) {
   });
 }
 
-}  // namespace
-
-void layer_norm_forward(KernelContext& c, const AxisSpace& space, double eps) {
+void forward_on_host(KernelContext& c, const AxisSpace& space, double eps) {
   if (c.input(0).dtype == DType::kFloat64)
     forward<double>(c, space, eps, ComputeType::kFloat64);
   else
     forward<float>(c, space, eps, ComputeType::kFloat32);
 }
 
-void layer_norm_backward(KernelContext& c, double eps) {
+void backward_on_host(KernelContext& c, double eps) {
   if (c.input(1).dtype == DType::kFloat64)
     backward<double>(c, eps, ComputeType::kFloat64);
   else
     backward<float>(c, eps, ComputeType::kFloat32);
 }
+
+}  // namespace
+
+const decltype(layer_norm_forward) layer_norm_forward{"layer_norm", forward_on_host};
+const decltype(layer_norm_backward) layer_norm_backward{"layer_norm's gradient", backward_on_host};
 
 }  // namespace headrace

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 #include "op/pointwise.h"
 #include "ops/reduce/axes.h"
@@ -29,7 +30,7 @@ class Reduction {
   explicit Reduction(Combine combine, FormulaFn prologue = {}, FormulaFn epilogue = {});
 
   // Reduces over `axes` of `space`, the shape of inputs[0]; `output` has the remaining dimensions, row-major. The bits
-  // of the result do not depend on the number of threads.
+  // of the result do not depend on the number of threads. Calls reduction_part and no other code on memory.
   void run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
            const Tensor& output, const ReductionOptions& options) const;
   // The same over one array, of any strides.
@@ -40,8 +41,13 @@ class Reduction {
   std::shared_ptr<const Reduction> of(const Formula& elements, DType dtype) const;
 
   Combine combine() const noexcept { return combine_; }
+  const Formula& prologue() const noexcept { return prologue_; }
+  const Formula& epilogue() const noexcept { return epilogue_; }  // has one parameter, the count, or none
 
  private:
+  friend void reduce_on_host(KernelContext& context, const Reduction& reduction, const Shape& space,
+                             std::span<const Operand> inputs, AxisSet axes, const Tensor& output,
+                             const ReductionOptions& options);
   const Program& prologue(ComputeType type) const;
   // Null where elements are the memory itself.
   const Program* prologue_of(const Shape& space, std::span<const Operand> inputs, ComputeType type) const;
@@ -55,6 +61,12 @@ class Reduction {
   mutable std::once_flag prologue_once_[kComputeTypeCount], epilogue_once_[kComputeTypeCount];
   mutable std::unique_ptr<const Program> prologues_[kComputeTypeCount], epilogues_[kComputeTypeCount];
 };
+
+// What Reduction::run computes.
+extern const KernelPartOf<void(KernelContext& context, const Reduction& reduction, const Shape& space,
+                               std::span<const Operand> inputs, AxisSet axes, const Tensor& output,
+                               const ReductionOptions& options)>
+    reduction_part;
 
 // Dimensions in the order of memory, as far as that leaves the kept ones in their order; the order of the reduced ones
 // does not matter.

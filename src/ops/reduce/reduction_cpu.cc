@@ -217,22 +217,23 @@ const Program* Reduction::prologue_of(const Shape& space, std::span<const Operan
   return is_memory ? nullptr : &prologue(type);
 }
 
-void Reduction::run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
-                    const Tensor& output, const ReductionOptions& options) const {
+void reduce_on_host(KernelContext& context, const Reduction& reduction, const Shape& space,
+                    std::span<const Operand> inputs, AxisSet axes, const Tensor& output,
+                    const ReductionOptions& options) {
   if (output.size == 0) return;
   const ComputeType type = options.type.value_or(reduction_compute_type(inputs[0].dtype, output.dtype));
-  const ComputeType held = accumulator_type(combine_, type);
+  const ComputeType held = accumulator_type(reduction.combine(), type);
   const DType held_dtype = dtype_of(held);
   const Layout layout(space, axes);
-  const CombineKernels& kernels = combine_kernels(combine_, type);
-  const CombineKernels& merge = combine_kernels(combine_, held);
+  const CombineKernels& kernels = combine_kernels(reduction.combine(), type);
+  const CombineKernels& merge = combine_kernels(reduction.combine(), held);
 
   const bool in_place = output.dtype == held_dtype;
   char* results = in_place ? output.as<char>() : context.workspace<char>(output.size * 8);
   kernels.clear(results, output.size);
   const int64_t elements = element_count(space);
   if (elements > 0) {
-    const Program* program = prologue_of(space, inputs, type);
+    const Program* program = reduction.prologue_of(space, inputs, type);
     const auto bytes = static_cast<double>(elements) * static_cast<double>(item_size(inputs[0].dtype));
     const double cost = bytes * kNsPerByte + (program ? cost_ns(*program, elements) : 0);
     const Strides packed = contiguous_strides(space);
@@ -251,16 +252,23 @@ void Reduction::run(KernelContext& context, const Shape& space, std::span<const 
       reduce_rows(context, job);
   }
   if (options.initial) {
-    const Program::Scalar seed = epilogue(held).to_scalar(*options.initial);
+    const Program::Scalar seed = reduction.epilogue(held).to_scalar(*options.initial);
     for (int64_t i = 0; i < output.size; ++i) merge.run(results + i * static_cast<int64_t>(item_size(held)), &seed, 1);
   }
-  const Program& last = epilogue(held);
+  const Program& last = reduction.epilogue(held);
   if (in_place && last.num_parameters() == 0) return;
   const Shape flat{output.size};
   const int64_t unit = 1;
   const Operand from{results, held_dtype, &unit}, to{output.data, output.dtype, &unit};
   const double count = options.count.value_or(static_cast<double>(reduced_count(space, axes)));
   headrace::run(last, flat, {&from, 1}, {&to, 1}, {&count, static_cast<size_t>(last.num_parameters())});
+}
+
+const decltype(reduction_part) reduction_part{"reduction", reduce_on_host};
+
+void Reduction::run(KernelContext& context, const Shape& space, std::span<const Operand> inputs, AxisSet axes,
+                    const Tensor& output, const ReductionOptions& options) const {
+  reduction_part(context, *this, space, inputs, axes, output, options);
 }
 
 SmallVector<size_t, 6> memory_order(const Shape& shape, const Strides& strides, AxisSet axes) {

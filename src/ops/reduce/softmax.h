@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/kernel.h"
+#include "op/kernel_part.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -25,8 +26,8 @@ enum class SoftmaxKind : uint8_t { kSoftmax, kLogSoftmax };
 double softmax_scale(const SoftmaxAttrs& a, bool negate);
 
 // inputs: data [, length]; the masked tail of a row gives 0.
-void softmax_forward(KernelContext& context, SoftmaxKind kind, int64_t axis, double scale);
+extern const KernelPartOf<void(KernelContext& context, SoftmaxKind kind, int64_t axis, double scale)> softmax_forward;
 // inputs: gradient of the result, result [, length]
-void softmax_backward(KernelContext& context, SoftmaxKind kind, int64_t axis, double scale);
+extern const KernelPartOf<void(KernelContext& context, SoftmaxKind kind, int64_t axis, double scale)> softmax_backward;
 
 }  // namespace headrace

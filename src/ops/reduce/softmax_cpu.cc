@@ -86,9 +86,7 @@ AxisSpace space_of(const KernelContext& c, int64_t axis) {
   return AxisSpace::along(shape, normalize_axis(axis, static_cast<int64_t>(shape.size()), c.name()));
 }
 
-}  // namespace
-
-void softmax_forward(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
+void forward_on_host(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
   const ComputeType type = type_for(c.input(0), c.output(0));
   if (type == ComputeType::kFloat64)
     forward<double>(c, kind, space_of(c, axis), scale, type);
@@ -96,12 +94,17 @@ void softmax_forward(KernelContext& c, SoftmaxKind kind, int64_t axis, double sc
     forward<float>(c, kind, space_of(c, axis), scale, type);
 }
 
-void softmax_backward(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
+void backward_on_host(KernelContext& c, SoftmaxKind kind, int64_t axis, double scale) {
   const ComputeType type = type_for(c.input(0), c.output(0));
   if (type == ComputeType::kFloat64)
     backward<double>(c, kind, space_of(c, axis), scale, type);
   else
     backward<float>(c, kind, space_of(c, axis), scale, type);
 }
+
+}  // namespace
+
+const decltype(softmax_forward) softmax_forward{"softmax", forward_on_host};
+const decltype(softmax_backward) softmax_backward{"softmax's gradient", backward_on_host};
 
 }  // namespace headrace

@@ -154,7 +154,7 @@ OpDef expanding(OpDef g) {
   g.infer = [](Infer& i, const A& a) { i.output(expand(i.name(), packed_geometry(i.shape(0)), a).shape, i.dtype(0)); };
   g.kernel = [](KernelContext& c, const A& a) {
     const Tensor& from = c.input(0);
-    copy_viewed(from, expand(c.name(), {from.shape, from.strides, 0}, a).view, c.output(0));
+    copy_viewed(c, from, expand(c.name(), {from.shape, from.strides, 0}, a).view, c.output(0));
   };
   g.gradient = sum_back<A>;
   g.strided_inputs = true;

@@ -5,13 +5,13 @@
 
 #include "base/check.h"
 #include "base/dtype_dispatch.h"
-#include "ndarray/strided_copy.h"
 #include "op/expect.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/result_dtype.h"
 #include "op/rule.h"
+#include "ops/creation/creation.h"
 #include "ops/shape/geometry.h"
 
 namespace headrace {
@@ -119,10 +119,10 @@ OpDef diagonal_scatter() {
       .kernel =
           [](KernelContext& c, const ScatterAttrs& a) {
             const Tensor &from = c.input(0), &to = c.output(0);
-            std::memset(to.data, 0, static_cast<size_t>(to.size) * item_size(to.dtype));
+            fill(c, to, int64_t{0});
             Geometry place = diagonal_of(c.name(), packed_geometry(to.shape), a.offset, a.axis1, a.axis2);
-            strided_copy(to.as<char>() + place.offset * static_cast<int64_t>(item_size(to.dtype)), place.strides,
-                         from.data, from.strides, from.shape, to.dtype);
+            copy_elements(c, to.as<char>() + place.offset * static_cast<int64_t>(item_size(to.dtype)), place.strides,
+                          from.data, from.strides, from.shape, to.dtype);
           },
       .gradient =
           [](Gradient& g, const ScatterAttrs& a) {

@@ -1,7 +1,6 @@
 #include "ops/shape/geometry.h"
 
 #include "base/check.h"
-#include "ndarray/strided_copy.h"
 #include "op/kernel.h"
 
 namespace headrace {
@@ -81,13 +80,13 @@ Shape normalize_axes(const Shape& axes, size_t ndim, const char* operation) {
   return result;
 }
 
-void copy_viewed(const Tensor& from, const Geometry& geometry, const Tensor& to) {
+void copy_viewed(KernelContext& c, const Tensor& from, const Geometry& geometry, const Tensor& to) {
   const char* first = from.as<char>() + geometry.offset * static_cast<int64_t>(item_size(from.dtype));
-  strided_copy(to.data, contiguous_strides(geometry.shape), first, geometry.strides, geometry.shape, to.dtype);
+  copy_elements(c, to.data, contiguous_strides(geometry.shape), first, geometry.strides, geometry.shape, to.dtype);
 }
 
-void copy_in_order(const Tensor& from, const Tensor& to) {
-  strided_copy(to.data, contiguous_strides(from.shape), from.data, from.strides, from.shape, to.dtype);
+void copy_in_order(KernelContext& c, const Tensor& from, const Tensor& to) {
+  copy_elements(c, to.data, contiguous_strides(from.shape), from.data, from.strides, from.shape, to.dtype);
 }
 
 }  // namespace headrace

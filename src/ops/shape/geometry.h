@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "op/copy_part.h"
 #include "op/kernel.h"
 #include "op/op_def.h"
 #include "op/rule.h"
@@ -38,8 +39,8 @@ template <class A>
 using ViewRule = bool (*)(const char* operation, const Geometry& in, Geometry& out, const A& attrs);
 
 // Writes the elements that `geometry` (of `from`) selects to `to`, row-major.
-void copy_viewed(const Tensor& from, const Geometry& geometry, const Tensor& to);
-void copy_in_order(const Tensor& from, const Tensor& to);
+void copy_viewed(KernelContext& context, const Tensor& from, const Geometry& geometry, const Tensor& to);
+void copy_in_order(KernelContext& context, const Tensor& from, const Tensor& to);
 
 // An operator that follows `rule`: a view of its input. With `copies` it makes a new array instead.
 template <class A>
@@ -54,9 +55,9 @@ OpDef view_operator(OpDef g, ViewRule<A> rule, bool copies = false) {
     const Tensor& from = c.input(0);
     Geometry out;
     if (rule(c.name(), {from.shape, from.strides, 0}, out, a))
-      copy_viewed(from, out, c.output(0));
+      copy_viewed(c, from, out, c.output(0));
     else
-      copy_in_order(from, c.output(0));
+      copy_in_order(c, from, c.output(0));
   };
   if (!copies)
     g.as_view = [rule, name](const Geometry& in, Geometry& out, const A& a) { return rule(name.c_str(), in, out, a); };

@@ -1,7 +1,7 @@
 // Operators that put arrays side by side.
 
 #include "base/check.h"
-#include "ndarray/strided_copy.h"
+#include "op/copy_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -84,7 +84,7 @@ void run_join(KernelContext& c, int64_t axis, bool stacked) {
     Strides strides = contiguous_strides(to.shape);
     int64_t step = strides[at];
     if (stacked) strides.erase(at);
-    strided_copy(to.as<char>() + done * step * item, strides, from.data, from.strides, from.shape, to.dtype);
+    copy_elements(c, to.as<char>() + done * step * item, strides, from.data, from.strides, from.shape, to.dtype);
     done += stacked ? 1 : from.shape[at];
   }
 }

@@ -1,7 +1,6 @@
 // Operators that give the same elements with the axes in another order.
 
 #include "base/check.h"
-#include "ndarray/strided_copy.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -145,7 +144,7 @@ OpDef row_major() {
                            .kernel =
                                [](KernelContext& c, const NoAttrs&) {
                                  const Tensor &from = c.input(0), &to = c.output(0);
-                                 strided_copy(to.data, to.strides, from.data, from.strides, from.shape, from.dtype);
+                                 copy_elements(c, to.data, to.strides, from.data, from.strides, from.shape, from.dtype);
                                },
                            .gradient = [](Gradient& g, const NoAttrs&) { g.set(0, g.head()); },
                            .saves_inputs = kNothing,

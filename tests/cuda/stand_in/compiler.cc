@@ -16,7 +16,7 @@
 
 namespace fs = std::filesystem;
 
-// STAND_IN_COMPILER and STAND_IN_PRELUDE are given by the build.
+// STAND_IN_COMPILER and STAND_IN_FOLDER are given by the build.
 struct _nvrtcProgram {
   std::string source;
   std::vector<std::pair<std::string, std::string>> headers;
@@ -42,13 +42,16 @@ bool is_standard(const std::string& name) { return name.find('/') == std::string
 
 // The source with a function of C for each kernel, which runs all its threads.
 std::string on_host(const std::string& source) {
-  std::string made = "#include \"" STAND_IN_PRELUDE "\"\n" + source;
+  std::string made = "#define STAND_IN_BLOCK \"" STAND_IN_FOLDER "/block.h\"\n#include \"" STAND_IN_FOLDER
+                     "/kernel_prelude.h\"\n" +
+                     source;
   static const std::regex kKernel("__global__\\s+void\\s+(\\w+)\\s*\\(");
   for (std::sregex_iterator found(source.begin(), source.end(), kKernel), end; found != end; ++found) {
     const std::string name = (*found)[1];
     made += "extern \"C\" void " + name +
-            "_on_host(unsigned blocks, unsigned threads, const void* arguments) {\n  run_on_host(" + name +
-            ", blocks, threads, arguments);\n}\n";
+            "_on_host(unsigned blocks, unsigned count, const void* arguments, stand_in::Threads& threads) {\n  "
+            "run_on_host(" +
+            name + ", blocks, count, arguments, threads);\n}\n";
   }
   return made;
 }

@@ -337,7 +337,8 @@ CUresult launch_kernel(CUfunction function, unsigned grid_x, unsigned grid_y, un
   std::string arguments = argument_bytes(extra);
   std::vector<CUdeviceptr> uses = translate(arguments);
   const Kernel kernel = reinterpret_cast<Kernel>(function);
-  queue.put(std::move(uses), [=, arguments = std::move(arguments)] { kernel(grid_x, block_x, arguments.data()); });
+  queue.put(std::move(uses),
+            [=, arguments = std::move(arguments)] { kernel(grid_x, block_x, arguments.data(), threads_of_block()); });
   return CUDA_SUCCESS;
 }
 

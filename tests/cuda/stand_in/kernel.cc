@@ -11,7 +11,16 @@
 
 namespace stand_in {
 
+namespace {
+
+// Stands for what only a GPU can run: the first bytes of an ELF file.
+constexpr char kMachineCode[] = {0x7f, 'E', 'L', 'F'};
+int machine_code = 0;
+
+}  // namespace
+
 void* load_image(const void* image) {
+  if (std::memcmp(image, kMachineCode, sizeof kMachineCode) == 0) return &machine_code;
   uint64_t bytes = 0;
   std::memcpy(&bytes, image, sizeof bytes);
   const char* data = static_cast<const char*>(image) + sizeof bytes;
@@ -32,6 +41,7 @@ void* load_image(const void* image) {
 }
 
 Kernel find_kernel(void* module, const char* name) {
+  if (module == &machine_code) return [](unsigned, unsigned, const void*, Threads&) {};
   return reinterpret_cast<Kernel>(::dlsym(module, (std::string(name) + "_on_host").c_str()));
 }
 

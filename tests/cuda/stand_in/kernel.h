@@ -1,12 +1,18 @@
 // Kernels as code of the host: what the stand-in's compiler makes and its driver runs.
 #pragma once
 
+#include "tests/cuda/stand_in/block.h"
+
 namespace stand_in {
 
-// Runs all threads of all blocks, one after the other; `arguments` is the kernel's one struct.
-using Kernel = void (*)(unsigned blocks, unsigned threads, const void* arguments);
+// Runs all blocks, one after the other, each by `threads`; `arguments` is the kernel's one struct.
+using Kernel = void (*)(unsigned blocks, unsigned count, const void* arguments, Threads& threads);
 
-// A shared library that compile_kernels() made, in memory: a number of bytes, then they. Null: it is none.
+// That of the calling thread.
+Threads& threads_of_block();
+
+// A shared library that compile_kernels() made, in memory: a number of bytes, then they. Machine code of a GPU is
+// taken, too, and its kernels do nothing. Null: it is neither.
 void* load_image(const void* image);
 // Null: there is no such kernel.
 Kernel find_kernel(void* module, const char* name);

@@ -1,23 +1,66 @@
-// What the compiler of kernels knows without being told, for the host's compiler. Threads of a block run one after the
-// other, so a kernel that waits for others (__syncthreads) does not compile here.
+// What the compiler of kernels knows without being told, for the host's compiler.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <type_traits>
+
+#include STAND_IN_BLOCK
 
 #define __global__
 #define __device__
 #define __host__
+// Blocks of one stream run one after the other, each on one thread of the host.
+#define __shared__ static thread_local
 
 struct Dim {
   unsigned x = 1, y = 1, z = 1;
 };
 inline thread_local Dim gridDim, blockDim, blockIdx, threadIdx;
+inline thread_local stand_in::Threads* threads_of_block = nullptr;
+
+inline void wait_at(stand_in::Barrier barrier) {
+  const Dim self = threadIdx;
+  threads_of_block->wait(barrier);
+  threadIdx = self;
+}
+inline void __syncthreads() { wait_at(stand_in::Barrier::kBlock); }
+inline void __syncwarp(unsigned = ~0u) { wait_at(stand_in::Barrier::kWarp); }
+
+inline constexpr unsigned kMostThreads = 1024;
+inline thread_local uint64_t values_of_lanes[kMostThreads];
+
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+  static_assert(sizeof(T) <= sizeof(uint64_t));
+  const unsigned other = threadIdx.x ^ static_cast<unsigned>(lanes);
+  if (mask != ~0u || blockDim.x % 32 != 0 || lanes >= 32) threads_of_block->fail("__shfl_xor_sync of part of a warp");
+  std::memcpy(&values_of_lanes[threadIdx.x], &value, sizeof value);
+  __syncwarp();
+  T result;
+  std::memcpy(&result, &values_of_lanes[other], sizeof result);
+  __syncwarp();
+  return result;
+}
 
 template <class Arguments>
-void run_on_host(void (*kernel)(Arguments), unsigned blocks, unsigned threads, const void* arguments) {
+struct BoundKernel {
+  void (*kernel)(Arguments);
+  const std::remove_const_t<Arguments>& arguments;
+
+  static void run(void* self, unsigned thread) {
+    const auto& bound = *static_cast<const BoundKernel*>(self);
+    threadIdx.x = thread;
+    bound.kernel(bound.arguments);
+  }
+};
+
+template <class Arguments>
+void run_on_host(void (*kernel)(Arguments), unsigned blocks, unsigned count, const void* arguments,
+                 stand_in::Threads& threads) {
   gridDim.x = blocks;
-  blockDim.x = threads;
-  const auto& typed = *static_cast<const std::remove_const_t<Arguments>*>(arguments);
-  for (blockIdx = {0, 0, 0}; blockIdx.x < blocks; ++blockIdx.x)
-    for (threadIdx = {0, 0, 0}; threadIdx.x < threads; ++threadIdx.x) kernel(typed);
+  blockDim.x = count;
+  threads_of_block = &threads;
+  BoundKernel<Arguments> bound{kernel, *static_cast<const std::remove_const_t<Arguments>*>(arguments)};
+  for (blockIdx = {0, 0, 0}; blockIdx.x < blocks; ++blockIdx.x) threads.run(count, bound.run, &bound);
 }

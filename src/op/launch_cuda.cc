@@ -1,0 +1,103 @@
+#include "op/launch_cuda.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <unordered_map>
+
+#include "backend/cuda/compiler.h"
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_stream.h"
+#include "device/scratch.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBlocksPerCore = 32;  // more would only queue
+
+// The kernels of one device, by their keys. The compiler knows them by their sources, which take longer to write.
+struct Kernels {
+  std::mutex mutex;
+  std::unordered_map<std::string, CUfunction> known;  // guarded by mutex
+};
+
+Kernels& kernels_of(const CudaDevice& device) {
+  static auto& all = *new std::array<Kernels, Accelerator::kMost>;
+  return all[static_cast<size_t>(device.device().id)];
+}
+
+}  // namespace
+
+CudaDevice& current_cuda_device() noexcept { return static_cast<CudaDevice&>(current_stream()->accelerator()); }
+
+KernelArguments& KernelArguments::add_bytes(const void* data, size_t size, size_t alignment) {
+  bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+  const auto* const first = static_cast<const std::byte*>(data);
+  bytes_.insert(bytes_.end(), first, first + size);
+  return *this;
+}
+
+std::span<const std::byte> KernelArguments::bytes() {
+  add_bytes(nullptr, 0, alignof(int64_t));
+  return bytes_;
+}
+
+int64_t blocks_for(int64_t pieces) {
+  return std::clamp<int64_t>(pieces, 1, int64_t{current_cuda_device().processors()} * kBlocksPerCore);
+}
+
+void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
+                        std::span<const std::byte> arguments) {
+  CudaDevice& device = current_cuda_device();
+  CUfunction kernel = nullptr;
+  {
+    Kernels& all = kernels_of(device);
+    const std::lock_guard guard(all.mutex);
+    CUfunction& known = all.known[std::string(key)];
+    if (!known) known = kernel_function(device, source(), kKernelName);
+    kernel = known;
+  }
+  current_cuda_stream().put_kernel(kernel, static_cast<unsigned>(grid.blocks), grid.threads, arguments);
+}
+
+LaunchScratch::~LaunchScratch() {
+  for (const Block& block : blocks_) give_back_scratch(block.data, block.bytes);
+}
+
+void* LaunchScratch::take(size_t bytes) {
+  blocks_.reserve(blocks_.size() + 1);  // before what may not be lost
+  blocks_.push_back({take_scratch(bytes), bytes});
+  return blocks_.back().data;
+}
+
+std::string source_of(const CudaKernel& kernel) {
+  const std::string include = fmt::format("#define HEADRACE_DEVICE_CODE\n#include \"{}\"\n", kernel.header);
+  return include + fmt::format(R"(
+extern "C" __global__ void {}(const headrace::device::{} arguments) {{
+  using namespace headrace;
+  device::{}(arguments);
+}}
+)",
+                               kKernelName, kernel.arguments, kernel.function);
+}
+
+std::string element_name(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "float";
+    case DType::kFloat64:
+      return "double";
+    case DType::kFloat16:
+      return "Float16";
+    case DType::kBfloat16:
+      return "Bfloat16";
+    case DType::kBool:
+      return "bool";
+    default:
+      return fmt::format("{}_t", dtype_name(dtype));
+  }
+}
+
+}  // namespace headrace

@@ -1,0 +1,98 @@
+// Kernels in CUDA C++ on the stream of the work that is being launched. The text of a kernel is a header beside its
+// operators, name.cuh, which cmake/cuda.cmake puts into this library; what launches it is name_cuda.cc.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "headrace/dtype.hpp"
+
+namespace headrace {
+
+class CudaDevice;
+
+// The device that work is being launched for.
+CudaDevice& current_cuda_device() noexcept;
+
+// The bytes of the one struct that a kernel takes, member by member.
+class KernelArguments {
+ public:
+  template <class T>
+  KernelArguments& add(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return add_bytes(&value, sizeof value, alignof(T));
+  }
+  template <class T>
+  KernelArguments& add_all(std::span<const T> values) {
+    for (const T& value : values) add(value);
+    return *this;
+  }
+  KernelArguments& add_bytes(const void* data, size_t size, size_t alignment);
+  // With the struct's own alignment, that of 8 bytes, at the end.
+  std::span<const std::byte> bytes();
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+struct KernelGrid {
+  int64_t blocks;
+  unsigned threads;
+};
+
+// Enough blocks for so many pieces of work, each that of one block, but no more than the device runs in a few rounds:
+// kernels go on to further pieces.
+int64_t blocks_for(int64_t pieces);
+
+// `key` stands for the source, whose kernel has the name kKernelName; it is asked for where the key is new.
+void launch_cuda_source(std::string_view key, FunctionRef<std::string()> source, KernelGrid grid,
+                        std::span<const std::byte> arguments);
+inline constexpr const char* kKernelName = "kernel";
+
+// A kernel: a function template of namespace headrace::device in a header, with its arguments, and the struct that it
+// takes, of the same namespace.
+struct CudaKernel {
+  const char* header;    // "ops/reduce/softmax.cuh"
+  std::string function;  // "softmax<float, 32>"; in the place of `key`
+  std::string arguments;
+};
+std::string source_of(const CudaKernel& kernel);
+
+// The struct as the host sees it.
+template <class Arguments>
+void launch_cuda(const CudaKernel& kernel, KernelGrid grid, const Arguments& arguments) {
+  static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) % sizeof(int64_t) == 0);
+  launch_cuda_source(
+      kernel.function, [&] { return source_of(kernel); }, grid, std::as_bytes(std::span(&arguments, 1)));
+}
+
+// Memory of the device that what is launched while it lives may use; what is launched behind that gets it again.
+class LaunchScratch {
+ public:
+  LaunchScratch() = default;
+  ~LaunchScratch();
+  LaunchScratch(const LaunchScratch&) = delete;
+  LaunchScratch& operator=(const LaunchScratch&) = delete;
+
+  // Raises Error(kMemory).
+  void* take(size_t bytes);
+
+ private:
+  struct Block {
+    void* data;
+    size_t bytes;
+  };
+  std::vector<Block> blocks_;
+};
+
+// What kernels call elements of a dtype.
+std::string element_name(DType dtype);
+
+}  // namespace headrace

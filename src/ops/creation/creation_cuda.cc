@@ -1,0 +1,56 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+#include "base/dtype_dispatch.h"
+#include "op/formula/numeric_cast.h"
+#include "op/kernel_table.h"
+#include "op/launch_cuda.h"
+#include "ops/creation/creation.cuh"
+#include "ops/creation/creation.h"
+
+namespace headrace {
+namespace {
+
+constexpr const char* kHeader = "ops/creation/creation.cuh";
+constexpr unsigned kThreads = 256;
+
+KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
+
+void fill_cuda(KernelContext&, const Tensor& output, const Number& value) {
+  if (output.size == 0) return;
+  device::FillArguments arguments{output.data, output.size, 0};
+  dispatch(output.dtype, [&]<class T>() {
+    const T converted = std::visit([](auto number) { return numeric_cast<T>(number); }, value);
+    std::memcpy(&arguments.bits, &converted, sizeof converted);
+  });
+  launch_cuda({kHeader, fmt::format("fill<uint{}_t>", 8 * item_size(output.dtype)), "FillArguments"},
+              grid_for(output.size), arguments);
+}
+
+uint64_t bits_of(const Number& number) {
+  return std::visit([](auto value) { return std::bit_cast<uint64_t>(value); }, number);
+}
+
+void fill_progression_cuda(KernelContext&, const Tensor& output, const Progression& p) {
+  if (output.size == 0) return;
+  const device::ProgressionArguments arguments{output.data, output.size, p.repeat, bits_of(p.start), bits_of(p.step)};
+  const char* const type = std::holds_alternative<double>(p.start) ? "double" : "int64_t";
+  launch_cuda(
+      {kHeader, fmt::format("fill_progression<{}, {}>", element_name(output.dtype), type), "ProgressionArguments"},
+      grid_for(output.size), arguments);
+}
+
+}  // namespace
+
+void add_creation_cuda(KernelTable& table) {
+  table.set_part(fill, fill_cuda);
+  table.set_part(fill_progression, fill_progression_cuda);
+  table.set_own_kernels({"_zeros", "_ones", "_full", "_nd_full", "_nd_empty", "_arange", "_npi_zeros", "_npi_ones",
+                         "_npi_full", "_np_empty", "_npi_arange"});
+  // Copies into what is filled first.
+  table.set_own_kernels({"_basic_index_scatter", "_diagonal_scatter"});
+}
+
+}  // namespace headrace

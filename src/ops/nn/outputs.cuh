@@ -1,0 +1,64 @@
+// The gradient of the cross entropy of a softmax along the middle dimension of outer x length x inner.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::device {
+
+struct LabelledArguments {
+  const void* y;
+  const void* labels;
+  const double* counted;  // labels that are not ignored; null: they do not divide
+  void* dx;
+  int64_t outer, length, inner;
+  double scale, smoothing, ignored;
+  int64_t ignores;  // whether rows whose label is `ignored` have no gradient
+};
+
+struct CountArguments {
+  const void* labels;
+  double* counted;
+  int64_t count;
+  double ignored;
+};
+
+}  // namespace headrace::device
+
+#ifdef HEADRACE_DEVICE_CODE
+#include <cmath>
+#include <limits>
+
+#include "op/device/group.cuh"
+
+namespace headrace::device {
+
+template <class Compute, class T, class Label>
+inline void labelled_gradient(const LabelledArguments& a) {
+  double scale = a.scale;
+  if (a.counted) scale /= *a.counted < 1 ? 1.0 : *a.counted;
+  const auto factor = static_cast<Compute>(scale), smoothing = static_cast<Compute>(a.smoothing);
+  const auto others = static_cast<Compute>(a.length > 1 ? a.smoothing / static_cast<double>(a.length - 1) : 0.0);
+  const int64_t size = a.outer * a.length * a.inner, step = gridDim.x * static_cast<int64_t>(blockDim.x);
+  for (int64_t i = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; i < size; i += step) {
+    const int64_t row = i / a.inner / a.length * a.inner + i % a.inner, place = i / a.inner % a.length;
+    const auto label = numeric_cast<double>(static_cast<const Label*>(a.labels)[row]);
+    const auto y = numeric_cast<Compute>(static_cast<const T*>(a.y)[i]);
+    const bool is_label = label > -1 && label < static_cast<double>(a.length) && static_cast<int64_t>(label) == place;
+    Compute dx = (is_label ? y - 1 + smoothing : y - others) * factor;
+    if (a.ignores && std::trunc(label) == std::trunc(a.ignored)) dx = 0;
+    static_cast<T*>(a.dx)[i] = numeric_cast<T>(dx);
+  }
+}
+
+// By one block.
+template <class Label>
+inline void count_labels(const CountArguments& a) {
+  double mine = 0;
+  for (int64_t i = threadIdx.x; i < a.count; i += kBlockThreads)
+    if (std::trunc(numeric_cast<double>(static_cast<const Label*>(a.labels)[i])) != std::trunc(a.ignored)) mine += 1;
+  const double counted = Group<kBlockThreads>::combined(mine, Plus());
+  if (threadIdx.x == 0) *a.counted = counted;
+}
+
+}  // namespace headrace::device
+#endif

@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "op/kernel_table.h"
+#include "op/launch_cuda.h"
+#include "ops/nn/outputs.cuh"
+#include "ops/nn/outputs.h"
+
+namespace headrace {
+namespace {
+
+constexpr const char* kHeader = "ops/nn/outputs.cuh";
+constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
+
+void labelled_cuda(KernelContext& c, const AxisSpace& space, const LabelledSoftmax& loss) {
+  const Tensor &y = c.input(0), &labels = c.input(1), &dx = c.output(0);
+  if (dx.size == 0) return;
+  double* counted = nullptr;
+  if (loss.divides_by_labels) {
+    counted = c.workspace<double>(1);
+    const device::CountArguments arguments{labels.data, counted, labels.size, loss.ignored};
+    launch_cuda({kHeader, fmt::format("count_labels<{}>", element_name(labels.dtype)), "CountArguments"}, {1, kThreads},
+                arguments);
+  }
+  const device::LabelledArguments arguments{y.data,         labels.data,  counted,     dx.data,
+                                            space.outer,    space.length, space.inner, loss.scale,
+                                            loss.smoothing, loss.ignored, loss.ignores};
+  launch_cuda({kHeader,
+               fmt::format("labelled_gradient<{}, {}, {}>", y.dtype == DType::kFloat64 ? "double" : "float",
+                           element_name(y.dtype), element_name(labels.dtype)),
+               "LabelledArguments"},
+              {blocks_for((dx.size + kThreads - 1) / kThreads), kThreads}, arguments);
+}
+
+}  // namespace
+
+void add_outputs_cuda(KernelTable& table) {
+  table.set_part(labelled_softmax_gradient, labelled_cuda);
+  table.set_own_kernels({"_backward_SoftmaxOutput"});
+}
+
+}  // namespace headrace

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "op/kernel_table.h"
+#include "op/launch_cuda.h"
+#include "ops/normalization/batch_norm.cuh"
+#include "ops/normalization/batch_norm.h"
+#include "ops/normalization/memory_order.h"
+#include "ops/reduce/rows.h"
+
+namespace headrace {
+namespace {
+
+constexpr const char* kHeader = "ops/normalization/batch_norm.cuh";
+constexpr unsigned kThreads = 256;  // as in op/device/group.cuh
+constexpr int kAcross = 8;          // threads to a channel whose neighbours lie beside it
+constexpr int64_t kElementsOfPart = 4096;
+constexpr int64_t kMostParts = 64;
+
+KernelGrid grid_for(int64_t elements) { return {blocks_for((elements + kThreads - 1) / kThreads), kThreads}; }
+
+device::ChannelVector vector_of(const Tensor& t) { return {t.data, t.strides[0]}; }
+
+// One call: what it computes in, and how its elements lie.
+class BatchCall {
+ public:
+  BatchCall(KernelContext& c, int64_t axis, const std::string& activation) : relu_(activation == "relu") {
+    const Tensor& result = c.output(0);
+    const int64_t at = normalize_axis(axis, static_cast<int64_t>(result.shape.size()), c.name());
+    const AxisSpace along = AxisSpace::along(result.shape, at);
+    const bool is_last = result.size == 0 || (lies_channels_last(result) && at == 1);
+    space_ = {.channels = along.length, .inner = is_last ? 1 : along.inner, .count = result.size / along.length};
+    const int64_t wanted = std::clamp<int64_t>(space_.count / kElementsOfPart, 1, kMostParts);
+    space_.of_part = std::max<int64_t>(1, (space_.count + wanted - 1) / wanted);
+    space_.parts = std::max<int64_t>(1, (space_.count + space_.of_part - 1) / space_.of_part);
+    compute_ = result.dtype == DType::kFloat64 ? "double" : "float";
+    element_ = element_name(result.dtype);
+    parameter_ = element_name(c.output(1).dtype);
+  }
+
+  const device::BatchSpace& space() const { return space_; }
+
+  double* sums(KernelContext& c, const void* x, const void* dy, const device::BatchAffineArguments& affine) const {
+    auto* const sums = c.workspace<double>(2 * space_.parts * space_.channels);
+    const bool across = space_.inner == 1;
+    const int width = across ? kAcross : static_cast<int>(kThreads);
+    const int64_t of_block = kThreads / width, blocks = (space_.channels + of_block - 1) / of_block * space_.parts;
+    launch_cuda(
+        {kHeader,
+         fmt::format("batch_sums<{}, {}, {}, {}, {}>", types(), width, across, dy != nullptr, dy != nullptr && relu_),
+         "BatchSumArguments"},
+        {blocks_for(blocks), kThreads}, device::BatchSumArguments{x, dy, sums, space_, affine});
+    return sums;
+  }
+
+  // `sums`: null where the moving statistics are taken.
+  void statistics(KernelContext& c, const BatchNormCore& a, const void* x, const double* sums) const {
+    const device::BatchStatisticsArguments arguments{.x = x,
+                                                     .sums = sums,
+                                                     .mean = vector_of(c.output(1)),
+                                                     .inverse = vector_of(c.output(2)),
+                                                     .moving_mean = vector_of(c.input(3)),
+                                                     .moving_variance = vector_of(c.input(4)),
+                                                     .gamma = vector_of(c.input(1)),
+                                                     .space = space_,
+                                                     .eps = a.eps,
+                                                     .momentum = a.momentum,
+                                                     .sets_gamma = sums && a.fix_gamma};
+    launch_cuda({kHeader, fmt::format("batch_statistics<{}, {}>", element_, parameter_), "BatchStatisticsArguments"},
+                grid_for(space_.channels), arguments);
+  }
+
+  void normalize(const void* x, void* y, const device::BatchAffineArguments& affine) const {
+    if (space_.count == 0) return;
+    launch_cuda({kHeader, fmt::format("batch_normalize<{}, {}>", types(), relu_), "BatchNormalizeArguments"},
+                grid_for(space_.count * space_.channels), device::BatchNormalizeArguments{x, y, space_, affine});
+  }
+
+  // What gradients of data lose.
+  void* slopes(KernelContext& c, const BatchNormBack& a, const double* sums) const {
+    void* const slopes = c.workspace<double>(2 * space_.channels);
+    const device::BatchSlopeArguments arguments{.sums = sums,
+                                                .slopes = slopes,
+                                                .inverse = vector_of(c.input(5)),
+                                                .dgamma = vector_of(c.output(1)),
+                                                .dbeta = vector_of(c.output(2)),
+                                                .space = space_,
+                                                .fix_gamma = a.fix_gamma,
+                                                .through_statistics = a.through_statistics};
+    launch_cuda({kHeader, fmt::format("batch_slopes<{}, {}>", compute_, parameter_), "BatchSlopeArguments"},
+                grid_for(space_.channels), arguments);
+    return slopes;
+  }
+
+  void gradient(const device::BatchGradientArguments& arguments) const {
+    if (space_.count == 0) return;
+    launch_cuda({kHeader, fmt::format("batch_gradient<{}, {}>", types(), relu_), "BatchGradientArguments"},
+                grid_for(space_.count * space_.channels), arguments);
+  }
+
+ private:
+  std::string types() const { return fmt::format("{}, {}, {}", compute_, element_, parameter_); }
+
+  const bool relu_;
+  device::BatchSpace space_{};
+  const char* compute_;
+  std::string element_, parameter_;
+};
+
+void normalize_forward(KernelContext& c, const BatchNormCore& a, const BatchCall& call, const void* x) {
+  call.normalize(x, c.output(0).data,
+                 {.mean = vector_of(c.output(1)),
+                  .inverse = vector_of(c.output(2)),
+                  .gamma = vector_of(c.input(1)),
+                  .beta = vector_of(c.input(2)),
+                  .fix_gamma = a.fix_gamma});
+}
+
+void train_cuda(KernelContext& c, const BatchNormCore& a) {
+  if (c.output(1).size == 0) return;
+  const BatchCall call(c, a.axis, a.activation);
+  const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
+  call.statistics(c, a, x, call.sums(c, x, nullptr, {}));
+  normalize_forward(c, a, call, x);
+}
+
+void predict_cuda(KernelContext& c, const BatchNormCore& a) {
+  if (c.output(1).size == 0) return;
+  const BatchCall call(c, a.axis, a.activation);
+  const void* const x = in_order_of(c, c.input(0), c.output(0).strides);
+  call.statistics(c, a, x, nullptr);
+  normalize_forward(c, a, call, x);
+}
+
+void backward_cuda(KernelContext& c, const BatchNormBack& a) {
+  if (c.output(1).size == 0) return;
+  const BatchCall call(c, a.axis, a.activation);
+  const Strides& order = c.output(0).strides;
+  const void *const dy = in_order_of(c, c.input(0), order), *const x = in_order_of(c, c.input(1), order);
+  const device::BatchAffineArguments affine{.mean = vector_of(c.input(4)),
+                                            .inverse = vector_of(c.input(5)),
+                                            .gamma = vector_of(c.input(2)),
+                                            .beta = vector_of(c.input(3)),
+                                            .fix_gamma = a.fix_gamma};
+  const void* const slopes = call.slopes(c, a, call.sums(c, x, dy, affine));
+  call.gradient({x, dy, slopes, c.output(0).data, call.space(), affine});
+}
+
+}  // namespace
+
+void add_batch_norm_cuda(KernelTable& table) {
+  table.set_part(batch_norm_train, train_cuda);
+  table.set_part(batch_norm_predict, predict_cuda);
+  table.set_part(batch_norm_backward, backward_cuda);
+  table.set_own_kernels({"_batch_norm_train", "_batch_norm_predict", "_backward_BatchNorm"});
+}
+
+}  // namespace headrace

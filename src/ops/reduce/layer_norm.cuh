@@ -1,0 +1,172 @@
+// Layer normalisation of rows along the middle dimension of outer x length x inner; its gradient along the last one.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::device {
+
+struct LayerNormArguments {
+  const void* x;
+  const void* gamma;
+  const void* beta;
+  void* y;
+  void* mean;  // these two: of each row, or null
+  void* deviation;
+  int64_t rows, length, inner;
+  double eps;
+};
+
+struct LayerNormGradientArguments {
+  const void* dy;
+  const void* x;
+  const void* gamma;
+  void* dx;
+  void* moments;  // mean and 1 / deviation of each row, in what is computed in; null: not wanted
+  int64_t rows, length;
+  double eps;
+};
+
+// Part p holds, for rows [p * rows_of_part, ...), the sums of dy * z and then those of dy.
+struct LayerNormPartArguments {
+  const void* dy;
+  const void* x;
+  const void* moments;
+  void* parts;
+  int64_t rows, length, rows_of_part, count;
+};
+
+struct LayerNormSumArguments {
+  const void* parts;
+  void* dgamma;
+  void* dbeta;
+  int64_t length, count;
+};
+
+}  // namespace headrace::device
+
+#ifdef HEADRACE_DEVICE_CODE
+#include <cmath>
+#include <limits>
+
+#include "op/device/group.cuh"
+
+namespace headrace::device {
+
+template <class Compute>
+struct Moments {
+  double mean, deviation;
+  Compute center, scale;
+};
+
+// Of a row, which every thread of the group gets. at(i) is element i.
+template <class Compute, class Threads, int kWidth, class At>
+inline Moments<Compute> moments_of(int64_t n, double eps, const At& at) {
+  Compute mine = 0;
+  for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += at(i);
+  const double mean = Threads::combined(static_cast<double>(mine), Plus()) / static_cast<double>(n);
+  const auto center = static_cast<Compute>(mean);
+  Compute squares = 0;
+  for (int64_t i = Threads::lane(); i < n; i += kWidth) squares += (at(i) - center) * (at(i) - center);
+  const double variance = Threads::combined(static_cast<double>(squares), Plus()) / static_cast<double>(n);
+  const double deviation = std::sqrt(variance + eps);
+  return {mean, deviation, center, static_cast<Compute>(1 / deviation)};
+}
+
+template <class Compute, class T, class Gamma, class Beta, int kWidth>
+inline void layer_norm(const LayerNormArguments& a) {
+  using Threads = Group<kWidth>;
+  for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
+       begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t row = begin + Threads::number();
+    const bool has_row = row < a.rows;
+    const int64_t n = has_row ? a.length : 0;
+    const int64_t first = has_row ? row / a.inner * a.length * a.inner + row % a.inner : 0;
+    const T* const x = static_cast<const T*>(a.x) + first;
+    const auto at = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]); };
+    const Moments<Compute> m = moments_of<Compute, Threads, kWidth>(n, a.eps, at);
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
+      const auto gamma = numeric_cast<Compute>(static_cast<const Gamma*>(a.gamma)[i]);
+      const auto beta = numeric_cast<Compute>(static_cast<const Beta*>(a.beta)[i]);
+      static_cast<T*>(a.y)[first + i * a.inner] = numeric_cast<T>((at(i) - m.center) * m.scale * gamma + beta);
+    }
+    if (!has_row || !a.mean || Threads::lane() != 0) continue;
+    static_cast<T*>(a.mean)[row] = numeric_cast<T>(static_cast<Compute>(m.mean));
+    static_cast<T*>(a.deviation)[row] = numeric_cast<T>(static_cast<Compute>(m.deviation));
+  }
+}
+
+// With z = (x - mean) / deviation and g = dy * gamma: dx = (g - mean(g) - z * mean(g * z)) / deviation.
+template <class Compute, class Head, class T, class Parameter, int kWidth>
+inline void layer_norm_gradient(const LayerNormGradientArguments& a) {
+  using Threads = Group<kWidth>;
+  for (int64_t begin = blockIdx.x * static_cast<int64_t>(Threads::kCount); begin < a.rows;
+       begin += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t row = begin + Threads::number();
+    const int64_t n = row < a.rows ? a.length : 0, first = row < a.rows ? row * a.length : 0;
+    const auto x = [&](int64_t i) { return numeric_cast<Compute>(static_cast<const T*>(a.x)[first + i]); };
+    const auto g = [&](int64_t i) {
+      return numeric_cast<Compute>(static_cast<const Head*>(a.dy)[first + i]) *
+             numeric_cast<Compute>(static_cast<const Parameter*>(a.gamma)[i]);
+    };
+    const Moments<Compute> m = moments_of<Compute, Threads, kWidth>(n, a.eps, x);
+    Compute sum = 0, dot = 0;
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
+      sum += g(i);
+      dot += g(i) * ((x(i) - m.center) * m.scale);
+    }
+    const auto count = static_cast<double>(n);
+    const auto mean_g = static_cast<Compute>(Threads::combined(static_cast<double>(sum), Plus()) / count);
+    const auto mean_gz = static_cast<Compute>(Threads::combined(static_cast<double>(dot), Plus()) / count);
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) {
+      const Compute z = (x(i) - m.center) * m.scale;
+      static_cast<T*>(a.dx)[first + i] = numeric_cast<T>((g(i) - mean_g - z * mean_gz) * m.scale);
+    }
+    if (n == 0 || !a.moments || Threads::lane() != 0) continue;
+    static_cast<Compute*>(a.moments)[2 * row] = m.center;
+    static_cast<Compute*>(a.moments)[2 * row + 1] = m.scale;
+  }
+}
+
+// One block for each part and kCount columns, kWidth threads to a column.
+template <class Compute, class Head, class T, int kWidth>
+inline void layer_norm_parts(const LayerNormPartArguments& a) {
+  using Threads = Group<kWidth, true>;
+  const int64_t blocks = (a.length + Threads::kCount - 1) / Threads::kCount;
+  for (int64_t piece = blockIdx.x; piece < blocks * a.count; piece += gridDim.x) {
+    const int64_t part = piece / blocks, column = piece % blocks * Threads::kCount + Threads::number();
+    const int64_t begin = part * a.rows_of_part;
+    const int64_t end = begin + a.rows_of_part < a.rows ? begin + a.rows_of_part : a.rows;
+    Compute dgamma = 0, dbeta = 0;
+    for (int64_t row = begin + Threads::lane(); column < a.length && row < end; row += kWidth) {
+      const auto dy = numeric_cast<Compute>(static_cast<const Head*>(a.dy)[row * a.length + column]);
+      const auto x = numeric_cast<Compute>(static_cast<const T*>(a.x)[row * a.length + column]);
+      const Compute* const moments = static_cast<const Compute*>(a.moments) + 2 * row;
+      dgamma += dy * ((x - moments[0]) * moments[1]);
+      dbeta += dy;
+    }
+    dgamma = Threads::combined(dgamma, Plus());
+    dbeta = Threads::combined(dbeta, Plus());
+    if (column >= a.length || Threads::lane() != 0) continue;
+    Compute* const sums = static_cast<Compute*>(a.parts) + 2 * part * a.length;
+    sums[column] = dgamma;
+    sums[a.length + column] = dbeta;
+  }
+}
+
+template <class Compute, class Parameter>
+inline void layer_norm_sums(const LayerNormSumArguments& a) {
+  for (int64_t column = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x; column < a.length;
+       column += gridDim.x * static_cast<int64_t>(blockDim.x)) {
+    Compute dgamma = 0, dbeta = 0;
+    for (int64_t part = 0; part < a.count; ++part) {
+      const Compute* const sums = static_cast<const Compute*>(a.parts) + 2 * part * a.length;
+      dgamma += sums[column];
+      dbeta += sums[a.length + column];
+    }
+    static_cast<Parameter*>(a.dgamma)[column] = numeric_cast<Parameter>(dgamma);
+    static_cast<Parameter*>(a.dbeta)[column] = numeric_cast<Parameter>(dbeta);
+  }
+}
+
+}  // namespace headrace::device
+#endif

@@ -1,0 +1,125 @@
+// Reductions over any axes. The source that is made for one (reduction_cuda.cc) has structs of its formulas, as
+// op/formula/device/pointwise.cuh says, Prologue and Epilogue, and
+//
+//   struct Reduce {
+//     using Prologue, Epilogue;
+//     using Held = Epilogue::Compute;                   // what partial results are held in
+//     static constexpr Combine kCombine;
+//     static constexpr int kInputs, kKept, kReduced;    // dimensions, at least one of each kind
+//     static constexpr bool kIsWhole;                   // otherwise results stay as they are held
+//   };
+#pragma once
+
+#include "op/device/group.cuh"
+
+namespace headrace::device {
+
+enum class Combine { kSum, kProd, kMax, kMin };  // as in ops/reduce/combine.h
+
+// Every operand's stride along every dimension: [operand * dimensions + d].
+template <class Reduce>
+struct ReductionArguments {
+  static constexpr int kInputs = Reduce::kInputs, kKept = Reduce::kKept, kReduced = Reduce::kReduced;
+  int64_t results;   // kept elements
+  int64_t elements;  // that go into one of them
+  int64_t chunks;    // into which these are cut, each giving a result of its own
+  int64_t chunk;     // elements of one, but perhaps the last
+  const void* inputs[kInputs];
+  void* output;
+  int64_t kept_extents[kKept], kept_strides[kInputs * kKept];
+  int64_t reduced_extents[kReduced], reduced_strides[kInputs * kReduced];
+  typename Reduce::Prologue::Compute parameters[Reduce::kParameters];
+  typename Reduce::Held initial, count;
+};
+
+template <Combine kHow, class T>
+inline T nothing() {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (kHow == Combine::kSum) return T{0};
+  if constexpr (kHow == Combine::kProd) return T{1};
+  if constexpr (std::is_floating_point_v<T>)
+    return kHow == Combine::kMax ? -Limits::infinity() : Limits::infinity();
+  else
+    return kHow == Combine::kMax ? Limits::min() : Limits::max();
+}
+
+template <Combine kHow>
+struct Combined {
+  template <class T>
+  T operator()(T a, T x) const {
+    if constexpr (kHow == Combine::kMax) {
+      return (x > a) | (x != x) ? x : a;
+    } else if constexpr (kHow == Combine::kMin) {
+      return (x < a) | (x != x) ? x : a;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      return kHow == Combine::kSum ? a + x : a * x;
+    } else {  // integers wrap
+      using U = std::make_unsigned_t<T>;
+      const U left = static_cast<U>(a), right = static_cast<U>(x);
+      return static_cast<T>(kHow == Combine::kSum ? left + right : left * right);
+    }
+  }
+};
+
+// Adds to the offsets where element `index` of a space lies.
+template <int kInputs, int kDims>
+inline void add_offsets(int64_t index, const int64_t* extents, const int64_t* strides, int64_t* offsets) {
+  for (int d = kDims - 1; d >= 0; --d) {
+    const int64_t place = d > 0 ? index % extents[d] : index;
+    index = d > 0 ? index / extents[d] : 0;
+    for (int k = 0; k < kInputs; ++k) offsets[k] += place * strides[k * kDims + d];
+  }
+}
+
+template <int k, class Reduce, class Compute>
+inline void load_inputs(const ReductionArguments<Reduce>& a, const int64_t* offsets, Compute* values) {
+  if constexpr (k < Reduce::kInputs) {
+    using Element = typename Reduce::Prologue::template Element<k>;
+    values[k] = numeric_cast<Compute>(static_cast<const Element*>(a.inputs[k])[offsets[k]]);
+    load_inputs<k + 1>(a, offsets, values);
+  }
+}
+
+// kWidth threads to a result, see Group. Each combines every kWidth-th element, then they combine what they have.
+template <class Reduce, int kWidth, bool kAcross>
+inline void reduce(const ReductionArguments<Reduce>& a) {
+  using Prologue = typename Reduce::Prologue;
+  using Epilogue = typename Reduce::Epilogue;
+  using Held = typename Reduce::Held;
+  using Threads = Group<kWidth, kAcross>;
+  const Combined<Reduce::kCombine> combine;
+  const int64_t results = a.results * a.chunks;
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < results;
+       first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t result = first + Threads::number();
+    Held held = nothing<Reduce::kCombine, Held>();
+    if (result < results) {
+      int64_t base[Reduce::kInputs] = {};
+      add_offsets<Reduce::kInputs, Reduce::kKept>(result / a.chunks, a.kept_extents, a.kept_strides, base);
+      const int64_t begin = result % a.chunks * a.chunk;
+      const int64_t end = begin + a.chunk < a.elements ? begin + a.chunk : a.elements;
+      for (int64_t i = begin + Threads::lane(); i < end; i += kWidth) {
+        int64_t offsets[Reduce::kInputs];
+        for (int k = 0; k < Reduce::kInputs; ++k) offsets[k] = base[k];
+        add_offsets<Reduce::kInputs, Reduce::kReduced>(i, a.reduced_extents, a.reduced_strides, offsets);
+        typename Prologue::Compute values[Prologue::kOperands];
+        load_inputs<0>(a, offsets, values);
+        Prologue::run(a.parameters, values);
+        held = combine(held, numeric_cast<Held>(values[Reduce::kInputs]));
+      }
+    }
+    held = Threads::combined(held, combine);
+    if (result >= results || Threads::lane() != 0) continue;
+    if constexpr (Reduce::kIsWhole) {
+      if constexpr (Reduce::kHasInitial) held = combine(held, a.initial);
+      Held values[2] = {held, held};
+      Epilogue::run(&a.count, values);
+      using Element = typename Epilogue::template Element<1>;
+      static_cast<Element*>(a.output)[result] = numeric_cast<Element>(values[1]);
+    } else {
+      static_cast<Held*>(a.output)[result] = held;
+    }
+  }
+}
+
+}  // namespace headrace::device

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "op/catalogue.h"
+#include "op/formula/program.h"
+#include "op/formula/source_cuda.h"
+#include "op/formula/transfer.h"
+#include "op/kernel_table.h"
+#include "op/launch_cuda.h"
+#include "ops/reduce/reduction.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kBlockThreads = 256;  // as in op/device/group.cuh
+constexpr int kWarp = 32;
+constexpr int kLanesAcross = 8;        // threads to a result where neighbours belong to different ones
+constexpr int64_t kShort = 16;         // so few elements are one thread's
+constexpr int64_t kFewResults = 1024;  // so many keep a GPU busy without cutting what goes into one
+constexpr int64_t kLeastChunk = 4096;
+constexpr int64_t kMostChunks = 256;
+
+// Dimensions of one kind, neighbours that all operands walk through evenly being one.
+struct Dimensions {
+  std::vector<int64_t> extents;
+  std::vector<std::vector<int64_t>> strides;  // of each operand
+  int64_t count = 1;
+
+  explicit Dimensions(size_t operands) : strides(operands) {}
+
+  void add(int64_t extent, std::span<const Operand> operands, size_t d) {
+    count *= extent;
+    if (extent == 1) return;
+    bool is_even = !extents.empty();
+    for (size_t k = 0; is_even && k < operands.size(); ++k)
+      is_even = strides[k].back() == operands[k].strides[d] * extent;
+    if (is_even) extents.back() *= extent;
+    if (!is_even) extents.push_back(extent);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (is_even) strides[k].pop_back();
+      strides[k].push_back(operands[k].strides[d]);
+    }
+  }
+  // At least one.
+  void finish() {
+    if (!extents.empty()) return;
+    extents.push_back(1);
+    for (std::vector<int64_t>& own : strides) own.push_back(0);
+  }
+  int size() const { return static_cast<int>(extents.size()); }
+  void write(KernelArguments& arguments) const {
+    arguments.add_all(std::span(extents));
+    for (const std::vector<int64_t>& own : strides) arguments.add_all(std::span(own));
+  }
+};
+
+struct Layout {
+  Dimensions kept, reduced;
+  bool is_across = false;  // neighbours in memory go into different results
+
+  Layout(const Shape& space, std::span<const Operand> inputs, AxisSet axes)
+      : kept(inputs.size()), reduced(inputs.size()) {
+    for (size_t d = 0; d < space.size(); ++d) ((axes >> d) & 1 ? reduced : kept).add(space[d], inputs, d);
+    kept.finish();
+    reduced.finish();
+    const auto innermost = [](const Dimensions& dimensions) {
+      return dimensions.count == 1 ? INT64_MAX : std::abs(dimensions.strides[0].back());
+    };
+    is_across = innermost(kept) < innermost(reduced);
+  }
+};
+
+// As on the host, but that halves, which float32 holds exactly, stay in it.
+ComputeType held_type(Combine combine, ComputeType type, DType input, DType output) {
+  const auto is_half = [](DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; };
+  return is_half(input) && is_half(output) ? ComputeType::kFloat32 : accumulator_type(combine, type);
+}
+
+void write_scalar(KernelArguments& arguments, ComputeType type, double value) {
+  const Program::Scalar scalar = Program::scalar_of(type, value);
+  arguments.add_bytes(&scalar, item_size(type), item_size(type));
+}
+
+// What the source of a kernel is made of.
+struct ReductionKernel {
+  const Formula& prologue;
+  const Formula& epilogue;
+  Combine combine;
+  ComputeType type, held;  // of elements and of partial results
+  std::vector<DType> inputs;
+  DType output;
+  int kept, reduced;  // dimensions
+  int width;          // threads to a result
+  bool across, is_whole, has_initial;
+};
+
+struct Launch {
+  ReductionKernel kernel;
+  const Layout& layout;
+  std::span<const Operand> inputs;
+  void* output;
+  int64_t chunks, chunk;
+  double count;
+  const ReductionOptions& options;
+};
+
+std::string source_of(const ReductionKernel& k) {
+  std::vector<DType> elements = k.inputs;
+  elements.push_back(dtype_of(k.type));
+  const std::array results = {dtype_of(k.held), k.output};
+  return fmt::format(R"(#define HEADRACE_DEVICE_CODE
+#include "op/formula/special_functions.cc"
+#include "op/formula/scalar.h"
+#include "ops/reduce/reduction.cuh"
+
+namespace headrace {{
+{}{}struct Reduce {{
+  using Prologue = headrace::Prologue;
+  using Epilogue = headrace::Epilogue;
+  using Held = Epilogue::Compute;
+  static constexpr device::Combine kCombine = static_cast<device::Combine>({});
+  static constexpr int kInputs = {}, kParameters = {}, kKept = {}, kReduced = {};
+  static constexpr bool kIsWhole = {}, kHasInitial = {};
+}};
+}}  // namespace headrace
+
+extern "C" __global__ void {}(const headrace::device::ReductionArguments<headrace::Reduce> arguments) {{
+  headrace::device::reduce<headrace::Reduce, {}, {}>(arguments);
+}}
+)",
+                     formula_struct("Prologue", k.prologue, k.type, elements),
+                     formula_struct("Epilogue", k.epilogue, k.held, results), static_cast<int>(k.combine),
+                     k.inputs.size(), std::max(k.prologue.num_parameters, 1), k.kept, k.reduced, k.is_whole,
+                     k.has_initial, kKernelName, k.width, k.across);
+}
+
+void launch_reduction(const Launch& l) {
+  const ReductionKernel& kernel = l.kernel;
+  KernelArguments key;
+  key.add(&kernel.prologue)
+      .add(&kernel.epilogue)
+      .add(kernel.type)
+      .add(kernel.held)
+      .add(kernel.output)
+      .add(kernel.kept)
+      .add(kernel.reduced);
+  key.add(kernel.width)
+      .add(kernel.across)
+      .add(kernel.is_whole)
+      .add(kernel.has_initial)
+      .add_all(std::span(kernel.inputs));
+  KernelArguments arguments;
+  const int64_t results = l.layout.kept.count * l.chunks;
+  arguments.add(l.layout.kept.count).add(l.layout.reduced.count).add(l.chunks).add(l.chunk);
+  for (const Operand& input : l.inputs) arguments.add(input.data);
+  arguments.add(l.output);
+  l.layout.kept.write(arguments);
+  l.layout.reduced.write(arguments);
+  for (const double parameter : l.options.parameters) write_scalar(arguments, kernel.type, parameter);
+  if (l.options.parameters.empty()) write_scalar(arguments, kernel.type, 0);
+  write_scalar(arguments, kernel.held, l.options.initial.value_or(0));
+  write_scalar(arguments, kernel.held, l.count);
+  const int64_t per_block = kBlockThreads / kernel.width;
+  const std::span<const std::byte> name = key.bytes();
+  launch_cuda_source(
+      "reduction" + std::string(reinterpret_cast<const char*>(name.data()), name.size()),
+      [&] { return source_of(kernel); }, {blocks_for((results + per_block - 1) / per_block), kBlockThreads},
+      arguments.bytes());
+}
+
+// What cut results are put together with: they are elements that are results already.
+const Formula& same() {
+  static const Formula formula{.num_inputs = 1, .outputs = {input(0)}};
+  return formula;
+}
+
+void reduce_cuda(KernelContext& context, const Reduction& reduction, const Shape& space,
+                 std::span<const Operand> inputs, AxisSet axes, const Tensor& output, const ReductionOptions& options) {
+  if (output.size == 0) return;
+  const ComputeType type = options.type.value_or(reduction_compute_type(inputs[0].dtype, output.dtype));
+  const ComputeType held = held_type(reduction.combine(), type, inputs[0].dtype, output.dtype);
+  const Layout layout(space, inputs, axes);
+  const int64_t results = layout.kept.count, elements = layout.reduced.count;
+  const int width = layout.is_across         ? kLanesAcross
+                    : elements <= kShort     ? 1
+                    : elements <= 32 * kWarp ? kWarp
+                                             : kBlockThreads;
+  ReductionKernel kernel{reduction.prologue(),
+                         reduction.epilogue(),
+                         reduction.combine(),
+                         type,
+                         held,
+                         {},
+                         output.dtype,
+                         layout.kept.size(),
+                         layout.reduced.size(),
+                         width,
+                         layout.is_across,
+                         true,
+                         options.initial.has_value()};
+  for (const Operand& input : inputs) kernel.inputs.push_back(input.dtype);
+  const double count = options.count.value_or(static_cast<double>(elements));
+  // How what goes into one result is cut follows from the shape alone, so that sums do not depend on the GPU.
+  const int64_t wanted = results >= kFewResults ? 1 : std::min(elements / kLeastChunk, kMostChunks);
+  if (wanted <= 1) return launch_reduction({kernel, layout, inputs, output.data, 1, elements, count, options});
+  const int64_t chunk = (elements + wanted - 1) / wanted, chunks = (elements + chunk - 1) / chunk;
+  void* const parts = context.workspace(static_cast<size_t>(results * chunks) * item_size(held));
+  kernel.is_whole = kernel.has_initial = false;
+  launch_reduction({kernel, layout, inputs, parts, chunks, chunk, count, options});
+  const std::array<int64_t, 2> strides = {chunks, 1};
+  const Operand partial{parts, dtype_of(held), strides.data()};
+  const Layout rows(Shape{results, chunks}, {&partial, 1}, 0b10);
+  const ReductionOptions last{.initial = options.initial};
+  const ReductionKernel merge{same(),
+                              reduction.epilogue(),
+                              reduction.combine(),
+                              held,
+                              held,
+                              {dtype_of(held)},
+                              output.dtype,
+                              rows.kept.size(),
+                              rows.reduced.size(),
+                              kWarp,
+                              false,
+                              true,
+                              options.initial.has_value()};
+  launch_reduction({merge, rows, {&partial, 1}, output.data, 1, chunks, count, last});
+}
+
+}  // namespace
+
+void add_reduction_cuda(KernelTable& table) {
+  table.set_part(reduction_part, reduce_cuda);
+  for (const OpDef& op : catalogue().all())
+    if (op.fuse && op.inputs.size() == 1) table.set_own_kernel(op);  // those that are one reduction
+  table.set_own_kernels({"_npi_std", "_npi_var", "moments", "multi_sum_sq"});
+}
+
+}  // namespace headrace

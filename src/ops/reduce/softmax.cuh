@@ -1,0 +1,92 @@
+// Softmax along the middle dimension of outer x length x inner, and its gradient.
+#pragma once
+
+#include <cstdint>
+
+namespace headrace::device {
+
+struct SoftmaxArguments {
+  const void* x;        // backward: dy
+  const void* y;        // backward alone
+  const void* lengths;  // how many leading elements of each row take part; null: all
+  void* to;
+  int64_t rows, length, inner;
+  double scale;
+};
+
+}  // namespace headrace::device
+
+#ifdef HEADRACE_DEVICE_CODE
+#include <cmath>
+#include <limits>
+
+#include "op/device/group.cuh"
+
+namespace headrace::device {
+
+template <class Length>
+inline int64_t taking_part(const SoftmaxArguments& a, int64_t row) {
+  if (!a.lengths) return a.length;
+  const auto n = numeric_cast<int64_t>(static_cast<const Length*>(a.lengths)[row]);
+  return n < 0 ? 0 : n < a.length ? n : a.length;
+}
+
+// Calls f(row, first element, elements that take part) for each row; those of threads that have none take no part.
+template <class Length, class Threads, class F>
+inline void for_each_row(const SoftmaxArguments& a, const F& f) {
+  for (int64_t first = blockIdx.x * static_cast<int64_t>(Threads::kCount); first < a.rows;
+       first += gridDim.x * static_cast<int64_t>(Threads::kCount)) {
+    const int64_t row = first + Threads::number();
+    const bool has_row = row < a.rows;
+    f(has_row, has_row ? row / a.inner * a.length * a.inner + row % a.inner : 0,
+      has_row ? taking_part<Length>(a, row) : 0);
+  }
+}
+
+// Sums of one thread in what it computes in, those of all threads in double.
+template <class Compute, class In, class Out, class Length, bool kLog, int kWidth>
+inline void softmax(const SoftmaxArguments& a) {
+  using Threads = Group<kWidth>;
+  const auto scale = static_cast<Compute>(a.scale);
+  for_each_row<Length, Threads>(a, [&](bool has_row, int64_t first, int64_t n) {
+    const In* const x = static_cast<const In*>(a.x) + first;
+    Out* const to = static_cast<Out*>(a.to) + first;
+    const auto scaled = [&](int64_t i) { return numeric_cast<Compute>(x[i * a.inner]) * scale; };
+    Compute top = -std::numeric_limits<Compute>::infinity();
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) top = Larger()(top, scaled(i));
+    top = Threads::combined(top, Larger());
+    Compute mine = 0;
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += std::exp(scaled(i) - top);
+    const double sum = Threads::combined(static_cast<double>(mine), Plus());
+    const Compute last = kLog ? static_cast<Compute>(std::log(sum)) : Compute{1} / static_cast<Compute>(sum);
+    for (int64_t i = Threads::lane(); has_row && i < a.length; i += kWidth) {
+      Compute result = 0;
+      if (i < n) result = kLog ? scaled(i) - top - last : std::exp(scaled(i) - top) * last;
+      to[i * a.inner] = numeric_cast<Out>(result);
+    }
+  });
+}
+
+template <class Compute, class Head, class In, class Out, class Length, bool kLog, int kWidth>
+inline void softmax_gradient(const SoftmaxArguments& a) {
+  using Threads = Group<kWidth>;
+  const auto scale = static_cast<Compute>(a.scale);
+  for_each_row<Length, Threads>(a, [&](bool has_row, int64_t first, int64_t n) {
+    const Head* const dys = static_cast<const Head*>(a.x) + first;
+    const In* const ys = static_cast<const In*>(a.y) + first;
+    Out* const to = static_cast<Out*>(a.to) + first;
+    const auto dy = [&](int64_t i) { return numeric_cast<Compute>(dys[i * a.inner]); };
+    const auto y = [&](int64_t i) { return numeric_cast<Compute>(ys[i * a.inner]); };
+    Compute mine = 0;
+    for (int64_t i = Threads::lane(); i < n; i += kWidth) mine += kLog ? dy(i) : dy(i) * y(i);
+    const auto sum = static_cast<Compute>(Threads::combined(static_cast<double>(mine), Plus()));
+    for (int64_t i = Threads::lane(); has_row && i < a.length; i += kWidth) {
+      Compute result = 0;
+      if (i < n) result = kLog ? scale * (dy(i) - std::exp(y(i)) * sum) : scale * y(i) * (dy(i) - sum);
+      to[i * a.inner] = numeric_cast<Out>(result);
+    }
+  });
+}
+
+}  // namespace headrace::device
+#endif

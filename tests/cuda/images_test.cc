@@ -1,0 +1,121 @@
+// Convolution, pooling and batch normalisation on the plug-in's GPUs, beside the host.
+#include <gtest/gtest.h>
+
+#include "headrace/arithmetic.hpp"
+#include "headrace/autograd.hpp"
+#include "tests/cuda/beside_host.h"
+
+namespace headrace {
+namespace {
+
+using Inputs = std::vector<NDArray>;
+
+Inputs call_all(const char* op, const Inputs& inputs, std::initializer_list<NamedAttr> attrs) {
+  return invoke_all(find_op(op), attrs_of(find_op(op), attrs), inputs);
+}
+
+// The gradient of the sum of the result's squares with respect to input `which`.
+NDArray gradient_of(const std::function<NDArray(const Inputs&)>& compute, Inputs inputs, size_t which) {
+  for (NDArray& input : inputs) autograd::attach_grad(input);
+  NDArray loss;
+  {
+    const autograd::RecordScope scope;
+    const NDArray result = compute(inputs);
+    loss = call("sum", {call("square", {result})});
+  }
+  autograd::backward(loss);
+  return autograd::grad_of(inputs[which]);
+}
+
+void expect_gradients_as_on_host(const Inputs& inputs, const std::function<NDArray(const Inputs&)>& compute) {
+  expect_as_on_host(inputs, compute);
+  for (size_t which = 0; which < inputs.size(); ++which)
+    expect_as_on_host(inputs, [&](const Inputs& in) { return gradient_of(compute, in, which); });
+}
+
+TEST(CudaKernelsSlow, ConvolutionsOfEveryDType) {
+  for (const DType dtype : kRealDTypes)
+    expect_as_on_host({varied({2, 3, 7, 6}, dtype, 50), varied({4, 3, 3, 2}, dtype, 51), varied({4}, dtype, 52)},
+                      [](const Inputs& in) {
+                        return call_all("Convolution", in, {{"kernel", Shape{3, 2}}, {"num_filter", int64_t{4}}})[0];
+                      });
+}
+
+TEST(CudaKernelsSlow, GradientsOfConvolutions) {
+  expect_gradients_as_on_host({varied({3, 4, 8, 7}, DType::kFloat32, 53), varied({6, 2, 3, 3}, DType::kFloat32, 54),
+                               varied({6}, DType::kFloat32, 55)},
+                              [](const Inputs& in) {
+                                return call_all("Convolution", in,
+                                                {{"kernel", Shape{3, 3}},
+                                                 {"stride", Shape{2, 1}},
+                                                 {"dilate", Shape{1, 2}},
+                                                 {"pad", Shape{1, 2}},
+                                                 {"num_group", int64_t{2}},
+                                                 {"num_filter", int64_t{6}}})[0];
+                              });
+}
+
+TEST(CudaKernelsSlow, ConvolutionsOfNothing) {
+  expect_as_on_host({varied({0, 3, 5}, DType::kFloat32, 56), varied({4, 3, 3}, DType::kFloat32, 57),
+                     varied({4}, DType::kFloat32, 58)},
+                    [](const Inputs& in) {
+                      return call_all("Convolution", in, {{"kernel", Shape{3}}, {"num_filter", int64_t{4}}})[0];
+                    });
+}
+
+TEST(CudaKernelsSlow, PoolingOfEveryKind) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBfloat16, DType::kInt32})
+    for (const char* kind : {"max", "avg", "sum"})
+      expect_as_on_host({varied({2, 3, 7, 6}, dtype, 59)}, [kind](const Inputs& in) {
+        return call_all("Pooling", in,
+                        {{"kernel", Shape{3, 2}},
+                         {"stride", Shape{2, 1}},
+                         {"pad", Shape{1, 1}},
+                         {"pool_type", std::string(kind)}})[0];
+      });
+}
+
+TEST(CudaKernelsSlow, GradientsOfPooling) {
+  for (const char* kind : {"max", "avg", "lp"})
+    expect_gradients_as_on_host({varied({2, 3, 7, 6}, DType::kFloat32, 60)}, [kind](const Inputs& in) {
+      return call_all("Pooling", in,
+                      {{"kernel", Shape{3, 2}},
+                       {"stride", Shape{2, 1}},
+                       {"pool_type", std::string(kind)},
+                       {"p_value", int64_t{2}}})[0];
+    });
+}
+
+// The moving statistics change in place, so each run has arrays of its own.
+TEST(CudaKernelsSlow, BatchNormOfEveryDTypeAndOrder) {
+  for (const DType dtype : kRealDTypes)
+    for (const bool last : {false, true})
+      for (const int64_t which : {0, 1, 2, 3, 4}) {
+        const DType held = dtype == DType::kFloat64 ? dtype : DType::kFloat32;
+        const NDArray data = varied({6, 5, 40, 30}, dtype, 61), row = varied({5}, held, 62);
+        expect_as_on_host({data, row, row + row}, [&](const Inputs& in) {
+          const NDArray x =
+              last ? call("transpose", {contiguous(call("transpose", {in[0]}, {{"axes", Shape{0, 2, 3, 1}}}))},
+                          {{"axes", Shape{0, 3, 1, 2}}})
+                   : in[0];
+          const NDArray gamma = in[1] * in[1], mean = in[2] * in[1], variance = in[1] * in[1];
+          const Inputs results = call_all("_batch_norm_train", {x, gamma, in[2], mean, variance},
+                                          {{"fix_gamma", false}, {"activation", std::string("relu")}});
+          return which < 3 ? results[static_cast<size_t>(which)] : which == 3 ? mean : variance;
+        });
+      }
+}
+
+TEST(CudaKernelsSlow, GradientsOfBatchNorm) {
+  for (const Shape& shape : {Shape{6, 5, 7, 3}, Shape{40, 5}})
+    for (const bool statistics : {false, true})
+      for (const size_t which : {0, 1, 2}) {
+        const NDArray data = varied(shape, DType::kFloat32, 63), row = varied({5}, DType::kFloat32, 64);
+        expect_as_on_host({varied(shape, DType::kFloat32, 65), data, row, row, row, row * row}, [&](const Inputs& in) {
+          return call_all("_backward_BatchNorm", in, {{"fix_gamma", false}, {"through_statistics", statistics}})[which];
+        });
+      }
+}
+
+}  // namespace
+}  // namespace headrace
