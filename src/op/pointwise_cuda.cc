@@ -125,6 +125,13 @@ void launch_pointwise_cuda(const OpDef& op, const Attrs& attrs, ComputeType comp
          [&] { return body.choices.empty() ? body.formula : with_decisions(body.formula, body.choices, decisions); });
 }
 
+void compute_formula_cuda(KernelContext&, const Pointwise& formula, ComputeType compute, const Shape& space,
+                          std::span<const Operand> inputs, std::span<const Operand> outputs) {
+  Operands operands(inputs.begin(), inputs.end());
+  operands.insert(operands.end(), outputs.begin(), outputs.end());
+  launch({formula.serial, 0, compute}, space, operands, inputs.size(), {}, [&] { return formula.formula; });
+}
+
 void copy_elements_cuda(KernelContext&, void* to, const Strides& to_strides, const void* from,
                         const Strides& from_strides, const Shape& shape, DType dtype) {
   const DType bits = bits_of(dtype);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "op/formula/transfer.h"
+#include "op/formula_part.h"
 #include "op/gradient.h"
 #include "op/invoke.h"
 #include "op/kernel.h"
@@ -45,7 +46,7 @@ void add_kernel(KernelContext& c, const CountAttrs&) {
     if (done > 0) operands.push_back(result);
     while (operands.size() < kAtOnce && done < c.input_count())
       operands.push_back({c.input(done).data, c.input(done).dtype, &step}), ++done;
-    run(sums.of[operands.size()].program(compute), line, operands, {&result, 1}, {});
+    compute_formula(c, sums.of[operands.size()], compute, line, operands, {&result, 1});
   }
 }
 

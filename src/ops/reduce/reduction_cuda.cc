@@ -139,7 +139,7 @@ extern "C" __global__ void {}(const headrace::device::ReductionArguments<headrac
 
 void launch_reduction(const Launch& l) {
   const ReductionKernel& kernel = l.kernel;
-  KernelArguments key;
+  KernelArguments key;  // by addresses: what operators are made of stays
   key.add(&kernel.prologue)
       .add(&kernel.epilogue)
       .add(kernel.type)
