@@ -134,6 +134,9 @@ void blocks(uint64_t key, uint64_t first, uint64_t block, uint32_t* words) {
 
 #endif
 
+// Row after row.
+HWY_INLINE const uint32_t* all_words(const PhiloxGroup& words) { return &words[0][0]; }
+
 // Uniforms in [0, 1) from the words: 24 bits of one for a float, 53 bits of two for a double.
 HWY_INLINE void uniforms(const PhiloxGroup& words, float* to) {
   const hn::ScalableTag<float> d;
@@ -141,7 +144,7 @@ HWY_INLINE void uniforms(const PhiloxGroup& words, float* to) {
   const hn::RebindToSigned<decltype(d)> di;
   const auto scale = hn::Set(d, 0x1p-24f);
   for (size_t i = 0; i < 4 * kCounters; i += hn::Lanes(d)) {
-    const auto bits = hn::ShiftRight<8>(hn::LoadU(du, words[0] + i));
+    const auto bits = hn::ShiftRight<8>(hn::LoadU(du, all_words(words) + i));
     hn::StoreU(hn::Mul(hn::ConvertTo(d, hn::BitCast(di, bits)), scale), d, to + i);
   }
 }
@@ -215,7 +218,7 @@ void below(uint64_t key, int64_t first, int64_t n, float bound, uint8_t* flags) 
   const auto limit = hn::Set(di, static_cast<int32_t>(std::ceil(std::clamp(bound, 0.0f, 1.0f) * 0x1p24f)));
   for_each_group<4 * kCounters>(key, first, n, flags, [=](const PhiloxGroup& words, uint8_t* to) HWY_ATTR {
     for (size_t i = 0; i < 4 * kCounters; i += hn::Lanes(d)) {
-      const auto bits = hn::BitCast(di, hn::ShiftRight<8>(hn::LoadU(d, words[0] + i)));
+      const auto bits = hn::BitCast(di, hn::ShiftRight<8>(hn::LoadU(d, all_words(words) + i)));
       const auto flag = hn::IfThenElseZero(hn::Lt(bits, limit), hn::Set(di, 1));
       hn::StoreU(hn::U8FromU32(hn::BitCast(d, flag)), bytes, to + i);
     }
