@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "headrace/error.hpp"
 
@@ -77,7 +78,10 @@ TEST(Quantize, RangesAreWrittenIntoACopy) {
   EXPECT_EQ(told.attr_dict().at("data_quantize").at("max_calib_range"), "2.000000");
   EXPECT_EQ(told.attr_dict().at("requantize_conv").at("max_calib_range"), "0.500000");
   EXPECT_FALSE(made.symbol.attr_dict().at("data_quantize").contains("max_calib_range"));
-  EXPECT_THROW(with_ranges(made.symbol, {{"data", {1.0f, 0.0f}}}), Error);
+  const Symbol turned = with_ranges(made.symbol, {{"data", {1.0f, 0.0f}}});
+  EXPECT_EQ(turned.attr_dict().at("data_quantize").at("min_calib_range"), "1.000000");
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_THROW(with_ranges(made.symbol, {{"data", {0.0f, kInfinity}}}), Error);
 }
 
 TEST(Quantize, UnknownDtypesAreRefused) { EXPECT_THROW(quantize(data(), {.dtype = "int4"}), Error); }

@@ -379,8 +379,8 @@ class PoissonNLLLoss(Loss):
 
 
 class CosineEmbeddingLoss(Loss):
-    """`1 - cos(a, b)` for label 1, `max(0, cos(a, b) - margin)` for label -1; shape (N, 1), cosines over the
-    last axis.
+    """`1 - cos(a, b)` for label 1, `max(0, cos(a, b) - margin)` for label -1 and 0 for others; shape (N, 1),
+    cosines over the last axis.
 
     Examples
     --------
@@ -398,8 +398,10 @@ class CosineEmbeddingLoss(Loss):
     def hybrid_forward(self, F, input1, input2, label, sample_weight=None):
         m = _math(F)
         input1 = _reshape_like(F, input1, input2)
-        cosine = _column(F, self._cosine(m, input1, input2))
-        loss = m.where(_column(F, label) == 1, 1 - cosine, _nn(F).relu(cosine - self._margin))
+        cosine, label = _column(F, self._cosine(m, input1, input2)), _column(F, label)
+        apart = _nn(F).relu(cosine - self._margin)
+        apart = m.where(label == -1, apart, m.zeros_like(apart))
+        loss = m.where(label == 1, 1 - cosine, apart)
         return self._weighted(F, loss, sample_weight)
 
     @staticmethod

@@ -111,6 +111,11 @@ CASES = [
             SIGNS[:, 0] == 1, 1 - cosine(PRED, OTHER), numpy.maximum(0, cosine(PRED, OTHER) - 0.1)
         ).reshape(4, 1),
     ),
+    (  # pairs that are neither alike nor apart
+        gloss.CosineEmbeddingLoss(margin=-1),
+        (PRED, OTHER, numpy.array([0.0, 1.0, 2.0, -1.0], "float32")),
+        numpy.array([[0], [1 - cosine(PRED, OTHER)[1]], [0], [cosine(PRED, OTHER)[3] + 1]]),
+    ),
 ]
 
 
