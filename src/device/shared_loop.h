@@ -9,10 +9,10 @@
 
 namespace headrace {
 
-// Calls body(0) to body(pieces - 1), once each, in this thread and in those that join; returns when all are over. Threads
-// on even cores go up from the first piece, those on odd cores down from the last one, so that in a row of loops over
-// the same arrays each core finds its part in its own cache, whoever shares and whoever joins. What a body throws is
-// raised here after all running ones have ended, and pieces that had not begun by then are left out.
+// Calls body(0) to body(pieces - 1), once each, in this thread and in those that join; returns when all are over.
+// Threads on even cores go up from the first piece, those on odd cores down from the last one, so that in a row of
+// loops over the same arrays each core finds its part in its own cache, whoever shares and whoever joins. What a body
+// throws is raised here after all running ones have ended, and pieces that had not begun by then are left out.
 void share_loop(int32_t pieces, FunctionRef<void(int64_t piece)> body);
 
 // Runs pieces of the loops that other threads share now; false: there were none.

@@ -17,8 +17,8 @@ inline constexpr double kLeastSharedNs = 4'000;  // below it, a loop is not wort
 int threads_for(double total_cost_ns, double cost_per_thread_ns = kCostPerThreadNs) noexcept;
 
 // Calls body(begin, end) for disjoint ranges that cover [0, n), each of at least `grain` except the last; once, in
-// this thread, when the loop costs less than kLeastSharedNs. A long loop that finds no core idle goes on alone and widens as soon as one
-// is. What a body throws is raised here after all running bodies have ended.
+// this thread, when it costs less than kLeastSharedNs. A long loop that finds no core idle widens as soon as one is.
+// What a body throws is raised here after all running bodies have ended.
 void parallel_for(int64_t n, int64_t grain, double total_cost_ns, FunctionRef<void(int64_t begin, int64_t end)> body);
 
 // Runs `body` inside an arena of `threads` threads; a library that uses oneTBB inside sees that many.
