@@ -67,7 +67,7 @@ class WorkerGroup {
 
   struct Worker {
     std::thread thread;
-    int number = 0;                   // from 1, for people
+    int number = 0;  // from 1, for people
     std::atomic<uint32_t> signal{kSleep};
   };
 
