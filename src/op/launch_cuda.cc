@@ -44,6 +44,11 @@ std::span<const std::byte> KernelArguments::bytes() {
   return bytes_;
 }
 
+std::string_view KernelArguments::key() {
+  const std::span<const std::byte> all = bytes();
+  return {reinterpret_cast<const char*>(all.data()), all.size()};
+}
+
 int64_t blocks_for(int64_t pieces) {
   return std::clamp<int64_t>(pieces, 1, int64_t{current_cuda_device().processors()} * kBlocksPerCore);
 }

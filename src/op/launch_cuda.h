@@ -37,6 +37,8 @@ class KernelArguments {
   KernelArguments& add_bytes(const void* data, size_t size, size_t alignment);
   // With the struct's own alignment, that of 8 bytes, at the end.
   std::span<const std::byte> bytes();
+  // The same as a text, by which what depends on these members alone can be found again.
+  std::string_view key();
 
  private:
   std::vector<std::byte> bytes_;

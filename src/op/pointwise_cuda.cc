@@ -33,8 +33,7 @@ std::string key_of(const FormulaName& name, const Operands& operands, KernelShap
   KernelArguments key;
   key.add(name.serial).add(name.decisions).add(name.compute).add(shape.width).add(shape.ndim);
   for (const Operand& operand : operands) key.add(operand.dtype);
-  const std::span<const std::byte> bytes = key.bytes();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return std::string(key.key());
 }
 
 // device::Arguments, as the kernel reads them.
@@ -45,13 +44,7 @@ KernelArguments arguments_of(ComputeType compute, const Iteration& iteration, co
   for (const Operand& operand : operands) arguments.add(operand.data);
   for (const int64_t extent : iteration.extents) arguments.add(extent);
   for (const int64_t stride : iteration.strides) arguments.add(stride);
-  const size_t item = item_size(compute);
-  for (const double parameter : parameters) {
-    const Program::Scalar scalar = Program::scalar_of(compute, parameter);
-    arguments.add_bytes(&scalar, item, item);
-  }
-  constexpr uint64_t kNone = 0;
-  if (parameters.empty()) arguments.add_bytes(&kNone, item, item);
+  add_parameters(arguments, compute, parameters);
   return arguments;
 }
 

@@ -91,6 +91,14 @@ std::string formula_struct(const char* name, const Formula& formula, ComputeType
                             run_function(formula, compute));
 }
 
+void add_parameters(KernelArguments& arguments, ComputeType compute, std::span<const double> parameters) {
+  constexpr double kNone[] = {0};
+  for (const double parameter : parameters.empty() ? std::span<const double>(kNone) : parameters) {
+    const Program::Scalar scalar = Program::scalar_of(compute, parameter);
+    arguments.add_bytes(&scalar, item_size(compute), item_size(compute));
+  }
+}
+
 std::string kernel_source(const Formula& formula, ComputeType compute, std::span<const DType> operands,
                           KernelShape shape) {
   const std::string call = shape.width > 0 ? fmt::format("run_packed<Formula, {}>", shape.width)

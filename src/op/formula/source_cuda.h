@@ -11,6 +11,8 @@
 
 namespace headrace {
 
+class KernelArguments;
+
 // How a kernel goes over its operands, see op/formula/device/pointwise.cuh.
 struct KernelShape {
   int width = 1;  // elements at a time, of operands without gaps; 0: with strides
@@ -23,6 +25,9 @@ std::string compute_name(ComputeType type);
 // A struct of namespace headrace that computes one value of each output, as pointwise.cuh says.
 std::string formula_struct(const char* name, const Formula& formula, ComputeType compute,
                            std::span<const DType> operands);
+
+// The parameters of a formula as its kernel reads them: at least one.
+void add_parameters(KernelArguments& arguments, ComputeType compute, std::span<const double> parameters);
 
 // The source of a kernel with one argument, device::Arguments. `operands` are the types in memory of the inputs, then
 // of the outputs.

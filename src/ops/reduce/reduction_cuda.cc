@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "op/catalogue.h"
-#include "op/formula/program.h"
 #include "op/formula/source_cuda.h"
 #include "op/formula/transfer.h"
 #include "op/kernel_table.h"
@@ -77,11 +76,6 @@ struct Layout {
 ComputeType held_type(Combine combine, ComputeType type, DType input, DType output) {
   const auto is_half = [](DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; };
   return is_half(input) && is_half(output) ? ComputeType::kFloat32 : accumulator_type(combine, type);
-}
-
-void write_scalar(KernelArguments& arguments, ComputeType type, double value) {
-  const Program::Scalar scalar = Program::scalar_of(type, value);
-  arguments.add_bytes(&scalar, item_size(type), item_size(type));
 }
 
 // What the source of a kernel is made of.
@@ -159,16 +153,12 @@ void launch_reduction(const Launch& l) {
   arguments.add(l.output);
   l.layout.kept.write(arguments);
   l.layout.reduced.write(arguments);
-  for (const double parameter : l.options.parameters) write_scalar(arguments, kernel.type, parameter);
-  if (l.options.parameters.empty()) write_scalar(arguments, kernel.type, 0);
-  write_scalar(arguments, kernel.held, l.options.initial.value_or(0));
-  write_scalar(arguments, kernel.held, l.count);
+  add_parameters(arguments, kernel.type, l.options.parameters);
+  add_parameters(arguments, kernel.held, std::array{l.options.initial.value_or(0), l.count});
   const int64_t per_block = kBlockThreads / kernel.width;
-  const std::span<const std::byte> name = key.bytes();
   launch_cuda_source(
-      "reduction" + std::string(reinterpret_cast<const char*>(name.data()), name.size()),
-      [&] { return source_of(kernel); }, {blocks_for((results + per_block - 1) / per_block), kBlockThreads},
-      arguments.bytes());
+      "reduction" + std::string(key.key()), [&] { return source_of(kernel); },
+      {blocks_for((results + per_block - 1) / per_block), kBlockThreads}, arguments.bytes());
 }
 
 // What cut results are put together with: they are elements that are results already.
