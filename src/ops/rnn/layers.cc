@@ -132,7 +132,7 @@ std::vector<RnnWeights> unpacked(const NDArray& vector, const RnnSizes& s) {
   for (size_t k = 0; k < all.size(); ++k) {
     add(all[k].i2h, {s.rows(), s.columns(static_cast<int64_t>(k) / s.directions)});
     add(all[k].h2h, {s.rows(), s.output});
-    if (s.projects()) add(all[k].h2r, {s.output, s.state});
+    if (s.projects) add(all[k].h2r, {s.output, s.state});
   }
   for (RnnWeights& w : all) {
     add(w.i2h_bias, {s.rows()});
