@@ -13,7 +13,16 @@ import threading
 
 from ._rank import TOLD
 
-__all__ = ["MpiRun", "Process", "SlurmStep", "SshProcess", "address_for", "allocated_nodes"]
+__all__ = [
+    "MpiRun",
+    "Process",
+    "Several",
+    "SlurmStep",
+    "SshProcess",
+    "address_for",
+    "allocated_nodes",
+    "command_there",
+]
 
 # Of the environment, what processes on other machines get: of the job, and where programs are found.
 _HANDED_ON = ("DMLC_", "HEADRACE_", "MXNET_", "PS_", "PYTHON", "PATH", "LD_LIBRARY_PATH", "OMP_")
@@ -25,16 +34,21 @@ class Process:
 
     def __init__(self, name, command, environment, stdin=None):
         self.name = name
-        self.process = subprocess.Popen(
-            command,
+        self.process = self._begin(command, environment, stdin)
+        self._shower = threading.Thread(target=self._show, daemon=True)
+        self._shower.start()
+
+    def _begin(self, command, environment, stdin):
+        if shutil.which(command[0], path=environment.get("PATH")) is None:
+            raise FileNotFoundError("there is no such program to run")
+        return subprocess.Popen(
+            [sys.executable, "-I", _RANK, "become", *command],
             env=environment,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._shower = threading.Thread(target=self._show, daemon=True)
-        self._shower.start()
 
     def _show(self):
         for line in self.process.stdout:
@@ -73,7 +87,7 @@ class Process:
         return self.status(), f"{self.name} was ended by {signal.Signals(-code).name}"
 
 
-class _Several(Process):
+class Several(Process):
     """A command that starts `_rank.py` several times; that names its lines itself, and tells failures."""
 
     def __init__(self, name, command, environment, stdin=None):
@@ -89,11 +103,14 @@ class _Several(Process):
         elif line.strip("-"):
             super().show(line)
 
+    def was_killed(self):
+        return self._told is not None and self._told[0] > 128 or super().was_killed()
+
     def fate(self):
         return self._told or super().fate()
 
 
-class MpiRun(_Several):
+class MpiRun(Several):
     """mpirun, with the ranks that it starts."""
 
     def __init__(self, count, command, variables):
@@ -111,7 +128,7 @@ class MpiRun(_Several):
         super().__init__("mpirun", start, {**os.environ, **variables, "PYTHONUNBUFFERED": "1"})
 
 
-class SlurmStep(_Several):
+class SlurmStep(Several):
     """srun, with the workers or servers that it starts on the nodes of this allocation, one node after the
     other. SystemExit: there is no allocation, or no srun.
     """
@@ -137,7 +154,7 @@ class SlurmStep(_Several):
         return self._told is not None or super().has_failed()
 
 
-class SshProcess(_Several):
+class SshProcess(Several):
     """A worker or server on a machine that is reached by ssh, in the folder of the same name there.
 
     It ends with the connection. SystemExit: there is no ssh.
@@ -147,14 +164,19 @@ class SshProcess(_Several):
         ssh = shutil.which("ssh")
         if ssh is None:
             raise SystemExit("headrace.launch: there is no ssh (Debian: apt install openssh-client)")
-        given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
-        given |= {"HEADRACE_NUMBER": str(number), "HEADRACE_ENDS_WITH_INPUT": "1"}
-        there = ["env", *(f"{name}={value}" for name, value in given.items())]
-        there += [sys.executable, "-I", _RANK, role, "HEADRACE_NUMBER", *command]
+        given, there = command_there(role, number, command, environment)
+        there = ["env", *(f"{name}={value}" for name, value in given.items()), *there]
         line = f"cd {shlex.quote(os.getcwd())} && exec {shlex.join(there)}"
         # -T: no terminal; nobody is there to give a password.
         start = [ssh, "-T", "-o", "BatchMode=yes", host, line]
         super().__init__(f"{role} {number} at {host}", start, environment, stdin=subprocess.PIPE)
+
+
+def command_there(role, number, command, environment):
+    """(variables, command) of a process on another machine, which ends with its input."""
+    given = {name: value for name, value in environment.items() if name.startswith(_HANDED_ON)}
+    given |= {"HEADRACE_NUMBER": str(number), "HEADRACE_ENDS_WITH_INPUT": "1"}
+    return given, [sys.executable, "-I", _RANK, role, "HEADRACE_NUMBER", *command]
 
 
 def address_for(hosts):

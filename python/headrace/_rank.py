@@ -1,11 +1,13 @@
-"""Runs a command as one of several processes that mpirun, srun or ssh has started, for headrace.launch:
+"""Runs a command as one of several processes that mpirun, srun, ssh or Ray has started, for headrace.launch:
 `python _rank.py ROLE VARIABLE COMMAND`, where the variable holds the number of the process among these.
 
-Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too. A
-script of its own, which imports nothing of the package: every rank runs it.
+Each line that it prints is shown with role and number before it, as one piece; how it failed is said, too.
+`python _rank.py become COMMAND` becomes a command that ends with the launcher. A script of its own, which
+imports nothing of the package: every rank runs it.
 """
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
@@ -19,7 +21,7 @@ def main(role, variable, *command):
     number = os.environ[variable]
     name = f"{role} {number}"
     environment = dict(os.environ)
-    ends_with_input = environment.pop("HEADRACE_ENDS_WITH_INPUT", None)  # which is that of ssh
+    ends_with_input = environment.pop("HEADRACE_ENDS_WITH_INPUT", None)  # which is that of ssh, or of Ray's
     if environment.get("DMLC_ROLE") == "worker":
         environment["DMLC_WORKER_ID"] = number
     try:
@@ -29,6 +31,7 @@ def main(role, variable, *command):
             stdin=subprocess.DEVNULL if ends_with_input else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            preexec_fn=lambda: end_with_parent(signal.SIGKILL),
         )
     except OSError as error:
         tell(f"{TOLD}127 {command[0]} cannot be started: {error}")
@@ -47,6 +50,17 @@ def main(role, variable, *command):
     return status
 
 
+def end_with_parent(number):
+    """Has the system send this process a signal when its parent ends, however that comes about."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+
+
+def become(*command):
+    end_with_parent(signal.SIGTERM)
+    os.execvp(command[0], command)
+
+
 def end_with_input(process):
     while os.read(sys.stdin.fileno(), 4096):
         pass
@@ -63,4 +77,4 @@ def tell(line):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(become(*sys.argv[2:]) if sys.argv[1] == "become" else main(*sys.argv[1:]))

@@ -2,9 +2,10 @@
 
 Beside the workers it starts servers, which hold what stores hold, and a scheduler, on this machine; they know
 each other by certificates that are made for the job. With --slurm servers and workers run on the nodes of an
-allocation of Slurm, with --hosts on the machines that a file names, by ssh. With --mpi it starts the workers
-alone, by mpirun, and they sum among themselves. Each line that a process prints is shown with its name before
-it. When a process fails, the others are ended; the status is that of the one that failed first.
+allocation of Slurm, with --hosts on the machines that a file names, by ssh, with --ray on the nodes of a
+cluster of Ray. With --mpi it starts the workers alone, by mpirun, and they sum among themselves. Each line
+that a process prints is shown with its name before it. When a process fails, the others are ended; the status
+is that of the one that failed first.
 """
 
 import argparse
@@ -31,14 +32,18 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     if not options.command:
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
-    if options.mpi and (options.slurm or options.hosts):
-        _parser().error("--slurm and --hosts are for jobs with servers; start ranks by srun or mpirun itself")
+    if options.mpi and (options.slurm or options.hosts or options.ray):
+        _parser().error(
+            "--slurm, --hosts and --ray are for jobs with servers; start ranks by srun or mpirun itself"
+        )
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
+    cluster = _cluster(options.ray) if options.ray else None
     with _certificates(options) as certificates:
         restarts = 0
         while True:
-            job = Job(options, {**certificates, **_checkpoints(options), "HEADRACE_RESTARTS": str(restarts)})
+            variables = {**certificates, **_checkpoints(options), "HEADRACE_RESTARTS": str(restarts)}
+            job = Job(options, variables, cluster)
             status = job.run()
             if status == 0 or job.is_interrupted or restarts == options.restart:
                 return status
@@ -48,6 +53,12 @@ def main(arguments):
             )
 
 
+def _cluster(address):
+    from ._ray import RayCluster
+
+    return RayCluster(address)
+
+
 @contextlib.contextmanager
 def _certificates(options):
     """Variables that name certificates of this job, made for it; none where it has others or needs none."""
@@ -55,7 +66,7 @@ def _certificates(options):
         yield {}
         return
     # The nodes of a cluster share the folder in which a program is started, but not that of temporary files.
-    place = os.getcwd() if options.slurm or options.hosts else None
+    place = os.getcwd() if options.slurm or options.hosts or options.ray else None
     with contextlib.ExitStack() as until_the_end:
         try:
             made = tempfile.TemporaryDirectory(prefix=".headrace_" if place else "headrace_", dir=place)
@@ -81,7 +92,7 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE] [--restart N] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--restart N] "
         "[--checkpoint DIR] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -94,6 +105,9 @@ def _parser():
     )
     where.add_argument(
         "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
+    )
+    where.add_argument(
+        "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"
     )
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
@@ -150,9 +164,11 @@ def _at_least(least):
 class Job:
     """The processes of one job."""
 
-    def __init__(self, options, variables):
+    def __init__(self, options, variables, cluster=None):
         self._options = options
         self._variables = variables
+        self._cluster = cluster
+        self._nodes = cluster.nodes() if cluster else []
         self._workers, self._helpers = [], []
         self.is_interrupted = False
 
@@ -214,14 +230,18 @@ class Job:
 
     def _host_of_scheduler(self):
         options = self._options
-        if not (options.slurm or options.hosts):
+        if not (options.slurm or options.hosts or options.ray):
             return "127.0.0.1"
-        return os.environ.get("DMLC_PS_ROOT_URI") or address_for(options.hosts or allocated_nodes())
+        places = options.hosts or [node["NodeManagerAddress"] for node in self._nodes]
+        return os.environ.get("DMLC_PS_ROOT_URI") or address_for(places or allocated_nodes())
 
     def _process(self, role, number, command, environment):
         hosts = self._options.hosts
         if hosts:
             return SshProcess(hosts[number % len(hosts)], role, number, command, environment)
+        if self._cluster:
+            node = self._nodes[number % len(self._nodes)]
+            return self._cluster.process(node, role, number, command, environment)
         return Process(f"{role} {number}", command, environment)
 
     def _await_workers(self):

@@ -69,6 +69,12 @@ class Trainer::Impl {
   void prepare();
   // Finds what a step takes; whether there is anything to do.
   bool check_fresh(bool ignore_stale_grad);
+  // A step, once this is known.
+  void take_step() {
+    allreduce();
+    update();
+  }
+  void join(bool ignore_stale_grad);
   void check_updates_here(const char* function) const {
     check(!updates_on_store_, ErrorKind::kRuntime,
           "{} when parameters are updated on kvstore is not supported. Try setting update_on_kvstore to false when "
@@ -88,6 +94,7 @@ class Trainer::Impl {
   void make_store();
   void write_to_store();
   void fit_states();
+  void make_stale();
   void update_stored(std::span<const kvstore::Update> updates);
   // The call that updates a parameter, whose state takes note of it.
   UpdateCall call_for(State& state, const NDArray& weight, const NDArray& gradient) const;
@@ -255,9 +262,27 @@ void Trainer::Impl::update() {
     }
     if (!calls.empty()) update_many(*operation_, calls);
   }
+  make_stale();
+}
+
+void Trainer::Impl::make_stale() {
   for (const Slot& slot : slots_)
     if (slot.is_trained())
       for (const NDArray& weight : slot.parameter->list_data()) weight.node()->is_fresh = false;
+}
+
+void Trainer::Impl::join(bool ignore_stale_grad) {
+  const auto first = std::ranges::find_if(slots_, &Slot::is_trained);
+  if (!store_ || first == slots_.end()) return;
+  while (store_->others_go_on(first - slots_.begin())) {
+    prepare();
+    make_stale();  // what is left of earlier gradients counts as zeros
+    if (!ignore_stale_grad)
+      taken_.assign(slots_.size(), 1);
+    else if (!check_fresh(true))
+      continue;
+    take_step();
+  }
 }
 
 void Trainer::Impl::update_stored(std::span<const kvstore::Update> updates) {
@@ -328,9 +353,13 @@ Trainer::~Trainer() = default;
 void Trainer::step(int64_t batch_size, bool ignore_stale_grad) {
   impl_->set_batch_size("step", batch_size);
   impl_->prepare();
-  if (!impl_->check_fresh(ignore_stale_grad)) return;
-  impl_->allreduce();
-  impl_->update();
+  if (impl_->check_fresh(ignore_stale_grad)) impl_->take_step();
+}
+
+void Trainer::join(int64_t batch_size, bool ignore_stale_grad) {
+  impl_->set_batch_size("join", batch_size);
+  impl_->prepare();
+  impl_->join(ignore_stale_grad);
 }
 
 void Trainer::allreduce_grads() {

@@ -49,6 +49,11 @@ class Trainer {
   // update_on_kvstore asks for. RuntimeError: a distributed store would have to take other devices or values in
   // between.
   void step(int64_t batch_size, bool ignore_stale_grad = false);
+  // For a rank that has no more data while others go on: takes part in their steps with gradients of zeros, until all
+  // ranks have come here; they have the same parameters then. Arguments as those of the others' step(). Does nothing
+  // without other ranks, and where the store is asynchronous. Raises RuntimeError when a rank has ended and has not
+  // come here, and what step() raises.
+  void join(int64_t batch_size, bool ignore_stale_grad = false);
   // The halves of a step. RuntimeError: the store updates the parameters.
   void allreduce_grads();
   void update(int64_t batch_size, bool ignore_stale_grad = false);

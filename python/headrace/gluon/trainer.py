@@ -154,7 +154,10 @@ class Trainer:
         """
         self._rescale(batch_size)
         self._prepare()
-        fresh = self._fresh(ignore_stale_grad)
+        self._step(self._fresh(ignore_stale_grad))
+
+    def _step(self, fresh):
+        """A step, once `_fresh` has found what it is to update."""
         if fresh is not None and not any(map(any, fresh)):
             return
         if self._update_on_kvstore and self._overflowed():  # before the store has seen it
@@ -198,13 +201,9 @@ class Trainer:
         self._prepare()
         for _, grads, weights in self._lists:
             _core.make_stale(weights)
-            for grad in grads:
+            for grad in grads:  # of which some may have overflowed
                 grad[:] = 0
-        fresh = self._fresh(True) if ignore_stale_grad else None
-        if fresh is not None and not any(map(any, fresh)):
-            return
-        self._allreduce_grads(fresh)
-        self._update(fresh)
+        self._step(self._fresh(True) if ignore_stale_grad else None)
 
     def allreduce_grads(self):
         """Sums the gradients over the contexts: the first half of `step`.

@@ -123,7 +123,7 @@ def processes_of(job):
     return found
 
 
-@pytest.mark.parametrize("ends", ["interrupt", "server", "scheduler"])
+@pytest.mark.parametrize("ends", ["interrupt", "launcher", "server", "scheduler"])
 def test_a_job_ends_as_a_whole(ends):
     endless = (
         "import time; from headrace import kv, nd\ns = kv.create('dist_sync'); s.init(0, nd.ones((2,)))\n"
@@ -144,6 +144,8 @@ def test_a_job_ends_as_a_whole(ends):
         }
         if ends == "interrupt":
             job.send_signal(signal.SIGTERM)
+        elif ends == "launcher":
+            job.kill()  # it can tell nobody
         else:
             os.kill(processes[ends][0], signal.SIGKILL)
         out, err = job.communicate(timeout=SECONDS)
@@ -151,7 +153,7 @@ def test_a_job_ends_as_a_whole(ends):
         job.kill()
     if ends == "interrupt":
         assert job.returncode == 128 + signal.SIGINT and "interrupted" in err
-    else:
+    elif ends != "launcher":
         assert job.returncode == 128 + signal.SIGKILL
         assert f"{ends} was lost" in out.replace("server 0", "server") or "cannot be reached" in out
         assert f"headrace.launch: {ends}" in err and "SIGKILL" in err
