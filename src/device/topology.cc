@@ -193,41 +193,50 @@ std::vector<double> Topology::bandwidths_from(int from) const {
   return best;
 }
 
-Route Topology::route(int from, int to) const {
-  Route route;
-  route.vertices = {from};
-  route.bandwidth = kUnlimited;
-  if (from == to) return route;
-  route.bandwidth = bandwidths_from(from)[to];
+Route Topology::route(int from, int to) const { return Routes(*this, from).to(to); }
 
-  using Distance = std::pair<int64_t, int>;  // latency, links
-  std::vector<Distance> best(arcs_.size(), {std::numeric_limits<int64_t>::max(), 0});
-  std::vector<std::pair<int, const Arc*>> back(arcs_.size(), {-1, nullptr});
+// The paths of least latency, then of fewest links, over what lets `bandwidth` through.
+const Routes::Ways& Routes::ways_of(double bandwidth) {
+  const auto [known, is_new] = ways_.try_emplace(bandwidth);
+  Ways& ways = known->second;
+  if (!is_new) return ways;
+  ways.best.assign(topology_.arcs_.size(), {std::numeric_limits<int64_t>::max(), 0});
+  ways.back.assign(topology_.arcs_.size(), {-1, nullptr});
   using Entry = std::pair<Distance, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  best[from] = {0, 0};
-  queue.emplace(best[from], from);
+  ways.best[from_] = {0, 0};
+  queue.emplace(ways.best[from_], from_);
   while (!queue.empty()) {
     const auto [distance, vertex] = queue.top();
     queue.pop();
-    if (vertex == to) break;
-    if (distance > best[vertex]) continue;
-    for (const Arc& arc : arcs_[vertex]) {
+    if (distance > ways.best[vertex]) continue;
+    for (const Topology::Arc& arc : topology_.arcs_[vertex]) {
       const Distance next{distance.first + arc.latency_ps, distance.second + 1};
-      if (width(vertex, arc, from) < route.bandwidth || next >= best[arc.to]) continue;
-      best[arc.to] = next;
-      back[arc.to] = {vertex, &arc};
+      if (topology_.width(vertex, arc, from_) < bandwidth || next >= ways.best[arc.to]) continue;
+      ways.best[arc.to] = next;
+      ways.back[arc.to] = {vertex, &arc};
       queue.emplace(next, arc.to);
     }
   }
-  route.latency_ps = best[to].first;
+  return ways;
+}
+
+Route Routes::to(int target) {
+  Route route;
+  route.vertices = {from_};
+  route.bandwidth = kUnlimited;
+  if (from_ == target) return route;
+  route.bandwidth = bandwidths_[target];
+  const Ways& ways = ways_of(route.bandwidth);
+  route.latency_ps = ways.best[target].first;
   route.vertices.clear();
-  for (int vertex = to; vertex >= 0; vertex = back[vertex].first) {
+  for (int vertex = target; vertex >= 0; vertex = ways.back[vertex].first) {
     route.vertices.push_back(vertex);
-    const auto [previous, arc] = back[vertex];
+    const auto [previous, arc] = ways.back[vertex];
     if (!arc) continue;
     route.resources.push_back(arc->resource);
-    const int limit = previous < device_count() ? -1 : switch_resources_[previous - device_count()];
+    const int devices = topology_.device_count();
+    const int limit = previous < devices ? -1 : topology_.switch_resources_[previous - devices];
     if (limit >= 0) route.resources.push_back(limit);
   }
   std::reverse(route.vertices.begin(), route.vertices.end());

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +21,7 @@
 namespace headrace {
 
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-inline constexpr int kMostDevices = 256;
+inline constexpr int kMostDevices = 2048;
 
 enum class Duplex : uint8_t { kFull, kShared };
 
@@ -108,6 +109,7 @@ class Topology {
   Route route(int from, int to) const;
 
  private:
+  friend class Routes;
   struct Place {
     int node;
     Device device;
@@ -132,6 +134,27 @@ class Topology {
   std::vector<Resource> resources_;
   std::vector<int> reduce_resources_;  // by device
   std::vector<int> switch_resources_;  // by switch; -1: unlimited
+};
+
+// Many routes from one device: what several of them need is found once. The topology outlives it. One thread at a time.
+class Routes {
+ public:
+  Routes(const Topology& topology, int from)
+      : topology_(topology), from_(from), bandwidths_(topology.bandwidths_from(from)) {}
+  Route to(int target);
+
+ private:
+  using Distance = std::pair<int64_t, int>;  // latency, links
+  struct Ways {
+    std::vector<Distance> best;                              // by vertex
+    std::vector<std::pair<int, const Topology::Arc*>> back;  // by vertex: the one before, -1: none
+  };
+  const Ways& ways_of(double bandwidth);
+
+  const Topology& topology_;
+  const int from_;
+  const std::vector<double> bandwidths_;
+  std::map<double, Ways> ways_;  // by the bandwidth that they have
 };
 
 // A preset ("pcie4", "p3", "ethernet:8x10") or a file. Raises ValueError or OSError.

@@ -122,7 +122,10 @@ int PlanBuilder::copy(Place source, Place target, Range range, std::vector<int> 
   if (range.empty()) return -1;
   const auto [route, is_new] =
       route_of_.try_emplace({source.device, target.device}, static_cast<int>(plan_.routes_.size()));
-  if (is_new) plan_.routes_.push_back(plan_.topology_->route(source.device, target.device));
+  if (is_new) {
+    Routes& routes = routes_from_.try_emplace(source.device, *plan_.topology_, source.device).first->second;
+    plan_.routes_.push_back(routes.to(target.device));
+  }
   const auto [last, first] = last_in_channel_.try_emplace({source.device, target.device, channel}, -1);
   after.push_back(last->second);
   Step step{StepKind::kCopy, source, target, range, 0, std::move(after), route->second};

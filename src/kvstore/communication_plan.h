@@ -118,6 +118,7 @@ class PlanBuilder {
 
   CommunicationPlan plan_;
   int slice_ = 0;
+  std::map<int, Routes> routes_from_;                         // by source
   std::map<std::pair<int, int>, int> route_of_;               // by source and target
   std::map<std::tuple<int, int, int>, int> last_in_channel_;  // by source, target and channel
 };

@@ -85,7 +85,7 @@ TEST(Topology, SpecsThatMakeNoSense) {
   const std::vector<DeviceSpec> two{{"gpu0"}, {"gpu1"}};
   const auto link = [&](LinkSpec one) { return spec(two, {}, {one}); };
   expect_value_error(spec({}, {}, {}), "no device");
-  expect_value_error(spec(std::vector<DeviceSpec>(257, {"gpu0"}), {}, {}), "at most 256");
+  expect_value_error(spec(std::vector<DeviceSpec>(2049, {"gpu0"}), {}, {}), "at most 2048");
   for (const char* name : {"", "gpu", "gpu-1", "tpu0", "gpu0x", "node/gpu0", "nodex/gpu0", "node1gpu0", "node1/",
                            "GPU0", "gpu00", "node01/gpu0"})
     expect_value_error(spec({{name}}, {}, {}), "is no name of a device");
@@ -186,8 +186,8 @@ TEST(Presets, ImpossibleEthernets) {
        {"ethernet", "ethernet:", "ethernet:8", "ethernet:8x", "ethernet:0x10", "ethernet:-1x10", "ethernet:8x0",
         "ethernet:8x-1", "ethernet:8xnan", "ethernet:8x10x0", "ethernet:8x10x1x1", "ethernet:8x10 "})
     expect_value_error([&] { load_topology(text); }, "must be ethernet:NODESxGBITS");
-  expect_value_error([] { load_topology("ethernet:100000x10"); }, "at most 256 devices");
-  expect_value_error([] { load_topology("ethernet:2x10x2147483647"); }, "at most 256 devices");
+  expect_value_error([] { load_topology("ethernet:100000x10"); }, "at most 2048 devices");
+  expect_value_error([] { load_topology("ethernet:2x10x2147483647"); }, "at most 2048 devices");
   expect_value_error([] { load_topology("ethernet:8xinf"); }, "got inf");
 }
 
