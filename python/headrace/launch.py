@@ -242,7 +242,7 @@ class Job:
         if self._cluster:
             node = self._nodes[number % len(self._nodes)]
             return self._cluster.process(node, role, number, command, environment)
-        return Process(f"{role} {number}", command, environment)
+        return Process(f"{role} {number}", command, environment, may_stop=role != "worker")
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
