@@ -25,7 +25,7 @@ endif()
 
 # Those of tests/distributed that start no threads of gRPC, which is built without ThreadSanitizer: it does not see how they
 # order what they do, and finds races everywhere.
-string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* Messages.* ProcessesTest.* Rounds.* Shards.*
+string(JOIN ":" tests_without_grpc Clients.* Connections.* Heaps.* Limits.* LongWaits.* Messages.* ProcessesTest.* Rounds.* Shards.*
   ThreadsOfStreams.*)
 
 foreach(folder IN LISTS test_folders)
