@@ -25,6 +25,7 @@ def main(role, variable, *command):
     ends_with_input = environment.pop("HEADRACE_ENDS_WITH_INPUT", None)  # which is that of ssh, or of Ray's
     if environment.get("DMLC_ROLE") == "worker":
         environment["DMLC_WORKER_ID"] = number
+    add_timeline(environment, role, number)
     try:
         process = subprocess.Popen(
             command,
@@ -79,6 +80,13 @@ def is_stopped(number):
             return file.read().rpartition(")")[2].split()[0] == "T"
     except OSError:  # it has ended
         return False
+
+
+def add_timeline(environment, role, number):
+    """Where the launcher wants timelines, in a folder, that of this process is a file with its name."""
+    folder = environment.pop("HEADRACE_TIMELINES", None)
+    if folder:
+        environment["HEADRACE_TIMELINE"] = os.path.join(folder, f"{role}-{number}.json")
 
 
 def end_with_parent(number):

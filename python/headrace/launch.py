@@ -11,6 +11,7 @@ is that of the one that failed first.
 import argparse
 import contextlib
 import os
+import pathlib
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ import time
 
 from ._certificates import make_certificates
 from ._processes import MpiRun, Process, SlurmStep, SshProcess, address_for, allocated_nodes
+from ._rank import add_timeline
 from ._shell import run_command
 
 __all__ = ["main"]
@@ -39,10 +41,15 @@ def main(arguments):
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     cluster = _cluster(options.ray) if options.ray else None
-    with _certificates(options) as certificates:
+    with _certificates(options) as certificates, _timelines(options) as timelines:
         restarts = 0
         while True:
-            variables = {**certificates, **_checkpoints(options), "HEADRACE_RESTARTS": str(restarts)}
+            variables = {
+                **certificates,
+                **timelines,
+                **_checkpoints(options),
+                "HEADRACE_RESTARTS": str(restarts),
+            }
             job = Job(options, variables, cluster)
             status = job.run()
             if status == 0 or job.is_interrupted or restarts == options.restart:
@@ -77,6 +84,41 @@ def _certificates(options):
         yield {"HEADRACE_CERTIFICATES": folder}
 
 
+@contextlib.contextmanager
+def _timelines(options):
+    """Variables that have workers and servers record what they do; afterwards that is one file or page."""
+    if not options.timeline:
+        yield {}
+        return
+    output = pathlib.Path(options.timeline).absolute()
+    try:
+        made = tempfile.TemporaryDirectory(prefix=".headrace_", dir=output.parent)  # which nodes share
+    except OSError as error:
+        raise SystemExit(f"headrace.launch: --timeline: {error}") from None
+    with made as folder:
+        yield {"HEADRACE_TIMELINES": folder}
+        try:
+            _write_timeline(sorted(pathlib.Path(folder).glob("*.json"), key=_order), output)
+        except (OSError, ValueError) as error:
+            print(f"headrace.launch: no timeline is written: {error}", file=sys.stderr)
+
+
+def _write_timeline(files, output):
+    from .timeline.__main__ import write
+
+    if not files:
+        print("headrace.launch: no process has recorded a timeline", file=sys.stderr)
+        return
+    write([os.fspath(file) for file in files], output)
+    print(f"headrace.launch: wrote {output}, the timeline of {len(files)} processes")
+
+
+def _order(file):
+    """Workers first, by number."""
+    role, _, number = file.stem.partition("-")
+    return role != "worker", role, int(number)
+
+
 def _checkpoints(options):
     """Variables that name where checkpoints are, and how often one is saved."""
     if options.checkpoint is None:
@@ -93,7 +135,7 @@ def _parser():
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
         "[--slurm | --hosts FILE | --ray ADDRESS] [--restart N] "
-        "[--checkpoint DIR] COMMAND [ARG...]",
+        "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
     how = parser.add_mutually_exclusive_group()
@@ -128,6 +170,11 @@ def _parser():
         default=300,
         metavar="S",
         help="seconds from one checkpoint to the next (300)",
+    )
+    parser.add_argument(
+        "--timeline",
+        metavar="FILE",
+        help="what all processes did when, and their messages: a page, or with the ending .json the data",
     )
     parser.add_argument(
         "--plain", action="store_true", help="processes speak without certificates and encryption"
@@ -218,7 +265,7 @@ class Job:
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
         for number in range(servers):
-            self._helpers.append(self._process("server", number, serve, as_server))
+            self._helpers.append(self._process("server", number, serve, dict(as_server)))
         for number in range(options.num_workers):
             own = {**as_worker, "DMLC_WORKER_ID": str(number)}
             try:
@@ -242,6 +289,7 @@ class Job:
         if self._cluster:
             node = self._nodes[number % len(self._nodes)]
             return self._cluster.process(node, role, number, command, environment)
+        add_timeline(environment, role, number)
         return Process(f"{role} {number}", command, environment, may_stop=role != "worker")
 
     def _await_workers(self):

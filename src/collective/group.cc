@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/signals_blocked.h"
+#include "timeline/timeline.h"
 
 namespace headrace::collective {
 namespace {
@@ -27,6 +28,13 @@ std::string error_text(std::exception_ptr error) {
   } catch (const std::exception& known) {
     return known.what();
   }
+}
+
+// A call is over when the last rank is ready: the arrow of a timeline of all ranks.
+void tell(const Request& request, void (*how)(timeline::Label, uint64_t) noexcept) {
+  if (!timeline::enabled(timeline::kMessage.source)) [[likely]]
+    return;
+  how({"call", timeline::kMessage}, timeline::message_number(fmt::format("{} {}", request.place, request.name)));
 }
 
 }  // namespace
@@ -65,6 +73,7 @@ RequestPtr Group::announce(std::string name, std::string call) {
 }
 
 void Group::ready(const RequestPtr& request, Work work, int urgency) {
+  tell(*request, timeline::sent);
   std::lock_guard guard(mutex_);
   request->work = std::move(work);
   events_.push_back({.what = Event::What::kReady, .name = request->name, .place = request->place, .urgency = urgency});
@@ -124,6 +133,7 @@ void Group::end(std::optional<CallFailure> failure) {
 // --- the thread of the group -----------------------------------------------------------------------------------------
 
 void Group::live(const Open& open, std::function<void(std::exception_ptr)> opened) {
+  timeline::name_thread("ranks");
   try {
     wire_ = open();
     rank_ = wire_->rank();
@@ -325,6 +335,8 @@ void Group::carry_out(const Decision& decision) {
 }
 
 void Group::complete(Request& request, std::optional<CallFailure> failure) {
+  const timeline::Span span("call is over");
+  tell(request, timeline::received);
   request.failure = std::move(failure);
   request.is_done.store(1, std::memory_order_release);
   request.is_done.notify_all();

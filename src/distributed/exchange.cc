@@ -4,29 +4,38 @@
 #include <utility>
 
 #include "base/check.h"
+#include "distributed/arrows.h"
 
 namespace headrace::distributed {
 
 void Asker::answer(const grpc::Status& status) const {
   Reply reply;
-  reply.set_number(number_);
   reply.set_code(static_cast<uint32_t>(status.error_code()));
   reply.set_error(status.error_message());
-  client_->answer(incarnation_, std::move(reply), {});
+  send(std::move(reply), {});
 }
 
 void Asker::answer(std::string text) const {
   Reply reply;
-  reply.set_number(number_);
   reply.set_answer(std::move(text));
-  client_->answer(incarnation_, std::move(reply), {});
+  send(std::move(reply), {});
 }
 
 void Asker::answer(Array value, Load load) const {
   Reply reply;
-  reply.set_number(number_);
   *reply.mutable_value() = std::move(value);
+  send(std::move(reply), std::move(load));
+}
+
+void Asker::send(Reply reply, Load load) const {
+  reply.set_number(number_);
+  if (server_) tell_sent({*server_, incarnation_, number_, true});
   client_->answer(incarnation_, std::move(reply), std::move(load));
+}
+
+void Asker::arrive(const std::string& server) {
+  server_ = &server;
+  tell_received({server, incarnation_, number_, false});
 }
 
 namespace {

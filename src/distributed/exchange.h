@@ -25,11 +25,16 @@ class Asker {
   BlockPtr block_for(size_t bytes) const { return client_->block_for(bytes); }
   // Of the worker that asks.
   uint64_t incarnation() const noexcept { return incarnation_; }
+  // The request has come to the thread of the server at this address, which outlives the asker.
+  void arrive(const std::string& server);
 
  private:
+  void send(Reply reply, Load load) const;
+
   std::shared_ptr<Client> client_;
   uint64_t incarnation_;
   uint64_t number_;
+  const std::string* server_ = nullptr;
 };
 
 // Whether a request is to be served at all the server's thread asks, so that requests are served in their order.

@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "distributed/arrows.h"
 #include "distributed/channel.h"
 #include "distributed/messages.h"
+#include "timeline/timeline.h"
 
 namespace headrace::distributed {
 namespace {
@@ -239,6 +241,7 @@ void Link::ask(Request request, Load load, Hear hear) {
     return hear(status, {}, {});
   }
   request.set_number(++last_number_);
+  tell_sent({address_, identity_.incarnation, last_number_, false});
   if (is_open_) stream_->connection().send(request, load);
   asked_.emplace(last_number_, Asked{std::move(request), std::move(load), std::move(hear)});
 }
@@ -251,6 +254,8 @@ void Link::hear(Reply&& reply, Elements&& elements) {
   retries_.answered();
   lock.unlock();
   if (found.empty()) return;  // it came twice
+  const timeline::Span span("hear answer");
+  tell_received({address_, identity_.incarnation, reply.number(), true});
   const grpc::Status status(static_cast<grpc::StatusCode>(reply.code()), reply.error());
   found.mapped().hear(status, std::move(reply), std::move(elements));
 }

@@ -15,6 +15,7 @@
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/served_store.h"
+#include "timeline/timeline.h"
 
 namespace headrace::distributed {
 namespace {
@@ -58,6 +59,19 @@ class Inbox {
   bool is_closed_ = false;
 };
 
+const char* service_name(const Request& request) noexcept {
+  switch (request.what_case()) {
+    case Request::kInit:
+      return "serve init";
+    case Request::kPush:
+      return "serve push";
+    case Request::kPull:
+      return "serve pull";
+    default:
+      return "serve command";
+  }
+}
+
 grpc::Status status_of(const Error& error) {
   const bool is_callers = error.kind() == ErrorKind::kValue || error.kind() == ErrorKind::kType;
   return {is_callers ? grpc::StatusCode::INVALID_ARGUMENT : grpc::StatusCode::INTERNAL, error.what()};
@@ -74,7 +88,11 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   Stream* Exchange(grpc::CallbackServerContext*) override {
     return open_stream(clients_, [this](std::vector<Asked> asked, std::function<void()> next) {
       inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
-        for (Asked& one : asked) serve(one);
+        for (Asked& one : asked) {
+          const timeline::Span span(service_name(one.request));
+          one.asker.arrive(address_);
+          serve(one);
+        }
         asked.clear();
         next();
       });
@@ -86,7 +104,9 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     const std::string host = job_.own_host.empty() ? "0.0.0.0" : job_.own_host;
     const std::unique_ptr<grpc::Server> listening = serve_at(job_, host, port, *this);
     {
-      const Membership membership(job_, address_of(own_name(), port), observer());
+      address_ = address_of(own_name(), port);
+      timeline::name_thread("server");
+      const Membership membership(job_, address_, observer());
       while (!is_over_) {
         const Inbox::Job job = inbox_->take();
         program_.run(job);
@@ -230,6 +250,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   const Job& job_;
   ServerProgram& program_;
+  std::string address_;
   Clients clients_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Holdings holdings_;

@@ -18,6 +18,8 @@ void drop_dead_code(Lowered& graph);
 void merge_common_subexpressions(Lowered& graph);
 // Computes now what depends on constants alone.
 void fold_constants(Lowered& graph);
+// Views of one of the arrays that Concat has joined become views of that array.
+void look_through_joins(Lowered& graph);
 // All of the above.
 void optimize(Lowered& graph);
 

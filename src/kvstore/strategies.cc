@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
+#include <ranges>
 #include <set>
 
 #include "base/check.h"
@@ -94,24 +96,33 @@ class Writer {
   // Each device adds what it gets to its own and sends it on, all at once with different chunks; then the sums go
   // round.
   void pass_ring(Range range, std::span<const int> ring, int number) {
-    const size_t n = ring.size();
-    const std::vector<Range> chunks = split(range, n, request_.element_bytes);
-    std::vector<int> done(n, -1);  // by chunk: the step after which its newest version is there
-    for (size_t hop = 0; reduces_ && hop + 1 < n; ++hop) {
-      for (size_t i = 0; i < n; ++i) {
-        const size_t chunk = (i + n - hop) % n;
-        const int to = ring[(i + 1) % n];
-        const int arrived = builder_.copy({ring[i]}, {to, 1}, chunks[chunk], {done[chunk]}, reducing(number));
-        done[chunk] = builder_.reduce({to, 1}, {to}, chunks[chunk], {arrived});
+    circle(range, ring, std::vector<int>(ring.size(), -1), number, 1, [](size_t, Range, int) {});
+  }
+
+  // First the devices of each machine sum, each a part of its own, then those with the same part on all machines, and
+  // the sums take the same way back. A machine with more devices than another has some without a part.
+  void pass_hierarchy(Range slice, std::span<const std::vector<int>> machines, bool in_ring) {
+    const auto [least, most] = std::ranges::minmax(machines | std::views::transform(&std::vector<int>::size));
+    const size_t count = least;
+    const auto slot = static_cast<int>(most);  // those below are of the sums of a machine
+    const std::vector<Range> parts = split(slice, count, request_.element_bytes);
+    for (size_t j = 0; j < count; ++j) {
+      std::vector<int> heads, ready;  // by machine: the device with this part; the step that sums it there
+      for (const std::vector<int>& devices : machines) {
+        std::vector<Arrival> arrivals;
+        for (size_t i = 0; i < devices.size(); ++i)
+          if (i != j) arrivals.push_back({devices[i], -1});
+        heads.push_back(devices[j]);
+        ready.push_back(reduces_ ? sum_at(devices[j], true, arrivals, parts[j]) : -1);
       }
-    }
-    for (size_t i = 0; i < n; ++i) builder_.own(chunks[(i + 1) % n], ring[i]);
-    for (size_t hop = 0; spreads_ && hop + 1 < n; ++hop) {
-      for (size_t i = 0; i < n; ++i) {
-        const size_t chunk = (i + 1 + n - hop) % n;
-        const int to = ring[(i + 1) % n];
-        done[chunk] = builder_.copy({ring[i]}, {to}, chunks[chunk], {done[chunk]}, spreading(number));
-      }
+      const auto spread = [&](size_t machine, Range range, int after) {
+        for (size_t i = 0; spreads_ && i < machines[machine].size(); ++i)
+          if (i != j) builder_.copy({heads[machine]}, {machines[machine][i]}, range, {after}, spreading(1));
+      };
+      if (in_ring)
+        circle(parts[j], heads, ready, 0, slot, spread);
+      else
+        share_out(parts[j], heads, ready, slot, spread);
     }
   }
 
@@ -123,16 +134,65 @@ class Writer {
     int after;  // the step that makes it ready
   };
 
-  // Adds the arrivals to what `target` has, in their order, so that the sum is the same bits every time.
-  int sum_at(int target, bool has_own, std::span<const Arrival> arrivals, Range range) {
-    int summed = -1, slot = 0;
+  // A ring of devices whose own values are there after the steps `ready`. Calls spread(position in the ring, chunk,
+  // step) when a device has the sum of a chunk.
+  template <class Spread>
+  void circle(Range range, std::span<const int> ring, std::span<const int> ready, int number, int slot,
+              Spread&& spread) {
+    const size_t n = ring.size();
+    const std::vector<Range> chunks = split(range, n, request_.element_bytes);
+    std::vector<int> done(n, -1);  // by chunk: the step after which its newest version is there
+    for (size_t i = 0; i < n; ++i) done[i] = ready[i];
+    for (size_t hop = 0; reduces_ && hop + 1 < n; ++hop) {
+      for (size_t i = 0; i < n; ++i) {
+        const size_t chunk = (i + n - hop) % n, next = (i + 1) % n;
+        const Place scratch{ring[next], slot};
+        const int arrived = builder_.copy({ring[i]}, scratch, chunks[chunk], {done[chunk]}, reducing(number));
+        done[chunk] = builder_.reduce(scratch, {ring[next]}, chunks[chunk], {arrived, ready[next]});
+      }
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const size_t chunk = (i + 1) % n;
+      builder_.own(chunks[chunk], ring[i]);
+      if (spreads_) spread(i, chunks[chunk], done[chunk]);
+    }
+    for (size_t hop = 0; spreads_ && hop + 1 < n; ++hop) {
+      for (size_t i = 0; i < n; ++i) {
+        const size_t chunk = (i + 1 + n - hop) % n, next = (i + 1) % n;
+        done[chunk] = builder_.copy({ring[i]}, {ring[next]}, chunks[chunk], {done[chunk]}, spreading(number));
+        spread(next, chunks[chunk], done[chunk]);
+      }
+    }
+  }
+
+  // The same where each device sums an equal part for all.
+  template <class Spread>
+  void share_out(Range range, std::span<const int> devices, std::span<const int> ready, int slot, Spread&& spread) {
+    const std::vector<Range> parts = split(range, devices.size(), request_.element_bytes);
+    for (size_t s = 0; s < devices.size(); ++s) {
+      std::vector<Arrival> arrivals;
+      for (size_t i = 0; i < devices.size(); ++i)
+        if (i != s) arrivals.push_back({devices[i], ready[i]});
+      const int summed = reduces_ ? sum_at(devices[s], true, arrivals, parts[s], ready[s], slot) : -1;
+      builder_.own(parts[s], devices[s]);
+      if (!spreads_) continue;
+      spread(s, parts[s], summed);
+      for (size_t i = 0; i < devices.size(); ++i)
+        if (i != s) spread(i, parts[s], builder_.copy({devices[s]}, {devices[i]}, parts[s], {summed}, spreading(0)));
+    }
+  }
+
+  // Adds the arrivals to what `target` has after the step `ready`, in their order, so that the sum is the same bits
+  // every time. They land in the slots from `slot` on.
+  int sum_at(int target, bool has_own, std::span<const Arrival> arrivals, Range range, int ready = -1, int slot = 1) {
+    int summed = ready;
     for (const Arrival& one : arrivals) {
       if (!has_own) {
         summed = builder_.copy({one.device}, {target}, range, {one.after}, reducing(0));
         has_own = true;
         continue;
       }
-      const Place scratch{target, ++slot};
+      const Place scratch{target, slot++};
       const int arrived = builder_.copy({one.device}, scratch, range, {one.after}, reducing(0));
       summed = builder_.reduce(scratch, {target}, range, {arrived, summed});
     }
@@ -211,6 +271,21 @@ CommunicationPlan make_rings(const CollectiveRequest& request, std::string_view 
   });
 }
 
+// The devices of the request by machine, in their order.
+std::vector<std::vector<int>> machines_of(const CollectiveRequest& request) {
+  std::map<int, std::vector<int>> machines;
+  for (int device : request.devices) machines[request.topology->node(device)].push_back(device);
+  std::vector<std::vector<int>> lists;
+  for (auto& [node, devices] : machines) lists.push_back(std::move(devices));
+  return lists;
+}
+
+CommunicationPlan make_hierarchy(const CollectiveRequest& request, std::string_view name, bool in_ring) {
+  const std::vector<std::vector<int>> machines = machines_of(request);
+  Writer writer(request, name);
+  return writer.write([&](Range slice) { writer.pass_hierarchy(slice, machines, in_ring); });
+}
+
 std::string always(const CollectiveRequest&) { return {}; }
 
 std::string root_is_device(const CollectiveRequest& request) {
@@ -245,6 +320,10 @@ constexpr Strategy kStrategies[] = {
      [](const Request& r) { return make_rings(r, "bidirectional_rings", kMostRings, true); }},
     {"sharded", "each device sums an equal part for all", always,
      [](const Request& r) { return make_served(r, "sharded", r.devices); }},
+    {"hierarchical", "the devices of each machine sum first, then machines, sharded; the sums go back the same way",
+     always, [](const Request& r) { return make_hierarchy(r, "hierarchical", false); }},
+    {"hierarchical_ring", "the same, with a ring over the machines for each device of one", always,
+     [](const Request& r) { return make_hierarchy(r, "hierarchical_ring", true); }},
     {"parameter_server", "each server sums an equal part for all; the servers are the CPUs unless named", needs_server,
      [](const Request& r) { return make_served(r, "parameter_server", servers_of(r)); }}};
 

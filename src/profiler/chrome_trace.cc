@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -13,6 +15,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 
 namespace headrace::profiler {
 namespace {
@@ -21,7 +24,9 @@ std::string json_text(std::string_view text) {
   return nlohmann::ordered_json(text).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-bool is_empty(const timeline::Lane& lane) { return lane.events.empty() && lane.samples.empty() && lane.marks.empty(); }
+bool is_empty(const timeline::Lane& lane) {
+  return lane.events.empty() && lane.samples.empty() && lane.marks.empty() && lane.messages.empty();
+}
 
 // The moment that becomes zero; simulated clocks have a zero of their own.
 double first_moment(const std::vector<timeline::Lane>& lanes) {
@@ -35,6 +40,7 @@ double first_moment(const std::vector<timeline::Lane>& lanes) {
     if (is_virtual) continue;
     for (const timeline::Sample& sample : lane.samples) first = std::min(first, sample.at_ns);
     for (const timeline::Mark& mark : lane.marks) first = std::min(first, mark.at_ns);
+    for (const timeline::Message& message : lane.messages) first = std::min(first, message.at_ns);
   }
   return first;
 }
@@ -56,8 +62,8 @@ constexpr double kAtOnceNs = 1000;
 // Writes one timeline. Groups of lanes are what the format calls processes.
 class Writer {
  public:
-  Writer(const std::vector<timeline::Lane>& lanes, std::ostream& out)
-      : lanes_(lanes), out_(out), origin_(first_moment(lanes)) {}
+  Writer(const std::vector<timeline::Lane>& lanes, std::ostream& out, const Moment* moment)
+      : lanes_(lanes), out_(out), moment_(moment), origin_(first_moment(lanes)) {}
 
   void write() {
     uint64_t lost = 0;
@@ -68,13 +74,20 @@ class Writer {
       if (!is_empty(lane)) head(lane);
     }
     for (const timeline::Lane& lane : lanes_) body(lane);
-    out_ << fmt::format("\n], \"otherData\": {{\"lost\": {}}}}}\n", lost);
+    out_ << fmt::format("\n], \"otherData\": {{\"lost\": {}{}}}}}\n", lost, clock_text());
   }
 
  private:
   template <class... Args>
   void line(fmt::format_string<Args...> text, Args&&... args) {
     out_ << (std::exchange(has_lines_, true) ? ",\n" : "\n") << fmt::format(text, std::forward<Args>(args)...);
+  }
+
+  // Of the moment that is time 0.
+  std::string clock_text() const {
+    if (!moment_ || std::isinf(origin_)) return "";
+    return fmt::format(R"(, "clock": {{"machine": {}, "steady_ns": {:.0f}, "unix_ns": {:.0f}}})",
+                       json_text(moment_->machine), origin_, moment_->unix_ns - (moment_->steady_ns - origin_));
   }
 
   // Names come by pointer, a few of them many times.
@@ -131,6 +144,10 @@ class Writer {
     for (const timeline::Mark& mark : lane.marks)
       line(R"({{"name": {}, "cat": {}, "ph": "i", "s": "{}", {}, "ts": {:.3f}}})", text(mark.name), text(mark.category),
            letter(mark.scope), at, micros(lane, mark.at_ns));
+    for (const timeline::Message& message : lane.messages)
+      line(R"({{"name": {}, "cat": {}, {}, "id": "{:016x}", {}, "ts": {:.3f}}})", text(message.name),
+           text(message.category), message.is_received ? R"("ph": "f", "bp": "e")" : R"("ph": "s")", message.number, at,
+           micros(lane, message.at_ns));
   }
 
   // From where the task was pushed to where it ran. Viewers tie the ends of arrows to bars, so the push gets a bar too,
@@ -150,6 +167,7 @@ class Writer {
 
   const std::vector<timeline::Lane>& lanes_;
   std::ostream& out_;
+  const Moment* const moment_;
   const double origin_;
   bool has_lines_ = false;
   int64_t ids_ = 0;  // of arrows and asynchronous spans
@@ -160,11 +178,21 @@ class Writer {
 
 }  // namespace
 
-void write_chrome_trace(const std::vector<timeline::Lane>& lanes, std::ostream& out) { Writer(lanes, out).write(); }
+Moment now() {
+  const std::chrono::duration<double, std::nano> unix_time = std::chrono::system_clock::now().time_since_epoch();
+  Moment moment{static_cast<double>(steady_ns()), unix_time.count(), ""};
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), moment.machine);
+  return moment;
+}
+
+void write_chrome_trace(const std::vector<timeline::Lane>& lanes, std::ostream& out, const Moment* moment) {
+  Writer(lanes, out, moment).write();
+}
 
 void save_chrome_trace(const std::string& path) {
   std::ofstream file(path);
-  write_chrome_trace(timeline::collect(), file);
+  const Moment moment = now();
+  write_chrome_trace(timeline::collect(), file, &moment);
   file.close();
   check(!file.fail(), ErrorKind::kOs,
         "profiler: cannot write the timeline to '{}'. Name a file in a folder that exists.", path);

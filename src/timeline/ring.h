@@ -13,7 +13,7 @@
 
 namespace headrace::timeline::detail {
 
-enum class Kind : uint32_t { kSpan, kAsyncSpan, kCounter, kMark };
+enum class Kind : uint32_t { kSpan, kAsyncSpan, kCounter, kMark, kSent, kReceived };
 
 // Accessed through atomic_ref only: copy() may read a slot while its thread writes it again; such a slot is recognised
 // by the ring's count and dropped.
@@ -21,7 +21,7 @@ struct Slot {
   const char* name;
   const Category* category;
   uint64_t begin;
-  uint64_t end;  // of a counter: its value; of a mark: its scope
+  uint64_t end;  // of a counter: its value; of a mark: its scope; of a message: its number
   uint64_t origin_at;
   uint32_t origin_lane;
   Kind kind;

@@ -105,6 +105,10 @@ void add(const Slot& slot, bool is_virtual, const TickScale& scale, Lane& lane) 
     case Kind::kMark:
       lane.marks.push_back({slot.name, slot.category->name, begin, static_cast<Scope>(slot.end)});
       break;
+    case Kind::kSent:
+    case Kind::kReceived:
+      lane.messages.push_back({slot.name, slot.category->name, begin, slot.end, slot.kind == Kind::kReceived});
+      break;
   }
 }
 
@@ -157,6 +161,16 @@ void record(Label label, uint64_t begin, uint64_t end, Origin origin) noexcept {
 }
 
 void record_async(Label label, uint64_t begin, uint64_t end) noexcept { write(Kind::kAsyncSpan, label, begin, end); }
+
+void sent(Label label, uint64_t message) noexcept { write(Kind::kSent, label, ticks(), message); }
+
+void received(Label label, uint64_t message) noexcept { write(Kind::kReceived, label, ticks(), message); }
+
+uint64_t message_number(std::string_view text) noexcept {  // FNV-1a
+  uint64_t hash = 14695981039346656037u;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211u;
+  return hash;
+}
 
 void counter(Label label, int64_t value, uint64_t at) noexcept {
   write(Kind::kCounter, label, at, static_cast<uint64_t>(value));

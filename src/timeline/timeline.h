@@ -38,6 +38,7 @@ inline constexpr Category kOperator{"operator", Source::kOperators};
 inline constexpr Category kCustomOperator{"Custom Operator", Source::kOperators};
 inline constexpr Category kGraphStep{"operator", Source::kGraphSteps};
 inline constexpr Category kLink{"link", Source::kOperators};  // what passes a link: part of an operator in a stream
+inline constexpr Category kMessage{"message", Source::kOperators};           // to another process or from it
 inline constexpr Category kDeviceMemory{"Device Storage", Source::kMemory};  // MXNet's name of it
 inline constexpr Category kCall{"api", Source::kCalls};
 
@@ -81,6 +82,13 @@ Origin here() noexcept;
 void record(Label label, uint64_t begin, uint64_t end, Origin origin = {}) noexcept;
 // The same for what need not nest with the spans of this thread: it may have begun in another one.
 void record_async(Label label, uint64_t begin, uint64_t end) noexcept;
+// Something that all ends call by the same number has left this process, or come to it: where the timelines of several
+// processes are drawn as one, an arrow from the span that sends it to the one in which it comes. Of several that send
+// what has the same number it is the last, for which the others have waited.
+void sent(Label label, uint64_t message) noexcept;
+void received(Label label, uint64_t message) noexcept;
+// A number for what a text describes, the same in all processes.
+uint64_t message_number(std::string_view text) noexcept;
 // The value of a counter from `at` on.
 void counter(Label label, int64_t value, uint64_t at = ticks()) noexcept;
 
@@ -153,6 +161,14 @@ struct Mark {
   Scope scope;
 };
 
+struct Message {
+  const char* name;
+  const char* category;
+  double at_ns;
+  uint64_t number;
+  bool is_received;
+};
+
 inline constexpr const char* kThreadGroup = "host threads";
 
 // What one lane holds, in the order in which it was recorded.
@@ -164,6 +180,7 @@ struct Lane {
   std::vector<Event> events;
   std::vector<Sample> samples;
   std::vector<Mark> marks;
+  std::vector<Message> messages = {};
   uint64_t lost = 0;  // records that newer ones have overwritten
 };
 

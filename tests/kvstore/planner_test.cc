@@ -68,6 +68,25 @@ TEST(Book, AParameterServerTakesWorkersOverServers) {
     }
 }
 
+// Four machines of eight GPUs on PCIe: each GPU sums an eighth of its machine's buffers, and what passes the network is
+// one buffer for each machine, there and back, however many GPUs it has.
+TEST(Hierarchy, EachMachineSendsOneBuffer) {
+  const CollectiveRequest request = request_for(without_latency(*loaded("ethernet:4x10x8")), kGradients);
+  const double inside = 2 * 7. / 8 * 160e6 / 16e9, between = 2 * 3. / 4 * 160e6 / 1.25e9;
+  EXPECT_NEAR(static_cast<double>(time_of(request, "hierarchical")), (inside + between) * 1e12, 1e-6 * 1e12);
+  EXPECT_LE(static_cast<double>(time_of(request, "hierarchical_ring")), (inside + between) * 1e12);
+  EXPECT_GT(static_cast<double>(time_of(request, "sharded")), 7 * between * 1e12);
+  const std::string_view best = fastest(compare(request))->strategy->name;
+  EXPECT_TRUE(best.starts_with("hierarchical")) << best;
+}
+
+TEST(Hierarchy, OfOneLevelIsSharded) {
+  for (const char* name : {"pcie4", "p3", "ethernet:8x10"}) {
+    const CollectiveRequest request = request_for(loaded(name), kGradients);
+    EXPECT_EQ(time_of(request, "hierarchical"), time_of(request, "sharded")) << name;
+  }
+}
+
 TEST(Planner, RowsAreTheStrategiesAndTheBestIsTheLeast) {
   for (const char* name : {"pcie4", "p3", "ethernet:4x100"}) {
     const std::vector<Comparison> rows = compare(request_for(loaded(name), kGradients));

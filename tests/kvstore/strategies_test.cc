@@ -165,6 +165,27 @@ TEST(Strategies, ElementsAreNotDivided) {
   }
 }
 
+TEST(Strategies, MachinesOfTheHierarchyMayDiffer) {
+  const TopologyPtr topology = loaded("ethernet:3x10x4");
+  CollectiveRequest request = request_for(topology, 4 * 50);
+  request.devices.clear();
+  for (const char* name :
+       {"node0/gpu2", "node1/gpu0", "node0/gpu0", "node2/gpu3", "node1/gpu1", "node1/gpu3", "node2/gpu1"})
+    request.devices.push_back(topology->find_device(name));
+  for (const char* strategy : {"hierarchical", "hierarchical_ring"})
+    for (Collective collective : {Collective::kAllreduce, Collective::kReduce, Collective::kBroadcast})
+      for (int slices : {1, 3}) {
+        request.collective = collective;
+        request.slices = slices;
+        const CommunicationPlan plan = make_plan(strategy, request);
+        expect_no_races(plan);
+        expect_result(plan, interpret(plan, before(plan)));
+        for (const Owner& owner : plan.owners())
+          EXPECT_NE(owner.device, topology->find_device("node1/gpu3"))
+              << "the third of a machine where others have two";
+      }
+}
+
 TEST(Strategies, SlicesFollowEachOtherOnEveryPath) {
   CollectiveRequest request = request_for(loaded("pcie4"), 4096);
   request.slices = 4;

@@ -136,5 +136,33 @@ TEST(ChromeTrace, FileThatCannotBeWritten) {
   }
 }
 
+TEST(ChromeTrace, MessagesAreTheEndsOfArrows) {
+  const Lane lane{.number = 4,
+                  .name = "server",
+                  .events = {{"serve push", "operator", 1000, 3000}},
+                  .messages = {{"request", "message", 1500, 0xabcd, true}, {"answer", "message", 2500, 0x12, false}}};
+  const Json document = written({lane});
+  const auto heads = with_phase(document, "f"), tails = with_phase(document, "s");
+  ASSERT_TRUE(heads.size() == 1 && tails.size() == 1);
+  EXPECT_EQ(heads[0]["id"], "000000000000abcd");
+  EXPECT_EQ(heads[0]["cat"], "message");
+  EXPECT_DOUBLE_EQ(heads[0]["ts"], 0.5);
+  EXPECT_EQ(tails[0]["id"], "0000000000000012");
+  EXPECT_EQ(tails[0]["name"], "answer");
+  EXPECT_EQ(tails[0]["tid"], 4);
+}
+
+TEST(ChromeTrace, SaysWhenItBegan) {
+  const Moment moment{.steady_ns = 5000, .unix_ns = 1e15, .machine = "here"};
+  std::ostringstream out;
+  write_chrome_trace(two_threads(), out, &moment);
+  const Json clock = Json::parse(out.str())["otherData"]["clock"];
+  EXPECT_EQ(clock["machine"], "here");
+  EXPECT_DOUBLE_EQ(clock["steady_ns"], 500);
+  EXPECT_DOUBLE_EQ(clock["unix_ns"], 1e15 - 4500);
+  EXPECT_FALSE(written(two_threads())["otherData"].contains("clock"));
+  EXPECT_GT(now().unix_ns, 1.7e18);
+}
+
 }  // namespace
 }  // namespace headrace::profiler

@@ -49,6 +49,26 @@ TEST(Trace, RecordsSpansInOrderWithTheirTimes) {
   }
 }
 
+TEST(Trace, MessagesHaveTheNumberThatAllEndsGiveThem) {
+  timeline::start();
+  const uint64_t number = timeline::message_number("request 7");
+  in_thread("sender", [&] { timeline::sent({"request", timeline::kMessage}, number); });
+  in_thread("receiver", [] {
+    timeline::received({"request", timeline::kMessage}, timeline::message_number("request 7"));
+    timeline::received({"request", timeline::kMessage}, timeline::message_number("request 8"));
+  });
+  timeline::stop();
+  const auto lanes = timeline::collect();
+  const timeline::Lane *from = lane_named(lanes, "sender"), *to = lane_named(lanes, "receiver");
+  ASSERT_TRUE(from && to && from->messages.size() == 1 && to->messages.size() == 2);
+  EXPECT_EQ(from->messages[0].number, number);
+  EXPECT_FALSE(from->messages[0].is_received);
+  EXPECT_EQ(to->messages[0].number, number);
+  EXPECT_TRUE(to->messages[0].is_received);
+  EXPECT_NE(to->messages[1].number, number);
+  EXPECT_LE(from->messages[0].at_ns, to->messages[0].at_ns);
+}
+
 TEST(Trace, OffRecordsNothing) {
   timeline::start();
   timeline::stop();

@@ -13,6 +13,8 @@ from .._file import open_file
 
 # Bars that only carry the tail of an arrow.
 _PUSH = "push"
+# The events of an arrow between processes, whose ends all of them call by the same id.
+MESSAGE = "message"
 _MARK_PHASES = ("i", "I", "R", "n")
 
 
@@ -124,7 +126,20 @@ def load(path: str) -> Timeline:
             document = json.load(file)
         except (ValueError, RecursionError) as error:
             raise TimelineError(f"{path}: not a JSON file ({error}); was it written completely?") from None
-    return _Reader(path).read(document)
+    return read(document, path)
+
+
+def read(document: Any, name: str = "the timeline") -> Timeline:
+    """What a document in Chrome's trace format holds, as `json.load` or `merge` gives it; `name` is what
+    errors call it. TimelineError as of `load`.
+
+    Examples
+    --------
+    >>> from headrace import timeline
+    >>> timeline.read({"traceEvents": []}).lanes
+    []
+    """
+    return _Reader(name).read(document)
 
 
 class _Reader:
@@ -202,7 +217,7 @@ class _Reader:
         elif phase == "s":
             self._starts[str(event.get("id"))] = (place, self._number(event, "ts"))
         elif phase in ("f", "t"):
-            self._ends.append((str(event.get("id")), place, self._number(event, "ts")))
+            self._ends.append((category == MESSAGE, str(event.get("id")), place, self._number(event, "ts")))
         # Other phases carry nothing that is drawn.
 
     def _read_metadata(self, event: dict[str, Any], name: str, place: tuple) -> None:
@@ -289,8 +304,10 @@ class _Reader:
         return lane
 
     def _tie_arrows(self, lanes: dict[tuple, Lane], index: dict[tuple, int]) -> None:
-        """An arrow ends at the last bar of its lane that begins no later than the arrow's head."""
-        for key, place, time in self._ends:
+        """An arrow ends at the last bar of its lane that begins no later than the arrow's head. Of two, that
+        from another process is the one that is drawn.
+        """
+        for _, key, place, time in sorted(self._ends, key=lambda end: end[0]):
             start = self._starts.get(key)
             lane = lanes.get((*place, None))
             if start is None or lane is None:

@@ -22,6 +22,7 @@ void optimize(Lowered& graph) {
   drop_dead_code(graph);
   fold_constants(graph);
   merge_common_subexpressions(graph);
+  look_through_joins(graph);
   drop_dead_code(graph);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 // A fused step under construction.
 struct Group {
-  std::vector<size_t> steps;
+  std::vector<size_t> steps;         // ascending
   std::vector<int> inputs, outputs;  // arrays that it reads and computes
   size_t parameters = 0;
 };
@@ -56,36 +56,52 @@ class PointwiseFusion {
     return a.ticket == b.ticket && x.shape() == y.shape() && x.strides() == y.strides();
   }
 
-  // Joins the newest group that feeds the step, or founds one.
+  // The step joins what feeds it: all groups that can run where it stands, the newest first, become one with it.
   void place(size_t s) {
-    const Step& step = graph_.steps[s];
-    std::vector<int> candidates;
-    for (int id : step.inputs)
+    std::vector<int> feeding;
+    for (int id : graph_.steps[s].inputs)
       if (const int p = producer_[static_cast<size_t>(id)]; p >= 0 && group_of_[static_cast<size_t>(p)] >= 0)
-        candidates.push_back(group_of_[static_cast<size_t>(p)]);
-    std::sort(candidates.rbegin(), candidates.rend());
-    for (int g : candidates)
-      if (may_join(groups_[static_cast<size_t>(g)], s)) return join(g, s);
-    groups_.emplace_back();
-    join(static_cast<int>(groups_.size()) - 1, s);
+        feeding.push_back(group_of_[static_cast<size_t>(p)]);
+    std::ranges::sort(feeding, std::greater());
+    feeding.erase(std::ranges::unique(feeding).begin(), feeding.end());
+    Group group;
+    for (int g : feeding) {
+      Group& one = groups_[static_cast<size_t>(g)];
+      if (!same_elements(graph_.steps[one.steps[0]], graph_.steps[s])) continue;
+      if (Group united = union_of(group, one); may_join(united, s)) {
+        group = std::move(united);
+        one = {};
+      }
+    }
+    join(group, s);
+    for (size_t member : group.steps) group_of_[member] = static_cast<int>(groups_.size());
+    groups_.push_back(std::move(group));
+  }
+
+  // Both groups as one, its steps in their order.
+  Group union_of(const Group& a, const Group& b) const {
+    std::vector<size_t> steps;
+    std::ranges::merge(a.steps, b.steps, std::back_inserter(steps));
+    Group united;
+    for (size_t s : steps) join(united, s);
+    return united;
   }
 
   // The group runs where its last member stands: whoever else reads its members must come later, and what it reads must
   // not change before.
   bool may_join(const Group& group, size_t s) const {
     const Step& step = graph_.steps[s];
-    if (!same_elements(graph_.steps[group.steps[0]], step) || group.steps.size() >= kMostFusedParts) return false;
+    if (group.steps.size() >= kMostFusedParts) return false;
     if (group.parameters + step.op->pointwise->parameter_offsets.size() > kMostFusedParameters) return false;
     for (int id : group.outputs)
       for (size_t reader : readers_[static_cast<size_t>(id)])
-        if (reader < s && group_of_[reader] != group_of_[group.steps[0]]) return false;
+        if (reader < s && !std::ranges::binary_search(group.steps, reader)) return false;
     for (const auto& [changing, root] : changes_)
       if (changing > group.steps[0] && changing < s && reads_root(group, root)) return false;
-    std::vector<int> inputs = group.inputs, written;
-    add_inputs(inputs, group.outputs, step);
-    for (int id : group.outputs)
-      if (is_read_outside(id, group_of_[group.steps[0]], s)) written.push_back(id);
-    return inputs.size() + written.size() + 1 <= kMostFusedArrays;
+    Group joined = group;
+    join(joined, s);
+    const auto written = std::ranges::count_if(joined.outputs, [&](int id) { return is_read_outside(id, joined); });
+    return joined.inputs.size() + static_cast<size_t>(written) <= kMostFusedArrays;
   }
 
   bool reads_root(const Group& group, int root) const {
@@ -100,20 +116,19 @@ class PointwiseFusion {
         inputs.push_back(id);
   }
 
-  bool is_read_outside(int id, int group, size_t joining = SIZE_MAX) const {
+  bool is_read_outside(int id, const Group& group) const {
     if (is_wanted_[static_cast<size_t>(id)]) return true;
-    return std::any_of(readers_[static_cast<size_t>(id)].begin(), readers_[static_cast<size_t>(id)].end(),
-                       [&](size_t reader) { return reader != joining && group_of_[reader] != group; });
+    return std::ranges::any_of(readers_[static_cast<size_t>(id)],
+                               [&](size_t reader) { return !std::ranges::binary_search(group.steps, reader); });
   }
 
-  void join(int g, size_t s) {
-    Group& group = groups_[static_cast<size_t>(g)];
+  // The step becomes the last of the group.
+  void join(Group& group, size_t s) const {
     const Step& step = graph_.steps[s];
     add_inputs(group.inputs, group.outputs, step);
     group.outputs.push_back(step.outputs[0]);
     group.parameters += step.op->pointwise->parameter_offsets.size();
     group.steps.push_back(s);
-    group_of_[s] = g;
   }
 
   Step merged(const Group& group) {
@@ -131,7 +146,7 @@ class PointwiseFusion {
       append_parameters(*step.op->pointwise, *step.attrs, parameters);
       const int id = step.outputs[0];
       numbers.emplace_back(id, builder.add(*step.op, {arguments.data(), arguments.size()}, type(id).dtype()));
-      if (is_read_outside(id, group_of_[s])) {
+      if (is_read_outside(id, group)) {
         builder.store(numbers.back().second);
         result.outputs.push_back(id);
       }

@@ -1,7 +1,11 @@
 // Eigenvalues and eigenvectors: of symmetric matrices, and of others as long as they are real.
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "base/check.h"
@@ -14,11 +18,16 @@ namespace {
 
 constexpr double kFlops = 10;  // of n cubed, about
 
-// The element of a vector that is farthest from 0, the first of several, becomes positive.
+// The element of a vector that is farthest from 0, the first of several, becomes positive. No element is NaN.
 template <class T>
 void choose_sign(T* vector, int n) {
-  const T* farthest = std::max_element(vector, vector + n, [](T a, T b) { return std::abs(a) < std::abs(b); });
-  if (*farthest < 0)
+  using Bits = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;  // ordered as the magnitudes are
+  const auto magnitude = [&](int i) { return std::bit_cast<Bits>(std::abs(vector[i])); };
+  Bits most = 0;
+  for (int i = 0; i < n; ++i) most = std::max(most, magnitude(i));
+  int farthest = 0;
+  while (farthest < n && magnitude(farthest) != most) ++farthest;
+  if (farthest < n && vector[farthest] < 0)
     for (int i = 0; i < n; ++i) vector[i] = -vector[i];
 }
 

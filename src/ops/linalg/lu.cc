@@ -192,6 +192,18 @@ and gradient 0. Raises MXNetError for other shapes and dtypes.)",
 
 // --- linear systems --------------------------------------------------------------------------------------------------
 
+// The solutions from LU factors, on several threads where there are many right-hand sides; x is column-major. How many
+// of them are solved at once does not depend on the threads, as the last bits do on it.
+template <class T>
+void substitute(const Stack& s, const T* lu, const int* pivots, T* x) {
+  constexpr int64_t kColumns = 128;
+  const double flops = 2.0 * s.rows * static_cast<double>(s.size());
+  parallel_for((s.columns + kColumns - 1) / kColumns, 1, stack_cost(1, flops), [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * kColumns; first < std::min<int64_t>(s.columns, end * kColumns); first += kColumns)
+      lapack::getrs(s.rows, static_cast<int>(std::min(kColumns, s.columns - first)), lu, pivots, x + first * s.rows);
+  });
+}
+
 // Matrices A (..., n, n) and B (..., n, k) of one dtype.
 void solve(KernelContext& c) {
   const Tensor &a = c.input(0), &b = c.input(1), &out = c.output(0);
@@ -208,7 +220,7 @@ void solve(KernelContext& c) {
       check(zero == 0, ErrorKind::kRuntime, "{}: matrix {} is singular, its equations have no one solution", c.name(),
             k);
       transpose_into(x.data(), b.as<const T>() + k * s.size(), s.rows, s.columns);
-      lapack::getrs(s.rows, s.columns, lu.data(), pivots.data(), x.data());
+      substitute(s, lu.data(), pivots.data(), x.data());
       transpose_into(out.as<T>() + k * s.size(), x.data(), s.columns, s.rows);
     }
   });

@@ -59,11 +59,14 @@ bool all_finite(const T* numbers, int64_t count) {
   return sum == T{0};
 }
 
-// to (columns, rows) = the transpose of from (rows, columns), both row-major.
+// to (columns, rows) = the transpose of from (rows, columns), both row-major. Goes by squares that stay in the cache.
 template <class T>
 void transpose_into(T* to, const T* from, int rows, int columns) {
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+  constexpr int kSide = 16;
+  for (int64_t top = 0; top < rows; top += kSide)
+    for (int64_t left = 0; left < columns; left += kSide)
+      for (int64_t c = left; c < std::min<int64_t>(columns, left + kSide); ++c)
+        for (int64_t r = top; r < std::min<int64_t>(rows, top + kSide); ++r) to[c * rows + r] = from[r * columns + c];
 }
 
 // --- what gradients are written with ---------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "op/invoke.h"
 #include "op/kernel.h"
 #include "op/rule.h"
+#include "ops/nn/log_sums.h"
 #include "ops/reduce/softmax_rows.h"
 
 namespace headrace {
@@ -56,11 +57,6 @@ void check_inputs(const Infer& i, const CtcAttrs& a, size_t first) {
   for (size_t k = first + 2; k < i.input_count(); ++k) expect_shape(i, k, Shape{data[1]});
 }
 
-double sum_of_logs(double a, double b) {
-  if (a < b) std::swap(a, b);
-  return b == kImpossible ? a : a + std::log1p(std::exp(b - a));
-}
-
 // Numbers of an array as integers.
 std::vector<int64_t> integers_of(const Tensor& tensor) {
   std::vector<int64_t> values(static_cast<size_t>(tensor.size));
@@ -96,7 +92,7 @@ struct Batch {
     }
   }
   double cost() const {
-    return static_cast<double>(count * time) * (static_cast<double>(classes) * 3 + static_cast<double>(width) * 100);
+    return static_cast<double>(count * time) * (static_cast<double>(classes) * 3 + static_cast<double>(width) * 10);
   }
 
   const Tensor& data;
@@ -114,7 +110,8 @@ class Lattice {
         places_(2 * batch.lengths[static_cast<size_t>(n)] + 1),
         blank_(batch.blank),
         label_(batch.labels.data() + n * batch.width),
-        logs_(static_cast<size_t>(time_ * classes_)) {
+        logs_(static_cast<size_t>(time_ * classes_)),
+        skip_(row_of(0)) {
     const size_t row_bytes = static_cast<size_t>(classes_) * item_size(batch.data.dtype);
     const Load load = load_function(batch.data.dtype, dtype_of_tile());
     for (int64_t t = 0; t < time_; ++t) {
@@ -122,6 +119,8 @@ class Lattice {
       load(row, batch.data.as<char>() + static_cast<size_t>(t * batch.count + n) * row_bytes, 1, classes_);
       softmax_kernels(T{}).log_softmax(row, row, classes_, 1);
     }
+    for (int64_t s = 0; s < places_; ++s)
+      if (!may_skip_to(s)) skip_[static_cast<size_t>(s)] = kImpossible;
   }
 
   // Whether there is time for all elements and for the blanks between equal ones.
@@ -131,38 +130,42 @@ class Lattice {
     return needed <= time_;
   }
 
-  // The log-probability of the label. Fills `ahead_`: that of being at a place after each time.
+  // The log-probability of the label. Fills `ahead_`.
   double forward() {
     if (time_ == 0) return 0;
-    ahead_.assign(static_cast<size_t>(time_ * places_), kImpossible);
-    ahead_[0] = log_of(0, 0);
-    if (places_ > 1) ahead_[1] = log_of(0, 1);
+    ahead_.assign(static_cast<size_t>(time_ * stride()), kImpossible);
+    ahead(0)[0] = log_of(0, 0);
+    if (places_ > 1) ahead(0)[1] = log_of(0, 1);
     for (int64_t t = 1; t < time_; ++t) {
-      const double* before = ahead_.data() + (t - 1) * places_;
-      for (int64_t s = 0; s < places_; ++s) {
-        double sum = before[s];
-        if (s > 0) sum = sum_of_logs(sum, before[s - 1]);
-        if (may_skip_to(s)) sum = sum_of_logs(sum, before[s - 2]);
-        ahead_[static_cast<size_t>(t * places_ + s)] = sum + log_of(t, s);
-      }
+      const double* before = ahead(t - 1);
+      log_sum_kernels().sums(before, before - 1, before - 2, skip_.data(), ahead(t), places_);
+      add_logs(t, ahead(t));
     }
-    const double* last = ahead_.data() + (time_ - 1) * places_;
-    return places_ > 1 ? sum_of_logs(last[places_ - 1], last[places_ - 2]) : last[0];
+    const double* last = ahead(time_ - 1);
+    const double nothing = kImpossible, zero = 0;
+    double total = last[0];
+    if (places_ > 1) log_sum_kernels().sums(last + places_ - 1, last + places_ - 2, &nothing, &zero, &total, 1);
+    return total;
   }
 
   // After forward(): writes the gradient of -total to the scores of time t through write(t, row).
   template <class Write>
   void backward(double total, Write&& write) {
-    std::vector<double> behind(static_cast<size_t>(places_), kImpossible), next = behind;
+    std::vector<double> behind = row_of(kImpossible), later = behind,
+                        shares = behind;  // of being at a place, and after
+    for (int64_t s = std::max<int64_t>(0, places_ - 2); s < places_; ++s) behind[static_cast<size_t>(s)] = 0;
     std::vector<T> row(static_cast<size_t>(classes_));
     for (int64_t t = time_ - 1; t >= 0; --t) {
-      for (int64_t s = 0; s < places_; ++s) next[static_cast<size_t>(s)] = from_here(behind, t, s);
-      std::swap(behind, next);
-      for (int64_t k = 0; k < classes_; ++k)
-        row[static_cast<size_t>(k)] = std::exp(logs_[static_cast<size_t>(t * classes_ + k)]);
+      if (t < time_ - 1) {
+        std::swap(behind, later);
+        add_logs(t + 1, later.data());
+        const double* x = later.data();
+        log_sum_kernels().sums(x, x + 1, x + 2, skip_.data() + 2, behind.data(), places_);
+      }
+      softmax_kernels(T{}).softmax(logs_.data() + t * classes_, row.data(), classes_, 1);
+      log_sum_kernels().shares(ahead(t), behind.data(), total, shares.data(), places_);
       for (int64_t s = 0; s < places_; ++s)
-        row[static_cast<size_t>(class_at(s))] -= static_cast<T>(
-            std::exp(ahead_[static_cast<size_t>(t * places_ + s)] + behind[static_cast<size_t>(s)] - total));
+        row[static_cast<size_t>(class_at(s))] -= static_cast<T>(shares[static_cast<size_t>(s)]);
       write(t, row.data());
     }
   }
@@ -170,27 +173,38 @@ class Lattice {
   int64_t time() const noexcept { return time_; }
 
  private:
+  static constexpr int64_t kMostSteps = 2;  // from a place to one behind it
+
   static constexpr ComputeType dtype_of_tile() {
     return std::is_same_v<T, float> ? ComputeType::kFloat32 : ComputeType::kFloat64;
   }
+  // A number for each place and for those that a step leads to beyond the last one.
+  int64_t stride() const noexcept { return places_ + kMostSteps; }
+  std::vector<double> row_of(double value) const { return std::vector<double>(static_cast<size_t>(stride()), value); }
+  // The log-probabilities of being at a place after time t; what stands before the first one is impossible.
+  double* ahead(int64_t t) noexcept { return ahead_.data() + t * stride() + kMostSteps; }
+
   int64_t class_at(int64_t s) const noexcept { return s % 2 ? label_[s / 2] : blank_; }
   double log_of(int64_t t, int64_t s) const noexcept { return logs_[static_cast<size_t>(t * classes_ + class_at(s))]; }
+  // Adds to each place of a row the log-probability of its class at time t.
+  void add_logs(int64_t t, double* row) const noexcept {
+    const T* logs = logs_.data() + t * classes_;
+    const double of_blank = logs[blank_];
+    row[0] += of_blank;
+    for (int64_t s = 1; s < places_; s += 2) {
+      row[s] += logs[label_[s / 2]];
+      row[s + 1] += of_blank;
+    }
+  }
   // From the element before, without the blank between.
   bool may_skip_to(int64_t s) const noexcept {
     return s > 1 && class_at(s) != blank_ && class_at(s) != class_at(s - 2);
   }
-  // The log-probability of the rest of the label from place s after time t; `later` is that after t + 1.
-  double from_here(const std::vector<double>& later, int64_t t, int64_t s) const {
-    if (t == time_ - 1) return s >= places_ - 2 ? 0 : kImpossible;
-    double sum = kImpossible;
-    for (int64_t to = s; to <= std::min(s + 2, places_ - 1); ++to)
-      if (to < s + 2 || may_skip_to(to)) sum = sum_of_logs(sum, later[static_cast<size_t>(to)] + log_of(t + 1, to));
-    return sum;
-  }
 
   int64_t classes_, time_, places_, blank_;
   const int64_t* label_;
-  std::vector<T> logs_;  // of the probabilities of classes
+  std::vector<T> logs_;       // of the probabilities of classes
+  std::vector<double> skip_;  // by place: 0 where may_skip_to(), otherwise what makes it impossible
   std::vector<double> ahead_;
 };
 

@@ -6,10 +6,6 @@
 namespace headrace {
 namespace {
 
-NDArray slice_of(const NDArray& array, int64_t axis, int64_t begin, int64_t end) {
-  return call("slice_axis", {array}, {{"axis", axis}, {"begin", begin}, {"end", end}});
-}
-
 std::vector<NDArray> parts_of(const NDArray& array, int64_t count, int64_t axis, bool squeeze) {
   static const OpDef& op = find_op("SliceChannel");
   return invoke_all(op, attrs_of(op, {{"num_outputs", count}, {"axis", axis}, {"squeeze_axis", squeeze}}), {&array, 1});
@@ -126,22 +122,31 @@ class Direction {
 }  // namespace
 
 std::vector<RnnWeights> unpacked(const NDArray& vector, const RnnSizes& s) {
-  int64_t at = 0;
-  const auto take = [&](const Shape& shape) {
-    const int64_t begin = at;
-    at += element_count(shape);
-    return call("Reshape", {slice_of(vector, 0, begin, at)}, {{"shape", shape}});
-  };
+  std::vector<Shape> shapes;
   std::vector<RnnWeights> all(static_cast<size_t>(s.layers * s.directions));
+  std::vector<NDArray*> weights;
+  const auto add = [&](NDArray& weight, const Shape& shape) {
+    weights.push_back(&weight);
+    shapes.push_back(shape);
+  };
   for (size_t k = 0; k < all.size(); ++k) {
-    all[k].i2h = take({s.rows(), s.columns(static_cast<int64_t>(k) / s.directions)});
-    all[k].h2h = take({s.rows(), s.output});
-    if (s.projects()) all[k].h2r = take({s.output, s.state});
+    add(all[k].i2h, {s.rows(), s.columns(static_cast<int64_t>(k) / s.directions)});
+    add(all[k].h2h, {s.rows(), s.output});
+    if (s.projects) add(all[k].h2r, {s.output, s.state});
   }
   for (RnnWeights& w : all) {
-    w.i2h_bias = take({s.rows()});
-    w.h2h_bias = take({s.rows()});
+    add(w.i2h_bias, {s.rows()});
+    add(w.h2h_bias, {s.rows()});
   }
+  Shape begins;
+  int64_t at = 0;
+  for (const Shape& shape : shapes) {
+    begins.push_back(at);
+    at += element_count(shape);
+  }
+  static const OpDef& split = find_op("_split_v2");
+  const std::vector<NDArray> parts = invoke_all(split, attrs_of(split, {{"indices", begins}}), {&vector, 1});
+  for (size_t k = 0; k < parts.size(); ++k) *weights[k] = call("Reshape", {parts[k]}, {{"shape", shapes[k]}});
   return all;
 }
 

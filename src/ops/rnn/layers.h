@@ -48,7 +48,9 @@ inline size_t base_inputs(const RnnAttrs& a) { return is_lstm(a) ? 4 : 3; }
 
 // What the attributes and the size of an input vector determine.
 struct RnnSizes {
-  int64_t gates, state, output, layers, directions, input;
+  int64_t gates, state, output;
+  bool projects;  // also where the projection is as large as the state
+  int64_t layers, directions, input;
 
   RnnSizes(const RnnAttrs& a, int64_t input)
       : gates(is_lstm(a)        ? 4
@@ -56,17 +58,17 @@ struct RnnSizes {
                                 : 1),
         state(a.state_size),
         output(a.projection_size.value_or(a.state_size)),
+        projects(a.projection_size.has_value()),
         layers(a.num_layers),
         directions(a.bidirectional ? 2 : 1),
         input(input) {}
 
   int64_t rows() const { return gates * state; }
   int64_t columns(int64_t layer) const { return layer == 0 ? input : directions * output; }
-  bool projects() const { return output != state; }
   // At most kMostElements, which no array has.
   int64_t parameters() const {
     const auto count = [&]<class T>(T) {
-      const T projection = projects() ? T(output) * T(state) : T{0};
+      const T projection = projects ? T(output) * T(state) : T{0};
       const auto of_layer = [&](int64_t layer) {
         return T(gates) * T(state) * (T(columns(layer)) + T(output) + T{2}) + projection;
       };

@@ -37,6 +37,36 @@ TEST(Fuse, WhatOthersReadIsWrittenToo) {
             "return %1 %2\n");
 }
 
+TEST(Fuse, BranchesThatMeetAreOneStep) {
+  EXPECT_EQ(fused_pointwise({{4}, {4}, {4}},
+                            [](const Arrays& in) -> Arrays {
+                              const NDArray a = call("tanh", {in[0]}), b = call("sigmoid", {in[1]});
+                              const NDArray c = call("elemwise_mul", {call("square", {in[2]}), b});
+                              return {call("elemwise_add", {call("elemwise_mul", {a, b}), c})};
+                            }),
+            "%0 = input : float32 (4,)\n"
+            "%1 = input : float32 (4,)\n"
+            "%2 = input : float32 (4,)\n"
+            "%8 = _fused(%0, %1, %2) : float32 (4,)\n"
+            "return %8\n");
+}
+
+TEST(Fuse, ABranchThatAReductionNeedsStaysBeforeIt) {
+  const std::string text = fused_pointwise({{2, 3}, {2, 3}}, [](const Arrays& in) -> Arrays {
+    const NDArray a = call("tanh", {in[0]});
+    const NDArray s = call("sum", {a}, {{"axis", Shape{1}}, {"keepdims", true}});
+    const NDArray b = call("broadcast_sub", {call("sigmoid", {in[1]}), s});
+    return {call("elemwise_mul", {a, b})};
+  });
+  EXPECT_EQ(text,
+            "%0 = input : float32 (2, 3)\n"
+            "%1 = input : float32 (2, 3)\n"
+            "%2 = tanh(%0) : float32 (2, 3)\n"
+            "%3 = sum(%2, axis=(1,), keepdims=True) : float32 (2, 1)\n"
+            "%6 = _fused(%1, %3, %2) : float32 (2, 3)\n"
+            "return %6\n");
+}
+
 TEST(Fuse, ReductionsBetweenStay) {
   EXPECT_EQ(fused_pointwise({{2, 3}},
                             [](const Arrays& in) -> Arrays {

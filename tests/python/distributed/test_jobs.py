@@ -14,6 +14,7 @@ import time
 import numpy
 import pytest
 
+from headrace import timeline
 from headrace._certificates import make_certificates
 from headrace.launch import main
 
@@ -368,3 +369,35 @@ class TestErrors:
             assert ended.returncode != 0 and message in ended.stderr
         ended = subprocess.run([sys.executable, "-m", "headrace.kvstore"], capture_output=True, text=True)
         assert ended.returncode == 2 and "DMLC_ROLE" in ended.stderr
+
+
+def origins_of(read, name):
+    """The groups of lanes from which arrows come to the bars of this name."""
+    number = read.names.index(name)
+    return {
+        read.lanes[origin].group.split(":")[0]
+        for lane in read.lanes
+        for bar, origin in zip(lane.names, lane.origin_lanes)
+        if bar == number and origin >= 0
+    }
+
+
+def test_one_timeline_shows_all_processes_and_their_messages(tmp_path):
+    output = tmp_path / "job.json"
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2", "--timeline", str(output)]
+    command += [sys.executable, str(PROGRAMS / "exchange.py"), "nothing"]
+    job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert f"wrote {output}, the timeline of 4 processes" in job.stdout
+    read = timeline.load(str(output))
+    workers = {"worker-0", "worker-1"}
+    servers = {lane.group.split(":")[0] for lane in read.lanes} - workers
+    assert servers and servers <= {"server-0", "server-1"}  # one that no key is on has nothing to show
+    assert origins_of(read, "serve push") == workers
+    assert origins_of(read, "hear answer") == servers
+    assert list(tmp_path.iterdir()) == [output]
+
+
+def test_a_timeline_that_cannot_be_written_is_told_at_once(tmp_path):
+    with pytest.raises(SystemExit, match="headrace.launch: --timeline: .*No such file or directory"):
+        main(["-n", "1", "--timeline", str(tmp_path / "nowhere" / "job.html"), "true"])

@@ -9,7 +9,7 @@ import sys
 import numpy
 import pytest
 
-from headrace import _core, distributed, kv, nd
+from headrace import _core, distributed, kv, nd, timeline
 
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 SECONDS = 120  # that a job may take on a busy machine
@@ -193,3 +193,26 @@ class TestErrors:
         command = [sys.executable, "-m", "headrace.launch", "--mpi", "-s", "1", "true"]
         job = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
         assert job.returncode == 2 and "not allowed with" in job.stderr
+
+
+@needs_mpi
+def test_one_timeline_shows_which_rank_the_others_waited_for(tmp_path):
+    output = tmp_path / "job.json"
+    command = [sys.executable, "-m", "headrace.launch", "--mpi", "-n", "2", "--timeline", str(output)]
+    program = (
+        "from headrace import distributed as d, nd; d.barrier(); d.all_reduce(nd.ones((4,))).wait_to_read()"
+    )
+    job = subprocess.run(
+        [*command, sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS
+    )
+    assert job.returncode == 0, text_of(job)
+    read = timeline.load(str(output))
+    over = read.names.index("call is over")
+    waited_for = [
+        origin
+        for lane in read.lanes
+        for bar, origin in zip(lane.names, lane.origin_lanes)
+        if bar == over and lane.name == "ranks"
+    ]
+    assert len(waited_for) >= 4 and -1 not in waited_for
+    assert {read.lanes[origin].group.split(":")[0] for origin in waited_for} <= {"worker-0", "worker-1"}

@@ -122,9 +122,10 @@ def test_shapes_follow_from_the_first_input(mode, hybrid, array):
     assert net[0].l1_i2h_weight.shape == (rows, HIDDEN if hybrid else 2 * HIDDEN)
 
 
-def test_projections_are_those_of_the_cell(array):
-    layer = initialized(rnn.LSTM(HIDDEN, projection_size=3, num_layers=2))
-    cells = [contrib.LSTMPCell(HIDDEN, 3), contrib.LSTMPCell(HIDDEN, 3)]
+@pytest.mark.parametrize("size", [3, HIDDEN])
+def test_projections_are_those_of_the_cell(array, size):
+    layer = initialized(rnn.LSTM(HIDDEN, projection_size=size, num_layers=2))
+    cells = [contrib.LSTMPCell(HIDDEN, size), contrib.LSTMPCell(HIDDEN, size)]
     x = array(sequence(STEPS, BATCH, INPUTS))
     outputs, states = layer(x, layer.begin_state(BATCH))
     expected, last = x, []
@@ -138,7 +139,7 @@ def test_projections_are_those_of_the_cell(array):
     close(outputs, expected)
     for one, other in zip(states, for_layer(last, 2), strict=True):
         close(one, other)
-    assert [info["shape"] for info in layer.state_info(7)] == [(2, 7, 3), (2, 7, HIDDEN)]
+    assert [info["shape"] for info in layer.state_info(7)] == [(2, 7, size), (2, 7, HIDDEN)]
 
 
 def test_memories_are_kept_in_bounds(array):
