@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 
-from ._rank import TOLD
+from ._rank import TOLD, end_when_stopped
 
 __all__ = [
     "MpiRun",
@@ -32,9 +32,12 @@ _RANK = os.fspath(pathlib.Path(__file__).with_name("_rank.py"))
 class Process:
     """A process of a job, in a session of its own, whose lines are shown with its name before them."""
 
-    def __init__(self, name, command, environment, stdin=None):
+    def __init__(self, name, command, environment, stdin=None, may_stop=True):
         self.name = name
+        self._told = None  # (status, how) of the first that has failed, where it is known before the end
         self.process = self._begin(command, environment, stdin)
+        if not may_stop:
+            end_when_stopped(self.process, name, self._take_fate)
         self._shower = threading.Thread(target=self._show, daemon=True)
         self._shower.start()
 
@@ -59,6 +62,9 @@ class Process:
     def show(self, line):
         sys.stdout.write(f"[{self.name}] {line}\n")
 
+    def _take_fate(self, status, how):
+        self._told = self._told or (status, how)
+
     def status(self):
         """None while it runs; as a shell gives it."""
         code = self.process.poll()
@@ -68,7 +74,7 @@ class Process:
         return bool(self.status())
 
     def was_killed(self):
-        return (self.process.poll() or 0) < 0
+        return self._told is not None and self._told[0] > 128 or (self.process.poll() or 0) < 0
 
     def end(self, number):
         with contextlib.suppress(ProcessLookupError):
@@ -81,6 +87,8 @@ class Process:
 
     def fate(self):
         """(status, how it came to that) of one that has failed."""
+        if self._told:
+            return self._told
         code = self.process.returncode
         if code >= 0:
             return self.status(), f"{self.name} ended with status {code}"
@@ -90,24 +98,14 @@ class Process:
 class Several(Process):
     """A command that starts `_rank.py` several times; that names its lines itself, and tells failures."""
 
-    def __init__(self, name, command, environment, stdin=None):
-        self._told = None  # (status, how) by the first that has failed
-        super().__init__(name, command, environment, stdin)
-
     def show(self, line):
         if line.startswith(("[worker ", "[server ")):
             sys.stdout.write(f"{line}\n")
         elif line.startswith(TOLD):
             status, _, how = line.removeprefix(TOLD).partition(" ")
-            self._told = self._told or (int(status), how)
+            self._take_fate(int(status), how)
         elif line.strip("-"):
             super().show(line)
-
-    def was_killed(self):
-        return self._told is not None and self._told[0] > 128 or super().was_killed()
-
-    def fate(self):
-        return self._told or super().fate()
 
 
 class MpiRun(Several):

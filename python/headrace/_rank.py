@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 TOLD = "headrace.launch: "  # begins the line that tells status and fate of one that has failed
 
@@ -40,6 +41,8 @@ def main(role, variable, *command):
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     if ends_with_input:
         threading.Thread(target=end_with_input, args=(process,), daemon=True).start()
+    if role == "worker":
+        end_when_stopped(process, name, lambda status, how: tell(f"{TOLD}{status} {how}"))
     for line in process.stdout:
         tell(f"[{name}] {line.decode(errors='replace').rstrip()}")
     code = process.wait()
@@ -49,6 +52,34 @@ def main(role, variable, *command):
     if code < 0:
         tell(f"{TOLD}{status} {name} was ended by {signal.Signals(-code).name}")
     return status
+
+
+def end_when_stopped(process, name, told):
+    """Ends a process that has been stopped for half of the time after which nodes of a job count as lost, for
+    others wait for it. `told` is called before, with status and fate.
+    """
+    seconds = os.environ.get("PS_HEARTBEAT_TIMEOUT", "")
+    seconds = int(seconds) / 2 if seconds.isdecimal() else 10
+
+    def watch():
+        since = None
+        while process.poll() is None:
+            since = (since or time.monotonic()) if is_stopped(process.pid) else None
+            if since and time.monotonic() - since > seconds:
+                told(128 + signal.SIGSTOP, f"{name} had been stopped for {seconds:g} seconds, and was ended")
+                process.kill()
+                return
+            time.sleep(0.2)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def is_stopped(number):
+    try:
+        with open(f"/proc/{number}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+    except OSError:  # it has ended
+        return False
 
 
 def add_timeline(environment, role, number):

@@ -290,7 +290,7 @@ class Job:
             node = self._nodes[number % len(self._nodes)]
             return self._cluster.process(node, role, number, command, environment)
         add_timeline(environment, role, number)
-        return Process(f"{role} {number}", command, environment)
+        return Process(f"{role} {number}", command, environment, may_stop=role != "worker")
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""

@@ -10,7 +10,7 @@
 namespace headrace::collective {
 namespace {
 
-constexpr size_t kTile = 1024;  // elements that stay in the first-level cache from source to source
+constexpr size_t kTile = 1024;  // elements that stay in the first-level cache between the second source and the last
 
 // Sums of integers wrap.
 template <class T>
@@ -52,17 +52,28 @@ struct Less {
 
 template <class T, class Wide, class Combine>
 void fold_as(std::byte* target, std::span<const std::byte* const> sources, size_t elements, Combine combine) {
+  const size_t last = sources.size() - 1;
   Wide tile[kTile];
   for (size_t begin = 0; begin < elements; begin += kTile) {
     const size_t count = std::min(kTile, elements - begin);
-    const auto* const first = reinterpret_cast<const T*>(sources[0]) + begin;
-    for (size_t i = 0; i < count; ++i) tile[i] = static_cast<Wide>(first[i]);
-    for (const std::byte* source : sources.subspan(1)) {
-      const auto* const values = reinterpret_cast<const T*>(source) + begin;
-      for (size_t i = 0; i < count; ++i) tile[i] = combine(tile[i], static_cast<Wide>(values[i]));
-    }
+    const auto values_of = [&](size_t source) { return reinterpret_cast<const T*>(sources[source]) + begin; };
     auto* const result = reinterpret_cast<T*>(target) + begin;
-    for (size_t i = 0; i < count; ++i) result[i] = static_cast<T>(tile[i]);
+    const T* const first = values_of(0);
+    const T* const second = values_of(std::min(last, size_t{1}));
+    const T* const newest = values_of(last);
+    if (last == 0) {
+      for (size_t i = 0; i < count; ++i) result[i] = first[i];
+    } else if (last == 1) {
+      for (size_t i = 0; i < count; ++i)
+        result[i] = static_cast<T>(combine(static_cast<Wide>(first[i]), static_cast<Wide>(second[i])));
+    } else {
+      for (size_t i = 0; i < count; ++i) tile[i] = combine(static_cast<Wide>(first[i]), static_cast<Wide>(second[i]));
+      for (size_t source = 2; source < last; ++source) {
+        const T* const values = values_of(source);
+        for (size_t i = 0; i < count; ++i) tile[i] = combine(tile[i], static_cast<Wide>(values[i]));
+      }
+      for (size_t i = 0; i < count; ++i) result[i] = static_cast<T>(combine(tile[i], static_cast<Wide>(newest[i])));
+    }
   }
 }
 

@@ -68,19 +68,19 @@ void Transfers::start_scatter(Chunk& chunk) {
   chunk.transfer = wire_.scatter(chunk.work.input, chunk.sizes, chunk.landing.data());
 }
 
-// Folds the parts of all ranks that lie in the landing, `part` bytes each.
-void Transfers::fold_landing(const Chunk& chunk, std::byte* target, size_t part) const {
+// Folds the parts of all ranks, `part` bytes each: that of this one is `own`, the others lie in the landing.
+void Transfers::fold_landing(const Chunk& chunk, const std::byte* own, std::byte* target, size_t part) const {
   std::vector<const std::byte*> sources;
   for (size_t rank = 0; rank < chunk.sizes.size(); ++rank) sources.push_back(chunk.landing.data() + rank * part);
+  sources[static_cast<size_t>(wire_.rank())] = own;
   fold_into(target, sources, chunk.work.fold, chunk.work.dtype, part / item_size(chunk.work.dtype));
 }
 
 void Transfers::end_scatter(Chunk& chunk) {
   const auto rank = static_cast<size_t>(wire_.rank());
   const bool is_whole = chunk.work.what == Work::What::kFold;
-  const size_t offset =
-      is_whole ? std::accumulate(chunk.sizes.begin(), chunk.sizes.begin() + wire_.rank(), size_t{0}) : 0;
-  fold_landing(chunk, chunk.work.output + offset, chunk.sizes[rank]);
+  const size_t offset = std::accumulate(chunk.sizes.begin(), chunk.sizes.begin() + wire_.rank(), size_t{0});
+  fold_landing(chunk, chunk.work.input + offset, chunk.work.output + (is_whole ? offset : 0), chunk.sizes[rank]);
   landings_.push_back(std::move(chunk.landing));
 }
 
@@ -109,7 +109,7 @@ void Transfers::start_last(Chunk& chunk) {
 
 void Transfers::finish(Chunk& chunk) {
   if (chunk.work.what == Work::What::kFold && !chunk.scatters) {
-    fold_landing(chunk, chunk.work.output, bytes_of(chunk.work));
+    fold_landing(chunk, chunk.work.input, chunk.work.output, bytes_of(chunk.work));
     landings_.push_back(std::move(chunk.landing));
   }
   if (chunk.done) chunk.done();

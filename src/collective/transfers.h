@@ -56,7 +56,7 @@ class Transfers {
   void end_scatter(Chunk& chunk);
   void start_last(Chunk& chunk);
   void finish(Chunk& chunk);
-  void fold_landing(const Chunk& chunk, std::byte* target, size_t part) const;
+  void fold_landing(const Chunk& chunk, const std::byte* own, std::byte* target, size_t part) const;
   std::vector<std::byte> take_landing(size_t bytes);
 
   Wire& wire_;

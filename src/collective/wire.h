@@ -36,7 +36,8 @@ class Wire {
   virtual int local_size() const noexcept = 0;
 
   // In `own` there are parts for all ranks, one after the other, of sizes[r] bytes. Each rank is given those that are
-  // meant for it, of sizes[rank()] bytes, in the order of the ranks. Lane kScatter.
+  // meant for it, of sizes[rank()] bytes, in the order of the ranks; the place of its own is left as it is. Lane
+  // kScatter.
   virtual TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) = 0;
   // In `all` there is room for a part of each rank, of sizes[r] bytes, one after the other; that of this rank is there.
   virtual TransferPtr gather(Lane lane, std::byte* all, std::span<const size_t> sizes) = 0;

@@ -66,6 +66,8 @@ bool is_loopback(const std::string& host) noexcept {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
+int stall_seconds_of_environment() { return number_of("HEADRACE_STALL_SECONDS", 60, 0, 86'400); }
+
 Job job_of_environment() {
   constexpr int kMostNodes = 100'000;
   Job job;

@@ -31,6 +31,9 @@ struct Job {
 // is missing or cannot be read; RuntimeError where a job would speak without encryption beyond this machine.
 Job job_of_environment();
 
+// HEADRACE_STALL_SECONDS: what is a long time to wait for others. Raises ValueError for what is no number.
+int stall_seconds_of_environment();
+
 // Whether an address means this machine alone.
 bool is_loopback(const std::string& host) noexcept;
 

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "distributed/commands.h"
+#include "distributed/long_waits.h"
 #include "distributed/messages.h"
 #include "headrace/sparse.hpp"
 #include "ndarray/view.h"
@@ -31,6 +32,10 @@ Shape shard_shape(const NDArray& whole, size_t shards, const Shard& shard) {
 }
 
 }  // namespace
+
+std::string name_of_worker(const Session& session) {
+  return fmt::format("worker {} of {}", session.rank(), session.workers());
+}
 
 Load load_for(Session& session, size_t server, const NDArray& packed, size_t begin, size_t end) {
   const size_t bytes = end - begin;
@@ -94,7 +99,12 @@ void RemoteStore::exchange_inits(std::span<const Item> items, bool replaces) {
       call.load = load_for(session_, shard.server, values, begin, begin + static_cast<size_t>(elements) * size);
     }
   }
-  if (!replaces || rank() == 0) session_.exchange(replaces ? "replace" : "init", calls);
+  if (replaces && rank() != 0) return;
+  const LongWait told([&] {
+    return fmt::format("kvstore init: {} waits until all workers have inited key {}, and others of this call",
+                       name_of_worker(session_), to_string(items[0].key));
+  });
+  session_.exchange(replaces ? "replace" : "init", calls);
 }
 
 void RemoteStore::init(std::span<const Item> items) {
@@ -120,8 +130,18 @@ void RemoteStore::replace(std::span<const Item> items) {
   std::vector<Item> converted;
   for (const Part& part : entries_.single_parts_of("replace", items))
     converted.push_back({part.key(), {cast_to(part.arrays[0], part.entry().dtype)}});
-  session_.barrier();  // what others have pushed before comes first
+  barrier();  // what others have pushed before comes first
   exchange_inits(converted, true);
+  barrier();
+}
+
+void RemoteStore::barrier() {
+  const LongWait told([&] {
+    return fmt::format(
+        "kvstore barrier: {} waits until all workers have come; one may wait for a push of this one, or be in another "
+        "part of the program",
+        name_of_worker(session_));
+  });
   session_.barrier();
 }
 

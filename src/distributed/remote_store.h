@@ -17,6 +17,9 @@
 
 namespace headrace::distributed {
 
+// "worker 0 of 2".
+std::string name_of_worker(const Session& session);
+
 // Bytes [begin, end) of a packed array, on their way to a server. The caller holds access to the array, or has waited
 // for it.
 Load load_for(Session& session, size_t server, const NDArray& packed, size_t begin, size_t end);
@@ -47,7 +50,7 @@ class RemoteStore final : public kvstore::KVStore {
   void set_reduction(std::string_view name) override;
   void set_reduction(kvstore::Combine combine) override;
   void set_gradient_compression(const kvstore::TwoBitCompression& compression) override;
-  void barrier() override { session_.barrier(); }
+  void barrier() override;
   bool others_go_on(const kvstore::Key& key) override;
 
   bool has_servers() const noexcept override { return true; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "distributed/long_waits.h"
 #include "distributed/messages.h"
 #include "distributed/remote_store.h"
 #include "engine/runtime.h"
@@ -160,12 +161,23 @@ struct RemoteStore::Receiving {
   std::vector<Session::Call> calls = {};  // of the shards of all landings, in order
 
   void operator()() {
-    if (!session.exchange("pull", calls)) return;
+    if (!exchange()) return;
     std::span<const Session::Call> left = calls;
     for (const Landing& landing : landings) {
       land(landing.array, left.first(landing.shards));
       left = left.subspan(landing.shards);
     }
+  }
+
+  bool exchange() {
+    const kvstore::Key first = calls.empty() ? kvstore::Key() : key_of(calls[0].request.pull().place().key());
+    const LongWait told([&] {
+      return fmt::format(
+          "kvstore pull: {} waits until all workers have pushed key {} as often as it has; one may be at a barrier, in "
+          "another part of the program, or have no more data (Trainer.join)",
+          name_of_worker(session), to_string(first));
+    });
+    return session.exchange("pull", calls);
   }
 
   static void land(const NDArray& array, std::span<const Session::Call> shards) {

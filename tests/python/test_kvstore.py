@@ -342,7 +342,7 @@ def test_create_knows_its_kinds():
     for name, message in (
         ("local2", "no kind 'local2'; known are local, .* teststore"),
         ("dist_sync", "but this one is alone; start the program with"),
-        ("p3store_dist", "'dist_sync' is its name"),
+        ("p3store_dist", "'dist_sync' is its name$"),
     ):
         with pytest.raises(ValueError, match=message):
             kv.create(name)

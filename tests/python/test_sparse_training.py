@@ -518,6 +518,7 @@ class TestIterators:
             ({"label_shape": (3,)}, "label_shape is expected to be"),
             ({"data_libsvm": str(tmp_path / "none")}, "cannot be read"),
             ({"round_batch": False}, "round_batch"),
+            ({"num_parts": 2, "part_index": 2}, "from 0 to num_parts - 1, got 2 of 2"),
         ):
             with pytest.raises(mx.base.MXNetError, match=text):
                 made(**changed)

@@ -69,9 +69,9 @@ class MemoryWire final : public Wire {
   TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
     size_t before = 0;
     for (size_t rank = 0; rank < rank_; ++rank) before += sizes[rank];
-    return begin(Lane::kScatter, own, [=, size = sizes[rank_]](const std::vector<const std::byte*>& given) {
-      for (size_t rank = 0; rank < given.size() && size > 0; ++rank)
-        std::memcpy(all + rank * size, given[rank] + before, size);
+    return begin(Lane::kScatter, own, [=, this, size = sizes[rank_]](const std::vector<const std::byte*>& given) {
+      for (size_t rank = 0; rank < given.size(); ++rank)
+        if (rank != rank_ && size > 0) std::memcpy(all + rank * size, given[rank] + before, size);
     });
   }
 

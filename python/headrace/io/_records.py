@@ -9,6 +9,7 @@ import numpy
 from .._file import open_file
 from ..base import MXNetError
 from ..recordio import _FIRST, _LAST, _LENGTH_BITS, _MAGIC, _MIDDLE, _WHOLE, unpack
+from .base import check_part
 
 _HEAD = struct.Struct("<4sI")  # the magic number and the word with place and length
 _FLAG = struct.Struct("<I")  # the first number of an image record: how many labels follow its header
@@ -136,8 +137,7 @@ def part_of(records, part_index, num_parts, by_records):
 
     MXNetError: there is no such part.
     """
-    if not 0 <= part_index < num_parts:
-        raise MXNetError(f"part_index must be from 0 to num_parts - 1, got {part_index} of {num_parts}")
+    check_part(part_index, num_parts)
     if by_records:
         step = -(-len(records) // num_parts)
         return numpy.arange(len(records))[part_index * step : (part_index + 1) * step]

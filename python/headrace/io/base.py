@@ -4,7 +4,15 @@ import collections
 
 import numpy
 
+from ..base import MXNetError
+
 __all__ = ["DataBatch", "DataDesc", "DataIter"]
+
+
+def check_part(part_index, num_parts):
+    """MXNetError: there is no such part."""
+    if not 0 <= part_index < num_parts:
+        raise MXNetError(f"part_index must be from 0 to num_parts - 1, got {part_index} of {num_parts}")
 
 
 class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):

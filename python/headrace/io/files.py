@@ -7,7 +7,7 @@ import numpy
 from .. import _arrays as arrays
 from .._file import open_file
 from ..base import MXNetError
-from .base import DataBatch, DataDesc, DataIter
+from .base import DataBatch, DataDesc, DataIter, check_part
 from .idx import read_idx
 
 __all__ = ["CSVIter", "MNISTIter", "MXDataIter"]
@@ -193,7 +193,7 @@ class MNISTIter(RowsIter):
 
     Batches are (batch_size, 1, height, width), or (batch_size, height * width) if `flat`; an incomplete last
     batch is dropped. `shuffle` draws one order from `seed`. `part_index` of `num_parts`: a share of the
-    images. MXNetError: a file is missing or is no such file.
+    images. MXNetError: a file is missing or is no such file, or there is no such part.
 
     Examples
     --------
@@ -209,6 +209,7 @@ class MNISTIter(RowsIter):
             raise MXNetError(f"MNISTIter: {error}") from None
         if len(images) != len(labels):
             raise MXNetError(f"MNISTIter: {image} has {len(images)} images, {label} has {len(labels)} labels")
+        check_part(part_index, num_parts)
         begin, end = (len(images) * part // num_parts for part in (part_index, part_index + 1))
         images, labels = images[begin:end], labels[begin:end]
         if shuffle:

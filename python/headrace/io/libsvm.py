@@ -8,6 +8,7 @@ from .. import _core
 from .._file import open_file
 from ..base import MXNetError
 from ..ndarray import array
+from .base import check_part
 from .files import RoundIter
 
 __all__ = ["LibSVMIter"]
@@ -15,6 +16,7 @@ __all__ = ["LibSVMIter"]
 
 def _lines(path, num_parts, part_index):
     """The lines of a file, or of all files in a folder, that begin in part `part_index` of its bytes."""
+    check_part(part_index, num_parts)
     path = pathlib.Path(path)
     try:
         files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]

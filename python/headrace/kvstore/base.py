@@ -118,7 +118,7 @@ def _ask_library(name, ask):
     try:
         return ask()
     except ValueError as error:
-        if name.lower() in _core.kvstore.kinds():
+        if "there is no kind" not in str(error):
             raise
         registered = ", ".join(sorted(KVStoreBase.kv_registry))
         raise ArrayValueError(f"{error}; registered in Python are {registered}") from None

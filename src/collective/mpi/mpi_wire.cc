@@ -34,6 +34,12 @@ struct Counts {
   // As many bytes from each.
   Counts(size_t ranks, size_t size) : Counts(std::vector<size_t>(ranks, size)) {}
 
+  // Nothing from this rank, and the places of the others as they were.
+  Counts without(int rank) && {
+    counts[static_cast<size_t>(rank)] = 0;
+    return std::move(*this);
+  }
+
   std::vector<int> counts, offsets;
 };
 
@@ -84,7 +90,8 @@ class MpiWire final : public Wire {
   int local_size() const noexcept override { return local_size_; }
 
   TransferPtr scatter(const std::byte* own, std::span<const size_t> sizes, std::byte* all) override {
-    auto made = std::make_unique<MpiTransfer>(Counts(sizes), Counts(sizes.size(), sizes[static_cast<size_t>(rank_)]));
+    auto made = std::make_unique<MpiTransfer>(Counts(sizes).without(rank_),
+                                              Counts(sizes.size(), sizes[static_cast<size_t>(rank_)]).without(rank_));
     check_mpi(MPI_Ialltoallv(own, made->sent.counts.data(), made->sent.offsets.data(), MPI_BYTE, all,
                              made->received.counts.data(), made->received.offsets.data(), MPI_BYTE,
                              lane(Lane::kScatter), &made->request),

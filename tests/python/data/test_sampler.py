@@ -2,7 +2,14 @@ import numpy
 import pytest
 
 from headrace.gluon.contrib.data import IntervalSampler
-from headrace.gluon.data import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler
+from headrace.gluon.data import (
+    BatchSampler,
+    FilterSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SplitSampler,
+)
 
 
 def test_sequential_sampler_counts_from_start():
@@ -18,6 +25,31 @@ def test_random_sampler_follows_the_seed_of_numpy():
     assert list(again) != list(again)
     assert sorted(again) == list(range(100))
     assert len(again) == 100
+
+
+@pytest.mark.parametrize(
+    ("length", "num_parts", "parts", "even"),
+    [
+        (6, 2, [[0, 1, 2], [3, 4, 5]], [[0, 1, 2], [3, 4, 5]]),
+        (5, 3, [[0, 1], [2, 3], [4]], [[0, 1], [2, 3], [4, 0]]),
+        (2, 3, [[0], [1], []], [[0], [1], [0]]),
+        (0, 2, [[], []], [[], []]),
+    ],
+)
+def test_split_sampler(length, num_parts, parts, even):
+    for even_size, expected in ((False, parts), (True, even)):
+        samplers = [SplitSampler(length, num_parts, part, even_size) for part in range(num_parts)]
+        assert [sorted(sampler) for sampler in samplers] == [sorted(part) for part in expected]
+        assert [len(sampler) for sampler in samplers] == [len(part) for part in expected]
+        plain = [SplitSampler(length, num_parts, part, even_size, shuffle=False) for part in range(num_parts)]
+        assert [list(sampler) for sampler in plain] == expected
+
+
+def test_split_sampler_draws_another_order_each_time():
+    sampler = SplitSampler(100, 2, 1)
+    assert list(sampler) != list(sampler)
+    with pytest.raises(ValueError, match="from 0 to num_parts - 1, got 2 of 2"):
+        SplitSampler(100, 2, 2)
 
 
 def test_filter_sampler():

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import ssl
@@ -108,6 +109,27 @@ def test_the_others_are_told_who_is_gone(what, status, how):
     assert len(seen) == 2, job.stdout
     assert all(f"key 'w': worker 1 {how} before it pushed to round 3" in line for line in seen)
     assert "headrace.launch: worker" in job.stderr
+
+
+@pytest.mark.parametrize("how", [["-s", "1"], ["--mpi"]])
+def test_a_worker_that_is_stopped_ends_the_job(how):
+    if how == ["--mpi"] and shutil.which("mpirun") is None:
+        pytest.skip("needs Open MPI")
+    kind = "mpi" if how == ["--mpi"] else "dist_sync"
+    code = "import os, signal; from headrace import kv, nd\n"
+    code += f"s = kv.create('{kind}'); out = nd.zeros((2,)); s.init(0, out)\n"
+    code += "for turn in range(1000):\n"
+    code += "    if turn == 3 and s.rank == 1: os.kill(os.getpid(), signal.SIGSTOP)\n"
+    code += "    s.push(0, out); s.pull(0, out=out); out.wait_to_read()"
+    job = subprocess.run(
+        [sys.executable, "-m", "headrace.launch", "-n", "2", *how, sys.executable, "-c", code],
+        env={**os.environ, "PS_HEARTBEAT_TIMEOUT": "6"},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert job.returncode == 128 + signal.SIGSTOP, job.stdout + job.stderr
+    assert "headrace.launch: worker 1 had been stopped for 3 seconds, and was ended" in job.stderr
 
 
 def processes_of(job):

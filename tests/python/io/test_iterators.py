@@ -194,3 +194,5 @@ def test_mnist_iter_errors(images):
         mx.io.MNISTIter(**{**files, "image": "nope"})
     with pytest.raises(mx.MXNetError, match="not an idx file"):
         mx.io.MNISTIter(**{**files, "image": files["label"]})
+    with pytest.raises(mx.MXNetError, match="from 0 to num_parts - 1, got 2 of 2"):
+        mx.io.MNISTIter(num_parts=2, part_index=2, **files)

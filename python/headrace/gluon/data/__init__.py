@@ -3,7 +3,7 @@
 from . import batchify, dataloader, dataset, sampler, vision
 from .dataloader import DataLoader
 from .dataset import ArrayDataset, Dataset, RecordFileDataset, SimpleDataset
-from .sampler import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler
+from .sampler import BatchSampler, FilterSampler, RandomSampler, Sampler, SequentialSampler, SplitSampler
 
 __all__ = [
     "batchify",
@@ -20,5 +20,6 @@ __all__ = [
     "RecordFileDataset",
     "Sampler",
     "SequentialSampler",
+    "SplitSampler",
     "SimpleDataset",
 ]

@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy
 
-__all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
+__all__ = ["Sampler", "SequentialSampler", "RandomSampler", "SplitSampler", "FilterSampler", "BatchSampler"]
 
 
 class Sampler:
@@ -73,6 +73,44 @@ class RandomSampler(Sampler):
 
     def __len__(self):
         return self._length
+
+
+class SplitSampler(Sampler):
+    """Part `part_index` of the numbers 0 to `length - 1`, which `num_parts` workers share: neighbours, in a
+    new random order each time, drawn from NumPy's global generator, or in their own without `shuffle`.
+
+    Each number belongs to one part, so parts differ in length by one at most, and some are empty where there
+    are fewer numbers than parts: `Trainer.join` is for workers with less data than others. With `even_size`
+    all parts are as long as the longest: shorter ones have the next number, too. ValueError: there is no such
+    part.
+
+    Examples
+    --------
+    >>> list(gluon.data.SplitSampler(5, num_parts=2, part_index=1, shuffle=False))  # rank 1 of 2
+    [3, 4]
+    >>> list(gluon.data.SplitSampler(5, num_parts=2, part_index=1, even_size=True, shuffle=False))
+    [3, 4, 0]
+    """
+
+    def __init__(self, length, num_parts=1, part_index=0, even_size=False, shuffle=True):
+        if not 0 <= part_index < num_parts:
+            raise ValueError(
+                f"SplitSampler: part_index must be from 0 to num_parts - 1, got {part_index} of {num_parts}"
+            )
+        least, more = divmod(length, num_parts)  # the first `more` parts have one number more than `least`
+        begin = part_index * least + min(part_index, more)
+        count = least + (more > 0 if even_size else part_index < more)
+        self._numbers = numpy.arange(begin, begin + count) % max(length, 1)
+        self._shuffle = shuffle
+
+    def __iter__(self):
+        order = self._numbers.copy()
+        if self._shuffle:
+            numpy.random.shuffle(order)
+        return iter(order.tolist())
+
+    def __len__(self):
+        return len(self._numbers)
 
 
 class FilterSampler(Sampler):
