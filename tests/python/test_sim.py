@@ -72,6 +72,27 @@ def test_assignment_indexing_and_scalars():
     assert onp.asarray(x).shape == (3, 4)
 
 
+@pytest.mark.parametrize("module", [nd, np])
+@pytest.mark.parametrize("key", [[2, 0], ([1, 0], [3, 2]), (slice(None), [1, 1]), "array", "mask"])
+def test_keys_and_values_come_from_anywhere(module, key):
+    host = onp.arange(12, dtype="float32").reshape(3, 4)
+    x = module.array(host, ctx=GPU1)
+    if key == "array":
+        key, same = module.array([2, 0], dtype="int64"), [2, 0]
+    elif key == "mask" and module is np:
+        key = same = host[:, 0] > 2
+    elif key == "mask":
+        pytest.skip("nd arrays have no masks")
+    else:
+        same = key
+    assert x[key].context == GPU1
+    assert x[key].asnumpy().tolist() == host[same].tolist()
+    x[key] = module.array(-host[same])  # from the host
+    x[key] *= 2
+    host[same] *= -2
+    assert x.context == GPU1 and x.asnumpy().tolist() == host.tolist()
+
+
 def test_devices_do_not_mix():
     with pytest.raises(MXNetError, match="all arrays must be on the same device"):
         nd.ones((2,), ctx=GPU0) + nd.ones((2,), ctx=GPU1)
