@@ -33,6 +33,8 @@ def main(arguments):
         _parser().error("name a program to run: python -m headrace.launch -n 2 python train.py")
     if options.mpi and (options.slurm or options.hosts):
         _parser().error("--slurm and --hosts are for jobs with servers; start ranks by srun or mpirun itself")
+    if options.mpi and options.replicas > 1:
+        _parser().error("--replicas is for jobs with servers; by --mpi there are none")
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     with _certificates(options) as certificates:
@@ -81,7 +83,7 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE] [--restart N] "
+        "[--slurm | --hosts FILE] [--replicas 2] [--restart N] "
         "[--checkpoint DIR] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -94,6 +96,13 @@ def _parser():
     )
     where.add_argument(
         "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
+    )
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="processes for each server; with 2 one stands by, and nothing is lost with the other (1)",
     )
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
@@ -153,7 +162,8 @@ class Job:
     def __init__(self, options, variables):
         self._options = options
         self._variables = variables
-        self._workers, self._helpers = [], []
+        self._workers, self._helpers = [], []  # a scheduler is the first helper
+        self._told = []  # servers that have failed, of which it was said
         self.is_interrupted = False
 
     def run(self):
@@ -192,16 +202,17 @@ class Job:
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
+            "HEADRACE_REPLICAS": str(options.replicas),
             "PYTHONUNBUFFERED": "1",
         }
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
         self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
         if options.slurm:
-            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+            self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
-        for number in range(servers):
+        for number in range(servers * options.replicas):
             self._helpers.append(self._process("server", number, serve, as_server))
         for number in range(options.num_workers):
             own = {**as_worker, "DMLC_WORKER_ID": str(number)}
@@ -226,18 +237,29 @@ class Job:
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
-        everybody = [*self._workers, *self._helpers]
         while any(worker.status() is None for worker in self._workers):
-            failed = _cause(everybody)
+            failed = _cause([*self._workers, *self._needed_helpers()])
             if failed is not None:
                 return failed
             time.sleep(0.02)
-        return _cause(everybody)
+        return _cause([*self._workers, *self._needed_helpers()])
+
+    def _needed_helpers(self):
+        """Those whose failure ends the job. That of a server does not where another process may go on in its
+        place; when none does, workers fail.
+        """
+        if self._options.replicas == 1:
+            return self._helpers
+        for one in self._helpers[1:]:
+            if one.has_failed() and one not in self._told:
+                self._told.append(one)
+                print(f"headrace.launch: {one.fate()[1]}; the job goes on without it", file=sys.stderr)
+        return self._helpers[:1]
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
         _await_ends(self._helpers, _SECONDS_TO_END)
-        return _cause(self._helpers)
+        return _cause(self._needed_helpers())
 
     def _end_all(self, number):
         everybody = [*self._workers, *self._helpers]

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "distributed/backup.h"
 #include "distributed/clients.h"
 
 namespace headrace::distributed {
@@ -15,8 +16,10 @@ namespace headrace::distributed {
 // thread.
 class Asker {
  public:
-  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number) noexcept
-      : client_(std::move(client)), incarnation_(incarnation), number_(number) {}
+  // `backup`: what the answer tells of it has to know first; null: nothing.
+  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number,
+        std::shared_ptr<Backup> backup = nullptr) noexcept
+      : client_(std::move(client)), incarnation_(incarnation), number_(number), backup_(std::move(backup)) {}
 
   void answer(const grpc::Status& status) const;
   void answer(Array value, Load load) const;
@@ -27,9 +30,12 @@ class Asker {
   uint64_t incarnation() const noexcept { return incarnation_; }
 
  private:
+  void tell(Reply reply, Load load) const;
+
   std::shared_ptr<Client> client_;
   uint64_t incarnation_;
   uint64_t number_;
+  std::shared_ptr<Backup> backup_;
 };
 
 // Whether a request is to be served at all the server's thread asks, so that requests are served in their order.
@@ -47,7 +53,7 @@ struct Asked {
 using ServeAll = std::function<void(std::vector<Asked> asked, std::function<void()> next)>;
 
 using Stream = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-// Deletes itself when the stream is over. `clients` outlives it.
-Stream* open_stream(Clients& clients, ServeAll serve);
+// Deletes itself when the stream is over. `clients` outlives it. `backup`: as an Asker has it.
+Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve);
 
 }  // namespace headrace::distributed

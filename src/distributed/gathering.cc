@@ -12,12 +12,10 @@ namespace {
 constexpr std::chrono::minutes kGatheringTime{5};  // within which all nodes have to come
 constexpr std::chrono::seconds kPartingTime{5};    // within which servers end
 constexpr std::chrono::milliseconds kReviewTime{20};
+constexpr std::chrono::milliseconds kServerTime{1500};  // for which a server may be away that has a backup
 constexpr const char* kVersion = HEADRACE_VERSION;
 
 const char* name_of(NodeRole role) { return role == WORKER ? "worker" : "server"; }
-
-// The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
-std::chrono::milliseconds time_away(const Job& job) { return std::chrono::milliseconds(job.silence_ms / 2); }
 
 uint64_t microseconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -44,7 +42,7 @@ void Gathering::enter(Listener& stream, const Node& node) {
     if (!refusal_.empty()) return refuse(stream, refusal_);
     if (!seat.is_gone) return welcome(seat, stream);
     return refuse(stream, fmt::format("{} {} was given up: the scheduler had heard nothing from it for {} seconds",
-                                      name_of(node.role()), seat.rank, time_away(job_).count() / 1e3));
+                                      name_of(node.role()), seat.rank, time_away(seat).count() / 1e3));
   }
   if (const std::string reason = reason_against(node); !reason.empty()) return refuse(stream, reason);
   if (!refusal_.empty()) return refuse(stream, refusal_);
@@ -61,6 +59,9 @@ std::string Gathering::reason_against(const Node& node) {
         "the {} was told of {} workers and {} servers, the scheduler of {} and {}; DMLC_NUM_WORKER and "
         "DMLC_NUM_SERVER are the same for all",
         name, node.workers(), node.servers(), job_.workers, job_.servers);
+  if (node.replicas() != static_cast<uint32_t>(job_.replicas))
+    return fmt::format("the {} was told of {} replicas, the scheduler of {}; HEADRACE_REPLICAS is the same for all",
+                       name, node.replicas(), job_.replicas);
   if (node.heard() > 0)
     return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);
   if (has_begun_) return "all nodes of the job are there already; is this a second job on one port?";
@@ -81,9 +82,26 @@ void Gathering::seat(Listener& stream, const Node& node) {
       .node = node, .rank = static_cast<uint32_t>(place - seats.begin()), .incarnation = last_incarnation_};
   *place = &seat;
   welcome(seat, stream);
-  if (!is_complete()) return;
+  if (is_complete()) begin();
+}
+
+void Gathering::begin() {
+  if (job_.replicas > 1) place_replicas();
+  const auto count = static_cast<size_t>(job_.servers);
+  for (size_t i = 0; i < count; ++i)
+    parts_.push_back(job_.replicas > 1 ? Part{1, servers_[i], servers_[count + i]} : Part{0, servers_[i], nullptr});
   for (auto& [token, one] : seats_) tell(one, cluster_for(one));
   has_begun_ = true;
+}
+
+// A server and its backup are on different machines where no machine has more than half of them.
+void Gathering::place_replicas() {
+  const auto host = [](const Seat* seat) {
+    const std::string& address = seat->node.address();
+    return address.substr(0, address.rfind(':'));
+  };
+  std::ranges::stable_sort(servers_, {}, host);
+  for (size_t i = 0; i < servers_.size(); ++i) servers_[i]->rank = static_cast<uint32_t>(i);
 }
 
 // Takes the place of the stream before, and is told what that has not brought.
@@ -101,13 +119,28 @@ Notice Gathering::cluster_for(const Seat& seat) const {
   Cluster& cluster = *notice.mutable_cluster();
   cluster.set_rank(seat.rank);
   cluster.set_incarnation(seat.incarnation);
-  for (const Seat* server : servers_) cluster.add_servers(server->node.address());
+  for (size_t i = 0; i < parts_.size(); ++i) *cluster.add_servers() = serving(i);
   return notice;
+}
+
+Serving Gathering::serving(size_t server) const {
+  const Part& part = parts_[server];
+  Serving serving;
+  serving.set_server(static_cast<uint32_t>(server));
+  serving.set_epoch(part.epoch);
+  serving.set_address(part.primary->node.address());
+  if (part.backup) serving.set_backup(part.backup->node.address());
+  return serving;
 }
 
 void Gathering::tell(Seat& seat, const Notice& notice) {
   seat.told.push_back(notice);
   if (seat.stream) seat.stream->tell(notice);
+}
+
+void Gathering::tell_all(const Notice& notice) {
+  for (auto& [token, seat] : seats_)
+    if (!seat.is_gone) tell(seat, notice);
 }
 
 void Gathering::refuse(Listener& stream, const std::string& reason) {
@@ -146,29 +179,52 @@ void Gathering::expect_end(uint64_t token) {
 void Gathering::give_up(Seat& seat) {
   seat.is_gone = true;
   seats_of(seat.node.role())[seat.rank] = nullptr;
+  if (has_begun_ && pass_on(seat)) return;
   if (has_begun_) return tell_departure(seat);
   refuse_all(fmt::format("{} {} was lost before all nodes had come", name_of(seat.node.role()), seat.rank));
+}
+
+// Whether another process goes on with what a server was that is gone. It does so before others can hear of it.
+bool Gathering::pass_on(const Seat& seat) {
+  if (seat.node.role() != SERVER || is_over_) return false;
+  const size_t server = seat.rank % parts_.size();
+  Part& part = parts_[server];
+  if (part.primary == &seat) {
+    if (!part.backup) return false;
+    part.primary = part.backup;
+    ++part.epoch;
+  }
+  part.backup = nullptr;
+  Notice notice;
+  *notice.mutable_serving() = serving(server);
+  tell_all(notice);
+  return true;
 }
 
 void Gathering::tell_departure(const Seat& seat) {
   Notice notice;
   Departure& departure = *notice.mutable_departure();
   departure.set_role(seat.node.role());
-  departure.set_rank(seat.rank);
+  departure.set_rank(seat.node.role() == WORKER ? seat.rank : seat.rank % static_cast<uint32_t>(parts_.size()));
   departure.set_lost(!seat.is_leaving);
-  for (auto& [token, other] : seats_)
-    if (!other.is_gone) tell(other, notice);
+  tell_all(notice);
   if (seat.node.role() != WORKER) return;
   ++departed_;
   missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
   answer_meeting({grpc::StatusCode::ABORTED, missing_});
 }
 
+// The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
+std::chrono::milliseconds Gathering::time_away(const Seat& seat) const {
+  const std::chrono::milliseconds away(job_.silence_ms / 2);
+  return seat.node.role() == SERVER && job_.replicas > 1 ? std::min(away, kServerTime) : away;
+}
+
 bool Gathering::review_away() {
   bool any = false;
   for (auto& [token, seat] : seats_) {
     if (seat.is_gone || seat.stream) continue;
-    if (Clock::now() - seat.away_since >= time_away(job_) || has_ended(seat.node.process()))
+    if (Clock::now() - seat.away_since >= time_away(seat) || has_ended(seat.node.process()))
       give_up(seat);
     else
       any = true;

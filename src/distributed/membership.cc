@@ -49,6 +49,7 @@ class Membership::Attending {
     node_.set_version(HEADRACE_VERSION);
     node_.set_workers(static_cast<uint32_t>(job.workers));
     node_.set_servers(static_cast<uint32_t>(job.servers));
+    node_.set_replicas(static_cast<uint32_t>(job.replicas));
     node_.set_token(new_token());
     node_.set_process(own_process());
     open_channel(job_, scheduler_);  // raises here what it would raise in the thread
@@ -70,7 +71,7 @@ class Membership::Attending {
 
   int rank() const noexcept { return static_cast<int>(cluster_->rank()); }
   uint64_t incarnation() const noexcept { return cluster_->incarnation(); }
-  const std::vector<std::string>& servers() const noexcept { return servers_; }
+  const std::vector<Serving>& servers() const noexcept { return servers_; }
   int lost_workers() const noexcept { return lost_workers_; }
 
   void barrier() {
@@ -258,6 +259,8 @@ class Membership::Attending {
         observer_.departed(departed);
         return;
       }
+      case Notice::kServing:
+        return observer_.serving(notice.serving());
       case Notice::kRefusal:
         return end(notice.refusal());
       case Notice::kFinished:
@@ -294,8 +297,8 @@ class Membership::Attending {
   bool has_joined_ = false;         // the node was welcome once
   std::string scheduler_process_;
   Retries retries_;
-  std::optional<Cluster> cluster_;    // written once
-  std::vector<std::string> servers_;  // with it
+  std::optional<Cluster> cluster_;  // written once
+  std::vector<Serving> servers_;    // with it
   bool is_over_ = false;
   std::string why_;
   bool is_closing_ = false;
@@ -308,7 +311,7 @@ Membership::Membership(const Job& job, const std::string& address, Observer obse
 Membership::~Membership() = default;
 int Membership::rank() const noexcept { return attending_->rank(); }
 uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
-const std::vector<std::string>& Membership::servers() const noexcept { return attending_->servers(); }
+const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
 int Membership::lost_workers() const noexcept { return attending_->lost_workers(); }
 
