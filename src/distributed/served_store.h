@@ -82,6 +82,7 @@ class ServedStore {
   struct Taken {
     std::vector<NDArray> arrays = {};  // the stored one, and those that the program keeps for it; of others' memory
     std::string kept = {};
+    uint64_t order = 0;  // in which they came
   };
   struct Entry {
     Entry(const Array& inited, Holdings::Hold memory, size_t workers)
@@ -123,6 +124,7 @@ class ServedStore {
   void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed);
   void tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling);
   void set_place(const kvstore::Key& key, Place& place) const;
+  void settle(const kvstore::Key& key, Entry& entry);
   // Pushes whose round will not be closed are answered as those before them.
   void answer_hopeless_pushes(Entry& entry);
   void ask(const CommandRequest& request, const Asker& asker);
@@ -162,6 +164,7 @@ class ServedStore {
   std::optional<std::string> restored_;     // of workers, as worker 0 has brought them back
   std::vector<Asker> restored_asked_;       // by whom, before that
   bool is_restoring_ = false;
+  uint64_t taken_ = 0;  // outcomes
 };
 
 }  // namespace headrace::distributed

@@ -189,7 +189,7 @@ void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
   check(outcome.applied_size() == static_cast<int>(workers_), ErrorKind::kValue,
         "distributed: an outcome of pushes of {} workers came, the job has {}", outcome.applied_size(), workers_);
   if (outcome.error().empty())
-    entry.taken = Taken{std::move(arrays), outcome.kept()};
+    entry.taken = Taken{std::move(arrays), outcome.kept(), ++taken_};
   else
     entry.error = outcome.error();
   entry.rounds.skip_to(outcome.closed());
@@ -199,23 +199,31 @@ void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
   for (const std::string& id : outcome.history()) history::write("applied", id);
 }
 
-// Whatever is borrowed is copied, as it will be written.
+// In the order in which they came: what programs keep beside arrays may be of all keys.
 void ServedStore::settle() {
-  for (auto& [key, entry] : entries_) {
-    if (!entry.taken) continue;
-    const Taken taken = *std::exchange(entry.taken, {});
+  std::vector<std::pair<const kvstore::Key*, Entry*>> due;
+  for (auto& [key, entry] : entries_)
+    if (entry.taken) due.emplace_back(&key, &entry);
+  std::ranges::sort(due, {}, [](const auto& one) { return one.second->taken->order; });
+  for (const auto& [key, entry] : due) {
     try {
-      check(!taken.arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
-      const kvstore::Item item{key, {taken.arrays[0]}};
-      store_->replace({&item, 1});
-      ServerProgram::Kept kept{.rest = taken.kept};
-      for (size_t i = 1; i < taken.arrays.size(); ++i) kept.arrays.push_back(copied_to(taken.arrays[i], {}));
-      program_.keep_for(number_, key, kept);
-      entry.published = {};
+      settle(*key, *entry);
     } catch (const std::exception& error) {
-      entry.error = error.what();
+      entry->error = error.what();
     }
   }
+}
+
+// Whatever is borrowed is copied, as it will be written.
+void ServedStore::settle(const kvstore::Key& key, Entry& entry) {
+  const Taken taken = *std::exchange(entry.taken, {});
+  check(!taken.arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
+  const kvstore::Item item{key, {taken.arrays[0]}};
+  store_->replace({&item, 1});
+  entry.published = {};
+  ServerProgram::Kept kept{.rest = taken.kept};
+  for (size_t i = 1; i < taken.arrays.size(); ++i) kept.arrays.push_back(copied_to(taken.arrays[i], {}));
+  program_.keep_for(number_, key, kept);
 }
 
 }  // namespace headrace::distributed

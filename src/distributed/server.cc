@@ -169,7 +169,7 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       is_frozen_ = true;
       return history::write("frozen");
     }
-    if (request.command().settings() == 0)
+    if (request.command().settings() == 0 || request.command().place().asynchronous())  // which count at once
       for (auto& [number, store] : stores_) store.settle();
     const Asker asker(client, told.incarnation(), told.number());
     Asked asked{std::move(request), elements, asker, client, nullptr};

@@ -1,9 +1,14 @@
 """Servers of two processes each: nothing is lost, or counted twice, when one is killed or stopped."""
 
+import os
 import pathlib
+import subprocess
 import sys
 
+import numpy
 import pytest
+
+from headrace.optimizer.state_io import load_states
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -29,6 +34,38 @@ def test_a_server_that_wakes_up_after_its_backup_has_taken_its_place(tmp_path, k
     refusals = ("was given up", "of the server is over", "another process serves")
     assert any(refusal in outcome.output for refusal in refusals), outcome.output
     assert "the job goes on without it" in outcome.output
+
+
+PROGRAM = pathlib.Path(__file__).parent / "programs" / "replicas.py"
+
+
+def trained(folder, what, loses):
+    """(weights, states, update counts) of a job that has lost all primaries halfway, or none."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "headrace.launch", "-n", "2", "-s", "2", "--replicas", "2", "--plain"]
+    command += [sys.executable, str(PROGRAM), what, "lose" if loses else "keep"]
+    variables = {**os.environ, "HEADRACE_HISTORY": str(folder), "MXNET_KVSTORE_BIGARRAY_BOUND": "1000"}
+    job = subprocess.run(command, env=variables, cwd=folder, capture_output=True, text=True, timeout=120)
+    assert job.returncode == 0, job.stdout + job.stderr
+    assert job.stdout.count("the backup serves in its place") == (2 if loses else 0), job.stdout
+    states, counts = load_states((folder / "after.states").read_bytes())
+    return dict(numpy.load(folder / "weights.npz")), states, counts
+
+
+@pytest.mark.parametrize("what", ["compressed", "mixed"])
+def test_what_backups_go_on_with_is_all_that_counts(tmp_path, what):
+    """Split, small and row_sparse arrays, and settings that change."""
+    kept, lost = (trained(tmp_path / str(loses), what, loses) for loses in (False, True))
+    assert kept[0].keys() == lost[0].keys()
+    for key, array in kept[0].items():
+        numpy.testing.assert_array_equal(lost[0][key], array, err_msg=key)
+    assert kept[1].keys() == lost[1].keys()
+    for key, moments in kept[1].items():
+        both = [one if isinstance(one, tuple) else (one,) for one in (moments, lost[1][key])]
+        for ours, theirs in zip(*both):
+            numpy.testing.assert_array_equal(theirs.asnumpy(), ours.asnumpy(), err_msg=key)
+    assert kept[2]._index_update_count == lost[2]._index_update_count
+    assert kept[2].num_update == lost[2].num_update
 
 
 @pytest.mark.slow
