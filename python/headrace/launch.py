@@ -23,6 +23,7 @@ from ._shell import run_command
 __all__ = ["main"]
 
 _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when a process has failed
+_MOST_REPLACED = 20  # servers of a job that have failed
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 
@@ -164,6 +165,7 @@ class Job:
         self._variables = variables
         self._workers, self._helpers = [], []  # a scheduler is the first helper
         self._told = []  # servers that have failed, of which it was said
+        self._start_server = None  # function that starts one more, by number; None: Slurm has started them
         self.is_interrupted = False
 
     def run(self):
@@ -212,8 +214,9 @@ class Job:
             self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
+        self._start_server = lambda number: self._process("server", number, serve, as_server)
         for number in range(servers * options.replicas):
-            self._helpers.append(self._process("server", number, serve, as_server))
+            self._helpers.append(self._start_server(number))
         for number in range(options.num_workers):
             own = {**as_worker, "DMLC_WORKER_ID": str(number)}
             try:
@@ -251,14 +254,20 @@ class Job:
         if self._options.replicas == 1:
             return self._helpers
         for one in self._helpers[1:]:
-            if one.has_failed() and one not in self._told:
-                self._told.append(one)
-                print(f"headrace.launch: {one.fate()[1]}; the job goes on without it", file=sys.stderr)
+            if not one.has_failed() or one in self._told:
+                continue
+            self._told.append(one)
+            replaces = self._start_server is not None and len(self._told) <= _MOST_REPLACED
+            how = "another one takes its place" if replaces else "the job goes on without it"
+            print(f"headrace.launch: {one.fate()[1]}; {how}", file=sys.stderr)
+            if replaces:
+                self._helpers.append(self._start_server(len(self._helpers) - 1))
         return self._helpers[:1]
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
         _await_ends(self._helpers, _SECONDS_TO_END)
+        self._start_server = None
         return _cause(self._needed_helpers())
 
     def _end_all(self, number):

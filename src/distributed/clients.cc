@@ -100,6 +100,21 @@ void Client::follow(uint64_t incarnation, uint64_t owed) {
   answers_.erase(answers_.begin(), answers_.lower_bound(owed));
 }
 
+Repeated Client::owed_answers() const {
+  Repeated told;
+  told.set_rank(rank_);
+  told.set_owed(owed());
+  std::lock_guard guard(mutex_);
+  told.set_incarnation(incarnation_);
+  for (const auto& [number, reply] : answers_) *told.add_answers() = reply;
+  return told;
+}
+
+void Client::adopt(const Repeated& told) {
+  std::lock_guard guard(mutex_);
+  for (const Reply& reply : told.answers()) answers_.emplace(reply.number(), reply);
+}
+
 void Client::take_over() {
   std::lock_guard guard(mutex_);
   takes_over_ = true;
@@ -172,6 +187,14 @@ void Clients::stop() {
   std::lock_guard guard(mutex_);
   is_stopped_ = true;
   for (const auto& [rank, client] : clients_) client->close();
+}
+
+std::vector<std::shared_ptr<Client>> Clients::workers() const {
+  std::lock_guard guard(mutex_);
+  std::vector<std::shared_ptr<Client>> all;
+  for (const auto& [rank, client] : clients_)
+    if (rank != kPrimary) all.push_back(client);
+  return all;
 }
 
 std::shared_ptr<Client> Clients::followed(const Repeated& repeated) {

@@ -52,6 +52,9 @@ class Client {
   uint64_t owed() const;
   // A process in whose place this one may be has served, or is about to serve, a request of this incarnation.
   void follow(uint64_t incarnation, uint64_t owed);
+  // What the worker may not have heard, with no request, as another process takes it by adopt().
+  Repeated owed_answers() const;
+  void adopt(const Repeated& told);
   // From now on the worker asks this process.
   void take_over();
   // Its stream is listened to no more.
@@ -94,6 +97,7 @@ class Clients {
   void serve(uint64_t epoch, bool takes_over);
   // Nobody is listened to any more, nor told anything.
   void stop();
+  std::vector<std::shared_ptr<Client>> workers() const;
   // Of which a primary tells.
   std::shared_ptr<Client> followed(const Repeated& repeated);
   // Whether it is the one that this server stands by for.

@@ -28,6 +28,7 @@ class Asker {
   BlockPtr block_for(size_t bytes) const { return client_->block_for(bytes); }
   // Of the worker that asks.
   uint64_t incarnation() const noexcept { return incarnation_; }
+  uint64_t number() const noexcept { return number_; }
 
  private:
   void tell(Reply reply, Load load) const;

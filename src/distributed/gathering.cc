@@ -64,7 +64,8 @@ std::string Gathering::reason_against(const Node& node) {
                        name, node.replicas(), job_.replicas);
   if (node.heard() > 0)
     return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);
-  if (has_begun_) return "all nodes of the job are there already; is this a second job on one port?";
+  const bool is_needed = node.role() == SERVER && has_begun_ && free_place(node) != servers_.end();
+  if (has_begun_ && !is_needed) return "all nodes of the job are there already; is this a second job on one port?";
   const std::vector<Seat*>& seats = seats_of(node.role());
   if (count(seats) == seats.size())
     return fmt::format("there are {} {}s already; is this a second job on one port?", seats.size(), name);
@@ -76,13 +77,55 @@ std::string Gathering::reason_against(const Node& node) {
 
 void Gathering::seat(Listener& stream, const Node& node) {
   std::vector<Seat*>& seats = seats_of(node.role());
-  const auto place = node.rank() >= 0 ? seats.begin() + node.rank() : std::ranges::find(seats, nullptr);
+  const auto place = free_place(node);
   last_incarnation_ = std::max(last_incarnation_ + 1, microseconds());
   Seat& seat = seats_[node.token()] = {
       .node = node, .rank = static_cast<uint32_t>(place - seats.begin()), .incarnation = last_incarnation_};
   *place = &seat;
   welcome(seat, stream);
-  if (is_complete()) begin();
+  if (has_begun_)
+    join(seat);
+  else if (is_complete())
+    begin();
+}
+
+// Where a node may sit down that comes now. When the job has begun these are the places of backups that were lost.
+std::vector<Gathering::Seat*>::iterator Gathering::free_place(const Node& node) {
+  std::vector<Seat*>& seats = seats_of(node.role());
+  if (node.rank() >= 0) return seats.begin() + node.rank();
+  return std::ranges::find_if(seats, [&](Seat* const& seat) {
+    if (seat || !has_begun_) return !seat;
+    const Part& part = parts_[static_cast<size_t>(&seat - seats.data()) % parts_.size()];
+    return job_.replicas > 1 && !part.backup && !part.primary->is_gone;
+  });
+}
+
+// A server that comes later stands by when it has been told everything.
+void Gathering::join(Seat& seat) {
+  const size_t server = seat.rank % parts_.size();
+  parts_[server].backup = &seat;
+  parts_[server].is_copied = false;
+  tell(seat, cluster_for(seat));
+  for (const Notice& departure : departures_) tell(seat, departure);
+  tell_all(notice_of(server));
+}
+
+void Gathering::take_copied(const Copied& copied) {
+  std::lock_guard guard(mutex_);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    if (part.is_copied || !part.backup || part.primary->node.token() != copied.token() ||
+        part.backup->node.address() != copied.backup())
+      continue;
+    part.is_copied = true;
+    tell_all(notice_of(i));
+  }
+}
+
+Notice Gathering::notice_of(size_t server) const {
+  Notice notice;
+  *notice.mutable_serving() = serving(server);
+  return notice;
 }
 
 void Gathering::begin() {
@@ -130,6 +173,7 @@ Serving Gathering::serving(size_t server) const {
   serving.set_epoch(part.epoch);
   serving.set_address(part.primary->node.address());
   if (part.backup) serving.set_backup(part.backup->node.address());
+  serving.set_is_backed(part.backup && part.is_copied);
   return serving;
 }
 
@@ -190,14 +234,12 @@ bool Gathering::pass_on(const Seat& seat) {
   const size_t server = seat.rank % parts_.size();
   Part& part = parts_[server];
   if (part.primary == &seat) {
-    if (!part.backup) return false;
+    if (!part.backup || !part.is_copied) return false;
     part.primary = part.backup;
     ++part.epoch;
   }
   part.backup = nullptr;
-  Notice notice;
-  *notice.mutable_serving() = serving(server);
-  tell_all(notice);
+  tell_all(notice_of(server));
   return true;
 }
 
@@ -209,6 +251,7 @@ void Gathering::tell_departure(const Seat& seat) {
   departure.set_lost(!seat.is_leaving);
   tell_all(notice);
   if (seat.node.role() != WORKER) return;
+  departures_.push_back(notice);
   ++departed_;
   missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
   answer_meeting({grpc::StatusCode::ABORTED, missing_});

@@ -43,6 +43,8 @@ class Gathering {
   void leave(Listener& stream);
   // The node with this token is going to end.
   void expect_end(uint64_t token);
+  // The backup of a server has all that this one has, and may take its place.
+  void take_copied(const Copied& copied);
   // A worker comes to a barrier; it is answered when all have, or cannot. Who comes again is answered anew.
   void meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor);
 
@@ -68,6 +70,7 @@ class Gathering {
     uint64_t epoch = 0;
     Seat* primary = nullptr;
     Seat* backup = nullptr;  // null: none
+    bool is_copied = true;   // it may take the place of the other
   };
 
   // --- these: mutex_ is locked ---
@@ -83,8 +86,11 @@ class Gathering {
   Notice cluster_for(const Seat& seat) const;
   void begin();
   void place_replicas();
+  std::vector<Seat*>::iterator free_place(const Node& node);
+  void join(Seat& seat);
   void tell_all(const Notice& notice);
   Serving serving(size_t server) const;
+  Notice notice_of(size_t server) const;
   bool pass_on(const Seat& seat);
   std::chrono::milliseconds time_away(const Seat& seat) const;
   void give_up(Seat& seat);
@@ -101,6 +107,7 @@ class Gathering {
   std::map<uint64_t, Seat> seats_;        // by token
   std::vector<Seat*> workers_, servers_;  // by rank; null where nobody is. Those that stand by are the last servers
   std::vector<Part> parts_;               // by number of the server, when the job has begun
+  std::vector<Notice> departures_;        // of workers
   std::string refusal_, missing_;
   bool has_begun_ = false, is_over_ = false;
   uint64_t meetings_ = 0;  // barriers that all have come to

@@ -6,6 +6,9 @@
 //   applied ID            a server has updated what is stored by the push, after those of the lines before
 //   frozen                a server holds still for a checkpoint
 //   serving SERVER EPOCH  the process serves from now on, where the job has replicas
+//   backed SERVER EPOCH   a backup that has come later may take its place
+//   copying MARK          it begins to tell that one everything; what was applied before is copied
+//   copied MARK           the same, at that one
 //
 // What a backup is told of is applied there, too, so that the file of the process that has served last has all.
 // HEADRACE_STOP_AT names a moment ("applied 20": after that line was written for the 20th time by a process that

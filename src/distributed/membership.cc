@@ -94,6 +94,14 @@ class Membership::Attending {
     }
   }
 
+  void tell_copied(const std::string& backup) {
+    std::unique_lock lock(mutex_);
+    copied_ = backup;
+    const std::shared_ptr<Stream> stream = is_welcome_ ? stream_ : nullptr;
+    lock.unlock();
+    if (stream) tell_copied(*stream, backup);
+  }
+
  private:
   // One stream, gRPC's side of it. A channel that has failed once would wait for seconds before it tries again, so each
   // stream has its own.
@@ -176,6 +184,20 @@ class Membership::Attending {
     return stream->status();
   }
 
+  // That it does not come does not matter while the stream lasts: it is told anew by the next one.
+  void tell_copied(Stream& stream, const std::string& backup) {
+    struct Telling {
+      grpc::ClientContext context;
+      Copied copied;
+      Empty empty;
+    };
+    const auto telling = std::make_shared<Telling>();
+    telling->copied.set_token(node_.token());
+    telling->copied.set_backup(backup);
+    stream.stub().async()->HasCopied(&telling->context, &telling->copied, &telling->empty,
+                                     [telling](const grpc::Status&) {});
+  }
+
   // Why no other stream is tried when one has ended so; empty: it is. mutex_ is locked.
   std::string hopeless(const grpc::Status& status) const {
     if (Retries::is_refusal(status.error_code()))
@@ -228,13 +250,17 @@ class Membership::Attending {
   }
 
   void welcome(const Welcome& welcome) {
-    std::lock_guard guard(mutex_);
+    std::unique_lock lock(mutex_);
     scheduler_process_ = welcome.process();
     is_welcome_ = true;
     if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), kLongestPause);
     retries_.opened();
     retries_.answered();
     changed_.notify_all();
+    const std::string copied = copied_;
+    const std::shared_ptr<Stream> stream = stream_;
+    lock.unlock();
+    if (!copied.empty() && stream) tell_copied(*stream, copied);
   }
 
   void hear(const Notice& notice) {
@@ -295,6 +321,7 @@ class Membership::Attending {
   std::shared_ptr<Stream> stream_;  // the present one
   bool is_welcome_ = false;         // it takes requests
   bool has_joined_ = false;         // the node was welcome once
+  std::string copied_;              // backup that has all; empty: none that has come later
   std::string scheduler_process_;
   Retries retries_;
   std::optional<Cluster> cluster_;  // written once
@@ -313,6 +340,7 @@ int Membership::rank() const noexcept { return attending_->rank(); }
 uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
 const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
+void Membership::tell_copied(const std::string& backup) { attending_->tell_copied(backup); }
 int Membership::lost_workers() const noexcept { return attending_->lost_workers(); }
 
 }  // namespace headrace::distributed

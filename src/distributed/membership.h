@@ -43,6 +43,8 @@ class Membership {
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
   // scheduler, when that was lost.
   void barrier();
+  // The backup of this server, which has come later, has all that this one has. The scheduler hears of it in time.
+  void tell_copied(const std::string& backup);
   // Workers that have been lost.
   int lost_workers() const noexcept;
 

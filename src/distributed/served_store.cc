@@ -248,7 +248,8 @@ void ServedStore::keep_state(size_t rank, const std::string& state) {
 void ServedStore::use_settings(uint64_t number) {
   if (asynchronous_ || number <= used_settings_) return;
   used_settings_ = number;
-  program_.command(number_, *store_, kSettings, settings_.at(number));
+  last_settings_ = settings_.at(number);
+  program_.command(number_, *store_, kSettings, last_settings_);
   settings_.erase(settings_.begin(), settings_.upper_bound(number));
 }
 
@@ -346,7 +347,7 @@ void ServedStore::command(const CommandRequest& request, const Asker& asker) {
   if (request.repeats()) return ask(request, asker);
   if (request.settings() > 0) {
     if (asynchronous_)
-      program_.command(number_, *store_, kSettings, request.body());
+      program_.command(number_, *store_, kSettings, last_settings_ = request.body());
     else if (rank_of(request.place()) == 0)
       settings_[request.settings()] = request.body();
     return asker.answer(grpc::Status::OK);

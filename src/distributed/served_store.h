@@ -49,6 +49,8 @@ class ServedStore {
   void take_outcome(Outcome&& outcome, const Elements& elements);
   // What is stored, and what the program keeps for it, is what was taken.
   void settle();
+  // Tells a backup that has come later everything.
+  void copy_to_backup();
 
   // A worker is not there any more: who waits for what it has not done is told.
   void depart(const Departed& worker);
@@ -121,8 +123,10 @@ class ServedStore {
   void use_settings(uint64_t number);
   void keep_state(size_t rank, const std::string& state);
   class Telling;
-  void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed);
+  void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy = false);
+  void tell_command(CommandRequest&& command);
   void tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling);
+  void set_place_without_key(Place& place) const;
   void set_place(const kvstore::Key& key, Place& place) const;
   void settle(const kvstore::Key& key, Entry& entry);
   // Pushes whose round will not be closed are answered as those before them.
@@ -157,6 +161,7 @@ class ServedStore {
   std::map<kvstore::Key, Entry> entries_;
   std::map<uint64_t, std::string> settings_;
   uint64_t used_settings_ = 0;
+  std::string last_settings_;               // that were used
   std::map<int, std::string> commands_;     // by head: what was carried out last
   std::map<size_t, std::string> departed_;  // by rank: how
   std::map<size_t, std::string> states_;    // of workers, by rank, with what is stored

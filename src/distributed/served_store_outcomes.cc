@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "distributed/commands.h"
 #include "distributed/history.h"
 #include "distributed/served_store.h"
 #include "engine/runtime.h"
@@ -65,7 +66,7 @@ class ServedStore::Telling {
       if (is_last)
         outcome = std::move(head_);
       else
-        *outcome.mutable_place() = head_.place();
+        begin(outcome);
       outcome.set_is_last(is_last);
       *outcome.mutable_value() = std::move(part.message);
       told.emplace_back(std::move(request), load_of(part));
@@ -97,6 +98,12 @@ class ServedStore::Telling {
   }
 
  private:
+  // Of a message before the last one.
+  void begin(Outcome& outcome) const {
+    *outcome.mutable_place() = head_.place();
+    if (head_.has_inited()) *outcome.mutable_inited() = head_.inited();
+  }
+
   struct Part {
     Array message = {};
     NDArray packed = {};
@@ -122,7 +129,7 @@ class ServedStore::Telling {
 
 // --- the primary -----------------------------------------------------------------------------------------------------
 
-void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed) {
+void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy) {
   if (!backup_ || !backup_->is_there()) return;
   Outcome head;
   set_place(key, *head.mutable_place());
@@ -133,6 +140,10 @@ void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<
     (*head.mutable_states())[static_cast<uint32_t>(rank)] = states_.at(rank);
   for (const Pushed& one : pushed)
     if (!one.id.empty()) head.add_history(one.id);
+  if (is_copy) {
+    set_type(entry.shape, entry.dtype, *head.mutable_inited());
+    head.mutable_inited()->set_sparse(entry.sparse);
+  }
   const auto telling = std::make_shared<Telling>(backup_, std::move(head), later_);
   if (!entry.error.empty()) return telling->fail_with(entry.error);
   try {
@@ -142,10 +153,14 @@ void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<
   }
 }
 
-void ServedStore::set_place(const kvstore::Key& key, Place& place) const {
+void ServedStore::set_place_without_key(Place& place) const {
   place.set_store(static_cast<uint32_t>(number_));
   place.set_asynchronous(asynchronous_);
   place.set_staleness(staleness_);
+}
+
+void ServedStore::set_place(const kvstore::Key& key, Place& place) const {
+  set_place_without_key(place);
   set_key(key, *place.mutable_key());
 }
 
@@ -169,6 +184,49 @@ void ServedStore::tell_arrays(const kvstore::Key& key, Entry& entry, const std::
                         [telling] { telling->run(); });
 }
 
+void ServedStore::tell_command(CommandRequest&& command) {
+  Request request;
+  *request.mutable_repeated()->mutable_command() = std::move(command);
+  set_place_without_key(*request.mutable_repeated()->mutable_command()->mutable_place());
+  backup_->tell(std::move(request), {});
+}
+
+// What has no number is repeated as if worker 0 had asked for it. Workers that wait ask again, except those that have
+// joined: some of them may have been told that all have.
+void ServedStore::copy_to_backup() {
+  const auto tell = [this](int head, const std::string& body, uint64_t settings, bool repeats) {
+    CommandRequest command;
+    command.set_head(head);
+    command.set_body(body);
+    command.set_settings(settings);
+    command.set_repeats(repeats);
+    tell_command(std::move(command));
+  };
+  for (const auto& [head, body] : commands_) tell(head, body, 0, false);
+  if (!last_settings_.empty()) tell(kSettings, last_settings_, asynchronous_ ? 1 : used_settings_, false);
+  for (const auto& [number, body] : settings_) tell(kSettings, body, number, false);
+  if (restored_) tell(kRestore, *restored_, 0, true);
+  if (restored_ && !is_restoring_) tell(kRestored, {}, 0, true);
+  for (const auto& [rank, state] : states_) new_states_.insert(rank);
+  for (auto& [key, entry] : entries_) {
+    if (!entry.is_ready && entry.error.empty()) continue;  // its init has not been answered
+    tell_outcome(key, entry, {}, true);
+    for (const auto& [rank, joined] : entry.joined) {
+      Request request;
+      Repeated& told = *request.mutable_repeated();
+      told.set_rank(static_cast<uint32_t>(rank));
+      told.set_incarnation(joined.asker.incarnation());
+      told.set_number(joined.asker.number());
+      set_place(key, *told.mutable_command()->mutable_place());
+      told.mutable_command()->mutable_place()->set_rank(static_cast<uint32_t>(rank));
+      told.mutable_command()->set_head(kJoin);
+      told.mutable_command()->set_body(std::to_string(joined.pushes));
+      told.mutable_command()->set_repeats(true);
+      backup_->tell(std::move(request), {});
+    }
+  }
+}
+
 void ServedStore::answer_hopeless_pushes(Entry& entry) {
   if (!backup_ || (entry.error.empty() && departed_.empty())) return;
   entry.rounds.visit([&](uint64_t round, Pushed& pushed) {
@@ -182,7 +240,8 @@ void ServedStore::answer_hopeless_pushes(Entry& entry) {
 // --- the backup ------------------------------------------------------------------------------------------------------
 
 void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
-  Entry& entry = find(outcome.place());
+  Entry& entry =
+      outcome.has_inited() ? find_or_make(key_of(outcome.place().key()), outcome.inited()) : find(outcome.place());
   if (outcome.has_value()) entry.arriving.push_back(array_of(outcome.value(), elements));
   if (!outcome.is_last()) return;
   std::vector<NDArray> arrays = std::exchange(entry.arriving, {});
@@ -219,7 +278,10 @@ void ServedStore::settle(const kvstore::Key& key, Entry& entry) {
   const Taken taken = *std::exchange(entry.taken, {});
   check(!taken.arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
   const kvstore::Item item{key, {taken.arrays[0]}};
-  store_->replace({&item, 1});
+  if (std::exchange(entry.is_ready, true))
+    store_->replace({&item, 1});
+  else
+    store_->init({&item, 1});
   entry.published = {};
   ServerProgram::Kept kept{.rest = taken.kept};
   for (size_t i = 1; i < taken.arrays.size(); ++i) kept.arrays.push_back(copied_to(taken.arrays[i], {}));

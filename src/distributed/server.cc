@@ -56,14 +56,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     const std::unique_ptr<grpc::Server> listening = serve_at(job_, host, port, *this);
     {
       address_ = address_of(own_name(), port);
-      const Membership membership(job_, address_, observer());
-      if (backup_) begin_replicas(membership);
+      membership_ = std::make_shared<Membership>(job_, address_, observer());
+      if (backup_) begin_replicas();
       while (!is_over_) {
         const Inbox::Job job = inbox_->take();
         program_.run(job);
       }
       if (backup_) end_replicas();
       answer_everybody();
+      membership_.reset();
     }
     listening->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
     check(why_.empty(), ErrorKind::kRuntime, "distributed: the server ends: {}", why_);
@@ -100,18 +101,23 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   // --- replicas ---
 
-  void begin_replicas(const Membership& membership) {
+  void begin_replicas() {
+    const Membership& membership = *membership_;
     identity_ = {static_cast<uint32_t>(membership.rank()), membership.incarnation()};
     number_ = identity_.rank % static_cast<uint32_t>(job_.servers);
     const Serving& own = membership.servers()[number_];
     identity_.epoch = own.epoch();
     if (own.address() != address_) return;
     is_serving_ = true;
-    Identity of_primary = identity_;
-    of_primary.is_primary = true;
-    if (!own.backup().empty()) backup_->begin(job_, own.backup(), of_primary, heap_);
+    if (!own.backup().empty()) backup_->begin(job_, own.backup(), of_primary(), heap_);
     history::write("serving", fmt::format("{} {}", number_, identity_.epoch));
     clients_.serve(identity_.epoch, false);
+  }
+
+  Identity of_primary() const {
+    Identity identity = identity_;
+    identity.is_primary = true;
+    return identity;
   }
 
   // A process that is not the one any more that serves tells nobody anything, not even that it ends.
@@ -125,10 +131,38 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     if (told.server() != number_ || is_over_) return;
     if (told.address() == address_ && !is_serving_) return take_over(told.epoch());
     if (told.address() != address_ && is_serving_) return end("another process serves in its place");
+    if (is_serving_ && !told.backup().empty() && !backup_->is_there()) return copy_to(told.backup());
+    if (is_serving_ && told.is_backed()) {
+      fmt::print(stderr, "server {}: another backup stands by\n", number_);
+      history::write("backed", fmt::format("{} {}", number_, told.epoch()));
+    }
     if (is_serving_ && told.backup().empty()) {
       fmt::print(stderr, "server {}: its backup was lost; it goes on alone\n", number_);
       backup_->end();
     }
+  }
+
+  // Answers wait for what is told from here on; the scheduler may have the backup serve when it has all of it.
+  void copy_to(const std::string& address) {
+    backup_->begin(job_, address, of_primary(), heap_);
+    Request begin;
+    begin.mutable_repeated()->set_copied(fmt::format("{} {}", identity_.incarnation, ++copies_));
+    history::write("copying", begin.repeated().copied());
+    backup_->tell(std::move(begin), {});
+    for (const std::shared_ptr<Client>& client : clients_.workers()) {
+      Request request;
+      *request.mutable_repeated() = client->owed_answers();
+      backup_->tell(std::move(request), {});
+    }
+    for (auto& [number, store] : stores_) store.copy_to_backup();
+    if (is_frozen_) {
+      Request request;
+      request.mutable_repeated()->mutable_command()->set_head(kFreeze);
+      backup_->tell(std::move(request), {});
+    }
+    backup_->after([membership = std::weak_ptr(membership_), address] {
+      if (const std::shared_ptr<Membership> there = membership.lock()) there->tell_copied(address);
+    });
   }
 
   void take_over(uint64_t epoch) {
@@ -158,7 +192,9 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   // What went wrong with it did so there, too.
   void repeat(Repeated&& told, const Elements& elements) {
+    if (!told.copied().empty()) return history::write("copied", told.copied());
     const std::shared_ptr<Client> client = clients_.followed(told);
+    if (!told.has_init() && !told.has_command()) return client->adopt(told);
     Request request;
     request.set_number(told.number());
     if (told.has_init())
@@ -167,7 +203,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
       *request.mutable_command() = std::move(*told.mutable_command());
     if (request.command().head() == kFreeze) {  // its answer is this process's own, when somebody asks again
       is_frozen_ = true;
-      return history::write("frozen");
+      if (told.number() > 0) history::write("frozen");  // of a copy, the history up to there has it
+      return;
     }
     if (request.command().settings() == 0 || request.command().place().asynchronous())  // which count at once
       for (auto& [number, store] : stores_) store.settle();
@@ -329,10 +366,12 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   std::set<uint32_t> waiting_;      // workers some of whose requests are held
   std::deque<Asked> held_;          // requests of workers other than 0, while it is frozen or something is brought back
   std::shared_ptr<Backup> backup_;  // null: the job has no replicas; these are of one that has
-  std::string address_;             // of this process
-  uint32_t number_ = 0;             // of the server that it is, or stands by for
+  std::shared_ptr<Membership> membership_;
+  std::string address_;  // of this process
+  uint32_t number_ = 0;  // of the server that it is, or stands by for
   Identity identity_ = {};
   bool is_serving_ = false;
+  int copies_ = 0;
   bool is_over_ = false;
   std::string why_;
 };

@@ -58,18 +58,22 @@ class Scenario:
     def by_chance(cls, seed):
         chances = random.Random(seed)
         workers, servers, steps = chances.randint(1, 3), chances.randint(1, 2), chances.randint(8, 20)
+        replicas = chances.randint(1, 2)
         pushes = 3 * workers * steps
         faults = []
         for _ in range(chances.randint(0, 3)):
             role = chances.choice(["worker", "server", "scheduler"])
-            number = chances.randrange({"worker": workers, "server": servers, "scheduler": 1}[role])
+            of_role = {"worker": workers, "server": servers * replicas, "scheduler": 1}
+            number = chances.randrange(of_role[role])
             what = chances.choice(["kill", "stop", "stop"])
-            faults.append(Fault(what, chances.randrange(pushes), role, number, chances.uniform(0.1, 2)))
+            seconds = chances.uniform(0.1, 2 if role != "server" else 6)
+            faults.append(Fault(what, chances.randrange(pushes), role, number, seconds))
         return cls(
             seed=seed,
             kind=chances.choice(["dist_sync", "dist_async"]),
             workers=workers,
             servers=servers,
+            replicas=replicas,
             steps=steps,
             shares_memory=chances.random() < 0.5,
             link_faults=chances.choice([0, 3, 6]),

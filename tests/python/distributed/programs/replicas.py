@@ -1,19 +1,21 @@
-"""Two workers train; halfway all primaries end: `replicas.py KIND lose`, or none: `replicas.py KIND keep`."""
+"""Two workers train, and all primaries end so often, each time when they have backups: `replicas.py KIND TIMES`."""
 
 import os
 import pathlib
 import signal
 import sys
+import time
 
 import numpy
 
 from headrace import kv, nd, optimizer
 
+SERVERS = 2
 STEPS = 12
 SHAPES = {"small": (3,), "split": (40, 50), "rows": (30, 4)}
 
 
-def main(what, loses):
+def main(what, times):
     store = kv.create("dist_sync")
     if what == "compressed":
         store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
@@ -24,8 +26,8 @@ def main(what, loses):
     for key in keys:
         store.init(key, zeros(key))
     for step in range(STEPS):
-        if loses and store.rank == 0 and step == STEPS // 2:
-            end_primaries()
+        if store.rank == 0 and step in range(4, 4 + 3 * times, 3):
+            end_primaries(epoch=step // 3)
         if step % 3 == 1 and what != "compressed":
             rule.set_learning_rate(0.01 * step)
         for key in keys:
@@ -59,11 +61,22 @@ def pull(store, outs):
             store.pull(key, out=out)
 
 
-def end_primaries():
+def end_primaries(epoch):
+    while len(primaries := _primaries(epoch)) < SERVERS:
+        time.sleep(0.02)
+    for process in primaries:
+        os.kill(process, signal.SIGKILL)
+
+
+def _primaries(epoch):
+    """Processes that serve in an epoch, and have a backup that has all; in the first one they have."""
+    line = "serving" if epoch == 1 else "backed"
+    found = []
     for history in pathlib.Path(os.environ["HEADRACE_HISTORY"]).glob("*-server-*"):
-        if "serving" in history.read_text():
-            os.kill(int(history.stem.rpartition("-")[2]), signal.SIGKILL)
+        if any(line in one and one.endswith(f" {epoch}") for one in history.read_text().splitlines()):
+            found.append(int(history.stem.rpartition("-")[2]))
+    return found
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2] == "lose")
+    main(sys.argv[1], int(sys.argv[2]))
