@@ -3,8 +3,9 @@
     python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [--replicas 2] [--messages]
 
 Both run by turns, so that other work on the machine meets both. 100 arrays of 1 MB are pushed and pulled, and
-one of four numbers, in a store of Headrace with `--replicas 2` by two processes for each server. `--messages` keeps arrays out of memory that processes share, as between machines. What
-gRPC alone does here says `build/release/benchmarks/grpc_benchmark`.
+one of four numbers. Each server of Headrace is two processes with `--replicas 2`. `--messages` keeps arrays
+out of memory that processes share, as between machines. What gRPC alone does here says
+`build/release/benchmarks/grpc_benchmark`.
 """
 
 import argparse

@@ -55,7 +55,7 @@ def trained(folder, what, times):
 
 @pytest.mark.parametrize("what", ["compressed", "mixed"])
 def test_what_backups_go_on_with_is_all_that_counts(tmp_path, what):
-    """Split, small and row_sparse arrays, and settings that change. Backups that come later are told everything."""
+    """Split, small and row_sparse arrays, and settings that change; backups that come later are told all."""
     kept, lost = (trained(tmp_path / str(times), what, times) for times in (0, 2))
     assert kept[0].keys() == lost[0].keys()
     for key, array in kept[0].items():

@@ -52,7 +52,8 @@ class Scenario:
     def settings(self):
         names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes")
         lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
-        return {**{name: getattr(self, name) for name in names}, **lists}
+        waits = any(fault.what == "wake" for fault in self.faults)
+        return {**{name: getattr(self, name) for name in names}, **lists, "waits": waits}
 
     @classmethod
     def by_chance(cls, seed):
@@ -158,6 +159,7 @@ class _Faults:
         self._port, self._folder = port, folder
         self._stopped = []  # (when it goes on, process)
         self._intruders = []
+        self._woken = []  # whose end workers wait for
         self.done = 0
 
     def do_those_due(self):
@@ -169,13 +171,17 @@ class _Faults:
             if fault.what == "wake":
                 if not self._has_succession():
                     return
-                self._stopped += [(time.monotonic(), one) for one in _stopped_servers(self._port)]
+                self._woken = _stopped_servers(self._port)
+                for process in self._woken:
+                    _signal(process, signal.SIGCONT)
             elif fault.what == "second job":
                 self._intruders += [self._intruder(role) for role in ("scheduler", "worker")]
             elif not self._hit(fault):
                 return  # it is not there, as the job is being started again
             self._left.pop(0)
             self.done += 1
+        if self._woken and not set(self._woken) & set(processes_of(self._port)):
+            (self._folder / "woken").touch()
 
     def intruders(self):
         told = [one.communicate()[1] for one in self._intruders]

@@ -1,4 +1,4 @@
-"""Two workers train, and all primaries end so often, each time when they have backups: `replicas.py KIND TIMES`."""
+"""Two workers train, and all primaries that have backups end, so often: `replicas.py KIND TIMES`."""
 
 import os
 import pathlib
