@@ -1,10 +1,11 @@
 """Stores of several processes on servers beside those of MXNet 1.9.1: two workers, two servers, one machine.
 
-    python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [--messages]
+    python benchmarks/distributed/servers.py [--rounds 5] [--kind dist_sync] [--replicas 2] [--messages]
 
 Both run by turns, so that other work on the machine meets both. 100 arrays of 1 MB are pushed and pulled, and
-one of four numbers. `--messages` keeps arrays out of memory that processes share, as between machines. What
-gRPC alone does here says `build/release/benchmarks/grpc_benchmark`.
+one of four numbers. Each server of Headrace is two processes with `--replicas 2`. `--messages` keeps arrays
+out of memory that processes share, as between machines. What gRPC alone does here says
+`build/release/benchmarks/grpc_benchmark`.
 """
 
 import argparse
@@ -26,6 +27,9 @@ def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--kind", default="dist_sync", choices=["dist_sync", "dist_async"])
+    parser.add_argument(
+        "--replicas", type=int, default=1, help="processes for each of Headrace's servers, 1 or 2"
+    )
     parser.add_argument("--messages", action="store_true", help="no memory that processes share")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
@@ -59,6 +63,7 @@ def run_job(framework, options):
         "DMLC_PS_ROOT_PORT": str(port),
         "DMLC_NUM_WORKER": "2",
         "DMLC_NUM_SERVER": "2",
+        "HEADRACE_REPLICAS": str(options.replicas),
         "HEADRACE_SHARED_MEMORY": "0" if options.messages else "1",
     }
     python = sys.executable if framework == "headrace" else MXNET
@@ -72,8 +77,7 @@ def run_job(framework, options):
         )
         for role, number in (
             ("scheduler", 0),
-            ("server", 0),
-            ("server", 1),
+            *[("server", 0)] * (2 * (options.replicas if framework == "headrace" else 1)),
             ("worker", 0),
             ("worker", 1),
         )

@@ -84,6 +84,14 @@ class ServerProgram {
   // optimizer. `store` is the part of the worker's store that this server holds, number `number` of the program. What
   // it raises is raised in the worker. Those of KVStore::ask_servers() are carried out each time, and answered.
   virtual std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) = 0;
+  // What the updater of a store keeps for a key beside what is stored. Where the job has replicas it goes to another
+  // server after each push, which begins to update with it when this one is lost; `rest` is any text.
+  struct Kept {
+    std::vector<NDArray> arrays = {};
+    std::string rest = {};
+  };
+  virtual Kept kept_for(int /*number*/, const kvstore::Key& /*key*/) { return {}; }
+  virtual void keep_for(int /*number*/, const kvstore::Key& /*key*/, const Kept& /*kept*/) {}
   // Calls `work`, in which command() and updaters are called.
   virtual void run(const std::function<void()>& work) { work(); }
 };

@@ -26,6 +26,7 @@ from ._shell import run_command
 __all__ = ["main"]
 
 _SECONDS_TO_TELL = 10  # that others have to say themselves what they lack when a process has failed
+_MOST_REPLACED = 20  # servers of a job that have failed
 _SECONDS_TO_END = 5  # between asking processes to end and ending them
 
 
@@ -38,6 +39,8 @@ def main(arguments):
         _parser().error(
             "--slurm, --hosts and --ray are for jobs with servers; start ranks by srun or mpirun itself"
         )
+    if options.mpi and options.replicas > 1:
+        _parser().error("--replicas is for jobs with servers; by --mpi there are none")
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     cluster = _cluster(options.ray) if options.ray else None
@@ -134,7 +137,7 @@ def _parser():
         prog="python -m headrace.launch",
         description=__doc__.partition("\n\n")[2],
         usage="python -m headrace.launch [-n WORKERS] [-s SERVERS | --mpi] "
-        "[--slurm | --hosts FILE | --ray ADDRESS] [--restart N] "
+        "[--slurm | --hosts FILE | --ray ADDRESS] [--replicas 2] [--restart N] "
         "[--checkpoint DIR] [--timeline FILE] COMMAND [ARG...]",
     )
     parser.add_argument("-n", "--num-workers", type=_at_least(1), default=2, help="workers (2)")
@@ -150,6 +153,13 @@ def _parser():
     )
     where.add_argument(
         "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"
+    )
+    parser.add_argument(
+        "--replicas",
+        type=int,
+        choices=(1, 2),
+        default=1,
+        help="processes for each server; with 2 one stands by, and nothing is lost with the other (1)",
     )
     parser.add_argument("--port", type=int, default=0, help="of the scheduler; one that is free unless given")
     parser.add_argument(
@@ -216,7 +226,9 @@ class Job:
         self._variables = variables
         self._cluster = cluster
         self._nodes = cluster.nodes() if cluster else []
-        self._workers, self._helpers = [], []
+        self._workers, self._helpers = [], []  # a scheduler is the first helper
+        self._told = []  # servers that have failed, of which it was said
+        self._start_server = None  # function that starts one more, by number; None: Slurm has started them
         self.is_interrupted = False
 
     def run(self):
@@ -255,17 +267,19 @@ class Job:
             "DMLC_PS_ROOT_PORT": str(options.port or _free_port()),
             "DMLC_NUM_WORKER": str(options.num_workers),
             "DMLC_NUM_SERVER": str(servers),
+            "HEADRACE_REPLICAS": str(options.replicas),
             "PYTHONUNBUFFERED": "1",
         }
         serve = [sys.executable, "-m", "headrace.kvstore"]
         as_server, as_worker = ({**environment, "DMLC_ROLE": role} for role in ("server", "worker"))
         self._helpers.append(Process("scheduler", serve, {**environment, "DMLC_ROLE": "scheduler"}))
         if options.slurm:
-            self._helpers.append(SlurmStep("server", servers, serve, as_server))
+            self._helpers.append(SlurmStep("server", servers * options.replicas, serve, as_server))
             self._workers.append(SlurmStep("worker", options.num_workers, options.command, as_worker))
             return
-        for number in range(servers):
-            self._helpers.append(self._process("server", number, serve, dict(as_server)))
+        self._start_server = lambda number: self._process("server", number, serve, dict(as_server))
+        for number in range(servers * options.replicas):
+            self._helpers.append(self._start_server(number))
         for number in range(options.num_workers):
             own = {**as_worker, "DMLC_WORKER_ID": str(number)}
             try:
@@ -294,18 +308,35 @@ class Job:
 
     def _await_workers(self):
         """The first process that fails; None: all workers have ended well."""
-        everybody = [*self._workers, *self._helpers]
         while any(worker.status() is None for worker in self._workers):
-            failed = _cause(everybody)
+            failed = _cause([*self._workers, *self._needed_helpers()])
             if failed is not None:
                 return failed
             time.sleep(0.02)
-        return _cause(everybody)
+        return _cause([*self._workers, *self._needed_helpers()])
+
+    def _needed_helpers(self):
+        """Those whose failure ends the job. That of a server does not where another process may go on in its
+        place; when none does, workers fail.
+        """
+        if self._options.replicas == 1:
+            return self._helpers
+        for one in self._helpers[1:]:
+            if not one.has_failed() or one in self._told:
+                continue
+            self._told.append(one)
+            replaces = self._start_server is not None and len(self._told) <= _MOST_REPLACED
+            how = "another one takes its place" if replaces else "the job goes on without it"
+            print(f"headrace.launch: {one.fate()[1]}; {how}", file=sys.stderr)
+            if replaces:
+                self._helpers.append(self._start_server(len(self._helpers) - 1))
+        return self._helpers[:1]
 
     def _await_helpers(self):
         """Servers end by themselves when the workers have, unless no worker has made a store."""
         _await_ends(self._helpers, _SECONDS_TO_END)
-        return _cause(self._helpers)
+        self._start_server = None
+        return _cause(self._needed_helpers())
 
     def _end_all(self, number):
         everybody = [*self._workers, *self._helpers]

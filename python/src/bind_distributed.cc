@@ -1,5 +1,6 @@
 // headrace._core.distributed: exchanges between ranks; what a process is in its job, and what servers do.
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
 #include "bindings.h"
@@ -14,10 +15,11 @@ namespace headrace::python {
 namespace {
 
 // Calls command(number, set_updater, head, body), where set_updater(function) takes what kvstore.Store.set_updater
-// does.
+// does; kept_for(number, key), which gives (arrays, bytes), and keep_for(number, key, arrays, bytes).
 class PythonProgram final : public distributed::ServerProgram {
  public:
-  explicit PythonProgram(nb::object command) : command_(std::move(command)) {}
+  PythonProgram(nb::object command, nb::object kept_for, nb::object keep_for)
+      : command_(std::move(command)), kept_for_(std::move(kept_for)), keep_for_(std::move(keep_for)) {}
 
   std::string command(int number, kvstore::KVStore& store, int head, const std::string& body) override {
     const auto set_updater = [&store](nb::object function) { store.set_updater(updater_of(std::move(function))); };
@@ -27,13 +29,24 @@ class PythonProgram final : public distributed::ServerProgram {
     const auto bytes = nb::cast<nb::bytes>(answer);
     return {bytes.c_str(), bytes.size()};
   }
+  Kept kept_for(int number, const kvstore::Key& key) override {
+    const auto [arrays, rest] = nb::cast<std::pair<nb::sequence, nb::bytes>>(kept_for_(number, python_key(key)));
+    Kept kept{.rest = {rest.c_str(), rest.size()}};
+    for (nb::handle array : arrays) kept.arrays.push_back(array_from(array));
+    return kept;
+  }
+  void keep_for(int number, const kvstore::Key& key, const Kept& kept) override {
+    nb::list arrays;
+    for (const NDArray& array : kept.arrays) arrays.append(wrapped(array, false));
+    keep_for_(number, python_key(key), arrays, nb::bytes(kept.rest.data(), kept.rest.size()));
+  }
   void run(const std::function<void()>& work) override {
     const WithGil locked;
     work();
   }
 
  private:
-  const nb::object command_;
+  const nb::object command_, kept_for_, keep_for_;
 };
 
 std::span<const std::byte> bytes_of(const nb::bytes& object) {
@@ -98,8 +111,8 @@ void bind_distributed(nb::module_& parent) {
   nb::dict commands;  // heads by name
   for (const distributed::NamedCommand& one : distributed::kCommands) commands[one.name] = one.head;
   m.attr("commands") = commands;
-  m.def("serve", [](nb::object command) {
-    PythonProgram program(std::move(command));
+  m.def("serve", [](nb::object command, nb::object kept_for, nb::object keep_for) {
+    PythonProgram program(std::move(command), std::move(kept_for), std::move(keep_for));
     translated([&] {
       const WithoutGil unlocked;
       distributed::serve(program);

@@ -31,12 +31,6 @@ std::vector<Item> items_of(const Keys& keys, const nb::list& arrays) {
   return items;
 }
 
-nb::object python_key(const Key& key) {
-  if (const auto* number = std::get_if<int64_t>(&key)) return nb::int_(*number);
-  const std::string& text = std::get<std::string>(key);
-  return nb::bytes(text.data(), text.size());
-}
-
 Combine combine_of(nb::object function, bool np) {
   return [function = std::move(function), np](const NDArray& a, const NDArray& b) {
     return array_from(function(wrapped(a, np), wrapped(b, np)));
@@ -107,6 +101,12 @@ void bind_servers(nb::class_<Store>& c) {
 }
 
 }  // namespace
+
+nb::object python_key(const Key& key) {
+  if (const auto* number = std::get_if<int64_t>(&key)) return nb::int_(*number);
+  const std::string& text = std::get<std::string>(key);
+  return nb::bytes(text.data(), text.size());
+}
 
 Updater updater_of(nb::object function) {
   if (function.is_none()) return {};

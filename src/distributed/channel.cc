@@ -24,9 +24,16 @@ std::string content_of(const std::string& folder, const char* name) {
 // The name that every certificate of a job is made for, whatever machine it is used on.
 constexpr const char* kCertifiedName = "headrace";
 
+constexpr int kLeastPingMs = 1000;
+
 // An idle connection is asked for a sign of life, and closed when none comes for as long: half of the silence is left
 // to make another one.
-int ping_ms(const Job& job) { return std::max(1000, job.silence_ms / 4); }
+int ping_ms(const Job& job) { return std::max(kLeastPingMs, job.silence_ms / 4); }
+
+// The scheduler is in more of a hurry where others can take the place of who is silent.
+int ping_ms_of_server(const Job& job) {
+  return job.role == Role::kScheduler && job.replicas > 1 ? kLeastPingMs : ping_ms(job);
+}
 
 // Frames hold several messages. gRPC counts in int; below 0: any size.
 int most_received(const Limits& limits) {
@@ -77,8 +84,8 @@ std::unique_ptr<grpc::Server> serve_at(const Job& job, const std::string& host, 
   builder.SetMaxReceiveMessageSize(most_received(job.limits));
   builder.SetMaxSendMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a second job must not share the port
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms(job));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms(job));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ping_ms_of_server(job));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ping_ms_of_server(job));
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();

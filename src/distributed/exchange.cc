@@ -8,29 +8,32 @@
 
 namespace headrace::distributed {
 
+void Asker::tell(Reply reply, Load load) const {
+  reply.set_number(number_);
+  if (server_) tell_sent({*server_, incarnation_, number_, true});
+  if (!backup_) return client_->answer(incarnation_, std::move(reply), std::move(load));
+  backup_->after([client = client_, incarnation = incarnation_, reply = std::move(reply), load = std::move(load)] {
+    client->answer(incarnation, reply, load);
+  });
+}
+
 void Asker::answer(const grpc::Status& status) const {
   Reply reply;
   reply.set_code(static_cast<uint32_t>(status.error_code()));
   reply.set_error(status.error_message());
-  send(std::move(reply), {});
+  tell(std::move(reply), {});
 }
 
 void Asker::answer(std::string text) const {
   Reply reply;
   reply.set_answer(std::move(text));
-  send(std::move(reply), {});
+  tell(std::move(reply), {});
 }
 
 void Asker::answer(Array value, Load load) const {
   Reply reply;
   *reply.mutable_value() = std::move(value);
-  send(std::move(reply), std::move(load));
-}
-
-void Asker::send(Reply reply, Load load) const {
-  reply.set_number(number_);
-  if (server_) tell_sent({*server_, incarnation_, number_, true});
-  client_->answer(incarnation_, std::move(reply), std::move(load));
+  tell(std::move(reply), std::move(load));
 }
 
 void Asker::arrive(const std::string& server) {
@@ -42,8 +45,9 @@ namespace {
 
 class Exchange final : public Stream {
  public:
-  Exchange(Clients& clients, ServeAll serve)
+  Exchange(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve)
       : clients_(clients),
+        backup_(std::move(backup)),
         serve_(std::move(serve)),
         gate_(std::make_shared<Gate>(this)),
         connection_(std::make_shared<Connection>([this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {
@@ -58,13 +62,15 @@ class Exchange final : public Stream {
           frame_, {.greeting = [this](const Greeting& greeting) { enter(greeting); },
                    .request =
                        [&](Request&& request, Elements&& elements) {
-                         const Asker asker(client_, incarnation_, request.number());
+                         const Asker asker(client_, incarnation_, request.number(),
+                                           Clients::is_primary(*client_) ? nullptr : backup_);
                          asked.push_back({std::move(request), std::move(elements), asker, client_, connection_});
                        },
                    .reply = [](Reply&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a worker has answered"); },
                    .answered = [this](const Frame& head) { client_->forget(head, *connection_); }});
-      check(client_->is_latest(*connection_), ErrorKind::kRuntime,
-            "distributed: a newer process of the same rank, or a later stream of this one, has taken its place");
+      clients_.check_listened_to(*client_, *connection_);
+    } catch (const NotServing& error) {
+      return finish({grpc::StatusCode::UNAVAILABLE, error.what()});
     } catch (const std::exception& error) {
       return finish({grpc::StatusCode::FAILED_PRECONDITION, error.what()});
     }
@@ -111,6 +117,7 @@ class Exchange final : public Stream {
   }
 
   Clients& clients_;
+  const std::shared_ptr<Backup> backup_;
   const ServeAll serve_;
   const std::shared_ptr<Gate> gate_;
   const std::shared_ptr<Connection> connection_;
@@ -123,6 +130,8 @@ class Exchange final : public Stream {
 
 }  // namespace
 
-Stream* open_stream(Clients& clients, ServeAll serve) { return new Exchange(clients, std::move(serve)); }
+Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve) {
+  return new Exchange(clients, std::move(backup), std::move(serve));
+}
 
 }  // namespace headrace::distributed

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "distributed/backup.h"
 #include "distributed/clients.h"
 
 namespace headrace::distributed {
@@ -15,8 +16,10 @@ namespace headrace::distributed {
 // thread.
 class Asker {
  public:
-  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number) noexcept
-      : client_(std::move(client)), incarnation_(incarnation), number_(number) {}
+  // `backup`: what the answer tells of it has to know first; null: nothing.
+  Asker(std::shared_ptr<Client> client, uint64_t incarnation, uint64_t number,
+        std::shared_ptr<Backup> backup = nullptr) noexcept
+      : client_(std::move(client)), incarnation_(incarnation), number_(number), backup_(std::move(backup)) {}
 
   void answer(const grpc::Status& status) const;
   void answer(Array value, Load load) const;
@@ -25,15 +28,17 @@ class Asker {
   BlockPtr block_for(size_t bytes) const { return client_->block_for(bytes); }
   // Of the worker that asks.
   uint64_t incarnation() const noexcept { return incarnation_; }
+  uint64_t number() const noexcept { return number_; }
   // The request has come to the thread of the server at this address, which outlives the asker.
   void arrive(const std::string& server);
 
  private:
-  void send(Reply reply, Load load) const;
+  void tell(Reply reply, Load load) const;
 
   std::shared_ptr<Client> client_;
   uint64_t incarnation_;
   uint64_t number_;
+  std::shared_ptr<Backup> backup_;
   const std::string* server_ = nullptr;
 };
 
@@ -52,7 +57,7 @@ struct Asked {
 using ServeAll = std::function<void(std::vector<Asked> asked, std::function<void()> next)>;
 
 using Stream = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-// Deletes itself when the stream is over. `clients` outlives it.
-Stream* open_stream(Clients& clients, ServeAll serve);
+// Deletes itself when the stream is over. `clients` outlives it. `backup`: as an Asker has it.
+Stream* open_stream(Clients& clients, std::shared_ptr<Backup> backup, ServeAll serve);
 
 }  // namespace headrace::distributed

@@ -90,6 +90,10 @@ Array* array_in(Request& request) {
       return request.mutable_init()->mutable_value();
     case Request::kPush:
       return request.mutable_push()->mutable_value();
+    case Request::kOutcome:
+      return request.outcome().has_value() ? request.mutable_outcome()->mutable_value() : nullptr;
+    case Request::kRepeated:
+      return request.repeated().has_init() ? request.mutable_repeated()->mutable_init()->mutable_value() : nullptr;
     default:
       return nullptr;
   }

@@ -12,12 +12,10 @@ namespace {
 constexpr std::chrono::minutes kGatheringTime{5};  // within which all nodes have to come
 constexpr std::chrono::seconds kPartingTime{5};    // within which servers end
 constexpr std::chrono::milliseconds kReviewTime{20};
+constexpr std::chrono::milliseconds kServerTime{1500};  // for which a server may be away that has a backup
 constexpr const char* kVersion = HEADRACE_VERSION;
 
 const char* name_of(NodeRole role) { return role == WORKER ? "worker" : "server"; }
-
-// The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
-std::chrono::milliseconds time_away(const Job& job) { return std::chrono::milliseconds(job.silence_ms / 2); }
 
 uint64_t microseconds() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -44,7 +42,7 @@ void Gathering::enter(Listener& stream, const Node& node) {
     if (!refusal_.empty()) return refuse(stream, refusal_);
     if (!seat.is_gone) return welcome(seat, stream);
     return refuse(stream, fmt::format("{} {} was given up: the scheduler had heard nothing from it for {} seconds",
-                                      name_of(node.role()), seat.rank, time_away(job_).count() / 1e3));
+                                      name_of(node.role()), seat.rank, time_away(seat).count() / 1e3));
   }
   if (const std::string reason = reason_against(node); !reason.empty()) return refuse(stream, reason);
   if (!refusal_.empty()) return refuse(stream, refusal_);
@@ -61,9 +59,13 @@ std::string Gathering::reason_against(const Node& node) {
         "the {} was told of {} workers and {} servers, the scheduler of {} and {}; DMLC_NUM_WORKER and "
         "DMLC_NUM_SERVER are the same for all",
         name, node.workers(), node.servers(), job_.workers, job_.servers);
+  if (node.replicas() != static_cast<uint32_t>(job_.replicas))
+    return fmt::format("the {} was told of {} replicas, the scheduler of {}; HEADRACE_REPLICAS is the same for all",
+                       name, node.replicas(), job_.replicas);
   if (node.heard() > 0)
     return fmt::format("the scheduler is another one than the {} has worked with, and does not know its job", name);
-  if (has_begun_) return "all nodes of the job are there already; is this a second job on one port?";
+  const bool is_needed = node.role() == SERVER && has_begun_ && free_place(node) != servers_.end();
+  if (has_begun_ && !is_needed) return "all nodes of the job are there already; is this a second job on one port?";
   const std::vector<Seat*>& seats = seats_of(node.role());
   if (count(seats) == seats.size())
     return fmt::format("there are {} {}s already; is this a second job on one port?", seats.size(), name);
@@ -75,15 +77,74 @@ std::string Gathering::reason_against(const Node& node) {
 
 void Gathering::seat(Listener& stream, const Node& node) {
   std::vector<Seat*>& seats = seats_of(node.role());
-  const auto place = node.rank() >= 0 ? seats.begin() + node.rank() : std::ranges::find(seats, nullptr);
+  const auto place = free_place(node);
   last_incarnation_ = std::max(last_incarnation_ + 1, microseconds());
   Seat& seat = seats_[node.token()] = {
       .node = node, .rank = static_cast<uint32_t>(place - seats.begin()), .incarnation = last_incarnation_};
   *place = &seat;
   welcome(seat, stream);
-  if (!is_complete()) return;
+  if (has_begun_)
+    join(seat);
+  else if (is_complete())
+    begin();
+}
+
+// Where a node may sit down that comes now. When the job has begun these are the places of backups that were lost.
+std::vector<Gathering::Seat*>::iterator Gathering::free_place(const Node& node) {
+  std::vector<Seat*>& seats = seats_of(node.role());
+  if (node.rank() >= 0) return seats.begin() + node.rank();
+  return std::ranges::find_if(seats, [&](Seat* const& seat) {
+    if (seat || !has_begun_) return !seat;
+    const Part& part = parts_[static_cast<size_t>(&seat - seats.data()) % parts_.size()];
+    return job_.replicas > 1 && !part.backup && !part.primary->is_gone;
+  });
+}
+
+// A server that comes later stands by when it has been told everything.
+void Gathering::join(Seat& seat) {
+  const size_t server = seat.rank % parts_.size();
+  parts_[server].backup = &seat;
+  parts_[server].is_copied = false;
+  tell(seat, cluster_for(seat));
+  for (const Notice& departure : departures_) tell(seat, departure);
+  tell_all(notice_of(server));
+}
+
+void Gathering::take_copied(const Copied& copied) {
+  std::lock_guard guard(mutex_);
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    if (part.is_copied || !part.backup || part.primary->node.token() != copied.token() ||
+        part.backup->node.address() != copied.backup())
+      continue;
+    part.is_copied = true;
+    tell_all(notice_of(i));
+  }
+}
+
+Notice Gathering::notice_of(size_t server) const {
+  Notice notice;
+  *notice.mutable_serving() = serving(server);
+  return notice;
+}
+
+void Gathering::begin() {
+  if (job_.replicas > 1) place_replicas();
+  const auto count = static_cast<size_t>(job_.servers);
+  for (size_t i = 0; i < count; ++i)
+    parts_.push_back(job_.replicas > 1 ? Part{1, servers_[i], servers_[count + i]} : Part{0, servers_[i], nullptr});
   for (auto& [token, one] : seats_) tell(one, cluster_for(one));
   has_begun_ = true;
+}
+
+// A server and its backup are on different machines where no machine has more than half of them.
+void Gathering::place_replicas() {
+  const auto host = [](const Seat* seat) {
+    const std::string& address = seat->node.address();
+    return address.substr(0, address.rfind(':'));
+  };
+  std::ranges::stable_sort(servers_, {}, host);
+  for (size_t i = 0; i < servers_.size(); ++i) servers_[i]->rank = static_cast<uint32_t>(i);
 }
 
 // Takes the place of the stream before, and is told what that has not brought.
@@ -101,13 +162,29 @@ Notice Gathering::cluster_for(const Seat& seat) const {
   Cluster& cluster = *notice.mutable_cluster();
   cluster.set_rank(seat.rank);
   cluster.set_incarnation(seat.incarnation);
-  for (const Seat* server : servers_) cluster.add_servers(server->node.address());
+  for (size_t i = 0; i < parts_.size(); ++i) *cluster.add_servers() = serving(i);
   return notice;
+}
+
+Serving Gathering::serving(size_t server) const {
+  const Part& part = parts_[server];
+  Serving serving;
+  serving.set_server(static_cast<uint32_t>(server));
+  serving.set_epoch(part.epoch);
+  serving.set_address(part.primary->node.address());
+  if (part.backup) serving.set_backup(part.backup->node.address());
+  serving.set_is_backed(part.backup && part.is_copied);
+  return serving;
 }
 
 void Gathering::tell(Seat& seat, const Notice& notice) {
   seat.told.push_back(notice);
   if (seat.stream) seat.stream->tell(notice);
+}
+
+void Gathering::tell_all(const Notice& notice) {
+  for (auto& [token, seat] : seats_)
+    if (!seat.is_gone) tell(seat, notice);
 }
 
 void Gathering::refuse(Listener& stream, const std::string& reason) {
@@ -146,29 +223,51 @@ void Gathering::expect_end(uint64_t token) {
 void Gathering::give_up(Seat& seat) {
   seat.is_gone = true;
   seats_of(seat.node.role())[seat.rank] = nullptr;
+  if (has_begun_ && pass_on(seat)) return;
   if (has_begun_) return tell_departure(seat);
   refuse_all(fmt::format("{} {} was lost before all nodes had come", name_of(seat.node.role()), seat.rank));
+}
+
+// Whether another process goes on with what a server was that is gone. It does so before others can hear of it.
+bool Gathering::pass_on(const Seat& seat) {
+  if (seat.node.role() != SERVER || is_over_) return false;
+  const size_t server = seat.rank % parts_.size();
+  Part& part = parts_[server];
+  if (part.primary == &seat) {
+    if (!part.backup || !part.is_copied) return false;
+    part.primary = part.backup;
+    ++part.epoch;
+  }
+  part.backup = nullptr;
+  tell_all(notice_of(server));
+  return true;
 }
 
 void Gathering::tell_departure(const Seat& seat) {
   Notice notice;
   Departure& departure = *notice.mutable_departure();
   departure.set_role(seat.node.role());
-  departure.set_rank(seat.rank);
+  departure.set_rank(seat.node.role() == WORKER ? seat.rank : seat.rank % static_cast<uint32_t>(parts_.size()));
   departure.set_lost(!seat.is_leaving);
-  for (auto& [token, other] : seats_)
-    if (!other.is_gone) tell(other, notice);
+  tell_all(notice);
   if (seat.node.role() != WORKER) return;
+  departures_.push_back(notice);
   ++departed_;
   missing_ = fmt::format("worker {} {}", seat.rank, seat.is_leaving ? "has ended" : "was lost");
   answer_meeting({grpc::StatusCode::ABORTED, missing_});
+}
+
+// The rest of the silence of a node, after which it is lost, has passed before its connection was known to be broken.
+std::chrono::milliseconds Gathering::time_away(const Seat& seat) const {
+  const std::chrono::milliseconds away(job_.silence_ms / 2);
+  return seat.node.role() == SERVER && job_.replicas > 1 ? std::min(away, kServerTime) : away;
 }
 
 bool Gathering::review_away() {
   bool any = false;
   for (auto& [token, seat] : seats_) {
     if (seat.is_gone || seat.stream) continue;
-    if (Clock::now() - seat.away_since >= time_away(job_) || has_ended(seat.node.process()))
+    if (Clock::now() - seat.away_since >= time_away(seat) || has_ended(seat.node.process()))
       give_up(seat);
     else
       any = true;

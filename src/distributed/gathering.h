@@ -33,7 +33,9 @@ class Listener {
 class Gathering {
  public:
   explicit Gathering(const Job& job)
-      : job_(job), workers_(static_cast<size_t>(job.workers)), servers_(static_cast<size_t>(job.servers)) {}
+      : job_(job),
+        workers_(static_cast<size_t>(job.workers)),
+        servers_(static_cast<size_t>(job.servers) * static_cast<size_t>(job.replicas)) {}
 
   // A stream begins. It leaves before it ends.
   void enter(Listener& stream, const Node& node);
@@ -41,6 +43,8 @@ class Gathering {
   void leave(Listener& stream);
   // The node with this token is going to end.
   void expect_end(uint64_t token);
+  // The backup of a server has all that this one has, and may take its place.
+  void take_copied(const Copied& copied);
   // A worker comes to a barrier; it is answered when all have, or cannot. Who comes again is answered anew.
   void meet(const Arrival& arrival, grpc::ServerUnaryReactor* reactor);
 
@@ -61,6 +65,14 @@ class Gathering {
     grpc::ServerUnaryReactor* meeting = nullptr;  // it waits at a barrier
   };
 
+  // Who serves as a server of one number, and who stands by.
+  struct Part {
+    uint64_t epoch = 0;
+    Seat* primary = nullptr;
+    Seat* backup = nullptr;  // null: none
+    bool is_copied = true;   // it may take the place of the other
+  };
+
   // --- these: mutex_ is locked ---
   std::vector<Seat*>& seats_of(NodeRole role) { return role == WORKER ? workers_ : servers_; }
   static size_t count(const std::vector<Seat*>& seats);
@@ -72,6 +84,15 @@ class Gathering {
   static void refuse(Listener& stream, const std::string& reason);
   void refuse_all(const std::string& reason);
   Notice cluster_for(const Seat& seat) const;
+  void begin();
+  void place_replicas();
+  std::vector<Seat*>::iterator free_place(const Node& node);
+  void join(Seat& seat);
+  void tell_all(const Notice& notice);
+  Serving serving(size_t server) const;
+  Notice notice_of(size_t server) const;
+  bool pass_on(const Seat& seat);
+  std::chrono::milliseconds time_away(const Seat& seat) const;
   void give_up(Seat& seat);
   void tell_departure(const Seat& seat);
   void answer_meeting(const grpc::Status& status);
@@ -84,7 +105,9 @@ class Gathering {
   std::condition_variable changed_;
   std::set<Listener*> streams_;
   std::map<uint64_t, Seat> seats_;        // by token
-  std::vector<Seat*> workers_, servers_;  // by rank; null where nobody is
+  std::vector<Seat*> workers_, servers_;  // by rank; null where nobody is. Those that stand by are the last servers
+  std::vector<Part> parts_;               // by number of the server, when the job has begun
+  std::vector<Notice> departures_;        // of workers
   std::string refusal_, missing_;
   bool has_begun_ = false, is_over_ = false;
   uint64_t meetings_ = 0;  // barriers that all have come to

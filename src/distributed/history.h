@@ -2,9 +2,18 @@
 // HEADRACE_HISTORY names a folder, in which each process has a file of lines, each written as a whole before what it
 // tells of is known to others:
 //
-//   acknowledged ID     a worker has heard that the server has the push
-//   applied ID          a server has updated what is stored by the push, after those of the lines before
-//   frozen              a server holds still for a checkpoint
+//   acknowledged ID       a worker has heard that the server has the push
+//   applied ID            a server has updated what is stored by the push, after those of the lines before
+//   frozen                a server holds still for a checkpoint
+//   serving SERVER EPOCH  the process serves from now on, where the job has replicas
+//   backed SERVER EPOCH   a backup that has come later may take its place
+//   copying MARK          it begins to tell that one everything; what was applied before is copied
+//   copied MARK           the same, at that one
+//
+// What a backup is told of is applied there, too, so that the file of the process that has served last has all.
+// HEADRACE_STOP_AT names a moment ("applied 20": after that line was written for the 20th time by a process that
+// serves; "kept 20": when its backup has said so often that it has something) at which the process stops itself, as
+// SIGSTOP does.
 //
 // ID: store, key, rank, incarnation, number of the push of that key. Any thread.
 #pragma once
@@ -21,6 +30,8 @@ namespace history {
 std::string id_of(const PushRequest& push, uint64_t incarnation);
 // Nothing, where none is kept. A line that cannot be written is told to the standard error output.
 void write(const char* what, const std::string& id = {}) noexcept;
+// A process that serves has come to a moment. Nothing, unless it is to stop there.
+void pass(const char* moment) noexcept;
 
 }  // namespace history
 }  // namespace headrace::distributed

@@ -80,6 +80,7 @@ Job job_of_environment() {
   job.port = number_of("DMLC_PS_ROOT_PORT", {}, 1, 65535);
   job.workers = number_of("DMLC_NUM_WORKER", {}, 1, kMostNodes);
   job.servers = number_of("DMLC_NUM_SERVER", {}, 0, kMostNodes);
+  job.replicas = number_of("HEADRACE_REPLICAS", 1, 1, 2);
   job.rank = number_of("DMLC_RANK", number_of("DMLC_WORKER_ID", -1, 0, job.workers - 1), 0, job.workers - 1);
   job.own_host = variable_of("DMLC_NODE_HOST", is_loopback(job.host) ? job.host : std::string());
   job.certificates = variable_of("HEADRACE_CERTIFICATES");

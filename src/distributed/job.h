@@ -17,6 +17,7 @@ struct Job {
   std::string host;  // of the scheduler
   int port = 0;      // of the scheduler
   int workers = 0, servers = 0;
+  int replicas = 1;           // processes for each server: one serves, another stands by
   int rank = -1;              // that a worker asks for; -1: any
   std::string own_host;       // where others reach this process; empty: as the scheduler's, if that is this machine
   std::string certificates;   // folder of ca.pem, cert.pem and key.pem; empty: what is said is not encrypted

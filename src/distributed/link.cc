@@ -37,9 +37,10 @@ std::string request_text(const Request& request) {
 // One stream, gRPC's side of it. While it is held its end is not told, and others may begin to write.
 class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
-  explicit Stream(Link& link)
+  Stream(Link& link, const std::string& address, std::shared_ptr<Loans> loans)
       : link_(link),
-        stub_(open_channel(link.job_, link.address_)),
+        loans_(std::move(loans)),
+        stub_(open_channel(link.job_, address)),
         connection_(std::make_shared<Connection>([this](const grpc::ByteBuffer* frame) { StartWrite(frame); })) {}
 
   Connection& connection() noexcept { return *connection_; }
@@ -49,7 +50,7 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
     AddHold();
     StartRead(&frame_);
     StartCall();
-    connection_->begin(link_.loans_);
+    connection_->begin(loans_);
     connection_->greet(std::move(caller));
   }
   void cancel() { context_.TryCancel(); }
@@ -100,10 +101,12 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
               link_.greeted(*this);
             },
         .request = [](Request&&, Elements&&) { fail(ErrorKind::kValue, "distributed: a server has asked something"); },
-        .reply = [this](Reply&& reply, Elements&& elements) { link_.hear(std::move(reply), std::move(elements)); }};
+        .reply = [this](Reply&& reply,
+                        Elements&& elements) { link_.hear(*this, std::move(reply), std::move(elements)); }};
   }
 
   Link& link_;
+  const std::shared_ptr<Loans> loans_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   const std::shared_ptr<Connection> connection_;
@@ -117,11 +120,13 @@ class Link::Stream final : public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc
 
 Link::Link(const Job& job, const std::string& address, const Identity& identity, std::shared_ptr<OwnHeap> heap)
     : job_(job),
-      address_(address),
       identity_(identity),
-      loans_(std::make_shared<Loans>(std::move(heap))),
+      heap_(std::move(heap)),
+      address_(address),
+      epoch_(identity.epoch),
+      loans_(std::make_shared<Loans>(heap_)),
       retries_(Retries::Milliseconds(job.retry_ms)) {
-  open_channel(job_, address_);  // raises here what it would raise in the thread
+  open_channel(job_, address);  // raises here what it would raise in the thread
   thread_ = std::thread([this] { run(); });
 }
 
@@ -154,27 +159,42 @@ void Link::run() {
     const grpc::Status status = converse();
     std::unique_lock lock(mutex_);
     if (is_ending_ || is_over_) return;
+    if (has_moved_) continue;
     retries_.broke();
     if (const std::optional<grpc::Status> final = hopeless(status)) {
       lock.unlock();
       return end(*final);
     }
-    changed_.wait_for(lock, retries_.next_pause(), [&] { return is_ending_ || is_over_; });
+    changed_.wait_for(lock, retries_.next_pause(), [&] { return is_ending_ || is_over_ || has_moved_; });
   }
 }
 
+// What the other process still reads of the own memory is its own affair: nobody listens to it any more.
+void Link::move(const std::string& address, uint64_t epoch) {
+  std::lock_guard guard(mutex_);
+  if (epoch <= epoch_) return;
+  epoch_ = epoch;
+  address_ = address;
+  loans_ = std::make_shared<Loans>(heap_);
+  retries_ = Retries(Retries::Milliseconds(job_.retry_ms));
+  has_moved_ = true;
+  is_open_ = false;
+  changed_.notify_all();
+}
+
 grpc::Status Link::converse() {
-  const auto stream = std::make_shared<Stream>(*this);
   std::unique_lock lock(mutex_);
   if (is_ending_ || is_over_) return grpc::Status::OK;
+  const auto stream = std::make_shared<Stream>(*this, address_, loans_);
   stream_ = stream;
+  has_moved_ = false;
   retries_.begins();
   Caller caller = this->caller();
   lock.unlock();
   stream->begin(std::move(caller));
   lock.lock();
   const auto is_done = [&] { return stream->is_done(); };
-  const auto must_end = [&] { return is_ending_ || is_over_ || stream->is_done(); };
+  const auto must_end = [&] { return is_ending_ || is_over_ || has_moved_ || stream->is_done(); };
   if (changed_.wait_for(lock, retries_.greeting_time(), [&] { return is_open_ || must_end(); }))
     changed_.wait(lock, must_end);
   if (is_ending_ && !is_over_ && stream->connection().is_greeted()) {
@@ -197,6 +217,9 @@ Caller Link::caller() const {
   Caller caller;
   caller.set_rank(identity_.rank);
   caller.set_incarnation(identity_.incarnation);
+  caller.set_is_primary(identity_.is_primary);
+  caller.set_epoch(epoch_);
+  caller.set_last(last_number_);
   for (const auto& [number, asked] : asked_) caller.add_unanswered(number);
   return caller;
 }
@@ -218,7 +241,7 @@ std::optional<grpc::Status> Link::hopeless(const grpc::Status& status) const {
 // The server is there: what it has not answered is repeated, in order.
 void Link::greeted(Stream& stream) {
   std::lock_guard guard(mutex_);
-  if (&stream != stream_.get() || is_open_ || is_ending_) return;
+  if (&stream != stream_.get() || is_open_ || is_ending_ || has_moved_) return;
   for (const auto& [number, asked] : asked_) stream.connection().send(asked.request, asked.load);
   is_open_ = true;
   retries_.opened();
@@ -246,11 +269,12 @@ void Link::ask(Request request, Load load, Hear hear) {
   asked_.emplace(last_number_, Asked{std::move(request), std::move(load), std::move(hear)});
 }
 
-void Link::hear(Reply&& reply, Elements&& elements) {
+void Link::hear(const Stream& stream, Reply&& reply, Elements&& elements) {
   std::unique_lock lock(mutex_);
+  if (&stream != stream_.get() || has_moved_) return;
   auto found = asked_.extract(reply.number());
   check(reply.number() <= last_number_, ErrorKind::kValue, "distributed: a server has answered what nobody asked");
-  if (stream_) stream_->connection().tell_answered(reply.number());
+  stream_->connection().tell_answered(reply.number());
   retries_.answered();
   lock.unlock();
   if (found.empty()) return;  // it came twice

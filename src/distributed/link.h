@@ -26,6 +26,8 @@ using Hear = std::function<void(const grpc::Status&, Reply&&, Elements&&)>;
 struct Identity {
   uint32_t rank = 0;
   uint64_t incarnation = 0;
+  uint64_t epoch = 0;       // in which the server serves; 0: the job has no replicas
+  bool is_primary = false;  // a server asks, of its backup
 };
 
 class Link {
@@ -40,6 +42,9 @@ class Link {
 
   // Waits until the server is reached, or cannot be.
   void await();
+  // Another process serves from now on: what has not been answered is repeated there. Nothing for an epoch that is
+  // past.
+  void move(const std::string& address, uint64_t epoch);
   // Whoever waits for an answer, or asks from now on, is told this.
   void give_up(const std::string& why);
   BlockPtr block_for(size_t bytes);
@@ -58,7 +63,7 @@ class Link {
   // One stream, from its begin to its end.
   grpc::Status converse();
   void greeted(Stream& stream);
-  void hear(Reply&& reply, Elements&& elements);
+  void hear(const Stream& stream, Reply&& reply, Elements&& elements);
   void end(const grpc::Status& status);
   void notify();
 
@@ -67,15 +72,18 @@ class Link {
   std::optional<grpc::Status> hopeless(const grpc::Status& status) const;
 
   const Job job_;
-  const std::string address_;
   const Identity identity_;
-  const std::shared_ptr<Loans> loans_;
+  const std::shared_ptr<OwnHeap> heap_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint64_t, Asked> asked_;  // by number, without an answer; these: guarded by mutex_
+  std::string address_;  // these: guarded by mutex_
+  uint64_t epoch_;
+  std::shared_ptr<Loans> loans_;     // with the present process
+  std::map<uint64_t, Asked> asked_;  // by number, without an answer
   uint64_t last_number_ = 0;
   std::shared_ptr<Stream> stream_;  // the present one
   bool is_open_ = false;            // it takes requests
+  bool has_moved_ = false;          // since it began
   bool is_ending_ = false;
   bool is_over_ = false;  // nothing is answered any more
   grpc::Status status_;   // by which it is over

@@ -49,6 +49,7 @@ class Membership::Attending {
     node_.set_version(HEADRACE_VERSION);
     node_.set_workers(static_cast<uint32_t>(job.workers));
     node_.set_servers(static_cast<uint32_t>(job.servers));
+    node_.set_replicas(static_cast<uint32_t>(job.replicas));
     node_.set_token(new_token());
     node_.set_process(own_process());
     open_channel(job_, scheduler_);  // raises here what it would raise in the thread
@@ -70,7 +71,7 @@ class Membership::Attending {
 
   int rank() const noexcept { return static_cast<int>(cluster_->rank()); }
   uint64_t incarnation() const noexcept { return cluster_->incarnation(); }
-  const std::vector<std::string>& servers() const noexcept { return servers_; }
+  const std::vector<Serving>& servers() const noexcept { return servers_; }
   int lost_workers() const noexcept { return lost_workers_; }
 
   void barrier() {
@@ -91,6 +92,14 @@ class Membership::Attending {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return is_over_ || stream_ != stream; });
     }
+  }
+
+  void tell_copied(const std::string& backup) {
+    std::unique_lock lock(mutex_);
+    copied_ = backup;
+    const std::shared_ptr<Stream> stream = is_welcome_ ? stream_ : nullptr;
+    lock.unlock();
+    if (stream) tell_copied(*stream, backup);
   }
 
  private:
@@ -175,6 +184,20 @@ class Membership::Attending {
     return stream->status();
   }
 
+  // That it does not come does not matter while the stream lasts: it is told anew by the next one.
+  void tell_copied(Stream& stream, const std::string& backup) {
+    struct Telling {
+      grpc::ClientContext context;
+      Copied copied;
+      Empty empty;
+    };
+    const auto telling = std::make_shared<Telling>();
+    telling->copied.set_token(node_.token());
+    telling->copied.set_backup(backup);
+    stream.stub().async()->HasCopied(&telling->context, &telling->copied, &telling->empty,
+                                     [telling](const grpc::Status&) {});
+  }
+
   // Why no other stream is tried when one has ended so; empty: it is. mutex_ is locked.
   std::string hopeless(const grpc::Status& status) const {
     if (Retries::is_refusal(status.error_code()))
@@ -227,13 +250,17 @@ class Membership::Attending {
   }
 
   void welcome(const Welcome& welcome) {
-    std::lock_guard guard(mutex_);
+    std::unique_lock lock(mutex_);
     scheduler_process_ = welcome.process();
     is_welcome_ = true;
     if (std::exchange(has_joined_, true) == false) retries_ = Retries(Milliseconds(job_.retry_ms), kLongestPause);
     retries_.opened();
     retries_.answered();
     changed_.notify_all();
+    const std::string copied = copied_;
+    const std::shared_ptr<Stream> stream = stream_;
+    lock.unlock();
+    if (!copied.empty() && stream) tell_copied(*stream, copied);
   }
 
   void hear(const Notice& notice) {
@@ -258,6 +285,8 @@ class Membership::Attending {
         observer_.departed(departed);
         return;
       }
+      case Notice::kServing:
+        return observer_.serving(notice.serving());
       case Notice::kRefusal:
         return end(notice.refusal());
       case Notice::kFinished:
@@ -292,10 +321,11 @@ class Membership::Attending {
   std::shared_ptr<Stream> stream_;  // the present one
   bool is_welcome_ = false;         // it takes requests
   bool has_joined_ = false;         // the node was welcome once
+  std::string copied_;              // backup that has all; empty: none that has come later
   std::string scheduler_process_;
   Retries retries_;
-  std::optional<Cluster> cluster_;    // written once
-  std::vector<std::string> servers_;  // with it
+  std::optional<Cluster> cluster_;  // written once
+  std::vector<Serving> servers_;    // with it
   bool is_over_ = false;
   std::string why_;
   bool is_closing_ = false;
@@ -308,8 +338,9 @@ Membership::Membership(const Job& job, const std::string& address, Observer obse
 Membership::~Membership() = default;
 int Membership::rank() const noexcept { return attending_->rank(); }
 uint64_t Membership::incarnation() const noexcept { return attending_->incarnation(); }
-const std::vector<std::string>& Membership::servers() const noexcept { return attending_->servers(); }
+const std::vector<Serving>& Membership::servers() const noexcept { return attending_->servers(); }
 void Membership::barrier() { attending_->barrier(); }
+void Membership::tell_copied(const std::string& backup) { attending_->tell_copied(backup); }
 int Membership::lost_workers() const noexcept { return attending_->lost_workers(); }
 
 }  // namespace headrace::distributed

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "distributed/job.h"
+#include "distributed/protocol.pb.h"
 
 namespace headrace::distributed {
 
@@ -22,6 +23,7 @@ std::string text_of(const Departed& departed);  // "worker 2 was lost"
 // Functions that hear of what happens later; called by a thread of the membership, which they must not hold up.
 struct Observer {
   std::function<void(const Departed&)> departed = [](const Departed&) {};
+  std::function<void(const Serving&)> serving = [](const Serving&) {};
   std::function<void(const std::string& why)> ended = [](const std::string&) {};  // empty: no worker is left
 };
 
@@ -36,11 +38,13 @@ class Membership {
   Membership& operator=(const Membership&) = delete;
 
   int rank() const noexcept;
-  uint64_t incarnation() const noexcept;                     // above those of all that had the rank before
-  const std::vector<std::string>& servers() const noexcept;  // their addresses
+  uint64_t incarnation() const noexcept;                 // above those of all that had the rank before
+  const std::vector<Serving>& servers() const noexcept;  // by number, as the job began
   // Waits until every worker has come here. Raises RuntimeError, naming the worker, when one has ended before, or the
   // scheduler, when that was lost.
   void barrier();
+  // The backup of this server, which has come later, has all that this one has. The scheduler hears of it in time.
+  void tell_copied(const std::string& backup);
   // Workers that have been lost.
   int lost_workers() const noexcept;
 

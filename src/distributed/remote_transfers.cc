@@ -87,7 +87,9 @@ void RemoteStore::push_dense(const Part& part, NDArray value, int priority) {
     set_type(remote.shards.size() == 1 ? shape : Shape{shard.end - shard.begin}, part.entry().dtype,
              *push.mutable_value());
     const auto place = [&](int64_t element) { return (element + elements_per_byte - 1) / elements_per_byte * item; };
-    const Shard bytes{shard.server, place(shard.begin), place(shard.end)};
+    // What is compressed ends with a whole word.
+    const bool is_end = compression_ && &shard == &remote.shards.back();
+    const Shard bytes{shard.server, place(shard.begin), is_end ? value.size() : place(shard.end)};
     Var* const read = &value.view()->storage()->var();
     Var* const written = remote.order.get();
     const auto count = static_cast<double>(bytes.end - bytes.begin);

@@ -22,6 +22,18 @@ class Rounds {
   }
 
   uint64_t closed() const noexcept { return closed_; }
+  // Of rounds that were closed elsewhere.
+  void skip_to(uint64_t closed) {
+    closed_ = closed;
+    for (auto& of_one : pushed_) of_one.erase(of_one.begin(), of_one.lower_bound(closed));
+  }
+
+  // Calls visit(round, pushed) for all that is kept.
+  template <class Visit>
+  void visit(const Visit& visit) {
+    for (auto& of_one : pushed_)
+      for (auto& [round, pushed] : of_one) visit(round, pushed);
+  }
 
   // Closes the next round and gives what was pushed to it, in the order of the ranks; none while a worker is missing.
   std::optional<std::vector<Pushed>> close_next() {

@@ -73,6 +73,12 @@ class Service final : public Scheduler::CallbackService {
     gathering_.meet(*arrival, reactor);
     return reactor;
   }
+  grpc::ServerUnaryReactor* HasCopied(grpc::CallbackServerContext* context, const Copied* copied, Empty*) override {
+    gathering_.take_copied(*copied);
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
   grpc::ServerUnaryReactor* Leave(grpc::CallbackServerContext* context, const Leaving* leaving, Empty*) override {
     gathering_.expect_end(leaving->token());
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();

@@ -75,7 +75,8 @@ std::vector<NDArray> widened_sum(const std::vector<NDArray>& values, DType dtype
 
 }  // namespace
 
-ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later)
+ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later,
+                         std::shared_ptr<Backup> backup)
     : number_(static_cast<int>(place.store())),
       workers_(static_cast<size_t>(workers)),
       asynchronous_(place.asynchronous()),
@@ -83,6 +84,7 @@ ServedStore::ServedStore(const Place& place, int workers, ServerProgram& program
       program_(program),
       holdings_(holdings),
       later_(std::move(later)),
+      backup_(std::move(backup)),
       store_(kvstore::create("local")) {}
 
 size_t ServedStore::rank_of(const Place& place) const {
@@ -158,12 +160,11 @@ void ServedStore::push(const PushRequest& request, const Elements& elements, con
   Entry& entry = find(request.place());
   const kvstore::Key key = key_of(request.place().key());
   try {
-    take(key, entry, request, elements, asker.incarnation());
+    take(key, entry, request, elements, asker);
   } catch (const std::exception& error) {  // what waits for it will not come
     spoil(key, entry, error.what());
     throw;
   }
-  asker.answer(grpc::Status::OK);
 }
 
 // What is stored will never be what it should be: tells all who wait for it, and all who ask.
@@ -172,36 +173,44 @@ void ServedStore::spoil(const kvstore::Key& key, Entry& entry, const std::string
   for (const Asker& waiting : entry.inits) waiting.answer({grpc::StatusCode::INVALID_ARGUMENT, entry.error});
   entry.inits.clear();
   refuse_joined(entry, entry.error);
+  tell_outcome(key, entry, {});
+  answer_hopeless_pushes(entry);
   answer_pulls(key, entry);
 }
 
+// A push is answered when it is kept: in its round, or, where the job has replicas, when that is closed.
 void ServedStore::take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
-                       uint64_t incarnation) {
+                       const Asker& asker) {
   const size_t rank = request.place().rank();
   check(!asynchronous_ || store_->updater(), ErrorKind::kRuntime,
         "kvstore push: an asynchronous store has no rounds, so its servers must update: call set_optimizer before the "
         "first push");
   Pushed pushed{pushed_value(request, elements, entry), request.settings(), request.state(),
-                history::id_of(request, incarnation)};
+                history::id_of(request, asker.incarnation())};
   if (asynchronous_) {
-    if (!pushed.state.empty()) states_[rank] = pushed.state;
+    if (request.round() < entry.applied[rank]) return asker.answer(grpc::Status::OK);  // by another process
+    keep_state(rank, pushed.state);
     std::vector<Pushed> alone;
     alone.push_back(std::move(pushed));
-    apply(key, entry, std::move(alone));
     ++entry.applied[rank];
+    apply(key, entry, std::move(alone));
+    asker.answer(grpc::Status::OK);
     answer_pulls(key, entry);
     return;
   }
   pushed.held = holdings_.hold(key, held_bytes(pushed.value));
-  if (entry.rounds.add(rank, request.round(), std::move(pushed))) close_rounds(key, entry);
+  if (backup_) pushed.asker = asker;
+  const bool is_new = entry.rounds.add(rank, request.round(), std::move(pushed));
+  if (!backup_ || !is_new) asker.answer(grpc::Status::OK);
+  if (is_new) close_rounds(key, entry);
+  if (backup_) answer_hopeless_pushes(entry);
   answer_joined(key, entry);
 }
 
 void ServedStore::close_rounds(const kvstore::Key& key, Entry& entry) {
   if (!entry.is_ready) return;
   while (std::optional<std::vector<Pushed>> all = entry.rounds.close_next()) {
-    for (size_t rank = 0; rank < workers_; ++rank)
-      if (!(*all)[rank].state.empty()) states_[rank] = std::move((*all)[rank].state);
+    for (size_t rank = 0; rank < workers_; ++rank) keep_state(rank, (*all)[rank].state);
     apply(key, entry, std::move(*all));
   }
   answer_pulls(key, entry);
@@ -217,16 +226,30 @@ void ServedStore::apply(const kvstore::Key& key, Entry& entry, std::vector<Pushe
     const bool is_dense = values[0].storage_kind() == StorageKind::kDense;
     if (is_dense && values.size() > 1 && is_half(values[0].dtype())) values = widened_sum(values, values[0].dtype());
     store_->push(key, std::move(values));
-    for (const Pushed& one : pushed) history::write("applied", one.id);
+    for (const Pushed& one : pushed) {
+      history::write("applied", one.id);
+      history::pass("applied");
+    }
   } catch (const std::exception& error) {
     entry.error = error.what();
   }
+  tell_outcome(key, entry, pushed);
+  for (const Pushed& one : pushed)
+    if (one.asker) one.asker->answer(grpc::Status::OK);
+}
+
+// Empty: as before.
+void ServedStore::keep_state(size_t rank, const std::string& state) {
+  if (state.empty()) return;
+  states_[rank] = state;
+  if (backup_) new_states_.insert(rank);
 }
 
 void ServedStore::use_settings(uint64_t number) {
   if (asynchronous_ || number <= used_settings_) return;
   used_settings_ = number;
-  program_.command(number_, *store_, kSettings, settings_.at(number));
+  last_settings_ = settings_.at(number);
+  program_.command(number_, *store_, kSettings, last_settings_);
   settings_.erase(settings_.begin(), settings_.upper_bound(number));
 }
 
@@ -280,17 +303,21 @@ void ServedStore::answer_pull(const kvstore::Key& key, Entry& entry, const Pull&
   }
 }
 
+ServedStore::Published ServedStore::publish(const kvstore::Key& key, Entry& entry,
+                                            const std::function<BlockPtr(size_t bytes)>& block_for) {
+  if (entry.published.block) return entry.published;
+  Published published;
+  published.block = block_for(static_cast<size_t>(element_count(entry.shape)) * item_size(entry.dtype));
+  published.array =
+      published.block ? over(published.block, entry.shape, entry.dtype) : NDArray::empty(entry.shape, entry.dtype);
+  store_->pull(key, {published.array});
+  if (published.block) entry.published = published;
+  return published;
+}
+
 // When it is there: nothing waits for it here.
 void ServedStore::give(const kvstore::Key& key, Entry& entry, const Asker& asker) {
-  const size_t bytes = static_cast<size_t>(element_count(entry.shape)) * item_size(entry.dtype);
-  Published published = entry.published;
-  if (!published.block) {
-    published.block = asker.block_for(bytes);
-    published.array =
-        published.block ? over(published.block, entry.shape, entry.dtype) : NDArray::empty(entry.shape, entry.dtype);
-    store_->pull(key, {published.array});
-    if (published.block) entry.published = published;
-  }
+  Published published = publish(key, entry, [&](size_t bytes) { return asker.block_for(bytes); });
   Var* const read = &published.array.view()->storage()->var();
   const auto giving = std::make_shared<Giving>(published.array, published.block, asker, later_);
   runtime().engine.push(TaskSpec{.name = "kvstore give", .reads = {&read, 1}, .priority = Priority::kHigh},
@@ -320,7 +347,7 @@ void ServedStore::command(const CommandRequest& request, const Asker& asker) {
   if (request.repeats()) return ask(request, asker);
   if (request.settings() > 0) {
     if (asynchronous_)
-      program_.command(number_, *store_, kSettings, request.body());
+      program_.command(number_, *store_, kSettings, last_settings_ = request.body());
     else if (rank_of(request.place()) == 0)
       settings_[request.settings()] = request.body();
     return asker.answer(grpc::Status::OK);
@@ -449,6 +476,7 @@ void ServedStore::depart(const Departed& worker) {
   }
   for (auto& [key, entry] : entries_) {
     answer_hopeless(key, entry);
+    answer_hopeless_pushes(entry);
     answer_pulls(key, entry);  // who was ahead of it only
     answer_joined(key, entry);
   }

@@ -6,9 +6,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "distributed/backup.h"
 #include "distributed/exchange.h"
 #include "distributed/limits.h"
 #include "distributed/membership.h"
@@ -24,8 +27,10 @@ using Later = std::function<void(std::function<void()> job)>;
 class ServedStore {
  public:
   // Like the place of its first request. `later` may be called by any thread, also after the store is gone.
-  // `holdings`: of all stores of the server, which outlive it.
-  ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later);
+  // `holdings`: of all stores of the server, which outlive it. `backup`: which hears of what changes;
+  // null: the job has no replicas.
+  ServedStore(const Place& place, int workers, ServerProgram& program, Holdings& holdings, Later later,
+              std::shared_ptr<Backup> backup);
 
   bool is_asynchronous() const noexcept { return asynchronous_; }
   uint32_t staleness() const noexcept { return staleness_; }
@@ -39,6 +44,14 @@ class ServedStore {
   // Whether pushes of workers other than 0 have to wait for what worker 0 brings back.
   bool is_restoring() const noexcept { return is_restoring_; }
 
+  // --- served_store_outcomes.cc: replicas ---
+  // What became of pushes elsewhere, of which this is a part. It is put in its place by settle().
+  void take_outcome(Outcome&& outcome, const Elements& elements);
+  // What is stored, and what the program keeps for it, is what was taken.
+  void settle();
+  // Tells a backup that has come later everything.
+  void copy_to_backup();
+
   // A worker is not there any more: who waits for what it has not done is told.
   void depart(const Departed& worker);
   // Answers all who wait.
@@ -51,6 +64,7 @@ class ServedStore {
     std::string state;  // of the worker
     std::string id;     // for the history
     Holdings::Hold held = {};
+    std::optional<Asker> asker = {};  // waits until the round is closed
   };
   struct Pull {
     PullRequest request;
@@ -65,6 +79,12 @@ class ServedStore {
   struct Published {
     NDArray array = {};  // in the block
     BlockPtr block = {};
+  };
+  // What became of pushes elsewhere.
+  struct Taken {
+    std::vector<NDArray> arrays = {};  // the stored one, and those that the program keeps for it; of others' memory
+    std::string kept = {};
+    uint64_t order = 0;  // in which they came
   };
   struct Entry {
     Entry(const Array& inited, Holdings::Hold memory, size_t workers)
@@ -87,6 +107,8 @@ class ServedStore {
     Rounds<Pushed> rounds;
     std::vector<uint64_t> applied;  // of an asynchronous store: how many pushes of each worker
     std::string error;              // why what is stored is not what it should be
+    std::vector<NDArray> arriving;  // of an outcome whose end has not come
+    std::optional<Taken> taken;     // and not put in its place
   };
 
   size_t rank_of(const Place& place) const;
@@ -95,10 +117,20 @@ class ServedStore {
   NDArray pushed_value(const PushRequest& request, const Elements& elements, const Entry& entry) const;
   void spoil(const kvstore::Key& key, Entry& entry, const std::string& why);
   void take(const kvstore::Key& key, Entry& entry, const PushRequest& request, const Elements& elements,
-            uint64_t incarnation);
+            const Asker& asker);
   void close_rounds(const kvstore::Key& key, Entry& entry);
   void apply(const kvstore::Key& key, Entry& entry, std::vector<Pushed> pushed);
   void use_settings(uint64_t number);
+  void keep_state(size_t rank, const std::string& state);
+  class Telling;
+  void tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy = false);
+  void tell_command(CommandRequest&& command);
+  void tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling);
+  void set_place_without_key(Place& place) const;
+  void set_place(const kvstore::Key& key, Place& place) const;
+  void settle(const kvstore::Key& key, Entry& entry);
+  // Pushes whose round will not be closed are answered as those before them.
+  void answer_hopeless_pushes(Entry& entry);
   void ask(const CommandRequest& request, const Asker& asker);
   void ask_restored(const Asker& asker);
   void join(const CommandRequest& request, const Asker& asker);
@@ -109,6 +141,8 @@ class ServedStore {
   bool is_due(const Entry& entry, const PullRequest& request) const;
   void answer_pulls(const kvstore::Key& key, Entry& entry);
   void answer_pull(const kvstore::Key& key, Entry& entry, const Pull& pull);
+  // Copies what is stored, if that has not been done since it changed: into the block, or, without one, for once.
+  Published publish(const kvstore::Key& key, Entry& entry, const std::function<BlockPtr(size_t bytes)>& block_for);
   void give(const kvstore::Key& key, Entry& entry, const Asker& asker);
   void give_rows(const kvstore::Key& key, const Entry& entry, const Pull& pull);
   // Why a pull will never be answered; empty: it may be.
@@ -122,16 +156,20 @@ class ServedStore {
   ServerProgram& program_;
   Holdings& holdings_;
   const Later later_;
+  const std::shared_ptr<Backup> backup_;
   const std::unique_ptr<kvstore::KVStore> store_;
   std::map<kvstore::Key, Entry> entries_;
   std::map<uint64_t, std::string> settings_;
   uint64_t used_settings_ = 0;
+  std::string last_settings_;               // that were used
   std::map<int, std::string> commands_;     // by head: what was carried out last
   std::map<size_t, std::string> departed_;  // by rank: how
   std::map<size_t, std::string> states_;    // of workers, by rank, with what is stored
+  std::set<size_t> new_states_;             // of whom the backup has not been told
   std::optional<std::string> restored_;     // of workers, as worker 0 has brought them back
   std::vector<Asker> restored_asked_;       // by whom, before that
   bool is_restoring_ = false;
+  uint64_t taken_ = 0;  // outcomes
 };
 
 }  // namespace headrace::distributed

@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
 
 #include "base/check.h"
@@ -12,6 +10,7 @@
 #include "distributed/commands.h"
 #include "distributed/exchange.h"
 #include "distributed/history.h"
+#include "distributed/inbox.h"
 #include "distributed/membership.h"
 #include "distributed/protocol.grpc.pb.h"
 #include "distributed/served_store.h"
@@ -19,45 +18,6 @@
 
 namespace headrace::distributed {
 namespace {
-
-// What is to be done in the thread of the server. Any thread puts, one takes.
-class Inbox {
- public:
-  using Job = std::function<void()>;
-
-  // After close() the job is done at once.
-  void put(Job job) {
-    {
-      std::lock_guard guard(mutex_);
-      if (!is_closed_) {
-        jobs_.push_back(std::move(job));
-        changed_.notify_one();
-        return;
-      }
-    }
-    job();
-  }
-  // Waits for something to do.
-  Job take() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return !jobs_.empty(); });
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    return job;
-  }
-  // Gives what is left.
-  std::deque<Job> close() {
-    std::lock_guard guard(mutex_);
-    is_closed_ = true;
-    return std::exchange(jobs_, {});
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<Job> jobs_;
-  bool is_closed_ = false;
-};
 
 const char* service_name(const Request& request) noexcept {
   switch (request.what_case()) {
@@ -82,18 +42,27 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
   ParameterServer(const Job& job, ServerProgram& program)
       : job_(job),
         program_(program),
-        clients_(job.workers, job.shares_memory ? OwnHeap::make() : nullptr),
-        holdings_(job.limits) {}
+        heap_(job.shares_memory ? OwnHeap::make() : nullptr),
+        clients_(job.workers, heap_),
+        holdings_(job.limits) {
+    if (job.replicas == 1)
+      clients_.serve(0, false);
+    else
+      backup_ = std::make_shared<Backup>([inbox = inbox_, this](const std::string& why) {
+        inbox->put([this, why] { end("its backup does not listen: " + why); });
+      });
+  }
 
   Stream* Exchange(grpc::CallbackServerContext*) override {
-    return open_stream(clients_, [this](std::vector<Asked> asked, std::function<void()> next) {
+    return open_stream(clients_, backup_, [this](std::vector<Asked> asked, std::function<void()> next) {
       inbox_->put([this, asked = std::move(asked), next = std::move(next)]() mutable {
         for (Asked& one : asked) {
           const timeline::Span span(service_name(one.request));
           one.asker.arrive(address_);
-          serve(one);
+          Clients::is_primary(*one.client) ? follow(one) : serve(one);
         }
         asked.clear();
+        if (backup_ && backup_->is_full()) return backup_->after(next);
         next();
       });
     });
@@ -106,12 +75,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     {
       address_ = address_of(own_name(), port);
       timeline::name_thread("server");
-      const Membership membership(job_, address_, observer());
+      membership_ = std::make_shared<Membership>(job_, address_, observer());
+      if (backup_) begin_replicas();
       while (!is_over_) {
         const Inbox::Job job = inbox_->take();
         program_.run(job);
       }
+      if (backup_) end_replicas();
       answer_everybody();
+      membership_.reset();
     }
     listening->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(2));
     check(why_.empty(), ErrorKind::kRuntime, "distributed: the server ends: {}", why_);
@@ -137,14 +109,155 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
                     if (departed.rank == 0) thaw();
                   });
                 },
-            .ended =
-                [this](const std::string& why) {
-                  inbox_->put([this, why] {
-                    is_over_ = true;
-                    why_ = why;
-                  });
-                }};
+            .serving = [this](const Serving& told) { inbox_->put([this, told] { change(told); }); },
+            .ended = [this](const std::string& why) { inbox_->put([this, why] { end(why); }); }};
   }
+
+  // The first reason counts.
+  void end(const std::string& why) {
+    if (!std::exchange(is_over_, true)) why_ = why;
+  }
+
+  // --- replicas ---
+
+  void begin_replicas() {
+    const Membership& membership = *membership_;
+    identity_ = {static_cast<uint32_t>(membership.rank()), membership.incarnation()};
+    number_ = identity_.rank % static_cast<uint32_t>(job_.servers);
+    const Serving& own = membership.servers()[number_];
+    identity_.epoch = own.epoch();
+    if (own.address() != address_) return;
+    is_serving_ = true;
+    if (!own.backup().empty()) backup_->begin(job_, own.backup(), of_primary(), heap_);
+    history::write("serving", fmt::format("{} {}", number_, identity_.epoch));
+    clients_.serve(identity_.epoch, false);
+  }
+
+  Identity of_primary() const {
+    Identity identity = identity_;
+    identity.is_primary = true;
+    return identity;
+  }
+
+  // A process that is not the one any more that serves tells nobody anything, not even that it ends.
+  void end_replicas() {
+    if (why_.empty()) return backup_->end();
+    backup_->stop();
+    clients_.stop();
+  }
+
+  void change(const Serving& told) {
+    if (told.server() != number_ || is_over_) return;
+    if (told.address() == address_ && !is_serving_) return take_over(told.epoch());
+    if (told.address() != address_ && is_serving_) return end("another process serves in its place");
+    if (is_serving_ && !told.backup().empty() && !backup_->is_there()) return copy_to(told.backup());
+    if (is_serving_ && told.is_backed()) {
+      fmt::print(stderr, "server {}: another backup stands by\n", number_);
+      history::write("backed", fmt::format("{} {}", number_, told.epoch()));
+    }
+    if (is_serving_ && told.backup().empty()) {
+      fmt::print(stderr, "server {}: its backup was lost; it goes on alone\n", number_);
+      backup_->end();
+    }
+  }
+
+  // Answers wait for what is told from here on; the scheduler may have the backup serve when it has all of it.
+  void copy_to(const std::string& address) {
+    backup_->begin(job_, address, of_primary(), heap_);
+    Request begin;
+    begin.mutable_repeated()->set_copied(fmt::format("{} {}", identity_.incarnation, ++copies_));
+    history::write("copying", begin.repeated().copied());
+    backup_->tell(std::move(begin), {});
+    for (const std::shared_ptr<Client>& client : clients_.workers()) {
+      Request request;
+      *request.mutable_repeated() = client->owed_answers();
+      backup_->tell(std::move(request), {});
+    }
+    for (auto& [number, store] : stores_) store.copy_to_backup();
+    if (is_frozen_) {
+      Request request;
+      request.mutable_repeated()->mutable_command()->set_head(kFreeze);
+      backup_->tell(std::move(request), {});
+    }
+    backup_->after([membership = std::weak_ptr(membership_), address] {
+      if (const std::shared_ptr<Membership> there = membership.lock()) there->tell_copied(address);
+    });
+  }
+
+  void take_over(uint64_t epoch) {
+    fmt::print(stderr, "server {}: its process was lost; the backup serves in its place, in epoch {}\n", number_,
+               epoch);
+    identity_.epoch = epoch;
+    is_serving_ = true;
+    for (auto& [number, store] : stores_) store.settle();
+    history::write("serving", fmt::format("{} {}", number_, epoch));
+    clients_.serve(epoch, true);
+  }
+
+  // What the primary tells. What cannot be followed ends this process: it is no backup.
+  void follow(Asked& asked) {
+    try {
+      if (is_serving_ || is_over_ || !asked.is_admitted()) return;
+      Request& request = asked.request;
+      if (request.has_outcome())
+        store_for(request.outcome().place()).take_outcome(std::move(*request.mutable_outcome()), asked.elements);
+      else
+        repeat(std::move(*request.mutable_repeated()), asked.elements);
+      asked.asker.answer(grpc::Status::OK);
+    } catch (const std::exception& error) {
+      end(fmt::format("it cannot follow the server that it stands by for: {}", error.what()));
+    }
+  }
+
+  // What went wrong with it did so there, too.
+  void repeat(Repeated&& told, const Elements& elements) {
+    if (!told.copied().empty()) return history::write("copied", told.copied());
+    const std::shared_ptr<Client> client = clients_.followed(told);
+    if (!told.has_init() && !told.has_command()) return client->adopt(told);
+    Request request;
+    request.set_number(told.number());
+    if (told.has_init())
+      *request.mutable_init() = std::move(*told.mutable_init());
+    else
+      *request.mutable_command() = std::move(*told.mutable_command());
+    if (request.command().head() == kFreeze) {  // its answer is this process's own, when somebody asks again
+      is_frozen_ = true;
+      if (told.number() > 0) history::write("frozen");  // of a copy, the history up to there has it
+      return;
+    }
+    if (request.command().settings() == 0 || request.command().place().asynchronous())  // which count at once
+      for (auto& [number, store] : stores_) store.settle();
+    const Asker asker(client, told.incarnation(), told.number());
+    Asked asked{std::move(request), elements, asker, client, nullptr};
+    serve_admitted(asked);
+  }
+
+  // Whether a request changes something, other than by a push.
+  static bool is_change(const Asked& asked) {
+    if (asked.request.has_init()) return asked.client->rank() == 0;
+    if (!asked.request.has_command()) return false;
+    const int head = asked.request.command().head();
+    return asked.request.command().settings() > 0 ||
+           (head != kGetStates && head != kWorkerStates && head != kAskRestored);
+  }
+
+  void tell_change(const Asked& asked) {
+    Request request;
+    Repeated& told = *request.mutable_repeated();
+    told.set_rank(asked.client->rank());
+    told.set_incarnation(asked.asker.incarnation());
+    told.set_number(asked.request.number());
+    told.set_owed(asked.client->owed());
+    if (asked.request.has_init()) {
+      *told.mutable_init() = asked.request.init();
+      told.mutable_init()->mutable_value()->clear_place();  // in memory of the worker
+    } else {
+      *told.mutable_command() = asked.request.command();
+    }
+    backup_->tell(std::move(request), {.elements = asked.elements});
+  }
+
+  // --- requests ---
 
   void serve(Asked& asked) {
     if (must_wait(asked)) {
@@ -154,6 +267,15 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
     try {
       if (!asked.is_admitted()) return;
       if (is_over_) return asked.asker.answer({grpc::StatusCode::UNAVAILABLE, end_text()});
+    } catch (const std::exception& error) {
+      return asked.asker.answer({grpc::StatusCode::INTERNAL, error.what()});
+    }
+    if (backup_ && backup_->is_there() && is_change(asked)) tell_change(asked);
+    serve_admitted(asked);
+  }
+
+  void serve_admitted(Asked& asked) {
+    try {
       serve_what(asked);
     } catch (const Error& error) {
       asked.asker.answer(status_of(error));
@@ -190,8 +312,10 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
         store_for(request.command().place()).command(request.command(), asked.asker);
         if (asked.client->rank() == 0 && !is_frozen_) serve_held();  // it may be what others wait for
         return;
+      case Request::kOutcome:
+      case Request::kRepeated:
       case Request::WHAT_NOT_SET:
-        fail(ErrorKind::kValue, "distributed: a request for nothing came");
+        fail(ErrorKind::kValue, "distributed: a request that no worker has came");
     }
   }
 
@@ -219,7 +343,8 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   ServedStore& store_for(const Place& place) {
     const int number = static_cast<int>(place.store());
-    const auto [found, is_new] = stores_.try_emplace(number, place, job_.workers, program_, holdings_, later());
+    const auto [found, is_new] =
+        stores_.try_emplace(number, place, job_.workers, program_, holdings_, later(), backup_);
     if (is_new)
       for (const Departed& worker : departed_) found->second.depart(worker);
     check(
@@ -250,15 +375,22 @@ class ParameterServer final : public Server::WithRawCallbackMethod_Exchange<Serv
 
   const Job& job_;
   ServerProgram& program_;
-  std::string address_;
+  const std::shared_ptr<OwnHeap> heap_;
   Clients clients_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   Holdings holdings_;
   std::map<int, ServedStore> stores_;
   std::vector<Departed> departed_;  // workers
   bool is_frozen_ = false;
-  std::set<uint32_t> waiting_;  // workers some of whose requests are held
-  std::deque<Asked> held_;      // requests of workers other than 0, while it is frozen or something is brought back
+  std::set<uint32_t> waiting_;      // workers some of whose requests are held
+  std::deque<Asked> held_;          // requests of workers other than 0, while it is frozen or something is brought back
+  std::shared_ptr<Backup> backup_;  // null: the job has no replicas; these are of one that has
+  std::shared_ptr<Membership> membership_;
+  std::string address_;  // of this process
+  uint32_t number_ = 0;  // of the server that it is, or stands by for
+  Identity identity_ = {};
+  bool is_serving_ = false;
+  int copies_ = 0;
   bool is_over_ = false;
   std::string why_;
 };

@@ -41,9 +41,9 @@ Session& Session::get(const std::string& type) {
   if (!known) {
     runtime();
     const Job job = job_of_worker(type);
-    known = std::make_unique<Session>(job, [&job](const std::string& address) {
-      const auto route = job.routes.find(address);
-      return route == job.routes.end() ? address : route->second;
+    known = std::make_unique<Session>(job, [routes = job.routes](const std::string& address) {
+      const auto route = routes.find(address);
+      return route == routes.end() ? address : route->second;
     });
     owner = getpid();
     std::atexit([] {  // a forked process has none of the threads that would have to end
@@ -61,21 +61,23 @@ Session::Session(const Job& job, const Route& route)
     : workers_(job.workers),
       servers_(static_cast<size_t>(job.servers)),
       most_bytes_(job.limits.message_bytes),
+      route_(route),
       membership_(job, {},
                   {.departed =
                        [this](const Departed& departed) {
                          if (departed.role == Role::kServer)
                            lose(text_of(departed), static_cast<size_t>(departed.rank));
                        },
+                   .serving = [this](const Serving& serving) { follow(serving); },
                    .ended = [this](const std::string& why) { lose(why, {}); }}) {
   const std::shared_ptr<OwnHeap> heap = job.shares_memory ? OwnHeap::make() : nullptr;
-  const Identity identity{static_cast<uint32_t>(rank()), membership_.incarnation()};
-  std::vector<std::unique_ptr<Link>> links;
-  for (const std::string& address : membership_.servers())
-    links.push_back(std::make_unique<Link>(job, route(address), identity, heap));
   {
     std::lock_guard guard(mutex_);
-    links_ = std::move(links);
+    for (const Serving& begun : membership_.servers()) {
+      const Serving& serving = serving_.try_emplace(begun.server(), begun).first->second;  // others may serve already
+      const Identity identity{static_cast<uint32_t>(rank()), membership_.incarnation(), serving.epoch()};
+      links_.push_back(std::make_unique<Link>(job, route_(serving.address()), identity, heap));
+    }
     for (const auto& [server, why] : lost_) links_[server]->give_up(why);
   }
   for (const std::unique_ptr<Link>& link : links_) link->await();
@@ -95,8 +97,19 @@ void Session::lose(const std::string& why, std::optional<size_t> server) {
   for (Link* const link : links) link->give_up(why);
 }
 
+// What is on its way is repeated there.
+void Session::follow(const Serving& serving) {
+  std::unique_lock lock(mutex_);
+  serving_[serving.server()] = serving;
+  if (links_.size() <= serving.server()) return;
+  Link& link = *links_[serving.server()];
+  lock.unlock();
+  link.move(route_(serving.address()), serving.epoch());
+}
+
 std::string Session::name_of(size_t server) const {
-  return fmt::format("server {} at {}", server, membership_.servers()[server]);
+  std::lock_guard guard(mutex_);
+  return fmt::format("server {} at {}", server, serving_.at(server).address());
 }
 
 void Session::barrier() {

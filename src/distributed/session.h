@@ -66,12 +66,14 @@ class Session {
  private:
   void fail_with(const std::string& why);                           // the first reason counts
   void lose(const std::string& why, std::optional<size_t> server);  // or all of them
+  void follow(const Serving& serving);                              // the process that serves from now on
   std::string name_of(size_t server) const;
   void check_size(const char* what, size_t server, const Request& request, const Load& load) const;
 
   const int workers_;
   const size_t servers_;
   const size_t most_bytes_;  // of a message
+  const Route route_;
   std::atomic<int> stores_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -80,6 +82,7 @@ class Session {
   bool is_ending_ = false;
   std::string failure_;                       // what has gone wrong first
   std::map<size_t, std::string> lost_;        // servers, by number: why
+  std::map<size_t, Serving> serving_;         // by number: who serves
   std::vector<std::unique_ptr<Link>> links_;  // by server; end after
   Membership membership_;                     // this one: the threads of both use what is above
 };

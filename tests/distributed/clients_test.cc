@@ -16,11 +16,12 @@ using testing::ThrowsMessage;
 
 // A stream whose worker hears the replies that come.
 struct Told {
-  Told(Client& client, uint64_t incarnation, const std::vector<uint64_t>& unanswered) {
+  Told(Client& client, uint64_t incarnation, const std::vector<uint64_t>& unanswered, uint64_t last = 0) {
     Greeting greeting;
     greeting.set_protocol(kProtocol);
     greeting.mutable_held();
     greeting.mutable_caller()->set_incarnation(incarnation);
+    greeting.mutable_caller()->set_last(last);
     greeting.mutable_caller()->mutable_unanswered()->Assign(unanswered.begin(), unanswered.end());
     client.enter(greeting, connection);
   }
@@ -132,6 +133,51 @@ TEST(Clients, BeginAnewWithANewIncarnation) {
   EXPECT_THAT(first.answers(), IsEmpty());
   EXPECT_THAT(second.answers(), ElementsAre("new"));
   EXPECT_THAT([&] { Told(client, 5, {}); }, ThrowsMessage<Error>(HasSubstr("incarnation 6 of it has come since")));
+}
+
+// A backup knows what the primary has told it: the answer to the second request; the third was never told, and the
+// answers to the others have come.
+TEST(Clients, ServeWhatTheProcessBeforeHasNot) {
+  Client client(0, nullptr);
+  client.follow(1, 1);
+  client.answer(1, answer(1, "one"), {});
+  client.follow(1, 2);
+  client.answer(1, answer(2, "two"), {});
+  client.take_over();
+  Told stream(client, 1, {2, 3}, 4);
+  EXPECT_FALSE(client.admit(push(2), *stream.connection));
+  EXPECT_TRUE(client.admit(push(3), *stream.connection));
+  EXPECT_FALSE(client.admit(push(3), *stream.connection));
+  EXPECT_FALSE(client.admit(push(4), *stream.connection));
+  EXPECT_TRUE(client.admit(push(5), *stream.connection));
+  EXPECT_THAT(stream.answers(), ElementsAre("two"));
+  EXPECT_EQ(client.owed(), 2U);
+}
+
+std::string refusal_of(Clients& clients, bool is_primary, uint64_t epoch) {
+  Greeting greeting;
+  greeting.set_protocol(kProtocol);
+  greeting.mutable_held();
+  greeting.mutable_caller()->set_is_primary(is_primary);
+  greeting.mutable_caller()->set_epoch(epoch);
+  try {
+    clients.enter(greeting, std::make_shared<Connection>([](const grpc::ByteBuffer*) {}));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Clients, AreServedInOneEpoch) {
+  Clients clients(1, nullptr);
+  EXPECT_THAT(refusal_of(clients, false, 1), HasSubstr("does not serve yet"));
+  EXPECT_EQ(refusal_of(clients, true, 1), "");  // it stands by
+  clients.serve(2, true);
+  EXPECT_THAT(refusal_of(clients, false, 1), HasSubstr("the worker knows epoch 1 of the server, which is in epoch 2"));
+  EXPECT_EQ(refusal_of(clients, false, 2), "");
+  EXPECT_THAT(refusal_of(clients, true, 1), HasSubstr("epoch 1 of the server is over"));
+  clients.stop();
+  EXPECT_THAT(refusal_of(clients, false, 2), HasSubstr("the server ends"));
 }
 
 TEST(Clients, RefuseRequestsWithoutThoseBefore) {

@@ -69,6 +69,7 @@ class ClusterTest : public testing::Test {
             .port = free_port(),
             .workers = workers,
             .servers = servers,
+            .replicas = replicas_,
             .own_host = "127.0.0.1",
             .shares_memory = shares_memory_,
             .limits = limits_};
@@ -91,7 +92,8 @@ class ClusterTest : public testing::Test {
       });
     };
     start([own = as(Role::kScheduler)] { run_scheduler(own); });
-    for (int i = 0; i < servers; ++i) start([&program, own = as(Role::kServer)] { run_server(own, program); });
+    for (int i = 0; i < servers * replicas_; ++i)
+      start([this, &program, i, own = as(Role::kServer)] { serve_(i, own, program); });
     for (int i = 0; i < workers; ++i)
       start([this, &work, sharing, own = as(Role::kWorker, i)] {
         Session session(own, route_);
@@ -113,6 +115,11 @@ class ClusterTest : public testing::Test {
   Descent program_;
   bool shares_memory_ = true;
   Limits limits_;
+  int replicas_ = 1;
+  // What a process of a server does.
+  std::function<void(int number, const Job&, ServerProgram&)> serve_ = [](int, const Job& job, ServerProgram& program) {
+    run_server(job, program);
+  };
   Session::Route route_ = std::identity();                       // of the workers to the servers
   std::function<int(int port)> to_scheduler_ = std::identity();  // port at which nodes reach it
 };

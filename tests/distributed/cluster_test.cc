@@ -322,6 +322,17 @@ TEST_F(ClusterTest, CompressionKeepsWhatItLeavesOut) {
   });
 }
 
+TEST_F(ClusterTest, ArraysOfAnySizeAreCompressed) {
+  run(2, 2, false, [](kvstore::KVStore& store) {
+    store.set_gradient_compression({.threshold = 0.5});
+    for (const int64_t size : {1, 3, 17, 1'000'003}) {
+      store.init(size, filled({size}, 0));
+      store.push(size, {filled({size}, 0.6)});
+      EXPECT_THAT(pulled(store, size, {size}), Each(1)) << size;
+    }
+  });
+}
+
 TEST_F(ClusterTest, DifferentShapesAreAnError) {
   std::atomic<int> errors{0};
   run(2, 1, false, [&](kvstore::KVStore& store) {

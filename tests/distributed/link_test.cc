@@ -18,8 +18,10 @@ using testing::HasSubstr;
 
 class Answering final : public Server::WithRawCallbackMethod_Exchange<Server::Service> {
  public:
+  explicit Answering(uint64_t epoch = 0) { clients_.serve(epoch, epoch > 0); }
+
   Stream* Exchange(grpc::CallbackServerContext*) override {
-    return open_stream(clients_, [](std::vector<Asked> asked, const std::function<void()>& next) {
+    return open_stream(clients_, nullptr, [](std::vector<Asked> asked, const std::function<void()>& next) {
       for (const Asked& one : asked)
         if (one.is_admitted()) one.asker.answer(std::to_string(one.request.number()));
       next();
@@ -91,6 +93,32 @@ TEST_F(LinkTest, WhoCannotBeReachedIsNamedAfterATime) {
                     HasSubstr("1 requests wait for an answer, the first is the push of key 'w'"),
                     HasSubstr("check that the server runs"), HasSubstr("HEADRACE_RETRY_SECONDS")));
   EXPECT_THAT(ask(*link).status.error_message(), HasSubstr("cannot be reached"));  // and from then on
+}
+
+// Another process serves in the next epoch.
+TEST_F(LinkTest, WhatHasNoAnswerIsRepeatedWhereTheServerIsNow) {
+  Answering successor(1);
+  int port = 0;
+  const std::unique_ptr<grpc::Server> other = serve_at(job_of(Role::kServer), "127.0.0.1", port, successor);
+  const auto link = link_of(0, 7);
+  EXPECT_EQ(ask(*link).text, "1");
+  server_->Shutdown(std::chrono::system_clock::now());
+  auto waiting = std::async(std::launch::async, [&] { return ask(*link); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  link->move(address_of("127.0.0.1", port), 1);
+  EXPECT_EQ(waiting.get().text, "2");
+}
+
+TEST_F(LinkTest, AServerOfAnotherEpochIsAskedAgain) {
+  Answering successor(2);
+  int port = 0;
+  const std::unique_ptr<grpc::Server> other = serve_at(job_of(Role::kServer), "127.0.0.1", port, successor);
+  const auto link = link_of(0, 7);
+  link->move(address_of("127.0.0.1", port), 1);
+  auto waiting = std::async(std::launch::async, [&] { return ask(*link); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  link->move(address_of("127.0.0.1", port), 2);
+  EXPECT_EQ(waiting.get().text, "1");
 }
 
 TEST_F(LinkTest, GivingUpAnswersWhoWaits) {

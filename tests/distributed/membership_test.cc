@@ -1,9 +1,11 @@
 // Nodes whose connection to the scheduler breaks: they come back, or all are told.
 #include "distributed/membership.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <future>
+#include <map>
 #include <mutex>
 
 #include "tests/distributed/cluster.h"
@@ -24,6 +26,11 @@ class Ears {
  public:
   Observer observer() {
     return {.departed = [this](const Departed& one) { hear(text_of(one)); },
+            .serving =
+                [this](const Serving& one) {
+                  hear(fmt::format("{} serves in epoch {}, {} stands by{}", one.address(), one.epoch(),
+                                   one.backup().empty() ? "nobody" : one.backup(), one.is_backed() ? " with all" : ""));
+                },
             .ended = [this](const std::string& why) { hear(why.empty() ? "finished" : why); }};
   }
   // Waits for the first that contains `text`.
@@ -154,6 +161,47 @@ TEST_F(ShortRetries, ASchedulerThatCannotBeReachedIsNamed) {
   EXPECT_THAT(ears_[1].all(), Contains(names_it));
   EXPECT_THAT(error_of([this] { workers_[1]->barrier(); }), names_it);
   proxy_.refuse(false);
+}
+
+// One process after the other ends, and others come.
+TEST(Replicas, TakeThePlacesOfOthers) {
+  Job job{.role = Role::kServer,
+          .host = "127.0.0.1",
+          .port = free_port(),
+          .workers = 1,
+          .servers = 1,
+          .replicas = 2,
+          .silence_ms = 200};
+  std::thread scheduler([&] { run_scheduler(job); });
+  Ears ears;
+  std::map<std::string, std::unique_ptr<Membership>> servers;
+  const auto join = [&](const std::string& name) { return std::make_unique<Membership>(job, name, Observer()); };
+  auto first = std::async(std::launch::async, join, "a:1"), second = std::async(std::launch::async, join, "b:1");
+  Job of_worker = job;
+  of_worker.role = Role::kWorker;
+  auto worker = std::make_unique<Membership>(of_worker, "", ears.observer());
+  servers["a:1"] = first.get();
+  servers["b:1"] = second.get();
+  ASSERT_EQ(worker->servers().size(), 1U);
+  const std::string primary = worker->servers()[0].address(), backup = worker->servers()[0].backup();
+  EXPECT_EQ(primary, "a:1");  // in the order of their machines
+  EXPECT_EQ(backup, "b:1");
+  servers.erase(primary);
+  ears.await("b:1 serves in epoch 2, nobody stands by");
+  servers["c:1"] = join("c:1");
+  ears.await("b:1 serves in epoch 2, c:1 stands by");
+  servers["b:1"]->tell_copied("c:1");
+  ears.await("b:1 serves in epoch 2, c:1 stands by with all");
+  servers.erase("b:1");
+  ears.await("c:1 serves in epoch 3, nobody stands by");
+  servers["d:1"] = join("d:1");
+  ears.await("c:1 serves in epoch 3, d:1 stands by");
+  EXPECT_THAT(error_of([&] { join("e:1"); }), HasSubstr("all nodes of the job are there already"));
+  servers.erase("c:1");  // before the other has all
+  ears.await("server 0 was lost");
+  worker.reset();
+  servers.clear();
+  scheduler.join();
 }
 
 // Nodes join, meet and end while the proxy cuts what they say to the scheduler.

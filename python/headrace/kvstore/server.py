@@ -7,6 +7,7 @@ import sys
 from .. import _core
 from ..base import MXNetError
 from .commands import GET_STATES, SET_OPTIMIZER, SET_STATES, SETTINGS
+from .kept import keep_for, kept_for
 from .kvstore import KVStore
 from .remote import use_settings
 from .states import set_states
@@ -37,7 +38,7 @@ class KVStoreServer:
 
     def run(self):
         """Serves until no worker is left. MXNetError: the job cannot begin, or has lost its scheduler."""
-        serve(self._command)
+        serve(self._command, self._kept_for, self._keep_for)
 
     def _command(self, number, set_updater, head, body):
         if head == SET_OPTIMIZER:
@@ -53,6 +54,15 @@ class KVStoreServer:
             print(f"server: unknown command ({head}, {body.decode(errors='replace')})", file=sys.stderr)
         return None
 
+    def _kept_for(self, number, key):
+        if number not in self._stores:
+            return [], b""
+        return kept_for(self._stores[number][1].updater, _index_of(key))
+
+    def _keep_for(self, number, key, arrays, rest):
+        if rest:
+            keep_for(self._stores[number][1].updater, _index_of(key), arrays, rest)
+
     def _set_optimizer(self, number, set_updater, body):
         if number in self._stores:
             if self._stores[number][0] == body:
@@ -66,15 +76,22 @@ class KVStoreServer:
         self._stores[number] = body, store
 
 
-def serve(command):
+def _index_of(key):
+    return key.decode() if isinstance(key, bytes) else key
+
+
+def serve(command, kept_for=lambda number, key: ([], b""), keep_for=lambda number, key, arrays, rest: None):
     """Takes part in the job as a server or scheduler, until no worker is left.
 
     `command(number, set_updater, head, body)` is called for the commands of workers: `number` is that of the
     store in the order in which programs make them, `set_updater` takes what `_core.kvstore.Store.set_updater`
     does, `head` is a number and `body` bytes; it gives bytes for a worker that asks, or None.
+    `kept_for(number, key)` gives what an updater keeps for a key, as (arrays, bytes): where the job has
+    replicas another server is told it after each push, and `keep_for(number, key, arrays, bytes)` is called
+    there before it serves. Keys are numbers or bytes.
     MXNetError: the job cannot begin, or has lost its scheduler.
     """
-    _core.distributed.serve(command)
+    _core.distributed.serve(command, kept_for, keep_for)
 
 
 def serve_if_asked():

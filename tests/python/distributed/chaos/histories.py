@@ -26,7 +26,8 @@ class Life:
             for path in folder.glob(f"{number}-*.json")
         }
         self.begun_from = folder / f"begin-{number}"  # a copy of a checkpoint, if it exists
-        self.servers = [_lines(path) for path in sorted((folder / "histories").glob(f"{number}-server-*"))]
+        servers = [_lines(path) for path in sorted((folder / "histories").glob(f"{number}-server-*"))]
+        self.servers = _last_to_serve(_with_copies(servers))
         workers = (folder / "histories").glob(f"{number}-worker-*")
         self.acknowledged = [push for path in workers for _, push in _lines(path)]
 
@@ -48,11 +49,47 @@ class Life:
         return split
 
 
+def _with_copies(processes):
+    """The lines of processes; what one was told when it came later are those of the other up to there."""
+
+    def lines_of(lines):
+        for at, (what, told) in enumerate(lines):
+            if what == "copied":
+                begin = ("copying", told)
+                before = next(other[: other.index(begin)] for other in processes if begin in other)
+                return lines_of(before) + lines[at + 1 :]
+        return lines
+
+    kept = []
+    for lines in processes:
+        own = [line for line in lines if line[0] == "serving"]
+        kept.append(own + [line for line in lines_of(lines) if line[0] in ("applied", "frozen")])
+    return kept
+
+
+def _last_to_serve(processes):
+    """Of processes that have served one after the other as one server, the last: it knows what was applied
+    before.
+    """
+    served = {}  # by server: (epoch, lines)
+    for lines in processes:
+        for what, told in lines:
+            if what == "serving":
+                served[told[0]] = max(served.get(told[0], (0, [])), (told[1], lines), key=lambda one: one[0])
+    if not served:
+        return processes
+    return [[line for line in lines if line[0] != "serving"] for _, (_, lines) in sorted(served.items())]
+
+
 def _lines(path):
     found = []
     for line in path.read_text().splitlines():
         what, *identity = line.split()
-        found.append((what, Push(*map(int, identity[1:])) if identity else None))
+        numbers = list(map(int, identity))
+        if what in ("serving", "backed", "copying", "copied"):
+            found.append((what, numbers))
+        else:
+            found.append((what, Push(*numbers[1:]) if numbers else None))
     return found
 
 

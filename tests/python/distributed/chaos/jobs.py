@@ -23,8 +23,8 @@ RESTARTS = 8
 class Fault:
     """What happens to a process when servers have applied so many pushes."""
 
-    what: str  # "kill", "stop", or "second job"
-    at: int
+    what: str  # "kill", "stop", "second job", or "wake": stopped servers, when others have their place
+    at: int = 0
     role: str = ""
     number: int = 0  # of those of its role
     seconds: float = 0.0  # that it is stopped
@@ -38,8 +38,11 @@ class Scenario:
     kind: str = "dist_sync"
     workers: int = 2
     servers: int = 2
+    replicas: int = 1
+    stop_at: str = ""  # moment at which a server stops by itself
     steps: int = 12
     shares_memory: bool = True
+    seconds_to_save: int = 0  # between checkpoints
     link_faults: int = 0  # of each proxy between a worker and others
     full_disk: tuple = ()  # steps in which no checkpoint can be written
     nan: tuple = ()  # (rank, key, step) of a gradient
@@ -49,24 +52,29 @@ class Scenario:
     def settings(self):
         names = ("seed", "kind", "workers", "steps", "link_faults", "wrong_shapes")
         lists = {name: list(getattr(self, name)) for name in ("full_disk", "nan")}
-        return {**{name: getattr(self, name) for name in names}, **lists}
+        waits = any(fault.what == "wake" for fault in self.faults)
+        return {**{name: getattr(self, name) for name in names}, **lists, "waits": waits}
 
     @classmethod
     def by_chance(cls, seed):
         chances = random.Random(seed)
         workers, servers, steps = chances.randint(1, 3), chances.randint(1, 2), chances.randint(8, 20)
+        replicas = chances.randint(1, 2)
         pushes = 3 * workers * steps
         faults = []
         for _ in range(chances.randint(0, 3)):
             role = chances.choice(["worker", "server", "scheduler"])
-            number = chances.randrange({"worker": workers, "server": servers, "scheduler": 1}[role])
+            of_role = {"worker": workers, "server": servers * replicas, "scheduler": 1}
+            number = chances.randrange(of_role[role])
             what = chances.choice(["kill", "stop", "stop"])
-            faults.append(Fault(what, chances.randrange(pushes), role, number, chances.uniform(0.1, 2)))
+            seconds = chances.uniform(0.1, 2 if role != "server" else 6)
+            faults.append(Fault(what, chances.randrange(pushes), role, number, seconds))
         return cls(
             seed=seed,
             kind=chances.choice(["dist_sync", "dist_async"]),
             workers=workers,
             servers=servers,
+            replicas=replicas,
             steps=steps,
             shares_memory=chances.random() < 0.5,
             link_faults=chances.choice([0, 3, 6]),
@@ -115,10 +123,13 @@ def _run(scenario, folder):
         str(scenario.servers),
     ]
     command += ["--port", str(port), "--restart", str(RESTARTS), "--plain"]
-    command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", "0"]
+    command += ["--replicas", str(scenario.replicas)]
+    command += ["--checkpoint", str(folder / "saved"), "--checkpoint-interval", str(scenario.seconds_to_save)]
     command += [sys.executable, str(WORKER), str(folder), json.dumps(scenario.settings())]
     variables = {"HEADRACE_HISTORY": str(folder / "histories")}
     variables["HEADRACE_SHARED_MEMORY"] = str(int(scenario.shares_memory))
+    if scenario.stop_at:
+        variables["HEADRACE_STOP_AT"] = scenario.stop_at
     with open(folder / "output", "w+") as output:
         job = subprocess.Popen(command, env={**os.environ, **variables}, stdout=output, stderr=output)
         try:
@@ -148,6 +159,7 @@ class _Faults:
         self._port, self._folder = port, folder
         self._stopped = []  # (when it goes on, process)
         self._intruders = []
+        self._woken = []  # whose end workers wait for
         self.done = 0
 
     def do_those_due(self):
@@ -156,16 +168,29 @@ class _Faults:
             _signal(entry[1], signal.SIGCONT)
         while self._left and self._left[0].at <= self._applied():
             fault = self._left[0]
-            if fault.what == "second job":
+            if fault.what == "wake":
+                if not self._has_succession():
+                    return
+                self._woken = _stopped_servers(self._port)
+                for process in self._woken:
+                    _signal(process, signal.SIGCONT)
+            elif fault.what == "second job":
                 self._intruders += [self._intruder(role) for role in ("scheduler", "worker")]
             elif not self._hit(fault):
                 return  # it is not there, as the job is being started again
             self._left.pop(0)
             self.done += 1
+        if self._woken and not set(self._woken) & set(processes_of(self._port)):
+            (self._folder / "woken").touch()
 
     def intruders(self):
         told = [one.communicate()[1] for one in self._intruders]
         return [(one.returncode, errors) for one, errors in zip(self._intruders, told)]
+
+    def _has_succession(self):
+        files = (self._folder / "histories").glob("*-server-*")
+        lines = [line.split() for path in files for line in path.read_text().splitlines()]
+        return any(line[0] == "serving" and int(line[2]) > 1 for line in lines)
 
     def _applied(self):
         files = (self._folder / "histories").glob("*-server-*")
@@ -195,6 +220,11 @@ class _Faults:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+
+def _stopped_servers(port):
+    servers = [one for one, variables in processes_of(port).items() if variables["DMLC_ROLE"] == "server"]
+    return [one for one in servers if pathlib.Path(f"/proc/{one}/stat").read_text().split()[2] == "T"]
 
 
 def _signal(process, number):

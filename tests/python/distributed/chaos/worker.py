@@ -6,6 +6,7 @@ import pathlib
 import resource
 import shutil
 import sys
+import time
 
 import numpy
 
@@ -53,6 +54,8 @@ def main(folder, settings):
             pull_all(store, outs)
     limit_files(False)
     pull_all(store, outs)
+    while settings["waits"] and not (folder / "woken").exists():
+        time.sleep(0.02)
     store.barrier()
     if rank == 0:
         pull_all(store, outs)

@@ -1,0 +1,74 @@
+"""What an updater keeps for one key, as arrays and bytes: another server goes on with it."""
+
+import io
+import pickle
+
+from .._arrays import NDArray
+
+__all__ = ["keep_for", "kept_for"]
+
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class _Pickler(pickle.Pickler):
+    """Leaves arrays out, and lists them."""
+
+    def __init__(self, file):
+        super().__init__(file, protocol=5)
+        self.arrays = []
+
+    def persistent_id(self, value):
+        if not isinstance(value, NDArray):
+            return None
+        self.arrays.append(value)
+        return len(self.arrays) - 1
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file, arrays):
+        super().__init__(file)
+        self._arrays = arrays
+
+    def persistent_load(self, number):
+        return self._arrays[number]
+
+
+def kept_for(updater, index):
+    """(arrays, bytes): the state of a parameter, its update count, and the numbers and texts of the optimizer
+    and its scheduler, some of which change when it updates.
+    """
+    optimizer = updater.optimizer
+    kept = {
+        "states": {index: updater.states[index]} if index in updater.states else {},
+        "counts": {
+            device: counts[index]
+            for device, counts in optimizer._all_index_update_counts.items()
+            if index in counts
+        },
+        "optimizer": _plain(optimizer),
+        "scheduler": {} if optimizer.lr_scheduler is None else _plain(optimizer.lr_scheduler),
+    }
+    file = io.BytesIO()
+    pickler = _Pickler(file)
+    pickler.dump(kept)
+    return pickler.arrays, file.getvalue()
+
+
+def keep_for(updater, index, arrays, rest):
+    """Has another updater of an equal optimizer go on with what `kept_for` gave, and with these arrays."""
+    kept = _Unpickler(io.BytesIO(rest), arrays).load()
+    optimizer = updater.optimizer
+    updater.states.update(kept["states"])
+    updater.states_synced[index] = False
+    updater._forget_groups()
+    for device, count in kept["counts"].items():
+        optimizer._all_index_update_counts.setdefault(device, {})[index] = count
+    most = max(optimizer.num_update, kept["optimizer"]["num_update"])  # keys come in any order
+    vars(optimizer).update(kept["optimizer"])
+    optimizer.num_update = most
+    if optimizer.lr_scheduler is not None:
+        vars(optimizer.lr_scheduler).update(kept["scheduler"])
+
+
+def _plain(held):
+    return {name: value for name, value in vars(held).items() if isinstance(value, _PLAIN)}

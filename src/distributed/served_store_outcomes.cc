@@ -1,0 +1,291 @@
+// ServedStore: what became of pushes, as a server tells it to its backup, and as that takes it.
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "distributed/commands.h"
+#include "distributed/history.h"
+#include "distributed/served_store.h"
+#include "engine/runtime.h"
+#include "headrace/sparse.hpp"
+#include "kvstore/buckets.h"
+#include "ndarray/view.h"
+#include "op/invoke.h"
+
+namespace headrace::distributed {
+
+namespace {
+
+constexpr double kNsPerToldByte = 0.2;  // of copying elements
+
+}  // namespace
+
+// A task that tells the backup what arrays hold, when they do. Where one could not be computed the task does not run,
+// and its end tells that.
+class ServedStore::Telling {
+ public:
+  Telling(std::shared_ptr<Backup> backup, Outcome head, Later later)
+      : backup_(std::move(backup)), head_(std::move(head)), later_(std::move(later)), number_(backup_->reserve()) {}
+  Telling(Telling&& other) noexcept
+      : backup_(std::move(other.backup_)),
+        head_(std::move(other.head_)),
+        later_(std::move(other.later_)),
+        number_(other.number_),
+        parts_(std::move(other.parts_)),
+        is_done_(std::exchange(other.is_done_, true)) {}
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+
+  // Waits for the numbers of rows. `block`: in which the array lies; null: it is put where the backup sees it.
+  void add(const NDArray& array, BlockPtr block = {}) {
+    Part& part = parts_.emplace_back();
+    set_array(array, part.message);
+    part.packed = packed(array);
+    part.block = std::move(block);
+  }
+  void set_kept(std::string kept) { head_.set_kept(std::move(kept)); }
+  std::vector<Var*> reads() const {
+    std::vector<Var*> all;
+    for (const Part& part : parts_) all.push_back(&part.packed.view()->storage()->var());
+    return all;
+  }
+  double bytes() const {
+    double all = 0;
+    for (const Part& part : parts_) all += static_cast<double>(kvstore::bytes_of(part.packed));
+    return all;
+  }
+
+  void run() {
+    is_done_ = true;
+    Backup::Told told;
+    for (Part& part : parts_) {
+      Request request;
+      Outcome& outcome = *request.mutable_outcome();
+      const bool is_last = &part == &parts_.back();
+      if (is_last)
+        outcome = std::move(head_);
+      else
+        begin(outcome);
+      outcome.set_is_last(is_last);
+      *outcome.mutable_value() = std::move(part.message);
+      told.emplace_back(std::move(request), load_of(part));
+    }
+    backup_->fill(number_, std::move(told));
+  }
+  // Nothing is there to be told but why.
+  void fail_with(const std::string& why) {
+    is_done_ = true;
+    Backup::Told told(1);
+    Outcome& outcome = *told[0].first.mutable_outcome();
+    outcome = std::move(head_);
+    outcome.set_is_last(true);
+    outcome.set_error(why);
+    backup_->fill(number_, std::move(told));
+  }
+  ~Telling() {
+    if (is_done_) return;
+    const auto same = std::make_shared<Telling>(std::move(*this));
+    later_([same] {
+      std::string why = "an array could not be read";
+      try {
+        for (const Part& part : same->parts_) part.packed.wait_to_read();
+      } catch (const std::exception& error) {
+        why = error.what();
+      }
+      same->fail_with(why);
+    });
+  }
+
+ private:
+  // Of a message before the last one.
+  void begin(Outcome& outcome) const {
+    *outcome.mutable_place() = head_.place();
+    if (head_.has_inited()) *outcome.mutable_inited() = head_.inited();
+  }
+
+  struct Part {
+    Array message = {};
+    NDArray packed = {};
+    BlockPtr block = {};
+  };
+
+  Load load_of(const Part& part) {
+    const size_t bytes = kvstore::bytes_of(part.packed);
+    if (part.block) return {.block = part.block, .bytes = bytes};
+    const BlockPtr block = backup_->block_for(bytes);
+    if (!block) return {.elements = elements_of(part.packed)};
+    std::memcpy(block->data(), part.packed.view()->data(), bytes);
+    return {.block = block, .bytes = bytes};
+  }
+
+  std::shared_ptr<Backup> backup_;
+  Outcome head_;
+  Later later_;
+  const uint64_t number_;
+  std::vector<Part> parts_;
+  bool is_done_ = false;
+};
+
+// --- the primary -----------------------------------------------------------------------------------------------------
+
+void ServedStore::tell_outcome(const kvstore::Key& key, Entry& entry, std::span<const Pushed> pushed, bool is_copy) {
+  if (!backup_ || !backup_->is_there()) return;
+  Outcome head;
+  set_place(key, *head.mutable_place());
+  head.set_closed(entry.rounds.closed());
+  head.mutable_applied()->Assign(entry.applied.begin(), entry.applied.end());
+  head.set_settings(used_settings_);
+  for (const size_t rank : std::exchange(new_states_, {}))
+    (*head.mutable_states())[static_cast<uint32_t>(rank)] = states_.at(rank);
+  for (const Pushed& one : pushed)
+    if (!one.id.empty()) head.add_history(one.id);
+  if (is_copy) {
+    set_type(entry.shape, entry.dtype, *head.mutable_inited());
+    head.mutable_inited()->set_sparse(entry.sparse);
+  }
+  const auto telling = std::make_shared<Telling>(backup_, std::move(head), later_);
+  if (!entry.error.empty()) return telling->fail_with(entry.error);
+  try {
+    tell_arrays(key, entry, telling);
+  } catch (const std::exception& error) {
+    telling->fail_with(error.what());
+  }
+}
+
+void ServedStore::set_place_without_key(Place& place) const {
+  place.set_store(static_cast<uint32_t>(number_));
+  place.set_asynchronous(asynchronous_);
+  place.set_staleness(staleness_);
+}
+
+void ServedStore::set_place(const kvstore::Key& key, Place& place) const {
+  set_place_without_key(place);
+  set_key(key, *place.mutable_key());
+}
+
+void ServedStore::tell_arrays(const kvstore::Key& key, Entry& entry, const std::shared_ptr<Telling>& telling) {
+  if (entry.sparse) {
+    const NDArray rows = sparse::zeros(StorageKind::kRowSparse, entry.shape, entry.dtype);
+    store_->pull(key, {rows});
+    telling->add(rows);
+  } else {
+    const Published published = publish(key, entry, [this](size_t bytes) { return backup_->block_for(bytes); });
+    telling->add(published.array, published.block);
+  }
+  ServerProgram::Kept kept = program_.kept_for(number_, key);
+  for (const NDArray& array : kept.arrays) telling->add(array);
+  telling->set_kept(std::move(kept.rest));
+  const std::vector<Var*> reads = telling->reads();
+  runtime().engine.push(TaskSpec{.name = "kvstore tell",
+                                 .reads = reads,
+                                 .cost_ns = Engine::kInlineCostNs + kNsPerToldByte * telling->bytes(),
+                                 .priority = Priority::kHigh},
+                        [telling] { telling->run(); });
+}
+
+void ServedStore::tell_command(CommandRequest&& command) {
+  Request request;
+  *request.mutable_repeated()->mutable_command() = std::move(command);
+  set_place_without_key(*request.mutable_repeated()->mutable_command()->mutable_place());
+  backup_->tell(std::move(request), {});
+}
+
+// What has no number is repeated as if worker 0 had asked for it. Workers that wait ask again, except those that have
+// joined: some of them may have been told that all have.
+void ServedStore::copy_to_backup() {
+  const auto tell = [this](int head, const std::string& body, uint64_t settings, bool repeats) {
+    CommandRequest command;
+    command.set_head(head);
+    command.set_body(body);
+    command.set_settings(settings);
+    command.set_repeats(repeats);
+    tell_command(std::move(command));
+  };
+  for (const auto& [head, body] : commands_) tell(head, body, 0, false);
+  if (!last_settings_.empty()) tell(kSettings, last_settings_, asynchronous_ ? 1 : used_settings_, false);
+  for (const auto& [number, body] : settings_) tell(kSettings, body, number, false);
+  if (restored_) tell(kRestore, *restored_, 0, true);
+  if (restored_ && !is_restoring_) tell(kRestored, {}, 0, true);
+  for (const auto& [rank, state] : states_) new_states_.insert(rank);
+  for (auto& [key, entry] : entries_) {
+    if (!entry.is_ready && entry.error.empty()) continue;  // its init has not been answered
+    tell_outcome(key, entry, {}, true);
+    for (const auto& [rank, joined] : entry.joined) {
+      Request request;
+      Repeated& told = *request.mutable_repeated();
+      told.set_rank(static_cast<uint32_t>(rank));
+      told.set_incarnation(joined.asker.incarnation());
+      told.set_number(joined.asker.number());
+      set_place(key, *told.mutable_command()->mutable_place());
+      told.mutable_command()->mutable_place()->set_rank(static_cast<uint32_t>(rank));
+      told.mutable_command()->set_head(kJoin);
+      told.mutable_command()->set_body(std::to_string(joined.pushes));
+      told.mutable_command()->set_repeats(true);
+      backup_->tell(std::move(request), {});
+    }
+  }
+}
+
+void ServedStore::answer_hopeless_pushes(Entry& entry) {
+  if (!backup_ || (entry.error.empty() && departed_.empty())) return;
+  entry.rounds.visit([&](uint64_t round, Pushed& pushed) {
+    const auto is_missing = [&](const auto& departed) { return !entry.rounds.has_pushed(departed.first, round); };
+    if (!pushed.asker || (entry.error.empty() && std::ranges::none_of(departed_, is_missing))) return;
+    pushed.asker->answer(grpc::Status::OK);
+    pushed.asker.reset();
+  });
+}
+
+// --- the backup ------------------------------------------------------------------------------------------------------
+
+void ServedStore::take_outcome(Outcome&& outcome, const Elements& elements) {
+  Entry& entry =
+      outcome.has_inited() ? find_or_make(key_of(outcome.place().key()), outcome.inited()) : find(outcome.place());
+  if (outcome.has_value()) entry.arriving.push_back(array_of(outcome.value(), elements));
+  if (!outcome.is_last()) return;
+  std::vector<NDArray> arrays = std::exchange(entry.arriving, {});
+  check(outcome.applied_size() == static_cast<int>(workers_), ErrorKind::kValue,
+        "distributed: an outcome of pushes of {} workers came, the job has {}", outcome.applied_size(), workers_);
+  if (outcome.error().empty())
+    entry.taken = Taken{std::move(arrays), outcome.kept(), ++taken_};
+  else
+    entry.error = outcome.error();
+  entry.rounds.skip_to(outcome.closed());
+  entry.applied.assign(outcome.applied().begin(), outcome.applied().end());
+  for (const auto& [rank, state] : outcome.states()) states_[rank] = state;
+  use_settings(outcome.settings());
+  for (const std::string& id : outcome.history()) history::write("applied", id);
+}
+
+// In the order in which they came: what programs keep beside arrays may be of all keys.
+void ServedStore::settle() {
+  std::vector<std::pair<const kvstore::Key*, Entry*>> due;
+  for (auto& [key, entry] : entries_)
+    if (entry.taken) due.emplace_back(&key, &entry);
+  std::ranges::sort(due, {}, [](const auto& one) { return one.second->taken->order; });
+  for (const auto& [key, entry] : due) {
+    try {
+      settle(*key, *entry);
+    } catch (const std::exception& error) {
+      entry->error = error.what();
+    }
+  }
+}
+
+// Whatever is borrowed is copied, as it will be written.
+void ServedStore::settle(const kvstore::Key& key, Entry& entry) {
+  const Taken taken = *std::exchange(entry.taken, {});
+  check(!taken.arrays.empty(), ErrorKind::kValue, "distributed: an outcome without an array came");
+  const kvstore::Item item{key, {taken.arrays[0]}};
+  if (std::exchange(entry.is_ready, true))
+    store_->replace({&item, 1});
+  else
+    store_->init({&item, 1});
+  entry.published = {};
+  ServerProgram::Kept kept{.rest = taken.kept};
+  for (size_t i = 1; i < taken.arrays.size(); ++i) kept.arrays.push_back(copied_to(taken.arrays[i], {}));
+  program_.keep_for(number_, key, kept);
+}
+
+}  // namespace headrace::distributed
