@@ -107,6 +107,8 @@ def test_counting():
     x = numpy.array([1, 1, 3])
     array = np.array(x, dtype="int32")
     assert np.bincount(array, minlength=6).asnumpy().tolist() == [0, 2, 0, 1, 0, 0]
+    for dtype in ("int32", "int64"):
+        assert np.bincount(np.array([1, 3], dtype=dtype)).dtype == dtype
     assert np.bincount(array, np.array([0.5, 1.0, 2.0])).asnumpy().tolist() == [0, 1.5, 0, 2]
     with pytest.raises(ValueError, match="negative"):
         np.bincount(np.array([-1], dtype="int32"))
