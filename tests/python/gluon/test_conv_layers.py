@@ -244,6 +244,6 @@ def test_data_of_other_axes_before_the_channels_are_known(make, shape, hybridize
     layer.initialize()
     if hybridize:
         layer.hybridize()
-    with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel") as error:
+    with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel") as e:
         layer(nd.ones(shape))
-    assert isinstance(error.value, MXNetError)
+    assert isinstance(e.value, MXNetError)
