@@ -116,6 +116,8 @@ def test_counting():
     for got, expected in zip(np.histogram(np.array(data), 7, (-2, 2)), numpy.histogram(data, 7, (-2, 2))):
         numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-6)
     assert type(np.histogram(np.array(data))) is list
+    assert nd.histogram(nd.array(data), bins=3)[0].dtype == numpy.float32
+    assert nd.histogram(nd.array(data), bins=3, range=(0, 1))[0].dtype == numpy.int64
     counts, edges = nd.histogram(nd.array(data), bins=nd.array([-1, 0, 2]))
     numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(data, [-1, 0, 2])[0])
     assert edges.asnumpy().tolist() == [-1, 0, 2]
