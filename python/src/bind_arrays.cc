@@ -10,6 +10,7 @@
 #include "kvstore/buckets.h"
 #include "ndarray/view.h"
 #include "op/invoke.h"
+#include "op/node.h"
 #include "op/thread_state.h"
 
 namespace nb = nanobind;
@@ -113,21 +114,31 @@ void bind_arrays(nb::module_& m) {
       "An array whose values are undefined.");
 }
 
+// Where `from` is recorded, `to` becomes a result of it.
+void copy_passing_gradients(NDArray& to, const NDArray& from) {
+  if (!thread_state().recording || !place_on_tape(from)) return copy_into(to, from);
+  dispatch_detail::check_not_on_tape(find_op("_copy"), {&to, 1});
+  const NDArray moved = cast_to(copyto(from, to.device()), to.dtype());
+  copy_into(to, moved.detach());
+  to.set_node(moved.node(), moved.output_index());
+}
+
 void bind_array_helpers(nb::module_& m) {
   m.def(
       "copy_into",
       [](nb::handle destination, nb::handle source) {
         translated([&] {
-          const NDArray& to = array_from(destination);
+          array_from(destination);
+          NDArray& to = array_of(destination.ptr());
           const NDArray& from = array_from(source);
           check(to.shape() == from.shape(), ErrorKind::kValue,
                 "copyto: the source has shape {}, but the destination has shape {}", to_string(from.shape()),
                 to_string(to.shape()));
-          copy_into(to, from);
+          copy_passing_gradients(to, from);
           return 0;
         });
       },
-      "Writes the values of `source`, cast to its dtype, into `destination`.");
+      "Writes the values of `source`, cast to its dtype, into `destination`. What is recorded passes its gradient on.");
   m.def(
       "copy_to_device",
       [](nb::handle array, int device_type, int device_id) {

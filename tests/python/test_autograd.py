@@ -486,3 +486,28 @@ def test_gradients_that_do_not_depend_on_the_variable_have_gradient_zero():
     assert second.asnumpy().tolist() == third.asnumpy().tolist() == [0, 0]
     loss.backward()
     assert x.grad.asnumpy().tolist() == masked.asnumpy().tolist()
+
+
+def test_copyto_passes_gradients_on():
+    x, target = variable([1, 2]), nd.zeros(2, dtype="float64")
+    with autograd.record():
+        (x * 3).copyto(target)
+        y = target * target
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [18, 36]
+    leaf = variable([0, 0])
+    with autograd.record(), pytest.raises(MXNetError, match="computational graph"):
+        (x * 3).copyto(leaf)
+    nd.ones(2).copyto(leaf)
+    assert leaf.asnumpy().tolist() == [1, 1]
+
+
+def test_dropout_that_keeps_all_is_not_recorded_in_a_pause():
+    x = variable([1, 2])
+    with autograd.record(train_mode=False):
+        y = nd.Dropout(x, p=0.5)
+        with autograd.pause():
+            z = nd.Dropout(x, p=0.5)
+        out = y + z
+    out.backward()
+    assert x.grad.asnumpy().tolist() == [1, 1]

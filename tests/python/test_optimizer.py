@@ -256,6 +256,26 @@ def test_lars_keeps_the_rate_of_biases():
     assert Stepper(opt)() == [0.5]
 
 
+def test_lars_does_not_decay_gammas():
+    names = {0: "a_weight", 1: "a_gamma", 2: "a_bias"}
+    assert optimizer.LARS(param_idx2name=names).wd_mult == {"a_gamma": 0.0, "a_bias": 0.0}
+    assert optimizer.SGD(param_idx2name=names).wd_mult == {"a_bias": 0.0}
+
+
+def test_ftrl_leaves_the_rate_of_its_scheduler():
+    schedule = lr_scheduler.FactorScheduler(step=1, factor=0.5, base_lr=0.4)
+    assert optimizer.Ftrl(learning_rate=0.1, lr_scheduler=schedule).learning_rate == 0.4
+    assert optimizer.Ftrl().learning_rate == 0.1
+
+
+def test_ftml_at_rate_zero_changes_nothing():
+    opt = optimizer.FTML(learning_rate=0.1)
+    opt.set_lr_mult({0: 0.0})
+    weight = nd.array([1, -2])
+    optimizer.get_updater(opt)(0, nd.ones(2), weight)
+    assert weight.asnumpy().tolist() == [1, -2]
+
+
 def test_sgld_noise():
     weight = nd.zeros((4000,))
     optimizer.get_updater(optimizer.create("sgld", learning_rate=0.04))(0, nd.ones((4000,)), weight)

@@ -10,6 +10,7 @@ from .. import _core
 from .._semantics import is_np_shape
 from .._structure import flatten, regroup
 from .._watching import Watch, WatchedRun
+from ..base import ArrayValueError
 
 __all__ = ["Graph", "as_one_symbol", "is_array", "symbols"]
 
@@ -158,7 +159,7 @@ class Graph:
         try:
             inputs, _ = self.outputs._handle.infer(shapes, dtypes)
         except Exception as error:
-            raise ValueError(
+            raise ArrayValueError(
                 f"Deferred initialization failed because {what} cannot be inferred. {error}"
             ) from error
         for source, (shape, dtype) in zip(self.sources, inputs):

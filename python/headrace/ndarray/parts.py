@@ -62,7 +62,8 @@ def counted(operator, a, bins, range):
 
 
 def histogram(a, bins=10, range=None):
-    """How many elements fall into each bin (int64), and the bin edges; of a symbol a symbol of two outputs.
+    """How many elements fall into each bin (int64; float32 where the ends are found), and the bin edges; of a
+    symbol a symbol of two outputs.
 
     Parameters
     ----------
@@ -82,4 +83,6 @@ def histogram(a, bins=10, range=None):
     >>> counts.asnumpy(), edges.asnumpy()
     (array([1, 2, 0, 1]), array([1., 2., 3., 4., 5.], dtype=float32))
     """
-    return counted(_histogram, a, bins, range)
+    counts, edges = result = counted(_histogram, a, bins, range)
+    finds_ends = range is None and not hasattr(bins, "shape") and not _core.is_symbol(bins)
+    return [counts.astype("float32"), edges] if finds_ends else result

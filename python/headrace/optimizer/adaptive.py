@@ -224,9 +224,10 @@ class Ftrl(ArrayOptimizer):
     _decays_gradient = False
 
     def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
-        super().__init__(learning_rate=learning_rate, **kwargs)
+        super().__init__(**kwargs)
         self.lamda1 = lamda1
         self.beta = beta
+        self.lr = learning_rate  # a scheduler keeps its own base_lr, as in MXNet
 
     def _update_rows(self, weight, grad, state, lr, wd):
         z, n = state
@@ -278,6 +279,8 @@ class FTML(ArrayOptimizer):
         self.epsilon = epsilon
 
     def _apply(self, w, g, state, lr, wd, t, index):
+        if lr == 0.0:  # the limit of small rates: the weight stays
+            return
         d, v, z = state
         decay(v, self.beta2, nd.square(g))
         corrected = nd.sqrt(v / (1.0 - self.beta2**t)) + self.epsilon

@@ -115,6 +115,11 @@ class LARS(ArrayOptimizer):
             return None
         return state_like(weight) if self.lazy_update else zeros_like(weight)
 
+    def set_wd_mult(self, args_wd_mult):
+        """As of every optimizer, but that gammas do not decay either."""
+        gammas = {name: 0.0 for name in self.idx2name.values() if name.endswith("_gamma")}
+        super().set_wd_mult({**gammas, **self._from_symbol("__wd_mult__"), **args_wd_mult})
+
     def update(self, index, weight, grad, state):
         self._update_count(index)
         base = self.learning_rate

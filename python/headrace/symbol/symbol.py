@@ -126,8 +126,8 @@ class Symbol(Arithmetic, WithoutValues):
         return apply(node["op"], node["op"], [], node.get("attrs", {}), self._is_np)
 
     def attr(self, key):
-        """A text of the node, or None."""
-        return self._handle.attr(key)
+        """A text of the node, its name for 'name', or None."""
+        return self.name if key == "name" else self._handle.attr(key)
 
     def list_attr(self, recursive=False):
         """All texts of the node. DeprecationWarning (raised): `recursive`; attr_dict gives those of all

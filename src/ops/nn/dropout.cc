@@ -86,7 +86,9 @@ input itself. With axes, elements along these axes share one choice. Raises Valu
         check(a.p >= 0 && a.p <= 1, ErrorKind::kValue, "Dropout: p must be in [0, 1], got {}", a.p);
         check(is_floating(in[0].dtype()), ErrorKind::kType, "Dropout: a float array is needed, got {}",
               dtype_name(in[0].dtype()));
-        if (a.p == 0 || !(thread_state().training || a.mode == "always")) return {in[0]};
+        const ThreadState& state = thread_state();
+        if (a.p == 0 || !(state.training || a.mode == "always"))
+          return {state.recording || state.tracing ? in[0] : without_history(in[0])};
         static const OpDef& draw = find_op("_dropout_mask");
         static const OpDef& apply = find_op("_dropout_apply");
         NDArray mask = call(draw, make_attrs(a), {without_history(in[0])});

@@ -28,6 +28,11 @@ struct NumpyArgReduceAttrs {
              field(&NumpyArgReduceAttrs::keepdims, "keepdims", "Keep the axis with length 1.").of_files());
 };
 
+// Positions hold the dtype of the data where it has numbers enough.
+DType position_dtype(DType data) { return data == DType::kBool || data == DType::kBfloat16 ? DType::kFloat32 : data; }
+
+DType position_dtypes(std::span<const DType> inputs, const Attrs&, size_t) { return position_dtype(inputs[0]); }
+
 template <class A, bool legacy>
 Shape result_shape(const char* name, const Shape& shape, const A& a) {
   const AxisSet axes = a.axis ? axis_set(name, {*a.axis}, shape.size()) : all_axes(shape.size());
@@ -48,7 +53,7 @@ void infer_arg(Infer& i, const A& a) {
       i.size(0) > 0 || element_count(result) == 0, ErrorKind::kValue,
       "an empty sequence has no largest or smallest element: shape {}; give an array with elements along the axis",
       to_string(shape));
-  i.output(result, legacy ? DType::kFloat32 : DType::kInt64);
+  i.output(result, legacy ? position_dtype(i.dtype(0)) : DType::kInt64);
   i.cost(streaming_cost(i));
 }
 
@@ -67,12 +72,13 @@ OpDef legacy_arg(const char* name, bool largest) {
   return general<ArgReduceAttrs>(
       {.name = name,
        .python = {fmt::format("nd.{}", name), fmt::format("NDArray.{}", name)},
-       .doc = fmt::format("Position of the {} element along `axis`, as float32; the first one of several. NaN wins. "
-                          "Without an axis the array is flattened and the result has shape (1,). Raises ValueError for "
+       .doc = fmt::format("Position of the {} element along `axis`, in the dtype of the data (bool and "
+                          "bfloat16: float32); the first one of several. NaN wins. Without an axis the array is "
+                          "flattened and the result has shape (1,). Raises ValueError for "
                           "an axis out of range or an empty array.",
                           largest ? "largest" : "smallest"),
        .complete = complete<ArgReduceAttrs, true>,
-       .result_dtype = result_dtypes::always(DType::kFloat32),
+       .result_dtype = position_dtypes,
        .infer = infer_arg<ArgReduceAttrs, true>,
        .kernel = kernel<ArgReduceAttrs>(largest),
        .zero_gradient = true,
@@ -108,10 +114,9 @@ OpDef argmax_channel() {
   return general(
       {.name = "argmax_channel",
        .python = {"nd.argmax_channel", "NDArray.argmax_channel"},
-       .doc =
-           "Position of the largest element along axis 1 of an array (batch, channels, ...), as float32: shape (batch, "
-           "...). Raises ValueError for an array of fewer than two dimensions.",
-       .result_dtype = result_dtypes::always(DType::kFloat32),
+       .doc = "Position of the largest element along axis 1 of an array (batch, channels, ...), in its dtype (bool and "
+              "bfloat16: float32): shape (batch, ...). Raises ValueError for an array of fewer than two dimensions.",
+       .result_dtype = position_dtypes,
        .infer =
            [](Infer& i, const NoAttrs&) {
              i.require(i.shape(0).size() >= 2, ErrorKind::kValue, "expected two or more dimensions, got shape {}",

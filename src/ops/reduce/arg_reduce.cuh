@@ -45,7 +45,7 @@ inline void arg_reduce(const ArgReduceArguments& a) {
     int64_t best = -1;
     for (int64_t i = Threads::lane(); i < a.length; i += kWidth) best = better(best, i);
     best = Threads::combined(best, better);
-    if (row < a.rows && Threads::lane() == 0) static_cast<Position*>(a.to)[row] = static_cast<Position>(best);
+    if (row < a.rows && Threads::lane() == 0) static_cast<Position*>(a.to)[row] = numeric_cast<Position>(best);
   }
 }
 

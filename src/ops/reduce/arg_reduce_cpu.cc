@@ -76,11 +76,8 @@ void search_columns(const T* x, int64_t length, int64_t stride, int64_t columns,
 }
 
 void store_positions(const Tensor& output, int64_t first, const int64_t* positions, int64_t n) {
-  if (output.dtype == DType::kInt64)
-    std::copy_n(positions, n, output.as<int64_t>() + first);
-  else
-    std::transform(positions, positions + n, output.as<float>() + first,
-                   [](int64_t p) { return static_cast<float>(p); });
+  const Store store = store_function(ComputeType::kInt64, output.dtype);
+  store(positions, output.as<char>() + first * static_cast<int64_t>(item_size(output.dtype)), 1, n);
 }
 
 template <class T>

@@ -85,11 +85,12 @@ Expansion expand(const char* name, const Geometry& in, const BroadcastShapeAttrs
 }
 
 Expansion expand(const char* name, const Geometry& in, const BroadcastToAttrs& a) {
-  check(a.shape.size() == in.shape.size(), ErrorKind::kValue, "{}: shape {} must have as many axes as the array {}",
-        name, to_string(a.shape), to_string(in.shape));
+  check(a.shape.size() >= in.shape.size(), ErrorKind::kValue,
+        "{}: shape {} must have as many axes as the array {}, or more", name, to_string(a.shape), to_string(in.shape));
   Shape shape = a.shape;
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == 0) shape[i] = in.shape[i];
+  const size_t added = shape.size() - in.shape.size();
+  for (size_t i = added; i < shape.size(); ++i)
+    if (shape[i] == 0) shape[i] = in.shape[i - added];
   return to_shape(name, in, shape);
 }
 
@@ -210,10 +211,11 @@ Raises ValueError when an extent is neither 1 nor the one wanted.)",
 Operators broadcast_operators() {
   return {
       broadcast_shape(),
-      expanding<BroadcastToAttrs>({.name = "broadcast_to",
-                                   .python = {"nd.broadcast_to", "NDArray.broadcast_to"},
-                                   .doc = "A new array with axes of extent 1 repeated to a shape of as many axes.",
-                                   .samples = {{{uniform({1, 3})}, make_attrs(BroadcastToAttrs{{2, 0}})}}}),
+      expanding<BroadcastToAttrs>(
+          {.name = "broadcast_to",
+           .python = {"nd.broadcast_to", "NDArray.broadcast_to"},
+           .doc = "A new array with axes of extent 1 repeated to a shape, which may have more axes in front.",
+           .samples = {{{uniform({1, 3})}, make_attrs(BroadcastToAttrs{{2, 0}})}}}),
       expanding<BroadcastShapeAttrs>(
           {.name = "_npi_broadcast_to",
            .aliases = {"_np_broadcast_to"},

@@ -121,18 +121,21 @@ struct BincountAttrs {
                  .of_files());
 };
 
+DType count_dtype(DType counted) { return counted == DType::kInt64 ? DType::kInt64 : DType::kInt32; }
+
 OpDef bincount() {
   return general<BincountAttrs>(
       {.name = "_npi_bincount",
        .python = {"np.bincount"},
        .doc =
-           "How often each of 0, 1, 2 ... occurs, as int32; with `weights` the sum of the weights at each, in their "
+           "How often each of 0, 1, 2 ... occurs, as int64 for int64 and else as int32; with `weights` the sum of the "
+           "weights at each, in their "
            "dtype. "
            "Waits for the arrays. Raises ValueError for negative or non-integer values, or weights of another shape.",
        .inputs = {"x", "weights"},
        .optional_inputs = 1,
        .result_dtype = [](std::span<const DType> inputs, const BincountAttrs&,
-                          size_t) { return inputs.size() == 2 ? inputs[1] : DType::kInt32; },
+                          size_t) { return inputs.size() == 2 ? inputs[1] : count_dtype(inputs[0]); },
        .compose = [](std::span<const NDArray> in, const BincountAttrs& a) -> std::vector<NDArray> {
          check(!is_floating(in[0].dtype()) && in[0].ndim() == 1, ErrorKind::kValue,
                "bincount: expected integers of one dimension, got {} of shape {}", dtype_name(in[0].dtype()),
@@ -154,7 +157,7 @@ OpDef bincount() {
              in.size() > 1 ? values_of<double>(in[1], ComputeType::kFloat64) : std::vector<double>(x.size(), 1);
          for (size_t i = 0; i < x.size(); ++i) sums[static_cast<size_t>(x[i])] += weights[i];
          NDArray result = NDArray::from_host(sums.data(), {length}, DType::kFloat64, in[0].device());
-         return {cast_to(result, in.size() > 1 ? in[1].dtype() : DType::kInt32)};
+         return {cast_to(result, in.size() > 1 ? in[1].dtype() : count_dtype(in[0].dtype()))};
        },
        .spelling =
            [](const BincountAttrs& a, size_t inputs) {

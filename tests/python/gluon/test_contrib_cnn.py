@@ -55,6 +55,9 @@ def test_layers_have_mxnets_names_and_operators():
     names = ["offset_weight", "offset_bias", "deformable_conv_weight", "deformable_conv_bias"]
     assert graph.list_arguments() == ["data", *(f"m_{name}" for name in names)]
     assert graph.attr_dict()["m_fwd"]["num_deformable_group"] == "1"
+    turned = names[2:] + names[:2]
+    for kind, order in ((DeformableConvolution, names), (ModulatedDeformableConvolution, turned)):
+        assert [*kind(6, 3, prefix="m_").collect_params()] == [f"m_{name}" for name in order]
 
 
 def test_how_a_layer_looks():

@@ -5,7 +5,7 @@ import itertools
 import numpy
 import pytest
 
-from headrace import autograd, init, nd
+from headrace import MXNetError, autograd, init, nd
 from headrace.gluon import nn
 
 RNG = numpy.random.default_rng(7)
@@ -244,5 +244,6 @@ def test_data_of_other_axes_before_the_channels_are_known(make, shape, hybridize
     layer.initialize()
     if hybridize:
         layer.hybridize()
-    with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel"):
+    with pytest.raises(ValueError, match=r"shape cannot be inferred.*data must have \d axes for kernel") as e:
         layer(nd.ones(shape))
+    assert isinstance(e.value, MXNetError)

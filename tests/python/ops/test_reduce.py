@@ -65,7 +65,13 @@ def test_dtypes_of_results():
     assert np.mean(np.array([1, 2], dtype="int32")).dtype == numpy.float32
     assert np.sum(np.array([1, 2], dtype="int32"), dtype="float64").dtype == numpy.float64
     assert np.argmax(np.ones((2, 3)), axis=0).dtype == numpy.int64
-    assert nd.argmax(nd.ones((2, 3)), axis=0).dtype == numpy.float32
+    for dtype in ("float16", "float32", "float64", "uint8", "int32", "int64"):
+        x = nd.array([[1, 2, 3], [1, 2, 0]], dtype=dtype)
+        assert x.dtype == nd.argmax_channel(x).dtype == nd.argmin(x, axis=1).dtype
+        places = nd.argmax(x, axis=1)
+        assert places.dtype == x.dtype
+        assert places.asnumpy().tolist() == [2, 1]
+    assert nd.argmax(nd.array([0, 1], dtype="bool"), axis=0).dtype == numpy.float32
     assert nd.mean(nd.array([1, 2, 4], dtype="int32")).asnumpy().tolist() == [2]
 
 

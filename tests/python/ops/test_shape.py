@@ -109,6 +109,18 @@ def test_extents_to_broadcast_to_may_be_those_of_the_array(extents, shape, expec
         np.broadcast_to(x, (-2,) * (len(extents) + 1))
 
 
+def test_broadcast_to_adds_axes_in_front():
+    x = nd.array([[1], [2]])
+    x.attach_grad()
+    with autograd.record():
+        y = x.broadcast_to((3, 0, 2))
+    y.backward()
+    assert y.asnumpy().tolist() == [[[1, 1], [2, 2]]] * 3
+    assert x.grad.asnumpy().tolist() == [[6], [6]]
+    with pytest.raises(ValueError, match="as many axes"):
+        x.broadcast_to((2,))
+
+
 @pytest.mark.parametrize(("source", "destination"), [((0, 1), (1, 1)), ((0, -3), (0, 1))])
 def test_moved_axes_differ(source, destination):
     for module in (nd, np):

@@ -107,6 +107,8 @@ def test_counting():
     x = numpy.array([1, 1, 3])
     array = np.array(x, dtype="int32")
     assert np.bincount(array, minlength=6).asnumpy().tolist() == [0, 2, 0, 1, 0, 0]
+    for dtype in ("int32", "int64"):
+        assert np.bincount(np.array([1, 3], dtype=dtype)).dtype == dtype
     assert np.bincount(array, np.array([0.5, 1.0, 2.0])).asnumpy().tolist() == [0, 1.5, 0, 2]
     with pytest.raises(ValueError, match="negative"):
         np.bincount(np.array([-1], dtype="int32"))
@@ -114,6 +116,8 @@ def test_counting():
     for got, expected in zip(np.histogram(np.array(data), 7, (-2, 2)), numpy.histogram(data, 7, (-2, 2))):
         numpy.testing.assert_allclose(got.asnumpy(), expected, rtol=1e-6)
     assert type(np.histogram(np.array(data))) is list
+    assert nd.histogram(nd.array(data), bins=3)[0].dtype == numpy.float32
+    assert nd.histogram(nd.array(data), bins=3, range=(0, 1))[0].dtype == numpy.int64
     counts, edges = nd.histogram(nd.array(data), bins=nd.array([-1, 0, 2]))
     numpy.testing.assert_array_equal(counts.asnumpy(), numpy.histogram(data, [-1, 0, 2])[0])
     assert edges.asnumpy().tolist() == [-1, 0, 2]

@@ -366,3 +366,9 @@ def test_in_place_arithmetic_names_a_new_symbol():
     assert x.list_arguments() == ["x"]
     (found,) = y.eval(x=mx.nd.array([1]), b=mx.nd.array([2]))
     assert found.asnumpy().tolist() == [9]
+
+
+def test_the_name_is_among_the_texts_of_a_node():
+    x = sym.var("x")
+    assert (x.attr("name"), sym.exp(x, name="e").attr("name")) == ("x", "e")
+    assert sym.Group([x, sym.var("y")]).attr("name") is None

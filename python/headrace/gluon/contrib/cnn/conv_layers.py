@@ -14,6 +14,7 @@ class _Deformable(HybridBlock):
     """
 
     _numbers = 2
+    _offsets_first = True  # in the order of parameters, as in MXNet
 
     def __init__(
         self,
@@ -63,8 +64,12 @@ class _Deformable(HybridBlock):
             "no_bias": not use_bias,
         }
         with self.name_scope():
-            self._add_weights(weight_initializer, bias_initializer)
-            self._add_offset_weights(offset_weight_initializer, offset_bias_initializer)
+            parts = [
+                (self._add_offset_weights, offset_weight_initializer, offset_bias_initializer),
+                (self._add_weights, weight_initializer, bias_initializer),
+            ]
+            for add, init, bias_init in parts if self._offsets_first else reversed(parts):
+                add(init, bias_init)
             self.act = Activation(activation, prefix=activation + "_") if activation else None
 
     def _add_weights(self, init, bias_init):
@@ -153,6 +158,7 @@ class ModulatedDeformableConvolution(_Deformable):
     """
 
     _numbers = 3
+    _offsets_first = False
 
     def _alias(self):
         return "modulated_deformable_conv"
