@@ -144,16 +144,7 @@ def _parser():
     how = parser.add_mutually_exclusive_group()
     how.add_argument("-s", "--num-servers", type=_at_least(1), help="servers (1)")
     how.add_argument("--mpi", action="store_true", help="no servers: the workers are started by mpirun")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
-    )
-    where.add_argument(
-        "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
-    )
-    where.add_argument(
-        "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"
-    )
+    _add_places(parser)
     parser.add_argument(
         "--replicas",
         type=int,
@@ -194,6 +185,20 @@ def _parser():
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="the program of a worker"
     )
     return parser
+
+
+def _add_places(parser):
+    """Options that say on which machines processes run; none: on this one."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--slurm", action="store_true", help="servers and workers run on the nodes of this allocation"
+    )
+    where.add_argument(
+        "--hosts", type=_hosts_in, metavar="FILE", help="they run on the machines that it names, one a line"
+    )
+    where.add_argument(
+        "--ray", metavar="ADDRESS", help="they run on the nodes of this cluster of Ray; auto: the one here"
+    )
 
 
 def _hosts_in(path):
