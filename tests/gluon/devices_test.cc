@@ -7,6 +7,7 @@
 #include <headrace/sim.hpp>
 
 #include "tests/support/arrays.h"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -127,7 +128,7 @@ TEST(Devices, NetworksComputeWhereTheirDataAre) {
 }
 
 TEST(Devices, FilesHaveTheMeanOfTheReplicas) {
-  const auto path = (std::filesystem::temp_directory_path() / "headrace_devices_test.params").string();
+  const auto path = own_path("devices.params");
   nn::Dense saved(1, {.use_bias = false, .in_units = 2}), loaded(1, {.use_bias = false, .in_units = 2});
   saved.initialize(init::One(), kTwo);
   copy_into(saved.collect_params()["weight"]->data(cpu(1)), array({3, 1}, {1, 2}));

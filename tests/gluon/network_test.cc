@@ -8,6 +8,7 @@
 #include <headrace/headrace.hpp>
 
 #include "tests/support/arrays.h"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -47,7 +48,7 @@ TEST(Layers, LayerNormAndDropout) {
 }
 
 TEST(Layers, ParametersGoToAFileAndBack) {
-  auto path = std::filesystem::temp_directory_path() / "headrace_network_test.params";
+  auto path = own_path("network.params");
   nn::Sequential saved, loaded, other;
   saved.add(nn::Dense(3), nn::Dense(2));
   loaded.add(nn::Dense(3), nn::Dense(2));
@@ -55,10 +56,10 @@ TEST(Layers, ParametersGoToAFileAndBack) {
   saved.initialize(init::Xavier());
   NDArray x = array({1, 2}, {1, 2});
   auto expected = saved(x).to_vector<float>();
-  saved.save_parameters(path.string());
-  loaded.load_parameters(path.string());
+  saved.save_parameters(path);
+  loaded.load_parameters(path);
   EXPECT_EQ(loaded(x).to_vector<float>(), expected);
-  EXPECT_EQ(kind_of([&] { other.load_parameters(path.string()); }), ErrorKind::kValue);
+  EXPECT_EQ(kind_of([&] { other.load_parameters(path); }), ErrorKind::kValue);
   std::filesystem::remove(path);
 }
 
@@ -175,7 +176,7 @@ TEST(Trainer, StepsByTheFormulas) {
 }
 
 TEST(Trainer, StatesGoToAFileAndBack) {
-  auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_test.params").string();
+  auto path = own_path("trainer.params");
   for (const char* optimizer : {"sgd", "adam", "ftml"}) {
     LineLearner first(optimizer, {}), second(optimizer, {});
     first.learn(2);
@@ -192,7 +193,7 @@ TEST(Trainer, StatesGoToAFileAndBack) {
 }
 
 TEST(Trainer, StatesThatDoNotFitAreRefusedAndChangeNothing) {
-  auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_refused_test.params").string();
+  auto path = own_path("trainer_refused.params");
   LineLearner learner("sgd", {{"momentum", 0.9}}), adam("adam", {});
   EXPECT_EQ(kind_of([&] { learner.trainer.load_states(path); }), ErrorKind::kRuntime);  // there is none
   learner.learn(1);

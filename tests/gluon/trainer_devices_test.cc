@@ -8,6 +8,7 @@
 #include "tests/gluon/first_devices.h"
 #include "tests/gluon/wrapped_store.h"
 #include "tests/support/arrays.h"
+#include "tests/support/files.h"
 
 namespace headrace {
 namespace {
@@ -161,7 +162,7 @@ TEST(TrainerOnDevices, ValuesThatAreSetInBetweenCount) {
 }
 
 TEST(TrainerOnDevices, StatesGoToOtherNumbersOfDevices) {
-  const auto path = (std::filesystem::temp_directory_path() / "headrace_trainer_devices_test.params").string();
+  const auto path = own_path("trainer_devices.params");
   struct Setup {
     int devices;
     bool on_store;
