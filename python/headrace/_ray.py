@@ -4,6 +4,7 @@ Ray places them, ends them with the launcher and carries their lines; what they 
 pass through it. The package ray is optional, and loaded when a cluster is asked for.
 """
 
+import atexit
 import contextlib
 import logging
 import os
@@ -20,10 +21,11 @@ from ._rank import TOLD
 __all__ = ["RayCluster"]
 
 _SECONDS_TO_REACH = 10
+_SECONDS_TO_LEAVE = 5  # that Ray has to tell of an end, and to let this process go
 
 
 class RayCluster:
-    """A cluster of Ray that this process has joined; it leaves it when it ends.
+    """A cluster of Ray that this process has joined.
 
     SystemExit: ray is missing, or no cluster that it can join is at the address.
     """
@@ -71,6 +73,14 @@ class RayCluster:
 
     def kill(self, actor):
         self._ray.kill(actor)
+
+    def leave(self):
+        """After the last job. A Ray that does not let this process go is not waited for at its end either."""
+        leaving = threading.Thread(target=self._ray.shutdown, daemon=True)
+        leaving.start()
+        leaving.join(_SECONDS_TO_LEAVE)
+        if leaving.is_alive():
+            atexit.unregister(self._ray.shutdown)
 
     @property
     def error(self):
@@ -123,7 +133,8 @@ class _Remote:
         return self.returncode
 
     def wait(self):
-        self._has_ended.wait()
+        """For its end, which may never be told of one on a node that is gone: not for long."""
+        self._has_ended.wait(_SECONDS_TO_LEAVE)
 
     def end(self, number):
         if number == signal.SIGKILL:

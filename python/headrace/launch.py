@@ -44,6 +44,14 @@ def main(arguments):
     if options.mpi and options.checkpoint is not None:
         _parser().error("--checkpoint is for jobs with servers; by --mpi there are none")
     cluster = _cluster(options.ray) if options.ray else None
+    try:
+        return _run(options, cluster)
+    finally:
+        if cluster:
+            cluster.leave()
+
+
+def _run(options, cluster):
     with _certificates(options) as certificates, _timelines(options) as timelines:
         restarts = 0
         while True:

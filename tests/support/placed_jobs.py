@@ -22,10 +22,11 @@ def start(options, command, environment, folder):
 
 def outcome(job):
     """(status, output, errors) of a job, which is ended when it takes too long."""
-    try:
-        out, err = job.communicate(timeout=SECONDS)
-    finally:
-        job.kill()
+    with job:
+        try:
+            out, err = job.communicate(timeout=SECONDS)
+        finally:
+            job.kill()
     return job.returncode, out, err
 
 
