@@ -276,10 +276,10 @@ void Link::hear(const Stream& stream, Reply&& reply, Elements&& elements) {
   check(reply.number() <= last_number_, ErrorKind::kValue, "distributed: a server has answered what nobody asked");
   stream_->connection().tell_answered(reply.number());
   retries_.answered();
-  lock.unlock();
   if (found.empty()) return;  // it came twice
   const timeline::Span span("hear answer");
   tell_received({address_, identity_.incarnation, reply.number(), true});
+  lock.unlock();
   const grpc::Status status(static_cast<grpc::StatusCode>(reply.code()), reply.error());
   found.mapped().hear(status, std::move(reply), std::move(elements));
 }
