@@ -65,18 +65,7 @@ class Writer {
 
   // Every server sums an equal part of the slice and sends it to all devices.
   void serve(Range slice, std::span<const int> servers) {
-    const std::vector<Range> parts = split(slice, servers.size(), request_.element_bytes);
-    for (size_t s = 0; s < servers.size(); ++s) {
-      const int server = servers[s];
-      std::vector<Arrival> arrivals;
-      for (int device : request_.devices)
-        if (device != server) arrivals.push_back({device, -1});
-      const bool has_own = contains(request_.devices, server);
-      const int summed = reduces_ ? sum_at(server, has_own, arrivals, parts[s]) : -1;
-      builder_.own(parts[s], server);
-      if (!spreads_) continue;
-      for (const Arrival& one : arrivals) builder_.copy({server}, {one.device}, parts[s], {summed}, spreading(0));
-    }
+    share_out(slice, request_.devices, nothing_before(request_.devices), servers, 1, [](size_t, Range, int) {});
   }
 
   // `parents` by position in `order`, which has every parent before its children; the first is the root.
@@ -96,7 +85,7 @@ class Writer {
   // Each device adds what it gets to its own and sends it on, all at once with different chunks; then the sums go
   // round.
   void pass_ring(Range range, std::span<const int> ring, int number) {
-    circle(range, ring, std::vector<int>(ring.size(), -1), number, 1, [](size_t, Range, int) {});
+    circle(range, ring, nothing_before(ring), number, 1, [](size_t, Range, int) {});
   }
 
   // First the devices of each machine sum, each a part of its own, then those with the same part on all machines, and
@@ -122,7 +111,7 @@ class Writer {
       if (in_ring)
         circle(parts[j], heads, ready, 0, slot, spread);
       else
-        share_out(parts[j], heads, ready, slot, spread);
+        share_out(parts[j], heads, ready, heads, slot, spread);
     }
   }
 
@@ -134,6 +123,8 @@ class Writer {
     int after;  // the step that makes it ready
   };
 
+  static std::vector<int> nothing_before(std::span<const int> devices) { return std::vector<int>(devices.size(), -1); }
+
   // A ring of devices whose own values are there after the steps `ready`. Calls spread(position in the ring, chunk,
   // step) when a device has the sum of a chunk.
   template <class Spread>
@@ -141,8 +132,7 @@ class Writer {
               Spread&& spread) {
     const size_t n = ring.size();
     const std::vector<Range> chunks = split(range, n, request_.element_bytes);
-    std::vector<int> done(n, -1);  // by chunk: the step after which its newest version is there
-    for (size_t i = 0; i < n; ++i) done[i] = ready[i];
+    std::vector<int> done(ready.begin(), ready.end());  // by chunk: the step after which its newest version is there
     for (size_t hop = 0; reduces_ && hop + 1 < n; ++hop) {
       for (size_t i = 0; i < n; ++i) {
         const size_t chunk = (i + n - hop) % n, next = (i + 1) % n;
@@ -165,20 +155,25 @@ class Writer {
     }
   }
 
-  // The same where each device sums an equal part for all.
+  // The same where each server, a device or another one, sums an equal part for all.
   template <class Spread>
-  void share_out(Range range, std::span<const int> devices, std::span<const int> ready, int slot, Spread&& spread) {
-    const std::vector<Range> parts = split(range, devices.size(), request_.element_bytes);
-    for (size_t s = 0; s < devices.size(); ++s) {
+  void share_out(Range range, std::span<const int> devices, std::span<const int> ready, std::span<const int> servers,
+                 int slot, Spread&& spread) {
+    const std::vector<Range> parts = split(range, servers.size(), request_.element_bytes);
+    for (size_t s = 0; s < servers.size(); ++s) {
+      const int server = servers[s];
+      const auto own = static_cast<size_t>(std::ranges::find(devices, server) - devices.begin());
+      const bool has_own = own < devices.size();
       std::vector<Arrival> arrivals;
       for (size_t i = 0; i < devices.size(); ++i)
-        if (i != s) arrivals.push_back({devices[i], ready[i]});
-      const int summed = reduces_ ? sum_at(devices[s], true, arrivals, parts[s], ready[s], slot) : -1;
-      builder_.own(parts[s], devices[s]);
+        if (i != own) arrivals.push_back({devices[i], ready[i]});
+      const int before = has_own ? ready[own] : -1;
+      const int summed = reduces_ ? sum_at(server, has_own, arrivals, parts[s], before, slot) : -1;
+      builder_.own(parts[s], server);
       if (!spreads_) continue;
-      spread(s, parts[s], summed);
+      if (has_own) spread(own, parts[s], summed);
       for (size_t i = 0; i < devices.size(); ++i)
-        if (i != s) spread(i, parts[s], builder_.copy({devices[s]}, {devices[i]}, parts[s], {summed}, spreading(0)));
+        if (i != own) spread(i, parts[s], builder_.copy({server}, {devices[i]}, parts[s], {summed}, spreading(0)));
     }
   }
 
